@@ -1,0 +1,53 @@
+"""Headscope: what every attention head of a transformer does.
+
+    import headscope as hs
+    model = hs.load("demo")
+    atlas = hs.survey(model, hs.corpus.read("demo"))
+    atlas["position"]["mean"].sel(layer=1, head=3, offset="previous")
+    atlas.save("demo.nc")
+
+Names are loaded when first used, so that ``import headscope`` and reading results need no torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from headscope import corpus
+    from headscope.atlas import Atlas, merge, open, survey
+    from headscope.errors import UserError
+    from headscope.measures import Linear, Measure
+    from headscope.observe import LayerView, Model, Replacement, load, wrap
+
+_WHERE = {
+    "Atlas": "headscope.atlas",
+    "merge": "headscope.atlas",
+    "open": "headscope.atlas",
+    "survey": "headscope.atlas",
+    "UserError": "headscope.errors",
+    "Linear": "headscope.measures",
+    "Measure": "headscope.measures",
+    "LayerView": "headscope.observe",
+    "Model": "headscope.observe",
+    "Replacement": "headscope.observe",
+    "load": "headscope.observe",
+    "wrap": "headscope.observe",
+}
+
+__all__ = ["Atlas", "LayerView", "Linear", "Measure", "Model", "Replacement", "UserError", "corpus", "load", "merge", "open", "survey", "wrap"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "corpus":
+        return import_module("headscope.corpus")
+    if name in _WHERE:
+        return getattr(import_module(_WHERE[name]), name)
+    raise AttributeError(f"module 'headscope' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,97 @@
+"""Treebanks: CoNLL-U and CoNLL-X, one sentence an example, every mistake named with its file and line.
+
+The ``conllu`` library reads columns but does not check trees, nor say which line is wrong; ten columns are quickly read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headscope.corpus.example import ROOT, Example, Word, join_words
+from headscope.corpus.files import lines
+from headscope.errors import CorpusError
+
+COLUMNS = 10
+_RANGE = re.compile(r"\d+-\d+")
+_EMPTY = re.compile(r"\d+\.\d+")
+
+
+@dataclass(slots=True)
+class Tree:
+    """One sentence as it stands in the file: comments, and the ten columns of each word with its line number."""
+
+    comments: dict[str, str] = field(default_factory=dict)
+    rows: list[list[str]] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+
+
+def read_trees(path: Path) -> Iterator[Tree]:
+    """Yield the sentences of a file, multi-word token lines and empty nodes left out, ids and heads checked."""
+    tree = Tree()
+    for number, line in lines(path):
+        if not line.strip():
+            if tree.rows:
+                _check(tree, path)
+                yield tree
+                tree = Tree()
+        elif line.startswith("#") and "\t" not in line:
+            key, _, value = line[1:].partition("=")
+            tree.comments[key.strip()] = value.strip()
+        else:
+            cells = line.split("\t")
+            if len(cells) != COLUMNS:
+                raise CorpusError(f"{path}, line {number}: {len(cells)} columns, expected {COLUMNS} separated by tabs", hint="is this CoNLL-U or CoNLL-X? Otherwise give --format")
+            if _RANGE.fullmatch(cells[0]) or _EMPTY.fullmatch(cells[0]):
+                continue
+            if cells[0] != str(len(tree.rows) + 1):
+                raise CorpusError(f"{path}, line {number}: word id {cells[0]!r}, expected {len(tree.rows) + 1}", hint="a blank line must separate sentences")
+            tree.rows.append(cells)
+            tree.numbers.append(number)
+    if tree.rows:
+        _check(tree, path)
+        yield tree
+
+
+def _check(tree: Tree, path: Path) -> None:
+    """Heads must be numbers within the sentence, and lead to the root."""
+    heads: list[int] = []
+    for cells, number in zip(tree.rows, tree.numbers, strict=True):
+        if not cells[6].isdecimal() and cells[6] != "_":
+            raise CorpusError(f"{path}, line {number}: head {cells[6]!r} is not a number", hint="column 7 is the head: 0 for the root, or a word id")
+        head = int(cells[6]) if cells[6] != "_" else 0
+        if head > len(tree.rows):
+            raise CorpusError(f"{path}, line {number}: head {head} is out of range, the sentence has {len(tree.rows)} words", hint="correct column 7")
+        heads.append(head)
+    settled: set[int] = {0}
+    for start in range(1, len(heads) + 1):
+        path_from, at = [], start
+        while at not in settled:
+            if at in path_from:
+                number = tree.numbers[at - 1]
+                loop = " -> ".join(str(word) for word in [*path_from[path_from.index(at) :], at])
+                raise CorpusError(f"{path}, line {number}: the heads form a cycle ({loop})", hint="correct column 7, or drop the sentence")
+            path_from.append(at)
+            at = heads[at - 1]
+        settled.update(path_from)
+
+
+def tree_words(trees: Sequence[Tree], *, segments: Sequence[int] | None = None) -> tuple[Word, ...]:
+    """The words of one or more trees, heads counted over all of them."""
+    words: list[Word] = []
+    for index, tree in enumerate(trees):
+        offset = len(words)
+        for cells in tree.rows:
+            head = None if cells[6] == "_" else ROOT if cells[6] == "0" else offset + int(cells[6]) - 1
+            blank = ["" if cell == "_" else cell for cell in cells]
+            words.append(Word(cells[1], segments[index] if segments else 0, index, head, blank[7], blank[3], blank[4], blank[2]))
+    return tuple(words)
+
+
+def read_conll(path: Path) -> Iterator[Example]:
+    """One example a sentence, named by its ``sent_id`` where it has one."""
+    for index, tree in enumerate(read_trees(path), 1):
+        words = tree_words([tree])
+        yield Example(tree.comments.get("sent_id", str(index)), join_words(words), words, source=f"{path}, line {tree.numbers[0]}")

@@ -1,0 +1,133 @@
+"""A corpus: a file, its format, and the examples read from it each time it is walked over."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+from headscope.corpus.builtin_corpus import builtin_files, read_builtin
+from headscope.corpus.conll import read_conll
+from headscope.corpus.example import Example
+from headscope.corpus.files import checksum
+from headscope.corpus.parse import parse
+from headscope.corpus.plain import read_plain
+from headscope.corpus.table import read_json_lines, read_tsv
+from headscope.errors import CorpusError, unknown
+
+DEMO = "demo"
+FORMATS = {".txt": "text", ".md": "text", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".conllu": "conll", ".conllx": "conll", ".conll": "conll"}
+PEEK = 200
+"""How many examples are looked at to see which annotations a corpus offers."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Examples that can be walked over again and again; nothing is held in memory.
+
+    >>> corpus = from_texts(["A dog barks.", ("Who?", "Me.")])
+    >>> [example.texts for example in corpus]
+    [('A dog barks.',), ('Who?', 'Me.')]
+    """
+
+    name: str
+    format: str
+    source: Callable[[], Iterator[Example]]
+    fingerprint: Callable[[], str]
+    limit: int | None = None
+    rough: Callable[[], Iterator[Example]] | None = None
+    """The same number of examples, sooner: before parsing."""
+
+    def size(self) -> int:
+        """How many examples there are."""
+        return sum(1 for _ in islice((self.rough or self.source)(), self.limit))
+
+    def __iter__(self) -> Iterator[Example]:
+        """Walk over the examples, from the file."""
+        found = False
+        for example in islice(self.source(), self.limit):
+            found = True
+            yield example
+        if not found and self.limit != 0:
+            raise CorpusError(f"{self.name} has no examples: it is empty", hint="give a file with at least one sentence")
+
+    @cached_property
+    def checksum(self) -> str:
+        """SHA-256 of what the corpus is made of."""
+        return self.fingerprint()
+
+    @cached_property
+    def annotations(self) -> frozenset[str]:
+        """What the first examples offer: pair, words, tree, tags, mentions, frames."""
+        return frozenset().union(*(example.annotations for example in islice(iter(self), PEEK)))
+
+    def first(self, count: int | None) -> Corpus:
+        """The same corpus, cut to its first ``count`` examples."""
+        return replace(self, limit=count)
+
+
+def read(
+    path: str | Path,
+    *,
+    format: str | None = None,
+    pairs: bool = True,
+    columns: Sequence[str] | None = None,
+    parse_with: str | None = None,
+    limit: int | None = None,
+) -> Corpus:
+    """Open a corpus file, or the built-in corpus (``"demo"``).
+
+    ``format`` is text, tsv, jsonl or conll; by default the file's ending decides (``.gz`` of each too). ``pairs`` pairs up consecutive paragraphs of plain text.
+    ``columns`` names the text columns of a table. ``parse_with`` parses what has no words with spaCy: a pipeline's name, or "" for the small English one.
+
+    >>> sorted(read("demo", limit=1).annotations)[:3]
+    ['frames', 'mentions', 'pair']
+    """
+    if limit is not None and limit < 1:
+        raise CorpusError(f"the limit must be 1 or more, got {limit} instead", hint="leave it out to read everything")
+    if str(path) == DEMO:
+        return Corpus(DEMO, "builtin", read_builtin, _builtin_checksum, limit)
+    path = Path(path)
+    kind = _format(path, format)
+    readers: dict[str, Callable[[], Iterator[Example]]] = {
+        "text": lambda: read_plain(path, pairs=pairs),
+        "tsv": lambda: read_tsv(path, columns=columns),
+        "jsonl": lambda: read_json_lines(path, columns=columns),
+        "conll": lambda: read_conll(path),
+    }
+    source = readers[kind]
+    corpus = Corpus(str(path), kind, source, lambda: checksum(path), limit)
+    next(iter(corpus))  # a wrong path, format or empty file is told here, not in the middle of a run
+    if parse_with is not None:
+        corpus = replace(corpus, source=lambda: parse(source(), parser=parse_with), rough=source, format=f"{kind}+spacy")
+    return corpus
+
+
+def from_texts(texts: Sequence[str | tuple[str, str]], *, name: str = "texts") -> Corpus:
+    """A corpus of strings and pairs of strings held in memory."""
+    examples = [Example(str(index), (text,) if isinstance(text, str) else tuple(text)) for index, text in enumerate(texts, 1)]
+    return from_examples(examples, name=name)
+
+
+def from_examples(examples: Sequence[Example], *, name: str = "examples") -> Corpus:
+    """A corpus of examples held in memory."""
+    digest = hashlib.sha256(repr(list(examples)).encode()).hexdigest()
+    return Corpus(name, "memory", lambda: iter(examples), lambda: digest)
+
+
+def _format(path: Path, given: str | None) -> str:
+    if given is not None:
+        if given not in FORMATS.values():
+            raise unknown("format", given, set(FORMATS.values()), error=CorpusError)
+        return given
+    ending = next((suffix for suffix in reversed(path.suffixes) if suffix != ".gz"), "").lower()
+    if ending not in FORMATS:
+        raise CorpusError(f"the format of {path} cannot be told from its ending {ending!r}; known are {', '.join(FORMATS)}, and .gz of each", hint="give --format text, tsv, jsonl or conll")
+    return FORMATS[ending]
+
+
+def _builtin_checksum() -> str:
+    return hashlib.sha256("".join(checksum(file) for file in builtin_files()).encode()).hexdigest()

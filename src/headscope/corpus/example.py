@@ -1,0 +1,85 @@
+"""What a corpus is made of: examples, their words, and what is annotated on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+ROOT = -1
+"""The ``head`` of a word that is the root of its sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One annotated word. ``head`` is the index of its head word in the example, or ``ROOT``; None where there is no tree."""
+
+    text: str
+    segment: int = 0
+    sentence: int = 0
+    head: int | None = None
+    relation: str = ""
+    upos: str = ""
+    xpos: str = ""
+    lemma: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A coreference mention: words ``start`` to ``end`` (inclusive), its head word, and the entity it belongs to."""
+
+    start: int
+    end: int
+    head: int
+    entity: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameLink:
+    """A frame's target and one of its core elements, as word spans (inclusive)."""
+
+    frame: str
+    element: str
+    target: tuple[int, int]
+    filler: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One input of the model: one text or a pair of texts, with the words and annotations that the corpus has.
+
+    Where there are words, the texts are those words joined by single spaces, so that no piece spans two words (C6).
+
+    >>> Example("1", ("A dog barks .",), (Word("A"), Word("dog"), Word("barks"), Word("."))).annotations
+    frozenset({'words'})
+    """
+
+    id: str
+    texts: tuple[str, ...]
+    words: tuple[Word, ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    links: tuple[FrameLink, ...] = ()
+    label: str | None = None
+    source: str = field(default="", compare=False)
+
+    @property
+    def annotations(self) -> frozenset[str]:
+        """What this example offers to measures: pair, words, tree, tags, mentions, frames."""
+        offered = {
+            "pair": len(self.texts) == 2,
+            "words": bool(self.words),
+            "tree": any(word.head is not None for word in self.words),
+            "tags": any(word.upos for word in self.words),
+            "mentions": bool(self.mentions),
+            "frames": bool(self.links),
+        }
+        return frozenset(name for name, there in offered.items() if there)
+
+
+def join_words(words: tuple[Word, ...]) -> tuple[str, ...]:
+    """The texts of annotated words: one per segment, words joined by single spaces.
+
+    >>> join_words((Word("Hi"), Word("!"), Word("Yes", segment=1)))
+    ('Hi !', 'Yes')
+    """
+    segments = max((word.segment for word in words), default=-1) + 1
+    return tuple(" ".join(word.text for word in words if word.segment == segment) for segment in range(segments))

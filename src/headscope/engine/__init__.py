@@ -1,0 +1,6 @@
+"""The engine: runs measures over a corpus, checkpoints, resumes, and splits."""
+
+from headscope.engine.settings import Settings, make_settings, parse_shard
+from headscope.engine.survey import survey
+
+__all__ = ["Settings", "make_settings", "parse_shard", "survey"]

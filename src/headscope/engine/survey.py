@@ -1,0 +1,165 @@
+"""A survey: every measure that fits, over a whole corpus, in one pass that can be stopped, resumed and split."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headscope.corpus import Corpus
+from headscope.encode import Batch, Encoder, batches
+from headscope.engine.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from headscope.engine.forward import Pass
+from headscope.engine.settings import Settings, make_settings
+from headscope.errors import Interrupted
+from headscope.measures import BLOCKS, Setting, Sums, choose
+from headscope.observe import Model
+from headscope.results import Results
+
+EVERY = 15.0
+"""Seconds between two checkpoints."""
+
+Progress = Callable[[int, int], None]
+"""Called with (examples done, examples in all)."""
+
+
+@dataclass
+class Tally:
+    """What happened to the examples during the pass."""
+
+    seen: int = 0
+    nonfinite: int = 0
+    nonfinite_examples: list[str] = field(default_factory=list)
+
+
+def survey(
+    model: Model,
+    corpus: Corpus,
+    *,
+    measures: Iterable[str] | None = None,
+    shard: tuple[int, int] = (1, 1),
+    checkpoint: str | Path | None = None,
+    progress: Progress | None = None,
+    every: float = EVERY,
+    **settings: Any,
+) -> Results:
+    """Run a corpus through a model once, with every measure that the corpus allows (or those named).
+
+    ``settings`` are those of :class:`Settings`. With ``checkpoint`` the state is kept in that file, and the same call made again
+    after an interruption goes on from there, to the same numbers. ``shard`` (i, n) does the i-th of n parts.
+    """
+    chosen = make_settings(**settings)
+    return _Survey(model, corpus, measures, chosen, shard, Path(checkpoint) if checkpoint else None, every).run(progress)
+
+
+class _Survey:
+    def __init__(self, model: Model, corpus: Corpus, measures: Iterable[str] | None, settings: Settings, shard: tuple[int, int], checkpoint: Path | None, every: float) -> None:
+        self.model = model
+        self.corpus = corpus.first(settings.limit) if settings.limit else corpus
+        self.stack = settings.stack or model.main_stack()
+        self.settings = settings.model_copy(update={"stack": self.stack})
+        self.shard = shard
+        self.path = checkpoint
+        self.every = every
+        setting = Setting(model.shape(self.stack), model.causal(self.stack))
+        self.measures = [measure(setting) for measure in choose(measures, self.corpus.annotations, corpus=corpus.name)]
+        self.sums = {measure.name: Sums(measure) for measure in self.measures}
+        self.encoder: Encoder = model.encoder(max_length=settings.max_length, long=settings.long, stack=self.stack)
+        self.tally = Tally()
+        self.next_batch = 0
+
+    def run(self, progress: Progress | None) -> Results:
+        self._resume()
+        torch.manual_seed(self.settings.seed)
+        forward = Pass(self.model, self.measures, self.stack)
+        total = self.corpus.size() if progress else 0
+        saved = time.monotonic()
+        try:
+            for batch in self._batches():
+                if batch.index >= self.next_batch and (batch.index % BLOCKS) % self.shard[1] == self.shard[0] - 1:
+                    self._add(batch, forward)
+                self.next_batch = max(self.next_batch, batch.index + 1)
+                if progress:
+                    progress(self.encoder.counts.read - self._waiting(batch), total)
+                if self.path and time.monotonic() - saved > self.every:
+                    self._save()
+                    saved = time.monotonic()
+        except KeyboardInterrupt:
+            raise self._interrupted() from None
+        results = Results.build({name: sums.dataset() for name, sums in self.sums.items()}, self._provenance())
+        return results
+
+    def _batches(self) -> Iterator[Batch]:
+        self._yielded = 0
+        for batch in batches(self.encoder.encode(self.corpus), size=self.settings.batch_size, pad=self.model.pad):
+            self._yielded += len(batch)
+            yield batch
+
+    def _waiting(self, batch: Batch) -> int:
+        """Examples encoded but not yet run: a window is read ahead."""
+        return self.encoder.counts.used - self._yielded
+
+    def _add(self, batch: Batch, forward: Pass) -> None:
+        seen = forward.run(batch)
+        keep = seen.broken < 0
+        for item, layer in zip(batch.items, seen.broken, strict=True):
+            if layer >= 0:
+                self.tally.nonfinite += 1
+                if len(self.tally.nonfinite_examples) < 20:
+                    self.tally.nonfinite_examples.append(f"{item.example.id}: attention is not finite in layer {layer + 1}")
+        self.tally.seen += int(keep.sum())
+        for name, values in seen.values.items():
+            self.sums[name].add(batch.index % BLOCKS, values[keep])
+
+    def _identity(self) -> str:
+        """A digest of everything that changes the numbers: a checkpoint of another run must not be taken up."""
+        about = self._about() | {"shard": list(self.shard)}
+        return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+    def _about(self) -> dict[str, Any]:
+        shape = self.model.shape(self.stack)
+        return {
+            "model": {"name": self.model.name, "revision": self.model.revision, "type": self.model.config.model_type, "dtype": str(self.model.network.dtype).removeprefix("torch."), "weights": self.model.digest, "stack": self.stack, "layers": shape.layers, "heads": shape.heads},
+            "corpus": {"name": self.corpus.name, "format": self.corpus.format, "sha256": self.corpus.checksum},
+            "settings": self.settings.model_dump(),
+            "measures": [measure.name for measure in self.measures],
+        }
+
+    def _provenance(self) -> dict[str, Any]:
+        libraries = ("headscope", "torch", "transformers", "numpy", "xarray")
+        counts = {**asdict(self.encoder.counts), **asdict(self.tally)}
+        return {
+            **self._about(),
+            "shards": [f"{self.shard[0]}/{self.shard[1]}"],
+            "counts": counts,
+            "versions": {"python": platform.python_version(), **{name: version(name) for name in libraries}},
+            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+
+    def _save(self) -> None:
+        if self.path:
+            arrays = {f"{name}/{key}": array for name, sums in self.sums.items() for key, array in sums.arrays().items()}
+            write_checkpoint(self.path, Checkpoint(self._identity(), self.next_batch, asdict(self.tally), arrays))
+
+    def _resume(self) -> None:
+        found = read_checkpoint(self.path, self._identity()) if self.path else None
+        if found is None:
+            return
+        self.next_batch = found.next_batch
+        self.tally = Tally(**found.state)
+        for name, sums in self.sums.items():
+            sums.restore({key: found.arrays[f"{name}/{key}"] for key in sums.arrays()})
+
+    def _interrupted(self) -> Interrupted:
+        if self.path is None:
+            return Interrupted("stopped; nothing was kept", hint="give an output file, and a stopped run can be resumed")
+        self._save()
+        return Interrupted(f"stopped after {self.tally.seen} examples; the state is kept in {self.path}", hint="type the same command again to go on from there")

@@ -1,0 +1,64 @@
+"""Entropy (Clark et al. 2019, §3.3, Fig. 4): how broadly a head attends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.encode import START, Batch
+from headscope.measures.base import Measure
+from headscope.observe import LayerView
+
+TINY = torch.finfo(torch.float32).tiny
+
+
+def row_entropy(attention: Tensor) -> Tensor:
+    """-Σ α ln α over keys, in nats: (batch, head, query, key) -> (batch, head, query). A weight of 0 adds nothing.
+
+    >>> row_entropy(torch.tensor([[[[0.5, 0.5], [1.0, 0.0]]]]))
+    tensor([[[0.6931, 0.0000]]])
+    """
+    logarithm = attention.clamp_min(TINY).log_()
+    return torch.einsum("bhqk,bhqk->bhq", attention, logarithm).neg_().abs_()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which rows count in a batch, with weights (batch, query, kind) that average them, and the entropy of uniform attention."""
+
+    weights: Tensor  # (batch, query, 2)
+    undefined: Tensor  # (batch, 1, 2)
+    uniform: Tensor  # (batch, 1, 1)
+
+
+class Entropy(Measure):
+    """Mean entropy of the rows of a map, of the [CLS] (or BOS) row alone, and what uniform attention would have, ln L (C5)."""
+
+    name = "entropy"
+    title = "Entropy of attention"
+    unit = "nats"
+    source = "Clark et al. 2019, §3.3, Figure 4"
+    dims: ClassVar = {"row": ("all", "cls", "uniform")}
+
+    def prepare(self, batch: Batch, device: Any) -> Rows:
+        """Average over real rows only."""
+        weights = np.zeros((len(batch), batch.width, 2), dtype=np.float32)
+        uniform = np.zeros((len(batch), 1, 1), dtype=np.float32)
+        for index, item in enumerate(batch.items):
+            length = len(item)
+            weights[index, :length, 0] = 1.0 / length
+            weights[index, :length, 1] = (item.kind == START) / max(int((item.kind == START).sum()), 1)
+            seen = np.arange(1, length + 1) if self.setting.causal else np.full(length, length)
+            uniform[index] = np.log(seen).mean()
+        undefined = (weights.sum(1, keepdims=True) == 0).astype(np.bool_)
+        return Rows(torch.from_numpy(weights).to(device), torch.from_numpy(undefined).to(device), torch.from_numpy(uniform).to(device))
+
+    def layer(self, view: LayerView, attention: Tensor, prepared: Rows) -> Tensor:
+        """(batch, head, 3)."""
+        means = torch.einsum("bhq,bqk->bhk", row_entropy(attention), prepared.weights)
+        means = means.masked_fill(prepared.undefined, float("nan"))
+        return torch.cat([means, prepared.uniform.expand(-1, means.shape[1], -1)], dim=-1)

@@ -1,0 +1,56 @@
+"""Every measure by name. A third-party package adds its own through the entry point group ``headscope.measures``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from functools import cache
+from importlib.metadata import entry_points
+
+from headscope.errors import UserError, unknown
+from headscope.measures.base import Measure
+from headscope.measures.entropy import Entropy
+from headscope.measures.position import Position
+from headscope.measures.special import Special
+
+GROUP = "headscope.measures"
+OWN: tuple[type[Measure], ...] = (Position, Special, Entropy)
+HOW = {
+    "tree": "give a treebank (.conllu), or parse plain text with --parse",
+    "words": "give a treebank (.conllu), or parse plain text with --parse",
+    "tags": "give a treebank (.conllu), or parse plain text with --parse",
+    "pair": "give a corpus of pairs: paragraphs, TSV or JSON lines with two texts",
+    "mentions": "give a corpus with coreference",
+    "frames": "give a corpus with frame links",
+}
+
+
+@cache
+def available() -> dict[str, type[Measure]]:
+    """All measures, ours first, then those that other packages bring."""
+    found = {measure.name: measure for measure in OWN}
+    for point in entry_points(group=GROUP):
+        if point.name in found:
+            continue
+        loaded = point.load()
+        if not (isinstance(loaded, type) and issubclass(loaded, Measure)):
+            raise UserError(f"the entry point {point.name!r} ({point.value}) is not a measure: it must be a subclass of headscope.measures.Measure", hint="mend or uninstall that package")
+        found[point.name] = loaded
+    return found
+
+
+def choose(names: Iterable[str] | None, offered: Collection[str], *, corpus: str) -> list[type[Measure]]:
+    """The measures asked for, or all that the corpus' annotations allow. Asking for one that they don't allow is an error."""
+    measures = available()
+    if names is None:
+        return [measure for measure in measures.values() if measure.needs <= set(offered)]
+    chosen = []
+    for name in dict.fromkeys(names):
+        if name not in measures:
+            raise unknown("measure", name, measures)
+        missing = sorted(measures[name].needs - set(offered))
+        if missing:
+            raise UserError(f"the measure {name!r} needs {', '.join(missing)}, which {corpus} does not have (it has {', '.join(sorted(offered)) or 'plain text only'})", hint=HOW[missing[0]])
+        chosen.append(measures[name])
+    if not chosen:
+        raise UserError("no measure was asked for", hint=f"choose from {', '.join(measures)}")
+    return chosen

@@ -1,0 +1,32 @@
+"""Special tokens (Clark et al. 2019, §3.2, Fig. 2): attention to [CLS], to all [SEP]s, and to full stops and commas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.encode import SEPARATOR, START, Encoded
+from headscope.measures.relation import Linear, mass_weights
+
+
+class Special(Linear):
+    """Mean attention to each kind of token: from all rows, from the [SEP] rows alone, and from all other rows alone (C3).
+
+    [CLS] and [SEP] stand for the model's own start and end tokens (BOS, EOS); NaN for a model or text that has none.
+    """
+
+    name = "special"
+    title = "Attention to special tokens"
+    unit = "share of attention"
+    source = "Clark et al. 2019, §3.2, Figure 2"
+    dims: ClassVar = {"token": ("cls", "sep", "punctuation"), "row": ("all", "sep", "other")}
+
+    def weights(self, item: Encoded) -> Sequence[NDArray[np.float32] | None]:
+        """Columns of the map: those of one kind of token, for all rows or some."""
+        separator = item.kind == SEPARATOR
+        columns = (item.kind == START, separator, item.stop)
+        rows = (np.ones_like(separator), separator, ~separator)
+        return [mass_weights(row[:, None] & column[None, :]) for column in columns for row in rows]

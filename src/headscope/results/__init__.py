@@ -1,0 +1,8 @@
+"""Results: labelled arrays with provenance, saved, opened, merged and exported without torch."""
+
+from headscope.results.export import export
+from headscope.results.files import check_writable
+from headscope.results.merge import merge
+from headscope.results.tree import SCHEMA, SUMS, Results
+
+__all__ = ["SCHEMA", "SUMS", "Results", "check_writable", "export", "merge"]

@@ -1,0 +1,58 @@
+"""Putting the shards of one run together: sums add up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import xarray as xr
+
+from headscope.errors import ResultsError
+from headscope.results.tree import Results
+
+
+def merge(parts: Sequence[Results], *, partial: bool = False) -> Results:
+    """Add shards of one run. They must come from the same model, corpus and settings, each once; all of them, unless ``partial``."""
+    if not parts:
+        raise ResultsError("nothing to merge", hint="headscope merge part1.nc part2.nc -o whole.nc")
+    first = parts[0].provenance
+    for part in parts[1:]:
+        for key in ("model", "corpus", "settings", "measures"):
+            if part.provenance[key] != first[key]:
+                raise ResultsError(f"these are not shards of one run: their {key} differs ({_difference(first[key], part.provenance[key])})", hint="merge only shards made by one command with --shard 1/n … n/n")
+    shards = [shard for part in parts for shard in part.provenance["shards"]]
+    twice = sorted({shard for shard in shards if shards.count(shard) > 1})
+    if twice:
+        raise ResultsError(f"shard {twice[0]} is given more than once", hint="give each shard once")
+    total = int(shards[0].split("/")[1])
+    missing = [f"{number}/{total}" for number in range(1, total + 1) if f"{number}/{total}" not in shards]
+    if missing and not partial:
+        raise ResultsError(f"shards are missing: {', '.join(missing)}", hint="run them, or pass --partial to merge what there is")
+    sums = parts[0].sums()
+    for part in parts[1:]:
+        sums = {name: add(dataset, part[name]) for name, dataset in sums.items()}
+    return Results.build(sums, {**first, "shards": ["1/1"] if not missing else sorted(shards), "counts": _counts([part.provenance for part in parts])})
+
+
+def add(left: xr.Dataset, right: xr.Dataset) -> xr.Dataset:
+    """Sum two measures' sums; a label that only one of them has counts as zero in the other."""
+    names = list(left.data_vars)
+    one, two = xr.align(left, right[names], join="outer", fill_value=0)
+    return (one + two).assign_attrs(left.attrs)
+
+
+def _counts(provenances: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Each shard reads and encodes the whole corpus, so those counts are the whole's already; what was used or lost in the pass adds up."""
+    counts = dict(provenances[0]["counts"])
+    for other in provenances[1:]:
+        for key in ("seen", "nonfinite"):
+            counts[key] += other["counts"][key]
+        counts["nonfinite_examples"] = counts["nonfinite_examples"] + other["counts"]["nonfinite_examples"]
+    return counts
+
+
+def _difference(one: Any, two: Any) -> str:
+    if isinstance(one, dict) and isinstance(two, dict):
+        key = next((key for key in one if one.get(key) != two.get(key)), next((key for key in two if key not in one), ""))
+        return f"{key}: {one.get(key)!r} and {two.get(key)!r}"
+    return f"{one!r} and {two!r}"

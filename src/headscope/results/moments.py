@@ -1,0 +1,46 @@
+"""Means, deviations and intervals from the sums that a measure keeps: no second pass over the corpus is ever needed."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+CONFIDENCE = 0.95
+
+
+def mean(total: xr.DataArray, count: xr.DataArray) -> xr.DataArray:
+    """total / count, NaN where nothing was counted.
+
+    >>> mean(xr.DataArray([6.0, 0.0]), xr.DataArray([3, 0])).values.tolist()
+    [2.0, nan]
+    """
+    return (total / count.where(count > 0)).astype(np.float64)
+
+
+def deviation(total: xr.DataArray, square: xr.DataArray, count: xr.DataArray) -> xr.DataArray:
+    """The sample standard deviation (n-1), NaN below two values."""
+    many = count.where(count > 1)
+    spread = (square - total**2 / many) / (many - 1)
+    return np.sqrt(spread.clip(min=0.0))  # type: ignore[no-any-return]
+
+
+def interval(total: xr.DataArray, square: xr.DataArray, count: xr.DataArray, confidence: float = CONFIDENCE) -> tuple[xr.DataArray, xr.DataArray]:
+    """Student's t interval of the mean over examples; NaN below two values."""
+    centre = mean(total, count)
+    error = deviation(total, square, count) / np.sqrt(count.where(count > 1))
+    factor = xr.apply_ufunc(lambda degrees: stats.t.ppf(0.5 + confidence / 2, degrees), count.where(count > 1) - 1.0)
+    return centre - factor * error, centre + factor * error
+
+
+def derive(sums: xr.Dataset, confidence: float = CONFIDENCE) -> xr.Dataset:
+    """Add mean, low, high and deviation over all blocks to a dataset of sum, square and count by block."""
+    whole = sums[["sum", "square", "count"]].sum("block")
+    low, high = interval(whole["sum"], whole["square"], whole["count"], confidence)
+    return sums.assign(
+        mean=mean(whole["sum"], whole["count"]),
+        deviation=deviation(whole["sum"], whole["square"], whole["count"]),
+        low=low,
+        high=high,
+        n=whole["count"],
+    )

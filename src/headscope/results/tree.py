@@ -1,0 +1,92 @@
+"""What a run found: one labelled tree, a branch a measure, provenance at the root. Reading it needs no torch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+import xarray as xr
+
+from headscope.errors import ResultsError, unknown
+from headscope.results.files import read_tree, write_tree
+from headscope.results.moments import derive
+
+SCHEMA = 1
+SUMS = ("sum", "square", "count")
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of a run. ``results["entropy"]`` is a dataset with dims layer and head (labelled from 1) and the measure's own.
+
+    Each dataset has ``mean`` with its interval ``low`` … ``high``, ``deviation``, ``n``, and the sums they come from, by block.
+    """
+
+    tree: xr.DataTree
+
+    @classmethod
+    def build(cls, sums: Mapping[str, xr.Dataset], provenance: Mapping[str, Any]) -> Self:
+        """Make results from each measure's sums and what is known of the run."""
+        root = xr.Dataset(attrs={"headscope_schema": SCHEMA, "provenance": json.dumps(dict(provenance), sort_keys=True)})
+        return cls(xr.DataTree.from_dict({"/": root, **{f"/{name}": derive(dataset) for name, dataset in sums.items()}}))
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Open a results file written by :meth:`save`."""
+        return cls(read_tree(Path(path), schema=SCHEMA))
+
+    def save(self, path: str | Path) -> Path:
+        """Write one netCDF file, whole or not at all."""
+        return write_tree(self.tree, Path(path))
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures in it."""
+        return tuple(self.tree.children)
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Model, corpus, settings, versions and what was left out."""
+        return dict(json.loads(self.tree.attrs["provenance"]))
+
+    def __getitem__(self, measure: str) -> xr.Dataset:
+        if measure not in self.tree.children:
+            raise unknown("measure", measure, self.measures, error=ResultsError)
+        return self.tree[measure].to_dataset()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.measures)
+
+    def mean(self, measure: str) -> xr.DataArray:
+        """The mean over examples, by layer, head and the measure's own dims."""
+        return self[measure]["mean"]
+
+    def sums(self) -> dict[str, xr.Dataset]:
+        """The additive part of every measure, its attributes kept."""
+        return {name: self[name][list(SUMS)] for name in self}
+
+    def table(self, measure: str | None = None) -> pd.DataFrame:
+        """A long table: one row a layer, head and label, with mean, low, high, deviation and n."""
+        names = [measure] if measure is not None else list(self.measures)
+        frames = []
+        for name in names:
+            dataset = self[name][["mean", "low", "high", "deviation", "n"]]
+            labels = [str(dim) for dim in dataset["mean"].dims if dim not in ("layer", "head")]
+            frame = dataset.to_dataframe().reset_index()
+            frame.insert(0, "measure", name)
+            frame.insert(1, "label", frame[labels].astype(str).agg(", ".join, axis=1))
+            frames.append(frame.drop(columns=labels))
+        whole = pd.concat(frames, ignore_index=True)
+        return whole[["measure", "label", "layer", "head", "mean", "low", "high", "deviation", "n"]]
+
+    def __sub__(self, other: Results) -> dict[str, xr.DataArray]:
+        """The difference of two runs' means, measure by measure; heads and labels must be the same."""
+        with xr.set_options(arithmetic_join="exact"):
+            try:
+                return {name: self.mean(name) - other.mean(name) for name in self if name in other.measures}
+            except ValueError:
+                raise ResultsError("the two results have different layers, heads or labels, and cannot be subtracted", hint="compare runs of models of one shape with the same measures") from None
