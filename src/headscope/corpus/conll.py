@@ -37,7 +37,7 @@ def read_trees(path: Path) -> Iterator[Tree]:
                 _check(tree, path)
                 yield tree
                 tree = Tree()
-        elif line.startswith("#") and "\t" not in line:
+        elif line.startswith("#"):
             key, _, value = line[1:].partition("=")
             tree.comments[key.strip()] = value.strip()
         else:
@@ -67,7 +67,8 @@ def _check(tree: Tree, path: Path) -> None:
         heads.append(head)
     settled: set[int] = {0}
     for start in range(1, len(heads) + 1):
-        path_from, at = [], start
+        path_from: list[int] = []
+        at = start
         while at not in settled:
             if at in path_from:
                 number = tree.numbers[at - 1]
@@ -84,7 +85,8 @@ def tree_words(trees: Sequence[Tree], *, segments: Sequence[int] | None = None) 
     for index, tree in enumerate(trees):
         offset = len(words)
         for cells in tree.rows:
-            head = None if cells[6] == "_" else ROOT if cells[6] == "0" else offset + int(cells[6]) - 1
+            number = None if cells[6] == "_" else int(cells[6])
+            head = None if number is None else offset + number - 1 if number else ROOT
             blank = ["" if cell == "_" else cell for cell in cells]
             words.append(Word(cells[1], segments[index] if segments else 0, index, head, blank[7], blank[3], blank[4], blank[2]))
     return tuple(words)

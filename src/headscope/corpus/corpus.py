@@ -12,7 +12,7 @@ from pathlib import Path
 from headscope.corpus.builtin_corpus import builtin_files, read_builtin
 from headscope.corpus.conll import read_conll
 from headscope.corpus.example import Example
-from headscope.corpus.files import checksum
+from headscope.corpus.files import checksum, lines
 from headscope.corpus.parse import parse
 from headscope.corpus.plain import read_plain
 from headscope.corpus.table import read_json_lines, read_tsv
@@ -65,8 +65,8 @@ class Corpus:
         return frozenset().union(*(example.annotations for example in islice(iter(self), PEEK)))
 
     def first(self, count: int | None) -> Corpus:
-        """The same corpus, cut to its first ``count`` examples."""
-        return replace(self, limit=count)
+        """The same corpus, cut to its first ``count`` examples; None cuts nothing."""
+        return replace(self, limit=min((limit for limit in (self.limit, count) if limit is not None), default=None))
 
 
 def read(
@@ -123,9 +123,11 @@ def _format(path: Path, given: str | None) -> str:
         if given not in FORMATS.values():
             raise unknown("format", given, set(FORMATS.values()), error=CorpusError)
         return given
-    ending = next((suffix for suffix in reversed(path.suffixes) if suffix != ".gz"), "").lower()
+    ending = next((suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), "")
     if ending not in FORMATS:
-        raise CorpusError(f"the format of {path} cannot be told from its ending {ending!r}; known are {', '.join(FORMATS)}, and .gz of each", hint="give --format text, tsv, jsonl or conll")
+        next(lines(path), None)  # a file that is not there, or a folder, is told before its ending
+        known = f"known are {', '.join(FORMATS)}, and .gz of each"
+        raise CorpusError(f"the format of {path} cannot be told from its ending {ending!r}; {known}", hint="give --format text, tsv, jsonl or conll")
     return FORMATS[ending]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from headscope.errors import CorpusError
+
 ROOT = -1
 """The ``head`` of a word that is the root of its sentence."""
 
@@ -60,6 +62,10 @@ class Example:
     links: tuple[FrameLink, ...] = ()
     label: str | None = None
     source: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if len(self.texts) not in {1, 2}:
+            raise CorpusError(f"example {self.id}: one text or two are allowed, got {len(self.texts)} instead")
 
     @property
     def annotations(self) -> frozenset[str]:

@@ -10,29 +10,36 @@ from pathlib import Path
 
 from headscope.errors import CorpusError
 
+BOM = "\ufeff"
+
+
+def zipped(path: Path) -> bool:
+    """Whether a file's name says that it is gzip."""
+    return path.suffix.lower() == ".gz"
+
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line without its end) of a UTF-8 file, gzip or not."""
     try:
-        opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-        with opened as file:
+        with gzip.open(path, "rb") if zipped(path) else path.open("rb") as file:
             for number, raw in enumerate(file, 1):
                 try:
-                    text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                    text = raw.decode("utf-8")
                 except UnicodeDecodeError as error:
+                    convert = "zcat {0} | iconv -f latin1 -t utf-8 | gzip > utf8-{0}" if zipped(path) else "iconv -f latin1 -t utf-8 {0} > utf8-{0}"
                     raise CorpusError(
                         f"{path}, line {number}: not valid UTF-8 (byte {error.start + 1} of the line)",
-                        hint=f"convert the file, e.g. iconv -f latin1 -t utf-8 {path.name} > utf8-{path.name}",
+                        hint=f"convert the file, e.g. {convert.format(path.name)}",
                     ) from None
-                yield number, text.rstrip("\r\n")
-    except FileNotFoundError:
+                yield number, text.removeprefix(BOM if number == 1 else "").rstrip("\r\n")
+    except (FileNotFoundError, NotADirectoryError):
         raise CorpusError(f"no such corpus file: {path}", hint="give the path of a text, TSV, JSON-lines or CoNLL file, or 'demo'") from None
     except IsADirectoryError:
         raise CorpusError(f"{path} is a folder, not a corpus file", hint="give one file") from None
-    except PermissionError:
-        raise CorpusError(f"{path} cannot be read: permission denied", hint="check the file's permissions") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise CorpusError(f"{path} is not a whole gzip file ({error})", hint="copy or download it again") from None
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}", hint="check the path and the file's permissions") from None
 
 
 def checksum(path: Path) -> str:

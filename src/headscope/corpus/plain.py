@@ -29,7 +29,8 @@ def read_plain(path: Path, *, pairs: bool = True) -> Iterator[Example]:
 
 def _paragraphs(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (number of its first line, paragraph joined to one line)."""
-    start, held = 0, []
+    start = 0
+    held: list[str] = []
     for number, line in lines(path):
         if line.strip():
             start = start if held else number

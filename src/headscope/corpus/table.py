@@ -30,6 +30,8 @@ def text_columns(names: Sequence[str], chosen: Sequence[str] | None, where: str)
         missing = [name for name in chosen if name not in names]
         if missing:
             raise CorpusError(f"{where}: no column {missing[0]!r}; the columns are {', '.join(names)}", hint=HINT)
+        if len(chosen) > 2:
+            raise CorpusError(f"one or two columns may be named, got {len(chosen)} instead: {', '.join(chosen)}", hint=HINT)
         return list(chosen)
     first = [name for name in FIRST if name in names][:1]
     second = [name for name in SECOND if name in names][:1]
@@ -52,15 +54,15 @@ def read_tsv(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Ex
     where: list[int] = []
     label: int | None = None
     for number, line in lines(path):
+        if not line.strip():
+            continue
         cells = line.split("\t")
-        if number == 1 and (known & set(cells) or columns):
+        if not where and (known & set(cells) or columns):
             header = cells
             where = [cells.index(name) for name in text_columns(cells, columns, str(path))]
             label = next((cells.index(name) for name in LABEL if name in cells), None)
             continue
-        if not line.strip():
-            continue
-        if header is None and not where:
+        if not where:
             where = list(range(min(len(cells), 2)))
             label = 2 if len(cells) > 2 else None
         width = len(header) if header else max([*where, label or 0]) + 1
@@ -86,5 +88,5 @@ def read_json_lines(path: Path, *, columns: Sequence[str] | None = None) -> Iter
         wrong = next((name for name in names if not isinstance(record[name], str)), None)
         if wrong is not None:
             raise CorpusError(f"{where}: {wrong!r} must be a string, got {type(record[wrong]).__name__}", hint=HINT)
-        label = next((str(record[name]) for name in LABEL if name in record), None)
+        label = next((str(record[name]) for name in LABEL if record.get(name) is not None), None)
         yield Example(str(record.get("id", number)), tuple(record[name].strip() for name in names), label=label, source=where)

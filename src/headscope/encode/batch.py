@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.encode.encoder import Encoded
+from headscope.errors import UserError
 
 WINDOW = 32
 """Batches are cut from this many batches' worth of examples, sorted by length."""
@@ -31,12 +32,12 @@ class Batch:
     @property
     def width(self) -> int:
         """T, the number of tokens in the longest example."""
-        return self.ids.shape[1]
+        return int(self.ids.shape[1])
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         """The number of real tokens of each example."""
-        return self.mask.sum(1)
+        return np.asarray(self.mask.sum(1), np.int64)
 
 
 def collate(items: Iterable[Encoded], *, index: int = 0, pad: int = 0) -> Batch:
@@ -53,6 +54,8 @@ def collate(items: Iterable[Encoded], *, index: int = 0, pad: int = 0) -> Batch:
 
 def batches(encoded: Iterable[Encoded], *, size: int, pad: int = 0) -> Iterator[Batch]:
     """Cut a stream of examples into batches of like length. Only a window of the stream is held at a time."""
+    if size < 1:
+        raise UserError(f"the batch size must be 1 or more, got {size} instead")
     stream = iter(encoded)
     index = 0
     while window := list(islice(stream, size * WINDOW)):

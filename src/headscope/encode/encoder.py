@@ -148,38 +148,26 @@ class Encoder:
         number = 2
         while sum(-(-length // number) for length in lengths) > room:
             number += 1
-        return [
-            [part.cut(length * index // number, length * (index + 1) // number) for part, length in zip(pieces, lengths, strict=True)]
-            for index in range(number)
-        ]
+        shares = [[(length * index // number, length * (index + 1) // number) for length in lengths] for index in range(number)]
+        return [[part.cut(*share) for part, share in zip(pieces, portion, strict=True)] for portion in shares]
 
     def _assemble(self, example: Example, pieces: list[_Pieces]) -> Encoded:
-        ids, types, kind, segment, word, text = [], [], [], [], [], []
+        """Put the texts into the tokenizer's frame."""
+        rows: list[tuple[int, int, int, int, int, str]] = []
         if self.start is not None:
-            ids.append([self.start])
-            types.append([0])
-            kind.append([special_kind(self.tokenizer, self.start)])
-            segment.append([-1])
-            word.append([-1])
-            text.append("")
+            rows.append(self._special(self.start, 0))
         for part in self.template.parts(len(pieces)):
-            if part.text is None:
-                ids.append([part.token])
-                kind.append([special_kind(self.tokenizer, part.token or 0)])
-                segment.append([-1])
-                word.append([-1])
-                text.append("")
-            else:
+            if part.token is not None:
+                rows.append(self._special(part.token, part.type))
+            elif part.text is not None:
                 run = pieces[part.text]
-                ids.append(run.ids.tolist())
-                kind.append([TEXT] * len(run.ids))
-                segment.append([part.text] * len(run.ids))
-                word.append(run.word.tolist())
-                text.extend(run.text)
-            types.append([part.type] * len(ids[-1]))
-        flat = [np.array(sum(column, []), dtype=dtype) for column, dtype in ((ids, np.int64), (types, np.int64), (kind, np.int8), (segment, np.int8), (word, np.int64))]
-        stop = np.array([piece.strip() in FULL_STOPS for piece in text], dtype=np.bool_)
-        return Encoded(example, flat[0], flat[1], flat[2], flat[3], flat[4], stop, tuple(text))
+                rows += [(token, part.type, TEXT, part.text, word, text) for token, word, text in zip(run.ids.tolist(), run.word.tolist(), run.text, strict=True)]
+        ids, types, kind, segment, word, text = zip(*rows, strict=True)
+        stop = np.array([piece.strip() in FULL_STOPS for piece in text], np.bool_)
+        return Encoded(example, np.array(ids, np.int64), np.array(types, np.int64), np.array(kind, np.int8), np.array(segment, np.int8), np.array(word, np.int64), stop, text)
+
+    def _special(self, token: int, type: int) -> tuple[int, int, int, int, int, str]:
+        return token, type, special_kind(self.tokenizer, token), -1, -1, ""
 
 
 def _characters(text: str, offsets: list[tuple[int, int]]) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import logging
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -130,10 +129,12 @@ def _check_weights(name: str, info: dict[str, Any], head: Any) -> None:
     mismatched = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info.get("mismatched_keys", ()))
     if mismatched:
         raise ModelError(f"the weights of {name} do not fit its config: {len(mismatched)} of another shape, e.g. {mismatched[0]}", hint="check that config.json and the weights belong together")
-    unused = UNUSED[:1] if getattr(head, "__name__", "").endswith("LM") else UNUSED
-    missing = sorted(key for key in info.get("missing_keys", ()) if not any(part in key for part in unused))
+    absent = sorted(key for key in info.get("missing_keys", ()) if "pooler" not in key)
+    missing = [key for key in absent if not any(part in key for part in UNUSED)]
     if missing:
         raise ModelError(f"the weights of {name} do not fit its config: {len(missing)} are missing, e.g. {missing[0]}", hint="check that config.json and the weights belong together")
+    if absent and getattr(head, "__name__", "").endswith("LM"):
+        raise ModelError(f"{name} has no language-model head: {len(absent)} of its weights are missing, e.g. {absent[0]}", hint="choose a checkpoint that was saved with its head")
 
 
 def _check_tokenizer(name: str, tokenizer: Any) -> None:
@@ -160,13 +161,13 @@ def _observe(name: str, network: Any) -> None:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Silence transformers' own progress bars and load reports: what matters is said in our words."""
-    logger, bars = transformers.logging, os.environ.get("HF_HUB_DISABLE_PROGRESS_BARS")
-    level = logger.get_verbosity()
+    logger = transformers.logging
+    level, bars = logger.get_verbosity(), logger.is_progress_bar_enabled()
     logger.set_verbosity(logging.CRITICAL)
     logger.disable_progress_bar()
     try:
         yield
     finally:
         logger.set_verbosity(level)
-        if bars is None:
+        if bars:
             logger.enable_progress_bar()

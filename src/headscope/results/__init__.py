@@ -1,8 +1,9 @@
-"""Results: labelled arrays with provenance, saved, opened, merged and exported without torch."""
+"""Results: labelled arrays with provenance, saved, opened, merged, summed up and exported without torch."""
 
 from headscope.results.export import export
 from headscope.results.files import check_writable
 from headscope.results.merge import merge
+from headscope.results.summary import head_name, heads_over, remarks, summary
 from headscope.results.tree import SCHEMA, SUMS, Results
 
-__all__ = ["SCHEMA", "SUMS", "Results", "check_writable", "export", "merge"]
+__all__ = ["SCHEMA", "SUMS", "Results", "check_writable", "export", "head_name", "heads_over", "merge", "remarks", "summary"]

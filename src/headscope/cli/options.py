@@ -1,0 +1,38 @@
+"""The options that commands share, each written once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_RUN, _LOAD, _READ = "The run", "The model", "The corpus"
+
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A hub id, a model folder, or 'demo' for the embedded model.", show_default=False)]
+CorpusFile = Annotated[str, typer.Argument(metavar="CORPUS", help="A text, TSV, JSON-lines or CoNLL file (.gz too), or 'demo' for the built-in corpus.", show_default=False)]
+ResultsFile = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results file (.nc) made by 'headscope survey'.", show_default=False)]
+
+Limit = Annotated[int | None, typer.Option("--limit", metavar="N", help="Only the first N examples.", rich_help_panel=_RUN, show_default=False)]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random; kept in the results.", rich_help_panel=_RUN)]
+BatchSize = Annotated[int, typer.Option("--batch-size", help="Examples in one forward pass.", rich_help_panel=_RUN)]
+MaxLength = Annotated[int, typer.Option("--max-length", help="Most tokens of an example, special tokens included.", rich_help_panel=_RUN)]
+Long = Annotated[str, typer.Option("--long", metavar="WAY", help="What to do with longer examples: truncate, split or drop.", rich_help_panel=_RUN)]
+Shard = Annotated[str, typer.Option("--shard", metavar="I/N", help="Do only part I of N; put the parts together with 'headscope merge'.", rich_help_panel=_RUN)]
+Measures = Annotated[list[str] | None, typer.Option("--measure", metavar="NAME", help="Only this measure (repeat for more). Default: all that the corpus allows.", rich_help_panel=_RUN, show_default=False)]
+
+Device = Annotated[str, typer.Option("--device", help="Where to run: cpu, cuda, cuda:1, mps.", rich_help_panel=_LOAD)]
+Dtype = Annotated[str, typer.Option("--dtype", help="Precision of the weights: float32, bfloat16, float16. Maps are float32 and sums float64 in any case.", rich_help_panel=_LOAD)]
+Revision = Annotated[str, typer.Option("--revision", help="A hub model's branch, tag or commit.", rich_help_panel=_LOAD, show_default=False)]
+Stack = Annotated[str, typer.Option("--stack", help="encoder or decoder, for models that have both. Default: encoder.", rich_help_panel=_LOAD, show_default=False)]
+AllowPickle = Annotated[bool, typer.Option("--allow-pickle", help="Open pickled weights, which can run code.", rich_help_panel=_LOAD)]
+TrustRemoteCode = Annotated[bool, typer.Option("--trust-remote-code", help="Run code that comes with a model.", rich_help_panel=_LOAD)]
+
+Format = Annotated[str | None, typer.Option("--format", help="text, tsv, jsonl or conll. Default: by the file's ending.", rich_help_panel=_READ, show_default=False)]
+Columns = Annotated[str | None, typer.Option("--columns", metavar="A,B", help="The text columns of a table.", rich_help_panel=_READ, show_default=False)]
+Single = Annotated[bool, typer.Option("--single", help="Plain text: every paragraph by itself, not in pairs.", rich_help_panel=_READ)]
+Parse = Annotated[bool, typer.Option("--parse", help="Parse plain text with spaCy's small English model.", rich_help_panel=_READ)]
+Parser = Annotated[str | None, typer.Option("--parser", metavar="NAME", help="Parse with this spaCy pipeline (name or folder).", rich_help_panel=_READ, show_default=False)]
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but the result.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the table as JSON on standard output; everything else goes to standard error.")]

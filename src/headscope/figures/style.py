@@ -1,0 +1,28 @@
+"""How every figure looks: colours that colour-blind readers can tell apart, plain axes, print sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+# Okabe and Ito's palette.
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#000000"
+COLOURS = [BLUE, ORANGE, GREEN, RED, PURPLE, SKY]
+FONT = "Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif"
+
+
+def styled(chart: Any, title: str, subtitle: str = "") -> Any:
+    """Give a finished chart its title and the common look."""
+    return (
+        chart.properties(title=alt.TitleParams(title, subtitle=[subtitle] if subtitle else [], anchor="start", fontSize=14, subtitleFontSize=11, subtitleColor="#555"))
+        .configure(font=FONT)
+        .configure_view(stroke="#ddd")
+        .configure_axis(labelFontSize=11, titleFontSize=12, titleFontWeight="normal", gridColor="#eee")
+        .configure_legend(labelFontSize=11, titleFontSize=11, titleFontWeight="normal")
+    )
+
+
+def subject(provenance: dict[str, Any]) -> str:
+    """The line under a title: which model, which corpus, how many examples."""
+    return f"{provenance['model']['name']} on {provenance['corpus']['name'].rsplit('/', 1)[-1]}, {provenance['counts']['seen']} examples"
