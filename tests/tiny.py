@@ -21,6 +21,8 @@ from transformers import AutoModel, PreTrainedTokenizerFast
 from headscope.encode import Batch
 from headscope.observe import LayerView, Model, wrap
 
+torch.set_num_threads(1)  # tensors this small only wait for each other on more threads (ten times slower on a busy machine)
+
 LAYERS, HEADS, WIDTH, HIDDEN, POSITIONS = 2, 4, 8, 32, 64
 WINDOW = 3
 """How far a token of ModernBERT's second layer sees to either side."""
@@ -49,7 +51,7 @@ class Frame:
 _CLS = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
 _S = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
 _MASKED = _S | {"mask_token": "<mask>", "cls_token": "<s>", "sep_token": "</s>"}
-_END = {name: "<|endoftext|>" for name in ("bos_token", "eos_token", "unk_token")}
+_END = dict.fromkeys(("bos_token", "eos_token", "unk_token"), "<|endoftext|>")
 _BERT = {"specials": tuple(_CLS.values()), "roles": _CLS, "one": "[CLS]:0 $A:0 [SEP]:0", "two": "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1"}
 _ROBERTA = {"specials": (*_S.values(), "<mask>"), "roles": _MASKED, "one": "<s>:0 $A:0 </s>:0", "two": "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0"}
 
@@ -67,7 +69,11 @@ FRAMES: dict[str, Frame] = {
     "xlmr": Frame("unigram", **_ROBERTA),
     "llama": Frame("unigram", ("<unk>", "<s>", "</s>"), {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}, "<s>:0 $A:0", "<s>:0 $A:0 <s>:0 $B:0"),
     "gemma": Frame(
-        "unigram", ("<pad>", "<eos>", "<bos>", "<unk>"), {"pad_token": "<pad>", "bos_token": "<bos>", "eos_token": "<eos>", "unk_token": "<unk>"}, "<bos>:0 $A:0", "<bos>:0 $A:0 <bos>:0 $B:0"
+        "unigram",
+        ("<pad>", "<eos>", "<bos>", "<unk>"),
+        {"pad_token": "<pad>", "bos_token": "<bos>", "eos_token": "<eos>", "unk_token": "<unk>"},
+        "<bos>:0 $A:0",
+        "<bos>:0 $A:0 <bos>:0 $B:0",
     ),
 }
 
@@ -88,7 +94,11 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
     "mpnet": ("MPNetConfig", _SIZES, "mpnet"),
     "gpt": ("OpenAIGPTConfig", _GPT, "bytes"),
     "gpt2": ("GPT2Config", _GPT, "bytes"),
-    "opt": ("OPTConfig", {"hidden_size": HIDDEN, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "ffn_dim": 48, "max_position_embeddings": POSITIONS, "word_embed_proj_dim": HIDDEN}, "opt"),
+    "opt": (
+        "OPTConfig",
+        {"hidden_size": HIDDEN, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "ffn_dim": 48, "max_position_embeddings": POSITIONS, "word_embed_proj_dim": HIDDEN},
+        "opt",
+    ),
     "neox": ("GPTNeoXConfig", _SIZES, "bytes"),
     "llama": ("LlamaConfig", _GROUPED, "llama"),
     "qwen3": ("Qwen3Config", _GROUPED, "qwen"),
@@ -101,7 +111,7 @@ DECODERS = ("gpt", "gpt2", "opt", "neox", "llama", "qwen3", "gemma")
 BOTH = ("t5", "bart")
 GROUPED = ("llama", "qwen3", "gemma")
 TYPED = ("bert", "roberta", "xlmr", "electra", "albert")
-STACKS = {kind: ("encoder",) for kind in ENCODERS} | {kind: ("decoder",) for kind in DECODERS} | {kind: ("encoder", "decoder", "cross") for kind in BOTH}
+STACKS: dict[str, tuple[str, ...]] = {**dict.fromkeys(ENCODERS, ("encoder",)), **dict.fromkeys(DECODERS, ("decoder",)), **dict.fromkeys(BOTH, ("encoder", "decoder", "cross"))}
 EVERY_STACK = [(kind, stack) for kind, stacks in STACKS.items() for stack in stacks]
 
 

@@ -12,7 +12,7 @@ FOUR = "One.\n\nTwo,\nstill two.\n\n\n\nThree.\n\nFour.\n"
 def read(tmp_path, text, name="a.txt", **options):
     file = tmp_path / name
     data = text.encode() if isinstance(text, str) else text
-    file.write_bytes(gzip.compress(data) if name.endswith("z") else data)
+    file.write_bytes(gzip.compress(data) if name.lower().endswith(".gz") else data)
     return list(corpus.read(file, **options))
 
 

@@ -23,10 +23,10 @@ SENTENCES = [
 BERT = {"unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"}
 SENTENCEPIECE = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"}
 KINDS = ("wordpiece", "gpt2", "gpt2-prefix", "roberta", "bart-prefix", "t5", "xlmr", "albert", "llama", "mistral")
-WITHOUT_MARK = ("gpt2",)
-"""Where nothing stands between the two texts of a pair and the tokenizer does not mark that a word begins."""
-SPLITS_ALIKE = ("wordpiece", "gpt2-prefix", "bart-prefix", "t5", "xlmr", "albert", "mistral")
-"""Where tokenizing words given as a list is tokenizing them joined by spaces."""
+MARKS_WORDS = tuple(kind for kind in KINDS if kind not in {"gpt2", "roberta"})
+"""Where a word has the same pieces at the start of a text as after a space."""
+FAITHFUL = ("gpt2", "gpt2-prefix", "roberta", "bart-prefix", "llama", "mistral")
+"""Where the pieces spell exactly what was given."""
 
 
 @cache
@@ -122,6 +122,7 @@ def _byte_fallback(scheme: str | None) -> Tokenizer:
     if scheme is None:
         trained.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
         trained.pre_tokenizer = None
+    trained.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
     return trained
 
 

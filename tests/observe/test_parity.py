@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tiny import BOTH, DECODERS, KINDS, LAYERS, STACKS, WINDOW, eager_inputs, eager_run, maps_of, tiny_batch, tiny_model, tiny_network, tiny_tokenizer, views_of
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
 from headscope.encode import Batch
 from headscope.observe import wrap
+from tiny import BOTH, EVERY_STACK, KINDS, LAYERS, STACKS, WINDOW, eager_inputs, eager_run, maps_of, tiny_batch, tiny_model, tiny_network, tiny_tokenizer, views_of
 
 
 def same(ours: dict[str, list[Tensor]], theirs: dict[str, tuple[Tensor, ...]]) -> bool:
@@ -70,8 +70,11 @@ def test_the_decoder_of_t5_begins_with_padding_whether_or_not_its_config_says_so
 
 @pytest.mark.parametrize(
     ("kind", "auto"),
-    [("bert", AutoModelForMaskedLM), ("modernbert", AutoModelForMaskedLM), ("mpnet", AutoModelForMaskedLM), ("gpt", AutoModelForCausalLM), ("llama", AutoModelForCausalLM)]
-    + [("t5", AutoModelForSeq2SeqLM), ("bart", AutoModelForSeq2SeqLM)],
+    [
+        *((kind, AutoModelForMaskedLM) for kind in ("bert", "modernbert", "mpnet")),
+        *((kind, AutoModelForCausalLM) for kind in ("gpt", "llama")),
+        *((kind, AutoModelForSeq2SeqLM) for kind in BOTH),
+    ],
 )
 def test_models_with_a_language_model_head_are_observed_alike(kind: str, auto: type) -> None:
     batch = tiny_batch(kind)
@@ -92,12 +95,12 @@ def test_a_bert_made_into_a_decoder_is_called_one_and_sees_only_the_past() -> No
     assert not maps["decoder"][0].triu(1).any()
 
 
-@pytest.mark.parametrize("kind", [*DECODERS, *BOTH])
-def test_a_decoder_pays_nothing_to_later_tokens(kind: str) -> None:
-    model, batch = tiny_model(kind), tiny_batch(kind)
-    assert model.causal("decoder")
-    assert all(not attention.triu(1).any() for attention in maps_of(model, batch)["decoder"])
-    assert any(attention.triu(1).any() for stack in ("encoder", "cross") if kind in BOTH for attention in maps_of(model, batch)[stack]) == (kind in BOTH)
+@pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
+def test_decoders_pay_nothing_to_later_tokens_and_the_others_do(kind: str, stack: str) -> None:
+    model = tiny_model(kind)
+    later = [bool(attention.triu(1).any()) for attention in maps_of(model, tiny_batch(kind))[stack]]
+    assert later == [stack != "decoder"] * LAYERS
+    assert model.causal(stack) == (stack == "decoder")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -105,7 +105,11 @@ def demo(
 
 
 @app.command()
-def report(results: opt.ResultsFile, output: Annotated[Path | None, typer.Option("--output", "-o", help="The page. Default: RESULTS with .html.", show_default=False)] = None, quiet: opt.Quiet = False) -> None:
+def report(
+    results: opt.ResultsFile,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The page. Default: RESULTS with .html.", show_default=False)] = None,
+    quiet: opt.Quiet = False,
+) -> None:
     """Write one self-contained HTML page about a results file.
 
     Example: headscope report demo.nc -o demo.html
@@ -157,7 +161,16 @@ def ls(results: opt.ResultsFile, json: opt.Json = False, quiet: opt.Quiet = Fals
     for name in atlas:
         dataset = atlas[name]
         labels = {str(dim): [str(value) for value in dataset[dim].values] for dim in dataset["mean"].dims if dim not in ("layer", "head")}
-        rows.append({"measure": name, "title": dataset.attrs["title"], "unit": dataset.attrs["unit"], "labels": "; ".join(f"{dim}: {', '.join(values)}" for dim, values in labels.items()), "examples": int(dataset["n"].max()), "source": dataset.attrs["source"]})
+        rows.append(
+            {
+                "measure": name,
+                "title": dataset.attrs["title"],
+                "unit": dataset.attrs["unit"],
+                "labels": "; ".join(f"{dim}: {', '.join(values)}" for dim, values in labels.items()),
+                "examples": int(dataset["n"].max()),
+                "source": dataset.attrs["source"],
+            }
+        )
     console.table(rows)
 
 
@@ -227,7 +240,14 @@ def _show(console: Console, atlas: Results) -> None:
     from headscope.results import remarks, summary
 
     counts = atlas.provenance["counts"]
-    lost = {"truncated": "cut to the maximum length", "split": "split into parts", "too_long": "dropped as too long", "empty": "dropped because they have no tokens", "nonfinite": "dropped because their attention was not finite", "words_lost": "words without a token"}
+    lost = {
+        "truncated": "cut to the maximum length",
+        "split": "split into parts",
+        "too_long": "dropped as too long",
+        "empty": "dropped because they have no tokens",
+        "nonfinite": "dropped because their attention was not finite",
+        "words_lost": "words without a token",
+    }
     console.say(f"{counts['seen']} examples used; " + (", ".join(f"{counts[key]} {words}" for key, words in lost.items() if counts[key]) or "nothing cut or dropped"))
     for name in [*counts["dropped"], *counts["nonfinite_examples"]][:5]:
         console.say(f"  left out: {name}")

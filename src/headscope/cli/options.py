@@ -19,7 +19,10 @@ BatchSize = Annotated[int, typer.Option("--batch-size", help="Examples in one fo
 MaxLength = Annotated[int, typer.Option("--max-length", help="Most tokens of an example, special tokens included.", rich_help_panel=_RUN)]
 Long = Annotated[str, typer.Option("--long", metavar="WAY", help="What to do with longer examples: truncate, split or drop.", rich_help_panel=_RUN)]
 Shard = Annotated[str, typer.Option("--shard", metavar="I/N", help="Do only part I of N; put the parts together with 'headscope merge'.", rich_help_panel=_RUN)]
-Measures = Annotated[list[str] | None, typer.Option("--measure", metavar="NAME", help="Only this measure (repeat for more). Default: all that the corpus allows.", rich_help_panel=_RUN, show_default=False)]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option("--measure", metavar="NAME", help="Only this measure (repeat for more). Default: all that the corpus allows.", rich_help_panel=_RUN, show_default=False),
+]
 
 Device = Annotated[str, typer.Option("--device", help="Where to run: cpu, cuda, cuda:1, mps.", rich_help_panel=_LOAD)]
 Dtype = Annotated[str, typer.Option("--dtype", help="Precision of the weights: float32, bfloat16, float16. Maps are float32 and sums float64 in any case.", rich_help_panel=_LOAD)]

@@ -58,8 +58,8 @@ def find_template(tokenizer: Any) -> Template:
 
 def probe(tokenizer: Any) -> str:
     """A text that the tokenizer does not drop: a letter, or else (proteins, chemistry, one script only) the first of its own tokens that will do."""
-    texts: list[str] = ["a", *tokenizer.get_vocab()]
-    for text in texts:
+    texts: list[str] = sorted(set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens))
+    for text in ["a", *texts]:
         if tokenizer(text, add_special_tokens=False)["input_ids"]:
             return text
     raise ModelError(f"{type(tokenizer).__name__} makes no tokens of any text", hint="check the tokenizer.json beside the model")

@@ -127,7 +127,16 @@ class _Survey:
     def _about(self) -> dict[str, Any]:
         shape = self.model.shape(self.stack)
         return {
-            "model": {"name": self.model.name, "revision": self.model.revision, "type": self.model.config.model_type, "dtype": str(self.model.network.dtype).removeprefix("torch."), "weights": self.model.digest, "stack": self.stack, "layers": shape.layers, "heads": shape.heads},
+            "model": {
+                "name": self.model.name,
+                "revision": self.model.revision,
+                "type": self.model.config.model_type,
+                "dtype": str(self.model.network.dtype).removeprefix("torch."),
+                "weights": self.model.digest,
+                "stack": self.stack,
+                "layers": shape.layers,
+                "heads": shape.heads,
+            },
             "corpus": {"name": self.corpus.name, "format": self.corpus.format, "sha256": self.corpus.checksum},
             "settings": self.settings.model_dump(),
             "measures": [measure.name for measure in self.measures],

@@ -59,7 +59,12 @@ def _position(results: Results) -> Any:
     return layer_scatter(series, title="Attention by relative position", subtitle=subject(results.provenance), unit="share of attention", top=1.0)
 
 
-@figure("special", title="Attention to special tokens", caption="As Clark et al. 2019, Figure 2, top: one point a head, lines are layer means. [CLS] and [SEP] stand for the model's own start and end tokens.", needs=("special",))
+@figure(
+    "special",
+    title="Attention to special tokens",
+    caption="As Clark et al. 2019, Figure 2, top: one point a head, lines are layer means. [CLS] and [SEP] stand for the model's own start and end tokens.",
+    needs=("special",),
+)
 def _special(results: Results) -> Any:
     means = results.mean("special").sel(row="all")
     series = {"[CLS]": means.sel(token="cls"), "[SEP]": means.sel(token="sep"), ". or ,": means.sel(token="punctuation")}
@@ -73,7 +78,12 @@ def _from_sep(results: Results) -> Any:
     return layer_scatter(series, title="Attention to [SEP]", subtitle=subject(results.provenance), unit="share of attention", top=1.0)
 
 
-@figure("entropy", title="Entropy of attention", caption="As Clark et al. 2019, Figure 4: low is focused, high is broad; the dashed line is what uniform attention would have.", needs=("entropy",))
+@figure(
+    "entropy",
+    title="Entropy of attention",
+    caption="As Clark et al. 2019, Figure 4: low is focused, high is broad; the dashed line is what uniform attention would have.",
+    needs=("entropy",),
+)
 def _entropy(results: Results) -> Any:
     means = results.mean("entropy")
     series = {"all tokens": means.sel(row="all"), "from [CLS]": means.sel(row="cls")}
@@ -89,7 +99,9 @@ def _heat(measure: str, title: str, unit: str, domain: tuple[float, float] | Non
 
 
 _SHARE, _CAPTION = "share", "One square a head; hover for the 95 % interval over examples. Grey: not defined."
-figure("heat-previous", title="Previous token, head by head", caption=_CAPTION, needs=("position",))(_heat("position", "Attention to the previous token", _SHARE, (0, 1), offset="previous"))
+figure("heat-previous", title="Previous token, head by head", caption=_CAPTION, needs=("position",))(
+    _heat("position", "Attention to the previous token", _SHARE, (0, 1), offset="previous")
+)
 figure("heat-next", title="Next token, head by head", caption=_CAPTION, needs=("position",))(_heat("position", "Attention to the next token", _SHARE, (0, 1), offset="next"))
 figure("heat-cls", title="[CLS], head by head", caption=_CAPTION, needs=("special",))(_heat("special", "Attention to [CLS]", _SHARE, (0, 1), token="cls", row="all"))
 figure("heat-sep", title="[SEP], head by head", caption=_CAPTION, needs=("special",))(_heat("special", "Attention to [SEP]", _SHARE, (0, 1), token="sep", row="all"))

@@ -16,13 +16,17 @@ from headscope.observe import LayerView
 TINY = torch.finfo(torch.float32).tiny
 
 
-def row_entropy(attention: Tensor) -> Tensor:
+def row_entropy(attention: Tensor, real: Tensor | None = None) -> Tensor:
     """-Σ α ln α over keys, in nats: (batch, head, query, key) -> (batch, head, query). A weight of 0 adds nothing.
+
+    ``real`` (batch, 1, 1, key) is 1 on the keys that count and 0 on padding; without it all count.
 
     >>> row_entropy(torch.tensor([[[[0.5, 0.5], [1.0, 0.0]]]]))
     tensor([[[0.6931, 0.0000]]])
     """
     logarithm = attention.clamp_min(TINY).log_()
+    if real is not None:
+        logarithm.mul_(real)
     return torch.einsum("bhqk,bhqk->bhq", attention, logarithm).neg_().abs_()
 
 
@@ -33,6 +37,7 @@ class Rows:
     weights: Tensor  # (batch, query, 2)
     undefined: Tensor  # (batch, 1, 2)
     uniform: Tensor  # (batch, 1, 1)
+    real: Tensor | None  # (batch, 1, 1, key), 0 on padding; None where there is none
 
 
 class Entropy(Measure):
@@ -55,10 +60,11 @@ class Entropy(Measure):
             seen = np.arange(1, length + 1) if self.setting.causal else np.full(length, length)
             uniform[index] = np.log(seen).mean()
         undefined = (weights.sum(1, keepdims=True) == 0).astype(np.bool_)
-        return Rows(torch.from_numpy(weights).to(device), torch.from_numpy(undefined).to(device), torch.from_numpy(uniform).to(device))
+        real = None if batch.mask.all() else torch.from_numpy(batch.mask[:, None, None].astype(np.float32)).to(device)
+        return Rows(torch.from_numpy(weights).to(device), torch.from_numpy(undefined).to(device), torch.from_numpy(uniform).to(device), real)
 
     def layer(self, view: LayerView, attention: Tensor, prepared: Rows) -> Tensor:
         """(batch, head, 3)."""
-        means = torch.einsum("bhq,bqk->bhk", row_entropy(attention), prepared.weights)
+        means = torch.einsum("bhq,bqk->bhk", row_entropy(attention, prepared.real), prepared.weights)
         means = means.masked_fill(prepared.undefined, float("nan"))
         return torch.cat([means, prepared.uniform.expand(-1, means.shape[1], -1)], dim=-1)

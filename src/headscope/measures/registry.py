@@ -33,7 +33,9 @@ def available() -> dict[str, type[Measure]]:
             continue
         loaded = point.load()
         if not (isinstance(loaded, type) and issubclass(loaded, Measure)):
-            raise UserError(f"the entry point {point.name!r} ({point.value}) is not a measure: it must be a subclass of headscope.measures.Measure", hint="mend or uninstall that package")
+            raise UserError(
+                f"the entry point {point.name!r} ({point.value}) is not a measure: it must be a subclass of headscope.measures.Measure", hint="mend or uninstall that package"
+            )
         found[point.name] = loaded
     return found
 
@@ -49,7 +51,9 @@ def choose(names: Iterable[str] | None, offered: Collection[str], *, corpus: str
             raise unknown("measure", name, measures)
         missing = sorted(measures[name].needs - set(offered))
         if missing:
-            raise UserError(f"the measure {name!r} needs {', '.join(missing)}, which {corpus} does not have (it has {', '.join(sorted(offered)) or 'plain text only'})", hint=HOW[missing[0]])
+            raise UserError(
+                f"the measure {name!r} needs {', '.join(missing)}, which {corpus} does not have (it has {', '.join(sorted(offered)) or 'plain text only'})", hint=HOW[missing[0]]
+            )
         chosen.append(measures[name])
     if not chosen:
         raise UserError("no measure was asked for", hint=f"choose from {', '.join(measures)}")

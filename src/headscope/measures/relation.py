@@ -31,7 +31,7 @@ def mass_weights(pairs: Pairs) -> NDArray[np.float32] | None:
            [1., 0.]], dtype=float32)
     """
     rows = int(pairs.any(1).sum())
-    return pairs.astype(np.float32) / rows if rows else None
+    return pairs.astype(np.float32) / np.float32(rows) if rows else None
 
 
 class Linear(Measure):
@@ -79,4 +79,4 @@ class Bank:
 
     def split(self, values: Tensor) -> list[Tensor]:
         """The measures' own shares of the product, in order, along the last dimension."""
-        return list(values.split(self.widths, dim=-1))
+        return list(torch.split(values, self.widths, dim=-1))

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 import transformers
+from huggingface_hub import try_to_load_from_cache
 from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
@@ -29,7 +30,9 @@ DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.
 UNUSED = ("pooler", "cls.", "lm_head", "classifier", "discriminator_predictions", "position_ids", "vocab_", "qa_outputs", "score")
 
 
-def load(name: str | Path, *, device: str = "cpu", dtype: str = "float32", revision: str = "", allow_pickle: bool = False, trust_remote_code: bool = False, head: Any = None) -> Model:
+def load(
+    name: str | Path, *, device: str = "cpu", dtype: str = "float32", revision: str = "", allow_pickle: bool = False, trust_remote_code: bool = False, head: Any = None
+) -> Model:
     """Load a model: a hub id, a folder, or "demo" for the embedded one.
 
     Weights are read from safetensors only, and no code that comes with the model runs, unless ``allow_pickle`` or ``trust_remote_code`` ask for it.
@@ -51,8 +54,7 @@ def load(name: str | Path, *, device: str = "cpu", dtype: str = "float32", revis
         network.to(torch.device(device))
     except (RuntimeError, AssertionError) as error:
         raise ModelError(f"device {device!r} cannot be used: {str(error).splitlines()[0]}", hint="give --device cpu") from None
-    found = getattr(config, "_commit_hash", None) or (DEMO_SHA256[:12] if str(name) == DEMO else revision)
-    return Model(str(name), network, tokenizer, revision=str(found or ""))
+    return Model(str(name), network, tokenizer, revision=DEMO_SHA256[:12] if str(name) == DEMO else _commit(place, revision))
 
 
 def wrap(network: Any, tokenizer: Any, *, name: str = "model") -> Model:
@@ -87,6 +89,12 @@ def _config(place: str, options: dict[str, Any]) -> Any:
         raise _reading(place, error, local) from error
 
 
+def _commit(place: str, revision: str) -> str:
+    """The commit of a hub model, from where its config was just kept (snapshots/COMMIT/config.json); for a folder, what was asked for."""
+    found = None if Path(place).exists() else try_to_load_from_cache(place, "config.json", revision=revision or None)
+    return Path(found).parent.name if isinstance(found, str) else revision
+
+
 def _network(place: str, config: Any, auto: Any, dtype: torch.dtype, safetensors: bool | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     try:
         network, info = auto.from_pretrained(place, config=config, dtype=dtype, use_safetensors=safetensors, ignore_mismatched_sizes=True, output_loading_info=True, **options)
@@ -111,13 +119,22 @@ def _reading(place: str, error: Exception, local: bool) -> ModelError:
     if local and (Path(place) / "config.json").is_file() and not any(Path(place).glob("*.safetensors")) and "no file named" in text:
         pickles = [file.name for file in Path(place).glob("*.bin")]
         if pickles:
-            return ModelError(f"{place} has only pickled weights ({pickles[0]}), which can run code when opened", hint="convert them to safetensors, or pass --allow-pickle if you trust the file")
+            return ModelError(
+                f"{place} has only pickled weights ({pickles[0]}), which can run code when opened", hint="convert them to safetensors, or pass --allow-pickle if you trust the file"
+            )
         return ModelError(f"{place} has no weights: no model.safetensors", hint="give a folder saved with save_pretrained")
+    if not local and "cannot be loaded with `safetensors`" in text:
+        return ModelError(
+            f"{place} has no safetensors weights; pickled ones can run code when opened", hint="choose another model or revision, or pass --allow-pickle if you trust it"
+        )
     if "trust_remote_code" in text:
         return ModelError(f"{place} comes with its own code, which is not run unless asked", hint="pass --trust-remote-code if you trust it")
     if local:
         return ModelError(f"{place} cannot be loaded: {_first_line(error)}", hint="check its config.json")
-    return ModelError(f"{place!r} is neither a folder nor a model that can be reached on the hub ({_first_line(error)})", hint="check the spelling and the connection, give a folder, or use 'demo'")
+    return ModelError(
+        f"{place!r} is neither a folder nor a model that can be reached on the hub ({_first_line(error)})",
+        hint="check the spelling and the connection, give a folder, or use 'demo'",
+    )
 
 
 def _first_line(error: Exception) -> str:
@@ -128,11 +145,15 @@ def _check_weights(name: str, info: dict[str, Any], head: Any) -> None:
     """Weights missing from the checkpoint would be random numbers: an error, unless attention never uses them (a language model's head is used when asked for)."""
     mismatched = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info.get("mismatched_keys", ()))
     if mismatched:
-        raise ModelError(f"the weights of {name} do not fit its config: {len(mismatched)} of another shape, e.g. {mismatched[0]}", hint="check that config.json and the weights belong together")
+        raise ModelError(
+            f"the weights of {name} do not fit its config: {len(mismatched)} of another shape, e.g. {mismatched[0]}", hint="check that config.json and the weights belong together"
+        )
     absent = sorted(key for key in info.get("missing_keys", ()) if "pooler" not in key)
     missing = [key for key in absent if not any(part in key for part in UNUSED)]
     if missing:
-        raise ModelError(f"the weights of {name} do not fit its config: {len(missing)} are missing, e.g. {missing[0]}", hint="check that config.json and the weights belong together")
+        raise ModelError(
+            f"the weights of {name} do not fit its config: {len(missing)} are missing, e.g. {missing[0]}", hint="check that config.json and the weights belong together"
+        )
     if absent and getattr(head, "__name__", "").endswith("LM"):
         raise ModelError(f"{name} has no language-model head: {len(absent)} of its weights are missing, e.g. {absent[0]}", hint="choose a checkpoint that was saved with its head")
 

@@ -54,7 +54,7 @@ class Model:
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
-        return next(self.network.parameters()).device
+        return torch.device(next(self.network.parameters()).device)
 
     @cached_property
     def stacks(self) -> tuple[str, ...]:
@@ -148,7 +148,9 @@ class Model:
             with torch.inference_mode():
                 self.forward(probe, listeners=[listen])
         except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:
-            raise ModelError(f"{self.name} cannot be run on text: {type(error).__name__}: {error}", hint="Headscope reads text transformers; see the docs, 'Supported models'") from error
+            raise ModelError(
+                f"{self.name} cannot be run on text: {type(error).__name__}: {error}", hint="Headscope reads text transformers; see the docs, 'Supported models'"
+            ) from error
         if not seen:
             raise no_attention(self.name, self.network)
         for stack, layers in seen.items():

@@ -73,5 +73,5 @@ def _see_outputs(module: nn.Module, private: Private, _projection: nn.Module, ar
     if watch is None or watch.maps is None:
         return None
     maps, watch.maps = watch.maps, None
-    split = args[0].unflatten(-1, (getattr(module, private.heads), -1))
+    split = args[0].view(*args[0].shape[:-1], getattr(module, private.heads), -1)
     return (watch.emit(module, maps, split).flatten(-2), *args[1:])

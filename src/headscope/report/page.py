@@ -14,6 +14,9 @@ from markupsafe import Markup
 from headscope.figures import gallery
 from headscope.results import Results, check_writable, head_name, remarks, summary
 
+WIDE = 600
+"""A wider plot gets the whole width of the page; others stand two in a row, shrunk a little if need be."""
+
 
 def write_report(results: Results, path: Path) -> Path:
     """Write the report of a run, whole or not at all."""
@@ -29,7 +32,10 @@ def render(results: Results) -> str:
     """The page as a string."""
     environment = jinja2.Environment(loader=jinja2.PackageLoader("headscope.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters["number"] = number
-    figures = [{"id": item.name, "title": item.title, "caption": item.caption, "spec": script_json(item.draw(results).to_dict())} for item in gallery(results)]
+    figures = []
+    for item in gallery(results):
+        spec = item.draw(results).to_dict()
+        figures.append({"id": item.name, "title": item.title, "caption": item.caption, "spec": script_json(spec), "wide": spec["width"] > WIDE})
     provenance = results.provenance
     return environment.get_template("report.html.j2").render(
         provenance=provenance,
@@ -48,7 +54,10 @@ def head_table(results: Results) -> dict[str, Any]:
     table["column"] = table["measure"] + ": " + table["label"]
     order = list(dict.fromkeys(table["column"]))
     wide = table.pivot(index=["layer", "head"], columns="column", values="mean")[order]
-    rows = [{"name": head_name(int(layer), int(head)), "order": int(layer) * 1000 + int(head), "cells": [None if pd.isna(value) else float(value) for value in row]} for (layer, head), row in zip(wide.index, wide.to_numpy(), strict=True)]  # type: ignore[misc]
+    rows = [
+        {"name": head_name(int(layer), int(head)), "order": int(layer) * 1000 + int(head), "cells": [None if pd.isna(value) else float(value) for value in row]}
+        for (layer, head), row in zip(wide.index, wide.to_numpy(), strict=True)
+    ]
     return {"columns": order, "rows": rows}
 
 
@@ -72,11 +81,12 @@ def script_json(value: Any) -> Markup:
     text = json.dumps(value, ensure_ascii=True)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)  # noqa: S704
+    return Markup(text)
 
 
 def vega_bundle() -> Markup:
     """Vega, Vega-Lite and Vega-Embed, once a page, so that it works without a network."""
     import vl_convert
 
-    return Markup(vl_convert.javascript_bundle().replace("</script", "<\\/script"))  # noqa: S704
+    bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
+    return Markup(bundle.replace("</script", "<\\/script"))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import xarray as xr
 
 from headscope.errors import ResultsError
 
-ENGINE = "netcdf4"
+ENGINE: Literal["netcdf4"] = "netcdf4"
 _PACKED = {"zlib": True, "complevel": 4}
 
 

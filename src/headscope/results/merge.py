@@ -19,7 +19,10 @@ def merge(parts: Sequence[Results], *, partial: bool = False) -> Results:
     for part in parts[1:]:
         for key in ("model", "corpus", "settings", "measures"):
             if part.provenance[key] != first[key]:
-                raise ResultsError(f"these are not shards of one run: their {key} differs ({_difference(first[key], part.provenance[key])})", hint="merge only shards made by one command with --shard 1/n … n/n")
+                raise ResultsError(
+                    f"these are not shards of one run: their {key} differs ({_difference(first[key], part.provenance[key])})",
+                    hint="merge only shards made by one command with --shard 1/n … n/n",
+                )
     shards = [shard for part in parts for shard in part.provenance["shards"]]
     twice = sorted({shard for shard in shards if shards.count(shard) > 1})
     if twice:

@@ -22,7 +22,7 @@ def deviation(total: xr.DataArray, square: xr.DataArray, count: xr.DataArray) ->
     """The sample standard deviation (n-1), NaN below two values."""
     many = count.where(count > 1)
     spread = (square - total**2 / many) / (many - 1)
-    return np.sqrt(spread.clip(min=0.0))  # type: ignore[no-any-return]
+    return spread.clip(min=0.0) ** 0.5
 
 
 def interval(total: xr.DataArray, square: xr.DataArray, count: xr.DataArray, confidence: float = CONFIDENCE) -> tuple[xr.DataArray, xr.DataArray]:

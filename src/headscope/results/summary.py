@@ -35,7 +35,7 @@ def summary(results: Results, *, threshold: float = MOST) -> pd.DataFrame:
     for (measure, label), group in results.table().groupby(["measure", "label"], sort=False):
         known = group.dropna(subset="mean")
         row: dict[str, object] = {"measure": measure, "label": label, "heads": len(group), "mean": known["mean"].mean() if len(known) else np.nan}
-        best = known.loc[known["mean"].idxmax()] if len(known) else None
+        best = known.iloc[int(known["mean"].to_numpy().argmax())] if len(known) else None
         share = str(results[str(measure)].attrs.get("unit", "")).startswith("share")
         row["strongest"] = "" if best is None else head_name(int(best["layer"]), int(best["head"]))
         row |= {key: np.nan if best is None else float(best[source]) for key, source in (("value", "mean"), ("low", "low"), ("high", "high"))}
@@ -60,7 +60,9 @@ def remarks(results: Results) -> list[str]:
             heads = heads_over(means.sel(token=token), SINK)
             total = int(means.sel(token=token).notnull().sum())
             if heads and len(heads) * 3 >= total:
-                found.append(f"Collapsed onto a sink: {len(heads)} of {total} heads put more than {SINK:.0%} of their attention on {words}. Read other statistics of these heads with care.")
+                found.append(
+                    f"Collapsed onto a sink: {len(heads)} of {total} heads put more than {SINK:.0%} of their attention on {words}. Read other statistics of these heads with care."
+                )
             elif heads:
                 found.append(f"{_heads(heads)} more than {SINK:.0%} of the attention on {words}.")
     if "entropy" in results.measures:

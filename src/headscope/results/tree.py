@@ -85,8 +85,10 @@ class Results:
 
     def __sub__(self, other: Results) -> dict[str, xr.DataArray]:
         """The difference of two runs' means, measure by measure; heads and labels must be the same."""
-        with xr.set_options(arithmetic_join="exact"):
+        with xr.set_options(arithmetic_join="exact"):  # type: ignore[no-untyped-call]
             try:
                 return {name: self.mean(name) - other.mean(name) for name in self if name in other.measures}
             except ValueError:
-                raise ResultsError("the two results have different layers, heads or labels, and cannot be subtracted", hint="compare runs of models of one shape with the same measures") from None
+                raise ResultsError(
+                    "the two results have different layers, heads or labels, and cannot be subtracted", hint="compare runs of models of one shape with the same measures"
+                ) from None

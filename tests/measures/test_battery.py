@@ -1,0 +1,182 @@
+"""One battery over every registered measure, ours and others': a new measure joins by being registered."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from tiny import tiny_model
+
+from headscope.corpus import Corpus, from_examples, read
+from headscope.encode import Batch, collate
+from headscope.engine import survey
+from headscope.engine.forward import Pass
+from headscope.measures import Measure, Setting, available
+from headscope.observe import Model
+from headscope.results import Results, merge
+
+LENGTH = 60
+EXAMPLES = 11
+MEASURES = sorted(available())
+KINDS = ("bert", "gpt2")
+
+pytestmark = pytest.mark.parametrize("name", MEASURES)
+
+
+@cache
+def model_of(kind: str) -> Model:
+    return tiny_model(kind)
+
+
+@cache
+def corpus() -> Corpus:
+    """Passages with every annotation there is, read once."""
+    return from_examples(list(read("demo", limit=EXAMPLES)))
+
+
+def run(name: str | None, kind: str = "bert", **options: Any) -> Results:
+    options = {"batch_size": 2, "max_length": LENGTH, "seed": 5, **options}
+    return survey(model_of(kind), corpus(), measures=None if name is None else [name], **options)
+
+
+@cache
+def whole(name: str, kind: str = "bert") -> Results:
+    return run(name, kind)
+
+
+def timeless(results: Results) -> dict[str, Any]:
+    """Everything that is known of a run, but when it was made."""
+    return {key: value for key, value in results.provenance.items() if key != "created"}
+
+
+def same(one: Results, other: Results) -> None:
+    """Equal to the last bit: dims, labels, attributes, sums and what is derived from them."""
+    assert one.measures == other.measures
+    for name in one:
+        xr.testing.assert_identical(one[name], other[name])
+        assert {key: value.dtype for key, value in one[name].data_vars.items()} == {key: value.dtype for key, value in other[name].data_vars.items()}
+
+
+def test_the_corpus_of_the_battery_has_every_annotation_a_measure_needs(name: str) -> None:
+    assert available()[name].needs <= corpus().annotations
+    assert available()[name].name == name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shards", [2, 3, 7])
+def test_shards_merge_to_the_whole_to_the_last_bit(name: str, kind: str, shards: int) -> None:
+    parts = [run(name, kind, shard=(number, shards)) for number in range(1, shards + 1)]
+    seen = [part.provenance["counts"]["seen"] for part in parts]
+    assert sum(seen) == EXAMPLES
+    assert sum(count > 0 for count in seen) == min(shards, 6)  # six batches: the parts share the work
+    merged = merge(parts)
+    same(merged, whole(name, kind))
+    assert timeless(merged) == timeless(whole(name, kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [1, 11])
+def test_a_batch_gives_what_its_examples_give_one_by_one(name: str, kind: str, size: int) -> None:
+    one, other = whole(name, kind)[name], run(name, kind, batch_size=size)[name]
+    for key in ("mean", "deviation", "low", "high"):
+        xr.testing.assert_allclose(one[key], other[key], rtol=1e-4, atol=1e-5)
+    xr.testing.assert_equal(one["n"], other["n"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_is_invisible(name: str, kind: str) -> None:
+    model = model_of(kind)
+    stack = model.main_stack()
+    items = list(model.encoder(max_length=40, long="truncate", stack=stack).encode(corpus()))
+    assert len({len(item) for item in items}) == 1  # all cut to one length: nothing is padded
+    plain = collate(items, pad=model.pad)
+    random = np.random.default_rng(3)
+    strange = (len(items), 9)
+    wider = Batch(
+        0,
+        plain.items,
+        np.concatenate([plain.ids, random.integers(5, model.config.vocab_size, strange)], 1),
+        np.concatenate([plain.types, random.integers(0, 2, strange)], 1),
+        np.concatenate([plain.mask, np.zeros(strange, np.bool_)], 1),
+    )
+    measure = available()[name](Setting(model.shape(stack), model.causal(stack)))
+    values = [Pass(model, [measure], stack).run(batch).values[name] for batch in (plain, wider)]
+    np.testing.assert_allclose(values[1], values[0], atol=1e-5, rtol=1e-5, equal_nan=True)
+    assert np.isfinite(values[0]).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_survive_save_and_open(name: str, kind: str, tmp_path: Path) -> None:
+    opened = Results.open(whole(name, kind).save(tmp_path / "run.nc"))
+    same(opened, whole(name, kind))
+    assert opened.provenance == whole(name, kind).provenance
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_corpus_of_which_every_example_is_dropped_gives_nan_and_count_0(name: str, kind: str, tmp_path: Path) -> None:
+    results = run(name, kind, max_length=5, long="drop")
+    assert results.provenance["counts"]["too_long"] == results.provenance["counts"]["read"] == EXAMPLES
+    for opened in (results, Results.open(results.save(tmp_path / "none.nc"))):
+        for key in ("mean", "deviation", "low", "high"):
+            assert opened[name][key].isnull().all()
+        assert not opened[name]["n"].any()
+        assert not opened[name]["count"].any()
+
+
+def test_a_causal_model_gives_numbers_that_are_finite_wherever_they_are_counted(name: str) -> None:
+    dataset = whole(name, "gpt2")[name]
+    counted = dataset["n"] > 0
+    assert counted.any()
+    assert np.isfinite(dataset["mean"]).equals(counted)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_mean_is_the_sum_over_the_count(name: str, kind: str) -> None:
+    dataset = whole(name, kind)[name]
+    total, count = dataset["sum"].values.sum(0), dataset["count"].values.sum(0)
+    with np.errstate(invalid="ignore"):
+        expected = total / count
+    np.testing.assert_allclose(dataset["mean"].values, expected, rtol=1e-13, equal_nan=True)
+    assert (dataset["n"].values == count).all()
+    assert (dataset["low"].values <= dataset["mean"].values)[count > 1].all()
+    assert (dataset["mean"].values <= dataset["high"].values)[count > 1].all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_runs_with_one_seed_are_the_same(name: str, kind: str) -> None:
+    again = run(name, kind)
+    same(again, whole(name, kind))
+    assert timeless(again) == timeless(whole(name, kind))
+
+
+def test_a_measure_gives_alone_what_it_gives_among_all(name: str) -> None:
+    together = run(None)
+    assert set(together.measures) == set(MEASURES)
+    for key in ("sum", "square", "count"):
+        xr.testing.assert_allclose(together[name][key], whole(name)[name][key], rtol=1e-5, atol=1e-6)
+
+
+def test_a_measure_says_what_it_is(name: str) -> None:
+    dataset = whole(name)[name]
+    for key in ("title", "unit", "source"):
+        assert dataset.attrs[key] == getattr(available()[name], key) != ""
+    assert dataset["mean"].dims == ("layer", "head", *available()[name].dims)
+    for dim, labels in available()[name].dims.items():
+        assert dataset[dim].values.tolist() == list(labels)
+
+
+def test_an_example_alone_gives_the_value_that_the_measure_computes(name: str) -> None:
+    """The sums hold nothing but the values of the pass, example by example."""
+    model = model_of("bert")
+    measure: Measure = available()[name](Setting(model.shape("encoder")))
+    items = list(model.encoder(max_length=LENGTH, long="truncate", stack="encoder").encode(corpus().first(3)))
+    values = np.concatenate([Pass(model, [measure], "encoder").run(collate([item])).values[name] for item in items]).astype(np.float64)
+    results = survey(model, corpus().first(3), measures=[name], max_length=LENGTH, batch_size=1)
+    shape = results[name]["mean"].shape
+    count = np.isfinite(values).sum(0)
+    expected = np.where(count > 0, np.nansum(values, 0) / np.maximum(count, 1), np.nan).reshape(shape)
+    np.testing.assert_allclose(results[name]["mean"].values, expected, rtol=1e-12, equal_nan=True)

@@ -1,0 +1,77 @@
+"""Results for the tests of command line, figures and report: hand-made ones with known numbers, and a survey of the embedded model."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from headscope.results import Results
+
+DIMS: dict[str, dict[str, tuple[str, ...]]] = {
+    "position": {"offset": ("previous", "current", "next")},
+    "special": {"token": ("cls", "sep", "punctuation"), "row": ("all", "sep", "other")},
+    "entropy": {"row": ("all", "cls", "uniform")},
+}
+UNITS = {"position": "share of attention", "special": "share of attention", "entropy": "nats"}
+APART = 0.01
+"""Every mean is that of two examples, this much below and above it."""
+
+
+def made_values(layers: int, heads: int, *, causal: bool = False) -> dict[str, NDArray[np.float64]]:
+    """The means that hand-made results will have: shares between 0.02 and 0.9, all different; a causal model has no next token and no separator."""
+    random = np.random.default_rng(0)
+    values = {name: random.uniform(0.02, 0.9, (layers, heads, *(len(labels) for labels in dims.values()))) for name, dims in DIMS.items()}
+    values["entropy"][..., 2] = math.log(20)
+    if causal:
+        values["position"][..., 2] = np.nan
+        values["special"][:, :, 1] = np.nan
+        values["special"][:, :, :, 1] = np.nan
+    return values
+
+
+def made_results(
+    layers: int = 2, heads: int = 3, *, causal: bool = False, values: dict[str, NDArray[np.float64]] | None = None, model: str = "made", corpus: str = "some/texts.txt", **changes: Any
+) -> Results:
+    """Results with the means of ``made_values`` (or those given), each from two examples. ``changes`` replaces parts of the provenance."""
+    values = values if values is not None else made_values(layers, heads, causal=causal)
+    return Results.build({name: _sums(name, means) for name, means in values.items()}, _provenance(layers, heads, model, corpus, list(values)) | changes)
+
+
+def _sums(name: str, means: NDArray[np.float64]) -> xr.Dataset:
+    both = np.stack([means - APART, means + APART])
+    known = ~np.isnan(both)
+    dims = ("block", "layer", "head", *DIMS[name])
+    variables = {"sum": (dims, np.where(known, both, 0.0)), "square": (dims, np.where(known, both**2, 0.0)), "count": (dims, known.astype(np.int64))}
+    labels = {dim: np.array(labels, dtype=object) for dim, labels in DIMS[name].items()}
+    coordinates = {"block": [1, 2], "layer": np.arange(1, means.shape[0] + 1), "head": np.arange(1, means.shape[1] + 1), **labels}
+    return xr.Dataset(variables, coordinates, {"title": f"Title of {name}", "unit": UNITS[name], "source": f"Source of {name}"})
+
+
+def _provenance(layers: int, heads: int, model: str, corpus: str, measures: list[str]) -> dict[str, Any]:
+    zero = dict.fromkeys(("truncated", "split", "too_long", "empty", "words", "words_lost", "nonfinite"), 0)
+    return {
+        "model": {"name": model, "revision": "r1", "type": "bert", "dtype": "float32", "weights": "0" * 16, "stack": "encoder", "layers": layers, "heads": heads},
+        "corpus": {"name": corpus, "format": "text", "sha256": "0" * 64},
+        "settings": {"max_length": 128, "long": "truncate", "batch_size": 16, "stack": "encoder", "limit": None, "seed": 0},
+        "measures": measures,
+        "shards": ["1/1"],
+        "counts": {**zero, "read": 2, "used": 2, "seen": 2, "dropped": [], "nonfinite_examples": []},
+        "versions": {"python": "3.11", "headscope": "0.1.0"},
+        "created": "2024-01-01T00:00:00Z",
+    }
+
+
+def demo_file(base: Path) -> Path:
+    """The results of six examples of the built-in corpus with the embedded model, surveyed once under ``base`` (a session's temporary folder)."""
+    path = base / "demo-survey" / "demo.nc"
+    if not path.exists():
+        import headscope as hs
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        hs.survey(hs.load("demo"), hs.corpus.read("demo"), limit=6).save(path)
+    return path
