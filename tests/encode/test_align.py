@@ -12,6 +12,7 @@ from encode.tokenizers import FAITHFUL, KINDS, MARKS_WORDS, tokenizer
 from headscope import corpus
 from headscope.corpus import Example, Word, join_words
 from headscope.encode import TEXT, Encoder
+from headscope.encode.align import align, word_ends
 
 FAMILY = "👩\u200d👩\u200d👧"
 MIXED = ["The", "café", "cafe\u0301", "🙂", FAMILY, "🇩🇪", "東京", "の", "大学", "Größe", "10,000", "doesn't", "'s", "…", "ﬁ", "½", "."]
@@ -34,6 +35,26 @@ def pieces(found, word):
 def alone(made, word, *, first, marks):
     """The ids that the tokenizer itself gives a word: at the start of a text, or after a space."""
     return made(word if first or marks else f" {word}", add_special_tokens=False)["input_ids"]
+
+
+@pytest.mark.parametrize(
+    ("words", "offsets", "owners"),
+    [
+        (["go", "!"], [(0, 2), (2, 4)], [0, 1]),  # the space before a word is part of its piece
+        (["go", "!"], [(0, 2), (2, 3), (3, 4)], [0, 1, 1]),  # or a piece of its own
+        (["go", "!"], [(0, 0), (0, 2), (3, 3), (3, 4)], [0, 0, 1, 1]),  # or a piece without characters
+        (["go", "!"], [(0, 1), (0, 1), (1, 2), (3, 4)], [0, 0, 0, 1]),  # or stands before the text
+        (["go", "!"], [(0, 2), (2, 3)], [0, -1]),  # a mark alone does not make a word
+        (["go", "!"], [(0, 2), (3, 4), (4, 4)], [0, 1, -1]),
+        (["a\u3000", "b"], [(0, 1), (1, 4)], [0, 1]),  # the first visible character decides
+        (["a\u3000", "b"], [(0, 1), (1, 2), (2, 4)], [0, 0, 1]),  # a blank one belongs to the word it stands in
+        (["a", "\u3000", "b"], [(0, 1), (1, 3), (3, 5)], [0, 1, 2]),
+        (["a", "", "b"], [(0, 1), (1, 2), (2, 4)], [0, -1, 2]),
+        (["10 000"], [(0, 2), (2, 6)], [0, 0]),
+    ],
+)
+def test_a_piece_belongs_to_the_word_of_its_first_visible_character_by_hand(words, offsets, owners):
+    assert align(" ".join(words), offsets, word_ends(words)).tolist() == owners
 
 
 @pytest.mark.parametrize("kind", KINDS)

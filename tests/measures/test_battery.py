@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from tiny import tiny_model
 
 from headscope.corpus import Corpus, from_examples, read
 from headscope.encode import Batch, collate
@@ -18,6 +17,7 @@ from headscope.engine.forward import Pass
 from headscope.measures import Measure, Setting, available
 from headscope.observe import Model
 from headscope.results import Results, merge
+from tiny import tiny_model
 
 LENGTH = 60
 EXAMPLES = 11

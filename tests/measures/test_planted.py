@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import twins
-from planted import HEADS, expected_map, place, planted_bert, planted_gpt2, tokens
 
+import twins
 from headscope.corpus import Corpus, Example, Word, from_examples, from_texts
 from headscope.encode import Encoded, collate
 from headscope.engine import survey
 from headscope.measures import word_map
 from headscope.observe import Model
 from headscope.results import Results, head_name, heads_over, remarks
+from planted import HEADS, expected_map, place, planted_bert, planted_gpt2, tokens
 
 TEXTS: list[str | tuple[str, str]] = [
     ("the dog barks.", "a cat sat, it saw the mat."),

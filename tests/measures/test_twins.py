@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import twins
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import twins
 from headscope.corpus import Example
 from headscope.encode import OTHER, SEPARATOR, START, TEXT, Batch, Encoded, collate
 from headscope.engine.forward import finite

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +69,14 @@ def _provenance(layers: int, heads: int, model: str, corpus: str, measures: list
 
 
 def demo_file(base: Path) -> Path:
-    """The results of six examples of the built-in corpus with the embedded model, surveyed once under ``base`` (a session's temporary folder)."""
-    path = base / "demo-survey" / "demo.nc"
+    """What ``headscope survey demo demo --limit 6`` gives, typed once under ``base`` (a session's temporary folder); what it printed lies beside it."""
+    folder = base / "demo-survey"
+    path = folder / "demo.nc"
     if not path.exists():
-        import headscope as hs
-
-        path.parent.mkdir(parents=True, exist_ok=True)
-        hs.survey(hs.load("demo"), hs.corpus.read("demo"), limit=6).save(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "headscope", "survey", "demo", "demo", "--limit", "6", "-o", str(path), "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        (folder / "out.json").write_text(done.stdout, encoding="utf-8")
+        (folder / "err.txt").write_text(done.stderr, encoding="utf-8")
     return path

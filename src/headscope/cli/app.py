@@ -252,7 +252,8 @@ def _show(console: Console, atlas: Results) -> None:
     for name in [*counts["dropped"], *counts["nonfinite_examples"]][:5]:
         console.say(f"  left out: {name}")
     frame = summary(atlas).rename(columns={"label": "of", "mean": "mean of heads", "strongest": "strongest head", "value": "its mean", "over": "heads over 0.5"})
-    console.frame(frame)
+    if console.as_json or not console.quiet:  # quiet: the path alone
+        console.frame(frame)
     for remark in remarks(atlas):
         console.say(f"* {remark}")
 

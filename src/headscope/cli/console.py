@@ -27,7 +27,10 @@ class Console:
 
     def result(self, text: str) -> None:
         """The last word of a command (a path), on standard output unless a JSON table stands there."""
-        print(text, file=sys.stderr if self.as_json else sys.stdout)
+        if self.as_json:
+            self.say(text)
+        else:
+            print(text)
 
     def table(self, rows: Sequence[dict[str, Any]], *, title: str = "") -> None:
         """A table: drawn for people, or JSON for machines."""

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headscope.corpus.conll import Tree, read_trees, tree_words
-from headscope.corpus.example import ROOT, Example, FrameLink, Mention, Word, join_words
+from headscope.corpus.example import Example, FrameLink, Mention, Word, join_words
 from headscope.corpus.markup import Span, read_markup
+from headscope.corpus.mention import head_word, mention_kind
 from headscope.errors import CorpusError
 
 FOLDER = Path(__file__).parent / "builtin"
@@ -79,20 +80,3 @@ def _links(words: tuple[Word, ...], marked: list[tuple[int, int, Span]]) -> Iter
         if span.kind == "element":
             first, last, target = targets[words[start].sentence]
             yield FrameLink(target.name, span.name, (first, last), (start, end))
-
-
-def head_word(words: tuple[Word, ...], start: int, end: int) -> int:
-    """The word of a span whose head lies outside it (the first such); without a tree, the last word."""
-    inside = range(start, end + 1)
-    if any(words[index].head is None for index in inside):
-        return end
-    outside = [index for index in inside if words[index].head == ROOT or words[index].head not in inside]
-    content = [index for index in outside if words[index].relation not in {"punct", "case"}]
-    return (content or outside or [end])[0]
-
-
-def mention_kind(head: Word) -> str:
-    """pronoun, proper or nominal, by the tag of the head word."""
-    if head.upos == "PRON" or head.xpos in {"PRP", "PRP$", "WP", "WP$"}:
-        return "pronoun"
-    return "proper" if head.upos == "PROPN" or head.xpos in {"NNP", "NNPS"} else "nominal"

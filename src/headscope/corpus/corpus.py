@@ -11,6 +11,9 @@ from pathlib import Path
 
 from headscope.corpus.builtin_corpus import builtin_files, read_builtin
 from headscope.corpus.conll import read_conll
+from headscope.corpus.coref import is_coref_jsonl, read_coref_jsonl
+from headscope.corpus.coref_columns import CONLL2012, LAST_WORD, fingerprint, is_collection, read_conll2012
+from headscope.corpus.coref_conllu import CONLLU, read_coref_conllu, skipped_mentions
 from headscope.corpus.example import Example
 from headscope.corpus.files import checksum, lines
 from headscope.corpus.parse import parse
@@ -20,6 +23,10 @@ from headscope.errors import CorpusError, unknown
 
 DEMO = "demo"
 FORMATS = {".txt": "text", ".md": "text", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".conllu": "conll", ".conllx": "conll", ".conll": "conll"}
+FORMATS |= dict.fromkeys(CONLL2012, "conll2012")
+COREF = {"coref-jsonl": (".jsonl",), "coref-conllu": CONLLU, "conll2012": CONLL2012}
+"""Formats of whole documents with mentions, and the endings of their files."""
+NAMES = (*dict.fromkeys(FORMATS.values()), *(name for name in COREF if name not in FORMATS.values()))
 PEEK = 200
 """How many examples are looked at to see which annotations a corpus offers."""
 
@@ -40,6 +47,7 @@ class Corpus:
     limit: int | None = None
     rough: Callable[[], Iterator[Example]] | None = None
     """The same number of examples, sooner: before parsing."""
+    remarks: Callable[[], tuple[str, ...]] = tuple
 
     def size(self) -> int:
         """How many examples there are."""
@@ -64,6 +72,11 @@ class Corpus:
         """What the first examples offer: pair, words, tree, tags, mentions, frames."""
         return frozenset().union(*(example.annotations for example in islice(iter(self), PEEK)))
 
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the results should know: how head words were chosen, what was left out. The whole corpus may be read for it."""
+        return self.remarks()
+
     def first(self, count: int | None) -> Corpus:
         """The same corpus, cut to its first ``count`` examples; None cuts nothing."""
         return replace(self, limit=min((limit for limit in (self.limit, count) if limit is not None), default=None))
@@ -76,11 +89,14 @@ def read(
     pairs: bool = True,
     columns: Sequence[str] | None = None,
     parse_with: str | None = None,
+    documents: bool = False,
     limit: int | None = None,
 ) -> Corpus:
     """Open a corpus file, or the built-in corpus (``"demo"``).
 
-    ``format`` is text, tsv, jsonl or conll; by default the file's ending decides (``.gz`` of each too). ``pairs`` pairs up consecutive paragraphs of plain text.
+    ``format`` is text, tsv, jsonl, conll, coref-jsonl, coref-conllu or conll2012; by default the file's ending decides (``.gz`` of each too), and JSON lines with sentences
+    and mentions are coref-jsonl. ``documents`` makes one example of each document of a CoNLL-U file, with its mentions, rather than of each sentence; with it, as with the
+    formats coref-conllu and conll2012, a folder of files or a ``.tar.gz`` of them will do. ``pairs`` pairs up consecutive paragraphs of plain text.
     ``columns`` names the text columns of a table. ``parse_with`` parses what has no words with spaCy: a pipeline's name, or "" for the small English one.
 
     >>> sorted(read("demo", limit=1).annotations)[:3]
@@ -91,15 +107,25 @@ def read(
     if str(path) == DEMO:
         return Corpus(DEMO, "builtin", read_builtin, _builtin_checksum, limit)
     path = Path(path)
-    kind = _format(path, format)
+    kind = _format(path, format, documents=documents)
+    if kind == "jsonl" and format is None and columns is None and is_coref_jsonl(path):
+        kind = "coref-jsonl"
+    if documents and kind == "conll":
+        kind = "coref-conllu"
+    if documents and kind not in COREF:
+        raise CorpusError(f"{path} has no documents to read: its format is {kind}", hint=f"give a corpus in one of the formats {', '.join(COREF)}")
     readers: dict[str, Callable[[], Iterator[Example]]] = {
         "text": lambda: read_plain(path, pairs=pairs),
         "tsv": lambda: read_tsv(path, columns=columns),
         "jsonl": lambda: read_json_lines(path, columns=columns),
         "conll": lambda: read_conll(path),
+        "coref-jsonl": lambda: read_coref_jsonl(path),
+        "coref-conllu": lambda: read_coref_conllu(path),
+        "conll2012": lambda: read_conll2012(path),
     }
     source = readers[kind]
-    corpus = Corpus(str(path), kind, source, lambda: checksum(path), limit)
+    remarks: dict[str, Callable[[], tuple[str, ...]]] = {"coref-conllu": lambda: skipped_mentions(path), "conll2012": lambda: (LAST_WORD,)}
+    corpus = Corpus(str(path), kind, source, lambda: fingerprint(path, COREF.get(kind, ())), limit, remarks=remarks.get(kind, tuple))
     next(iter(corpus))  # a wrong path, format or empty file is told here, not in the middle of a run
     if parse_with is not None:
         corpus = replace(corpus, source=lambda: parse(source(), parser=parse_with), rough=source, format=f"{kind}+spacy")
@@ -118,16 +144,18 @@ def from_examples(examples: Sequence[Example], *, name: str = "examples") -> Cor
     return Corpus(name, "memory", lambda: iter(examples), lambda: digest)
 
 
-def _format(path: Path, given: str | None) -> str:
+def _format(path: Path, given: str | None, *, documents: bool) -> str:
     if given is not None:
-        if given not in FORMATS.values():
-            raise unknown("format", given, set(FORMATS.values()), error=CorpusError)
+        if given not in NAMES:
+            raise unknown("format", given, NAMES, error=CorpusError)
         return given
+    if documents and is_collection(path):
+        return "coref-conllu"
     ending = next((suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), "")
     if ending not in FORMATS:
         next(lines(path), None)  # a file that is not there, or a folder, is told before its ending
         known = f"known are {', '.join(FORMATS)}, and .gz of each"
-        raise CorpusError(f"the format of {path} cannot be told from its ending {ending!r}; {known}", hint="give --format text, tsv, jsonl or conll")
+        raise CorpusError(f"the format of {path} cannot be told from its ending {ending!r}; {known}", hint=f"give --format {', '.join(NAMES[:-1])} or {NAMES[-1]}")
     return FORMATS[ending]
 
 

@@ -36,6 +36,6 @@ def align(text: str, offsets: Sequence[tuple[int, int]], ends: NDArray[np.int64]
         word = int(np.searchsorted(ends, first, side="right"))
         if word < len(ends):
             owners[index] = word
-            if end > max(start, begins[word]):
+            if end > begins[word]:
                 seen.add(word)
     return np.where(np.isin(owners, list(seen)), owners, -1)

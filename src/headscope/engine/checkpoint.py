@@ -31,11 +31,17 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write beside the file, flush to disk, then replace."""
     meta = {"identity": checkpoint.identity, "next_batch": str(checkpoint.next_batch), "state": json.dumps(checkpoint.state)}
     temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("wb") as file:
-        file.write(save({name: np.ascontiguousarray(array) for name, array in checkpoint.arrays.items()}, metadata=meta))
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(save({name: np.ascontiguousarray(array) for name, array in checkpoint.arrays.items()}, metadata=meta))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        hint = "make room, then type the same command again to go on from the last checkpoint"
+        raise UserError(f"the checkpoint {path} cannot be written: {error.strerror or error}", hint=hint) from None
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def read_checkpoint(path: Path, identity: str) -> Checkpoint | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,37 +12,67 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.encode import Batch
-from headscope.measures import Bank, Linear, Measure
+from headscope.engine.gradients import map_gradients
+from headscope.measures import Bank, Distance, Gradient, Linear, Measure, WordMeasure, word_map
 from headscope.observe import LayerView, Model
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What one batch gave: each measure's values (example, layer, head, label), and the layer (from 0) at which an example went wrong, or -1."""
+    """What one batch gave: each measure's values (example, layer, head, label), how many things were asked where answers are counted
+    (example, label), and the layer (from 0) at which an example went wrong, or -1.
+    """
 
-    values: dict[str, NDArray[np.float32]]
+    values: dict[str, NDArray[Any]]
+    totals: dict[str, NDArray[Any]]
     broken: NDArray[np.int64]
 
 
-class Pass:
-    """Runs batches through a model and computes all measures of them in the same forward pass."""
+@dataclass
+class _Group:
+    """Measures of one kind with what they prepared for a batch, and the layers they have seen."""
 
-    def __init__(self, model: Model, measures: Sequence[Measure], stack: str) -> None:
+    measures: list[Measure]
+    prepared: list[Any] = field(default_factory=list)
+    layers: list[list[Tensor]] = field(default_factory=list)
+
+    def start(self, prepared: list[Any]) -> None:
+        self.prepared = prepared
+        self.layers = [[] for _ in self.measures]
+
+    def values(self) -> dict[str, NDArray[Any]]:
+        return {measure.name: torch.stack(layers, 1).cpu().numpy() for measure, layers in zip(self.measures, self.layers, strict=True)}
+
+
+class Pass:
+    """Runs batches through a model and computes all measures of them in the same forward pass.
+
+    Linear measures share one matrix product a layer, word measures one word map; gradients need a pass of their own.
+    """
+
+    def __init__(self, model: Model, measures: Sequence[Measure], stack: str, seed: int = 0) -> None:
         self.model = model
         self.stack = stack
+        self.seed = seed
         self.linear = [measure for measure in measures if isinstance(measure, Linear)]
-        self.others = [measure for measure in measures if not isinstance(measure, Linear)]
+        self.word = [measure for measure in measures if isinstance(measure, WordMeasure)]
+        self.gradient = [measure for measure in measures if isinstance(measure, Gradient)]
+        self.distance = [measure for measure in measures if isinstance(measure, Distance)]
+        special = (*self.linear, *self.word, *self.gradient)
+        self.others = [measure for measure in measures if measure not in special]
         self.bank = Bank(self.linear)
 
     def run(self, batch: Batch) -> Seen:
         """One forward pass; the maps of a layer are reduced as soon as they are computed, and dropped."""
         device = self.model.device
-        weights = self.bank.prepare(batch, device) if self.linear else None
-        prepared = [measure.prepare(batch, device) for measure in self.others]
         mask = torch.from_numpy(batch.mask).to(device)
-        together: list[Tensor] = []
-        apart: list[list[Tensor]] = [[] for _ in self.others]
         broken = torch.full((len(batch),), -1)
+        weights = self.bank.prepare(batch, device) if self.linear else None
+        together: list[Tensor] = []
+        words = word_map(batch, device) if self.word else None
+        by_word, by_token = _Group([*self.word]), _Group(self.others)
+        by_word.start([measure.prepare_words(batch, words, device) for measure in self.word] if words else [])
+        by_token.start([measure.prepare(batch, device) for measure in self.others])
 
         def listen(view: LayerView) -> None:
             if view.stack != self.stack:
@@ -51,21 +82,35 @@ class Pass:
                 broken[bad.cpu() & (broken < 0)] = view.layer
             if weights is not None:
                 together.append(self.bank.layer(attention, weights))
-            for index, measure in enumerate(self.others):
-                apart[index].append(measure.layer(view, attention, prepared[index]))
+            if words is not None:
+                maps = words.apply(attention)
+                for index, measure in enumerate(self.word):
+                    by_word.layers[index].append(measure.words(maps, by_word.prepared[index]))
+            for index, other in enumerate(self.others):
+                by_token.layers[index].append(other.layer(view, attention, by_token.prepared[index]))
 
         with torch.inference_mode():
             self.model.forward(batch, listeners=[listen], stack=self.stack)
-        values = {measure.name: _stack(layers) for measure, layers in zip(self.others, apart, strict=True)}
+        values = by_token.values() | by_word.values() | self._distances(by_token) | self._gradients(batch)
         if weights is not None:
             shares = self.bank.split(torch.stack(together, 1))
             values |= {measure.name: share.cpu().numpy() for measure, share in zip(self.linear, shares, strict=True)}
-        return Seen(values, broken.numpy())
+        totals = {measure.name: measure.totals(prepared).cpu().numpy() for measure, prepared in zip(self.word, by_word.prepared, strict=True)}
+        return Seen(values, totals, broken.numpy())
 
+    def _distances(self, group: _Group) -> dict[str, NDArray[Any]]:
+        """Measures of all layers at once finish when the last layer is there."""
+        return {measure.name: measure.finish(group.prepared[self.others.index(measure)]).cpu().numpy() for measure in self.distance}
 
-def _stack(layers: list[Tensor]) -> NDArray[np.float32]:
-    array: NDArray[np.float32] = torch.stack(layers, 1).cpu().numpy()
-    return array
+    def _gradients(self, batch: Batch) -> dict[str, NDArray[Any]]:
+        if not self.gradient:
+            return {}
+        group = _Group([*self.gradient])
+        group.start([measure.prepare(batch, self.model.device) for measure in self.gradient])
+        for view, gradient in map_gradients(self.model, batch, self.stack, self.seed):
+            for index, measure in enumerate(self.gradient):
+                group.layers[index].append(measure.layer(view, gradient, group.prepared[index]))
+        return group.values()
 
 
 def finite(attention: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:

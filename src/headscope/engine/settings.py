@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from headscope.errors import UserError
+from headscope.errors import UserError, unknown
 from headscope.measures import BLOCKS
 
 
@@ -20,6 +20,7 @@ class Settings(BaseModel):
     long: Literal["truncate", "split", "drop"] = "truncate"
     batch_size: Annotated[int, Field(ge=1)] = 16
     stack: str = ""
+    subtypes: Literal["keep", "fold"] = "keep"
     limit: Annotated[int, Field(ge=1)] | None = None
     seed: int = 0
 
@@ -37,12 +38,14 @@ def make_settings(**values: object) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name, context = str(first["loc"][0]).replace("_", " "), first.get("ctx", {})
+        if first["type"] == "extra_forbidden":
+            raise unknown("setting", str(first["loc"][0]), Settings.model_fields) from None
         if "ge" in context:
             rule = f"be {context['ge']} or more"
         elif "expected" in context:
             rule = f"be {context['expected']}"
         else:
-            rule = str(first["msg"])
+            rule = first["msg"].removeprefix("Input should ").split(",")[0]
         raise UserError(f"the {name} must {rule}, got {first['input']!r} instead", hint="see headscope survey --help") from None
 
 

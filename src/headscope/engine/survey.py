@@ -18,11 +18,11 @@ from headscope.corpus import Corpus
 from headscope.encode import Batch, Encoder, batches
 from headscope.engine.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from headscope.engine.forward import Pass
-from headscope.engine.settings import Settings, make_settings
+from headscope.engine.settings import Settings, make_settings, parse_shard
 from headscope.errors import Interrupted
 from headscope.measures import BLOCKS, Setting, Sums, choose
 from headscope.observe import Model
-from headscope.results import Results
+from headscope.results import Results, check_writable
 
 EVERY = 15.0
 """Seconds between two checkpoints."""
@@ -57,6 +57,7 @@ def survey(
     after an interruption goes on from there, to the same numbers. ``shard`` (i, n) does the i-th of n parts.
     """
     chosen = make_settings(**settings)
+    parse_shard(f"{shard[0]}/{shard[1]}")  # a part that is none would silently be empty
     return _Survey(model, corpus, measures, chosen, shard, Path(checkpoint) if checkpoint else None, every).run(progress)
 
 
@@ -69,17 +70,20 @@ class _Survey:
         self.shard = shard
         self.path = checkpoint
         self.every = every
-        setting = Setting(model.shape(self.stack), model.causal(self.stack))
-        self.measures = [measure(setting) for measure in choose(measures, self.corpus.annotations, corpus=corpus.name)]
+        setting = Setting(model.shape(self.stack), model.causal(self.stack), settings.subtypes)
+        chosen = choose(measures, self.corpus.annotations | model.capabilities, corpus=corpus.name)
+        self.measures = [measure.study(setting, self.corpus) for measure in chosen]
         self.sums = {measure.name: Sums(measure) for measure in self.measures}
         self.encoder: Encoder = model.encoder(max_length=settings.max_length, long=settings.long, stack=self.stack)
         self.tally = Tally()
         self.next_batch = 0
+        self.whole = True  # false while the sums hold half a batch
+        self.yielded = self.done = 0
 
     def run(self, progress: Progress | None) -> Results:
         self._resume()
         torch.manual_seed(self.settings.seed)
-        forward = Pass(self.model, self.measures, self.stack)
+        forward = Pass(self.model, self.measures, self.stack, self.settings.seed)
         total = self.corpus.size() if progress else 0
         saved = time.monotonic()
         try:
@@ -88,7 +92,7 @@ class _Survey:
                     self._add(batch, forward)
                 self.next_batch = max(self.next_batch, batch.index + 1)
                 if progress:
-                    progress(self.encoder.counts.read - self._waiting(batch), total)
+                    progress(self._done(), total)
                 if self.path and time.monotonic() - saved > self.every:
                     self._save()
                     saved = time.monotonic()
@@ -98,18 +102,20 @@ class _Survey:
         return results
 
     def _batches(self) -> Iterator[Batch]:
-        self._yielded = 0
         for batch in batches(self.encoder.encode(self.corpus), size=self.settings.batch_size, pad=self.model.pad):
-            self._yielded += len(batch)
+            self.yielded += len(batch)
             yield batch
 
-    def _waiting(self, batch: Batch) -> int:
-        """Examples encoded but not yet run: a window is read ahead."""
-        return self.encoder.counts.used - self._yielded
+    def _done(self) -> int:
+        """How many examples are done: of those read (a window is read ahead), the share whose parts have been run. Never less than before."""
+        counts = self.encoder.counts
+        self.done = max(self.done, counts.read * self.yielded // counts.used)
+        return self.done
 
     def _add(self, batch: Batch, forward: Pass) -> None:
         seen = forward.run(batch)
         keep = seen.broken < 0
+        self.whole = False
         for item, layer in zip(batch.items, seen.broken, strict=True):
             if layer >= 0:
                 self.tally.nonfinite += 1
@@ -117,7 +123,10 @@ class _Survey:
                     self.tally.nonfinite_examples.append(f"{item.example.id}: attention is not finite in layer {layer + 1}")
         self.tally.seen += int(keep.sum())
         for name, values in seen.values.items():
-            self.sums[name].add(batch.index % BLOCKS, values[keep])
+            totals = seen.totals.get(name)
+            self.sums[name].add(batch.index % BLOCKS, values[keep], None if totals is None else totals[keep])
+        self.next_batch = batch.index + 1
+        self.whole = True
 
     def _identity(self) -> str:
         """A digest of everything that changes the numbers: a checkpoint of another run must not be taken up."""
@@ -159,7 +168,10 @@ class _Survey:
             write_checkpoint(self.path, Checkpoint(self._identity(), self.next_batch, asdict(self.tally), arrays))
 
     def _resume(self) -> None:
-        found = read_checkpoint(self.path, self._identity()) if self.path else None
+        if self.path is None:
+            return
+        check_writable(self.path)
+        found = read_checkpoint(self.path, self._identity())
         if found is None:
             return
         self.next_batch = found.next_batch
@@ -170,5 +182,8 @@ class _Survey:
     def _interrupted(self) -> Interrupted:
         if self.path is None:
             return Interrupted("stopped; nothing was kept", hint="give an output file, and a stopped run can be resumed")
+        if not self.whole:  # half a batch is in the sums, and would be counted twice: the last checkpoint is what there is
+            kept = f"the state of the last checkpoint is kept in {self.path}" if self.path.exists() else "nothing was kept yet"
+            return Interrupted(f"stopped in the middle of a batch; {kept}", hint="type the same command again to go on from there")
         self._save()
         return Interrupted(f"stopped after {self.tally.seen} examples; the state is kept in {self.path}", hint="type the same command again to go on from there")

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headscope.corpus import Example
 from headscope.encode import Batch
 from headscope.observe import LayerView, Shape
 
-BLOCKS = 32
+BLOCKS = 16
 """Sums are kept apart in this many blocks of batches: shards fill different blocks and so add up exactly."""
 
 
@@ -26,23 +27,41 @@ class Setting:
 
     shape: Shape
     causal: bool = False
+    subtypes: str = "keep"  # of dependency labels: keep ``nmod:poss``, or fold it into ``nmod``
 
 
 class Measure(ABC):
     """A statistic of every head. Subclasses say what it is called, which labels it has, and compute it for one layer of a batch.
 
-    ``dims`` names the measure's own dimensions and their labels; ``needs`` the annotations without which it is not offered.
+    ``dims`` names the measure's own dimensions and their labels; ``needs`` what corpus and model must have for it to be offered.
+    ``offered`` is false for those that must be asked for by name, because they cost more than the pass itself.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     unit: ClassVar[str]
     source: ClassVar[str]
-    dims: ClassVar[Mapping[str, tuple[str, ...]]]
     needs: ClassVar[frozenset[str]] = frozenset()
+    offered: ClassVar[bool] = True
+    dims: Mapping[str, tuple[str, ...]]
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
+
+    @classmethod
+    def study(cls, setting: Setting, corpus: Iterable[Example]) -> Self:
+        """Make the measure for a run. One that must know the corpus first (its labels, a baseline) looks at it here, without the model."""
+        return cls(setting)
+
+    @property
+    def lead(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
+        """The dimensions before the measure's own: layers and heads, labelled from 1."""
+        shape = self.setting.shape
+        return {"layer": tuple(range(1, shape.layers + 1)), "head": tuple(range(1, shape.heads + 1))}
+
+    def attributes(self) -> dict[str, str]:
+        """What is written beside the numbers."""
+        return {"title": self.title, "unit": self.unit, "source": self.source}
 
     @property
     def width(self) -> int:
@@ -66,14 +85,24 @@ class Sums:
 
     def __init__(self, measure: Measure) -> None:
         self.measure = measure
-        shape = (BLOCKS, measure.setting.shape.layers, measure.setting.shape.heads, measure.width)
+        self.lead = measure.lead
+        shape = (BLOCKS, *(len(labels) for labels in self.lead.values()), measure.width)
         self.sum = np.zeros(shape)
         self.square = np.zeros(shape)
         self.count = np.zeros(shape, dtype=np.int64)
 
-    def add(self, block: int, values: NDArray[Any]) -> None:
-        """Add the values of some examples, (example, layer, head, label); NaN is not counted."""
+    def add(self, block: int, values: NDArray[Any], totals: NDArray[Any] | None = None) -> None:
+        """Add the values of some examples, (example, layer, head, label); NaN is not counted.
+
+        With ``totals`` (example, label) what is averaged are not examples but the things counted in them (words, mentions): values say how many
+        were right, totals how many there were. A right answer is 1, and its square too.
+        """
         values = values.astype(np.float64)
+        if totals is not None:
+            self.sum[block] += values.sum(0)
+            self.square[block] += values.sum(0)
+            self.count[block] += totals.sum(0).astype(np.int64)
+            return
         defined = ~np.isnan(values)
         filled = np.where(defined, values, 0.0)
         self.sum[block] += filled.sum(0)
@@ -89,15 +118,9 @@ class Sums:
         self.sum, self.square, self.count = (arrays[name].copy() for name in ("sum", "square", "count"))
 
     def dataset(self) -> xr.Dataset:
-        """The sums with names: layers and heads are labelled from 1."""
-        measure, shape = self.measure, self.measure.setting.shape
-        lengths = [len(labels) for labels in measure.dims.values()]
-        coordinates = {
-            "block": np.arange(1, BLOCKS + 1),
-            "layer": np.arange(1, shape.layers + 1),
-            "head": np.arange(1, shape.heads + 1),
-            **{dim: np.array(labels, dtype=object) for dim, labels in measure.dims.items()},
-        }
-        dims = ("block", "layer", "head", *measure.dims)
-        variables = {name: (dims, array.reshape(*array.shape[:3], *lengths)) for name, array in self.arrays().items()}
-        return xr.Dataset(variables, coordinates, {"title": measure.title, "unit": measure.unit, "source": measure.source})
+        """The sums with names."""
+        labels = {**self.lead, **self.measure.dims}
+        coordinates = {"block": np.arange(1, BLOCKS + 1), **{dim: np.array(values, dtype=object if isinstance(values[0], str) else int) for dim, values in labels.items()}}
+        shape = [len(values) for values in coordinates.values()]
+        variables = {name: (tuple(coordinates), array.reshape(shape)) for name, array in self.arrays().items()}
+        return xr.Dataset(variables, coordinates, self.measure.attributes())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,7 +47,7 @@ class Entropy(Measure):
     title = "Entropy of attention"
     unit = "nats"
     source = "Clark et al. 2019, §3.3, Figure 4"
-    dims: ClassVar = {"row": ("all", "cls", "uniform")}
+    dims = {"row": ("all", "cls", "uniform")}
 
     def prepare(self, batch: Batch, device: Any) -> Rows:
         """Average over real rows only."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,7 @@ class Position(Linear):
     title = "Attention by relative position"
     unit = "share of attention"
     source = "Clark et al. 2019, §3.1"
-    dims: ClassVar = {"offset": ("previous", "current", "next")}
+    dims = {"offset": ("previous", "current", "next")}
 
     def weights(self, item: Encoded) -> Sequence[NDArray[np.float32] | None]:
         """Diagonals: one below, on and one above the middle."""

@@ -8,18 +8,23 @@ from importlib.metadata import entry_points
 
 from headscope.errors import UserError, unknown
 from headscope.measures.base import Measure
+from headscope.measures.coreference import Coreference
+from headscope.measures.dependency import Dependency
+from headscope.measures.divergence import Distance
 from headscope.measures.entropy import Entropy
+from headscope.measures.gradient import Gradient
 from headscope.measures.position import Position
 from headscope.measures.special import Special
 
 GROUP = "headscope.measures"
-OWN: tuple[type[Measure], ...] = (Position, Special, Entropy)
+OWN: tuple[type[Measure], ...] = (Position, Special, Entropy, Dependency, Coreference, Distance, Gradient)
 HOW = {
     "tree": "give a treebank (.conllu), or parse plain text with --parse",
     "words": "give a treebank (.conllu), or parse plain text with --parse",
     "tags": "give a treebank (.conllu), or parse plain text with --parse",
     "pair": "give a corpus of pairs: paragraphs, TSV or JSON lines with two texts",
     "mentions": "give a corpus with coreference",
+    "lm": "load the model with its language-model head (headscope.load(..., head='lm')); a checkpoint without one cannot be used",
     "frames": "give a corpus with frame links",
 }
 
@@ -31,10 +36,17 @@ def available() -> dict[str, type[Measure]]:
     for point in entry_points(group=GROUP):
         if point.name in found:
             continue
-        loaded = point.load()
+        try:
+            loaded = point.load()
+        except Exception as error:  # another package's import may fail in any way
+            raise UserError(f"the entry point {point.name!r} ({point.value}) cannot be loaded: {error}", hint="mend or uninstall that package") from error
         if not (isinstance(loaded, type) and issubclass(loaded, Measure)):
             raise UserError(
                 f"the entry point {point.name!r} ({point.value}) is not a measure: it must be a subclass of headscope.measures.Measure", hint="mend or uninstall that package"
+            )
+        if loaded.name != point.name:  # results are kept under the measure's own name, which may be another's
+            raise UserError(
+                f"the entry point {point.name!r} ({point.value}) gives a measure that calls itself {loaded.name!r}: the two must be the same", hint="mend or uninstall that package"
             )
         found[point.name] = loaded
     return found
@@ -44,15 +56,16 @@ def choose(names: Iterable[str] | None, offered: Collection[str], *, corpus: str
     """The measures asked for, or all that the corpus' annotations allow. Asking for one that they don't allow is an error."""
     measures = available()
     if names is None:
-        return [measure for measure in measures.values() if measure.needs <= set(offered)]
+        return [measure for measure in measures.values() if measure.offered and measure.needs <= set(offered)]
     chosen = []
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys([names] if isinstance(names, str) else names):
         if name not in measures:
             raise unknown("measure", name, measures)
         missing = sorted(measures[name].needs - set(offered))
         if missing:
             raise UserError(
-                f"the measure {name!r} needs {', '.join(missing)}, which {corpus} does not have (it has {', '.join(sorted(offered)) or 'plain text only'})", hint=HOW[missing[0]]
+                f"the measure {name!r} needs {', '.join(missing)}, which {corpus} does not have (it has {', '.join(sorted(offered)) or 'plain text only'})",
+                hint=HOW.get(missing[0], f"give a corpus with {missing[0]}"),
             )
         chosen.append(measures[name])
     if not chosen:

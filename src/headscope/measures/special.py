@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ class Special(Linear):
     title = "Attention to special tokens"
     unit = "share of attention"
     source = "Clark et al. 2019, §3.2, Figure 2"
-    dims: ClassVar = {"token": ("cls", "sep", "punctuation"), "row": ("all", "sep", "other")}
+    dims = {"token": ("cls", "sep", "punctuation"), "row": ("all", "sep", "other")}
 
     def weights(self, item: Encoded) -> Sequence[NDArray[np.float32] | None]:
         """Columns of the map: those of one kind of token, for all rows or some."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from headscope.encode import Batch
+from headscope.measures.base import Measure
+from headscope.observe import LayerView
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,15 @@ class WordMap:
     rows: Tensor  # (batch, word, query): mean over the word's pieces
     columns: Tensor  # (batch, key, column): sum over the word's pieces
     words: tuple[np.ndarray[Any, np.dtype[np.int64]], ...]
+
+    @property
+    def most(self) -> int:
+        """The number of word rows, and of word columns: those of the longest example."""
+        return self.rows.shape[1]
+
+    def places(self, row: int) -> dict[int, int]:
+        """From the index of a word in example ``row`` to its row and column; words that were left out are missing."""
+        return {int(word): place for place, word in enumerate(self.words[row])}
 
     def apply(self, attention: Tensor) -> Tensor:
         """(batch, head, query, key) -> (batch, head, word, column)."""
@@ -45,3 +57,30 @@ def word_map(batch: Batch, device: Any = "cpu") -> WordMap:
         columns[index, pieces, place] = 1.0
         columns[index, np.flatnonzero(item.word < 0), most + np.arange(other)] = 1.0
     return WordMap(torch.from_numpy(rows).to(device), torch.from_numpy(columns).to(device), kept)
+
+
+class WordMeasure(Measure):
+    """A measure that reads word maps and counts right answers: what is averaged are words (or mentions), not examples."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"words"})
+
+    @abstractmethod
+    def prepare_words(self, batch: Batch, words: WordMap, device: Any) -> Any:
+        """What is the same for every layer of a batch."""
+
+    @abstractmethod
+    def words(self, maps: Tensor, prepared: Any) -> Tensor:
+        """How many answers are right, (batch, head, label), from word maps (batch, head, word, column)."""
+
+    @abstractmethod
+    def totals(self, prepared: Any) -> Tensor:
+        """How many answers there are, (batch, label)."""
+
+    def prepare(self, batch: Batch, device: Any) -> tuple[WordMap, Any]:
+        """By itself, a measure makes its own word map; in a run the engine makes one for all."""
+        words = word_map(batch, device)
+        return words, self.prepare_words(batch, words, device)
+
+    def layer(self, view: LayerView, attention: Tensor, prepared: tuple[WordMap, Any]) -> Tensor:
+        """By itself: word maps, then answers."""
+        return self.words(prepared[0].apply(attention), prepared[1])

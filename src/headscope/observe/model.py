@@ -81,6 +81,11 @@ class Model:
         return stack == "decoder"
 
     @property
+    def capabilities(self) -> frozenset[str]:
+        """What the model offers to measures besides attention: "lm" if it has a language-model head."""
+        return frozenset({"lm"}) if "LM" in type(self.network).__name__ else frozenset()
+
+    @property
     def pad(self) -> int:
         """The id that fills up a batch (it is masked: any will do)."""
         return int(self.tokenizer.pad_token_id or 0)

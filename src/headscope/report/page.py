@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,7 @@ def script_json(value: Any) -> Markup:
     return Markup(text)
 
 
+@cache
 def vega_bundle() -> Markup:
     """Vega, Vega-Lite and Vega-Embed, once a page, so that it works without a network."""
     import vl_convert

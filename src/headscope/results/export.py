@@ -24,6 +24,8 @@ def export(results: Results, path: Path, *, measure: str | None = None) -> Path:
         else:
             table.to_parquet(temporary, index=False)
         temporary.replace(path)
+    except OSError as error:
+        raise ResultsError(f"{path} cannot be written: {error.strerror or error}", hint="is the disk full? Give another place with -o") from None
     finally:
         temporary.unlink(missing_ok=True)
     return path

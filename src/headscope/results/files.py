@@ -26,6 +26,9 @@ def check_writable(path: Path) -> None:
             pass
         if path.exists() and not os.access(path, os.W_OK):
             raise PermissionError("the file is write-protected")
+    except (FileExistsError, NotADirectoryError):
+        wrong = next((place for place in (folder, *folder.parents) if place.is_file()), folder)
+        raise ResultsError(f"{path} cannot be written: {wrong} is a file, not a folder", hint="give another place with -o") from None
     except OSError as error:
         raise ResultsError(f"{path} cannot be written: {error.strerror or error}", hint="give another place with -o") from None
 
@@ -38,8 +41,8 @@ def write_tree(tree: xr.DataTree, path: Path) -> Path:
     try:
         tree.to_netcdf(temporary, engine=ENGINE, encoding=encoding)
         temporary.replace(path)
-    except OSError as error:
-        raise ResultsError(f"{path} cannot be written: {error.strerror or error}", hint="is the disk full? Give another place with -o") from None
+    except (OSError, RuntimeError) as error:  # netCDF's own errors are of the second kind
+        raise ResultsError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}", hint="is the disk full? Give another place with -o") from None
     finally:
         temporary.unlink(missing_ok=True)
     return path

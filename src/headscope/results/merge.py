@@ -15,6 +15,7 @@ def merge(parts: Sequence[Results], *, partial: bool = False) -> Results:
     """Add shards of one run. They must come from the same model, corpus and settings, each once; all of them, unless ``partial``."""
     if not parts:
         raise ResultsError("nothing to merge", hint="headscope merge part1.nc part2.nc -o whole.nc")
+    parts = sorted(parts, key=lambda part: _number(part.provenance["shards"][0]))  # so that the order in which they are given does not matter
     first = parts[0].provenance
     for part in parts[1:]:
         for key in ("model", "corpus", "settings", "measures"):
@@ -23,18 +24,29 @@ def merge(parts: Sequence[Results], *, partial: bool = False) -> Results:
                     f"these are not shards of one run: their {key} differs ({_difference(first[key], part.provenance[key])})",
                     hint="merge only shards made by one command with --shard 1/n … n/n",
                 )
-    shards = [shard for part in parts for shard in part.provenance["shards"]]
-    twice = sorted({shard for shard in shards if shards.count(shard) > 1})
+    shards = sorted((shard for part in parts for shard in part.provenance["shards"]), key=_number)
+    twice = sorted({shard for shard in shards if shards.count(shard) > 1}, key=_number)
     if twice:
         raise ResultsError(f"shard {twice[0]} is given more than once", hint="give each shard once")
-    total = int(shards[0].split("/")[1])
+    total = _number(shards[0])[0]
+    other = next((shard for shard in shards if _number(shard)[0] != total), None)
+    if other is not None:  # 1/2 and 1/3 hold some examples both
+        raise ResultsError(
+            f"shards {shards[0]} and {other} are of different cuts of the corpus, and cannot be added", hint="merge only shards made by one command with --shard 1/n … n/n"
+        )
     missing = [f"{number}/{total}" for number in range(1, total + 1) if f"{number}/{total}" not in shards]
     if missing and not partial:
         raise ResultsError(f"shards are missing: {', '.join(missing)}", hint="run them, or pass --partial to merge what there is")
     sums = parts[0].sums()
     for part in parts[1:]:
         sums = {name: add(dataset, part[name]) for name, dataset in sums.items()}
-    return Results.build(sums, {**first, "shards": ["1/1"] if not missing else sorted(shards), "counts": _counts([part.provenance for part in parts])})
+    return Results.build(sums, {**first, "shards": ["1/1"] if not missing else shards, "counts": _counts([part.provenance for part in parts])})
+
+
+def _number(shard: str) -> tuple[int, int]:
+    """Of how many shards it is one, and which: to sort them by."""
+    number, total = shard.split("/")
+    return int(total), int(number)
 
 
 def add(left: xr.Dataset, right: xr.Dataset) -> xr.Dataset:

@@ -23,9 +23,9 @@ def head_name(layer: int, head: int) -> str:
 
 
 def heads_over(values: xr.DataArray, threshold: float) -> list[str]:
-    """The heads whose value is over a threshold, the largest first."""
+    """The heads whose value is over a threshold, the largest first, equal ones in the order of the model."""
     stacked = values.stack(place=("layer", "head"))
-    order = stacked.where(stacked > threshold, drop=True).sortby(stacked, ascending=False)
+    order = stacked.where(stacked > threshold, drop=True).sortby(-stacked)
     return [head_name(int(layer), int(head)) for layer, head in order["place"].values]
 
 
@@ -73,7 +73,8 @@ def remarks(results: Results) -> list[str]:
             found.append(f"{_heads(heads, 'attends', 'attend')} almost uniformly (entropy over 90 % of the uniform line).")
     counts = results.provenance.get("counts", {})
     if counts.get("nonfinite"):
-        found.append(f"{counts['nonfinite']} examples were left out because their attention was not finite, e.g. {counts['nonfinite_examples'][0]}.")
+        those = "1 example was left out because its" if counts["nonfinite"] == 1 else f"{counts['nonfinite']} examples were left out because their"
+        found.append(f"{those} attention was not finite, e.g. {counts['nonfinite_examples'][0]}.")
     return found
 
 

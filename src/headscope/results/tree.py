@@ -71,7 +71,7 @@ class Results:
 
     def table(self, measure: str | None = None) -> pd.DataFrame:
         """A long table: one row a layer, head and label, with mean, low, high, deviation and n."""
-        names = [measure] if measure is not None else list(self.measures)
+        names = [measure] if measure is not None else [name for name in self if "layer" in self[name].dims]
         frames = []
         for name in names:
             dataset = self[name][["mean", "low", "high", "deviation", "n"]]

@@ -1,0 +1,49 @@
+"""What the documentation makes of the code when it is built: the command-line reference, from the commands themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+PAGE = "reference/cli.md"
+ROLE = re.compile(r":(?:func|class|meth|mod|attr|data):(?=<code>)")
+
+
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    """Put the commands on the page of the command line."""
+    return f"{markdown}\n{cli_reference()}" if page.file.src_uri == PAGE else markdown
+
+
+def on_page_content(html: str, *, page: Any, **_: Any) -> str:
+    """Docstrings name other objects as Sphinx does: show the name without the role."""
+    return ROLE.sub("", html) if page.file.src_uri.startswith("reference/") else html
+
+
+def cli_reference() -> str:
+    """Every command with its arguments and options, as Markdown."""
+    import typer
+
+    from headscope.cli.app import app
+
+    group: Any = typer.main.get_command(app)
+    return "\n".join([*_table(group.params), *(line for name, command in group.commands.items() for line in _command(name, command))])
+
+
+def _command(name: str, command: Any) -> Iterator[str]:
+    arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
+    yield f"\n## headscope {name}\n"
+    for paragraph in command.help.split("\n\n"):
+        example = paragraph.partition("Example: ")[2]
+        yield f"```sh\n{example}\n```\n" if example else f"{paragraph}\n"
+    yield from (f"- `{argument.metavar}`: {argument.help}" for argument in arguments)
+    yield from _table([parameter for parameter in command.params if parameter not in arguments])
+
+
+def _table(options: list[Any]) -> Iterator[str]:
+    yield "\n| option | default | what it does |\n|---|---|---|"
+    for option in options:
+        names = ", ".join(f"`{name}`" for name in option.opts)
+        value = f" `{option.metavar}`" if option.metavar else ""
+        default = f"`{option.default}`" if option.show_default and not option.is_flag else ""
+        yield f"| {names}{value} | {default} | {'Required. ' if option.required else ''}{option.help} |"

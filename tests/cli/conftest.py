@@ -1,0 +1,99 @@
+"""The command line run in this process, a tiny model in a folder, and results to work on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from report.samples import demo_file, made_results
+
+from headscope.cli import main
+
+TEXT = "The cat sat on the mat.\n\nA dog barked at it.\n\nIt rained all day.\n\nNobody went out, and the cat slept.\n"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended, and what it wrote where."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def told(self) -> list[str]:
+        """The last two lines on standard error: the error and what to do next."""
+        return self.err.splitlines()[-2:]
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run ``headscope ARGUMENTS`` in this process, through the same door as a shell."""
+
+    def run(*arguments: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["headscope", *(str(argument) for argument in arguments)])
+        capsys.readouterr()
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT of two layers and four heads that takes 64 tokens, saved as users save theirs."""
+    return _saved("bert", tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="session")
+def causal_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A GPT-2 of the same size."""
+    return _saved("gpt2", tmp_path_factory.mktemp("model"))
+
+
+def _saved(kind: str, folder: Path) -> Path:
+    from tiny import tiny_network, tiny_tokenizer
+
+    tiny_network(kind).save_pretrained(folder)
+    tiny_tokenizer(kind).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def demo_nc(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six examples of the built-in corpus, surveyed with the embedded model; made once."""
+    return demo_file(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture
+def made_nc(tmp_path: Path) -> Path:
+    """Hand-made results of two layers and three heads."""
+    return made_results().save(tmp_path / "made.nc")
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    """A plain text of four paragraphs: two pairs."""
+    path = tmp_path / "corpus.txt"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder to stand in."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    yield folder

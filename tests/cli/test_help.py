@@ -1,0 +1,95 @@
+"""What a newcomer sees first: help for every command, quickly, without the heavy libraries."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import headscope
+from headscope.cli.app import app
+
+COMMANDS = ("survey", "demo", "report", "figures", "ls", "export", "merge")
+HEAVY = ("torch", "transformers", "numpy", "pandas", "xarray", "altair", "spacy", "sklearn", "scipy", "vl_convert")
+WIDE = {"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}
+
+
+def options_of(command: str) -> set[str]:
+    group = typer.main.get_command(app)
+    return {option for parameter in group.commands[command].params for option in parameter.opts if option.startswith("--")}
+
+
+def test_the_commands_are_those_of_the_documentation() -> None:
+    assert set(typer.main.get_command(app).commands) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_every_command_has_an_example_that_names_it(command: str) -> None:
+    result = CliRunner().invoke(app, [command, "--help"], env=WIDE)
+    assert result.exit_code == 0
+    example = result.stdout.partition("Example:")[2].strip().splitlines()[0]
+    assert example.startswith(f"headscope {command}")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_of_a_command_is_explained(command: str) -> None:
+    for parameter in typer.main.get_command(app).commands[command].params:
+        assert parameter.help, f"{parameter.name} of {command} has no help"
+
+
+@pytest.mark.parametrize("command", ["survey", "demo"])
+@pytest.mark.parametrize("option", ["--limit", "--seed", "--batch-size", "--device", "--max-length", "--quiet", "--json"])
+def test_what_runs_a_model_takes_the_shared_options(command: str, option: str) -> None:
+    assert option in options_of(command)
+    assert option in CliRunner().invoke(app, [command, "--help"], env=WIDE).stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_can_be_quiet(command: str) -> None:
+    assert "--quiet" in options_of(command)
+
+
+@pytest.mark.parametrize("command", ["survey", "demo", "figures", "ls", "merge"])
+def test_every_command_with_a_table_gives_it_as_json(command: str) -> None:
+    assert "--json" in options_of(command)
+
+
+def test_the_help_lists_every_command() -> None:
+    result = CliRunner().invoke(app, ["--help"], env=WIDE)
+    assert result.exit_code == 0
+    assert "Example:" in result.stdout
+    for command in COMMANDS:
+        assert f" {command} " in result.stdout
+
+
+def test_the_version_is_the_package_s() -> None:
+    assert CliRunner().invoke(app, ["--version"]).stdout == f"headscope {headscope.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["survey", "--help"], ["figures", "--help"], ["--version"]], ids=" ".join)
+def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
+    script = (
+        "import sys\n"
+        f"sys.argv = ['headscope', *{arguments!r}]\n"
+        "from headscope.cli import main\n"
+        "try:\n    main()\n"
+        "except SystemExit as stop:\n    assert stop.code == 0, stop.code\n"
+        f"print('heavy:', *(name for name in {HEAVY!r} if name in sys.modules), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "heavy:\n")
+    assert "headscope" in done.stdout
+
+
+@pytest.mark.parametrize("how", [["-m", "headscope"], [str(Path(sys.executable).with_name("headscope"))]], ids=["python -m", "script"])
+def test_both_ways_to_start_it_give_help(how: list[str]) -> None:
+    command = [sys.executable, *how] if how[0] == "-m" else how
+    if how[0] != "-m" and not Path(how[0]).exists():
+        pytest.skip("the package is not installed: there is no headscope script")
+    done = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Example:" in done.stdout

@@ -1,0 +1,14 @@
+"""Real results to draw."""
+
+from __future__ import annotations
+
+import pytest
+from report.samples import demo_file
+
+from headscope.results import Results
+
+
+@pytest.fixture(scope="session")
+def demo_results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Six examples of the built-in corpus, surveyed with the embedded model; made once."""
+    return Results.open(demo_file(tmp_path_factory.getbasetemp()))

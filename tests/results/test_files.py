@@ -1,0 +1,186 @@
+"""Results files: whole or not at all, never a foreign or damaged one, and read without torch."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from headscope.errors import ResultsError
+from headscope.results import SCHEMA, Results, check_writable, export
+
+MAKE = "make one with: headscope survey MODEL CORPUS -o results.nc"
+
+
+@contextmanager
+def full_disk(left: int) -> Iterator[None]:
+    """No file may grow over so many bytes: what a full disk does, with another errno. (Python ignores the signal that goes with it.)"""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (left, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_saved_file_opens_to_the_same_results(some: Results, tmp_path: Path) -> None:
+    path = some.save(tmp_path / "deep" / "er" / "run.nc")
+    assert path == tmp_path / "deep" / "er" / "run.nc"
+    opened = Results.open(str(path))
+    assert opened.tree.identical(some.tree)
+    assert opened.measures == some.measures
+    assert opened.provenance == some.provenance
+    assert [file.name for file in path.parent.iterdir()] == ["run.nc"]
+
+
+def test_saving_again_replaces_the_file_also_while_the_old_one_is_open(some: Results, make, tmp_path: Path) -> None:
+    path = make(position=np.ones((1, 1, 1, 3))).save(tmp_path / "run.nc")
+    held = Results.open(path)
+    some.save(path)
+    assert held.measures == ("position",)
+    assert Results.open(path).tree.identical(some.tree)
+
+
+def test_provenance_of_any_length_and_script_survives(make, tmp_path: Path) -> None:
+    long = {"corpus": {"name": "mine.txt", "note": 'ß 漢字 \x00 \n " ' + "x" * 200_000}}
+    results = make(position=np.ones((1, 1, 1, 3)), **long)
+    assert Results.open(results.save(tmp_path / "run.nc")).provenance["corpus"] == long["corpus"]
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.00001, 0.001, 0.03, 0.5, 0.97, 0.99999])
+def test_a_truncated_copy_is_said_to_be_damaged(some: Results, tmp_path: Path, kept: float) -> None:
+    path = some.save(tmp_path / "run.nc")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * kept)])
+    with pytest.raises(ResultsError) as caught:
+        Results.open(path)
+    assert caught.value.message.startswith(f"{path} is not a results file, or is damaged (a truncated copy?): ")
+    assert caught.value.hint == "copy it again, or run the survey again"
+
+
+def test_a_text_file_is_not_a_results_file(tmp_path: Path) -> None:
+    path = tmp_path / "notes.nc"
+    path.write_text("layer,head\n1,2\n" * 50)
+    with pytest.raises(ResultsError, match=r"notes\.nc is not a results file, or is damaged"):
+        Results.open(path)
+
+
+@pytest.mark.parametrize("format", ["NETCDF4", "NETCDF3_CLASSIC"])
+@pytest.mark.parametrize("attributes", [{}, {"headscope_schema": 1}, {"provenance": "a lake"}], ids=["none", "schema alone", "provenance alone"])
+def test_a_netcdf_file_of_others_is_told_from_ours(tmp_path: Path, format: str, attributes: dict[str, object]) -> None:
+    path = tmp_path / "weather.nc"
+    xr.Dataset({"rain": ("day", [1.0, 2.0])}, attrs=attributes).to_netcdf(path, engine="netcdf4", format=format)
+    with pytest.raises(ResultsError) as caught:
+        Results.open(path)
+    assert caught.value.message == f"{path} is a netCDF file, but not one of Headscope's"
+    assert caught.value.hint == MAKE
+
+
+def test_a_file_of_a_newer_schema_asks_for_a_newer_headscope(some: Results, tmp_path: Path) -> None:
+    newer = some.tree.copy()
+    newer.attrs["headscope_schema"] = SCHEMA + 1
+    path = Results(newer).save(tmp_path / "run.nc")
+    with pytest.raises(ResultsError) as caught:
+        Results.open(path)
+    assert caught.value.message == f"{path} was written by a newer Headscope (schema {SCHEMA + 1}, this one reads up to {SCHEMA})"
+    assert caught.value.hint == "pip install --upgrade headscope"
+
+
+@pytest.mark.parametrize("name", ["missing.nc", "."], ids=["nothing", "a folder"])
+def test_a_missing_file_or_a_folder_is_no_results_file(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ResultsError) as caught:
+        Results.open(tmp_path / name)
+    assert caught.value.message == f"no such results file: {tmp_path / name}"
+    assert caught.value.hint == MAKE
+
+
+@pytest.mark.parametrize("below", ["run.nc", "deep/run.nc"])
+def test_a_folder_that_is_a_file_cannot_be_written_into(some: Results, tmp_path: Path, below: str) -> None:
+    (tmp_path / "taken").write_text("mine")
+    path = tmp_path / "taken" / below
+    with pytest.raises(ResultsError) as caught:
+        some.save(path)
+    assert caught.value.message == f"{path} cannot be written: {tmp_path / 'taken'} is a file, not a folder"
+    assert caught.value.hint == "give another place with -o"
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_a_folder_in_place_of_the_file_cannot_be_written(some: Results, tmp_path: Path) -> None:
+    with pytest.raises(ResultsError) as caught:
+        some.save(tmp_path)
+    assert caught.value.message == f"{tmp_path} is a folder, not a file that can be written"
+    assert caught.value.hint == "give a file name, e.g. -o results.nc"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_write_protected_file_or_folder_is_told_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.nc"
+    path.write_text("mine")
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write anything, so the system cannot be asked here
+    with pytest.raises(ResultsError, match=r"run\.nc cannot be written: the file is write-protected\nnext: give another place with -o"):
+        check_writable(path)
+
+    def refuse(**_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    with pytest.raises(ResultsError, match=r"other\.nc cannot be written: Permission denied"):
+        check_writable(tmp_path / "other.nc")
+
+
+def test_checking_leaves_nothing_behind_but_the_folder(tmp_path: Path) -> None:
+    check_writable(tmp_path / "new" / "run.nc")
+    assert [path.name for path in tmp_path.rglob("*")] == ["new"]
+
+
+@pytest.mark.parametrize("name", ["run.nc", "table.csv", "table.parquet"])
+def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(some: Results, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"the old file")
+    with full_disk(3000), pytest.raises(ResultsError) as caught:
+        some.save(path) if path.suffix == ".nc" else export(some, path)
+    assert caught.value.message.startswith(f"{path} cannot be written: ")
+    assert caught.value.hint == "is the disk full? Give another place with -o"
+    assert path.read_bytes() == b"the old file"
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+def test_an_interrupt_while_writing_leaves_the_old_file(some: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = some.save(tmp_path / "run.nc")
+    before = path.read_bytes()
+    write = xr.DataTree.to_netcdf
+
+    def stop(tree: xr.DataTree, *args: object, **kwargs: object) -> None:
+        write(tree, *args, **kwargs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(xr.DataTree, "to_netcdf", stop)
+    with pytest.raises(KeyboardInterrupt):
+        some.save(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["run.nc"]
+
+
+READING = """
+import sys
+import headscope
+atlas = headscope.open(sys.argv[1])
+assert atlas.measures == ("position", "special", "entropy")
+atlas.table(), headscope.merge([atlas]), atlas.export(sys.argv[2])
+from headscope.results import remarks, summary
+summary(atlas), remarks(atlas)
+"""
+
+
+@pytest.mark.parametrize("work", [READING, "import sys, headscope.figures, headscope.report"], ids=["reading", "figures and report"])
+def test_reading_results_drawing_and_reporting_need_no_torch(some: Results, tmp_path: Path, work: str) -> None:
+    check = "heavy = {'torch', 'transformers'} & set(sys.modules)\nassert not heavy, heavy"
+    done = subprocess.run([sys.executable, "-c", f"{work}\n{check}", some.save(tmp_path / "run.nc"), tmp_path / "run.csv"], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,95 @@
+"""Results as labelled arrays: selecting, subtracting, and long tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from headscope.errors import ResultsError
+from headscope.results import Results
+
+
+def test_means_are_selected_by_layer_head_and_label_from_1(make) -> None:
+    values = np.zeros((2, 2, 3, 3))
+    values[:, 1, 2, 0] = [0.2, 0.6]
+    results = make(position=values)
+    assert float(results.mean("position").sel(layer=2, head=3, offset="previous")) == pytest.approx(0.4)
+    assert float(results.mean("position").sum()) == pytest.approx(0.4)
+    assert results.measures == tuple(results) == ("position",)
+
+
+def test_a_measure_that_is_not_in_the_results_gets_the_nearest_name(some: Results) -> None:
+    with pytest.raises(ResultsError) as caught:
+        some["positon"]
+    assert str(caught.value) == "the measure must be one of entropy, position, special; got 'positon' instead. Did you mean 'position'?"
+    with pytest.raises(ResultsError, match="got 'roles' instead"):
+        some.table("roles")
+
+
+def test_sums_are_the_additive_part_alone_with_its_attributes(some: Results) -> None:
+    assert list(some.sums()) == ["position", "special", "entropy"]
+    assert list(some.sums()["entropy"].data_vars) == ["sum", "square", "count"]
+    assert some.sums()["entropy"].attrs["unit"] == "nats"
+
+
+def test_results_made_again_from_their_sums_are_the_same(some: Results) -> None:
+    again = Results.build(some.sums(), some.provenance)
+    assert again.tree.identical(some.tree)
+
+
+def test_the_difference_of_two_runs_is_that_of_their_means(make) -> None:
+    one, two = np.random.default_rng(2).random((2, 4, 2, 3, 3))
+    difference = make(position=one, entropy=one) - make(position=two)
+    assert list(difference) == ["position"]
+    np.testing.assert_allclose(difference["position"].values, one.mean(0) - two.mean(0))
+    assert difference["position"].dims == ("layer", "head", "offset")
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 4, 3), (2, 3, 3, 3)], ids=["heads", "layers"])
+def test_runs_with_other_heads_or_layers_cannot_be_subtracted(make, shape: tuple[int, ...]) -> None:
+    one, two = make(position=np.ones((2, 2, 3, 3))), make(position=np.ones(shape))
+    for left, right in ((one, two), (two, one)):
+        with pytest.raises(ResultsError) as caught:
+            left - right
+        assert caught.value.message == "the two results have different layers, heads or labels, and cannot be subtracted"
+        assert caught.value.hint == "compare runs of models of one shape with the same measures"
+
+
+def test_runs_whose_heads_are_as_many_but_labelled_otherwise_cannot_be_subtracted(make) -> None:
+    one = make(position=np.ones((2, 2, 3, 3)))
+    other = Results.build({"position": one.sums()["position"].assign_coords(head=[4, 5, 6])}, one.provenance)
+    with pytest.raises(ResultsError, match="cannot be subtracted"):
+        one - other
+
+
+def test_a_table_has_one_row_for_each_layer_head_and_label(make) -> None:
+    values = np.random.default_rng(3).random((5, 2, 2, 3, 3))
+    values[:, 0, 0, 2, 1] = np.nan
+    results = make(special=values, position=values[..., 0])
+    table = results.table("special")
+    assert list(table) == ["measure", "label", "layer", "head", "mean", "low", "high", "deviation", "n"]
+    assert len(table) == 2 * 2 * 9
+    assert set(table["label"]) == {f"{token}, {row}" for token in ("cls", "sep", "punctuation") for row in ("all", "sep", "other")}
+    row = table[(table["layer"] == 2) & (table["head"] == 1) & (table["label"] == "sep, other")]
+    assert len(row) == 1
+    assert float(row["mean"].iloc[0]) == pytest.approx(values[:, 1, 0, 1, 2].mean())
+    assert float(row["deviation"].iloc[0]) == pytest.approx(values[:, 1, 0, 1, 2].std(ddof=1))
+    assert int(row["n"].iloc[0]) == 5
+    unknown = table[(table["layer"] == 1) & (table["head"] == 1) & (table["label"] == "punctuation, sep")]
+    assert unknown[["mean", "low", "high", "deviation"]].isna().all(axis=None)
+    assert unknown["n"].tolist() == [0]
+
+
+def test_the_table_of_all_measures_is_theirs_one_after_the_other(some: Results) -> None:
+    whole = some.table()
+    assert whole["measure"].drop_duplicates().tolist() == ["position", "special", "entropy"]
+    for name in some:
+        part = whole[whole["measure"] == name].reset_index(drop=True)
+        assert part.equals(some.table(name))
+
+
+def test_provenance_is_a_copy(some: Results) -> None:
+    some.provenance["model"]["name"] = "changed"
+    assert some.provenance["model"]["name"] == "hand"
+    assert isinstance(some["position"], xr.Dataset)
