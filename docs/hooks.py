@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 PAGE = "reference/cli.md"
-ROLE = re.compile(r":(?:func|class|meth|mod|attr|data):(?=<code>)")
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Put the commands on the page of the command line."""
     return f"{markdown}\n{cli_reference()}" if page.file.src_uri == PAGE else markdown
-
-
-def on_page_content(html: str, *, page: Any, **_: Any) -> str:
-    """Docstrings name other objects as Sphinx does: show the name without the role."""
-    return ROLE.sub("", html) if page.file.src_uri.startswith("reference/") else html
 
 
 def cli_reference() -> str:

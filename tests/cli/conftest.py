@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from report.samples import demo_file, made_results
 
 from headscope.cli import main
+from report.samples import demo_file, made_results
 
+MEASURES = ("--measure", "position", "--measure", "special", "--measure", "entropy")
+"""Three measures of fifteen labels in all, whatever else there is."""
 TEXT = "The cat sat on the mat.\n\nA dog barked at it.\n\nIt rained all day.\n\nNobody went out, and the cat slept.\n"
 
 
@@ -91,9 +93,9 @@ def text(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to stand in."""
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    yield folder
+    return folder

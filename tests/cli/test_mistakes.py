@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from cli.conftest import Outcome, Run
 from report.samples import made_results
 
@@ -49,7 +50,10 @@ def test_a_model_that_is_nowhere(survey) -> None:
 
 def test_a_folder_that_is_no_model(survey, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert survey(model=tmp_path / "empty") == (f"{tmp_path / 'empty'} is not a model folder: it has no config.json", "give a folder saved with save_pretrained, a hub id, or 'demo'")
+    assert survey(model=tmp_path / "empty") == (
+        f"{tmp_path / 'empty'} is not a model folder: it has no config.json",
+        "give a folder saved with save_pretrained, a hub id, or 'demo'",
+    )
 
 
 def test_a_model_folder_without_weights(survey, tmp_path: Path, tiny_folder: Path) -> None:
@@ -132,7 +136,8 @@ def test_an_output_that_is_a_folder(survey, tmp_path: Path) -> None:
 
 def test_an_unknown_measure_gets_a_suggestion(survey) -> None:
     error, after = survey("--measure", "entrpy")
-    assert error == "the measure must be one of entropy, position, special; got 'entrpy' instead. Did you mean 'entropy'?"
+    assert error.startswith("the measure must be one of ")
+    assert error.endswith("; got 'entrpy' instead. Did you mean 'entropy'?")
     assert after
 
 

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from headscope import corpus
+from headscope.corpus.corpus import FORMATS, NAMES
 from headscope.errors import CorpusError
 
 ROW = "{0}\t{1}\t_\tX\t_\t_\t{2}\tdep\t_\t_"
@@ -13,7 +14,7 @@ HEAD = "column 7 is the head: 0 for the root, or a word id"
 TABS = "each line needs the same columns, separated by tabs"
 COLUMNS = "name the columns, e.g. --columns sentence1,sentence2"
 OBJECT = 'write e.g. {"a": "first text", "b": "second text"}'
-ENDINGS = ".txt, .md, .tsv, .jsonl, .ndjson, .conllu, .conllx, .conll, and .gz of each"
+ENDINGS = f"{', '.join(FORMATS)}, and .gz of each"
 
 
 def tree(*heads, first=1):
@@ -155,12 +156,12 @@ def test_a_gzip_file_with_a_damaged_middle_is_told(tmp_path):
 def test_an_unknown_ending_is_told_with_those_that_are_known(tmp_path, name, ending):
     path = tmp_path / name
     path.write_bytes(gzip.compress(b"One.") if name.endswith(".gz") else b"One.")
-    assert complaint(path) == f"the format of {path} cannot be told from its ending '{ending}'; known are {ENDINGS}\nnext: give --format text, tsv, jsonl or conll"
+    assert complaint(path) == f"the format of {path} cannot be told from its ending '{ending}'; known are {ENDINGS}\nnext: give --format {', '.join(NAMES[:-1])} or {NAMES[-1]}"
 
 
 def test_an_unknown_format_is_told_with_the_nearest(tmp_path):
     (tmp_path / "a.txt").write_text("One.")
-    assert complaint(tmp_path / "a.txt", format="conllu") == "the format must be one of conll, jsonl, text, tsv; got 'conllu' instead. Did you mean 'conll'?"
+    assert complaint(tmp_path / "a.txt", format="txet") == f"the format must be one of {', '.join(sorted(NAMES))}; got 'txet' instead. Did you mean 'text'?"
 
 
 @pytest.mark.parametrize(("name", "text", "where"), [("a.tsv", "sentence1\tlabel\nA\t1\n", "{path}"), ("a.jsonl", '{"sentence1": "A", "label": 1}\n', "{path}, line 1")])

@@ -11,7 +11,8 @@ from transformers import AutoTokenizer
 
 from headscope import corpus
 from headscope.corpus import ROOT, Word
-from headscope.corpus.builtin_corpus import FOLDER, STYLES, head_word, mention_kind
+from headscope.corpus.builtin_corpus import FOLDER, STYLES
+from headscope.corpus.mention import head_word, mention_kind
 from headscope.errors import CorpusError
 
 

@@ -4,7 +4,7 @@ import gzip
 
 import conllu
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope import corpus
@@ -117,6 +117,7 @@ def sentences(draw):
     return "\n".join(rows)
 
 
+@settings(deadline=None)
 @given(st.lists(sentences(), min_size=1, max_size=4), st.sampled_from(["", "\n", "\n\n"]))
 def test_any_valid_file_reads_as_the_conllu_library_reads_it(tmp_path_factory, made, end):
     text = "\n\n".join(made) + end

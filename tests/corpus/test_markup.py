@@ -1,7 +1,7 @@
 """The markup of the built-in corpus."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.corpus.markup import MarkupError, Span, read_markup
@@ -40,6 +40,7 @@ def wrap(inner):
     return marked + closing, plain, [(0, len(plain), kind, name), *spans]
 
 
+@settings(deadline=None)
 @given(st.recursive(LEAF, lambda inner: st.tuples(st.sampled_from(OPENERS), st.lists(inner, min_size=1, max_size=3)).map(wrap), max_leaves=8))
 def test_any_nesting_comes_back_as_it_was_built(built):
     marked, plain, spans = built

@@ -71,6 +71,7 @@ def test_one_text_is_truncated_as_the_tokenizer_truncates_it(kind, room):
         check(encode(kind, text, max_length=room), reference(kind, text, truncation=True, max_length=room))
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=2), st.integers(2, 60))
 def test_shortening_fills_the_room_and_never_cuts_the_shorter_below_the_longer(lengths, room):
     kept = shorten(lengths, room)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from report.samples import demo_file
 
 from headscope.results import Results
+from report.samples import demo_file
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report.samples import made_results
 
 from headscope.errors import UserError
 from headscope.figures import FORMATS, find_figure, gallery, save_chart
+from report.samples import made_results
 
 NAMES = [item.name for item in gallery(made_results())]
 
@@ -94,8 +94,9 @@ def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_formats_are_those_of_the_help() -> None:
-    from headscope.cli.app import app
     from typer.main import get_command
+
+    from headscope.cli.app import app
 
     help = next(parameter.help for parameter in get_command(app).commands["figures"].params if parameter.name == "format")
     assert set(re.findall(r"\w+", help)) - {"or"} == set(FORMATS)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import vl_convert
 import xarray as xr
-from report.samples import APART, made_results, made_values
 
 from headscope.figures import find_figure, heat_map
 from headscope.figures.style import GREY
+from report.samples import APART, made_results, made_values
 
 FIGURES = {
     "heat-previous": ("position", 0),

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from report.samples import made_results, made_values
 
 from headscope.figures import find_figure, layer_scatter
+from report.samples import made_results, made_values
 
 FIGURES = {
     "position": {"previous": ("position", 0), "current": ("position", 1), "next": ("position", 2)},
@@ -36,9 +36,7 @@ def test_every_head_is_a_point_with_its_own_value(name: str) -> None:
     spec, values = draw(name, layers=4, heads=5), made_values(4, 5)
     (points,) = layer_of(spec, "point")
     found = {(row["series"], row["layer"], row["head"]): row["value"] for row in rows_of(spec, points)}
-    expected = {
-        (series, layer + 1, head + 1): values[measure][layer, head][label] for series, (measure, label) in FIGURES[name].items() for layer in range(4) for head in range(5)
-    }
+    expected = {(series, layer + 1, head + 1): values[measure][layer, head][label] for series, (measure, label) in FIGURES[name].items() for layer in range(4) for head in range(5)}
     assert found == pytest.approx(expected, rel=1e-9)
 
 

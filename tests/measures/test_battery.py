@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from headscope.corpus import Corpus, from_examples, read
 from headscope.encode import Batch, collate
 from headscope.engine import survey
 from headscope.engine.forward import Pass
 from headscope.measures import Measure, Setting, available
-from headscope.observe import Model
-from headscope.results import Results, merge
-from tiny import tiny_model
+from headscope.observe import Model, wrap
+from headscope.results import Results, export, merge, remarks, summary
+from tiny import tiny_network, tiny_tokenizer
 
 LENGTH = 60
 EXAMPLES = 11
@@ -29,7 +31,8 @@ pytestmark = pytest.mark.parametrize("name", MEASURES)
 
 @cache
 def model_of(kind: str) -> Model:
-    return tiny_model(kind)
+    """A tiny model with its language-model head, which some measures need."""
+    return wrap(tiny_network(kind, auto=AutoModelForMaskedLM if kind == "bert" else AutoModelForCausalLM), tiny_tokenizer(kind), name=f"tiny-{kind}")
 
 
 @cache
@@ -38,19 +41,29 @@ def corpus() -> Corpus:
     return from_examples(list(read("demo", limit=EXAMPLES)))
 
 
-def run(name: str | None, kind: str = "bert", **options: Any) -> Results:
-    options = {"batch_size": 2, "max_length": LENGTH, "seed": 5, **options}
-    return survey(model_of(kind), corpus(), measures=None if name is None else [name], **options)
+def run(*names: str, kind: str = "bert", **options: Any) -> Results:
+    return survey(model_of(kind), corpus(), measures=names, **{"batch_size": 2, "max_length": LENGTH, "seed": 5, **options})
+
+
+def measure_of(name: str, kind: str) -> Measure:
+    """A measure as a run makes it."""
+    model = model_of(kind)
+    return available()[name].study(Setting(model.shape(model.main_stack()), model.causal(model.main_stack())), corpus())
 
 
 @cache
 def whole(name: str, kind: str = "bert") -> Results:
-    return run(name, kind)
+    return run(name, kind=kind)
 
 
-def timeless(results: Results) -> dict[str, Any]:
+@cache
+def among_all() -> Results:
+    return run(*MEASURES)
+
+
+def timeless(results: Results, but: str = "") -> dict[str, Any]:
     """Everything that is known of a run, but when it was made."""
-    return {key: value for key, value in results.provenance.items() if key != "created"}
+    return {key: value for key, value in results.provenance.items() if key not in {"created", but}}
 
 
 def same(one: Results, other: Results) -> None:
@@ -62,26 +75,26 @@ def same(one: Results, other: Results) -> None:
 
 
 def test_the_corpus_of_the_battery_has_every_annotation_a_measure_needs(name: str) -> None:
-    assert available()[name].needs <= corpus().annotations
+    assert available()[name].needs <= corpus().annotations | model_of("bert").capabilities
     assert available()[name].name == name
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shards", [2, 3, 7])
 def test_shards_merge_to_the_whole_to_the_last_bit(name: str, kind: str, shards: int) -> None:
-    parts = [run(name, kind, shard=(number, shards)) for number in range(1, shards + 1)]
+    parts = [run(name, kind=kind, shard=(number, shards)) for number in range(1, shards + 1)]
     seen = [part.provenance["counts"]["seen"] for part in parts]
     assert sum(seen) == EXAMPLES
     assert sum(count > 0 for count in seen) == min(shards, 6)  # six batches: the parts share the work
     merged = merge(parts)
     same(merged, whole(name, kind))
-    assert timeless(merged) == timeless(whole(name, kind))
+    assert timeless(merged, but="identity") == timeless(whole(name, kind), but="identity")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [1, 11])
 def test_a_batch_gives_what_its_examples_give_one_by_one(name: str, kind: str, size: int) -> None:
-    one, other = whole(name, kind)[name], run(name, kind, batch_size=size)[name]
+    one, other = whole(name, kind)[name], run(name, kind=kind, batch_size=size)[name]
     for key in ("mean", "deviation", "low", "high"):
         xr.testing.assert_allclose(one[key], other[key], rtol=1e-4, atol=1e-5)
     xr.testing.assert_equal(one["n"], other["n"])
@@ -103,10 +116,11 @@ def test_padding_is_invisible(name: str, kind: str) -> None:
         np.concatenate([plain.types, random.integers(0, 2, strange)], 1),
         np.concatenate([plain.mask, np.zeros(strange, np.bool_)], 1),
     )
-    measure = available()[name](Setting(model.shape(stack), model.causal(stack)))
-    values = [Pass(model, [measure], stack).run(batch).values[name] for batch in (plain, wider)]
-    np.testing.assert_allclose(values[1], values[0], atol=1e-5, rtol=1e-5, equal_nan=True)
-    assert np.isfinite(values[0]).any()
+    before, after = (Pass(model, [measure_of(name, kind)], stack).run(batch) for batch in (plain, wider))
+    np.testing.assert_allclose(after.values[name], before.values[name], atol=1e-5, rtol=1e-5, equal_nan=True)
+    assert np.isfinite(before.values[name]).any()
+    if name in before.totals:
+        np.testing.assert_array_equal(after.totals[name], before.totals[name])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -118,7 +132,7 @@ def test_results_survive_save_and_open(name: str, kind: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_corpus_of_which_every_example_is_dropped_gives_nan_and_count_0(name: str, kind: str, tmp_path: Path) -> None:
-    results = run(name, kind, max_length=5, long="drop")
+    results = run(name, kind=kind, max_length=5, long="drop")
     assert results.provenance["counts"]["too_long"] == results.provenance["counts"]["read"] == EXAMPLES
     for opened in (results, Results.open(results.save(tmp_path / "none.nc"))):
         for key in ("mean", "deviation", "low", "high"):
@@ -148,35 +162,51 @@ def test_the_mean_is_the_sum_over_the_count(name: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_runs_with_one_seed_are_the_same(name: str, kind: str) -> None:
-    again = run(name, kind)
+    again = run(name, kind=kind)
     same(again, whole(name, kind))
     assert timeless(again) == timeless(whole(name, kind))
 
 
 def test_a_measure_gives_alone_what_it_gives_among_all(name: str) -> None:
-    together = run(None)
+    together = among_all()
     assert set(together.measures) == set(MEASURES)
     for key in ("sum", "square", "count"):
         xr.testing.assert_allclose(together[name][key], whole(name)[name][key], rtol=1e-5, atol=1e-6)
 
 
 def test_a_measure_says_what_it_is(name: str) -> None:
-    dataset = whole(name)[name]
+    dataset, measure = whole(name)[name], measure_of(name, "bert")
     for key in ("title", "unit", "source"):
-        assert dataset.attrs[key] == getattr(available()[name], key) != ""
-    assert dataset["mean"].dims == ("layer", "head", *available()[name].dims)
-    for dim, labels in available()[name].dims.items():
-        assert dataset[dim].values.tolist() == list(labels)
+        assert dataset.attrs[key] == getattr(measure, key) != ""
+    labels = {**measure.lead, **measure.dims}
+    assert dataset["mean"].dims == tuple(labels)
+    for dim, expected in labels.items():
+        assert dataset[dim].values.tolist() == list(expected)
 
 
-def test_an_example_alone_gives_the_value_that_the_measure_computes(name: str) -> None:
-    """The sums hold nothing but the values of the pass, example by example."""
-    model = model_of("bert")
-    measure: Measure = available()[name](Setting(model.shape("encoder")))
-    items = list(model.encoder(max_length=LENGTH, long="truncate", stack="encoder").encode(corpus().first(3)))
-    values = np.concatenate([Pass(model, [measure], "encoder").run(collate([item])).values[name] for item in items]).astype(np.float64)
-    results = survey(model, corpus().first(3), measures=[name], max_length=LENGTH, batch_size=1)
-    shape = results[name]["mean"].shape
-    count = np.isfinite(values).sum(0)
-    expected = np.where(count > 0, np.nansum(values, 0) / np.maximum(count, 1), np.nan).reshape(shape)
-    np.testing.assert_allclose(results[name]["mean"].values, expected, rtol=1e-12, equal_nan=True)
+def test_the_sums_are_those_of_the_values_of_a_pass_example_by_example(name: str) -> None:
+    model, measure = model_of("bert"), measure_of(name, "bert")
+    items = list(model.encoder(max_length=LENGTH, long="truncate", stack="encoder").encode(corpus()))
+    seen = [Pass(model, [measure], "encoder", 5).run(collate([item])) for item in items]
+    values = np.concatenate([one.values[name] for one in seen]).astype(np.float64)
+    known = np.concatenate([one.totals[name] for one in seen])[:, None, None] * np.ones_like(values) if name in seen[0].totals else np.isfinite(values)
+    count = known.sum(0)
+    with np.errstate(invalid="ignore"):
+        expected = np.nansum(values, 0) / count
+    dataset = run(name, batch_size=1)[name]
+    np.testing.assert_array_equal(dataset["n"].values.ravel(), count.ravel())
+    np.testing.assert_allclose(dataset["mean"].values.ravel(), expected.ravel(), rtol=1e-12, equal_nan=True)
+
+
+def test_tables_have_a_row_for_each_number(name: str) -> None:
+    table, mean = whole(name).table(name), whole(name).mean(name)
+    assert len(table) == mean.size
+    np.testing.assert_array_equal(np.sort(table["mean"].to_numpy(np.float64)), np.sort(mean.values.ravel()))
+
+
+def test_a_run_of_one_measure_alone_can_be_shown_and_exported(name: str, tmp_path: Path) -> None:
+    results = whole(name)
+    shown = summary(results)
+    assert shown.empty or set(shown["measure"]) == {name}
+    assert isinstance(remarks(results), list)
+    assert len(results.table()) == len(pd.read_parquet(export(results, tmp_path / "table.parquet"))) == results.mean(name).size

@@ -37,7 +37,14 @@ def made_values(layers: int, heads: int, *, causal: bool = False) -> dict[str, N
 
 
 def made_results(
-    layers: int = 2, heads: int = 3, *, causal: bool = False, values: dict[str, NDArray[np.float64]] | None = None, model: str = "made", corpus: str = "some/texts.txt", **changes: Any
+    layers: int = 2,
+    heads: int = 3,
+    *,
+    causal: bool = False,
+    values: dict[str, NDArray[np.float64]] | None = None,
+    model: str = "made",
+    corpus: str = "some/texts.txt",
+    **changes: Any,
 ) -> Results:
     """Results with the means of ``made_values`` (or those given), each from two examples. ``changes`` replaces parts of the provenance."""
     values = values if values is not None else made_values(layers, heads, causal=causal)

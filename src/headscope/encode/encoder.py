@@ -78,7 +78,7 @@ class Encoder:
     split (into consecutive parts) or drop. ``counts`` tells how often.
     """
 
-    def __init__(self, tokenizer: Any, *, max_length: int = 128, long: str = "truncate", start: int | None = None) -> None:
+    def __init__(self, tokenizer: Any, *, max_length: int = 128, long: str = "truncate", start: int | None = None, token_types: bool = True) -> None:
         if long not in LONG:
             raise unknown("way with long examples", long, LONG)
         self.tokenizer = tokenizer
@@ -88,6 +88,7 @@ class Encoder:
         self.start = start  # a decoder's start token, put before everything
         # Where nothing else keeps the two texts of a pair apart, a space must.
         self.lead = "" if self.template.separates() or marks_words(tokenizer) else " "
+        self.token_types = token_types  # false: all 0, as the released code of Clark et al. has them
         self.counts = Counts()
         room = max_length - self.template.specials(2) - (start is not None)
         if room < 2:
@@ -164,7 +165,16 @@ class Encoder:
                 rows += [(token, part.type, TEXT, part.text, word, text) for token, word, text in zip(run.ids.tolist(), run.word.tolist(), run.text, strict=True)]
         ids, types, kind, segment, word, text = zip(*rows, strict=True)
         stop = np.array([piece.strip() in FULL_STOPS for piece in text], np.bool_)
-        return Encoded(example, np.array(ids, np.int64), np.array(types, np.int64), np.array(kind, np.int8), np.array(segment, np.int8), np.array(word, np.int64), stop, text)
+        return Encoded(
+            example,
+            np.array(ids, np.int64),
+            np.array(types, np.int64) * self.token_types,
+            np.array(kind, np.int8),
+            np.array(segment, np.int8),
+            np.array(word, np.int64),
+            stop,
+            text,
+        )
 
     def _special(self, token: int, type: int) -> tuple[int, int, int, int, int, str]:
         return token, type, special_kind(self.tokenizer, token), -1, -1, ""

@@ -20,6 +20,7 @@ class Settings(BaseModel):
     long: Literal["truncate", "split", "drop"] = "truncate"
     batch_size: Annotated[int, Field(ge=1)] = 16
     stack: str = ""
+    token_types: bool = True
     subtypes: Literal["keep", "fold"] = "keep"
     limit: Annotated[int, Field(ge=1)] | None = None
     seed: int = 0

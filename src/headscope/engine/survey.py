@@ -19,7 +19,7 @@ from headscope.encode import Batch, Encoder, batches
 from headscope.engine.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from headscope.engine.forward import Pass
 from headscope.engine.settings import Settings, make_settings, parse_shard
-from headscope.errors import Interrupted
+from headscope.errors import Interrupted, ResultsError
 from headscope.measures import BLOCKS, Setting, Sums, choose
 from headscope.observe import Model
 from headscope.results import Results, check_writable
@@ -46,6 +46,7 @@ def survey(
     *,
     measures: Iterable[str] | None = None,
     shard: tuple[int, int] = (1, 1),
+    output: str | Path | None = None,
     checkpoint: str | Path | None = None,
     progress: Progress | None = None,
     every: float = EVERY,
@@ -53,12 +54,25 @@ def survey(
 ) -> Results:
     """Run a corpus through a model once, with every measure that the corpus allows (or those named).
 
-    ``settings`` are those of :class:`Settings`. With ``checkpoint`` the state is kept in that file, and the same call made again
-    after an interruption goes on from there, to the same numbers. ``shard`` (i, n) does the i-th of n parts.
+    ``settings`` are those of :class:`Settings`. With ``output`` the results are saved there; if that file already holds this very run, it is
+    opened and nothing is computed. Meanwhile the state is kept beside it (``.partial``, or ``checkpoint``), and the same call made again after an
+    interruption goes on from there, to the same numbers. ``shard`` (i, n) does the i-th of n parts.
     """
     chosen = make_settings(**settings)
     parse_shard(f"{shard[0]}/{shard[1]}")  # a part that is none would silently be empty
-    return _Survey(model, corpus, measures, chosen, shard, Path(checkpoint) if checkpoint else None, every).run(progress)
+    path = Path(output) if output else None
+    state = Path(checkpoint) if checkpoint else path.with_name(path.name + ".partial") if path else None
+    run = _Survey(model, corpus, measures, chosen, shard, state, every)
+    if path is None:
+        return run.run(progress)
+    check_writable(path)
+    if (found := run.finished(path)) is not None:
+        return found
+    results = run.run(progress)
+    results.save(path)
+    if state is not None:
+        state.unlink(missing_ok=True)
+    return results
 
 
 class _Survey:
@@ -74,11 +88,19 @@ class _Survey:
         chosen = choose(measures, self.corpus.annotations | model.capabilities, corpus=corpus.name)
         self.measures = [measure.study(setting, self.corpus) for measure in chosen]
         self.sums = {measure.name: Sums(measure) for measure in self.measures}
-        self.encoder: Encoder = model.encoder(max_length=settings.max_length, long=settings.long, stack=self.stack)
+        self.encoder: Encoder = model.encoder(max_length=settings.max_length, long=settings.long, stack=self.stack, token_types=settings.token_types)
         self.tally = Tally()
         self.next_batch = 0
         self.whole = True  # false while the sums hold half a batch
         self.yielded = self.done = 0
+
+    def finished(self, path: Path) -> Results | None:
+        """The results of this very run, if they are there already."""
+        try:
+            found = Results.open(path) if path.exists() else None
+        except ResultsError:
+            return None
+        return found if found is not None and found.provenance.get("identity") == self._identity() else None
 
     def run(self, progress: Progress | None) -> Results:
         self._resume()
@@ -130,7 +152,7 @@ class _Survey:
 
     def _identity(self) -> str:
         """A digest of everything that changes the numbers: a checkpoint of another run must not be taken up."""
-        about = self._about() | {"shard": list(self.shard)}
+        about = self._about() | {"shard": list(self.shard), "versions": _versions()}
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
     def _about(self) -> dict[str, Any]:
@@ -152,13 +174,13 @@ class _Survey:
         }
 
     def _provenance(self) -> dict[str, Any]:
-        libraries = ("headscope", "torch", "transformers", "numpy", "xarray")
         counts = {**asdict(self.encoder.counts), **asdict(self.tally)}
         return {
             **self._about(),
             "shards": [f"{self.shard[0]}/{self.shard[1]}"],
+            "identity": self._identity(),
             "counts": counts,
-            "versions": {"python": platform.python_version(), **{name: version(name) for name in libraries}},
+            "versions": _versions(),
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
 
@@ -187,3 +209,8 @@ class _Survey:
             return Interrupted(f"stopped in the middle of a batch; {kept}", hint="type the same command again to go on from there")
         self._save()
         return Interrupted(f"stopped after {self.tally.seen} examples; the state is kept in {self.path}", hint="type the same command again to go on from there")
+
+
+def _versions() -> dict[str, str]:
+    """The libraries that numbers depend on."""
+    return {"python": platform.python_version(), **{name: version(name) for name in ("headscope", "torch", "transformers", "numpy", "xarray")}}

@@ -9,8 +9,11 @@ from typing import Any
 from headscope.errors import UserError, unknown
 from headscope.figures.heat import heat_map
 from headscope.figures.layers import layer_scatter
+from headscope.figures.points import head_points, ranked_bars
 from headscope.figures.style import subject
 from headscope.results import Results
+from headscope.stats import behaviours, best_heads, scale
+from headscope.stats.behaviour import OTHER
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ def figure(name: str, *, title: str, caption: str, needs: tuple[str, ...]) -> Ca
 
 def gallery(results: Results) -> Iterator[Figure]:
     """The figures that these results allow."""
-    return (item for item in _GALLERY.values() if set(item.needs) <= set(results.measures))
+    return (item for item in _GALLERY.values() if set(item.needs) <= {name for name in results if bool((results[name]["n"] > 0).any())})
 
 
 def find_figure(name: str, results: Results) -> Figure:
@@ -106,3 +109,53 @@ figure("heat-next", title="Next token, head by head", caption=_CAPTION, needs=("
 figure("heat-cls", title="[CLS], head by head", caption=_CAPTION, needs=("special",))(_heat("special", "Attention to [CLS]", _SHARE, (0, 1), token="cls", row="all"))
 figure("heat-sep", title="[SEP], head by head", caption=_CAPTION, needs=("special",))(_heat("special", "Attention to [SEP]", _SHARE, (0, 1), token="sep", row="all"))
 figure("heat-entropy", title="Entropy, head by head", caption=_CAPTION, needs=("entropy",))(_heat("entropy", "Entropy of attention", "nats", None, row="all"))
+
+
+@figure(
+    "gradient",
+    title="Gradient importance",
+    caption="As Clark et al. 2019, Figure 3: how much the loss changes with attention to each kind of token; lines are layer means.",
+    needs=("gradient",),
+)
+def _gradient(results: Results) -> Any:
+    means = results.mean("gradient")
+    series = {"[SEP]": means.sel(token="sep"), ". or ,": means.sel(token="punctuation"), "other": means.sel(token="other")}
+    return layer_scatter(series, title="Gradient importance", subtitle=subject(results.provenance), unit="mean |∂loss/∂α|")
+
+
+@figure(
+    "dependencies",
+    title="Best head of each relation",
+    caption="As Clark et al. 2019, Table 1: the best head (95 % interval, Wilson) against the best fixed offset.",
+    needs=("dependency",),
+)
+def _dependencies(results: Results) -> Any:
+    table = best_heads(results).head(24)
+    return ranked_bars(table, label="relation", title="Dependencies: the best head of each relation", subtitle=subject(results.provenance), unit="accuracy")
+
+
+@figure(
+    "heads-by-layer",
+    title="Heads by distance, coloured by layer",
+    caption="As Clark et al. 2019, Figure 6: heads that attend alike stand together (metric MDS of Jensen–Shannon divergences).",
+    needs=("distance",),
+)
+def _by_layer(results: Results) -> Any:
+    points, stress = scale(results.mean("distance"), seed=int(results.provenance["settings"]["seed"]))
+    points["layer"] = points["name"].str.split("-").str[0].astype(int)
+    return head_points(points, title="Heads by distance: layers", subtitle=f"{subject(results.provenance)}; stress {stress:.2f}", colour="layer")
+
+
+@figure(
+    "heads-by-behaviour",
+    title="Heads by distance, coloured by behaviour",
+    caption="As Clark et al. 2019, Figure 6; behaviours by the measured statistics (thresholds in the docs).",
+    needs=("distance", "position"),
+)
+def _by_behaviour(results: Results) -> Any:
+    points, stress = scale(results.mean("distance"), seed=int(results.provenance["settings"]["seed"]))
+    merged = points.merge(behaviours(results), on="name")
+    there = [name for name in dict.fromkeys(merged["behaviour"]) if name != OTHER]
+    return head_points(
+        merged, title="Heads by distance: behaviours", subtitle=f"{subject(results.provenance)}; stress {stress:.2f}", colour="behaviour", categories=[*sorted(there), OTHER]
+    )

@@ -43,6 +43,7 @@ class Measure(ABC):
     source: ClassVar[str]
     needs: ClassVar[frozenset[str]] = frozenset()
     offered: ClassVar[bool] = True
+    listed: ClassVar[bool] = True  # false for those with tables of their own: too many labels for the table of heads
     dims: Mapping[str, tuple[str, ...]]
 
     def __init__(self, setting: Setting) -> None:
@@ -61,7 +62,7 @@ class Measure(ABC):
 
     def attributes(self) -> dict[str, str]:
         """What is written beside the numbers."""
-        return {"title": self.title, "unit": self.unit, "source": self.source}
+        return {"title": self.title, "unit": self.unit, "source": self.source, "listed": "yes" if self.listed else "no"}
 
     @property
     def width(self) -> int:

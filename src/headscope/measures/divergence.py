@@ -91,6 +91,7 @@ class Distance(Measure):
     source = "Clark et al. 2019, §6, Figure 6"
     dims: Mapping[str, tuple[str, ...]] = {}
     offered = False
+    listed = False
     exact: ClassVar[bool] = False
 
     @property

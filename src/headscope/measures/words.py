@@ -63,6 +63,7 @@ class WordMeasure(Measure):
     """A measure that reads word maps and counts right answers: what is averaged are words (or mentions), not examples."""
 
     needs: ClassVar[frozenset[str]] = frozenset({"words"})
+    listed = False
 
     @abstractmethod
     def prepare_words(self, batch: Batch, words: WordMap, device: Any) -> Any:

@@ -102,11 +102,12 @@ class Model:
         limits = [value for value in (_positions(self.network), self.tokenizer.model_max_length) if value and value < 10**6]
         return min(limits, default=None)
 
-    def encoder(self, *, max_length: int, long: str, stack: str) -> Encoder:
+    def encoder(self, *, max_length: int, long: str, stack: str, token_types: bool = True) -> Encoder:
         """An encoder of examples for one stack; a decoder beside an encoder sees its start token first."""
         if self.longest is not None and max_length > self.longest:
             raise ModelError(f"the maximum length must be at most {self.longest} for {self.name}, got {max_length} instead", hint=f"give --max-length {self.longest}")
-        return Encoder(self.tokenizer, max_length=max_length, long=long, start=self._start() if self.encoder_decoder and stack == "decoder" else None)
+        start = self._start() if self.encoder_decoder and stack == "decoder" else None
+        return Encoder(self.tokenizer, max_length=max_length, long=long, start=start, token_types=token_types)
 
     def forward(self, batch: Batch, *, listeners: Sequence[Listener] = (), replacement: Replacement | None = None, stack: str = "", **extra: Any) -> Any:
         """Run the network on a batch, telling listeners of each layer. ``stack`` says whose tokens the batch holds (a decoder's, or the default)."""

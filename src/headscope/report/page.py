@@ -1,94 +1,99 @@
-"""The HTML report: one self-contained page, made from results only, every text escaped."""
+"""The report of a survey: what stands out, summary, figures, every head, provenance; made from results only."""
 
 from __future__ import annotations
 
 import json
-import math
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
-from markupsafe import Markup
 
 from headscope.figures import gallery
-from headscope.results import Results, check_writable, head_name, remarks, summary
-
-WIDE = 600
-"""A wider plot gets the whole width of the page; others stand two in a row, shrunk a little if need be."""
+from headscope.report.document import Document, Plot, Section, Table, render_document, write_document
+from headscope.results import Results, head_name, remarks, summary
+from headscope.stats import antecedent_table, best_heads
 
 
 def write_report(results: Results, path: Path) -> Path:
     """Write the report of a run, whole or not at all."""
-    check_writable(path)
-    html = render(results)
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(html, encoding="utf-8")
-    temporary.replace(path)
-    return path
+    return write_document(survey_document(results), path)
 
 
 def render(results: Results) -> str:
     """The page as a string."""
-    environment = jinja2.Environment(loader=jinja2.PackageLoader("headscope.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters["number"] = number
-    figures = []
-    for item in gallery(results):
-        spec = item.draw(results).to_dict()
-        figures.append({"id": item.name, "title": item.title, "caption": item.caption, "spec": script_json(spec), "wide": spec["width"] > WIDE})
-    provenance = results.provenance
-    return environment.get_template("report.html.j2").render(
-        provenance=provenance,
-        provenance_text=json.dumps(provenance, indent=2, ensure_ascii=False),
+    return render_document(survey_document(results))
+
+
+def survey_document(results: Results) -> Document:
+    """The report of a survey as data."""
+    about = results.provenance
+    figures = [Plot(item.name, item.title, item.caption, item.draw(results)) for item in gallery(results)]
+    sections = [Section("summary", "Summary", tables=[Table(summary_rows(results))] if results.listed else [])]
+    sections += table_sections(results)
+    sections.append(Section("figures", "Figures", plots=figures))
+    if results.listed:
+        heads = Table(head_rows(results), sortable=True, id="head-table")
+        sections.append(Section("heads", "Every head", "Means over examples. Click a column to sort. Layers and heads count from 1.", [heads]))
+    return Document(
+        title=about["model"]["name"],
+        subtitle=f"every attention head, on {about['corpus']['name']}",
+        facts=facts(about),
         remarks=remarks(results),
-        summary=summary(results).to_dict("records"),
-        heads=head_table(results),
-        figures=figures,
-        bundle=vega_bundle(),
+        sections=sections,
+        provenance=json.dumps(about, indent=2, ensure_ascii=False),
     )
 
 
-def head_table(results: Results) -> dict[str, Any]:
+def table_sections(results: Results) -> list[Section]:
+    """The measures that have tables of their own."""
+    sections = []
+    if "dependency" in results.measures and bool((results["dependency"]["n"] > 0).any()):
+        note = "The best head and direction of each relation, with Wilson's interval; the best fixed offset; a paired exact test, corrected (Holm) over all heads, directions and relations."
+        sections.append(Section("dependencies", "Dependencies", note, [Table(best_heads(results).to_dict("records"), id="dependency-table")]))  # type: ignore[arg-type]
+    if "coreference" in results.measures and bool((results["coreference"]["n"] > 0).any()):
+        note = "Share of mentions whose head word attends most to the head word of an antecedent; candidates are the head words of all earlier mentions."
+        sections.append(Section("coreference", "Coreference", note, [Table(antecedent_table(results).to_dict("records"), id="coreference-table")]))  # type: ignore[arg-type]
+    return sections
+
+
+def facts(about: dict[str, Any]) -> list[tuple[str, str]]:
+    """The numbers at the top of the page."""
+    counts, model, longest = about["counts"], about["model"], about["settings"]["max_length"]
+    found = [
+        (f"{model['layers']} × {model['heads']}", f"layers × heads ({model['type']}, {model['stack']})"),
+        (str(counts["seen"]), "examples used"),
+        (str(counts["empty"] + counts["too_long"]), "left out"),
+        (str(counts["truncated"]), f"cut to {longest} tokens"),
+    ]
+    if counts["split"]:
+        found.append((str(counts["split"]), f"split into parts of at most {longest} tokens"))
+    if counts["nonfinite"]:
+        found.append((str(counts["nonfinite"]), "dropped: attention not finite"))
+    return found
+
+
+def summary_rows(results: Results) -> list[dict[str, Any]]:
+    """One row a statistic, for people."""
+    rows = []
+    records: list[dict[str, Any]] = summary(results).to_dict("records")  # type: ignore[assignment]
+    for row in records:
+        over = None if not row["strongest"] or pd.isna(row["over"]) else int(row["over"])
+        interval = "–" if pd.isna(row["low"]) else f"{row['low']:.3f} … {row['high']:.3f}"
+        rows.append(
+            {"measure": row["measure"], "of": row["label"], "mean of heads": row["mean"], "strongest head": row["strongest"] or "–", "its mean": row["value"]}
+            | {"95 % interval": interval, "heads over 0.5": over, "examples": row["n"]}
+        )
+    return rows
+
+
+def head_rows(results: Results) -> list[dict[str, Any]]:
     """One row a head, one column a statistic: the table in which readers look up a head."""
     table = results.table()
+    table = table[table["measure"].isin(results.listed)].copy()
     table["column"] = table["measure"] + ": " + table["label"]
-    order = list(dict.fromkeys(table["column"]))
-    wide = table.pivot(index=["layer", "head"], columns="column", values="mean")[order]
-    rows = [
-        {"name": head_name(int(layer), int(head)), "order": int(layer) * 1000 + int(head), "cells": [None if pd.isna(value) else float(value) for value in row]}
+    columns = list(dict.fromkeys(table["column"]))
+    wide = table.pivot(index=["layer", "head"], columns="column", values="mean")[columns]
+    return [
+        {"head": head_name(int(layer), int(head)), **{column: float(value) for column, value in zip(columns, row, strict=True)}}
         for (layer, head), row in zip(wide.index, wide.to_numpy(), strict=True)
     ]
-    return {"columns": order, "rows": rows}
-
-
-def number(value: object) -> str:
-    """A number for reading: three decimals, a dash for none.
-
-    >>> number(0.12345), number(float("nan")), number(3)
-    ('0.123', '–', '3')
-    """
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
-def script_json(value: Any) -> Markup:
-    """JSON that is safe inside a script element, whatever text it holds.
-
-    >>> print(script_json("</script><!--"))
-    "\\u003c/script\\u003e\\u003c!--"
-    """
-    text = json.dumps(value, ensure_ascii=True)
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)
-
-
-@cache
-def vega_bundle() -> Markup:
-    """Vega, Vega-Lite and Vega-Embed, once a page, so that it works without a network."""
-    import vl_convert
-
-    bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
-    return Markup(bundle.replace("</script", "<\\/script"))

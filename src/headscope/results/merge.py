@@ -40,7 +40,7 @@ def merge(parts: Sequence[Results], *, partial: bool = False) -> Results:
     sums = parts[0].sums()
     for part in parts[1:]:
         sums = {name: add(dataset, part[name]) for name, dataset in sums.items()}
-    return Results.build(sums, {**first, "shards": ["1/1"] if not missing else shards, "counts": _counts([part.provenance for part in parts])})
+    return Results.build(sums, {**first, "shards": ["1/1"] if not missing else shards, "counts": _counts([part.provenance for part in parts]), "identity": ""})
 
 
 def _number(shard: str) -> tuple[int, int]:

@@ -32,7 +32,8 @@ def heads_over(values: xr.DataArray, threshold: float) -> list[str]:
 def summary(results: Results, *, threshold: float = MOST) -> pd.DataFrame:
     """One row a statistic: its mean over all heads, the strongest head with its interval, and how many heads are over the threshold (shares only)."""
     rows = []
-    for (measure, label), group in results.table().groupby(["measure", "label"], sort=False):
+    table = results.table()
+    for (measure, label), group in table[table["measure"].isin(results.listed)].groupby(["measure", "label"], sort=False):
         known = group.dropna(subset="mean")
         row: dict[str, object] = {"measure": measure, "label": label, "heads": len(group), "mean": known["mean"].mean() if len(known) else np.nan}
         best = known.iloc[int(known["mean"].to_numpy().argmax())] if len(known) else None

@@ -58,6 +58,11 @@ class Results:
             raise unknown("measure", measure, self.measures, error=ResultsError)
         return self.tree[measure].to_dataset()
 
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The measures that go into tables with a row a head: not those of pairs of heads, nor those with tables of their own."""
+        return tuple(name for name in self if self[name].attrs.get("listed", "yes") == "yes")
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.measures)
 
@@ -71,7 +76,7 @@ class Results:
 
     def table(self, measure: str | None = None) -> pd.DataFrame:
         """A long table: one row a layer, head and label, with mean, low, high, deviation and n."""
-        names = [measure] if measure is not None else [name for name in self if "layer" in self[name].dims]
+        names = [measure] if measure is not None else [name for name in self if "layer" in self[name].dims] or list(self)
         frames = []
         for name in names:
             dataset = self[name][["mean", "low", "high", "deviation", "n"]]
@@ -81,7 +86,8 @@ class Results:
             frame.insert(1, "label", frame[labels].astype(str).agg(", ".join, axis=1))
             frames.append(frame.drop(columns=labels))
         whole = pd.concat(frames, ignore_index=True)
-        return whole[["measure", "label", "layer", "head", "mean", "low", "high", "deviation", "n"]]
+        columns = ("measure", "label", "layer", "head", "mean", "low", "high", "deviation", "n")
+        return whole[[column for column in columns if column in whole]]  # pairs of heads have no layer and head of their own
 
     def __sub__(self, other: Results) -> dict[str, xr.DataArray]:
         """The difference of two runs' means, measure by measure; heads and labels must be the same."""

@@ -1,0 +1,153 @@
+"""The report in a browser without a network: it draws, sorts, fits the window, and does not run what a name contains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headscope.figures import find_figure, save_chart
+from headscope.report import write_report
+from headscope.results import Results
+from report.samples import made_results, made_values
+from report.test_page import HOSTILE, hostile
+
+pytestmark = pytest.mark.page
+
+MARKS = "[aria-roledescription='point'], [aria-roledescription='rect mark']"
+CHARTS = f"[...document.querySelectorAll('.chart')].map(chart => [chart.id, chart.querySelectorAll(`svg.marks :is({MARKS})`).length])"
+OVERFLOW = "[document.documentElement.scrollWidth, document.body.scrollWidth]"
+COLUMN = "column => [...document.querySelectorAll('#head-table tbody tr')].map(row => [row.cells[0].textContent, row.cells[column].textContent])"
+# How far a drawing reaches beyond what is shown of its figure.
+CUT = """[...document.querySelectorAll('figure')].map(figure => {
+  const drawn = figure.querySelector('svg.marks').getBoundingClientRect(), shown = figure.getBoundingClientRect();
+  return Math.max(drawn.right - shown.right, shown.left - drawn.left);
+})"""
+
+
+def column(page: Any, name: str) -> list[tuple[str, str]]:
+    """Head and shown value of each row of the head table, in the order on the page."""
+    index = page.locator("#head-table th button").all_text_contents().index(name)
+    return [tuple(pair) for pair in page.evaluate(COLUMN, index)]
+
+
+def press(page: Any, name: str) -> None:
+    page.locator("#head-table th button", has_text=name).first.click()
+
+
+def test_the_report_of_the_embedded_model_draws_every_head(visit, demo_page: Path) -> None:
+    opened = visit(demo_page)
+    marks = dict(opened.page.evaluate(CHARTS))
+    heads = 6 * 12
+    assert {name: marks[f"chart-{name}"] for name in ("position", "special", "from-sep", "entropy")} == {
+        "position": 3 * heads,
+        "special": 3 * heads,
+        "from-sep": 2 * heads,
+        "entropy": 2 * heads,
+    }
+    assert {marks[f"chart-heat-{name}"] for name in ("previous", "next", "cls", "sep", "entropy")} == {heads}
+    assert all(count > 0 for count in marks.values())
+    assert opened.page.title() == "Headscope: demo, every attention head, on demo"
+    assert "Head 1-3 puts more than half of the attention on the previous token." in opened.page.locator(".remarks").inner_text()
+
+
+def test_a_report_fetches_nothing_and_complains_of_nothing(visit, demo_page: Path) -> None:
+    opened = visit(demo_page)
+    opened.page.locator("figure").last.scroll_into_view_if_needed()
+    opened.page.locator(".chart svg.marks [aria-roledescription='rect mark']").first.hover()
+    assert (opened.asked, opened.complaints) == ([], [])
+
+
+def test_hovering_tells_head_and_interval(visit, demo_page: Path) -> None:
+    page = visit(demo_page).page
+    page.locator("#chart-heat-previous svg.marks [aria-roledescription='rect mark'][aria-label*='head: 3; layer: 1;']").hover()
+    page.wait_for_selector("#vg-tooltip-element.visible")
+    told = page.locator("#vg-tooltip-element").inner_text()
+    assert "1-3" in told
+    assert "95 % from" in told
+
+
+def test_a_name_that_is_a_script_is_shown_and_not_run(visit, tmp_path: Path) -> None:
+    opened = visit(write_report(hostile(), tmp_path / "hostile.html"))
+    assert (opened.asked, opened.complaints) == ([], [])
+    assert opened.page.locator("h1").text_content() == HOSTILE
+    assert opened.page.title() == f"Headscope: {HOSTILE}, every attention head, on {HOSTILE}"
+    assert opened.page.locator("img").count() == 0
+    assert opened.page.evaluate("JSON.parse(document.querySelector('pre').textContent).model.name") == HOSTILE
+
+
+def test_a_click_sorts_by_a_column_and_another_turns_it_round(visit, tmp_path: Path) -> None:
+    page = visit(write_report(made_results(4, 5), tmp_path / "x.html")).page
+    values = made_values(4, 5)["entropy"][..., 0]
+    best_first = [f"{place // 5 + 1}-{place % 5 + 1}" for place in np.argsort(-values.ravel())]
+    press(page, "entropy: all")
+    assert [head for head, _ in column(page, "entropy: all")] == best_first
+    press(page, "entropy: all")
+    assert [head for head, _ in column(page, "entropy: all")] == best_first[::-1]
+
+
+def test_heads_are_sorted_by_number_not_by_letters(visit, tmp_path: Path) -> None:
+    page = visit(write_report(made_results(2, 12), tmp_path / "x.html")).page
+    press(page, "head")
+    press(page, "head")
+    assert [head for head, _ in column(page, "head")] == [f"{layer}-{head}" for layer in (1, 2) for head in range(1, 13)]
+
+
+def test_the_keyboard_sorts_too(visit, tmp_path: Path) -> None:
+    page = visit(write_report(made_results(), tmp_path / "x.html")).page
+    before = column(page, "entropy: cls")
+    page.locator("#head-table th button", has_text="entropy: cls").focus()
+    page.keyboard.press("Enter")
+    after = column(page, "entropy: cls")
+    assert after == sorted(before, key=lambda pair: -float(pair[1]))
+
+
+def test_heads_without_a_value_come_last_either_way(visit, tmp_path: Path) -> None:
+    values = made_values(2, 3)
+    values["position"][0, 1, 0] = np.nan
+    page = visit(write_report(made_results(values=values), tmp_path / "x.html")).page
+    for _ in range(2):
+        press(page, "position: previous")
+        assert column(page, "position: previous")[-1] == ("1-2", "–")
+
+
+def test_a_causal_model_has_dashes_and_grey_squares(visit, tmp_path: Path) -> None:
+    opened = visit(write_report(made_results(causal=True), tmp_path / "x.html"))
+    assert {value for _, value in column(opened.page, "position: next")} == {"–"}
+    fills = opened.page.evaluate("[...document.querySelectorAll(\"#chart-heat-next [aria-roledescription='rect mark']\")].map(mark => mark.getAttribute('fill'))")
+    assert fills == ["#dddddd"] * 6
+    assert "not defined" in opened.page.locator("#chart-from-sep").text_content()
+    assert opened.complaints == []
+
+
+def test_results_without_a_single_number_still_make_a_page(visit, tmp_path: Path) -> None:
+    values = {name: np.full_like(array, np.nan) for name, array in made_values(2, 3).items()}
+    opened = visit(write_report(made_results(values=values), tmp_path / "x.html"))
+    assert opened.complaints == []
+    assert {value for _, value in column(opened.page, "entropy: all")} == {"–"}
+
+
+@pytest.mark.parametrize("width", [400, 700, 1280])
+@pytest.mark.parametrize("kind", ["demo", "large", "long names"])
+def test_the_page_never_scrolls_sideways(visit, demo_results: Results, tmp_path: Path, kind: str, width: int) -> None:
+    long = "a-very-long-name-without-a-space-" * 8
+    results = {"demo": demo_results, "large": made_results(24, 16), "long names": made_results(model=long, corpus=f"{long}.txt")}[kind]
+    opened = visit(write_report(results, tmp_path / "x.html"), width=width)
+    assert opened.page.evaluate(OVERFLOW) == [width, width]
+
+
+@pytest.mark.parametrize("shape", [(6, 12), (12, 12), (12, 16), (24, 16), (24, 32)])
+def test_no_figure_is_cut_on_a_desktop(visit, tmp_path: Path, shape: tuple[int, int]) -> None:
+    opened = visit(write_report(made_results(*shape), tmp_path / "x.html"))
+    assert max(opened.page.evaluate(CUT)) <= 0
+    marks = dict(opened.page.evaluate(CHARTS))
+    assert marks["chart-heat-cls"] == shape[0] * shape[1]
+
+
+def test_a_figure_as_html_draws_without_a_network(visit, tmp_path: Path) -> None:
+    results = made_results()
+    opened = visit(save_chart(find_figure("heat-cls", results).draw(results), tmp_path / "x.html"), charts=False)
+    opened.page.wait_for_selector("canvas, svg.marks")
+    assert (opened.asked, opened.complaints) == ([], [])
