@@ -107,6 +107,7 @@ def test_every_mention_is_a_span_of_one_paragraph_with_its_head_inside(passages)
             assert 0 <= mention.start <= mention.head <= mention.end < len(passage.words), passage.id
             assert len({word.segment for word in passage.words[mention.start : mention.end + 1]}) == 1
             assert mention.kind in {"pronoun", "proper", "nominal"}
+            assert not mention.start <= passage.words[mention.head].head <= mention.end, f"{passage.id}: the head word of {mention} depends on another word of it"
         assert list(passage.mentions) == sorted(passage.mentions, key=lambda mention: (mention.start, -mention.end))
 
 

@@ -106,8 +106,8 @@ def test_a_folder_or_an_archive_of_conllu_files_is_one_corpus(tmp_path, pack):
 )
 def test_the_header_tells_which_field_is_the_entity_and_which_the_head(tmp_path, header, opening, closing, head):
     text = sentence(SAW, "_", f"Entity={opening}", "_", f"Entity={closing}", comments=[f"global.Entity = {header}"] if header else [])
-    (example,) = corpus.read(write(tmp_path / "x.y.conllu", text), documents=True)
-    assert (example.id, spans(example)[0][:4]) == ("x", (2, 5, head, "a-b" if header == "GRP" else "2"))
+    (example,) = corpus.read(write(tmp_path / "ann.y.conllu", text), documents=True)
+    assert (example.id, spans(example)[0][:4]) == ("ann", (2, 5, head, "a-b" if header == "GRP" else "2"))
 
 
 def test_a_header_holds_until_the_next_over_documents(tmp_path):
@@ -132,7 +132,7 @@ def test_mentions_in_parts_and_of_empty_nodes_are_left_out_and_counted_and_empty
     first.insert(1, "0.1\tshe" + node.format("(3-1)"))  # before the first word
     first.insert(6, "4.1\tthat" + node.format("2)(4-2"))  # after "dog": ends one mention, begins another
     first.insert(9, "6.1\twho" + node.format("4)"))  # after "Bo"
-    read = corpus.read(write(tmp_path / "a.conllu", "\n".join(first) + "\n\n" + sentence(WAS, "Entity=(3)")), documents=True)
+    read = corpus.read(write(tmp_path / "a.conllu", "\n\n" + "\n".join(first) + "\n\n" + sentence(WAS, "Entity=(3)")), documents=True)
     assert spans(next(iter(read))) == [(2, 3, 3, "2", "nominal"), (4, 5, 4, "4", "nominal"), (5, 5, 5, "5", "proper"), (7, 7, 7, "3", "pronoun")]
     assert read.notes == ("mentions left out because they are in parts (discontinuous): 1", "mentions left out because they are of empty nodes alone: 1")
 

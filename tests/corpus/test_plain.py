@@ -33,6 +33,10 @@ def test_an_example_is_named_by_the_line_of_its_first_paragraph(tmp_path):
     assert [(example.id, example.source) for example in read(tmp_path, FOUR)] == [(line, f"{tmp_path / 'a.txt'}, line {line}") for line in ("1", "8")]
 
 
+def test_a_paragraph_of_several_lines_is_named_by_its_first(tmp_path):
+    assert [example.id for example in read(tmp_path, FOUR, pairs=False)] == ["1", "3", "8", "10"]
+
+
 @pytest.mark.parametrize("blank", ["", " ", "\t \u3000"])
 def test_a_line_of_white_space_separates_paragraphs(tmp_path, blank):
     assert [example.texts for example in read(tmp_path, f"One.\n{blank}\nTwo.\n")] == [("One.", "Two.")]

@@ -80,7 +80,7 @@ def test_the_corpus_of_the_battery_has_every_annotation_a_measure_needs(name: st
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shards", [2, 3, 7])
+@pytest.mark.parametrize("shards", [2, 5])
 def test_shards_merge_to_the_whole_to_the_last_bit(name: str, kind: str, shards: int) -> None:
     parts = [run(name, kind=kind, shard=(number, shards)) for number in range(1, shards + 1)]
     seen = [part.provenance["counts"]["seen"] for part in parts]

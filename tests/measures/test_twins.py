@@ -20,7 +20,7 @@ from headscope.measures import Bank, Entropy, Measure, Position, Setting, Specia
 from headscope.observe import LayerView, Shape
 
 HEADS = 3
-SETTINGS = settings(deadline=None, max_examples=60)
+SETTINGS = settings(deadline=None, max_examples=40)
 
 Token = tuple[int, bool, bool]  # kind; a full stop or comma; goes on with the word before it
 TOKENS = st.lists(st.tuples(st.sampled_from([TEXT, TEXT, TEXT, START, SEPARATOR, OTHER]), st.booleans(), st.booleans()), min_size=1, max_size=8)

@@ -30,7 +30,7 @@ def sums(values: list[float], blocks: int) -> xr.Dataset:
 @example(values=[], blocks=3, confidence=0.95)
 @example(values=[2.5], blocks=3, confidence=0.95)
 @example(values=[0.1] * 10, blocks=2, confidence=0.95)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 def test_mean_deviation_and_interval_are_those_of_the_raw_values(values: list[float], blocks: int, confidence: float) -> None:
     derived = moments.derive(sums(values, blocks), confidence)
     raw = np.array([value for value in values if value == value])

@@ -54,6 +54,7 @@ def survey(
     dtype: opt.Dtype = "float32",
     revision: opt.Revision = "",
     stack: opt.Stack = "",
+    subtypes: opt.Subtypes = "keep",
     allow_pickle: opt.AllowPickle = False,
     trust_remote_code: opt.TrustRemoteCode = False,
     format: opt.Format = None,
@@ -61,6 +62,7 @@ def survey(
     single: opt.Single = False,
     parse: opt.Parse = False,
     parser: opt.Parser = None,
+    documents: opt.Documents = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -71,10 +73,16 @@ def survey(
     Example: headscope survey bert-base-uncased en_ewt-ud-dev.conllu.gz -o bert.nc
     """
     console = Console(quiet=quiet, as_json=json)
-    output = output or Path(f"{_slug(model)}-{_slug(corpus)}.nc")
+    output = output or Path(f"{slug(model)}-{slug(corpus)}.nc")
     how_load = {"device": device, "dtype": dtype, "revision": revision, "allow_pickle": allow_pickle, "trust_remote_code": trust_remote_code}
-    how_read = {"format": format, "pairs": not single, "columns": columns.split(",") if columns else None, "parse_with": parser if parser is not None else "" if parse else None}
-    how_run = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length, "long": long, "stack": stack}
+    how_read = {
+        "format": format,
+        "pairs": not single,
+        "columns": columns.split(",") if columns else None,
+        "parse_with": parser if parser is not None else "" if parse else None,
+        "documents": documents,
+    }
+    how_run = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length, "long": long, "stack": stack, "subtypes": subtypes}
     atlas = _run(console, model, corpus, output, measure, shard, how_load, how_read, how_run)
     _show(console, atlas)
     console.say(f"next: headscope report {output}")
@@ -225,14 +233,11 @@ def _run(console: Console, model: str, corpus: str, output: Path, measures: list
         make_settings(**run)
         part = parse_shard(shard)
         read_corpus = hs.corpus.read(corpus, **read)
-        loaded = hs.load(model, **load)
+        loaded = hs.load(model, head="lm" if "gradient" in (measures or ()) else None, **load)
     if partial.exists():
         console.say(f"going on from {partial}")
     with console.progress("surveying") as progress:
-        atlas = hs.survey(loaded, read_corpus, measures=measures, shard=part, checkpoint=partial, progress=progress, **run)
-    atlas.save(output)
-    partial.unlink(missing_ok=True)
-    return atlas
+        return hs.survey(loaded, read_corpus, measures=measures, shard=part, output=output, progress=progress, **run)
 
 
 def _show(console: Console, atlas: Results) -> None:
@@ -258,10 +263,10 @@ def _show(console: Console, atlas: Results) -> None:
         console.say(f"* {remark}")
 
 
-def _slug(name: str) -> str:
+def slug(name: str) -> str:
     """A short file name from a model or corpus name.
 
-    >>> _slug("../data/en_ewt-ud-dev.conllu.gz"), _slug("google/bert_uncased")
+    >>> slug("../data/en_ewt-ud-dev.conllu.gz"), slug("google/bert_uncased")
     ('en_ewt-ud-dev', 'bert_uncased')
     """
     return re.sub(r"[^\w-]", "_", Path(name).name.split(".")[0]) or "results"

@@ -31,11 +31,16 @@ Stack = Annotated[str, typer.Option("--stack", help="encoder or decoder, for mod
 AllowPickle = Annotated[bool, typer.Option("--allow-pickle", help="Open pickled weights, which can run code.", rich_help_panel=_LOAD)]
 TrustRemoteCode = Annotated[bool, typer.Option("--trust-remote-code", help="Run code that comes with a model.", rich_help_panel=_LOAD)]
 
-Format = Annotated[str | None, typer.Option("--format", help="text, tsv, jsonl or conll. Default: by the file's ending.", rich_help_panel=_READ, show_default=False)]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", help="text, tsv, jsonl, conll, coref-jsonl, coref-conllu or conll2012. Default: by the file's ending.", rich_help_panel=_READ, show_default=False),
+]
 Columns = Annotated[str | None, typer.Option("--columns", metavar="A,B", help="The text columns of a table.", rich_help_panel=_READ, show_default=False)]
 Single = Annotated[bool, typer.Option("--single", help="Plain text: every paragraph by itself, not in pairs.", rich_help_panel=_READ)]
 Parse = Annotated[bool, typer.Option("--parse", help="Parse plain text with spaCy's small English model.", rich_help_panel=_READ)]
 Parser = Annotated[str | None, typer.Option("--parser", metavar="NAME", help="Parse with this spaCy pipeline (name or folder).", rich_help_panel=_READ, show_default=False)]
+Documents = Annotated[bool, typer.Option("--documents", help="CoNLL-U: one example a document, with its coreference, rather than one a sentence.", rich_help_panel=_READ)]
+Subtypes = Annotated[str, typer.Option("--subtypes", metavar="WAY", help="Subtypes of dependency labels (nmod:poss): keep or fold.", rich_help_panel=_RUN)]
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but the result.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the table as JSON on standard output; everything else goes to standard error.")]

@@ -47,10 +47,11 @@ def heat_map(
         return styled(alt.layer(*squares), title, subtitle)
     middle = (low_end + high_end) / 2
     numbers = [
-        undefined.mark_text(fontSize=9, text="–", color="#555"),
+        undefined.mark_text(fontSize=9, text="–", color="#555").encode(tooltip=shown[:1]),
         defined.mark_text(fontSize=9).encode(
             text=alt.Text("value:Q", format=".2f"),
             color=alt.condition(f"datum.value > {middle}", alt.value("black"), alt.value("white")),
+            tooltip=shown,  # the number lies over its square and would hide the square's own
         ),
     ]
     return styled(alt.layer(*squares, *numbers), title, subtitle)

@@ -1,0 +1,66 @@
+"""What a recipe works with: a folder for what it makes, a voice, and surveys that are not done twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from headscope.corpus import Corpus
+from headscope.engine import survey
+from headscope.figures import save_chart
+from headscope.observe import Model
+from headscope.report import Document, Plot, write_document
+from headscope.results import Results
+
+
+class Voice(Protocol):
+    """Who tells the user what is going on."""
+
+    def say(self, text: str) -> None:
+        """A line."""
+
+    def progress(self, what: str) -> AbstractContextManager[Callable[[int, int], None] | None]:
+        """A progress bar."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options that all recipes share."""
+
+    limit: int | None = None
+    seed: int = 0
+    batch_size: int = 16
+    max_length: int = 128
+    device: str = "cpu"
+
+
+@dataclass
+class Workshop:
+    """A folder where a recipe's surveys, figures and page are put. A survey that is there already is opened, an interrupted one goes on."""
+
+    folder: Path
+    voice: Voice
+    options: Options
+    made: list[Path] = field(default_factory=list)
+
+    def survey(self, name: str, model: Model, corpus: Corpus, measures: list[str] | None, **settings: Any) -> Results:
+        """A survey, kept as NAME.nc."""
+        chosen = {"seed": self.options.seed, "batch_size": self.options.batch_size, "max_length": self.options.max_length, "limit": self.options.limit} | settings
+        path = self.folder / f"{name}.nc"
+        self.made.append(path)
+        with self.voice.progress(name) as progress:
+            return survey(model, corpus, measures=measures, output=path, progress=progress, **chosen)
+
+    def page(self, name: str, document: Document) -> Path:
+        """The document as a page, and each of its plots as PNG and SVG beside it."""
+        for section in document.sections:
+            for plot in section.plots:
+                self._draw(plot)
+        return write_document(document, self.folder / f"{name}.html")
+
+    def _draw(self, plot: Plot) -> None:
+        for ending in ("png", "svg"):
+            save_chart(plot.chart, self.folder / "figures" / f"{plot.name}.{ending}")
