@@ -140,7 +140,7 @@ def test_the_words_and_distances_network_is_one_hidden_layer_over_both_vectors_a
         for i in range(4):
             if i != j:
                 inputs = probe.candidate.weight @ vectors[i] + probe.dependent.weight @ vectors[j] + probe.distance.weight @ features[i - j + 3] + probe.dependent.bias
-                expected = sum(float(weight) * max(float(value), 0.0) for weight, value in zip(probe.out.weight[0], inputs, strict=True))
+                expected = sum(weight * max(value, 0.0) for weight, value in zip(probe.out.weight[0].tolist(), inputs.tolist(), strict=True))
                 assert float(scores[j, i + 1]) == pytest.approx(expected, abs=1e-4)
 
 

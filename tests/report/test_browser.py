@@ -10,7 +10,6 @@ import pytest
 
 from headscope.figures import find_figure, save_chart
 from headscope.report import write_report
-from headscope.results import Results
 from report.samples import made_results, made_values
 from report.test_page import HOSTILE, hostile
 
@@ -56,13 +55,13 @@ def test_the_report_of_the_embedded_model_draws_every_head(visit, demo_page: Pat
 def test_a_report_fetches_nothing_and_complains_of_nothing(visit, demo_page: Path) -> None:
     opened = visit(demo_page)
     opened.page.locator("figure").last.scroll_into_view_if_needed()
-    opened.page.locator(".chart svg.marks [aria-roledescription='rect mark']").first.hover()
+    opened.page.wait_for_load_state("networkidle")
     assert (opened.asked, opened.complaints) == ([], [])
 
 
-def test_hovering_tells_head_and_interval(visit, demo_page: Path) -> None:
+def test_hovering_over_a_number_tells_head_and_interval(visit, demo_page: Path) -> None:
     page = visit(demo_page).page
-    page.locator("#chart-heat-previous svg.marks [aria-roledescription='rect mark'][aria-label*='head: 3; layer: 1;']").hover()
+    page.locator("#chart-heat-previous svg.marks text[aria-label*='head: 3; layer: 1;']").hover()
     page.wait_for_selector("#vg-tooltip-element.visible")
     told = page.locator("#vg-tooltip-element").inner_text()
     assert "1-3" in told
@@ -129,21 +128,23 @@ def test_results_without_a_single_number_still_make_a_page(visit, tmp_path: Path
     assert {value for _, value in column(opened.page, "entropy: all")} == {"–"}
 
 
-@pytest.mark.parametrize("width", [400, 700, 1280])
 @pytest.mark.parametrize("kind", ["demo", "large", "long names"])
-def test_the_page_never_scrolls_sideways(visit, demo_results: Results, tmp_path: Path, kind: str, width: int) -> None:
+def test_the_page_never_scrolls_sideways(visit, demo_page: Path, tmp_path: Path, kind: str) -> None:
     long = "a-very-long-name-without-a-space-" * 8
-    results = {"demo": demo_results, "large": made_results(24, 16), "long names": made_results(model=long, corpus=f"{long}.txt")}[kind]
-    opened = visit(write_report(results, tmp_path / "x.html"), width=width)
-    assert opened.page.evaluate(OVERFLOW) == [width, width]
+    path = demo_page if kind == "demo" else write_report(made_results(24, 16) if kind == "large" else made_results(model=long, corpus=f"{long}.txt"), tmp_path / "x.html")
+    page = visit(path, width=400).page
+    for width in (400, 700, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(OVERFLOW) == [width, width]
 
 
-@pytest.mark.parametrize("shape", [(6, 12), (12, 12), (12, 16), (24, 16), (24, 32)])
+@pytest.mark.parametrize("shape", [(6, 12), (12, 16), (24, 16)])
 def test_no_figure_is_cut_on_a_desktop(visit, tmp_path: Path, shape: tuple[int, int]) -> None:
     opened = visit(write_report(made_results(*shape), tmp_path / "x.html"))
     assert max(opened.page.evaluate(CUT)) <= 0
     marks = dict(opened.page.evaluate(CHARTS))
     assert marks["chart-heat-cls"] == shape[0] * shape[1]
+    assert marks["chart-position"] == 3 * shape[0] * shape[1]
 
 
 def test_a_figure_as_html_draws_without_a_network(visit, tmp_path: Path) -> None:

@@ -77,6 +77,10 @@ class WordMeasure(Measure):
     def totals(self, prepared: Any) -> Tensor:
         """How many answers there are, (batch, label)."""
 
+    def attributes(self) -> dict[str, str]:
+        """Intervals are those of shares of right answers."""
+        return super().attributes() | {"answers": "yes"}
+
     def prepare(self, batch: Batch, device: Any) -> tuple[WordMap, Any]:
         """By itself, a measure makes its own word map; in a run the engine makes one for all."""
         words = word_map(batch, device)

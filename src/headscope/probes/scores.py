@@ -127,7 +127,7 @@ class DistanceProbe(ParseProbe):
     The hidden layer's input is a sum of a part by candidate, a part by dependent and a part by distance, so pair vectors are not made here either.
     """
 
-    uses_maps, uses_vectors, rate = False, True, 0.003
+    uses_maps, uses_vectors, rate = False, True, 0.01
 
     def __init__(self, dimension: int, *, seed: int, hidden: int = HIDDEN) -> None:
         super().__init__()

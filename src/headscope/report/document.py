@@ -106,15 +106,15 @@ def _widths(part: Any) -> list[float]:
 
 
 def number(value: object) -> str:
-    """A number for reading: three decimals, a dash for none.
+    """A number for reading: three decimals (one from 10 on: percent), a dash for none.
 
-    >>> number(0.12345), number(float("nan")), number(3), number(2.0e-9)
-    ('0.123', '–', '3', '2.0e-09')
+    >>> number(0.12345), number(34.52), number(float("nan")), number(3), number(2.0e-9)
+    ('0.123', '34.5', '–', '3', '2.0e-09')
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, float):
-        return f"{value:.1e}" if 0 < abs(value) < 0.0005 else f"{value:.3f}"
+        return f"{value:.1e}" if 0 < abs(value) < 0.0005 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
     return str(value)
 
 

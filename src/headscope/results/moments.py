@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import xarray as xr
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
 CONFIDENCE = 0.95
 
@@ -33,10 +35,25 @@ def interval(total: xr.DataArray, square: xr.DataArray, count: xr.DataArray, con
     return centre - factor * error, centre + factor * error
 
 
+def wilson(right: ArrayLike, count: ArrayLike, confidence: float = CONFIDENCE) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Wilson's interval of a share of right answers; NaN where nothing was counted.
+
+    >>> [round(float(bound), 3) for bound in wilson(9, 10)]
+    [0.596, 0.982]
+    """
+    right, count = np.asarray(right, float), np.asarray(count, float)
+    safe = np.where(count > 0, count, 1.0)
+    low, high = proportion_confint(np.where(count > 0, right, 0.0), safe, alpha=1 - confidence, method="wilson")
+    return np.where(count > 0, low, np.nan), np.where(count > 0, high, np.nan)
+
+
 def derive(sums: xr.Dataset, confidence: float = CONFIDENCE) -> xr.Dataset:
     """Add mean, low, high and deviation over all blocks to a dataset of sum, square and count by block."""
     whole = sums[["sum", "square", "count"]].sum("block")
-    low, high = interval(whole["sum"], whole["square"], whole["count"], confidence)
+    if sums.attrs.get("answers") == "yes":  # what is averaged are right answers, not examples
+        low, high = (whole["sum"].copy(data=bound) for bound in wilson(whole["sum"].values, whole["count"].values, confidence))
+    else:
+        low, high = interval(whole["sum"], whole["square"], whole["count"], confidence)
     return sums.assign(
         mean=mean(whole["sum"], whole["count"]),
         deviation=deviation(whole["sum"], whole["square"], whole["count"]),

@@ -8,21 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.proportion import proportion_confint
+
+from headscope.results.moments import wilson
+
+__all__ = ["CORRECTIONS", "correct", "paired_sign", "wilson"]
 
 CORRECTIONS = {"none": None, "holm": "holm", "bh": "fdr_bh"}
-
-
-def wilson(right: ArrayLike, count: ArrayLike, confidence: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Wilson's interval of a share; NaN where nothing was counted.
-
-    >>> [round(float(bound), 3) for bound in wilson(9, 10)]
-    [0.596, 0.982]
-    """
-    right, count = np.asarray(right, float), np.asarray(count, float)
-    safe = np.where(count > 0, count, 1.0)
-    low, high = proportion_confint(np.where(count > 0, right, 0.0), safe, alpha=1 - confidence, method="wilson")
-    return np.where(count > 0, low, np.nan), np.where(count > 0, high, np.nan)
 
 
 def paired_sign(only_one: ArrayLike, only_other: ArrayLike) -> NDArray[np.float64]:
