@@ -5,12 +5,15 @@ A map is a list of rows, ``map[i][j]`` the attention from token i to token j, re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from math import log, nan
 
+from headscope.corpus import ROOT, Mention, Word
 from headscope.encode import SEPARATOR, START
 
 Map = Sequence[Sequence[float]]
+Answer = tuple[str, str, str]
 
 
 def position(map: Map, *, causal: bool = False) -> dict[str, float]:
@@ -85,3 +88,108 @@ def mean(values: Sequence[float]) -> tuple[float, int]:
     """The mean of the values that are defined, and how many are."""
     known = [value for value in values if value == value]
     return (sum(known) / len(known) if known else nan), len(known)
+
+
+def dependency(map: Map, words: Sequence[int], tree: Sequence[Word], offsets: Mapping[str, int], *, fold: bool = False) -> tuple[Counter[Answer], Counter[Answer]]:
+    """C7: right answers and all answers, by direction, relation, and whether the fixed offset is right; keys are (direction, relation, words)."""
+    order, between, _ = word_map(map, words)
+    right: Counter[Answer] = Counter()
+    total: Counter[Answer] = Counter()
+    for word in order:
+        head = tree[word].head
+        if head is None or (head != ROOT and head not in order):
+            continue
+        asked = word
+        if tree[word].relation in ("poss", "nmod:poss") and word + 1 in order and tree[word + 1].text in ("'s", "s'"):
+            asked = word + 1
+        answers = {"dependent to head": head != ROOT and _most(order, asked, lambda one, other: between[one][other]) == head}
+        answers["head to dependent"] = head != ROOT and _most(order, head, lambda one, other: between[one][other]) == word
+        answers["head to dependent by column"] = head != ROOT and _most(order, word, lambda one, other: between[other][one]) == head
+        relations = ["all"]
+        if head != ROOT:
+            if tree[word].relation != "punct" and tree[word].upos != "PUNCT":
+                relations.append("all but root and punctuation")
+            if tree[word].relation:
+                relations.append(tree[word].relation.split(":")[0] if fold else tree[word].relation)
+        for relation in relations:
+            by_offset = head != ROOT and word + offsets[relation] == head
+            for direction, answer in answers.items():
+                for kind in ("every", "offset right") if by_offset else ("every",):
+                    total[direction, relation, kind] += 1
+                    right[direction, relation, kind] += answer
+    return right, total
+
+
+def _most(order: Sequence[int], word: int, weight: Callable[[int, int], float]) -> int:
+    """The other word with the largest weight, the leftmost of equals; -2 if there is no other."""
+    best, most = -2, -1.0
+    for place, other in enumerate(order):
+        if other != word and weight(order.index(word), place) > most:
+            best, most = other, weight(order.index(word), place)
+    return best
+
+
+def best_offsets(trees: Sequence[Sequence[Word]], *, fold: bool = False) -> dict[str, int]:
+    """C7: for each relation the offset, of -10 … 10, at which most heads stand; of equals the shorter, then the one to the right. 1 where there are no arcs."""
+    found: dict[str, int] = {}
+    labels = {word.relation.split(":")[0] if fold else word.relation for tree in trees for word in tree if word.head not in (None, ROOT) and word.relation}
+    for label in ["all", "all but root and punctuation", *sorted(labels)]:
+        best, most = 1, 0
+        for offset in [sign * step for step in range(1, 11) for sign in (1, -1)]:
+            count = 0
+            for tree in trees:
+                for place, word in enumerate(tree):
+                    name = word.relation.split(":")[0] if fold else word.relation
+                    core = word.relation != "punct" and word.upos != "PUNCT"
+                    if word.head not in (None, ROOT) and word.head == place + offset and (label in ("all", name) or (label.startswith("all but") and core)):
+                        count += 1
+            if count > most:
+                best, most = offset, count
+        found[label] = best
+    return found
+
+
+def coreference(map: Map, words: Sequence[int], tree: Sequence[Word], mentions: Sequence[Mention]) -> tuple[Counter[Answer], Counter[Answer]]:
+    """C8, the rules left out: right answers and all answers; keys are (candidates, kind, mentions)."""
+    order, between, _ = word_map(map, words)
+    right: Counter[Answer] = Counter()
+    total: Counter[Answer] = Counter()
+    kept = [mention for mention in mentions if mention.head in order]
+    for mention in kept:
+        earlier = [other for other in kept if other.head < mention.head]
+        antecedents = [other.head for other in earlier if other.entity == mention.entity]
+        if not antecedents:
+            continue
+        nearest = max(earlier, key=lambda other: (other.head, other.start, other.end))
+        alike = [other for other in earlier if tree[other.head].text.lower() == tree[mention.head].text.lower()]
+        groups = ["every"]
+        if nearest.entity == mention.entity:
+            groups.append("nearest right")
+        if alike and max(alike, key=lambda other: (other.head, other.start, other.end)).entity == mention.entity:
+            groups.append("same head word right")
+        row = between[order.index(mention.head)]
+        for candidates in ("mentions", "words"):
+            allowed = {other.head for other in earlier} if candidates == "mentions" else set(order) - {mention.head}
+            choice, most = -1, -1.0
+            for place, word in enumerate(order):
+                if word in allowed and row[place] > most:
+                    choice, most = word, row[place]
+            for kind in {"all", mention.kind} - {""}:
+                for group in groups:
+                    total[candidates, kind, group] += 1
+                    right[candidates, kind, group] += choice in antecedents
+    return right, total
+
+
+def gradient(slopes: Map, kinds: Sequence[int], stops: Sequence[bool], *, causal: bool = False) -> dict[str, float]:
+    """C4: the mean of |∂loss/∂α| over the weights on [SEP], on full stops and commas, and on others; a causal model has no weights on later tokens."""
+    found = {}
+    for token in ("sep", "punctuation", "other"):
+        values = []
+        for query in range(len(slopes)):
+            for key in range(query + 1 if causal else len(slopes)):
+                kind = "sep" if kinds[key] == SEPARATOR else "punctuation" if stops[key] else "other"
+                if kind == token:
+                    values.append(abs(slopes[query][key]))
+        found[token] = sum(values) / len(values) if values else nan
+    return found

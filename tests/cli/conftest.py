@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headscope.cli import main
-from report.samples import demo_file, made_results
+from report.samples import demo_file, made_results, made_values
 
 MEASURES = ("--measure", "position", "--measure", "special", "--measure", "entropy")
 """Three measures of fifteen labels in all, whatever else there is."""
@@ -82,6 +82,13 @@ def demo_nc(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made_nc(tmp_path: Path) -> Path:
     """Hand-made results of two layers and three heads."""
     return made_results().save(tmp_path / "made.nc")
+
+
+@pytest.fixture
+def small_nc(tmp_path: Path) -> Path:
+    """The same with one measure, entropy: soon drawn."""
+    values = {"entropy": made_values(2, 3)["entropy"]}
+    return made_results(values=values).save(tmp_path / "small.nc")
 
 
 @pytest.fixture

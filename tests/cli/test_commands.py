@@ -36,7 +36,7 @@ def test_the_options_of_a_survey_are_kept_in_its_results(run, tmp_path: Path, ti
     options = ["--limit", "1", "--seed", "7", "--batch-size", "3", "--max-length", "32", "--long", "drop", "--measure", "entropy", "--device", "cpu"]
     assert run("survey", tiny_folder, text, "-o", tmp_path / "x.nc", *options).code == 0
     about = hs.open(tmp_path / "x.nc").provenance
-    assert about["settings"] == {"max_length": 32, "long": "drop", "batch_size": 3, "stack": "encoder", "limit": 1, "seed": 7}
+    assert about["settings"].items() >= {"max_length": 32, "long": "drop", "batch_size": 3, "stack": "encoder", "limit": 1, "seed": 7}.items()
     assert about["measures"] == ["entropy"]
     assert about["counts"]["seen"] == 1
 
@@ -103,10 +103,10 @@ def test_an_interruption_is_no_mistake() -> None:
     assert (INTERRUPTED, MISTAKE) == (130, 2)  # as a shell says it of a program stopped by Ctrl-C, and of a wrong command line
 
 
-def test_the_report_stands_beside_the_results_unless_told(run, tmp_path: Path, made_nc: Path) -> None:
-    assert run("report", made_nc).out == f"{tmp_path / 'made.html'}\n"
-    assert (tmp_path / "made.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    assert run("report", made_nc, "-o", tmp_path / "new" / "page.html").out == f"{tmp_path / 'new' / 'page.html'}\n"
+def test_the_report_stands_beside_the_results_unless_told(run, tmp_path: Path, small_nc: Path) -> None:
+    assert run("report", small_nc).out == f"{tmp_path / 'small.html'}\n"
+    assert (tmp_path / "small.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert run("report", small_nc, "-o", tmp_path / "new" / "page.html").out == f"{tmp_path / 'new' / 'page.html'}\n"
     assert (tmp_path / "new" / "page.html").is_file()
 
 
@@ -164,20 +164,20 @@ def test_all_figures_are_drawn_unless_some_are_named(run, tmp_path: Path, made_n
 
 
 def test_the_demo_writes_results_and_a_report(run, tmp_path: Path) -> None:
-    done = run("demo", "--limit", "2", "-o", tmp_path / "demo", "--json")
+    done = run("demo", "--limit", "1", "-o", tmp_path / "demo", "--json")
     assert done.code == 0
-    assert {row["n"] for row in json.loads(done.out) if row["measure"] in ("position", "entropy")} == {2}
+    assert {row["n"] for row in json.loads(done.out) if row["measure"] in ("position", "entropy")} == {1}
     assert sorted(file.name for file in (tmp_path / "demo").iterdir()) == ["demo.html", "demo.nc"]
     assert str(tmp_path / "demo" / "demo.html") in done.err
 
 
-def test_everything_but_a_survey_works_without_torch(tmp_path: Path, made_nc: Path) -> None:
+def test_everything_but_a_survey_works_without_torch(tmp_path: Path, small_nc: Path) -> None:
     commands = [
-        ["ls", made_nc],
-        ["report", made_nc],
-        ["export", made_nc, "-o", tmp_path / "x.csv"],
-        ["merge", made_nc, "-o", tmp_path / "merged.nc"],
-        ["figures", made_nc, "-o", tmp_path / "f", "--figure", "entropy"],
+        ["ls", small_nc],
+        ["report", small_nc],
+        ["export", small_nc, "-o", tmp_path / "x.csv"],
+        ["merge", small_nc, "-o", tmp_path / "merged.nc"],
+        ["figures", small_nc, "-o", tmp_path / "f", "--figure", "entropy"],
     ]
     script = (
         "import sys\n"

@@ -52,9 +52,9 @@ def test_a_quiet_survey_with_json_says_only_the_json(run, tmp_path: Path, tiny_f
 
 
 @pytest.mark.parametrize("command", ["ls", "figures", "report", "export", "merge"])
-def test_the_other_commands_are_silent_on_standard_error_when_quiet(run, tmp_path: Path, made_nc: Path, command: str) -> None:
+def test_the_other_commands_are_silent_on_standard_error_when_quiet(run, tmp_path: Path, small_nc: Path, command: str) -> None:
     output = {"ls": [], "figures": ["--figure", "entropy", "-o", tmp_path / "f"], "report": [], "export": ["-o", tmp_path / "x.csv"], "merge": ["-o", tmp_path / "whole.nc"]}
-    done = run(command, made_nc, *output[command], "--quiet")
+    done = run(command, small_nc, *output[command], "--quiet")
     assert (done.code, done.err) == (0, "")
     assert done.out
 

@@ -79,7 +79,7 @@ def test_a_corpus_of_unknown_ending(survey, tmp_path: Path) -> None:
     (tmp_path / "corpus.xyz").write_text("words")
     error, after = survey(corpus=tmp_path / "corpus.xyz")
     assert error.startswith(f"the format of {tmp_path / 'corpus.xyz'} cannot be told from its ending '.xyz'; known are .txt, ")
-    assert after == "give --format text, tsv, jsonl or conll"
+    assert after.startswith("give --format text, tsv, jsonl")
 
 
 @pytest.mark.parametrize("name", ["empty.txt", "empty.conllu", "empty.tsv", "empty.jsonl"])
@@ -211,7 +211,7 @@ def test_a_report_that_cannot_be_written(run: Run, tmp_path: Path, made_nc: Path
 
 def test_an_unknown_figure_gets_a_suggestion(run: Run, made_nc: Path, tmp_path: Path) -> None:
     error, after = mistake(run("figures", made_nc, "--figure", "entrpy", "-o", tmp_path / "f"))
-    assert error.startswith("the figure must be one of entropy, from-sep, ")
+    assert error.startswith("the figure must be one of ")
     assert "got 'entrpy' instead. Did you mean 'entropy'" in error
     assert after
     assert not (tmp_path / "f").exists()

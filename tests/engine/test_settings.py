@@ -22,7 +22,7 @@ from planted import planted_bert
         ({"batch_size": 1.5}, "the batch size must be a valid integer, got 1.5 instead"),
         ({"max_length": 3}, "the max length must be 4 or more, got 3 instead"),
         ({"limit": 0}, "the limit must be 1 or more, got 0 instead"),
-        ({"long": "cut"}, "the long must be 'truncate', 'split' or 'drop', got 'cut' instead"),
+        ({"long": "cut"}, "the way with long examples must be 'truncate', 'split' or 'drop', got 'cut' instead"),
         ({"seed": "x"}, "the seed must be a valid integer, got 'x' instead"),
         ({"stack": 3}, "the stack must be a valid string, got 3 instead"),
     ],

@@ -10,7 +10,6 @@ MISTAKE = 2
 
 def main() -> None:
     """Run the command line."""
-    from headscope.cli import clark, papers  # noqa: F401 (their commands join the app)
     from headscope.cli.app import app
     from headscope.errors import Interrupted, UserError
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from headscope.cli import options as opt
-from headscope.cli.app import app
 from headscope.cli.console import Console
+from headscope.cli.root import app
 
 
 @app.command()

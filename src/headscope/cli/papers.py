@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from headscope.cli import options as opt
-from headscope.cli.app import app
 from headscope.cli.console import Console
+from headscope.cli.root import app
 
 
 @app.command()
@@ -38,7 +38,7 @@ def paper(
 
     Example: headscope paper clark2019 --model bert-base-uncased --treebank en_ewt-ud-dev.conllu.gz
     """
-    from headscope.cli.app import slug
+    from headscope.cli.surveys import slug
     from headscope.errors import unknown
     from headscope.papers import PAPERS, Clark2019, Options, Workshop
 

@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from headscope.errors import UserError, unknown
 from headscope.measures import BLOCKS
 
+NAMES = {"long": "way with long examples", "subtypes": "way with subtypes"}
+"""What some settings are called in messages."""
+
 
 class Settings(BaseModel):
     """How a corpus is run through a model. Everything here that changes numbers is part of a run's identity."""
@@ -38,7 +41,7 @@ def make_settings(**values: object) -> Settings:
         return Settings.model_validate({key: value for key, value in values.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
-        name, context = str(first["loc"][0]).replace("_", " "), first.get("ctx", {})
+        name, context = NAMES.get(str(first["loc"][0]), str(first["loc"][0]).replace("_", " ")), first.get("ctx", {})
         if first["type"] == "extra_forbidden":
             raise unknown("setting", str(first["loc"][0]), Settings.model_fields) from None
         if "ge" in context:

@@ -19,7 +19,7 @@ from headscope.encode import Batch, Encoder, batches
 from headscope.engine.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from headscope.engine.forward import Pass
 from headscope.engine.settings import Settings, make_settings, parse_shard
-from headscope.errors import Interrupted, ResultsError
+from headscope.errors import Interrupted, ResultsError, UserError
 from headscope.measures import BLOCKS, Setting, Sums, choose
 from headscope.observe import Model
 from headscope.results import Results, check_writable
@@ -80,6 +80,11 @@ class _Survey:
         self.model = model
         self.corpus = corpus.first(settings.limit) if settings.limit else corpus
         self.stack = settings.stack or model.main_stack()
+        if self.stack == "cross":
+            raise UserError(
+                "cross attention joins two different texts, and cannot be surveyed: its rows and columns are not the same tokens",
+                hint="survey the encoder or the decoder; observe cross attention with Model.forward and a listener",
+            )
         self.settings = settings.model_copy(update={"stack": self.stack})
         self.shard = shard
         self.path = checkpoint

@@ -63,8 +63,11 @@ class Gradient(Measure):
         return key_kinds(batch.items, batch.width).to(device), torch.from_numpy(batch.mask).to(device)
 
     def layer(self, view: LayerView, attention: Tensor, prepared: tuple[Tensor, Tensor]) -> Tensor:
-        """``attention`` is here the gradient of the loss by the maps: (batch, head, kind)."""
+        """``attention`` is here the gradient of the loss by the maps: (batch, head, kind). A causal model has no weights on later tokens to average over."""
         kinds, real = prepared
-        rows = torch.einsum("bhqk,bkn,bq->bhn", attention.abs(), kinds, real.float())
-        pairs = kinds.sum(1) * real.sum(1, keepdim=True)
-        return (rows / pairs[:, None]).masked_fill((pairs == 0)[:, None], float("nan"))
+        seen = real[:, :, None] & real[:, None, :]
+        if self.setting.causal:
+            seen = seen.tril()
+        pairs = seen.float() @ kinds  # (batch, query, kind): how many keys of each kind a query may attend to
+        rows = torch.einsum("bhqk,bqk,bkn->bhn", attention.abs(), seen.float(), kinds)
+        return (rows / pairs.sum(1)[:, None]).masked_fill((pairs.sum(1) == 0)[:, None], float("nan"))

@@ -62,6 +62,8 @@ def choose(names: Iterable[str] | None, offered: Collection[str], *, corpus: str
         if name not in measures:
             raise unknown("measure", name, measures)
         missing = sorted(measures[name].needs - set(offered))
+        if missing == ["lm"]:
+            raise UserError(f"the measure {name!r} needs a language-model head, which this model does not have", hint=HOW["lm"])
         if missing:
             raise UserError(
                 f"the measure {name!r} needs {', '.join(missing)}, which {corpus} does not have (it has {', '.join(sorted(offered)) or 'plain text only'})",

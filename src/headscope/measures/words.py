@@ -45,7 +45,7 @@ def word_map(batch: Batch, device: Any = "cpu") -> WordMap:
     """The word map of a batch; padding takes part in nothing."""
     kept = tuple(np.unique(item.word[item.word >= 0]) for item in batch.items)
     others = [int((item.word < 0).sum()) for item in batch.items]
-    most = max(len(words) for words in kept)
+    most = max(1, *(len(words) for words in kept))  # a batch of which no word is left whole still has a (blank) row
     width = max((most + other for other in others), default=0)
     rows = np.zeros((len(batch), most, batch.width), dtype=np.float32)
     columns = np.zeros((len(batch), batch.width, width), dtype=np.float32)

@@ -203,11 +203,15 @@ def _quiet() -> Iterator[None]:
     """Silence transformers' own progress bars and load reports: what matters is said in our words."""
     logger = transformers.logging
     level, bars = logger.get_verbosity(), logger.is_progress_bar_enabled()
+    hub = logging.getLogger("huggingface_hub")
+    hub_level = hub.level
     logger.set_verbosity(logging.CRITICAL)
+    hub.setLevel(logging.CRITICAL)
     logger.disable_progress_bar()
     try:
         yield
     finally:
         logger.set_verbosity(level)
+        hub.setLevel(hub_level)
         if bars:
             logger.enable_progress_bar()

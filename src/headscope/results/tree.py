@@ -83,7 +83,8 @@ class Results:
             labels = [str(dim) for dim in dataset["mean"].dims if dim not in ("layer", "head")]
             frame = dataset.to_dataframe().reset_index()
             frame.insert(0, "measure", name)
-            frame.insert(1, "label", frame[labels].astype(str).agg(", ".join, axis=1))
+            texts = frame[labels].astype(str)
+            frame.insert(1, "label", texts[labels[0]].str.cat(texts[labels[1:]], sep=", ") if labels else "")
             frames.append(frame.drop(columns=labels))
         whole = pd.concat(frames, ignore_index=True)
         columns = ("measure", "label", "layer", "head", "mean", "low", "high", "deviation", "n")

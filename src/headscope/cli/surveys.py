@@ -1,0 +1,251 @@
+"""Surveys and what is made of them. Each command reads its options, calls the library and prints; heavy imports wait until they are needed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headscope.cli import options as opt
+from headscope.cli.console import Console
+from headscope.cli.root import app
+
+if TYPE_CHECKING:
+    from headscope.atlas import Atlas
+    from headscope.results import Results
+
+
+@app.command()
+def survey(
+    model: opt.Model,
+    corpus: opt.CorpusFile,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The results file (.nc). Default: MODEL-CORPUS.nc here.", show_default=False)] = None,
+    measure: opt.Measures = None,
+    limit: opt.Limit = None,
+    seed: opt.Seed = 0,
+    batch_size: opt.BatchSize = 16,
+    max_length: opt.MaxLength = 128,
+    long: opt.Long = "truncate",
+    shard: opt.Shard = "1/1",
+    device: opt.Device = "cpu",
+    dtype: opt.Dtype = "float32",
+    revision: opt.Revision = "",
+    stack: opt.Stack = "",
+    subtypes: opt.Subtypes = "keep",
+    allow_pickle: opt.AllowPickle = False,
+    trust_remote_code: opt.TrustRemoteCode = False,
+    format: opt.Format = None,
+    columns: opt.Columns = None,
+    single: opt.Single = False,
+    parse: opt.Parse = False,
+    parser: opt.Parser = None,
+    documents: opt.Documents = False,
+    quiet: opt.Quiet = False,
+    json: opt.Json = False,
+) -> None:
+    """Every measure that fits, for every head, in one pass over a corpus.
+
+    A stopped run (Ctrl-C, kill) goes on where it was when the same command is typed again.
+
+    Example: headscope survey bert-base-uncased en_ewt-ud-dev.conllu.gz -o bert.nc
+    """
+    console = Console(quiet=quiet, as_json=json)
+    output = output or Path(f"{slug(model)}-{slug(corpus)}.nc")
+    how_load = {"device": device, "dtype": dtype, "revision": revision, "allow_pickle": allow_pickle, "trust_remote_code": trust_remote_code}
+    how_read = {
+        "format": format,
+        "pairs": not single,
+        "columns": columns.split(",") if columns else None,
+        "parse_with": parser if parser is not None else "" if parse else None,
+        "documents": documents,
+    }
+    how_run = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length, "long": long, "stack": stack, "subtypes": subtypes}
+    atlas = _run(console, model, corpus, output, measure, shard, how_load, how_read, how_run)
+    _show(console, atlas)
+    console.say(f"next: headscope report {output}")
+    console.result(str(output))
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for results and report.")] = Path("headscope-demo"),
+    limit: opt.Limit = None,
+    seed: opt.Seed = 0,
+    batch_size: opt.BatchSize = 16,
+    max_length: opt.MaxLength = 128,
+    device: opt.Device = "cpu",
+    quiet: opt.Quiet = False,
+    json: opt.Json = False,
+) -> None:
+    """Survey the embedded model with the built-in corpus, and write a report.
+
+    Example: headscope demo && open headscope-demo/demo.html
+    """
+    console = Console(quiet=quiet, as_json=json)
+    run = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length}
+    atlas = _run(console, "demo", "demo", output / "demo.nc", None, "1/1", {"device": device}, {}, run)
+    _show(console, atlas)
+    console.say(f"results: {output / 'demo.nc'}\nreport:")
+    console.result(str(atlas.report(output / "demo.html")))
+
+
+@app.command()
+def report(
+    results: opt.ResultsFile,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The page. Default: RESULTS with .html.", show_default=False)] = None,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Write one self-contained HTML page about a results file.
+
+    Example: headscope report demo.nc -o demo.html
+    """
+    from headscope.atlas import open as open_atlas
+
+    console = Console(quiet=quiet)
+    console.result(str(open_atlas(results).report(output or results.with_suffix(".html"))))
+
+
+@app.command()
+def figures(
+    results: opt.ResultsFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the figures.")] = Path("figures"),
+    name: Annotated[list[str] | None, typer.Option("--figure", metavar="NAME", help="Only this figure (repeat for more). Default: all.", show_default=False)] = None,
+    format: Annotated[str, typer.Option("--format", help="png, svg, pdf or html.")] = "png",
+    quiet: opt.Quiet = False,
+    json: opt.Json = False,
+) -> None:
+    """Draw the figures of a results file, one file each.
+
+    Example: headscope figures demo.nc -o figures --format pdf
+    """
+    from headscope.atlas import open as open_atlas
+    from headscope.figures import find_figure, gallery, save_chart
+
+    console = Console(quiet=quiet, as_json=json)
+    atlas = open_atlas(results)
+    chosen = [find_figure(one, atlas) for one in name] if name else list(gallery(atlas))
+    rows = [{"figure": item.name, "title": item.title, "file": str(save_chart(item.draw(atlas), output / f"{item.name}.{format}"))} for item in chosen]
+    console.table(rows)
+
+
+@app.command()
+def ls(results: opt.ResultsFile, json: opt.Json = False, quiet: opt.Quiet = False) -> None:
+    """Show what is in a results file: measures, model, corpus, settings, versions.
+
+    Example: headscope ls demo.nc
+    """
+    from headscope.atlas import open as open_atlas
+
+    console = Console(quiet=quiet, as_json=json)
+    atlas = open_atlas(results)
+    about = atlas.provenance
+    for key in ("model", "corpus", "settings", "counts", "versions"):
+        console.say(f"{key + ':':10} " + ", ".join(f"{name} {value}" for name, value in about[key].items() if value not in (None, "", [])))
+    console.say(f"shards:    {', '.join(about['shards'])}\ncreated:   {about['created']}")
+    rows = []
+    for name in atlas:
+        dataset = atlas[name]
+        labels = {str(dim): [str(value) for value in dataset[dim].values] for dim in dataset["mean"].dims if dim not in ("layer", "head")}
+        rows.append(
+            {
+                "measure": name,
+                "title": dataset.attrs["title"],
+                "unit": dataset.attrs["unit"],
+                "labels": "; ".join(f"{dim}: {', '.join(values)}" for dim, values in labels.items()),
+                "examples": int(dataset["n"].max()),
+                "source": dataset.attrs["source"],
+            }
+        )
+    console.table(rows)
+
+
+@app.command()
+def export(
+    results: opt.ResultsFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The table: .csv or .parquet.", show_default=False)],
+    measure: Annotated[str | None, typer.Option("--measure", help="Only this measure.", show_default=False)] = None,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Write results as one long table: a row a head and statistic, with its interval.
+
+    Example: headscope export demo.nc -o demo.csv
+    """
+    from headscope.atlas import open as open_atlas
+
+    Console(quiet=quiet).result(str(open_atlas(results).export(output, measure=measure)))
+
+
+@app.command()
+def merge(
+    parts: Annotated[list[Path], typer.Argument(metavar="RESULTS...", help="The shards of one run.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The merged results file.", show_default=False)],
+    partial: Annotated[bool, typer.Option("--partial", help="Merge even if shards are missing.")] = False,
+    quiet: opt.Quiet = False,
+    json: opt.Json = False,
+) -> None:
+    """Put the shards of one run together: the numbers of the whole.
+
+    Example: headscope merge part1.nc part2.nc -o whole.nc
+    """
+    from headscope.atlas import merge as merge_parts
+    from headscope.atlas import open as open_atlas
+
+    console = Console(quiet=quiet, as_json=json)
+    atlas = merge_parts([open_atlas(part) for part in parts], partial=partial)
+    atlas.save(output)
+    _show(console, atlas)
+    console.result(str(output))
+
+
+def _run(console: Console, model: str, corpus: str, output: Path, measures: list[str] | None, shard: str, load: dict[str, Any], read: dict[str, Any], run: dict[str, Any]) -> Atlas:
+    """Load, read, survey with progress and a checkpoint beside the output, save."""
+    from headscope.results import check_writable
+
+    check_writable(output)
+    partial = output.with_name(output.name + ".partial")
+    with console.status("loading libraries and model"):
+        import headscope as hs
+        from headscope.engine import make_settings, parse_shard
+
+        make_settings(**run)
+        part = parse_shard(shard)
+        read_corpus = hs.corpus.read(corpus, **read)
+        loaded = hs.load(model, head="lm" if "gradient" in (measures or ()) else None, **load)
+    if partial.exists():
+        console.say(f"going on from {partial}")
+    with console.progress("surveying") as progress:
+        return hs.survey(loaded, read_corpus, measures=measures, shard=part, output=output, progress=progress, **run)
+
+
+def _show(console: Console, atlas: Results) -> None:
+    """The summary table, what was left out, and remarks."""
+    from headscope.results import remarks, summary
+
+    counts = atlas.provenance["counts"]
+    lost = {
+        "truncated": "cut to the maximum length",
+        "split": "split into parts",
+        "too_long": "dropped as too long",
+        "empty": "dropped because they have no tokens",
+        "nonfinite": "dropped because their attention was not finite",
+        "words_lost": "words without a token",
+    }
+    console.say(f"{counts['seen']} examples used; " + (", ".join(f"{counts[key]} {words}" for key, words in lost.items() if counts[key]) or "nothing cut or dropped"))
+    for name in [*counts["dropped"], *counts["nonfinite_examples"]][:5]:
+        console.say(f"  left out: {name}")
+    frame = summary(atlas).rename(columns={"label": "of", "mean": "mean of heads", "strongest": "strongest head", "value": "its mean", "over": "heads over 0.5"})
+    if console.as_json or not console.quiet:  # quiet: the path alone
+        console.frame(frame)
+    for remark in remarks(atlas):
+        console.say(f"* {remark}")
+
+
+def slug(name: str) -> str:
+    """A short file name from a model or corpus name.
+
+    >>> slug("../data/en_ewt-ud-dev.conllu.gz"), slug("google/bert_uncased")
+    ('en_ewt-ud-dev', 'bert_uncased')
+    """
+    return re.sub(r"[^\w-]", "_", Path(name).name.split(".")[0]) or "results"
