@@ -27,4 +27,13 @@ def peak(times: int) -> float:
 def run() -> list[dict[str, object]]:
     """Rows of the benchmark table."""
     once, ten = peak(1), peak(10)
-    return [{"benchmark": f"peak memory, {EXAMPLES * 10} examples ÷ {EXAMPLES}", "bare": f"{once:.0f} MiB", "ours": f"{ten:.0f} MiB", "ratio": round(ten / once, 3), "bar": "≤ 1.1", "ok": ten / once <= 1.1}]
+    return [
+        {
+            "benchmark": f"peak memory, {EXAMPLES * 10} examples ÷ {EXAMPLES}",
+            "base": f"{once:.0f} MiB",
+            "ours": f"{ten:.0f} MiB",
+            "ratio": round(ten / once, 3),
+            "bar": "≤ 1.1",
+            "ok": ten / once <= 1.1,
+        }
+    ]

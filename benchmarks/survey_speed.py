@@ -7,13 +7,14 @@ import torch
 from transformers import BertConfig, BertModel
 
 from benchmarks.timing import best_times
-from headscope.corpus import Example
+from headscope.corpus import ROOT, Example, Mention, Word
 from headscope.encode import Encoded, collate
 from headscope.engine.forward import Pass
 from headscope.measures import Setting, available
 from headscope.observe import wrap
 
-LENGTH, BATCH = 128, 16
+LENGTH, BATCH, SPLIT = 128, 16, 60
+RELATIONS, MENTIONS = 40, 20
 
 
 class _Tokenizer:
@@ -22,13 +23,20 @@ class _Tokenizer:
 
 
 def random_item(generator: np.random.Generator) -> Encoded:
-    """A pair of 128 tokens with [CLS] and two [SEP]s, full stops here and there."""
-    kind, segment = np.zeros(LENGTH, np.int8), np.where(np.arange(LENGTH) < 60, 0, 1).astype(np.int8)
-    kind[0], kind[60], kind[-1] = 1, 2, 2
+    """A pair of 128 tokens with [CLS] and two [SEP]s, full stops here and there, a tree over its words, and mentions."""
+    kind, segment = np.zeros(LENGTH, np.int8), np.where(np.arange(LENGTH) < SPLIT, 0, 1).astype(np.int8)
+    kind[0], kind[SPLIT], kind[-1] = 1, 2, 2
     segment[kind > 0] = -1
-    stop = generator.random(LENGTH) < 0.08
-    ids = generator.integers(5, 1000, LENGTH)
-    return Encoded(Example("random", ("",)), ids, (np.arange(LENGTH) > 60).astype(np.int64), kind, segment, np.full(LENGTH, -1), stop, ("",) * LENGTH)
+    starts = (generator.random(LENGTH) > 0.08) & (kind == 0)  # about one piece in twelve goes on a word
+    starts[1] = True
+    word = np.where(kind == 0, np.cumsum(starts) - 1, -1)
+    count = int(word.max()) + 1
+    words = tuple(
+        Word(f"w{index}", head=int(generator.integers(count)) if index else ROOT, relation=f"r{generator.integers(RELATIONS)}", upos="NOUN", xpos="NN") for index in range(count)
+    )
+    mentions = tuple(Mention(place, place, place, str(generator.integers(5)), "nominal") for place in sorted(generator.choice(count, MENTIONS, replace=False).tolist()))
+    example = Example("random", ("",), words, mentions)
+    return Encoded(example, generator.integers(5, 1000, LENGTH), (np.arange(LENGTH) > SPLIT).astype(np.int64), kind, segment, word, generator.random(LENGTH) < 0.08, ("",) * LENGTH)
 
 
 def run() -> list[dict[str, object]]:
@@ -42,14 +50,24 @@ def run() -> list[dict[str, object]]:
     model = wrap(watched, _Tokenizer(), name="random")
     batch = collate([random_item(generator) for _ in range(BATCH)])
     setting = Setting(model.shape("encoder"))
-    measures = [measure(setting) for measure in available().values() if not measure.needs]
-    forward = Pass(model, measures, "encoder")
+    measures = [measure.study(setting, [item.example for item in batch.items]) for measure in available().values() if measure.offered]
+    surface = [measure for measure in measures if not measure.needs]
     inputs = {"input_ids": torch.from_numpy(batch.ids), "attention_mask": torch.from_numpy(batch.mask).long(), "token_type_ids": torch.from_numpy(batch.types)}
 
     def plain() -> None:
         with torch.inference_mode():
             bare(**inputs)
 
-    base, seen = best_times(plain, lambda: forward.run(batch))
-    names = ", ".join(measure.name for measure in measures)
-    return [{"benchmark": f"survey ({names}) ÷ bare SDPA forward", "bare": f"{base:.2f} s", "ours": f"{seen:.2f} s", "ratio": round(seen / base, 3), "bar": "≤ 1.3", "ok": seen / base <= 1.3}]
+    few, all_of_them = Pass(model, surface, "encoder"), Pass(model, measures, "encoder")
+    base, *seen = best_times(plain, lambda: few.run(batch), lambda: all_of_them.run(batch))
+    return [
+        {
+            "benchmark": f"survey ({', '.join(measure.name for measure in chosen)}) ÷ bare SDPA forward",
+            "base": f"{base:.2f} s",
+            "ours": f"{one:.2f} s",
+            "ratio": round(one / base, 3),
+            "bar": "≤ 1.3",
+            "ok": one / base <= 1.3,
+        }
+        for chosen, one in zip((surface, measures), seen, strict=True)
+    ]

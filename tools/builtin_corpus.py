@@ -15,10 +15,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src" / "headscope" / "corpus"))
-from markup import MarkupError, Span, read_markup  # noqa: E402
+from markup import MarkupError, Span, read_markup
 
 FOLDER = ROOT / "src" / "headscope" / "corpus" / "builtin"
-LABELS = set(
+LABELS = frozenset(
     "root acl acomp advcl advmod agent amod appos attr aux auxpass case cc ccomp compound conj csubj csubjpass dative dep det dobj expl "
     "intj mark meta neg nmod npadvmod nsubj nsubjpass nummod oprd parataxis pcomp pobj poss preconj predet prep prt punct quantmod relcl xcomp".split()
 )

@@ -17,7 +17,7 @@ from headscope.errors import UserError
 from headscope.observe import Model
 from headscope.probes import WordMaps, make_word_maps, random_init
 from headscope.probes import wordmaps as module
-from headscope.probes.wordmaps import INDEX, MAPS, expected_size
+from headscope.probes.wordmaps import INDEX, MAPS, expected_size, identity
 from planted import planted_bert
 from tiny import eager_run, tiny_model
 
@@ -149,6 +149,24 @@ def test_another_model_corpus_stack_or_length_has_a_folder_of_its_own(bert: Mode
         make_word_maps(random_init(bert, seed=0), corpus, tmp_path).folder,
     ]
     assert len(set(folders)) == 4
+
+
+def test_the_folder_does_not_depend_on_the_number_of_threads_and_changes_with_a_single_weight() -> None:
+    model = tiny_model("bert", hidden_size=256, intermediate_size=2048)  # large enough that torch splits its sums between threads
+    threads = torch.get_num_threads()
+    try:
+        found = []
+        for number in (1, 2, 3):
+            torch.set_num_threads(number)
+            model.__dict__.pop("digest", None)  # kept once computed
+            found.append(identity(model, TREES, stack="encoder", max_length=24))
+    finally:
+        torch.set_num_threads(threads)
+    assert len(set(found)) == 1
+    with torch.no_grad():
+        weight = model.network.encoder.layer[1].attention.self.key.weight
+        weight[[0, 1]] = weight[[1, 0]]  # the same numbers in another order
+    assert identity(model, TREES, stack="encoder", max_length=24) != found[0]
 
 
 def test_a_changed_gold_tree_needs_no_new_maps_and_is_seen(bert: Model, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from headscope.measures import BLOCKS, Setting, Sums, choose
 from headscope.observe import Model
 from headscope.results import Results, check_writable
 
-EVERY = 15.0
+EVERY = 5.0
 """Seconds between two checkpoints."""
 
 Progress = Callable[[int, int], None]

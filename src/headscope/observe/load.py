@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +37,10 @@ DEMO_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 # Weights that attention does not pass through: a checkpoint may lack them (a base model has no pooler).
 UNUSED = ("pooler", "cls.", "lm_head", "classifier", "discriminator_predictions", "position_ids", "vocab_", "qa_outputs", "score")
+
+
+# A numbered layer of a stack. A base model leaves out heads and poolers of a checkpoint, never a layer with attention in it.
+LAYER = re.compile(r"\.(layers?|h|blocks?)\.\d+\..*(attention|attn|query|q_lin|q_proj|c_attn|Wqkv)", re.IGNORECASE)
 
 
 def load(
@@ -166,6 +171,12 @@ def _check_weights(name: str, info: dict[str, Any], head: Any) -> None:
     if mismatched:
         raise ModelError(
             f"the weights of {name} do not fit its config: {len(mismatched)} of another shape, e.g. {mismatched[0]}", hint="check that config.json and the weights belong together"
+        )
+    spare = sorted(key for key in info.get("unexpected_keys", ()) if LAYER.search(key))
+    if spare:
+        raise ModelError(
+            f"the weights of {name} do not fit its config: {len(spare)} belong to layers that the config does not have, e.g. {spare[0]}",
+            hint="check that config.json and the weights belong together",
         )
     absent = sorted(key for key in info.get("missing_keys", ()) if "pooler" not in key)
     missing = [key for key in absent if not any(part in key for part in UNUSED)]

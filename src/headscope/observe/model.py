@@ -111,6 +111,8 @@ class Model:
 
     def forward(self, batch: Batch, *, listeners: Sequence[Listener] = (), replacement: Replacement | None = None, stack: str = "", **extra: Any) -> Any:
         """Run the network on a batch, telling listeners of each layer. ``stack`` says whose tokens the batch holds (a decoder's, or the default)."""
+        if replacement is not None:
+            self._check_heads(replacement)
         inputs = self._inputs(batch, stack)
         network = self.network
         if self.encoder_decoder and stack == "encoder":  # nothing is asked of the decoder: leave it out
@@ -119,6 +121,17 @@ class Model:
         mask = torch.from_numpy(batch.mask).to(self.device)
         with watching(Watch(self._stacks, listeners, replacement, mask)):
             return network(**inputs, **extra)
+
+    def _check_heads(self, replacement: Replacement) -> None:
+        """A head that does not exist would silently stay as it is."""
+        shapes = [self.shape(replacement.stack)] if replacement.stack else list(self.shapes.values())
+        for layer, heads in replacement.heads.items():
+            for head in sorted(heads):
+                if not any(0 <= layer < shape.layers and 0 <= head < shape.heads for shape in shapes):
+                    raise ModelError(
+                        f"{self.name} has no head {layer + 1}-{head + 1}; its heads go from 1-1 to {shapes[0].layers}-{shapes[0].heads}",
+                        hint="count layers and heads from 0 in a Replacement",
+                    )
 
     def _inputs(self, batch: Batch, stack: str) -> dict[str, Any]:
         ids = torch.from_numpy(batch.ids).to(self.device)

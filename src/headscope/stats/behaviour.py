@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.results import Results, head_name, heads_over
-from headscope.stats.relations import best_heads
+from headscope.stats.relations import LEAST, best_heads
 
 OTHER = "none of these"
 
@@ -40,7 +40,7 @@ def behaviours(results: Results, thresholds: Thresholds | None = None) -> pd.Dat
         means = results.mean("special").sel(row="all")
         for token, words in (("cls", "[CLS]"), ("sep", "[SEP]"), ("punctuation", ". or ,")):
             give(_over(means.sel(token=token), limits.token, words))
-    if "dependency" in results.measures:
+    if "dependency" in results.measures and int(results["dependency"]["n"].max()) >= LEAST:
         table = best_heads(results)
         good = table[(table["p_corrected"] < limits.p) & ~table["relation"].str.startswith("all")].sort_values("accuracy", ascending=False)
         give(dict.fromkeys(good["head"], "dependency"))

@@ -15,6 +15,8 @@ from headscope.stats.tests import correct, paired_sign, wilson
 
 DEFAULT_DIRECTIONS = ("dependent to head", "head to dependent")
 ALL = "all"
+LEAST = 20
+"""Relations with fewer words are left out, unless they are named."""
 
 
 def relation_tests(results: Results, *, directions: Sequence[str] = DEFAULT_DIRECTIONS, correction: str = "holm") -> xr.Dataset:
@@ -30,7 +32,7 @@ def relation_tests(results: Results, *, directions: Sequence[str] = DEFAULT_DIRE
 
 
 def best_heads(
-    results: Results, *, relations: Iterable[str] | None = None, directions: Sequence[str] = DEFAULT_DIRECTIONS, correction: str = "holm", least: int = 20
+    results: Results, *, relations: Iterable[str] | None = None, directions: Sequence[str] = DEFAULT_DIRECTIONS, correction: str = "holm", least: int = LEAST
 ) -> pd.DataFrame:
     """One row a relation: its best head and direction with Wilson's interval, the best fixed offset, and the corrected p of the difference.
 

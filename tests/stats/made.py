@@ -1,0 +1,67 @@
+"""Hand-made results of dependencies and coreference: how many answers each head has right, in two blocks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from headscope.measures.coreference import CANDIDATES, KINDS, MENTIONS
+from headscope.measures.dependency import DIRECTIONS, WORDS
+from headscope.results import Results
+from report.samples import made_results, made_values
+
+LAYERS, HEADS = 2, 3
+
+
+def dependency(answers: Mapping[str, Mapping[str, Any]]) -> xr.Dataset:
+    """Sums of the dependency measure. ``answers[relation]`` has the number of words ``n``, the ``offset`` and how often it is ``offset_right``, and
+    the right answers of some heads: {(direction, layer, head): (right, of them with the offset right too)}; others have none.
+    """
+    relations = list(answers)
+    shape = (2, LAYERS, HEADS, len(DIRECTIONS), len(relations), 2)
+    total, count = np.zeros(shape), np.zeros(shape, np.int64)
+    for column, (_, given) in enumerate(answers.items()):
+        count[..., column, :] = halves(np.array([given["n"], given["offset_right"]]))[:, None, None, None]
+        for (direction, layer, head), both in given.get("right", {}).items():
+            total[:, layer - 1, head - 1, DIRECTIONS.index(direction), column] = halves(np.array(both))
+    offsets = json.dumps({relation: given["offset"] for relation, given in answers.items()})
+    return _dataset(total, count, {"direction": DIRECTIONS, "relation": relations, "words": WORDS}, {"offsets": offsets})
+
+
+def coreference(n: Mapping[str, tuple[int, ...]], right: Mapping[tuple[str, int, int], Mapping[str, tuple[int, ...]]]) -> xr.Dataset:
+    """Sums of the coreference measure: by kind, the number of mentions and of those that each baseline has right; and the same of those that a
+    head (candidates, layer, head) has right.
+    """
+    shape = (2, LAYERS, HEADS, len(CANDIDATES), len(KINDS), len(MENTIONS))
+    total, count = np.zeros(shape), np.zeros(shape, np.int64)
+    for kind, numbers in n.items():
+        count[..., KINDS.index(kind), :] = halves(np.array(numbers))[:, None, None, None]
+    for (candidates, layer, head), kinds in right.items():
+        for kind, numbers in kinds.items():
+            total[:, layer - 1, head - 1, CANDIDATES.index(candidates), KINDS.index(kind)] = halves(np.array(numbers))
+    return _dataset(total, count, {"candidates": CANDIDATES, "kind": KINDS, "mentions": MENTIONS}, {})
+
+
+def halves(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Numbers as two that add up to them: sums are kept by block."""
+    return np.stack([numbers // 3, numbers - numbers // 3])
+
+
+def _dataset(total: NDArray[Any], count: NDArray[Any], labels: Mapping[str, Any], attributes: Mapping[str, str]) -> xr.Dataset:
+    dims = ("block", "layer", "head", *labels)
+    coordinates = {"block": [1, 2], "layer": np.arange(1, LAYERS + 1), "head": np.arange(1, HEADS + 1), **{dim: np.array(names, dtype=object) for dim, names in labels.items()}}
+    about = {"title": "Title", "unit": "share", "source": "Source", "listed": "no", "answers": "yes", **attributes}
+    return xr.Dataset({"sum": (dims, total), "square": (dims, total), "count": (dims, count)}, coordinates, about)
+
+
+def results(**measures: Any) -> Results:
+    """Results of these sums; ``surface`` gives means of position, special and entropy as well."""
+    surface = measures.pop("surface", None)
+    plain = made_results(LAYERS, HEADS, values=surface if surface is not None else made_values(LAYERS, HEADS))
+    sums = (plain.sums() if surface is not None else {}) | measures
+    return Results.build(sums, plain.provenance)
