@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import lsq_linear
 
-TERMS, FIRST, LAST = 16, 0.2, 1e7
+TERMS, FIRST, LAST = 20, 0.2, 1e7
 
 
 def divergence(p: np.ndarray, q: np.ndarray) -> np.ndarray:

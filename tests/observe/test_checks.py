@@ -33,7 +33,7 @@ def test_replacing_a_head_that_does_not_exist_is_refused(layer: int, head: int, 
 
 def test_replacing_in_a_stack_that_does_not_exist_is_refused() -> None:
     model = tiny_model("bert")
-    with pytest.raises(ModelError, match="the stack of .* must be one of encoder; got 'decoder' instead"):
+    with pytest.raises(ModelError, match=r"the stack of .* must be one of encoder; got 'decoder' instead"):
         model.forward(tiny_batch("bert"), replacement=Replacement("zero", head_set([(0, 0)]), stack="decoder"))
 
 

@@ -83,7 +83,7 @@ class Model:
     @property
     def capabilities(self) -> frozenset[str]:
         """What the model offers to measures besides attention: "lm" if it has a language-model head."""
-        return frozenset({"lm"}) if "LM" in type(self.network).__name__ else frozenset()
+        return frozenset({"lm"}) if re.search(r"For(Masked|Causal)LM$|LMHead", type(self.network).__name__) else frozenset()
 
     @property
     def pad(self) -> int:

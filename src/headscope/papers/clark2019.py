@@ -187,7 +187,7 @@ def split(corpus: Corpus) -> tuple[Corpus, Corpus]:
 
 def sentence_corpus(corpus: Corpus) -> Corpus:
     """Passages cut into sentences, one tree an example."""
-    return replace(corpus, source=lambda: iter(sentences(corpus)), fingerprint=lambda: f"{corpus.checksum}:sentences")
+    return replace(corpus, source=lambda: iter(sentences(corpus)), rough=None, limit=None, fingerprint=lambda: f"{corpus.checksum}:sentences")
 
 
 def _plots(results: Results, *names: str) -> list[Plot]:

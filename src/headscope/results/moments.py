@@ -44,7 +44,8 @@ def wilson(right: ArrayLike, count: ArrayLike, confidence: float = CONFIDENCE) -
     right, count = np.asarray(right, float), np.asarray(count, float)
     safe = np.where(count > 0, count, 1.0)
     low, high = proportion_confint(np.where(count > 0, right, 0.0), safe, alpha=1 - confidence, method="wilson")
-    return np.where(count > 0, low, np.nan), np.where(count > 0, high, np.nan)
+    share = right / safe  # rounding may put a bound of 0 or 1 a hair inside it
+    return np.where(count > 0, np.minimum(low, share), np.nan), np.where(count > 0, np.maximum(high, share), np.nan)
 
 
 def derive(sums: xr.Dataset, confidence: float = CONFIDENCE) -> xr.Dataset:
