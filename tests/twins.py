@@ -112,7 +112,7 @@ def dependency(map: Map, words: Sequence[int], tree: Sequence[Word], offsets: Ma
             if tree[word].relation:
                 relations.append(tree[word].relation.split(":")[0] if fold else tree[word].relation)
         for relation in relations:
-            by_offset = head != ROOT and word + offsets[relation] == head
+            by_offset = head != ROOT and word + clitic(tree, word) + offsets[relation] == head
             for direction, answer in answers.items():
                 for kind in ("every", "offset right") if by_offset else ("every",):
                     total[direction, relation, kind] += 1
@@ -129,6 +129,11 @@ def _most(order: Sequence[int], word: int, weight: Callable[[int, int], float]) 
     return best
 
 
+def clitic(tree: Sequence[Word], word: int) -> int:
+    """1 if the word after a possessor is a clitic, which then speaks for it (for a head and for the offset alike), else 0."""
+    return int(tree[word].relation in ("poss", "nmod:poss") and word + 1 < len(tree) and tree[word + 1].text in ("'s", "s'"))
+
+
 def best_offsets(trees: Sequence[Sequence[Word]], *, fold: bool = False) -> dict[str, int]:
     """C7: for each relation the offset, of -10 … 10, at which most heads stand; of equals the shorter, then the one to the right. 1 where there are no arcs."""
     found: dict[str, int] = {}
@@ -141,7 +146,7 @@ def best_offsets(trees: Sequence[Sequence[Word]], *, fold: bool = False) -> dict
                 for place, word in enumerate(tree):
                     name = word.relation.split(":")[0] if fold else word.relation
                     core = word.relation != "punct" and word.upos != "PUNCT"
-                    if word.head not in (None, ROOT) and word.head == place + offset and (label in ("all", name) or (label.startswith("all but") and core)):
+                    if word.head not in (None, ROOT) and word.head == place + clitic(tree, place) + offset and (label in ("all", name) or (label.startswith("all but") and core)):
                         count += 1
             if count > most:
                 best, most = offset, count

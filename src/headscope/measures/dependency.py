@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -68,7 +68,7 @@ class Dependency(WordMeasure):
             for index, word in enumerate(example.words):
                 if word.head is not None and word.head != ROOT:
                     for relation in _groups(word, setting.subtypes):
-                        counts.setdefault(relation, Counter())[word.head - index] += 1
+                        counts.setdefault(relation, Counter())[word.head - speaker(example.words, index)] += 1
         return cls(setting, {relation: best_offset(counts[relation]) for relation in [ALL, CORE, *sorted(set(counts) - {ALL, CORE})]})
 
     def attributes(self) -> dict[str, str]:
@@ -88,12 +88,12 @@ class Dependency(WordMeasure):
                 if word.head is None or (word.head != ROOT and word.head not in places):
                     continue
                 gold[row, place] = places.get(word.head, -1)
-                if word.relation in POSSESSIVE and index + 1 in places and tree[index + 1].text.lower() in CLITICS:
-                    asked[row, place] = places[index + 1]
+                speaks = speaker(tree, index)
+                asked[row, place] = places.get(speaks, place)
                 for relation in _groups(word, self.setting.subtypes):
                     column = self._column.get(relation)
                     if column is not None:
-                        groups[row, place, column] = 1.0, word.head != ROOT and word.head - index == self.offsets[relation]
+                        groups[row, place, column] = 1.0, word.head != ROOT and word.head - speaks == self.offsets[relation]
         return Arcs(*(torch.from_numpy(array).to(device) for array in (gold, asked, real, groups.reshape(*shape, -1))))
 
     def words(self, maps: Tensor, prepared: Arcs) -> Tensor:
@@ -120,6 +120,16 @@ class Dependency(WordMeasure):
         return prepared.groups.sum(1).repeat(1, len(DIRECTIONS))
 
 
+def speaker(words: Sequence[Word], index: int) -> int:
+    """The word whose prediction counts for a word: itself, or the clitic after a possessor (for heads and for the offset alike).
+
+    >>> speaker([Word("Ann", relation="poss"), Word("'s"), Word("hat")], 0)
+    1
+    """
+    clitic = words[index].relation in POSSESSIVE and index + 1 < len(words) and words[index + 1].text.lower() in CLITICS
+    return index + clitic
+
+
 def other_words(maps: Tensor, real: Tensor) -> Tensor:
     """Word maps (batch, head, word, column) with all but pairs of different words at -1: special tokens, the word itself, padding."""
     size = real.shape[1]
@@ -134,7 +144,7 @@ def best_offset(counts: Counter[int]) -> int:
     >>> best_offset(Counter({1: 3, -2: 3, 5: 1}))
     1
     """
-    near = {offset: count for offset, count in counts.items() if abs(offset) <= FURTHEST}
+    near = {offset: count for offset, count in counts.items() if 0 < abs(offset) <= FURTHEST}
     return max(near, key=lambda offset: (near[offset], -abs(offset), offset), default=1)
 
 
