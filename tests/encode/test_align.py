@@ -190,3 +190,11 @@ def test_in_real_treebanks_wordpiece_aligns_words_as_its_own_word_ids_do(shared,
         assert found.ids.tolist() == reference["input_ids"]
         assert found.word.tolist() == [-1 if word is None else word for word in reference.word_ids()]
     assert encoder.counts.used == 200
+
+
+def test_words_whose_pieces_are_all_unknown_are_kept_and_counted():
+    made = tokenizer("wordpiece")
+    found, counts = encode(made, ["dog", "\u2603\u2603", "dog"])
+    unknown = {int(word) for word, token in zip(found.word, found.ids, strict=True) if token == made.unk_token_id}
+    assert 1 in unknown
+    assert (counts.words, counts.words_lost, counts.words_unknown) == (3, 0, len(unknown))

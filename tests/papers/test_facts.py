@@ -87,7 +87,7 @@ def test_table_1_finds_a_relation_under_its_universal_name_and_says_where_that_i
     dobj = by_relation["dobj"]
     assert (dobj["words"], dobj["here: head"], dobj["direction"], dobj["here: offset baseline"]) == (10, "1-2", UP, "50.0 (-1)")
     assert dobj["here: accuracy"] == pytest.approx(90.0)
-    assert dobj["difference"] == pytest.approx(90.0 - 86.8)
+    assert dobj["difference"] == "+3.2"
     assert by_relation["auxpass"] == {"relation": "auxpass", "paper: head": "4-10", "paper: accuracy": 82.5, "paper: offset baseline": "40.5 (1)", "here: label": "–"}
     assert len(notes) == 1
     assert notes[0].startswith("prep: UD's case joins a preposition to its noun")
@@ -112,5 +112,5 @@ def test_table_3_shows_the_papers_number_for_a_probe_that_was_not_made() -> None
     made = pd.DataFrame([{"probe": "attention", "uas": 0.5, "low": 0.4, "high": 0.625, "parameters": 145}])
     rows = {row["probe"]: row for row in probe_rows(made)}
     assert {name: row["paper"] for name, row in rows.items()} == facts.CLARK_TABLE_3
-    assert rows["attention"] == {"probe": "attention", "paper": 61, "here": 50.0, "95 %": "40.0 … 62.5", "difference": -11.0, "parameters": 145}
+    assert rows["attention"] == {"probe": "attention", "paper": 61, "here": 50.0, "95 %": "40.0 … 62.5", "difference": "-11.0", "parameters": 145}
     assert rows["attention + words"] == {"probe": "attention + words", "paper": 77}

@@ -64,7 +64,8 @@ def survey(
     how_run = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length, "long": long, "stack": stack, "subtypes": subtypes}
     atlas = _run(console, model, corpus, output, measure, shard, how_load, how_read, how_run)
     _show(console, atlas)
-    console.say(f"next: headscope report {output}")
+    tables = [name for name, measure in (("dependencies", "dependency"), ("coreference", "coreference")) if measure in atlas.measures]
+    console.say("next: " + ", ".join(f"headscope {name} {output}" for name in ("report", *tables)))
     console.result(str(output))
 
 
@@ -231,8 +232,9 @@ def _show(console: Console, atlas: Results) -> None:
         "empty": "dropped because they have no tokens",
         "nonfinite": "dropped because their attention was not finite",
         "words_lost": "words without a token",
+        "words_unknown": "words that the tokenizer does not know at all",
     }
-    console.say(f"{counts['seen']} examples used; " + (", ".join(f"{counts[key]} {words}" for key, words in lost.items() if counts[key]) or "nothing cut or dropped"))
+    console.say(f"{counts['seen']} examples used; " + (", ".join(f"{counts[key]} {words}" for key, words in lost.items() if counts.get(key)) or "nothing cut or dropped"))
     for name in [*counts["dropped"], *counts["nonfinite_examples"]][:5]:
         console.say(f"  left out: {name}")
     frame = summary(atlas).rename(columns={"label": "of", "mean": "mean of heads", "strongest": "strongest head", "value": "its mean", "over": "heads over 0.5"})

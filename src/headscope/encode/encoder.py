@@ -50,6 +50,7 @@ class Counts:
     empty: int = 0
     words: int = 0
     words_lost: int = 0
+    words_unknown: int = 0
     dropped: list[str] = field(default_factory=list)
 
     def drop(self, example: Example, why: str) -> None:
@@ -89,6 +90,7 @@ class Encoder:
         # Where nothing else keeps the two texts of a pair apart, a space must.
         self.lead = "" if self.template.separates() or marks_words(tokenizer) else " "
         self.token_types = token_types  # false: all 0, as the released code of Clark et al. has them
+        self.unknown = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
         self.counts = Counts()
         room = max_length - self.template.specials(2) - (start is not None)
         if room < 2:
@@ -131,7 +133,10 @@ class Encoder:
                 local = align(text, offsets, word_ends(words))
                 owners = np.where(local >= 0, np.array(indices)[local], -1)
                 self.counts.words += len(indices)
-                self.counts.words_lost += len(indices) - len(set(owners[owners >= 0].tolist()))
+                known = set(owners[(owners >= 0) & (np.array(coded["input_ids"]) != self.unknown)].tolist())
+                owned = set(owners[owners >= 0].tolist())
+                self.counts.words_lost += len(indices) - len(owned)
+                self.counts.words_unknown += len(owned - known)
             found.append(_Pieces(np.array(coded["input_ids"], dtype=np.int64), owners, _characters(text, offsets)))
         return found
 

@@ -75,7 +75,7 @@ class Clark2019:
 
     def _surface_section(self, results: Results) -> Section:
         counts = results.provenance["counts"]
-        text = f"Section 3: {counts['seen']} segments of {self.text.name}, at most {self.shop.options.max_length} tokens ({counts['truncated']} cut)."
+        text = f"Section 3: {counts['seen']} segments of {_short(self.text)}, at most {self.shop.options.max_length} tokens ({counts['truncated']} cut)."
         return Section("surface", "Surface patterns", text, [Table(surface_rows(results))], _plots(results, "position", "special", "from-sep", "entropy"))
 
     def _gradients(self) -> Section:
@@ -98,7 +98,7 @@ class Clark2019:
         )
         tables = [Table(rows, title="Table 1", note=note + " ".join(rough)), Table(_records(best_heads(results)), title="All relations of the treebank")]
         plots = [*_plots(results, "dependencies"), *self._lines(results)]
-        return Section("dependencies", "Dependency syntax", f"Section 4.2, on {self.treebank.name}: {results.provenance['counts']['seen']} examples.", tables, plots)
+        return Section("dependencies", "Dependency syntax", f"Section 4.2, on {_short(self.treebank)}: {results.provenance['counts']['seen']} examples.", tables, plots)
 
     def _lines(self, results: Results) -> list[Plot]:
         """Figure 5: the relations at which heads beat the offset by most, each on a sentence."""
@@ -128,7 +128,9 @@ class Clark2019:
         """C8."""
         results = self.shop.survey("coreference", self.loaded, self.coref, ["coreference"])
         note = "Percent of mentions with an antecedent whose head word attends most to the head word of one. Candidates: the head words of all earlier mentions."
-        text = f"Section 4.3, on {self.coref.name}: {results.provenance['counts']['seen']} documents, cut to {self.shop.options.max_length} tokens. " + " ".join(self.coref.notes)
+        text = f"Section 4.3, on {_short(self.coref)}: {results.provenance['counts']['seen']} documents, cut to {self.shop.options.max_length} tokens. " + " ".join(
+            self.coref.notes
+        )
         return Section("coreference", "Coreference", text, [Table(antecedent_rows(results), title="Table 2", note=note)])
 
     def _probes(self) -> Section:
@@ -152,7 +154,7 @@ class Clark2019:
             )
         table.to_csv(self.shop.folder / "probes.csv", index=False)
         about = table.attrs
-        text = f"Section 5: trained on {about['train']['sentences']} sentences of {train.name}, tested on {about['dev']['sentences']} of {dev.name}; punctuation left out. Intervals by bootstrap over sentences. Word maps on disk: {(about['train']['bytes'] + about['dev']['bytes']) / 1e6:.0f} MB."
+        text = f"Section 5: trained on {about['train']['sentences']} sentences of {_short(train)}, tested on {about['dev']['sentences']} of {_short(dev)}; punctuation left out. Intervals by bootstrap over sentences. Word maps on disk: {(about['train']['bytes'] + about['dev']['bytes']) / 1e6:.0f} MB."
         if self.vectors is None:
             text += " Without word vectors only the rows that need none are made: give --vectors."
         return Section("probes", "Probing combinations of heads", text, [Table(probe_rows(table), title="Table 3 (UAS, percent)")])
@@ -197,3 +199,8 @@ def _plots(results: Results, *names: str) -> list[Plot]:
 
 def _records(frame: Any) -> list[dict[str, Any]]:
     return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _short(corpus: Corpus) -> str:
+    """A corpus by its file's name, without the folders."""
+    return corpus.name.rsplit("/", 1)[-1]

@@ -81,7 +81,7 @@ def relation_rows(results: Results) -> tuple[list[Row], list[str]]:
         mine = ours[name]
         row |= {"here: label": name, "words": int(mine["words"]), "here: head": mine["head"], "direction": mine["direction"], "here: accuracy": 100 * float(mine["accuracy"])}
         row |= {"95 %": f"{100 * mine['low']:.1f} … {100 * mine['high']:.1f}", "here: offset baseline": f"{100 * mine['baseline']:.1f} ({mine['offset']})"}
-        rows.append(row | {"p (Holm)": float(mine["p_corrected"]), "difference": 100 * float(mine["accuracy"]) - fact.accuracy})
+        rows.append(row | {"p (Holm)": float(mine["p_corrected"]), "difference": f"{100 * float(mine['accuracy']) - fact.accuracy:+.1f}"})
     return rows, [f"{fact}: {ROUGH[name]}." for fact, name in named.items() if name in ROUGH]
 
 
@@ -109,7 +109,7 @@ def probe_rows(table: pd.DataFrame) -> list[Row]:
         row: Row = {"probe": probe, "paper": paper}
         if probe in ours:
             mine = ours[probe]
-            row |= {"here": 100 * mine["uas"], "95 %": f"{100 * mine['low']:.1f} … {100 * mine['high']:.1f}", "difference": 100 * mine["uas"] - paper}
+            row |= {"here": 100 * mine["uas"], "95 %": f"{100 * mine['low']:.1f} … {100 * mine['high']:.1f}", "difference": f"{100 * mine['uas'] - paper:+.1f}"}
             row["parameters"] = int(mine["parameters"])
         rows.append(row)
     return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,9 @@ from headscope.results import check_writable
 
 WIDE = 600
 """A wider plot gets the whole width of the page; others stand two in a row, shrunk a little if need be."""
+
+
+NUMBERS = re.compile(r"[-+−–\d.,…()%e\s]*")
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,8 @@ class Table:
         return list(dict.fromkeys(key for row in self.rows for key in row))
 
     def is_text(self, column: str) -> bool:
-        """Whether a column holds words, and is set from the left."""
-        return any(isinstance(row.get(column), str) for row in self.rows)
+        """Whether a column holds words, and is set from the left; numbers written out (26.3 (1), +1.2, 3-9) are set from the right."""
+        return any(isinstance(cell := row.get(column), str) and NUMBERS.fullmatch(cell) is None for row in self.rows)
 
 
 @dataclass(frozen=True)
