@@ -29,7 +29,7 @@ def dependencies(
 ) -> None:
     """The best head of each dependency relation, against the best fixed offset (Clark et al. 2019, Table 1).
 
-    Example: headscope survey demo en_ewt-ud-dev.conllu.gz -o ewt.nc && headscope dependencies ewt.nc --relation det --relation obj
+    Example: headscope dependencies ewt.nc --relation det --relation obj
     """
     from headscope.atlas import open as open_atlas
     from headscope.errors import unknown
@@ -55,7 +55,7 @@ def coreference(
 ) -> None:
     """The best head at finding antecedents, against three baselines, by mention type (Clark et al. 2019, Table 2).
 
-    Example: headscope survey demo ontogum.jsonl.gz -o coref.nc && headscope coreference coref.nc
+    Example: headscope coreference coref.nc
     """
     from headscope.atlas import open as open_atlas
     from headscope.errors import unknown
