@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.corpus.example import Example, Mention, Word, join_words
-from headscope.corpus.files import lines
+from headscope.corpus.files import json_values, lines
 from headscope.corpus.mention import in_order
 from headscope.errors import CorpusError
 
@@ -36,15 +36,8 @@ def read_coref_jsonl(path: Path) -> Iterator[Example]:
     A mention is the words ``start`` to ``end`` (inclusive) of sentence ``sent``, all from 0; its ``head`` is counted as they are. Its type is
     pronoun, proper, nominal or other (verbs and adverbs, counted as nominal); it may be left out. ``genre`` and ``licence_class`` are allowed, and not used.
     """
-    for number, line in lines(path):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise CorpusError(f"{where}: not JSON ({error})", hint="every line must be one JSON object") from None
-        yield _document(record, number, where)
+    for number, record in json_values(path):
+        yield _document(record, number, f"{path}, line {number}")
 
 
 def _document(record: Any, number: int, where: str) -> Example:

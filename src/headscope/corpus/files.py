@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from headscope.errors import CorpusError
 
@@ -49,3 +51,15 @@ def checksum(path: Path) -> str:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def json_values(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield (line number from 1, value) of a file with one JSON value a line; blank lines are passed over."""
+    for number, line in lines(path):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise CorpusError(f"{path}, line {number}: not JSON ({error})", hint="every line must be one JSON object; use .txt for plain text") from None
+        yield number, value

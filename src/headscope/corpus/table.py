@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from headscope.corpus.example import Example
-from headscope.corpus.files import lines
+from headscope.corpus.files import json_values, lines
 from headscope.errors import CorpusError
 
 # Names under which public data sets keep the two texts (GLUE, SNLI, Wikipedia pairs), first text first.
@@ -74,14 +73,8 @@ def read_tsv(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Ex
 
 def read_json_lines(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Example]:
     """One JSON object a line, with the texts under known names (``a``/``b``, ``text``, ``sentence1``/``sentence2`` …) or those in ``columns``."""
-    for number, line in lines(path):
-        if not line.strip():
-            continue
+    for number, record in json_values(path):
         where = f"{path}, line {number}"
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise CorpusError(f"{where}: not JSON ({error})", hint="every line must be one JSON object; use .txt for plain text") from None
         if not isinstance(record, dict):
             raise CorpusError(f"{where}: expected a JSON object, got {type(record).__name__}", hint='write e.g. {"a": "first text", "b": "second text"}')
         names = text_columns(list(record), columns, where)
