@@ -14,7 +14,7 @@ import torch
 from headscope.corpus import ROOT, Corpus, Example, Word, from_examples, from_texts, read
 from headscope.errors import UserError
 from headscope.observe import Model
-from headscope.probes import PROBES, ParseProbe, WordVectors, attachments, parse_probes, right_branching
+from headscope.probes import PROBES, RATES, WordVectors, attachments, parse_probes, right_branching
 from headscope.probes import parse as module
 from headscope.probes.wordmaps import make_word_maps
 from planted import planted_bert
@@ -58,6 +58,15 @@ def test_there_is_a_row_for_each_of_table_3_in_its_order(table: pd.DataFrame) ->
     assert (table["seconds"] >= 0).all()
 
 
+def test_every_trained_row_had_the_same_rates_to_choose_from(table: pd.DataFrame) -> None:
+    trained = table[table["probe"] != "right-branching"]
+    assert set(trained["tried"]) == {len(RATES)}
+    assert set(trained["rate"]) <= set(RATES)
+    assert np.isfinite(trained["held_out_loss"]).all()
+    assert table.loc[0, ["tried", "parameters"]].tolist() == [0, 0]
+    assert np.isnan(table.loc[0, "rate"])
+
+
 def test_the_head_that_looks_at_the_previous_word_is_found(table: pd.DataFrame) -> None:
     found = table.set_index("probe")["uas"]
     assert found["attention"] > 0.99
@@ -99,14 +108,14 @@ def test_sizes_words_left_out_and_unknown_words_stand_in_the_attributes(table: p
 def trained(monkeypatch: pytest.MonkeyPatch, bert: Model, dev: Corpus) -> list[dict[str, torch.Tensor]]:
     """The weights of each probe after training, with a given test corpus."""
     states: list[dict[str, torch.Tensor]] = []
-    real = module.fit
+    real = module.fit_best
 
-    def record(probe: ParseProbe, *arguments: Any, **options: Any) -> Any:
-        found = real(probe, *arguments, **options)
+    def record(*arguments: Any, **options: Any) -> Any:
+        probe, how = real(*arguments, **options)
         states.append({name: value.clone() for name, value in probe.state_dict().items()})
-        return found
+        return probe, how
 
-    monkeypatch.setattr(module, "fit", record)
+    monkeypatch.setattr(module, "fit_best", record)
     parse_probes(bert, TRAIN, dev, seed=0, vectors=VECTORS, epochs=3, limit=30)
     monkeypatch.undo()
     return states
@@ -176,7 +185,7 @@ def test_a_cache_folder_keeps_four_sets_of_maps_and_is_used_again(bert: Model, t
 def test_progress_tells_of_maps_and_of_each_epoch(bert: Model) -> None:
     seen: list[tuple[str, int, int]] = []
     parse_probes(bert, TRAIN, DEV, seed=0, epochs=2, probes=["attention"], progress=lambda *step: seen.append(step))
-    assert [step for step in seen if step[0] == "training: attention"] == [("training: attention", 1, 2), ("training: attention", 2, 2)]
+    assert [step for step in seen if step[0].startswith("training")] == [(f"training: attention, rate {rate:g}", epoch, 2) for rate in RATES for epoch in (1, 2)]
     assert sum(step[0].startswith("word maps of planted-bert, ") for step in seen) == 3  # two batches of 60 trees, one of 25
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headscope.corpus import ROOT
-from headscope.probes import AttentionProbe, Data, DistanceProbe, ParseProbe, Sentence, WordsProbe, WordVectors, attachments, fit, predict, score
+from headscope.probes import AttentionProbe, Data, DistanceProbe, ParseProbe, Sentence, WordsProbe, WordVectors, attachments, fit, fit_best, predict, score
 from headscope.probes.data import buckets
 from headscope.probes.sentences import UNKNOWN
 from headscope.probes.training import hold_out
@@ -79,7 +79,7 @@ def uas(probe: ParseProbe, data: Data) -> float:
 @pytest.mark.parametrize("towards", ["dependent to head", "head to dependent"])
 def test_the_attention_probe_finds_the_head_that_is_the_tree_and_its_direction(towards: str) -> None:
     probe = AttentionProbe(HEADS)
-    fit(probe, planted(200, seed=1, towards=towards), seed=0, epochs=15)
+    fit(probe, planted(200, seed=1, towards=towards), seed=0, epochs=15, rate=0.1)
     assert uas(probe, planted(100, seed=2, towards=towards)) > 0.99
     used, other = (probe.u, probe.w) if towards == "dependent to head" else (probe.w, probe.u)
     noisy = torch.cat([side[[0, 1, 3, 4, 5]] for side in (used, other)]).detach()
@@ -90,7 +90,7 @@ def test_the_attention_probe_finds_the_head_that_is_the_tree_and_its_direction(t
 def test_where_the_right_head_depends_on_the_word_the_words_probe_finds_it_and_the_attention_probe_cannot() -> None:
     train, test = by_word(200, seed=1), by_word(100, seed=2)
     attention, words = AttentionProbe(HEADS), WordsProbe(HEADS, KINDS)
-    fit(attention, train, seed=0, epochs=15)
+    fit(attention, train, seed=0, epochs=15, rate=0.1)
     fit(words, train, seed=0, epochs=30, rate=0.1)
     assert uas(words, test) > 0.95
     assert uas(attention, test) < 0.8
@@ -124,7 +124,7 @@ def test_training_twice_with_one_seed_gives_the_same_weights_and_another_seed_ot
     runs = []
     for seed in (0, 0, 1):
         probe = WordsProbe(HEADS, KINDS)
-        fit(probe, data, seed=seed, epochs=2)
+        fit(probe, data, seed=seed, epochs=2, rate=0.01)
         runs.append(probe.w.detach().clone())
     assert torch.equal(runs[0], runs[1])
     assert not torch.equal(runs[0], runs[2])
@@ -151,7 +151,7 @@ def test_held_out_sentences_are_never_trained_on() -> None:
     weights = []
     for given in (data, other):  # other gold trees for the held-out sentences change nothing in one epoch of training
         probe = AttentionProbe(HEADS)
-        fit(probe, given, seed=3, epochs=1)
+        fit(probe, given, seed=3, epochs=1, rate=0.1)
         weights.append(probe.u.detach())
     assert torch.equal(weights[0], weights[1])
 
@@ -159,11 +159,37 @@ def test_held_out_sentences_are_never_trained_on() -> None:
 def test_predictions_come_in_the_order_of_the_sentences_and_fall_inside_them() -> None:
     data = planted(30, seed=5)
     probe = AttentionProbe(HEADS)
-    fit(probe, data, seed=0, epochs=10)
+    fit(probe, data, seed=0, epochs=10, rate=0.1)
     for index, heads in enumerate(predict(probe, data)):
         (alone,) = predict(probe, Data([data.sentences[index]], [data.maps[index]]))
         assert heads.tolist() == alone.tolist()
         assert all(-1 <= head < len(heads) and head != word for word, head in enumerate(heads.tolist()))
+
+
+@pytest.mark.parametrize("pilot", [500, 60])
+def test_the_learning_rate_is_the_one_with_the_lowest_held_out_loss_and_is_then_used_on_all_sentences(pilot: int) -> None:
+    data, rates = planted(120, seed=1), (1e-4, 0.1, 100.0)
+    small = data if pilot > 120 else data.part(np.sort(np.random.default_rng(0).permutation(120)[:pilot]))
+    losses = {rate: fit(AttentionProbe(HEADS), small, seed=0, epochs=6, rate=rate).loss for rate in rates}
+    seen: list[tuple[str, int, int]] = []
+    probe, found = fit_best(lambda: AttentionProbe(HEADS), data, seed=0, epochs=6, rates=rates, pilot=pilot, progress=lambda *step: seen.append(step))
+    assert found.rate == min(losses, key=lambda rate: losses[rate])
+    alone = AttentionProbe(HEADS)
+    expected = fit(alone, data, seed=0, epochs=6, rate=found.rate)
+    assert (found, True) == (expected, torch.equal(alone.u, probe.u))
+    assert {step[0] for step in seen} == {"rate 0.0001", "rate 0.1", "rate 100", *(["all sentences"] if pilot < 120 else [])}
+
+
+def test_every_probe_of_a_batch_of_rates_starts_afresh() -> None:
+    made: list[AttentionProbe] = []
+
+    def make() -> AttentionProbe:
+        made.append(AttentionProbe(HEADS))
+        return made[-1]
+
+    fit_best(make, planted(30, seed=1), seed=0, epochs=1, rates=(0.1, 0.1))
+    assert len(made) == 2
+    assert torch.equal(made[0].u, made[1].u)
 
 
 def test_batches_hold_every_sentence_once_in_like_lengths() -> None:
@@ -177,10 +203,10 @@ def test_batches_hold_every_sentence_once_in_like_lengths() -> None:
 
 def test_too_little_to_train_on_is_an_error() -> None:
     with pytest.raises(ValueError, match="a probe needs at least 2 sentences to train on, got 1 instead"):
-        fit(AttentionProbe(HEADS), planted(1, seed=0), seed=0, epochs=1)
+        fit(AttentionProbe(HEADS), planted(1, seed=0), seed=0, epochs=1, rate=0.1)
     bare = planted(5, seed=0)
     headless = Data([Sentence(s.words, np.full(len(s), UNKNOWN), s.punctuation) for s in bare.sentences], bare.maps)
     with pytest.raises(ValueError, match="no word to train on has a head"):
-        fit(AttentionProbe(HEADS), headless, seed=0, epochs=1)
+        fit(AttentionProbe(HEADS), headless, seed=0, epochs=1, rate=0.1)
     with pytest.raises(ValueError, match="the number of epochs must be 1 or more, got 0 instead"):
-        fit(AttentionProbe(HEADS), bare, seed=0, epochs=0)
+        fit(AttentionProbe(HEADS), bare, seed=0, epochs=0, rate=0.1)

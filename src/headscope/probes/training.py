@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -19,14 +20,24 @@ from headscope.probes.uas import Heads
 
 HELD_OUT = 0.1
 PATIENCE = 3
+RATES = (0.01, 0.03, 0.1, 0.3, 1.0)
+"""The learning rates that every probe may choose from."""
+PILOT = 2000
+"""A rate is chosen on at most this many training sentences."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """How training went: the held-out loss (nats a word) after each epoch, and the epoch (from 1) whose weights were kept."""
+    """How training went: the held-out loss (nats a word) after each epoch, the epoch (from 1) whose weights were kept, and the learning rate."""
 
     losses: tuple[float, ...]
     best: int
+    rate: float
+
+    @property
+    def loss(self) -> float:
+        """The held-out loss of the weights that were kept."""
+        return self.losses[self.best - 1]
 
 
 def loss_of(scores: Tensor, gold: Tensor) -> tuple[Tensor, int]:
@@ -48,7 +59,34 @@ def hold_out(count: int, *, seed: int, share: float = HELD_OUT) -> tuple[NDArray
     return np.sort(order[held:]), np.sort(order[:held])
 
 
-def fit(probe: ParseProbe, data: Data, *, seed: int, epochs: int, rate: float | None = None, patience: int = PATIENCE, progress: Callable[[int, int], None] | None = None) -> Fit:
+def fit_best(
+    make: Callable[[], ParseProbe],
+    data: Data,
+    *,
+    seed: int,
+    epochs: int,
+    rates: Sequence[float] = RATES,
+    pilot: int = PILOT,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> tuple[ParseProbe, Fit]:
+    """Train with each learning rate, and keep the probe with the lowest held-out loss. Rates are tried on at most ``pilot`` sentences, and the best one is used on all.
+
+    One rate for all would not compare probes fairly: where attention is almost uniform, as in a random encoder, weights must grow far
+    larger, and such a probe would only be trained less. So each chooses from the same rates; the test corpus has no part in it.
+    """
+    small = data if len(data) <= pilot else data.part(np.sort(np.random.default_rng(seed).permutation(len(data))[:pilot]))
+    tried: list[tuple[ParseProbe, Fit]] = []
+    for rate in rates:
+        probe = make()
+        tried.append((probe, fit(probe, small, seed=seed, epochs=epochs, rate=rate, progress=partial(progress, f"rate {rate:g}") if progress else None)))
+    best = min(tried, key=lambda pair: pair[1].loss)
+    if small is data:
+        return best
+    probe = make()
+    return probe, fit(probe, data, seed=seed, epochs=epochs, rate=best[1].rate, progress=partial(progress, "all sentences") if progress else None)
+
+
+def fit(probe: ParseProbe, data: Data, *, seed: int, epochs: int, rate: float, patience: int = PATIENCE, progress: Callable[[int, int], None] | None = None) -> Fit:
     """Train a probe in place: Adam, batches of like length in a new order each epoch, until the held-out loss no longer falls; the best weights are kept.
 
     The learning rate is halved after an epoch without improvement.
@@ -59,7 +97,7 @@ def fit(probe: ParseProbe, data: Data, *, seed: int, epochs: int, rate: float | 
     if not any((sentence.heads >= -1).any() for sentence in (data.sentences[index] for index in train)):
         raise UserError("no word to train on has a head", hint="give a treebank with heads in column 7")
     random = np.random.default_rng(seed)
-    optimizer = torch.optim.Adam(probe.parameters(), lr=rate or probe.rate)
+    optimizer = torch.optim.Adam(probe.parameters(), lr=rate)
     losses: list[float] = []
     best, state = 0, copy.deepcopy(probe.state_dict())
     for epoch in range(1, epochs + 1):
@@ -81,7 +119,7 @@ def fit(probe: ParseProbe, data: Data, *, seed: int, epochs: int, rate: float | 
         if epoch - best >= patience:
             break
     probe.load_state_dict(state)
-    return Fit(tuple(losses), best)
+    return Fit(tuple(losses), best, rate)
 
 
 def held_loss(probe: ParseProbe, data: Data, indices: NDArray[np.int64]) -> float:
