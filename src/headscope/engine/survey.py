@@ -8,6 +8,7 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ class _Survey:
             found = Results.open(path) if path.exists() else None
         except ResultsError:
             return None
-        return found if found is not None and found.provenance.get("identity") == self._identity() else None
+        return found if found is not None and found.provenance.get("identity") == self.identity else None
 
     def run(self, progress: Progress | None) -> Results:
         self._resume()
@@ -155,12 +156,15 @@ class _Survey:
         self.next_batch = batch.index + 1
         self.whole = True
 
-    def _identity(self) -> str:
+    @cached_property
+    def identity(self) -> str:
         """A digest of everything that changes the numbers: a checkpoint of another run must not be taken up."""
-        about = self._about() | {"shard": list(self.shard), "versions": _versions()}
+        about = self.about | {"shard": list(self.shard), "versions": _versions()}
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
-    def _about(self) -> dict[str, Any]:
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """Model, corpus, settings and measures; the model's weights are read through once a run for it."""
         shape = self.model.shape(self.stack)
         return {
             "model": {
@@ -181,9 +185,9 @@ class _Survey:
     def _provenance(self) -> dict[str, Any]:
         counts = {**asdict(self.encoder.counts), **asdict(self.tally)}
         return {
-            **self._about(),
+            **self.about,
             "shards": [f"{self.shard[0]}/{self.shard[1]}"],
-            "identity": self._identity(),
+            "identity": self.identity,
             "counts": counts,
             "versions": _versions(),
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -192,13 +196,13 @@ class _Survey:
     def _save(self) -> None:
         if self.path:
             arrays = {f"{name}/{key}": array for name, sums in self.sums.items() for key, array in sums.arrays().items()}
-            write_checkpoint(self.path, Checkpoint(self._identity(), self.next_batch, asdict(self.tally), arrays))
+            write_checkpoint(self.path, Checkpoint(self.identity, self.next_batch, asdict(self.tally), arrays))
 
     def _resume(self) -> None:
         if self.path is None:
             return
         check_writable(self.path)
-        found = read_checkpoint(self.path, self._identity())
+        found = read_checkpoint(self.path, self.identity)
         if found is None:
             return
         self.next_batch = found.next_batch

@@ -90,11 +90,14 @@ class Model:
         """The id that fills up a batch (it is masked: any will do)."""
         return int(self.tokenizer.pad_token_id or 0)
 
-    @cached_property
+    @property
     def digest(self) -> str:
-        """A short digest of the weights, so that results say exactly which model they are of."""
-        sums = [f"{name}:{tuple(value.shape)}:{value.double().sum().item():.17g}:{value.double().square().sum().item():.17g}" for name, value in self.network.named_parameters()]
-        return hashlib.sha256("\n".join(sums).encode()).hexdigest()[:16]
+        """A short digest of the bytes of all weights, so that results say exactly which model they are of, whatever the device or number of threads."""
+        digest = hashlib.sha256()
+        for name, value in self.network.named_parameters():
+            digest.update(f"{name}:{tuple(value.shape)}:{value.dtype}".encode())
+            digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+        return digest.hexdigest()[:16]
 
     @cached_property
     def longest(self) -> int | None:

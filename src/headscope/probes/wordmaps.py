@@ -96,7 +96,7 @@ def identity(model: Model, examples: Sequence[Example], *, stack: str, max_lengt
     settings = {key: value for key, value in model.config.to_dict().items() if key not in {"_name_or_path", "transformers_version"}}
     about = {
         "format": FORMAT,
-        "weights": weights_digest(model),
+        "weights": model.digest,
         "dtype": str(model.network.dtype),
         "config": settings,
         "tokenizer": model.tokenizer.backend_tokenizer.to_str(),
@@ -108,15 +108,6 @@ def identity(model: Model, examples: Sequence[Example], *, stack: str, max_lengt
     for example in examples:
         digest.update(repr((example.texts, [(word.text, word.segment, word.sentence) for word in example.words])).encode())
     return digest.hexdigest()[:24]
-
-
-def weights_digest(model: Model) -> str:
-    """SHA-256 of the bytes of all weights. Not :attr:`Model.digest`: that is of sums, whose last digits change with the number of threads."""
-    digest = hashlib.sha256()
-    for name, value in model.network.named_parameters():
-        digest.update(f"{name}:{tuple(value.shape)}:{value.dtype}".encode())
-        digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
-    return digest.hexdigest()
 
 
 def show_size(size: int) -> str:
