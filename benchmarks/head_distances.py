@@ -22,11 +22,15 @@ def pair_by_pair(maps: Tensor) -> Tensor:
     return result / maps.shape[1]
 
 
-def one_against_all(maps: Tensor) -> Tensor:
-    """The direct way with its inner loop as one tensor operation, for comparison: it needs the memory of all maps once more."""
+def one_against_later(maps: Tensor) -> Tensor:
+    """The direct way with its inner loop as one tensor operation: each head against all later ones. No bar is set against it, but it is the harder rival."""
     flat = maps.flatten(1)
     entropy = torch.special.entr(flat).sum(1)
-    return torch.stack([torch.special.entr((head + flat) / 2).sum(1) - (own + entropy) / 2 for head, own in zip(flat, entropy, strict=True)]) / maps.shape[1]
+    result = torch.zeros(len(flat), len(flat))
+    for one in range(len(flat) - 1):
+        middle = torch.special.entr((flat[one] + flat[one + 1 :]) / 2).sum(1)
+        result[one, one + 1 :] = middle - (entropy[one] + entropy[one + 1 :]) / 2
+    return result / maps.shape[1]
 
 
 def run() -> list[dict[str, object]]:
@@ -34,13 +38,13 @@ def run() -> list[dict[str, object]]:
     generator = torch.Generator().manual_seed(0)
     sharpness = torch.linspace(0.5, 6, HEADS)[:, None, None]
     maps = torch.softmax(torch.randn(HEADS, TOKENS, TOKENS, generator=generator) * sharpness, -1)
-    loop, tensors, fast = best_times(lambda: pair_by_pair(maps), lambda: one_against_all(maps), lambda: fast_divergence(maps), rounds=3)
+    loop, tensors, fast = best_times(lambda: pair_by_pair(maps), lambda: one_against_later(maps), lambda: fast_divergence(maps), rounds=3)
     exact, found = exact_divergence(maps), fast_divergence(maps)
     upper = torch.triu_indices(HEADS, HEADS, 1)
     error = float(((found - exact).abs() / exact)[upper[0], upper[1]].max())
     name = f"head distances, {HEADS} heads, {TOKENS} tokens"
     return [
         {"benchmark": f"{name}: fast ÷ pair by pair", "base": f"{loop:.2f} s", "ours": f"{fast:.2f} s", "ratio": round(fast / loop, 3), "bar": "≤ 0.2", "ok": fast / loop <= 0.2},
-        {"benchmark": f"{name}: fast ÷ one against all", "base": f"{tensors:.2f} s", "ours": f"{fast:.2f} s", "ratio": round(fast / tensors, 3), "bar": "none", "ok": True},
+        {"benchmark": f"{name}: fast ÷ one against all later", "base": f"{tensors:.2f} s", "ours": f"{fast:.2f} s", "ratio": round(fast / tensors, 3), "bar": "none", "ok": True},
         {"benchmark": f"{name}: largest relative error", "base": "", "ours": "", "ratio": round(error, 6), "bar": "≤ 0.001", "ok": error <= 1e-3},
     ]

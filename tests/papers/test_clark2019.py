@@ -128,6 +128,10 @@ def test_dependencies_tells_what_it_does_not_know(clark: Path, run: Run) -> None
     assert error == "the correction must be one of bh, holm, none; got 'bonferroni' instead."
     error, _ = mistake(run("dependencies", clark / "surface.nc"))
     assert error == "the measure must be one of entropy, position, special; got 'dependency' instead."
+    assert mistake(run("dependencies", clark / "dependency.nc", "--least", "100000")) == (
+        "no relation has enough words",
+        "give a larger treebank, or a smaller least number of words",
+    )
 
 
 @pytest.mark.slow

@@ -23,7 +23,9 @@ def dependencies(
         typer.Option("--direction", metavar="NAME", help="Only this direction (repeat for more). Default: dependent to head, head to dependent.", show_default=False),
     ] = None,
     correction: Annotated[str, typer.Option("--correction", help="none, holm or bh, over all heads, directions and relations.")] = "holm",
-    least: Annotated[int, typer.Option("--least", metavar="N", help="Leave out relations with fewer words.")] = 20,
+    least: Annotated[
+        int | None, typer.Option("--least", metavar="N", help="Leave out relations with fewer words. Default: 20, or fewer if none has 20.", show_default=False)
+    ] = None,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:

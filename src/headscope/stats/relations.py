@@ -32,12 +32,12 @@ def relation_tests(results: Results, *, directions: Sequence[str] = DEFAULT_DIRE
 
 
 def best_heads(
-    results: Results, *, relations: Iterable[str] | None = None, directions: Sequence[str] = DEFAULT_DIRECTIONS, correction: str = "holm", least: int = LEAST
+    results: Results, *, relations: Iterable[str] | None = None, directions: Sequence[str] = DEFAULT_DIRECTIONS, correction: str = "holm", least: int | None = None
 ) -> pd.DataFrame:
     """One row a relation: its best head and direction with Wilson's interval, the best fixed offset, and the corrected p of the difference.
 
     The best head is chosen on the same words, so its p is corrected over all heads, directions and relations, not over the rows shown.
-    ``least`` leaves out relations with fewer words, unless they are named, or none has as many.
+    ``least`` leaves out relations with fewer words, unless they are named: 20, or in a treebank where none has as many, what the most frequent has.
     """
     tests = relation_tests(results, directions=directions, correction=correction)
     offsets: dict[str, int] = json.loads(results["dependency"].attrs["offsets"])
@@ -49,10 +49,11 @@ def best_heads(
                 raise unknown("relation", name, known)
     else:
         counts = tests["n"].isel(direction=0, layer=0, head=0)
-        chosen = [name for name in known if int(counts.sel(relation=name)) >= least] or [name for name in known if int(counts.sel(relation=name))]
+        fewest = least if least is not None else max(1, min(LEAST, int(counts.max())))
+        chosen = [name for name in known if int(counts.sel(relation=name)) >= fewest]
         chosen.sort(key=lambda name: (not name.startswith(ALL), -int(counts.sel(relation=name)), name))
     if not chosen:
-        raise UserError("no relation has any words", hint="give a treebank whose words fit into the maximum length")
+        raise UserError("no relation has enough words", hint="give a larger treebank, or a smaller least number of words")
     rows = []
     for name in chosen:
         one = tests.sel(relation=name).stack(place=("direction", "layer", "head"))
