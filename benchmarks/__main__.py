@@ -7,7 +7,7 @@ from importlib import import_module
 
 from headscope.cli.console import Console
 
-ALL = ("survey_speed", "survey_memory", "head_distances")
+ALL = ("survey_speed", "survey_memory", "head_distances", "ablation")
 
 
 def main() -> int:

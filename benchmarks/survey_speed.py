@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from transformers import BertConfig, BertModel
@@ -10,7 +12,8 @@ from benchmarks.timing import best_times
 from headscope.corpus import ROOT, Example, Mention, Word
 from headscope.encode import Encoded, collate
 from headscope.engine.forward import Pass
-from headscope.measures import Setting, available
+from headscope.measures import Role, Setting, available
+from headscope.measures.sieves import PAPER, SYNTACTIC
 from headscope.observe import wrap
 
 LENGTH, BATCH, SPLIT = 128, 16, 60
@@ -31,12 +34,15 @@ def random_item(generator: np.random.Generator) -> Encoded:
     starts[1] = True
     word = np.where(kind == 0, np.cumsum(starts) - 1, -1)
     count = int(word.max()) + 1
+    labels = [*SYNTACTIC, *(f"r{number}" for number in range(RELATIONS))]
     words = tuple(
-        Word(f"w{index}", head=int(generator.integers(count)) if index else ROOT, relation=f"r{generator.integers(RELATIONS)}", upos="NOUN", xpos="NN") for index in range(count)
+        Word(f"w{index}", head=int(generator.integers(count)) if index else ROOT, relation=labels[generator.integers(RELATIONS)], upos="NOUN", xpos="NN") for index in range(count)
     )
     mentions = tuple(Mention(place, place, place, str(generator.integers(5)), "nominal") for place in sorted(generator.choice(count, MENTIONS, replace=False).tolist()))
-    example = Example("random", ("",), words, mentions)
-    return Encoded(example, generator.integers(5, 1000, LENGTH), (np.arange(LENGTH) > SPLIT).astype(np.int64), kind, segment, word, generator.random(LENGTH) < 0.08, ("",) * LENGTH)
+    example = Example("random", ("", ""), words, mentions)
+    return Encoded(
+        example, generator.integers(5, 1000, LENGTH), (np.arange(LENGTH) > SPLIT).astype(np.int64), kind, segment, word, generator.random(LENGTH) < 0.08, ("",) * LENGTH, word
+    )
 
 
 def run() -> list[dict[str, object]]:
@@ -59,15 +65,22 @@ def run() -> list[dict[str, object]]:
             bare(**inputs)
 
     few, all_of_them = Pass(model, surface, "encoder"), Pass(model, measures, "encoder")
-    base, *seen = best_times(plain, lambda: few.run(batch), lambda: all_of_them.run(batch))
+    without = Pass(model, [measure for measure in measures if measure.name != "role"], "encoder")
+    paper = Role.study(replace(setting, roles=PAPER), [item.example for item in batch.items])
+    with_roles = Pass(model, [*without.linear, *without.word, *without.others, paper], "encoder")
+    base, *seen, less, more = best_times(plain, lambda: few.run(batch), lambda: all_of_them.run(batch), lambda: without.run(batch), lambda: with_roles.run(batch))
+    added: dict[str, object] = {"benchmark": f"survey with the {paper.width} roles of Pande et al. ÷ without", "base": f"{less:.2f} s", "ours": f"{more:.2f} s"}
     return [
-        {
-            "benchmark": f"survey ({', '.join(measure.name for measure in chosen)}) ÷ bare SDPA forward",
-            "base": f"{base:.2f} s",
-            "ours": f"{one:.2f} s",
-            "ratio": round(one / base, 3),
-            "bar": "≤ 1.3",
-            "ok": one / base <= 1.3,
-        }
-        for chosen, one in zip((surface, measures), seen, strict=True)
+        added | {"ratio": round(more / less, 3), "bar": "≤ 1.1", "ok": more / less <= 1.1},
+        *(
+            {
+                "benchmark": f"survey ({', '.join(measure.name for measure in chosen)}) ÷ bare SDPA forward",
+                "base": f"{base:.2f} s",
+                "ours": f"{one:.2f} s",
+                "ratio": round(one / base, 3),
+                "bar": "≤ 1.3",
+                "ok": one / base <= 1.3,
+            }
+            for chosen, one in zip((surface, measures), seen, strict=True)
+        ),
     ]

@@ -18,19 +18,21 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from headscope import corpus
-    from headscope.atlas import Atlas, merge, open, survey
+    from headscope.atlas import Atlas, compare, merge, open, survey
     from headscope.errors import UserError
-    from headscope.measures import Linear, Measure
+    from headscope.measures import Linear, Measure, sieve
     from headscope.observe import LayerView, Model, Replacement, load, wrap
 
 _WHERE = {
     "Atlas": "headscope.atlas",
+    "compare": "headscope.atlas",
     "merge": "headscope.atlas",
     "open": "headscope.atlas",
     "survey": "headscope.atlas",
     "UserError": "headscope.errors",
     "Linear": "headscope.measures",
     "Measure": "headscope.measures",
+    "sieve": "headscope.measures",
     "LayerView": "headscope.observe",
     "Model": "headscope.observe",
     "Replacement": "headscope.observe",
@@ -38,7 +40,7 @@ _WHERE = {
     "wrap": "headscope.observe",
 }
 
-__all__ = ["Atlas", "LayerView", "Linear", "Measure", "Model", "Replacement", "UserError", "corpus", "load", "merge", "open", "survey", "wrap"]
+__all__ = ["Atlas", "LayerView", "Linear", "Measure", "Model", "Replacement", "UserError", "compare", "corpus", "load", "merge", "open", "sieve", "survey", "wrap"]
 
 
 def __getattr__(name: str) -> Any:

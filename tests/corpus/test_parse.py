@@ -2,13 +2,14 @@
 
 import importlib.metadata
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from headscope import corpus
 from headscope.corpus import ROOT, Example, Word
-from headscope.corpus.parse import load_parser, parse
+from headscope.corpus.parse import BATCH, load_parser, parse
 from headscope.errors import CorpusError
 
 spacy = pytest.importorskip("spacy")
@@ -26,6 +27,13 @@ def folder():
 @pytest.fixture(scope="module")
 def pipeline(folder):
     return spacy.load(folder)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded_once():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headscope.corpus.parse.load_parser", cache(load_parser))
+        yield
 
 
 def by_spacy(pipeline, texts):
@@ -48,6 +56,13 @@ def test_words_heads_and_tags_are_those_of_spacys_own_document(pipeline, texts):
     (example,) = parse([Example("7", texts, label="x", source="a, line 3")])
     assert by_us(example) == by_spacy(pipeline, texts)
     assert (example.id, example.label, example.source) == ("7", "x", "a, line 3")
+
+
+def test_parsing_in_batches_finds_what_parsing_one_by_one_finds(pipeline):
+    plain = [Example(example.id, example.texts) for example in corpus.read("demo", limit=BATCH + 3)]
+    found = list(parse(plain))
+    assert [example.id for example in found] == [example.id for example in plain]
+    assert [by_us(example) for example in found] == [by_spacy(pipeline, example.texts) for example in plain]
 
 
 def test_the_heads_of_a_sentence_lie_in_it_and_each_sentence_has_one_root(pipeline):

@@ -16,7 +16,7 @@ def item(name, length, first=100):
     """An encoded example of a given length whose ids are its own."""
     ids = np.arange(first, first + length)
     zeros = np.zeros(length, np.int8)
-    return Encoded(Example(str(name), ("x",)), ids, np.ones(length, np.int64), zeros, zeros, ids - first, zeros.astype(bool), ("x",) * length)
+    return Encoded(Example(str(name), ("x",)), ids, np.ones(length, np.int64), zeros, zeros, ids - first, zeros.astype(bool), ("x",) * length, ids - first)
 
 
 def names(found):

@@ -61,7 +61,7 @@ def encode(words: tuple[Word, ...], pieces: tuple[int, ...], mentions: tuple[Men
     kinds = np.array([START, *[TEXT] * (size - 2), SEPARATOR], np.int8)
     zeros = np.zeros(size, np.int64)
     example = Example("1", (" ".join(word.text for word in words),), words, mentions)
-    return Encoded(example, zeros, zeros, kinds, np.zeros(size, np.int8), np.array(owners, np.int64), np.zeros(size, np.bool_), ("",) * size)
+    return Encoded(example, zeros, zeros, kinds, np.zeros(size, np.int8), np.array(owners, np.int64), np.zeros(size, np.bool_), ("",) * size, np.array(owners, np.int64))
 
 
 def maps_of(batch: Batch, seed: int) -> torch.Tensor:

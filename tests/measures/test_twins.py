@@ -41,7 +41,7 @@ def encode(tokens: list[Token], *, first: int = 0) -> Encoded:
     kinds = np.array([kind for kind, _, _ in tokens], np.int8)
     stops = np.array([stop and kind == TEXT for kind, stop, _ in tokens], np.bool_)
     zeros = np.zeros(size, np.int64)
-    return Encoded(Example("1", ("",)), zeros, zeros, kinds, np.zeros(size, np.int8), np.array(words, np.int64), stops, ("",) * size)
+    return Encoded(Example("1", ("",)), zeros, zeros, kinds, np.zeros(size, np.int8), np.array(words, np.int64), stops, ("",) * size, np.array(words, np.int64))
 
 
 def maps_of(batch: Batch, seed: int, *, causal: bool) -> torch.Tensor:

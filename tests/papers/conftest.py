@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import run, tiny_folder  # noqa: F401 (fixtures)
+from cli.conftest import run, small_nc, text, tiny_folder  # noqa: F401 (fixtures)
 from headscope.cli.console import Console
 from headscope.corpus import read
 from headscope.papers import Clark2019, Options, Workshop

@@ -52,6 +52,15 @@ def test_the_report_of_the_embedded_model_draws_every_head(visit, demo_page: Pat
     assert "Head 1-3 puts more than half of the attention on the previous token." in opened.page.locator(".remarks").inner_text()
 
 
+def test_charts_are_drawn_when_they_come_near_the_window(visit, demo_page: Path) -> None:
+    page = visit(demo_page, charts=False).page
+    page.wait_for_selector("svg.marks")
+    last = page.locator(".chart").last
+    assert last.locator("svg.marks").count() == 0
+    last.scroll_into_view_if_needed()
+    last.locator("svg.marks").wait_for()
+
+
 def test_a_report_fetches_nothing_and_complains_of_nothing(visit, demo_page: Path) -> None:
     opened = visit(demo_page)
     opened.page.locator("figure").last.scroll_into_view_if_needed()

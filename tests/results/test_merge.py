@@ -124,13 +124,14 @@ def test_merging_changes_none_of_the_parts(make) -> None:
 
 def test_a_label_that_only_one_shard_has_counts_as_nothing_in_the_other() -> None:
     def dataset(labels: list[str], value: int) -> xr.Dataset:
-        return xr.Dataset({"sum": ("relation", [float(value)] * len(labels)), "count": ("relation", [value] * len(labels))}, {"relation": labels}, {"unit": "share"})
+        parts = {"sum": [float(value)] * len(labels), "square": [float(value**2)] * len(labels), "count": [value] * len(labels)}
+        return xr.Dataset({name: ("relation", numbers) for name, numbers in parts.items()}, {"relation": labels}, {"unit": "share"})
 
     both = add(dataset(["nsubj", "det"], 2), dataset(["det", "obj"], 3))
-    assert {str(label): (float(both["sum"].sel(relation=label)), int(both["count"].sel(relation=label))) for label in both["relation"].values} == {
-        "det": (5.0, 5),
-        "nsubj": (2.0, 2),
-        "obj": (3.0, 3),
+    assert {str(label): tuple(float(both[name].sel(relation=label)) for name in ("sum", "square", "count")) for label in both["relation"].values} == {
+        "det": (5.0, 13.0, 5.0),
+        "nsubj": (2.0, 4.0, 2.0),
+        "obj": (3.0, 9.0, 3.0),
     }
     assert both["count"].dtype == np.int64
     assert both.attrs == {"unit": "share"}

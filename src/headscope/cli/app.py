@@ -1,7 +1,11 @@
 """The whole command line: importing this brings all commands together, in the order in which help lists them."""
 
 from headscope.cli import surveys  # isort: skip
-from headscope.cli import clark, papers  # isort: skip
+from headscope.cli import clark, roles, papers  # isort: skip
+from headscope.cli import tune  # isort: skip
+from headscope.cli import ablate  # isort: skip
+from headscope.cli import compare  # isort: skip
+from headscope.cli import patterns, label  # isort: skip
 from headscope.cli.root import app
 
-__all__ = ["app", "clark", "papers", "surveys"]
+__all__ = ["ablate", "app", "clark", "compare", "label", "papers", "patterns", "roles", "surveys", "tune"]

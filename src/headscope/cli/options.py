@@ -40,6 +40,30 @@ Single = Annotated[bool, typer.Option("--single", help="Plain text: every paragr
 Parse = Annotated[bool, typer.Option("--parse", help="Parse plain text with spaCy's small English model.", rich_help_panel=_READ)]
 Parser = Annotated[str | None, typer.Option("--parser", metavar="NAME", help="Parse with this spaCy pipeline (name or folder).", rich_help_panel=_READ, show_default=False)]
 Documents = Annotated[bool, typer.Option("--documents", help="CoNLL-U: one example a document, with its coreference, rather than one a sentence.", rich_help_panel=_READ)]
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role", metavar="NAME", help="Only this role, or any dependency label (repeat for more). Default: all that the corpus allows.", rich_help_panel=_RUN, show_default=False
+    ),
+]
+Sieves = Annotated[
+    list[Path] | None,
+    typer.Option("--sieve", metavar="FILE", help="A Python file with sieves of your own (repeat for more); its code is run.", rich_help_panel=_RUN, show_default=False),
+]
+Direction = Annotated[str, typer.Option("--direction", metavar="WAY", help="Dependency roles: 'to head', 'from head' or 'both'.", rich_help_panel=_RUN)]
+Keep = Annotated[int, typer.Option("--keep", metavar="N", help="Keep the role scores of each of about the first N examples; 0 keeps only the moments.", rich_help_panel=_RUN)]
+Tau = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tau",
+        metavar="N|auto|ROLE=N",
+        help="The threshold: a number over 0, 'auto' (from the data), or one for a role (repeat for more). Default: 3, as the paper.",
+        show_default=False,
+    ),
+]
+Test = Annotated[str, typer.Option("--test", help="z (as the paper), t, bootstrap or permutation (sign flips).")]
+Correction = Annotated[str, typer.Option("--correction", help="none (as the paper), holm or bh, over all heads and roles.")]
+Alpha = Annotated[float, typer.Option("--alpha", help="The level of the test.")]
 Subtypes = Annotated[str, typer.Option("--subtypes", metavar="WAY", help="Subtypes of dependency labels (nmod:poss): keep or fold.", rich_help_panel=_RUN)]
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but the result.")]

@@ -1,21 +1,46 @@
-"""The recipes of the papers, from the command line."""
+"""The recipes of the papers, from the command line: one command each under ``headscope paper``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from headscope.cli import options as opt
 from headscope.cli.console import Console
 from headscope.cli.root import app
+from headscope.errors import unknown
+
+if TYPE_CHECKING:
+    from headscope.papers import Workshop
 
 
-@app.command()
-def paper(
-    name: Annotated[str, typer.Argument(metavar="PAPER", help="clark2019", show_default=False)],
-    model: Annotated[str, typer.Option("--model", help="A hub id, a model folder, or 'demo'.")] = "demo",
+class _Papers(TyperGroup):
+    """Names the papers there are when another is asked for."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            raise unknown("paper", args[0], sorted(self.commands))
+        return super().resolve_command(ctx, args)
+
+
+paper = typer.Typer(
+    cls=_Papers,
+    no_args_is_help=True,
+    help="Every table and figure of a paper, the published numbers beside ours.\n\nA stopped run goes on where it was when the same command is typed again.\n\n"
+    "Example: headscope paper clark2019 --model bert-base-uncased --treebank en_ewt-ud-dev.conllu.gz",
+)
+app.add_typer(paper, name="paper")
+
+_Model = Annotated[str, typer.Option("--model", help="A hub id, a model folder, or 'demo'.")]
+_Output = Annotated[Path | None, typer.Option("--output", "-o", help="The folder for page, figures and results. Default: PAPER-MODEL.", show_default=False)]
+
+
+@paper.command()
+def clark2019(
+    model: _Model = "demo",
     text: Annotated[str, typer.Option("--text", metavar="FILE", help="Segments of two paragraphs: text, TSV or JSON lines.")] = "demo",
     treebank: Annotated[str, typer.Option("--treebank", metavar="FILE", help="CoNLL-U or CoNLL-X.")] = "demo",
     train: Annotated[str | None, typer.Option("--train", metavar="FILE", help="A treebank to train the probes on. Default: four fifths of --treebank.", show_default=False)] = None,
@@ -24,7 +49,7 @@ def paper(
         str | None, typer.Option("--vectors", metavar="FILE", help="Word vectors: GloVe text, .npy with a vocabulary, or 'glove' for the wheel.", show_default=False)
     ] = None,
     epochs: Annotated[int, typer.Option("--epochs", help="At most this many passes over the training sentences for a probe.")] = 20,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder for page, figures and results. Default: PAPER-MODEL.", show_default=False)] = None,
+    output: _Output = None,
     limit: opt.Limit = None,
     seed: opt.Seed = 0,
     batch_size: opt.BatchSize = 16,
@@ -32,25 +57,16 @@ def paper(
     device: opt.Device = "cpu",
     quiet: opt.Quiet = False,
 ) -> None:
-    """Every table and figure of a paper, the published numbers beside ours.
+    """What Does BERT Look At? Surface patterns, gradients, dependencies, coreference, probes, clusters.
 
-    Without data files it runs on the built-in corpus. A stopped run goes on where it was when the same command is typed again.
+    Without data files it runs on the built-in corpus.
 
     Example: headscope paper clark2019 --model bert-base-uncased --treebank en_ewt-ud-dev.conllu.gz
     """
-    from headscope.cli.surveys import slug
-    from headscope.errors import unknown
-    from headscope.papers import PAPERS, Clark2019, Options, Workshop
-
-    if name not in PAPERS:
-        raise unknown("paper", name, PAPERS)
     from headscope.corpus import read
-    from headscope.results import check_writable
+    from headscope.papers import Clark2019
 
-    console = Console(quiet=quiet)
-    folder = output or Path(f"{name}-{slug(model)}")
-    check_writable(folder / f"{name}.html")
-    shop = Workshop(folder, console, Options(limit=limit, seed=seed, batch_size=batch_size, max_length=max_length, device=device))
+    console, shop = _shop("clark2019", model, output, quiet, limit=limit, seed=seed, batch_size=batch_size, max_length=max_length, device=device)
     recipe = Clark2019(
         model,
         shop,
@@ -62,3 +78,122 @@ def paper(
         epochs=epochs,
     )
     console.result(str(recipe.run()))
+
+
+@paper.command()
+def pande2021(
+    model: _Model = "demo",
+    corpus: Annotated[list[str] | None, typer.Option("--corpus", metavar="FILE", help="A corpus (repeat for more). Default: the built-in one.", show_default=False)] = None,
+    tuned: Annotated[
+        list[str] | None, typer.Option("--tuned", metavar="MODEL", help="The model after fine-tuning: one for all corpora, or one for each (repeat).", show_default=False)
+    ] = None,
+    tau: opt.Tau = None,
+    test: opt.Test = "z",
+    correction: opt.Correction = "none",
+    alpha: opt.Alpha = 0.05,
+    role: opt.Roles = None,
+    sieve: opt.Sieves = None,
+    direction: opt.Direction = "to head",
+    parser: opt.Parser = None,
+    output: _Output = None,
+    limit: opt.Limit = None,
+    seed: opt.Seed = 0,
+    batch_size: opt.BatchSize = 16,
+    max_length: opt.MaxLength = 128,
+    device: opt.Device = "cpu",
+    quiet: opt.Quiet = False,
+) -> None:
+    """The heads hypothesis: which heads have which role, tested; overlaps, layers, and the shift by fine-tuning.
+
+    Text without trees is parsed with spaCy, as in the paper. At most 1000 sequences of each corpus are used.
+
+    Example: headscope paper pande2021 --model bert-base-uncased --corpus MRPC/dev.tsv --tuned my-mrpc-model
+    """
+    from headscope.corpus import read
+    from headscope.measures import load_sieves
+    from headscope.papers import Pande2021, corpus_names
+    from headscope.stats import parse_tau
+
+    thresholds = parse_tau(tau or ())
+    console, shop = _shop("pande2021", model, output, quiet, limit=limit, seed=seed, batch_size=batch_size, max_length=max_length, device=device)
+    for file in sieve or ():
+        console.say(f"sieves of {file}: {', '.join(load_sieves(file))}")
+    files = corpus or ["demo"]
+    corpora = {name: read(file, parse_with=parser or "") if file != "demo" else read(file) for name, file in zip(corpus_names(files), files, strict=True)}
+    recipe = Pande2021(
+        model,
+        shop,
+        corpora,
+        tuned=tuned or (),
+        tau=thresholds,
+        how={"test": test, "correction": correction, "alpha": alpha, "seed": seed},
+        run_options={"roles": tuple(role or ()), "direction": direction},
+    )
+    console.result(str(recipe.run()))
+
+
+@paper.command()
+def kovaleva2019(
+    model: _Model = "demo",
+    task: Annotated[
+        list[str] | None, typer.Option("--task", metavar="NAME", help="A GLUE task: mrpc, sts-b, sst-2, qqp, rte, qnli, mnli (repeat for more).", show_default=False)
+    ] = None,
+    data: Annotated[str, typer.Option("--data", metavar="FOLDER", help="GLUE files, FOLDER/RTE/train.tsv and so on (.gz too), or 'hub'.")] = "hub",
+    tuned: Annotated[
+        Path | None, typer.Option("--tuned", metavar="FOLDER", help="Where tuned models are, or go: FOLDER/TASK-START. Default: tuned/ in the output folder.", show_default=False)
+    ] = None,
+    frames: Annotated[str, typer.Option("--frames", metavar="FILE", help="Frame links: JSON lines, 'framenet' for nltk's, or 'demo'.")] = "demo",
+    start: Annotated[list[str] | None, typer.Option("--start", help="Columns of Table 1: pretrained, random, untrained (repeat). Default: all three.", show_default=False)] = None,
+    epochs: Annotated[int, typer.Option("--epochs", help="Passes over the training examples.")] = 3,
+    learning_rate: Annotated[float, typer.Option("--learning-rate", help="The highest one, after warm-up.")] = 5e-5,
+    way: Annotated[str, typer.Option("--way", help="How a head is disabled: uniform, zero or mean.")] = "uniform",
+    parser: opt.Parser = None,
+    output: _Output = None,
+    limit: opt.Limit = None,
+    seed: opt.Seed = 0,
+    batch_size: opt.BatchSize = 16,
+    max_length: opt.MaxLength = 128,
+    device: opt.Device = "cpu",
+    quiet: opt.Quiet = False,
+) -> None:
+    """Revealing the Dark Secrets of BERT: fine-tuning, pattern classes, frames, change, features, disabled heads.
+
+    Models are tuned first (batches of 32), unless --tuned has them. --limit is of the dev examples that are looked at, never of training.
+
+    Example: headscope paper kovaleva2019 --model bert-base-uncased --task mrpc --task rte --data glue
+    """
+    from headscope.corpus import read
+    from headscope.errors import unknown
+    from headscope.papers import Kovaleva2019
+    from headscope.tuning import STARTS, find_task
+
+    for name in start or ():
+        if name not in STARTS:
+            raise unknown("start", name, STARTS)
+    tasks = [find_task(name) for name in dict.fromkeys(task or ())]
+    console, shop = _shop("kovaleva2019", model, output, quiet, limit=limit, seed=seed, batch_size=batch_size, max_length=max_length, device=device)
+    recipe = Kovaleva2019(
+        model,
+        shop,
+        tasks,
+        data,
+        frames=read(frames),
+        tuned=tuned or shop.folder / "tuned",
+        starts=start or STARTS,
+        way=way,
+        parser=parser or "",
+        training={"epochs": epochs, "learning_rate": learning_rate, "max_length": max_length},
+    )
+    console.result(str(recipe.run()))
+
+
+def _shop(name: str, model: str, output: Path | None, quiet: bool, **options: Any) -> tuple[Console, Workshop]:
+    """The console and the folder of a recipe."""
+    from headscope.cli.surveys import slug
+    from headscope.papers import Options, Workshop
+    from headscope.results import check_writable
+
+    console = Console(quiet=quiet)
+    folder = output or Path(f"{name}-{slug(model)}")
+    check_writable(folder / f"{name}.html")
+    return console, Workshop(folder, console, Options(**options))

@@ -34,6 +34,10 @@ def survey(
     revision: opt.Revision = "",
     stack: opt.Stack = "",
     subtypes: opt.Subtypes = "keep",
+    role: opt.Roles = None,
+    sieve: opt.Sieves = None,
+    direction: opt.Direction = "to head",
+    keep: opt.Keep = 5000,
     allow_pickle: opt.AllowPickle = False,
     trust_remote_code: opt.TrustRemoteCode = False,
     format: opt.Format = None,
@@ -61,10 +65,15 @@ def survey(
         "parse_with": parser if parser is not None else "" if parse else None,
         "documents": documents,
     }
-    how_run = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length, "long": long, "stack": stack, "subtypes": subtypes}
+    how_run: dict[str, Any] = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length, "long": long, "stack": stack, "subtypes": subtypes}
+    how_run |= {"roles": tuple(role or ()), "direction": direction, "keep": keep}
+    for file in sieve or ():
+        from headscope.measures import load_sieves
+
+        console.say(f"sieves of {file}: {', '.join(load_sieves(file))}")
     atlas = _run(console, model, corpus, output, measure, shard, how_load, how_read, how_run)
     _show(console, atlas)
-    tables = [name for name, measure in (("dependencies", "dependency"), ("coreference", "coreference")) if measure in atlas.measures]
+    tables = [name for name, measure in (("roles", "role"), ("dependencies", "dependency"), ("coreference", "coreference")) if measure in atlas.measures]
     console.say("next: " + ", ".join(f"headscope {name} {output}" for name in ("report", *tables)))
     console.result(str(output))
 

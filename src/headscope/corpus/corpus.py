@@ -16,17 +16,19 @@ from headscope.corpus.coref_columns import CONLL2012, LAST_WORD, fingerprint, is
 from headscope.corpus.coref_conllu import CONLLU, read_coref_conllu, skipped_mentions
 from headscope.corpus.example import Example
 from headscope.corpus.files import checksum, lines
+from headscope.corpus.framenet import is_frames_jsonl, open_framenet, read_framenet, read_frames_jsonl
 from headscope.corpus.parse import parse
 from headscope.corpus.plain import read_plain
 from headscope.corpus.table import read_json_lines, read_tsv
 from headscope.errors import CorpusError, unknown
 
 DEMO = "demo"
+FRAMENET = "framenet"
 FORMATS = {".txt": "text", ".md": "text", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".conllu": "conll", ".conllx": "conll", ".conll": "conll"}
 FORMATS |= dict.fromkeys(CONLL2012, "conll2012")
 COREF = {"coref-jsonl": (".jsonl",), "coref-conllu": CONLLU, "conll2012": CONLL2012}
 """Formats of whole documents with mentions, and the endings of their files."""
-NAMES = (*dict.fromkeys(FORMATS.values()), *(name for name in COREF if name not in FORMATS.values()))
+NAMES = (*dict.fromkeys(FORMATS.values()), *(name for name in COREF if name not in FORMATS.values()), "frames-jsonl")
 PEEK = 200
 """How many examples are looked at to see which annotations a corpus offers."""
 
@@ -92,10 +94,10 @@ def read(
     documents: bool = False,
     limit: int | None = None,
 ) -> Corpus:
-    """Open a corpus file, or the built-in corpus (``"demo"``).
+    """Open a corpus file, the built-in corpus (``"demo"``), or FrameNet through nltk (``"framenet"``: the sentences that pass the filter of Kovaleva et al.).
 
-    ``format`` is text, tsv, jsonl, conll, coref-jsonl, coref-conllu or conll2012; by default the file's ending decides (``.gz`` of each too), and JSON lines with sentences
-    and mentions are coref-jsonl. ``documents`` makes one example of each document of a CoNLL-U file, with its mentions, rather than of each sentence; with it, as with the
+    ``format`` is text, tsv, jsonl, conll, coref-jsonl, coref-conllu, conll2012 or frames-jsonl; by default the file's ending decides (``.gz`` of each too), and JSON lines with
+    sentences and mentions are coref-jsonl, those with a sentence, a target and links frames-jsonl. ``documents`` makes one example of each document of a CoNLL-U file, with its mentions, rather than of each sentence; with it, as with the
     formats coref-conllu and conll2012, a folder of files or a ``.tar.gz`` of them will do. ``pairs`` pairs up consecutive paragraphs of plain text.
     ``columns`` names the text columns of a table. ``parse_with`` parses what has no words with spaCy: a pipeline's name, or "" for the small English one.
 
@@ -106,10 +108,14 @@ def read(
         raise CorpusError(f"the limit must be 1 or more, got {limit} instead", hint="leave it out to read everything")
     if str(path) == DEMO:
         return Corpus(DEMO, "builtin", read_builtin, _builtin_checksum, limit)
+    if str(path) == FRAMENET:
+        return _framenet(limit)
     path = Path(path)
     kind = _format(path, format, documents=documents)
     if kind == "jsonl" and format is None and columns is None and is_coref_jsonl(path):
         kind = "coref-jsonl"
+    if kind == "jsonl" and format is None and columns is None and is_frames_jsonl(path):
+        kind = "frames-jsonl"
     if documents and kind == "conll":
         kind = "coref-conllu"
     if documents and kind not in COREF:
@@ -122,13 +128,16 @@ def read(
         "coref-jsonl": lambda: read_coref_jsonl(path),
         "coref-conllu": lambda: read_coref_conllu(path),
         "conll2012": lambda: read_conll2012(path),
+        "frames-jsonl": lambda: read_frames_jsonl(path),
     }
     source = readers[kind]
     remarks: dict[str, Callable[[], tuple[str, ...]]] = {"coref-conllu": lambda: skipped_mentions(path), "conll2012": lambda: (LAST_WORD,)}
     corpus = Corpus(str(path), kind, source, lambda: fingerprint(path, COREF.get(kind, ())), limit, remarks=remarks.get(kind, tuple))
     next(iter(corpus))  # a wrong path, format or empty file is told here, not in the middle of a run
     if parse_with is not None:
-        corpus = replace(corpus, source=lambda: parse(source(), parser=parse_with), rough=source, format=f"{kind}+spacy")
+        plain = corpus
+        options = (kind, pairs, columns)
+        corpus = replace(plain, source=lambda: parse(source(), parser=parse_with, key=(plain.checksum, *options)), rough=source, format=f"{kind}+spacy")
     return corpus
 
 
@@ -142,6 +151,12 @@ def from_examples(examples: Sequence[Example], *, name: str = "examples") -> Cor
     """A corpus of examples held in memory."""
     digest = hashlib.sha256(repr(list(examples)).encode()).hexdigest()
     return Corpus(name, "memory", lambda: iter(examples), lambda: digest)
+
+
+def _framenet(limit: int | None) -> Corpus:
+    """Of some 200 000 sentences a few hundred are kept: they are held, not looked for again at every walk."""
+    found = from_examples(list(islice(read_framenet(open_framenet()), limit)), name=FRAMENET)
+    return replace(found, format=FRAMENET)
 
 
 def _format(path: Path, given: str | None, *, documents: bool) -> str:

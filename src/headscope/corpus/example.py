@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from headscope.errors import CorpusError
 
 ROOT = -1
 """The ``head`` of a word that is the root of its sentence."""
+PLAIN_WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
+"""What counts as a word in text that is not annotated: letters and digits with apostrophes inside, or one sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +92,23 @@ def join_words(words: tuple[Word, ...]) -> tuple[str, ...]:
     """
     segments = max((word.segment for word in words), default=-1) + 1
     return tuple(" ".join(word.text for word in words if word.segment == segment) for segment in range(segments))
+
+
+def plain_words(texts: tuple[str, ...]) -> list[list[tuple[int, int]]]:
+    """Where the words of each text begin and end, in text without annotation.
+
+    >>> plain_words(("Don't!",))
+    [[(0, 5), (5, 6)]]
+    """
+    return [[match.span() for match in PLAIN_WORD.finditer(text)] for text in texts]
+
+
+def surface_words(example: Example) -> list[str]:
+    """The words of an example as strings: the annotated ones, else what looks like a word.
+
+    >>> surface_words(Example("1", ("It isn't.", "Yes")))
+    ['It', "isn't", '.', 'Yes']
+    """
+    if example.words:
+        return [word.text for word in example.words]
+    return [text[start:end] for text, spans in zip(example.texts, plain_words(example.texts), strict=True) for start, end in spans]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 from headscope.errors import CorpusError
 
 BOM = "\ufeff"
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def zipped(path: Path) -> bool:
@@ -62,4 +64,15 @@ def json_values(path: Path) -> Iterator[tuple[int, Any]]:
             value = json.loads(line)
         except ValueError as error:
             raise CorpusError(f"{path}, line {number}: not JSON ({error})", hint="every line must be one JSON object; use .txt for plain text") from None
+        if SURROGATE.search(line) and not _encodable(value):
+            raise CorpusError(f"{path}, line {number}: half of a surrogate pair (\\ud800 … \\udfff), which is no character", hint="write the character itself, or both halves of the pair")
         yield number, value
+
+
+def _encodable(value: Any) -> bool:
+    """Whether all characters of a JSON value are real ones."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,7 +1,7 @@
 """Encoding: tokens, the words they belong to, and batches."""
 
-from headscope.encode.batch import Batch, batches, collate
+from headscope.encode.batch import WINDOW, Batch, batches, collate
 from headscope.encode.encoder import LONG, Counts, Encoded, Encoder, shorten
 from headscope.encode.template import OTHER, SEPARATOR, START, TEXT
 
-__all__ = ["LONG", "OTHER", "SEPARATOR", "START", "TEXT", "Batch", "Counts", "Encoded", "Encoder", "batches", "collate", "shorten"]
+__all__ = ["LONG", "OTHER", "SEPARATOR", "START", "TEXT", "WINDOW", "Batch", "Counts", "Encoded", "Encoder", "batches", "collate", "shorten"]

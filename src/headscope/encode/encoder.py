@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.corpus.example import Example
+from headscope.corpus.example import Example, plain_words
 from headscope.encode.align import align, word_ends
 from headscope.encode.template import TEXT, find_template, marks_words, special_kind
 from headscope.errors import UserError, unknown
@@ -33,6 +33,7 @@ class Encoded:
     word: NDArray[np.int64]  # index into example.words; -1 for none
     stop: NDArray[np.bool_]  # "." or ","
     text: tuple[str, ...]  # the characters of each piece; "" for special tokens
+    unit: NDArray[np.int64]  # index into headscope.corpus.surface_words(example): as word, but text without annotation has its plain words; -1 for none
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -64,12 +65,13 @@ class _Pieces:
     ids: NDArray[np.int64]
     word: NDArray[np.int64]
     text: tuple[str, ...]
+    unit: NDArray[np.int64]
 
     def cut(self, start: int, stop: int) -> _Pieces:
         """Pieces start to stop; a word that is cut in two belongs to neither side."""
         inside, outside = self.word[start:stop], np.concatenate([self.word[:start], self.word[stop:]])
         word = np.where(np.isin(inside, outside), -1, inside)
-        return _Pieces(self.ids[start:stop], word, self.text[start:stop])
+        return _Pieces(self.ids[start:stop], word, self.text[start:stop], self.unit[start:stop])
 
 
 class Encoder:
@@ -120,6 +122,7 @@ class Encoder:
     def _pieces(self, example: Example) -> list[_Pieces]:
         """The pieces of each text, with the word that each belongs to."""
         found: list[_Pieces] = []
+        before = 0  # plain words of the first text
         for segment, text in enumerate(example.texts):
             lead = self.lead if segment and text else ""
             coded = self.tokenizer(lead + text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
@@ -137,7 +140,13 @@ class Encoder:
                 owned = set(owners[owners >= 0].tolist())
                 self.counts.words_lost += len(indices) - len(owned)
                 self.counts.words_unknown += len(owned - known)
-            found.append(_Pieces(np.array(coded["input_ids"], dtype=np.int64), owners, _characters(text, offsets)))
+            units = owners
+            if not example.words:
+                spans = np.array(plain_words((text,))[0], dtype=np.int64).reshape(-1, 2)
+                local = align(text, offsets, spans[:, 1], spans[:, 0])
+                units = np.where(local >= 0, local + before, -1)
+                before += len(spans)
+            found.append(_Pieces(np.array(coded["input_ids"], dtype=np.int64), owners, _characters(text, offsets), units))
         return found
 
     def _fit(self, pieces: list[_Pieces]) -> list[list[_Pieces]] | None:
@@ -159,7 +168,7 @@ class Encoder:
 
     def _assemble(self, example: Example, pieces: list[_Pieces]) -> Encoded:
         """Put the texts into the tokenizer's frame."""
-        rows: list[tuple[int, int, int, int, int, str]] = []
+        rows: list[tuple[int, int, int, int, int, str, int]] = []
         if self.start is not None:
             rows.append(self._special(self.start, 0))
         for part in self.template.parts(len(pieces)):
@@ -167,8 +176,9 @@ class Encoder:
                 rows.append(self._special(part.token, part.type))
             elif part.text is not None:
                 run = pieces[part.text]
-                rows += [(token, part.type, TEXT, part.text, word, text) for token, word, text in zip(run.ids.tolist(), run.word.tolist(), run.text, strict=True)]
-        ids, types, kind, segment, word, text = zip(*rows, strict=True)
+                pieces_of = zip(run.ids.tolist(), run.word.tolist(), run.text, run.unit.tolist(), strict=True)
+                rows += [(token, part.type, TEXT, part.text, word, text, unit) for token, word, text, unit in pieces_of]
+        ids, types, kind, segment, word, text, unit = zip(*rows, strict=True)
         stop = np.array([piece.strip() in FULL_STOPS for piece in text], np.bool_)
         return Encoded(
             example,
@@ -179,10 +189,11 @@ class Encoder:
             np.array(word, np.int64),
             stop,
             text,
+            np.array(unit, np.int64),
         )
 
-    def _special(self, token: int, type: int) -> tuple[int, int, int, int, int, str]:
-        return token, type, special_kind(self.tokenizer, token), -1, -1, ""
+    def _special(self, token: int, type: int) -> tuple[int, int, int, int, int, str, int]:
+        return token, type, special_kind(self.tokenizer, token), -1, -1, "", -1
 
 
 def _characters(text: str, offsets: list[tuple[int, int]]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from headscope.encode import Batch
 from headscope.engine.gradients import map_gradients
 from headscope.measures import Bank, Distance, Gradient, Linear, Measure, WordMeasure, word_map
-from headscope.observe import LayerView, Model
+from headscope.observe import LayerView, Listener, Model
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Pass:
         self.others = [measure for measure in measures if measure not in special]
         self.bank = Bank(self.linear)
 
-    def run(self, batch: Batch) -> Seen:
-        """One forward pass; the maps of a layer are reduced as soon as they are computed, and dropped."""
+    def run(self, batch: Batch, listeners: Sequence[Listener] = ()) -> Seen:
+        """One forward pass; the maps of a layer are reduced as soon as they are computed, and dropped. Other ``listeners`` may look on."""
         device = self.model.device
         mask = torch.from_numpy(batch.mask).to(device)
         broken = torch.full((len(batch),), -1)
@@ -90,7 +90,7 @@ class Pass:
                 by_token.layers[index].append(other.layer(view, attention, by_token.prepared[index]))
 
         with torch.inference_mode():
-            self.model.forward(batch, listeners=[listen], stack=self.stack)
+            self.model.forward(batch, listeners=[listen, *listeners], stack=self.stack)
         values = by_token.values() | by_word.values() | self._distances(by_token) | self._gradients(batch)
         if weights is not None:
             shares = self.bank.split(torch.stack(together, 1))

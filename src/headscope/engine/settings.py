@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from headscope.errors import UserError, unknown
 from headscope.measures import BLOCKS
 
-NAMES = {"long": "way with long examples", "subtypes": "way with subtypes"}
+NAMES = {"long": "way with long examples", "subtypes": "way with subtypes", "direction": "direction of dependency roles", "keep": "number of sequences to keep scores of"}
 """What some settings are called in messages."""
 
 
@@ -25,6 +25,10 @@ class Settings(BaseModel):
     stack: str = ""
     token_types: bool = True
     subtypes: Literal["keep", "fold"] = "keep"
+    roles: tuple[str, ...] = ()
+    direction: Literal["to head", "from head", "both"] = "to head"
+    keep: Annotated[int, Field(ge=0)] = 5000
+    """The value of each of about this many examples is kept, for measures whose distribution is asked for; 0 keeps only the moments."""
     limit: Annotated[int, Field(ge=1)] | None = None
     seed: int = 0
 

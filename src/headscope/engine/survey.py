@@ -13,15 +13,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from headscope.corpus import Corpus
-from headscope.encode import Batch, Encoder, batches
+from headscope.encode import WINDOW, Batch, Encoded, Encoder, batches
 from headscope.engine.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from headscope.engine.forward import Pass
+from headscope.engine.forward import Pass, Seen
 from headscope.engine.settings import Settings, make_settings, parse_shard
 from headscope.errors import Interrupted, ResultsError, UserError
-from headscope.measures import BLOCKS, Setting, Sums, choose
+from headscope.measures import BLOCKS, Kept, Measure, Setting, Sums, choose
 from headscope.observe import Model
 from headscope.results import Results, check_writable
 
@@ -62,21 +63,17 @@ def survey(
     chosen = make_settings(**settings)
     parse_shard(f"{shard[0]}/{shard[1]}")  # a part that is none would silently be empty
     path = Path(output) if output else None
-    state = Path(checkpoint) if checkpoint else path.with_name(path.name + ".partial") if path else None
-    run = _Survey(model, corpus, measures, chosen, shard, state, every)
-    if path is None:
-        return run.run(progress)
-    check_writable(path)
-    if (found := run.finished(path)) is not None:
-        return found
-    results = run.run(progress)
-    results.save(path)
-    if state is not None:
-        state.unlink(missing_ok=True)
-    return results
+    return Run(model, corpus, measures, chosen, shard, state_path(path, checkpoint), every).to(path, progress)
 
 
-class _Survey:
+def state_path(output: Path | None, checkpoint: str | Path | None) -> Path | None:
+    """Where the state of a run is kept: where asked, else beside the output."""
+    return Path(checkpoint) if checkpoint else output.with_name(output.name + ".partial") if output else None
+
+
+class Run:
+    """One pass of a corpus through a model, with what it needs to be stopped, resumed and split."""
+
     def __init__(self, model: Model, corpus: Corpus, measures: Iterable[str] | None, settings: Settings, shard: tuple[int, int], checkpoint: Path | None, every: float) -> None:
         self.model = model
         self.corpus = corpus.first(settings.limit) if settings.limit else corpus
@@ -90,15 +87,46 @@ class _Survey:
         self.shard = shard
         self.path = checkpoint
         self.every = every
-        setting = Setting(model.shape(self.stack), model.causal(self.stack), settings.subtypes)
-        chosen = choose(measures, self.corpus.annotations | model.capabilities, corpus=corpus.name)
-        self.measures = [measure.study(setting, self.corpus) for measure in chosen]
+        setting = Setting(model.shape(self.stack), model.causal(self.stack), settings.subtypes, settings.roles, settings.direction)
+        self.measures = [measure.study(setting, self.corpus) for measure in self.chosen(measures)]
         self.sums = {measure.name: Sums(measure) for measure in self.measures}
+        # Whole windows are kept: within one, batches are sorted by length, and the first of them would be the short examples.
+        self.kept_batches = -(-settings.keep // (settings.batch_size * WINDOW)) * WINDOW
+        self.kept = {measure.name: Kept(measure) for measure in self.measures if measure.keeps and self.kept_batches}
         self.encoder: Encoder = model.encoder(max_length=settings.max_length, long=settings.long, stack=self.stack, token_types=settings.token_types)
         self.tally = Tally()
         self.next_batch = 0
         self.whole = True  # false while the sums hold half a batch
         self.yielded = self.done = 0
+
+    def chosen(self, names: Iterable[str] | None) -> list[type[Measure]]:
+        """The measures asked for, or all that corpus and model allow."""
+        return choose(names, self.corpus.annotations | self.model.capabilities, corpus=self.corpus.name)
+
+    def encoded(self) -> Iterator[Encoded]:
+        """The examples as tokens."""
+        return self.encoder.encode(self.corpus)
+
+    def forward(self) -> Callable[[Batch], Seen]:
+        """What a batch goes through."""
+        return Pass(self.model, self.measures, self.stack, self.settings.seed).run
+
+    def described(self) -> dict[str, Any]:
+        """Which model the numbers are of; its weights are read through once for it."""
+        return describe(self.model, self.stack)
+
+    def to(self, path: Path | None, progress: Progress | None) -> Results:
+        """Run, and save to ``path``; nothing is computed if that file already holds this very run."""
+        if path is None:
+            return self.run(progress)
+        check_writable(path)
+        if (found := self.finished(path)) is not None:
+            return found
+        results = self.run(progress)
+        results.save(path)
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+        return results
 
     def finished(self, path: Path) -> Results | None:
         """The results of this very run, if they are there already."""
@@ -109,9 +137,10 @@ class _Survey:
         return found if found is not None and found.provenance.get("identity") == self.identity else None
 
     def run(self, progress: Progress | None) -> Results:
+        """Run what is left to be run."""
         self._resume()
         torch.manual_seed(self.settings.seed)
-        forward = Pass(self.model, self.measures, self.stack, self.settings.seed)
+        forward = self.forward()
         total = self.corpus.size() if progress else 0
         saved = time.monotonic()
         try:
@@ -126,11 +155,12 @@ class _Survey:
                     saved = time.monotonic()
         except KeyboardInterrupt:
             raise self._interrupted() from None
-        results = Results.build({name: sums.dataset() for name, sums in self.sums.items()}, self._provenance())
-        return results
+        sums = {name: sums.dataset() for name, sums in self.sums.items()}
+        sums |= {name: sums[name].merge(kept.variables()) for name, kept in self.kept.items()}
+        return Results.build(sums, self._provenance())
 
     def _batches(self) -> Iterator[Batch]:
-        for batch in batches(self.encoder.encode(self.corpus), size=self.settings.batch_size, pad=self.model.pad):
+        for batch in batches(self.encoded(), size=self.settings.batch_size, pad=self.model.pad):
             self.yielded += len(batch)
             yield batch
 
@@ -140,8 +170,8 @@ class _Survey:
         self.done = max(self.done, counts.read * self.yielded // counts.used)
         return self.done
 
-    def _add(self, batch: Batch, forward: Pass) -> None:
-        seen = forward.run(batch)
+    def _add(self, batch: Batch, forward: Callable[[Batch], Seen]) -> None:
+        seen = forward(batch)
         keep = seen.broken < 0
         self.whole = False
         for item, layer in zip(batch.items, seen.broken, strict=True):
@@ -153,6 +183,10 @@ class _Survey:
         for name, values in seen.values.items():
             totals = seen.totals.get(name)
             self.sums[name].add(batch.index % BLOCKS, values[keep], None if totals is None else totals[keep])
+            if name in self.kept and batch.index < self.kept_batches:
+                rows = np.flatnonzero(keep)
+                numbers = (batch.index * self.settings.batch_size + rows).tolist()
+                self.kept[name].add(numbers, [batch.items[row].example.id for row in rows], values[keep])
         self.next_batch = batch.index + 1
         self.whole = True
 
@@ -164,22 +198,13 @@ class _Survey:
 
     @cached_property
     def about(self) -> dict[str, Any]:
-        """Model, corpus, settings and measures; the model's weights are read through once a run for it."""
-        shape = self.model.shape(self.stack)
+        """Model, corpus, settings and measures."""
         return {
-            "model": {
-                "name": self.model.name,
-                "revision": self.model.revision,
-                "type": self.model.config.model_type,
-                "dtype": str(self.model.network.dtype).removeprefix("torch."),
-                "weights": self.model.digest,
-                "stack": self.stack,
-                "layers": shape.layers,
-                "heads": shape.heads,
-            },
+            "model": self.described(),
             "corpus": {"name": self.corpus.name, "format": self.corpus.format, "sha256": self.corpus.checksum},
             "settings": self.settings.model_dump(),
             "measures": [measure.name for measure in self.measures],
+            "details": {measure.name: found for measure in self.measures if (found := measure.identity())},
         }
 
     def _provenance(self) -> dict[str, Any]:
@@ -195,7 +220,7 @@ class _Survey:
 
     def _save(self) -> None:
         if self.path:
-            arrays = {f"{name}/{key}": array for name, sums in self.sums.items() for key, array in sums.arrays().items()}
+            arrays = {f"{name}/{key}": array for name, sums in self._stores() for key, array in sums.arrays().items()}
             write_checkpoint(self.path, Checkpoint(self.identity, self.next_batch, asdict(self.tally), arrays))
 
     def _resume(self) -> None:
@@ -207,8 +232,12 @@ class _Survey:
             return
         self.next_batch = found.next_batch
         self.tally = Tally(**found.state)
-        for name, sums in self.sums.items():
-            sums.restore({key: found.arrays[f"{name}/{key}"] for key in sums.arrays()})
+        for name, store in self._stores():
+            store.restore({key: found.arrays[f"{name}/{key}"] for key in store.arrays()})
+
+    def _stores(self) -> list[tuple[str, Sums | Kept]]:
+        """Everything that a checkpoint must hold, by name."""
+        return [*self.sums.items(), *((f"{name}/kept", kept) for name, kept in self.kept.items())]
 
     def _interrupted(self) -> Interrupted:
         if self.path is None:
@@ -218,6 +247,21 @@ class _Survey:
             return Interrupted(f"stopped in the middle of a batch; {kept}", hint="type the same command again to go on from there")
         self._save()
         return Interrupted(f"stopped after {self.tally.seen} examples; the state is kept in {self.path}", hint="type the same command again to go on from there")
+
+
+def describe(model: Model, stack: str) -> dict[str, Any]:
+    """A model as provenance has it."""
+    shape = model.shape(stack)
+    return {
+        "name": model.name,
+        "revision": model.revision,
+        "type": model.config.model_type,
+        "dtype": str(model.network.dtype).removeprefix("torch."),
+        "weights": model.digest,
+        "stack": stack,
+        "layers": shape.layers,
+        "heads": shape.heads,
+    }
 
 
 def _versions() -> dict[str, str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar, Self
@@ -19,6 +20,16 @@ from headscope.observe import LayerView, Shape
 
 BLOCKS = 16
 """Sums are kept apart in this many blocks of batches: shards fill different blocks and so add up exactly."""
+HOW = {
+    "tree": "give a treebank (.conllu), or parse plain text with --parse",
+    "words": "give a treebank (.conllu), or parse plain text with --parse",
+    "tags": "give a treebank (.conllu), or parse plain text with --parse",
+    "pair": "give a corpus of pairs: paragraphs, TSV or JSON lines with two texts",
+    "mentions": "give a corpus with coreference",
+    "lm": "load the model with its language-model head (headscope.load(..., head='lm')); a checkpoint without one cannot be used",
+    "frames": "give a corpus with frame links",
+}
+"""What to do about an annotation that is missing."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +39,8 @@ class Setting:
     shape: Shape
     causal: bool = False
     subtypes: str = "keep"  # of dependency labels: keep ``nmod:poss``, or fold it into ``nmod``
+    roles: tuple[str, ...] = ()  # the roles asked for; all that the corpus allows if there are none
+    direction: str = "to head"  # of dependency roles: to head, from head, both
 
 
 class Measure(ABC):
@@ -44,6 +57,7 @@ class Measure(ABC):
     needs: ClassVar[frozenset[str]] = frozenset()
     offered: ClassVar[bool] = True
     listed: ClassVar[bool] = True  # false for those with tables of their own: too many labels for the table of heads
+    keeps: ClassVar[bool] = False  # true for those whose value of every example is kept beside the sums
     dims: Mapping[str, tuple[str, ...]]
 
     def __init__(self, setting: Setting) -> None:
@@ -63,6 +77,10 @@ class Measure(ABC):
     def attributes(self) -> dict[str, str]:
         """What is written beside the numbers."""
         return {"title": self.title, "unit": self.unit, "source": self.source, "listed": "yes" if self.listed else "no"}
+
+    def identity(self) -> str:
+        """What besides its name changes the measure's numbers (its own settings, a user's code): runs that differ in it are different runs."""
+        return ""
 
     @property
     def width(self) -> int:
@@ -125,3 +143,45 @@ class Sums:
         shape = [len(values) for values in coordinates.values()]
         variables = {name: (tuple(coordinates), array.reshape(shape)) for name, array in self.arrays().items()}
         return xr.Dataset(variables, coordinates, self.measure.attributes())
+
+
+class Kept:
+    """The values of single examples, for measures whose distribution is asked for: four bytes a head, label and example.
+
+    Examples are numbered in the order of the run's batches, which is the same however the run is split.
+    """
+
+    def __init__(self, measure: Measure) -> None:
+        self.measure = measure
+        self.shape = (*(len(labels) for labels in measure.lead.values()), measure.width)
+        self.values: list[NDArray[np.float32]] = []
+        self.numbers: list[int] = []
+        self.ids: list[str] = []
+
+    def add(self, numbers: Sequence[int], ids: Sequence[str], values: NDArray[Any]) -> None:
+        """Keep the values of some examples, (example, layer, head, label)."""
+        self.values.append(values.astype(np.float32))
+        self.numbers += numbers
+        self.ids += ids
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything as plain arrays, for a checkpoint."""
+        names = np.frombuffer(json.dumps(self.ids).encode(), np.uint8)
+        return {"values": self._whole(), "numbers": np.array(self.numbers, np.int64), "ids": names}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take up what a checkpoint kept."""
+        self.values = [arrays["values"].copy()]
+        self.numbers = arrays["numbers"].tolist()
+        self.ids = json.loads(arrays["ids"].tobytes())
+
+    def variables(self) -> xr.Dataset:
+        """The values with names, in the order of the examples' numbers; ``id`` is the example's own."""
+        order = np.argsort(self.numbers)
+        labels = {**self.measure.lead, **self.measure.dims}
+        values = self._whole()[order].reshape(-1, *(len(names) for names in labels.values()))
+        ids = np.array(self.ids, dtype=object)[order]
+        return xr.Dataset({"value": (("example", *labels), values)}, {"example": np.array(self.numbers, np.int64)[order], "id": ("example", ids)})
+
+    def _whole(self) -> NDArray[np.float32]:
+        return np.concatenate(self.values) if self.values else np.zeros((0, *self.shape), np.float32)

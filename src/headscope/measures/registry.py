@@ -7,26 +7,21 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from headscope.errors import UserError, unknown
-from headscope.measures.base import Measure
+from headscope.measures.base import HOW, Measure
 from headscope.measures.coreference import Coreference
 from headscope.measures.dependency import Dependency
 from headscope.measures.divergence import Distance
 from headscope.measures.entropy import Entropy
+from headscope.measures.feature import Feature
+from headscope.measures.frame import Frame
 from headscope.measures.gradient import Gradient
+from headscope.measures.link import Link
 from headscope.measures.position import Position
+from headscope.measures.role import Role
 from headscope.measures.special import Special
 
 GROUP = "headscope.measures"
-OWN: tuple[type[Measure], ...] = (Position, Special, Entropy, Dependency, Coreference, Distance, Gradient)
-HOW = {
-    "tree": "give a treebank (.conllu), or parse plain text with --parse",
-    "words": "give a treebank (.conllu), or parse plain text with --parse",
-    "tags": "give a treebank (.conllu), or parse plain text with --parse",
-    "pair": "give a corpus of pairs: paragraphs, TSV or JSON lines with two texts",
-    "mentions": "give a corpus with coreference",
-    "lm": "load the model with its language-model head (headscope.load(..., head='lm')); a checkpoint without one cannot be used",
-    "frames": "give a corpus with frame links",
-}
+OWN: tuple[type[Measure], ...] = (Position, Special, Entropy, Role, Dependency, Coreference, Frame, Feature, Link, Distance, Gradient)
 
 
 @cache

@@ -25,20 +25,22 @@ NAME = "headscope"
 class Watch:
     """One forward pass under observation: numbers the layers of each stack as they are computed, replaces, and tells listeners."""
 
-    def __init__(self, stacks: Mapping[nn.Module, str], listeners: Sequence[Listener], replacement: Replacement | None, mask: Tensor | None) -> None:
+    def __init__(
+        self, stacks: Mapping[nn.Module, str], listeners: Sequence[Listener], replacement: Replacement | None, mask: Tensor | None, first: Mapping[str, int] | None = None
+    ) -> None:
         self.stacks = stacks
         self.listeners = listeners
         self.replacement = replacement
         self.mask = mask  # (batch, token), true on real tokens: for architectures whose own mask we cannot see
         self.maps: Tensor | None = None  # of the layer under way, where one hook sees the maps and another the outputs
-        self._counts: dict[str, int] = {}
+        self.counts = dict(first or {})  # how many layers of each stack lie behind; a pass that begins further up begins with those that it leaves out
         self._current: tuple[str, int, list[int]] = ("", 0, [])
 
     def weigh(self, module: nn.Module, weights: Tensor, visible: Tensor | None) -> tuple[Tensor, list[int]]:
         """Enter the next layer: its maps, changed where asked, and the heads whose output must be computed again."""
         stack = self.stacks.get(module, "encoder")
-        layer = self._counts.get(stack, 0)
-        self._counts[stack] = layer + 1
+        layer = self.counts.get(stack, 0)
+        self.counts[stack] = layer + 1
         heads = self.replacement.at(stack, layer) if self.replacement else []
         self._current = (stack, layer, heads)
         if self.replacement is None or not heads:

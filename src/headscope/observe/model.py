@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -112,8 +112,20 @@ class Model:
         start = self._start() if self.encoder_decoder and stack == "decoder" else None
         return Encoder(self.tokenizer, max_length=max_length, long=long, start=start, token_types=token_types)
 
-    def forward(self, batch: Batch, *, listeners: Sequence[Listener] = (), replacement: Replacement | None = None, stack: str = "", **extra: Any) -> Any:
-        """Run the network on a batch, telling listeners of each layer. ``stack`` says whose tokens the batch holds (a decoder's, or the default)."""
+    def forward(
+        self,
+        batch: Batch,
+        *,
+        listeners: Sequence[Listener] = (),
+        replacement: Replacement | None = None,
+        stack: str = "",
+        first: Mapping[str, int] | None = None,
+        **extra: Any,
+    ) -> Any:
+        """Run the network on a batch, telling listeners of each layer. ``stack`` says whose tokens the batch holds (a decoder's, or the default).
+
+        ``first`` is the number that each stack's first layer gets, where a :class:`LayerCache` leaves out those below it.
+        """
         if replacement is not None:
             self._check_heads(replacement)
         inputs = self._inputs(batch, stack)
@@ -122,7 +134,7 @@ class Model:
             network = self.network.get_encoder()
             inputs = {key: inputs[key] for key in ("input_ids", "attention_mask")}
         mask = torch.from_numpy(batch.mask).to(self.device)
-        with watching(Watch(self._stacks, listeners, replacement, mask)):
+        with watching(Watch(self._stacks, listeners, replacement, mask, first)):
             return network(**inputs, **extra)
 
     def _check_heads(self, replacement: Replacement) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +10,10 @@ from typing import Any, Protocol
 
 from headscope.corpus import Corpus
 from headscope.engine import survey
-from headscope.figures import save_chart
+from headscope.errors import Interrupted, UserError
+from headscope.figures import find_figure, save_chart
 from headscope.observe import Model
-from headscope.report import Document, Plot, write_document
+from headscope.report import Document, Plot, Section, write_document
 from headscope.results import Results
 
 
@@ -54,6 +55,20 @@ class Workshop:
         with self.voice.progress(name) as progress:
             return survey(model, corpus, measures=measures, output=path, progress=progress, **chosen)
 
+    def sections(self, parts: Sequence[Callable[[], Section]]) -> tuple[list[Section], list[str]]:
+        """The sections of a page, one after the other. A part that cannot be run says why, and the others go on: the second list is of what they said."""
+        made: list[Section] = []
+        notes: list[str] = []
+        for part in parts:
+            try:
+                made.append(part())
+            except Interrupted:
+                raise
+            except UserError as error:
+                self.voice.say(f"left out: {error.message}")
+                notes.append(error.message)
+        return made, notes
+
     def page(self, name: str, document: Document) -> Path:
         """The document as a page, and each of its plots as PNG and SVG beside it."""
         for section in document.sections:
@@ -64,3 +79,9 @@ class Workshop:
     def _draw(self, plot: Plot) -> None:
         for ending in ("png", "svg"):
             save_chart(plot.chart, self.folder / "figures" / f"{plot.name}.{ending}")
+
+
+def plots_of(results: Results, *names: str) -> list[Plot]:
+    """Some figures of the gallery."""
+    figures = [find_figure(name, results) for name in names]
+    return [Plot(item.name, item.title, item.caption, item.draw(results)) for item in figures]

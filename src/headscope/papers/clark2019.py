@@ -10,13 +10,13 @@ from typing import Any
 
 from headscope.corpus import Corpus, Example
 from headscope.errors import ModelError, UserError
-from headscope.figures import attention_lines, attention_panel, find_figure
+from headscope.figures import attention_lines, attention_panel
 from headscope.observe import Model, load
-from headscope.papers.base import Workshop
+from headscope.papers.base import Workshop, plots_of
 from headscope.papers.examples import relation_example, sentences
 from headscope.papers.tables import antecedent_rows, probe_rows, relation_rows, surface_rows
 from headscope.probes import parse_probes
-from headscope.report import Document, Plot, Section, Table
+from headscope.report import Document, Plot, Section, Table, records
 from headscope.results import Results
 from headscope.stats import best_heads
 
@@ -44,16 +44,9 @@ class Clark2019:
     def run(self) -> Path:
         """Everything, then the page."""
         self.loaded: Model = load(self.model, device=self.shop.options.device, **self.load_options)
-        self.notes: list[str] = []
         surface = self._surface()
         parts: list[Callable[[], Section]] = [self._gradients, self._dependencies, self._coreference, self._probes, lambda: self._distances(surface)]
-        sections = [self._surface_section(surface)]
-        for part in parts:
-            try:
-                sections.append(part())
-            except UserError as error:
-                self.shop.voice.say(f"left out: {error.message}")
-                self.notes.append(error.message)
+        sections, notes = self.shop.sections(parts)
         about = surface.provenance
         document = Document(
             title="What Does BERT Look At?",
@@ -63,8 +56,8 @@ class Clark2019:
                 ("12 × 12", "in the paper (BERT base)"),
                 (str(about["counts"]["seen"]), "segments"),
             ],
-            remarks=[f"Left out: {note}" for note in self.notes],
-            sections=sections,
+            remarks=[f"Left out: {note}" for note in notes],
+            sections=[self._surface_section(surface), *sections],
             provenance=json.dumps(about, indent=2, ensure_ascii=False),
         )
         return self.shop.page("clark2019", document)
@@ -76,7 +69,7 @@ class Clark2019:
     def _surface_section(self, results: Results) -> Section:
         counts = results.provenance["counts"]
         text = f"Section 3: {counts['seen']} segments of {_short(self.text)}, at most {self.shop.options.max_length} tokens ({counts['truncated']} cut)."
-        return Section("surface", "Surface patterns", text, [Table(surface_rows(results))], _plots(results, "position", "special", "from-sep", "entropy"))
+        return Section("surface", "Surface patterns", text, [Table(surface_rows(results))], plots_of(results, "position", "special", "from-sep", "entropy"))
 
     def _gradients(self) -> Section:
         """C4: needs the model with its language-model head."""
@@ -86,7 +79,7 @@ class Clark2019:
             raise UserError(f"gradient importance (Figure 3): {error.message}") from None
         results = self.shop.survey("gradient", model, self.text, ["gradient"], limit=self._limit(SEGMENTS))
         return Section(
-            "gradients", "Gradient importance", "Section 3.2: how much the language-model loss would change with attention to a token.", plots=_plots(results, "gradient")
+            "gradients", "Gradient importance", "Section 3.2: how much the language-model loss would change with attention to a token.", plots=plots_of(results, "gradient")
         )
 
     def _dependencies(self) -> Section:
@@ -96,8 +89,8 @@ class Clark2019:
         note = (
             "Accuracy in percent. The test is paired and exact, one-sided against the best fixed offset, and corrected (Holm) over all heads, both directions and all relations. "
         )
-        tables = [Table(rows, title="Table 1", note=note + " ".join(rough)), Table(_records(best_heads(results)), title="All relations of the treebank")]
-        plots = [*_plots(results, "dependencies"), *self._lines(results)]
+        tables = [Table(rows, title="Table 1", note=note + " ".join(rough)), Table(records(best_heads(results)), title="All relations of the treebank")]
+        plots = [*plots_of(results, "dependencies"), *self._lines(results)]
         return Section("dependencies", "Dependency syntax", f"Section 4.2, on {_short(self.treebank)}: {results.provenance['counts']['seen']} examples.", tables, plots)
 
     def _lines(self, results: Results) -> list[Plot]:
@@ -169,7 +162,7 @@ class Clark2019:
         sums = results.sums() | surface.sums() | {name: part.sums()[name] for name, part in parts.items()}
         whole = Results.build(sums, results.provenance)
         text = f"Section 6: mean Jensen–Shannon divergence between the rows of every pair of heads over {results.provenance['counts']['seen']} segments, scaled to two dimensions (metric MDS, seed {self.shop.options.seed})."
-        return Section("distances", "Clusters of heads", text, plots=_plots(whole, "heads-by-layer", "heads-by-behaviour"))
+        return Section("distances", "Clusters of heads", text, plots=plots_of(whole, "heads-by-layer", "heads-by-behaviour"))
 
     def _limit(self, most: int) -> int:
         return min(self.shop.options.limit or most, most)
@@ -190,15 +183,6 @@ def split(corpus: Corpus) -> tuple[Corpus, Corpus]:
 def sentence_corpus(corpus: Corpus) -> Corpus:
     """Passages cut into sentences, one tree an example."""
     return replace(corpus, source=lambda: iter(sentences(corpus)), rough=None, limit=None, fingerprint=lambda: f"{corpus.checksum}:sentences")
-
-
-def _plots(results: Results, *names: str) -> list[Plot]:
-    figures = [find_figure(name, results) for name in names]
-    return [Plot(item.name, item.title, item.caption, item.draw(results)) for item in figures]
-
-
-def _records(frame: Any) -> list[dict[str, Any]]:
-    return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
 
 
 def _short(corpus: Corpus) -> str:

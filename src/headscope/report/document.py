@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import pandas as pd
 
 from headscope.figures import script_json, vega_bundle
 from headscope.results import check_writable
@@ -18,6 +19,9 @@ WIDE = 600
 """A wider plot gets the whole width of the page; others stand two in a row, shrunk a little if need be."""
 
 
+Row = dict[str, Any]
+LONG = 40
+"""A longer cell is a list, set from the left and broken into lines."""
 NUMBERS = re.compile(r"[-+−–\d.,…()%e\s]*")
 
 
@@ -38,7 +42,7 @@ class Table:
 
     def is_text(self, column: str) -> bool:
         """Whether a column holds words, and is set from the left; numbers written out (26.3 (1), +1.2, 3-9) are set from the right."""
-        return any(isinstance(cell := row.get(column), str) and NUMBERS.fullmatch(cell) is None for row in self.rows)
+        return any(isinstance(cell := row.get(column), str) and (NUMBERS.fullmatch(cell) is None or len(cell) > LONG) for row in self.rows)
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,11 @@ class Document:
     notes: Sequence[str] = field(default=())
 
 
+def records(frame: pd.DataFrame) -> list[Row]:
+    """A data frame's rows for a table."""
+    return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
+
+
 def render_document(document: Document) -> str:
     """The page as a string: self-contained, every text escaped."""
     environment = jinja2.Environment(loader=jinja2.PackageLoader("headscope.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
@@ -109,13 +118,18 @@ def _widths(part: Any) -> list[float]:
     return [*nested, part["width"]] if isinstance(part.get("width"), int | float) else nested
 
 
+def missing(value: object) -> bool:
+    """Whether a cell has nothing in it: None, or not a number."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
 def number(value: object) -> str:
     """A number for reading: three decimals (one from 10 on: percent), a dash for none.
 
     >>> number(0.12345), number(34.52), number(float("nan")), number(3), number(2.0e-9)
     ('0.123', '34.5', '–', '3', '2.0e-09')
     """
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if missing(value):
         return "–"
     if isinstance(value, float):
         return f"{value:.1e}" if 0 < abs(value) < 0.0005 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"

@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from headscope.figures import gallery
-from headscope.report.document import Document, Plot, Section, Table, render_document, write_document
+from headscope.report.document import Document, Plot, Section, Table, missing, records, render_document, write_document
 from headscope.results import Results, head_name, remarks, summary
 from headscope.stats import antecedent_table, best_heads
 
@@ -49,10 +47,10 @@ def table_sections(results: Results) -> list[Section]:
     sections = []
     if "dependency" in results.measures and bool((results["dependency"]["n"] > 0).any()):
         note = "The best head and direction of each relation, with Wilson's interval; the best fixed offset; a paired exact test, corrected (Holm) over all heads, directions and relations."
-        sections.append(Section("dependencies", "Dependencies", note, [Table(best_heads(results).to_dict("records"), id="dependency-table")]))  # type: ignore[arg-type]
+        sections.append(Section("dependencies", "Dependencies", note, [Table(records(best_heads(results)), id="dependency-table")]))
     if "coreference" in results.measures and bool((results["coreference"]["n"] > 0).any()):
         note = "Share of mentions whose head word attends most to the head word of an antecedent; candidates are the head words of all earlier mentions."
-        sections.append(Section("coreference", "Coreference", note, [Table(antecedent_table(results).to_dict("records"), id="coreference-table")]))  # type: ignore[arg-type]
+        sections.append(Section("coreference", "Coreference", note, [Table(records(antecedent_table(results)), id="coreference-table")]))
     return sections
 
 
@@ -75,10 +73,9 @@ def facts(about: dict[str, Any]) -> list[tuple[str, str]]:
 def summary_rows(results: Results) -> list[dict[str, Any]]:
     """One row a statistic, for people."""
     rows = []
-    records: list[dict[str, Any]] = summary(results).to_dict("records")  # type: ignore[assignment]
-    for row in records:
-        over = None if not row["strongest"] or pd.isna(row["over"]) else int(row["over"])
-        interval = "–" if pd.isna(row["low"]) else f"{row['low']:.3f} … {row['high']:.3f}"
+    for row in records(summary(results)):
+        over = None if not row["strongest"] or missing(row["over"]) else int(row["over"])
+        interval = "–" if missing(row["low"]) else f"{row['low']:.3f} … {row['high']:.3f}"
         rows.append(
             {"measure": row["measure"], "of": row["label"], "mean of heads": row["mean"], "strongest head": row["strongest"] or "–", "its mean": row["value"]}
             | {"95 % interval": interval, "heads over 0.5": over, "examples": row["n"]}

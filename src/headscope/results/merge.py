@@ -8,7 +8,7 @@ from typing import Any
 import xarray as xr
 
 from headscope.errors import ResultsError
-from headscope.results.tree import Results
+from headscope.results.tree import KEPT, SUMS, Results
 
 
 def merge(parts: Sequence[Results], *, partial: bool = False) -> Results:
@@ -18,10 +18,10 @@ def merge(parts: Sequence[Results], *, partial: bool = False) -> Results:
     parts = sorted(parts, key=lambda part: _number(part.provenance["shards"][0]))  # so that the order in which they are given does not matter
     first = parts[0].provenance
     for part in parts[1:]:
-        for key in ("model", "corpus", "settings", "measures"):
-            if part.provenance[key] != first[key]:
+        for key in ("model", "corpus", "settings", "measures", "details"):
+            if part.provenance.get(key) != first.get(key):
                 raise ResultsError(
-                    f"these are not shards of one run: their {key} differs ({_difference(first[key], part.provenance[key])})",
+                    f"these are not shards of one run: their {key} differs ({_difference(first.get(key), part.provenance.get(key))})",
                     hint="merge only shards made by one command with --shard 1/n … n/n",
                 )
     shards = sorted((shard for part in parts for shard in part.provenance["shards"]), key=_number)
@@ -39,7 +39,7 @@ def merge(parts: Sequence[Results], *, partial: bool = False) -> Results:
         raise ResultsError(f"shards are missing: {', '.join(missing)}", hint="run them, or pass --partial to merge what there is")
     sums = parts[0].sums()
     for part in parts[1:]:
-        sums = {name: add(dataset, part[name]) for name, dataset in sums.items()}
+        sums = {name: add(dataset, part.sums()[name]) for name, dataset in sums.items()}
     return Results.build(sums, {**first, "shards": ["1/1"] if not missing else shards, "counts": _counts([part.provenance for part in parts]), "identity": ""})
 
 
@@ -50,10 +50,11 @@ def _number(shard: str) -> tuple[int, int]:
 
 
 def add(left: xr.Dataset, right: xr.Dataset) -> xr.Dataset:
-    """Sum two measures' sums; a label that only one of them has counts as zero in the other."""
-    names = list(left.data_vars)
-    one, two = xr.align(left, right[names], join="outer", fill_value=0)
-    return (one + two).assign_attrs(left.attrs)
+    """Sum two measures' sums; a label that only one of them has counts as zero in the other. Kept values of examples stand side by side, in their order."""
+    names = list(SUMS)
+    one, two = xr.align(left[names].drop_vars(("example", "id"), errors="ignore"), right[names].drop_vars(("example", "id"), errors="ignore"), join="outer", fill_value=0)
+    total = (one + two).assign_attrs(left.attrs)
+    return total.merge(xr.concat([left[[KEPT]], right[[KEPT]]], "example").sortby("example")) if KEPT in left else total
 
 
 def _counts(provenances: Sequence[dict[str, Any]]) -> dict[str, Any]:

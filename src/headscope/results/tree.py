@@ -17,6 +17,8 @@ from headscope.results.moments import derive
 
 SCHEMA = 1
 SUMS = ("sum", "square", "count")
+KEPT = "value"
+"""The values of single examples, where a measure keeps them."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,8 @@ class Results:
         return self[measure]["mean"]
 
     def sums(self) -> dict[str, xr.Dataset]:
-        """The additive part of every measure, its attributes kept."""
-        return {name: self[name][list(SUMS)] for name in self}
+        """The additive part of every measure, with the values of single examples where they are kept, and its attributes."""
+        return {name: self[name][[part for part in (*SUMS, KEPT) if part in self[name]]] for name in self}
 
     def table(self, measure: str | None = None) -> pd.DataFrame:
         """A long table: one row a layer, head and label, with mean, low, high, deviation and n."""

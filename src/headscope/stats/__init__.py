@@ -2,8 +2,55 @@
 
 from headscope.stats.antecedents import antecedent_table
 from headscope.stats.behaviour import Thresholds, behaviours
+from headscope.stats.differences import change_table, difference_table, paired_table, same_examples
+from headscope.stats.frames import frame_table, outstanding
+from headscope.stats.overlap import layer_shares, overlap_shares, present, regions, role_correlations, role_sets, skills
+from headscope.stats.patterns import leading_patterns, pattern_heads, pattern_layers, pattern_shares, shares_by_file
 from headscope.stats.relations import DEFAULT_DIRECTIONS, best_heads, relation_tests
+from headscope.stats.roles import COARSE, FINE, cautions, find_tau, find_taus, grand_mean, parse_tau, role_table, role_tests, tau_table, undecided
 from headscope.stats.scaling import scale
+from headscope.stats.shift import role_shift
 from headscope.stats.tests import correct, paired_sign, wilson
 
-__all__ = ["DEFAULT_DIRECTIONS", "Thresholds", "antecedent_table", "behaviours", "best_heads", "correct", "paired_sign", "relation_tests", "scale", "wilson"]
+__all__ = [
+    "COARSE",
+    "DEFAULT_DIRECTIONS",
+    "FINE",
+    "Thresholds",
+    "antecedent_table",
+    "behaviours",
+    "best_heads",
+    "cautions",
+    "change_table",
+    "correct",
+    "difference_table",
+    "find_tau",
+    "find_taus",
+    "frame_table",
+    "grand_mean",
+    "layer_shares",
+    "leading_patterns",
+    "outstanding",
+    "overlap_shares",
+    "paired_sign",
+    "paired_table",
+    "parse_tau",
+    "pattern_heads",
+    "pattern_layers",
+    "pattern_shares",
+    "present",
+    "regions",
+    "relation_tests",
+    "role_correlations",
+    "role_sets",
+    "role_shift",
+    "role_table",
+    "role_tests",
+    "same_examples",
+    "scale",
+    "shares_by_file",
+    "skills",
+    "tau_table",
+    "undecided",
+    "wilson",
+]

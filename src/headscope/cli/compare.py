@@ -1,0 +1,125 @@
+"""Two models, or two results files, side by side; and the heads that stand out at frame links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headscope.cli import options as opt
+from headscope.cli.console import Console
+from headscope.cli.root import app
+
+_SIDE = "A hub id, a model folder or 'demo'; or a results file (.nc)."
+
+
+@app.command()
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help=_SIDE, show_default=False)],
+    second: Annotated[str, typer.Argument(metavar="B", help=f"{_SIDE} Differences are B less A.", show_default=False)],
+    corpus: Annotated[str, typer.Argument(metavar="[CORPUS]", help="For two models: a corpus file, 'demo' for the built-in one, or 'framenet'.")] = "demo",
+    features: Annotated[bool, typer.Option("--features", help="Also how attention to linguistic features and from token to token differs (needs a tree).")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="For two models: the results file (.nc). Default: A-B-CORPUS.nc here.", show_default=False)] = None,
+    limit: opt.Limit = None,
+    seed: opt.Seed = 0,
+    batch_size: opt.BatchSize = 16,
+    max_length: opt.MaxLength = 128,
+    long: opt.Long = "truncate",
+    device: opt.Device = "cpu",
+    dtype: opt.Dtype = "float32",
+    stack: opt.Stack = "",
+    allow_pickle: opt.AllowPickle = False,
+    trust_remote_code: opt.TrustRemoteCode = False,
+    format: opt.Format = None,
+    columns: opt.Columns = None,
+    single: opt.Single = False,
+    parse: opt.Parse = False,
+    parser: opt.Parser = None,
+    quiet: opt.Quiet = False,
+    json: opt.Json = False,
+) -> None:
+    """How two models differ, head by head: the cosine of their maps over a corpus (Kovaleva et al. 2019, Figure 5).
+
+    Two results files are compared by their means. A stopped comparison of models goes on where it was when the same command is typed again.
+
+    Example: headscope compare bert-base-uncased ./bert-mrpc dev.tsv -o mrpc.nc
+    """
+    console = Console(quiet=quiet, as_json=json)
+    files = [Path(side).suffix == ".nc" for side in (first, second)]
+    if all(files):
+        _compare_results(console, Path(first), Path(second))
+        return
+    if any(files):
+        from headscope.errors import UserError
+
+        raise UserError(f"a model and a results file cannot be compared: {first} and {second}", hint="give two models, or survey the model and give two results files")
+    how_load = {"device": device, "dtype": dtype, "allow_pickle": allow_pickle, "trust_remote_code": trust_remote_code}
+    how_read = {
+        "format": format,
+        "pairs": not single,
+        "columns": columns.split(",") if columns else None,
+        "parse_with": parser if parser is not None else "" if parse else None,
+    }
+    how_run = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length, "long": long, "stack": stack}
+    _compare_models(console, first, second, corpus, output, ("feature", "link") if features else (), how_load, how_read, how_run)
+
+
+def _compare_results(console: Console, first: Path, second: Path) -> None:
+    from headscope.atlas import open as open_atlas
+    from headscope.stats import difference_table, same_examples
+
+    one, other = open_atlas(first), open_atlas(second)
+    table = difference_table(one, other)
+    if same_examples(one, other):
+        console.say("both saw the same examples, but results keep only sums: the test is not paired, and misses small changes. Comparing the two models pairs.")
+    else:
+        console.say("the two runs saw different examples: differences may come from these as well as from the models")
+    console.frame(table)
+
+
+def _compare_models(
+    console: Console, first: str, second: str, corpus: str, output: Path | None, measures: tuple[str, ...], load: dict[str, Any], read: dict[str, Any], run: dict[str, Any]
+) -> None:
+    from headscope.cli.surveys import slug
+    from headscope.results import check_writable
+
+    path = output or Path(f"{slug(first)}-{slug(second)}-{slug(corpus)}.nc")
+    check_writable(path)
+    with console.status("loading libraries and models"):
+        import headscope as hs
+        from headscope.engine import make_settings
+        from headscope.stats import change_table, paired_table
+
+        make_settings(**run)
+        read_corpus = hs.corpus.read(corpus, **read)
+        one, other = hs.load(first, **load), hs.load(second, **load)
+    with console.progress("comparing") as progress:
+        atlas = hs.compare(one, other, read_corpus, measures=measures, output=path, progress=progress, **run)
+    tables = [change_table(atlas), *([paired_table(atlas)] if measures else [])]
+    if console.as_json:
+        console.table([{str(key): value for key, value in row.items()} for table in tables for row in table.to_dict("records")])
+    elif not console.quiet:
+        for table in tables:
+            console.frame(table)
+    console.say(f"next: headscope figures {path}, headscope report {path}")
+    console.result(str(path))
+
+
+@app.command()
+def frames(
+    results: opt.ResultsFile,
+    direction: Annotated[str, typer.Option("--direction", help="both, target to element, or element to target.")] = "both",
+    percentile: Annotated[float, typer.Option("--percentile", help="Heads over this percentile of all heads stand out.")] = 99.0,
+    count: Annotated[int, typer.Option("--count", metavar="N", help="How many heads to show.", min=1)] = 10,
+    json: opt.Json = False,
+    quiet: opt.Quiet = False,
+) -> None:
+    """The heads that attend most along frame links, and which of them stand out (Kovaleva et al. 2019, Figure 3).
+
+    Example: headscope frames framenet.nc
+    """
+    from headscope.atlas import open as open_atlas
+    from headscope.stats import frame_table
+
+    Console(quiet=quiet, as_json=json).frame(frame_table(open_atlas(results), direction=direction, percentile=percentile, count=count))

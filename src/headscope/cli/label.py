@@ -1,0 +1,153 @@
+"""Labelling maps from the command line, and training the network of pattern classes on one's own labels."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headscope.cli import options as opt
+from headscope.cli.console import Console
+from headscope.cli.patterns import Network, show_report
+from headscope.cli.root import app
+
+if TYPE_CHECKING:
+    from headscope.explorer import Session
+
+_PAGE, _TRAIN = "The page", "Training"
+
+
+@app.command()
+def label(
+    model: Annotated[str, typer.Argument(metavar="MODEL | LABELS", help="A hub id, a model folder or 'demo'; with --retrain a folder of labels.", show_default=False)],
+    corpus: Annotated[str, typer.Argument(metavar="[CORPUS]", help="A corpus file, or 'demo' for the built-in one.")] = "demo",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder of labels; with --retrain the file of the network.", show_default=False)] = None,
+    terminal: Annotated[bool, typer.Option("--terminal/--browser", help="Label here, in block characters, rather than in a browser.")] = False,
+    port: Annotated[int, typer.Option("--port", help="The page's port; 0 takes any free one.", rich_help_panel=_PAGE)] = 0,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in the default browser.", rich_help_panel=_PAGE)] = False,
+    retrain: Annotated[bool, typer.Option("--retrain", help="Train a network on the built-in maps and those of LABELS.", rich_help_panel=_TRAIN)] = False,
+    epochs: Annotated[int, typer.Option("--epochs", help="How often each map is seen.", rich_help_panel=_TRAIN)] = 60,
+    network: Network = None,
+    limit: opt.Limit = 100,
+    seed: opt.Seed = 0,
+    max_length: opt.MaxLength = 64,
+    device: opt.Device = "cpu",
+    quiet: opt.Quiet = False,
+    json: opt.Json = False,
+) -> None:
+    """Label maps of your own, one key each, and train the network of pattern classes on them.
+
+    Every label is saved at once; the same command goes on where it was stopped. The network's guess is told after yours.
+
+    Example: headscope label bert-base-uncased dev.tsv -o my-labels && headscope label my-labels --retrain -o network.safetensors
+    """
+    console = Console(quiet=quiet, as_json=json)
+    if retrain:
+        _retrain(console, Path(model), output or Path("network.safetensors"), network, epochs, seed)
+    else:
+        _label(console, model, corpus, output or Path("labels"), network, {"limit": limit or 100, "seed": seed, "max_length": max_length}, device, port, open_page, terminal)
+
+
+def _label(console: Console, model: str, corpus: str, folder: Path, network: Path | None, run: dict[str, int], device: str, port: int, open_page: bool, terminal: bool) -> None:
+    from headscope.explorer.server import open_port
+
+    opened = None if terminal else open_port(port)
+    with console.status("loading libraries and model"):
+        from headscope.corpus import read
+        from headscope.explorer import Maps, Session, Store
+        from headscope.measures.pattern_net import SHIPPED, load_network
+        from headscope.observe import load
+
+        store, chosen, texts = Store(folder), load_network(network or SHIPPED), read(corpus)
+        session = Session(Maps(load(model, device=device), texts, **run), store, chosen)
+    before = len(store.labelled)
+    _nothing_left(session, folder)
+    try:
+        if opened is None:
+            from headscope.explorer.terminal import label_here
+
+            label_here(session, _keys())
+        else:
+            from headscope.explorer.server import serve
+
+            serve(session, opened, lambda address: _ready(console, address, open_page))
+    except KeyboardInterrupt:
+        console.say("stopped")
+    finally:
+        if opened is not None:
+            opened.close()
+    console.say(f"{len(store.labelled) - before} labelled now, {len(store.labelled)} in all: " + ", ".join(f"{count} {name}" for name, count in session.counts.items()))
+    console.say(f"next: headscope label {folder} --retrain -o network.safetensors")
+    console.result(str(folder))
+
+
+def _nothing_left(session: Session, folder: Path) -> None:
+    from headscope.errors import UserError
+
+    if not session.left:
+        raise UserError(
+            f"no maps are left: all {len(session.maps)} maps of these examples are labelled or skipped in {folder}", hint="give another corpus, a higher --limit, or another folder"
+        )
+
+
+def _ready(console: Console, address: str, open_page: bool) -> None:
+    console.say("the page is at the address below, for this machine only; Ctrl-C stops, and every label is saved at once")
+    print(address, file=sys.stderr, flush=True)
+    if open_page:
+        import webbrowser
+
+        webbrowser.open(address)
+
+
+def _keys() -> Callable[[], str]:
+    """One key at a time: as it is pressed at a terminal, else the next character of the input that is not a space."""
+    if sys.stdin.isatty():
+        return lambda: typer.getchar().lower()
+
+    def read() -> str:
+        while (key := sys.stdin.read(1)).isspace():
+            pass
+        return key.lower()
+
+    return read
+
+
+def _retrain(console: Console, folder: Path, output: Path, network: Path | None, epochs: int, seed: int) -> None:
+    """Train, save, and tell how the old and the new network do on held-out maps."""
+    from headscope.errors import UserError
+    from headscope.results import check_writable
+
+    if epochs < 1:
+        raise UserError(f"the epochs must be 1 or more, got {epochs} instead")
+    check_writable(output)
+    with console.status("loading libraries and labels"):
+        from headscope.explorer import retrain
+        from headscope.measures.pattern_net import SHIPPED, load_network, save_network
+        from headscope.probes.pattern_sets import read_labelled
+
+        own, old = read_labelled(folder), load_network(network or SHIPPED)
+        builtin = read_labelled()
+    with console.progress("training") as progress:
+        done = retrain(old, builtin, own, seed=seed, epochs=epochs, progress=progress)
+    save_network(output, done.network)
+    rows = [
+        {
+            "maps": name,
+            "count": int(before.classes["count"].sum()),
+            "macro-F1 before": before.f1,
+            "after": done.after[name].f1,
+            "accuracy before": before.accuracy,
+            "accuracy after": done.after[name].accuracy,
+        }
+        for name, before in done.before.items()
+    ]
+    console.table(rows, title="Held-out maps, before and after")
+    if not (console.as_json or console.quiet):
+        for name, report in done.after.items():
+            show_report(console, report, title=f"{name}, after")
+    console.say(f"trained on the built-in maps and {done.trained} of your {len(own)}" + ("" if done.trained < len(own) else ": too few to hold some out"))
+    console.say(f"use it: headscope patterns MODEL --corpus FILE --network {output}")
+    console.result(str(output))

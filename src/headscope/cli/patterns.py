@@ -1,0 +1,207 @@
+"""Pattern classes from the command line (Kovaleva et al. 2019, §4.1): shares, all maps of one example, and how good the network is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headscope.cli import options as opt
+from headscope.cli.console import Console
+from headscope.cli.root import app
+
+if TYPE_CHECKING:
+    from headscope.probes.patterns import Report
+    from headscope.results import Results
+
+USAGE = 'headscope patterns RESULTS..., headscope patterns MODEL "A sentence.", headscope patterns MODEL --corpus FILE, or headscope patterns --check'
+Network = Annotated[
+    Path | None,
+    typer.Option("--network", metavar="FILE", help="A network of your own, from 'headscope label --retrain'. Default: the one that comes with Headscope.", show_default=False),
+]
+
+
+@app.command()
+def patterns(
+    given: Annotated[
+        list[str] | None, typer.Argument(metavar="RESULTS... | MODEL [TEXT]", help="Results files (.nc) with the measure pattern; or a model and a sentence.", show_default=False)
+    ] = None,
+    pair: Annotated[str | None, typer.Option("--pair", metavar="TEXT", help="A second text, for a pair.", show_default=False)] = None,
+    corpus: Annotated[
+        str | None, typer.Option("--corpus", metavar="FILE", help="With a model: survey this corpus first ('demo' for the built-in one).", show_default=False)
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="How well the network does on labelled maps that it was not trained on.")] = False,
+    network: Network = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="MODEL TEXT: the picture (.png, .svg, .pdf, .html). With --corpus: the results file (.nc). Else: a folder for the figures.", show_default=False
+        ),
+    ] = None,
+    format: Annotated[str, typer.Option("--format", help="Of the figures in a folder: png, svg, pdf or html.")] = "png",
+    limit: opt.Limit = None,
+    seed: opt.Seed = 0,
+    batch_size: opt.BatchSize = 16,
+    max_length: opt.MaxLength = 128,
+    device: opt.Device = "cpu",
+    quiet: opt.Quiet = False,
+    json: opt.Json = False,
+) -> None:
+    """Pattern classes of maps: vertical, diagonal, both, block, heterogeneous (Kovaleva et al. 2019, Figures 1 and 2).
+
+    From results: the share of each class, over all heads and by layer. From a model and a sentence: a picture of every map with its class.
+
+    Example: headscope patterns demo "The dog that I saw barked." -o dog.png && headscope patterns mrpc.nc qqp.nc -o figures
+    """
+    from headscope.errors import UserError
+
+    console = Console(quiet=quiet, as_json=json)
+    names = given or []
+    files = [name.endswith(".nc") for name in names]
+    if check and not (names or corpus):
+        _check(console, network, output, format)
+    elif names and all(files) and not (check or corpus or pair):
+        _shares(console, [Path(name) for name in names], output, format)
+    elif len(names) == 1 and not any(files) and corpus and not (check or pair):
+        _survey(console, names[0], corpus, network, output, {"device": device}, {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length})
+    elif len(names) == 2 and not any(files) and not (check or corpus):
+        _grid(console, names[0], tuple(names[1:]) + ((pair,) if pair else ()), network, output or Path("patterns.png"), max_length, device)
+    else:
+        raise UserError(
+            "results files, or a model with one text or --corpus, or --check are expected, and only one of them; got " + (" ".join(names) or "nothing") + " instead", hint=USAGE
+        )
+
+
+def _shares(console: Console, paths: list[Path], output: Path | None, format: str) -> None:
+    """Shares by file, by layer and by head; figures if asked for."""
+    from headscope.atlas import open as open_atlas
+    from headscope.errors import ResultsError
+    from headscope.stats.patterns import pattern_data
+
+    opened: dict[str, Results] = {}
+    for path in paths:
+        opened[path.stem if path.stem not in opened else str(path)] = results = open_atlas(path)
+        try:
+            pattern_data(results)
+        except ResultsError as error:
+            raise ResultsError(f"{path}: {error.message}", hint=error.hint) from None
+    _tell(console, opened)
+    if output:
+        _draw(console, opened, output, format)
+
+
+def _tell(console: Console, opened: dict[str, Results]) -> None:
+    from headscope.stats.patterns import HETEROGENEOUS, leading_patterns, pattern_layers, shares_by_file
+
+    shares = shares_by_file(opened)
+    console.frame(shares, title="Share of all maps")
+    if not (console.as_json or console.quiet):
+        for name, results in opened.items():
+            layers = pattern_layers(results)
+            console.frame(
+                layers.pivot(index="layer", columns="pattern", values="share")[list(dict.fromkeys(layers["pattern"]))].reset_index(), title=f"{name}: share of each layer's maps"
+            )
+            heads = leading_patterns(results)
+            by_class = heads.sort_values(["share", "layer", "head"], ascending=[False, True, True]).groupby("pattern", sort=False)
+            rows = [
+                {"leading class": str(pattern), "heads": len(group), "which, the surest first": ", ".join(group["name"].head(10)) + (" …" if len(group) > 10 else "")}
+                for pattern, group in by_class
+            ]
+            console.table(rows, title=f"{name}: heads by their leading class")
+    console.say("95 % intervals by block jackknife (batches of examples left out in turn)" + (": needs at least two batches" if shares["low"].isna().any() else ""))
+    console.say(
+        "published: heterogeneous from " + " to ".join(f"{share:.0%} ({task})" for task, share in HETEROGENEOUS.items()) + ", BERT base fine-tuned (Kovaleva et al. 2019, Figure 2)"
+    )
+
+
+def _draw(console: Console, opened: dict[str, Results], folder: Path, format: str) -> None:
+    from headscope.figures import find_figure, save_chart
+    from headscope.figures.patterns import task_patterns
+
+    with console.status("drawing"):
+        drawn = [save_chart(task_patterns(opened), folder / f"patterns.{format}")]
+        for name, results in opened.items():
+            before = "" if len(opened) == 1 else f"{Path(name).stem}-"
+            drawn += [save_chart(find_figure(kind, results).draw(results), folder / f"{before}{kind}.{format}") for kind in ("pattern-layers", "pattern-heads")]
+    for path in drawn:
+        console.result(str(path))
+
+
+def _survey(console: Console, model: str, corpus: str, network: Path | None, output: Path | None, load: dict[str, Any], run: dict[str, Any]) -> None:
+    """Survey a corpus for pattern classes alone, with any network, and tell the shares."""
+    from headscope.cli.surveys import slug
+    from headscope.results import check_writable
+
+    output = output or Path(f"{slug(model)}-{slug(corpus)}-patterns.nc")
+    check_writable(output)
+    with console.status("loading libraries and model"):
+        import headscope as hs
+        from headscope.measures.pattern import Pattern
+        from headscope.measures.pattern_net import SHIPPED, load_network
+
+        load_network(network or SHIPPED)
+        texts, loaded = hs.corpus.read(corpus), hs.load(model, **load)
+    before = Pattern.weights
+    Pattern.weights = network or SHIPPED
+    try:
+        with console.progress("surveying") as progress:
+            results = hs.survey(loaded, texts, measures=["pattern"], output=output, progress=progress, **run)
+    finally:
+        Pattern.weights = before
+    _tell(console, {output.stem: results})
+    console.result(str(output))
+
+
+def _grid(console: Console, model: str, texts: tuple[str, ...], network: Path | None, output: Path, max_length: int, device: str) -> None:
+    """Draw every map of one example, and list their classes."""
+    from headscope.results import check_writable
+
+    check_writable(output)
+    with console.status("loading libraries and model"):
+        from headscope.corpus import Example
+        from headscope.explorer import look
+        from headscope.figures.pattern_grid import pattern_grid
+        from headscope.figures.save import save_chart
+        from headscope.measures.pattern_net import SHIPPED, load_network
+        from headscope.observe import load
+        from headscope.probes.pattern_sets import pack
+        from headscope.probes.patterns import predict
+
+        chosen = load_network(network or SHIPPED)
+        loaded = load(model, device=device)
+    seen = look(loaded, Example("text", texts), max_length=max_length)
+    found = [predict(chosen, [pack(one) for one in layer]) for layer in seen.maps]
+    if console.as_json:
+        console.table([{"layer": layer, "head": head, "pattern": name} for layer, names in enumerate(found, 1) for head, name in enumerate(names, 1)])
+    with console.status("drawing"):
+        chart = pattern_grid(seen.maps, found, title=f"Every map of {loaded.name.rstrip('/').rsplit('/', 1)[-1]}, by pattern class", subtitle=" | ".join(texts))
+        console.result(str(save_chart(chart, output)))
+
+
+def _check(console: Console, network: Path | None, output: Path | None, format: str) -> None:
+    """The held-out report of the built-in labelled set."""
+    from headscope.measures.pattern_net import SHIPPED, load_network
+    from headscope.probes.pattern_sets import read_labelled
+    from headscope.probes.patterns import evaluate
+
+    labelled = read_labelled()
+    held = labelled.part(split="test")
+    report = evaluate(load_network(network or SHIPPED), held)
+    told = f"macro-F1 {report.f1:.3f}, accuracy {report.accuracy:.3f}"
+    console.say(f"{told} on {len(held)} held-out maps of {len(labelled)} (published: F1 0.86 on about 400 maps)")
+    show_report(console, report)
+    if output:
+        from headscope.figures.patterns import confusion_map
+        from headscope.figures.save import save_chart
+
+        console.result(
+            str(save_chart(confusion_map(report.confusion, title="Labels against the network", subtitle=f"{len(held)} held-out maps, {told}"), output / f"confusion.{format}"))
+        )
+
+
+def show_report(console: Console, report: Report, *, title: str = "") -> None:
+    """Scores by class, and unless a machine reads it the confusion matrix."""
+    console.frame(report.classes.reset_index(), title=f"{title}: scores by class" if title else "Scores by class")
+    if not console.as_json:
+        console.frame(report.confusion.reset_index(), title="Labels (rows) and what the network says")

@@ -1,0 +1,130 @@
+"""Fine-tuning from the command line (Kovaleva et al. 2019, Table 1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headscope.cli import options as opt
+from headscope.cli.console import Console
+from headscope.cli.root import app
+
+if TYPE_CHECKING:
+    from headscope.corpus import Corpus
+    from headscope.tuning import Task, Tuned
+
+ALL = "all"
+
+
+@app.command()
+def tune(
+    model: opt.Model,
+    task: Annotated[list[str] | None, typer.Option("--task", metavar="NAME", help="mrpc, sts-b, sst-2, qqp, rte, qnli or mnli (repeat for more).", show_default=False)] = None,
+    data: Annotated[str | None, typer.Option("--data", metavar="FOLDER", help="GLUE files, FOLDER/RTE/train.tsv and so on (.gz too), or 'hub'.", show_default=False)] = None,
+    train: Annotated[
+        str | None, typer.Option("--train", metavar="FILE", help="A table of your own (TSV or JSON lines): text, second text if any, label.", show_default=False)
+    ] = None,
+    dev: Annotated[str | None, typer.Option("--dev", metavar="FILE", help="A table with the same columns, to score on.", show_default=False)] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Models go to FOLDER/TASK-START.")] = Path("tuned"),
+    start: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--start", help="pretrained, random (weights from a normal distribution), untrained (only scored) or all; repeat for more. Default: pretrained.", show_default=False
+        ),
+    ] = None,
+    epochs: Annotated[int, typer.Option("--epochs", help="Passes over the training examples.")] = 3,
+    learning_rate: Annotated[float, typer.Option("--learning-rate", help="The highest one, after warm-up.")] = 5e-5,
+    warmup: Annotated[float, typer.Option("--warmup", help="The share of steps in which the learning rate rises.")] = 0.1,
+    seed: Annotated[
+        list[int] | None, typer.Option("--seed", help="Seed of classifier, order and dropout; repeat for more, and medians are shown. Default: 0.", show_default=False)
+    ] = None,
+    precision: Annotated[str, typer.Option("--precision", help="float32, or mixed precision: bf16, fp16 (GPU).")] = "float32",
+    limit: opt.Limit = None,
+    batch_size: opt.BatchSize = 32,
+    max_length: opt.MaxLength = 128,
+    device: opt.Device = "cpu",
+    revision: opt.Revision = "",
+    allow_pickle: opt.AllowPickle = False,
+    trust_remote_code: opt.TrustRemoteCode = False,
+    quiet: opt.Quiet = False,
+    json: opt.Json = False,
+) -> None:
+    """Fine-tune a model on GLUE tasks or a table of your own, from pretrained or random weights (Kovaleva et al. 2019, Table 1).
+
+    Each folder it makes is a model that the other commands read. A stopped run goes on where it was when the same command is typed again; a finished one is not repeated.
+
+    Example: headscope tune bert-base-uncased --task rte --task mrpc --data glue --start all -o tuned
+    """
+    from headscope.papers.glue_table import table_rows
+    from headscope.results import check_writable
+    from headscope.tuning import Settings
+    from headscope.tuning import tune as run
+
+    console = Console(quiet=quiet, as_json=json)
+    settings: dict[str, Any] = {
+        "epochs": epochs,
+        "learning_rate": learning_rate,
+        "warmup": warmup,
+        "batch_size": batch_size,
+        "max_length": max_length,
+        "precision": precision,
+        "limit": limit,
+    }
+    plan = [(name, number) for number in seed or [0] for name in _starts(start)]
+    for name, number in plan:
+        Settings(start=name, seed=number, **settings)
+    check_writable(output / "headscope-tune.json")
+    load_options = {"revision": revision, "allow_pickle": allow_pickle, "trust_remote_code": trust_remote_code}
+    done: list[Tuned] = []
+    for which, train_set, dev_set in _jobs(task, data, train, dev):
+        for name, number in plan:
+            folder = output / f"{which.name}-{name}{f'-seed{number}' if number else ''}"
+            with console.progress(folder.name) as progress:
+                tuned = run(model, which, train_set, dev_set, output=folder, device=device, progress=progress, load_options=load_options, start=name, seed=number, **settings)
+            for note in ([f"{folder} is finished: its scores are read from there"] if tuned.again else []) + tuned.notes:
+                console.say(note)
+            done.append(tuned)
+    seeds = len(seed or [0])
+    console.table([_record(tuned) for tuned in done] if json else table_rows(done), title="Dev scores in percent" + (f", median of {seeds} seeds" if seeds > 1 else ""))
+    for tuned in done:
+        console.result(str(tuned.folder))
+
+
+def _starts(given: list[str] | None) -> list[str]:
+    from headscope.errors import unknown
+    from headscope.tuning import STARTS
+
+    names = given or ["pretrained"]
+    for name in names:
+        if name not in (*STARTS, ALL):
+            raise unknown("start", name, (*STARTS, ALL))
+    return [name for name in STARTS if name in names or ALL in names]
+
+
+def _jobs(names: list[str] | None, data: str | None, train: str | None, dev: str | None) -> list[tuple[Task, Corpus, Corpus]]:
+    """The tasks and their examples, all read and checked before anything is trained."""
+    from headscope.errors import UserError
+    from headscope.tuning import custom_task, find_task, task_examples
+    from headscope.tuning.tasks import labelled
+
+    if names and data and not (train or dev):
+        tasks = {task.name: task for task in map(find_task, names)}.values()
+        return [(task, task_examples(task, data, "train"), task_examples(task, data, "dev")) for task in tasks]
+    if train and dev and not data and len(names or ()) <= 1:
+        task = find_task(names[0]) if names else custom_task(labelled(train))
+        return [(task, task_examples(task, train, "train"), task_examples(task, dev, "dev"))]
+    given = [f"--{name}" for name, value in (("task", names), ("data", data), ("train", train), ("dev", dev)) if value]
+    raise UserError(
+        f"what to train on must be --task with --data, or --train with --dev; got {' and '.join(given) or 'neither'} instead",
+        hint="give e.g. --task rte --data glue, or --train train.tsv --dev dev.tsv",
+    )
+
+
+def _record(tuned: Tuned) -> dict[str, Any]:
+    """One run as a flat record, scores from 0 to 1."""
+    settings = tuned.settings
+    record = {"task": tuned.task.name, "start": settings.start, "seed": settings.seed, "epochs": settings.epochs, **tuned.examples, **tuned.scores}
+    record |= {f"majority {name}": value for name, value in tuned.majority.items()}
+    return record | {"minutes": round(tuned.minutes, 2), "folder": str(tuned.folder)}

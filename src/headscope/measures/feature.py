@@ -1,0 +1,93 @@
+"""Linguistic features (Kovaleva et al. 2019, §4.4, Fig. 6): how much attention nouns, verbs, subjects, negations and special tokens get."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.corpus import Word
+from headscope.encode import SEPARATOR, START, Batch, Encoded
+from headscope.measures.base import Measure
+from headscope.measures.strongest import Places, Sets, largest, pack
+from headscope.observe import LayerView
+
+# Universal tags, then the Penn tags that some treebanks have in their place.
+NOUN = frozenset({"NOUN", "PROPN", "NN", "NNS", "NNP", "NNPS"})
+VERB = frozenset({"VERB", "AUX", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "MD"})
+PRONOUN = frozenset({"PRON", "PRP", "PRP$", "WP", "WP$", "EX"})
+# Universal, Stanford and CLEAR names; subtypes (nsubj:pass) go with their kind.
+SUBJECT = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass"})
+OBJECT = frozenset({"obj", "dobj"})
+CLITIC = "n't"
+NEGATIONS = frozenset(
+    "neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't couldn't nothing nowhere".split()  # noqa: SIM905
+)
+"""The paper's list (footnote 6)."""
+FEATURES = ("noun", "verb", "pronoun", "subject", "object", "negation", "cls", "sep")
+
+
+def tag(word: Word) -> str:
+    """The universal tag, or what stands in its place."""
+    return word.upos or word.xpos
+
+
+def relation(word: Word) -> str:
+    """The kind of a dependency label, its subtype left out."""
+    return word.relation.split(":")[0]
+
+
+def negations(words: Sequence[Word]) -> set[int]:
+    """The words on the paper's list. Where the treebank splits ``don't``, its two words count if together they are on the list.
+
+    >>> sorted(negations([Word("I"), Word("do"), Word("n't"), Word("know"), Word("nothing")]))
+    [1, 2, 4]
+    """
+    spelled = [word.text.lower().replace("’", "'") for word in words]
+    found = {place for place, text in enumerate(spelled) if text in NEGATIONS}
+    for place in range(1, len(words)):
+        together = words[place].sentence == words[place - 1].sentence and words[place].segment == words[place - 1].segment
+        if spelled[place] == CLITIC and together and spelled[place - 1] + CLITIC in NEGATIONS:
+            found |= {place - 1, place}
+    return found
+
+
+def feature_words(words: Sequence[Word]) -> dict[str, set[int]]:
+    """Which words have each feature, by their place in the example."""
+    by_tag = {name: {place for place, word in enumerate(words) if tag(word) in tags} for name, tags in (("noun", NOUN), ("verb", VERB), ("pronoun", PRONOUN))}
+    by_tree = {name: {place for place, word in enumerate(words) if relation(word) in kinds} for name, kinds in (("subject", SUBJECT), ("object", OBJECT))}
+    return {**by_tag, **by_tree, "negation": negations(words)}
+
+
+def feature_tokens(item: Encoded) -> list[Places]:
+    """The tokens of each feature: the pieces of its words, or the special tokens."""
+    words = [np.flatnonzero(np.isin(item.word, list(places))) for places in feature_words(item.example.words).values()]
+    return [*words, np.flatnonzero(item.kind == START), np.flatnonzero(item.kind == SEPARATOR)]
+
+
+class Feature(Measure):
+    """Attention to a token from all tokens, divided by their number; of several tokens with the feature the largest (K5).
+
+    A token is a piece: a word of several pieces counts by the piece that gets most. In a causal model a token is seen only by those after it,
+    and the definition stays the same: early tokens can get more.
+    """
+
+    name = "feature"
+    title = "Attention to linguistic features"
+    unit = "share of attention"
+    source = "Kovaleva et al. 2019, §4.4, Figure 6"
+    needs: ClassVar[frozenset[str]] = frozenset({"tree", "tags"})
+    dims = {"feature": FEATURES}
+
+    def prepare(self, batch: Batch, device: Any) -> tuple[Tensor, Sets]:
+        """Weights that average the real rows, (batch, 1, 1, query), and the tokens of each feature."""
+        rows = torch.from_numpy((batch.mask / batch.lengths[:, None]).astype(np.float32)).to(device)
+        return rows[:, None, None], pack([feature_tokens(item) for item in batch.items], device)
+
+    def layer(self, view: LayerView, attention: Tensor, prepared: tuple[Tensor, Sets]) -> Tensor:
+        """(batch, head, feature)."""
+        rows, sets = prepared
+        return largest((rows @ attention)[:, :, 0], sets)

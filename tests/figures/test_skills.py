@@ -1,0 +1,109 @@
+"""The grid of skills: every role at its fixed place in every head, heads sorted; and the shift of roles by fine-tuning."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from figures.made_roles import NAMES, made, random_scores, rows_of
+from headscope.errors import UserError
+from headscope.figures import save_chart, shift_dots, skill_grid
+from headscope.figures.skills import UNSKILLED
+from headscope.stats import role_shift, role_tests
+from headscope.stats.roles import FINE
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (12, 12), (24, 16), (1, 1)])
+def test_every_skill_stands_at_its_place(shape: tuple[int, int]) -> None:
+    scores = random_scores(*shape, sequences=12)
+    has = stats.norm.sf((scores.mean(0) - 3) / (scores.std(0, ddof=1) / np.sqrt(12)))[..., [NAMES.index(role) for role in FINE]] < 0.05
+    cells = rows_of(skill_grid(role_tests(made(scores))), "left", "top", "colour")
+    assert len(cells) == shape[0] * shape[1] * 9
+    for layer in range(1, shape[0] + 1):
+        order = sorted(range(1, shape[1] + 1), key=lambda head: (-has[layer - 1, head - 1].sum(), head))
+        row = cells[cells["layer"] == layer]
+        for head, role, own, colour, left, right, bottom, top, name in row[["head", "role", "has", "colour", "left", "right", "bottom", "top", "name"]].itertuples(index=False):
+            assert name == f"{layer}-{head}"
+            assert own == has[layer - 1, head - 1, FINE.index(role)] == (colour != UNSKILLED)
+            middle_x, middle_y = (left + right) / 2, (bottom + top) / 2
+            assert int(middle_x) == order.index(head)  # the columns are places, not heads
+            assert int(middle_y) == layer - 1  # layer 1 at the bottom
+            third_x, third_y = int((middle_x % 1) * 3), 2 - int((middle_y % 1) * 3)
+            assert 3 * third_y + third_x == FINE.index(role)
+
+
+def test_each_role_has_one_colour_of_its_own_that_the_key_has_too() -> None:
+    chart = skill_grid(role_tests(made(random_scores() + 100)))
+    cells, key = rows_of(chart, "left", "top", "colour"), rows_of(chart, "column", "row", "role", "count")
+    colours = cells.groupby("role")["colour"].unique()
+    assert {role: list(found) for role, found in colours.items()} == {row.role: [row.colour] for row in key.itertuples()}
+    assert key["colour"].nunique() == 9
+    assert [(row.role, 3 * row.row + row.column) for row in key.itertuples()] == [(role, index) for index, role in enumerate(FINE)]
+    assert set(key["count"]) == {"12 heads"}
+
+
+def test_a_role_that_was_not_tested_is_empty_and_a_dash_in_the_key() -> None:
+    scores = random_scores()
+    scores[..., NAMES.index("block")] = np.nan
+    chart = skill_grid(role_tests(made(scores)))
+    assert "block" not in set(rows_of(chart, "left", "top", "role")["role"])
+    key = rows_of(chart, "column", "row", "role", "count").set_index("role")
+    assert key.loc["block", "count"] == "–"
+    assert key.loc["block", "colour"] == "white"
+    assert "Empty" in repr(chart.to_dict())
+
+
+def test_a_model_of_very_many_heads_is_drawn() -> None:
+    cells = rows_of(skill_grid(role_tests(made(random_scores(48, 25, sequences=3)))), "left", "top", "role")
+    assert len(cells) == 48 * 25 * 9  # more than the 5000 rows that Altair takes
+
+
+def test_a_square_has_nine_roles() -> None:
+    with pytest.raises(UserError, match=r"^a square is divided in nine, got 2 roles instead\n"):
+        skill_grid(role_tests(made(random_scores())), roles=("local", "block"))
+
+
+def shifted() -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
+    """Scores before and after: local goes up in the last layers, block is nowhere defined, the rest moves by chance."""
+    before, after = random_scores(6, 4), random_scores(6, 4)
+    after += np.random.default_rng(5).normal(0, 0.5, after.shape)
+    after[:, 4:, :, NAMES.index("local")] += 2
+    before[..., NAMES.index("block")] = np.nan
+    return before, after, role_shift(made(before), made(after), roles=["local", "delimiter", "block"])
+
+
+def test_dots_are_paired_differences_by_third_of_the_layers() -> None:
+    before, after, frame = shifted()
+    drawn = rows_of(shift_dots(frame), "role", "part", "shift")
+    assert len(drawn) == 6
+    for row in drawn.itertuples():
+        layers = {"first (1–2)": slice(0, 2), "middle (3–4)": slice(2, 4), "last (5–6)": slice(4, 6)}[row.part]
+        old, new = (scores[:, layers, :, NAMES.index(row.role)].mean((1, 2)) for scores in (before, after))
+        test = stats.ttest_rel(new, old)
+        assert row.shift == pytest.approx((new - old).mean(), abs=1e-5)
+        assert (row.low, row.high) == pytest.approx(tuple(test.confidence_interval(0.95)), abs=1e-4)
+        assert row.changed == (row.p_corrected < 0.05)
+    assert bool(drawn.set_index(["role", "part"]).loc[("local", "last (5–6)"), "changed"])
+    assert not drawn["changed"].all()
+
+
+def test_a_role_without_a_shift_keeps_its_row_and_says_so(tmp_path: Path) -> None:
+    chart = shift_dots(shifted()[2])
+    assert list(rows_of(chart, "role", "at", "what")["role"]) == ["block"]
+    assert save_chart(chart, tmp_path / "x.png", scale=1.0).stat().st_size > 8000
+
+
+def test_a_shift_of_nothing_says_so() -> None:
+    frame = shifted()[2]
+    assert list(rows_of(shift_dots(frame[frame["role"] == "block"]), "what")["what"]) == ["no role is defined in both"]
+
+
+def test_two_layers_have_two_thirds() -> None:
+    scores = random_scores(2, 3)
+    drawn = rows_of(shift_dots(role_shift(made(scores), made(scores + 1), roles=["local"])), "part", "shift")
+    assert list(drawn["part"]) == ["first (1)", "middle (2)"]
+    assert list(drawn["shift"]) == pytest.approx([1.0, 1.0], abs=1e-5)

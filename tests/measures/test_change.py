@@ -1,0 +1,55 @@
+"""The likeness of two models' maps (K3) equals scipy's cosine on real tokens, and differences of measures are named as such."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from scipy.spatial.distance import cosine
+
+from headscope.errors import UserError
+from headscope.measures import Dependency, Entropy, Setting
+from headscope.measures.change import Change, difference_of, map_cosine
+from headscope.observe import Shape
+from measures.test_twins import CASES, HEADS, Case, made, maps_of, view_of
+
+
+@given(case=CASES)
+@settings(deadline=None, max_examples=40)
+def test_the_cosine_is_scipy_s_on_real_tokens(case: Case) -> None:
+    batch, one, causal = made(case)
+    other = maps_of(batch, case[1] // 2 + 1, causal=causal)
+    measure = Change(Setting(Shape(1, HEADS, 1)))
+    values = measure.layer(view_of(one), torch.stack([one, other]), measure.prepare(batch, "cpu")).numpy()
+    assert values.shape == (len(batch), HEADS, 1)
+    for row, item in enumerate(batch.items):
+        for head in range(HEADS):
+            flat = [maps[row, head, : len(item), : len(item)].double().numpy().ravel() for maps in (one, other)]
+            assert values[row, head, 0] == pytest.approx(1 - cosine(*flat), rel=1e-5, abs=1e-6)
+
+
+def test_a_map_is_like_itself_whatever_its_padding_holds() -> None:
+    maps = torch.full((1, 1, 3, 3), float("nan"))
+    maps[0, 0, :2, :2] = torch.tensor([[0.3, 0.7], [0.9, 0.1]])
+    real = torch.zeros(1, 1, 3, 3, dtype=torch.bool)
+    real[..., :2, :2] = True
+    assert map_cosine(maps, maps, real).item() == pytest.approx(1.0)
+    assert map_cosine(maps, maps, real).item() <= 1.0
+
+
+def test_a_map_of_zeros_has_no_likeness() -> None:
+    assert np.isnan(map_cosine(torch.zeros(1, 1, 2, 2), torch.ones(1, 1, 2, 2), torch.ones(1, 1, 2, 2, dtype=torch.bool)).item())
+
+
+def test_the_difference_of_a_measure_says_that_it_is_one() -> None:
+    measure = difference_of(Entropy)(Setting(Shape(1, HEADS, 1)))
+    assert isinstance(measure, Entropy)
+    assert (measure.name, measure.unit, measure.dims) == ("entropy-change", "change in nats", Entropy.dims)
+    assert measure.attributes()["title"] == "Entropy of attention: change"
+    assert Entropy.name == "entropy"
+
+
+def test_measures_that_count_answers_have_no_difference_by_example() -> None:
+    with pytest.raises(UserError, match=r"^the measure 'dependency' counts right answers, and has no difference example by example\nnext: survey both models"):
+        difference_of(Dependency)

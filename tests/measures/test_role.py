@@ -1,0 +1,322 @@
+"""Sieve bias (Pande et al. 2021, P2): equal to a literal loop, 1 for uniform attention, exact on planted heads, and clear about the roles it leaves out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import twins
+from headscope.corpus import Corpus, Example, Word, from_examples, from_texts, read
+from headscope.encode import Batch, Encoded, collate
+from headscope.engine import survey
+from headscope.errors import UserError
+from headscope.measures import Role, Setting, bias_weights
+from headscope.measures.role import CAUSAL
+from headscope.observe import Shape
+from headscope.results import Results
+from measures.test_sieves import Made, Pairs, dependency, items, pairs_of
+from measures.test_twins import HEADS, maps_of, view_of
+from planted import HEADS as PLANTED
+from planted import expected_map, place, planted_bert, planted_gpt2
+from tiny import tiny_model
+
+SETTINGS = settings(deadline=None, max_examples=30)
+CASES = st.tuples(st.lists(items(), min_size=1, max_size=3), st.integers(0, 2**32 - 1), st.booleans())
+PAIR = ("the dog sat.", "a cat")  # [CLS] the dog sat . [SEP] a cat [SEP]: nine tokens, four words and two
+
+
+def bias(map: twins.Map, pairs: Pairs, *, causal: bool) -> float:
+    """P2, to the letter: β(t) = (Σ_{s∈S(t)} α(t,s) / |S(t)|) / (1/L), and its mean over the tokens with a sieve. A causal model has only what a token sees."""
+    found = []
+    for token in range(len(map)):
+        seen = token + 1 if causal else len(map)
+        chosen = [other for other in range(seen) if (token, other) in pairs]
+        if chosen:
+            total = 0.0
+            for other in chosen:
+                total += map[token][other]
+            found.append((total / len(chosen)) / (1 / seen))
+    return sum(found) / len(found) if found else float("nan")
+
+
+def studied(made: list[Made], *, causal: bool) -> tuple[Role, Batch]:
+    role = Role.study(Setting(Shape(1, HEADS, 1), causal), [one.item.example for one in made])
+    return role, collate([one.item for one in made])
+
+
+def values_of(role: Role, batch: Batch, maps: torch.Tensor) -> torch.Tensor:
+    view = view_of(maps)
+    return role.layer(view, view.attention, role.prepare(batch, "cpu"))
+
+
+@given(case=CASES)
+@SETTINGS
+def test_the_score_of_every_role_is_that_of_the_literal_loop(case: tuple[list[Made], int, bool]) -> None:
+    made, seed, causal = case
+    role, batch = studied(made, causal=causal)
+    maps = maps_of(batch, seed, causal=causal)
+    values = values_of(role, batch, maps)
+    assert values.shape == (len(made), HEADS, len(role.sieves))
+    for row, item in enumerate(batch.items):
+        for column, sieve in enumerate(role.sieves):
+            pairs = pairs_of(sieve, item)
+            for head in range(HEADS):
+                real = maps[row, head, : len(item), : len(item)].tolist()
+                assert float(values[row, head, column]) == pytest.approx(bias(real, pairs, causal=causal), rel=1e-5, abs=1e-5, nan_ok=True), sieve.name
+
+
+@given(case=CASES)
+@SETTINGS
+def test_uniform_attention_scores_1_on_every_role_that_is_defined(case: tuple[list[Made], int, bool]) -> None:
+    made, _, causal = case
+    role, batch = studied(made, causal=causal)
+    maps = torch.zeros(len(made), HEADS, batch.width, batch.width)
+    for row, item in enumerate(batch.items):
+        for token in range(len(item)):
+            seen = token + 1 if causal else len(item)
+            maps[row, :, token, :seen] = 1 / seen
+    values = values_of(role, batch, maps)
+    for row, item in enumerate(batch.items):
+        for column, sieve in enumerate(role.sieves):
+            defined = any(key <= query or not causal for query, key in pairs_of(sieve, item))
+            expected = 1.0 if defined else float("nan")
+            assert values[row, :, column].tolist() == pytest.approx([expected] * HEADS, rel=1e-5, nan_ok=True), sieve.name
+
+
+@given(first=st.integers(1, 6), second=st.integers(1, 6), others=st.integers(0, 3))
+@example(first=4, second=2, others=3)
+@settings(deadline=None, max_examples=25)
+def test_attention_wholly_within_two_segments_scores_twice_the_tokens_by_the_words_on_block(first: int, second: int, others: int) -> None:
+    segment = np.array([0] * first + [1] * second + [-1] * others)
+    pairs = (segment[:, None] == segment[None, :]) & (segment >= 0)[:, None]
+    size = len(segment)
+    weights = bias_weights(pairs, np.full(size, size))
+    assert weights is not None
+    attention = np.where(pairs, 1.0, 0.0) / np.maximum(pairs.sum(1), 1)[:, None]
+    assert float((weights * attention).sum()) == pytest.approx(2 * size / (first + second), rel=1e-5)
+
+
+def test_a_sieve_without_a_pair_has_no_weights() -> None:
+    assert bias_weights(np.zeros((3, 3), np.bool_), np.full(3, 3)) is None
+
+
+# Planted heads, by hand
+
+
+def scores(model: Any, corpus: Corpus, **options: Any) -> Results:
+    return survey(model, corpus, **{"measures": ["role"], "max_length": 24, "batch_size": 2, **options})
+
+
+def at(results: Results, head: str, role: str) -> float:
+    return float(results["role"]["mean"].sel(role=role, **place(head)))
+
+
+@pytest.fixture(scope="module")
+def pair() -> Results:
+    return scores(planted_bert(), from_texts([PAIR]))
+
+
+def test_the_planted_heads_have_the_scores_that_are_worked_out_by_hand(pair: Results) -> None:
+    size = 9
+    # Token 1 has one token before it, 2 to 8 have two, and the head is on one of them: (9 + 7 · 9/2) / 8.
+    assert at(pair, "previous", "previous-local") == pytest.approx((size + (size - 2) * size / 2) / (size - 1), rel=1e-5)
+    assert at(pair, "next", "next-local") == pytest.approx((size + (size - 2) * size / 2) / (size - 1), rel=1e-5)
+    # Local: 5 tokens in the middle, 3 at the ends and 4 beside them; the head on the current token is on one.
+    assert at(pair, "current", "local") == pytest.approx((5 * size / 5 + 2 * size / 3 + 2 * size / 4) / size, rel=1e-5)
+    assert at(pair, "current", "previous-local") == pytest.approx(0.0, abs=1e-5)
+    assert at(pair, "sep", "sep") == pytest.approx(size / 2, rel=1e-5)  # all attention on two tokens
+    assert at(pair, "sep", "cls") == pytest.approx(0.0, abs=1e-5)
+    assert at(pair, "sep", "delimiter") == pytest.approx(size / 3, rel=1e-5)  # on two of three tokens
+    assert at(pair, "cls", "cls") == pytest.approx(size, rel=1e-5)
+    assert at(pair, "cls", "first token") == pytest.approx(size, rel=1e-5)
+    # The first type has [CLS], four words and [SEP], the second two words and [SEP]: of 1/6 and 1/3 each, from four words and two.
+    assert at(pair, "segment", "block") == pytest.approx(size * (4 * (1 / 6) + 2 * (1 / 3)) / 6, rel=1e-5)
+    assert at(pair, "uniform", "block") == pytest.approx(1.0, rel=1e-5)
+
+
+def test_one_text_has_one_separator() -> None:
+    single = scores(planted_bert(), from_texts(["the dog sat."]))  # [CLS] the dog sat . [SEP]
+    assert at(single, "sep", "sep") == pytest.approx(6.0, rel=1e-5)
+    assert at(single, "sep", "delimiter") == pytest.approx(3.0, rel=1e-5)
+    assert "block" not in single["role"]["role"].values
+
+
+def test_every_planted_head_scores_what_the_loop_makes_of_its_planned_map() -> None:
+    corpus = from_texts([PAIR, "who saw it!", ("dogs barking", "it sat on the mat, dog.")])
+    for model, causal in ((planted_bert(), False), (planted_gpt2(), True)):
+        found = scores(model, corpus)["role"]
+        stack = model.main_stack()
+        encoded = list(model.encoder(max_length=24, long="truncate", stack=stack).encode(corpus))
+        role = Role.study(Setting(model.shape(stack), causal), corpus)
+        for sieve in role.sieves:
+            for head in PLANTED:
+                each = [bias(expected_map(head, item, causal=causal), pairs_of(sieve, item), causal=causal) for item in encoded]
+                expected, count = twins.mean(each)
+                cell = found.sel(role=sieve.name, **place(head))
+                assert float(cell["mean"]) == pytest.approx(expected, rel=1e-4, abs=1e-4, nan_ok=True), (head, sieve.name)
+                assert int(cell["n"]) == count, (head, sieve.name)
+
+
+# Dependency roles
+
+WORDS = (
+    Word("the", head=2, relation="det"),
+    Word("old", head=2, relation="amod"),
+    Word("dogs", head=3, relation="nsubj:pass"),  # dog ##s
+    Word("saw", head=-1, relation="root"),
+    Word("it", head=3, relation="obj"),
+)
+
+
+def tree() -> Corpus:
+    return from_examples([Example("1", ("the old dogs saw it",), WORDS)])
+
+
+def encoded_tree() -> Encoded:
+    (item,) = planted_bert().encoder(max_length=24, long="truncate", stack="encoder").encode(tree())
+    assert item.word.tolist() == [-1, 0, 1, 2, 2, 3, 4, -1]
+    return item
+
+
+def role_pairs(name: str, **options: Any) -> Pairs:
+    role = Role.study(Setting(Shape(1, 1, 1), roles=(name,), **options), tree())
+    assert role.dims == {"role": (name,)}
+    return pairs_of(role.sieves[0], encoded_tree())
+
+
+@pytest.mark.parametrize(
+    ("direction", "expected"), [("to head", {(2, 3), (2, 4)}), ("from head", {(3, 2), (4, 2)}), ("both", {(2, 3), (2, 4), (3, 2), (4, 2)})], ids=["to", "from", "both"]
+)
+def test_a_dependent_looks_at_every_piece_of_its_head_word_or_the_other_way_or_both(direction: str, expected: Pairs) -> None:
+    assert role_pairs("amod", direction=direction) == expected
+
+
+def test_dobj_is_obj_and_the_four_together_are_syntactic() -> None:
+    assert role_pairs("dobj") == {(6, 5)}
+    assert role_pairs("syntactic") == {(6, 5), (2, 3), (2, 4)}
+
+
+def test_subtypes_are_kept_or_folded() -> None:
+    assert role_pairs("nsubj") == set()
+    assert role_pairs("nsubj", subtypes="fold") == {(3, 5), (4, 5)}
+    assert role_pairs("nsubj:pass") == {(3, 5), (4, 5)}
+    assert role_pairs("syntactic", subtypes="fold") == {(6, 5), (2, 3), (2, 4), (3, 5), (4, 5)}
+    with pytest.raises(UserError, match="got 'nsubj:pass' instead"):
+        role_pairs("nsubj:pass", subtypes="fold")
+
+
+def test_any_dependency_label_of_the_corpus_is_a_role_when_named() -> None:
+    assert role_pairs("det") == {(1, 3), (1, 4)} == dependency(encoded_tree(), ["det"])
+    assert role_pairs("obj") == {(6, 5)}
+    assert role_pairs("root") == set()
+    assert "det" not in Role.study(Setting(Shape(1, 1, 1)), tree()).dims["role"]
+
+
+def test_the_direction_is_written_beside_the_numbers_and_changes_them() -> None:
+    up, down = (scores(planted_bert(), tree(), roles=("amod",), direction=direction) for direction in ("to head", "from head"))
+    assert (up["role"].attrs["direction"], down["role"].attrs["direction"]) == ("to head", "from head")
+    assert at(up, "next", "amod") == pytest.approx(8 / 2, rel=1e-5)  # from "old" to "dog", one of its head's two pieces
+    assert at(down, "next", "amod") == pytest.approx(0.0, abs=1e-5)
+    assert at(down, "previous", "amod") == pytest.approx(8 / 2, rel=1e-5)  # of "dog" and "##s" the first has "old" before it
+
+
+# What is left out, and why
+
+
+def absent(results: Results) -> dict[str, str]:
+    return dict(json.loads(results["role"].attrs["absent"]))
+
+
+def test_roles_come_in_the_order_asked_for_and_once() -> None:
+    assert scores(planted_bert(), from_texts(["a dog"]), roles=("sep", "local", "sep"))["role"]["role"].values.tolist() == ["sep", "local"]
+
+
+def test_an_unknown_role_gets_the_nearest_name_and_labels_are_listed_too() -> None:
+    with pytest.raises(UserError) as caught:
+        scores(planted_bert(), tree(), roles=("delimitr",))
+    assert caught.value.message.startswith("the role must be one of advmod, amod, block, ")
+    assert ", det, " in caught.value.message
+    assert caught.value.message.endswith("got 'delimitr' instead. Did you mean 'delimiter'?")
+
+
+@pytest.mark.parametrize(
+    ("role", "missing", "hint"),
+    [
+        ("block", "pair", "give a corpus of pairs: paragraphs, TSV or JSON lines with two texts"),
+        ("nsubj", "tree", "give a treebank (.conllu), or parse plain text with --parse"),
+        ("syntactic", "tree", "give a treebank (.conllu), or parse plain text with --parse"),
+        ("coreferent", "mentions", "give a corpus with coreference"),
+    ],
+)
+def test_a_role_that_the_corpus_does_not_allow_is_an_error_by_name_and_absent_with_the_reason_by_default(role: str, missing: str, hint: str) -> None:
+    with pytest.raises(UserError) as caught:
+        scores(planted_bert(), from_texts(["a dog"]), roles=("local", role))
+    assert caught.value.message == f"the role {role!r} needs {missing}, which this corpus does not have"
+    assert caught.value.hint == hint
+    found = scores(planted_bert(), from_texts(["a dog"]))
+    assert absent(found)[role] == f"the corpus has no {missing}: {hint}"
+    assert role not in found["role"]["role"].values
+
+
+def test_block_counts_only_the_pairs_of_a_mixed_corpus() -> None:
+    found = scores(planted_bert(), from_texts([PAIR, "a dog"]))["role"]
+    assert (found["n"].sel(role="block") == 1).all()
+    assert (found["n"].sel(role="local") == 2).all()
+
+
+def test_a_causal_model_has_no_later_tokens_and_says_so() -> None:
+    found = scores(planted_gpt2(), from_texts(["a dog sat"]))
+    assert absent(found)["next-local"] == CAUSAL == "a causal model sees no later tokens"
+    assert "next-local" not in found["role"]["role"].values
+    named = scores(planted_gpt2(), from_texts(["a dog sat"]), roles=("next-local", "local"))
+    assert named["role"]["role"].values.tolist() == ["local"]
+    with pytest.raises(UserError) as caught:
+        scores(planted_gpt2(), from_texts(["a dog sat"]), roles=("next-local",))
+    assert caught.value.message == "none of the roles can be seen here: next-local: a causal model sees no later tokens"
+    assert caught.value.hint == "ask for other roles with --role"
+
+
+def test_in_a_causal_model_the_previous_token_head_scores_against_what_it_sees() -> None:
+    found = scores(planted_gpt2(), from_texts(["a dog sat"]))  # [CLS] a dog sat
+    assert at(found, "previous", "previous-local") == pytest.approx((2 / 1 + 3 / 2 + 4 / 2) / 3, rel=1e-5)
+    assert at(found, "cls", "cls") == pytest.approx((1 + 2 + 3 + 4) / 4, rel=1e-5)
+    assert at(found, "uniform", "local") == pytest.approx(1.0, rel=1e-5)
+
+
+def test_a_model_without_special_tokens_has_no_delimiter() -> None:
+    found = scores(tiny_model("gpt2"), from_texts(["the cat sat on the mat"]))["role"]
+    for role in ("delimiter", "cls", "sep"):
+        assert found["mean"].sel(role=role).isnull().all()
+        assert not found["n"].sel(role=role).any()
+        assert found["value"].sel(role=role).isnull().all()
+    assert found["mean"].sel(role="first token").notnull().all()
+
+
+def test_titles_go_with_the_roles(pair: Results) -> None:
+    titles = json.loads(pair["role"].attrs["titles"])
+    assert list(titles) == pair["role"]["role"].values.tolist()
+    assert titles["previous-local"] == "The two tokens before"
+    assert pair["role"].attrs["unit"] == "times uniform attention"
+
+
+def test_roles_and_direction_make_another_run_and_are_in_the_provenance() -> None:
+    one, two, three = (
+        scores(planted_bert(), tree(), **options).provenance for options in ({"roles": ("amod",)}, {"roles": ("amod", "cls")}, {"roles": ("amod",), "direction": "both"})
+    )
+    assert len({about["identity"] for about in (one, two, three)}) == 3
+    assert one["details"] == {"role": "amod"}
+    assert two["details"] == {"role": "amod, cls"}
+    assert three["settings"]["direction"] == "both"
+
+
+def test_the_demo_corpus_offers_every_role_of_the_paper_but_block() -> None:
+    corpus = read("demo", limit=40)
+    offered = Role.study(Setting(Shape(1, 1, 1)), corpus)
+    assert set(offered.absent) <= {"block"}
+    assert {"syntactic", "coreferent", "rare word"} <= set(offered.dims["role"])

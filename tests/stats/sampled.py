@@ -1,0 +1,54 @@
+"""Results made of known values of single examples, so that whatever is derived from their sums can be computed again from the values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from headscope.measures.feature import FEATURES
+from headscope.measures.frame import DIRECTIONS
+from headscope.measures.link import LINKS
+from headscope.results import Results
+from report.samples import made_results
+
+DIMS: dict[str, dict[str, tuple[str, ...]]] = {
+    "frame": {"direction": DIRECTIONS},
+    "feature": {"feature": FEATURES},
+    "feature-change": {"feature": FEATURES},
+    "link": {"link": LINKS},
+    "link-change": {"link": LINKS},
+    "change": {},
+}
+Values = NDArray[np.float64]
+"""(example, layer, head, label…); NaN is not counted."""
+
+
+def random_values(name: str, *, layers: int = 2, heads: int = 3, examples: int = 12, seed: int = 0) -> Values:
+    """Values between 0 and 1 (differences between -1 and 1), all different."""
+    random = np.random.default_rng(seed)
+    shape = (examples, layers, heads, *(len(labels) for labels in DIMS[name].values()))
+    return random.uniform(-1 if name.endswith("-change") else 0, 1, shape)
+
+
+def sampled(values: Mapping[str, Values], **changes: Any) -> Results:
+    """Results of these examples, half of them in each of two blocks."""
+    first = next(iter(values.values()))
+    plain = made_results(first.shape[1], first.shape[2], values={}, **changes)
+    return Results.build({name: _sums(name, array) for name, array in values.items()}, plain.provenance | {"measures": list(values)})
+
+
+def _sums(name: str, values: Values) -> xr.Dataset:
+    halves = np.array_split(values, 2)
+    dims = ("block", "layer", "head", *DIMS[name])
+    arrays = {
+        "sum": np.stack([np.nansum(half, 0) for half in halves]),
+        "square": np.stack([np.nansum(half**2, 0) for half in halves]),
+        "count": np.stack([np.isfinite(half).sum(0) for half in halves]),
+    }
+    labels = {dim: np.array(names, dtype=object) for dim, names in DIMS[name].items()}
+    coordinates = {"block": [1, 2], "layer": np.arange(1, values.shape[1] + 1), "head": np.arange(1, values.shape[2] + 1), **labels}
+    return xr.Dataset({key: (dims, array) for key, array in arrays.items()}, coordinates, {"title": f"Title of {name}", "unit": "share of attention", "source": "Source"})

@@ -1,0 +1,117 @@
+"""Shares of pattern classes and their intervals, against counting by hand, leaving out blocks one by one, scipy and statsmodels."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+from statsmodels.stats.proportion import proportion_confint
+
+from headscope.errors import ResultsError
+from headscope.stats.patterns import HETEROGENEOUS, leading_patterns, pattern_heads, pattern_layers, pattern_shares, shares_by_file
+from report.samples import made_results
+from stats.made_patterns import CLASSES, pattern_results, random_patterns
+
+UNEQUAL = np.array([0] * 3 + [1] * 9 + [4] * 16 + [7] * 12)
+"""Forty examples in four blocks of different sizes."""
+
+
+def left_out(found: np.ndarray, blocks: np.ndarray, wanted: int) -> tuple[float, float]:
+    """Mean and half width by the delete-m jackknife of Busing et al. (1999), equations written out: estimates without each block, then pseudo-values."""
+    hits = (found == wanted).reshape(len(found), -1)
+    whole, n = float(hits.mean()), hits.size
+    names = sorted(set(blocks.tolist()))
+    without = {name: float(hits[blocks != name].mean()) for name in names}
+    sizes = {name: hits[blocks == name].size for name in names}
+    centre = len(names) * whole - sum((1 - sizes[name] / n) * without[name] for name in names)
+    variance = 0.0
+    for name in names:
+        h = n / sizes[name]
+        pseudo = h * whole - (h - 1) * without[name]
+        variance += (pseudo - centre) ** 2 / (h - 1)
+    return whole, scipy_stats.t.ppf(0.975, len(names) - 1) * math.sqrt(variance / len(names))
+
+
+@pytest.mark.parametrize("wanted", range(5))
+def test_the_interval_of_a_share_is_that_of_leaving_out_blocks_one_by_one(wanted: int) -> None:
+    found = random_patterns()
+    row = pattern_shares(pattern_results(found, UNEQUAL)).set_index("pattern").loc[CLASSES[wanted]]
+    share, half = left_out(found, UNEQUAL, wanted)
+    assert row["share"] == pytest.approx(share)
+    assert row["low"] == pytest.approx(max(share - half, 0.0))
+    assert row["high"] == pytest.approx(min(share + half, 1.0))
+    assert row["examples"] == 40
+
+
+def test_with_blocks_of_one_size_it_is_the_t_interval_of_the_block_means() -> None:
+    found, blocks = random_patterns(), np.repeat(np.arange(8), 5)
+    row = pattern_shares(pattern_results(found, blocks)).set_index("pattern").loc["heterogeneous"]
+    means = [(found[blocks == block] == 4).mean() for block in range(8)]
+    low, high = scipy_stats.t.interval(0.95, 7, np.mean(means), scipy_stats.sem(means))
+    assert (row["low"], row["high"]) == pytest.approx((low, high))
+
+
+def test_shares_by_layer_are_those_of_the_layer_alone() -> None:
+    found = random_patterns()
+    table = pattern_layers(pattern_results(found, UNEQUAL))
+    assert len(table) == 2 * 5
+    for _, row in table.iterrows():
+        share, half = left_out(found[:, row["layer"] - 1], UNEQUAL, CLASSES.index(row["pattern"]))
+        assert (row["share"], row["low"], row["high"]) == pytest.approx((share, max(share - half, 0.0), min(share + half, 1.0)))
+    assert table.groupby("layer")["share"].sum().to_numpy() == pytest.approx([1.0, 1.0])
+
+
+def test_one_block_has_a_share_and_no_interval() -> None:
+    table = pattern_shares(pattern_results(random_patterns(), np.zeros(40, int)))
+    assert table["share"].sum() == pytest.approx(1.0)
+    assert table[["low", "high"]].isna().all(axis=None)
+
+
+def test_a_head_has_wilsons_interval_over_its_inputs() -> None:
+    found = random_patterns()
+    table = pattern_heads(pattern_results(found, UNEQUAL))
+    assert len(table) == 2 * 3 * 5
+    for _, row in table.iterrows():
+        right = int((found[:, row["layer"] - 1, row["head"] - 1] == CLASSES.index(row["pattern"])).sum())
+        low, high = proportion_confint(right, 40, method="wilson")
+        assert (row["share"], row["low"], row["high"]) == pytest.approx((right / 40, low, high), abs=1e-12)
+        assert row["name"] == f"{row['layer']}-{row['head']}"
+
+
+def test_the_leading_class_is_the_most_frequent_one_and_the_first_of_equals() -> None:
+    found = np.array([[[0, 4]], [[0, 3]], [[1, 3]], [[2, 4]]])  # head 1: twice vertical; head 2: block and heterogeneous twice each
+    table = leading_patterns(pattern_results(found, np.arange(4)))
+    assert table[["name", "pattern", "share"]].to_numpy().tolist() == [["1-1", "vertical", 0.5], ["1-2", "block", 0.5]]
+
+
+def test_a_head_whose_maps_were_never_counted_has_no_class() -> None:
+    found = random_patterns()
+    found[:, 1, 2] = -1
+    table = leading_patterns(pattern_results(found, UNEQUAL))
+    assert "2-3" not in set(table["name"])
+    assert len(table) == 5
+
+
+def test_files_stand_one_after_the_other() -> None:
+    one, two = (pattern_results(random_patterns(seed=seed), UNEQUAL) for seed in (1, 2))
+    table = shares_by_file({"mrpc": one, "qqp": two})
+    assert table["file"].tolist() == ["mrpc"] * 5 + ["qqp"] * 5
+    assert table["share"].to_numpy() == pytest.approx([*pattern_shares(one)["share"], *pattern_shares(two)["share"]])
+
+
+def test_results_without_the_measure_say_how_to_get_it() -> None:
+    with pytest.raises(ResultsError, match=r"no pattern classes: they have position, special, entropy\nnext: headscope survey MODEL CORPUS --measure pattern"):
+        pattern_shares(made_results())
+
+
+def test_results_of_no_example_say_so() -> None:
+    with pytest.raises(ResultsError, match="of no example"):
+        pattern_shares(pattern_results(np.full((3, 1, 2), -1), np.arange(3)))
+
+
+@pytest.mark.shared
+def test_the_published_shares_stand_in_the_paper(shared) -> None:
+    text = (shared / "papers" / "kovaleva2019.txt").read_text(encoding="utf-8")
+    assert "varies from " + " to ".join(f"{share:.0%} ({task})" for task, share in HETEROGENEOUS.items()) in text
