@@ -20,7 +20,15 @@ def cli_reference() -> str:
     from headscope.cli.app import app
 
     group: Any = typer.main.get_command(app)
-    return "\n".join([*_table(group.params), *(line for name, command in group.commands.items() for line in _command(name, command))])
+    return "\n".join([*_table(group.params), *(line for name, command in all_commands(group).items() for line in _command(name, command))])
+
+
+def all_commands(group: Any, before: str = "") -> dict[str, Any]:
+    """Every command by what is typed for it; those of a group (``paper``) under the group's name, in place of it."""
+    found: dict[str, Any] = {}
+    for name, command in group.commands.items():
+        found |= all_commands(command, f"{before}{name} ") if hasattr(command, "commands") else {f"{before}{name}": command}
+    return found
 
 
 def _command(name: str, command: Any) -> Iterator[str]:

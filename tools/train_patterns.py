@@ -36,10 +36,9 @@ def cross_validate(labelled: Labelled, folds: int, seed: int, epochs: int) -> No
         gold += held.labels
         found += predict(network, held.maps)
         print(f"fold: macro-F1 {f1_score(held.labels, found[-len(held) :], average='macro'):.3f}", flush=True)
-    report = confusion_matrix(gold, found, labels=list(CLASSES))
     each = f1_score(gold, found, average=None, labels=list(CLASSES))
     print(f"all folds: macro-F1 {f1_score(gold, found, average='macro'):.3f}", dict(zip(CLASSES, each.round(3).tolist(), strict=True)))
-    print(report)
+    print(confusion_matrix(gold, found, labels=list(CLASSES)))
 
 
 def show(name: str, report: Report) -> None:

@@ -13,14 +13,16 @@ from typer.testing import CliRunner
 import headscope
 from headscope.cli.app import app
 
-COMMANDS = tuple(typer.main.get_command(app).commands)
+GROUP = typer.main.get_command(app)
+ALL = {name: command for name, command in GROUP.commands.items() if not hasattr(command, "commands")}
+ALL |= {f"{group} {name}": command for group, parent in GROUP.commands.items() if hasattr(parent, "commands") for name, command in parent.commands.items()}
+COMMANDS = tuple(ALL)
 HEAVY = ("torch", "transformers", "numpy", "pandas", "xarray", "altair", "spacy", "sklearn", "scipy", "vl_convert")
 WIDE = {"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}
 
 
 def options_of(command: str) -> set[str]:
-    group = typer.main.get_command(app)
-    return {option for parameter in group.commands[command].params for option in parameter.opts if option.startswith("--")}
+    return {option for parameter in ALL[command].params for option in parameter.opts if option.startswith("--")}
 
 
 def test_the_commands_that_the_design_promises_are_there() -> None:
@@ -29,7 +31,7 @@ def test_the_commands_that_the_design_promises_are_there() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_every_command_has_an_example_that_names_it(command: str) -> None:
-    result = CliRunner().invoke(app, [command, "--help"], env=WIDE)
+    result = CliRunner().invoke(app, [*command.split(), "--help"], env=WIDE)
     assert result.exit_code == 0
     example = result.stdout.partition("Example:")[2].strip().splitlines()[0]
     assert example.startswith(f"headscope {command}")
@@ -37,7 +39,7 @@ def test_the_help_of_every_command_has_an_example_that_names_it(command: str) ->
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_of_a_command_is_explained(command: str) -> None:
-    for parameter in typer.main.get_command(app).commands[command].params:
+    for parameter in ALL[command].params:
         assert parameter.help, f"{parameter.name} of {command} has no help"
 
 
@@ -45,7 +47,7 @@ def test_every_option_of_a_command_is_explained(command: str) -> None:
 @pytest.mark.parametrize("option", ["--limit", "--seed", "--batch-size", "--device", "--max-length", "--quiet", "--json"])
 def test_what_runs_a_model_takes_the_shared_options(command: str, option: str) -> None:
     assert option in options_of(command)
-    assert option in CliRunner().invoke(app, [command, "--help"], env=WIDE).stdout
+    assert option in CliRunner().invoke(app, [*command.split(), "--help"], env=WIDE).stdout
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -62,8 +64,11 @@ def test_the_help_lists_every_command() -> None:
     result = CliRunner().invoke(app, ["--help"], env=WIDE)
     assert result.exit_code == 0
     assert "Example:" in result.stdout
-    for command in COMMANDS:
+    for command in GROUP.commands:
         assert f" {command} " in result.stdout
+    papers = CliRunner().invoke(app, ["paper", "--help"], env=WIDE)
+    for command in GROUP.commands["paper"].commands:
+        assert f" {command} " in papers.stdout
 
 
 def test_the_version_is_the_package_s() -> None:

@@ -35,7 +35,7 @@ def made(metric: str = "accuracy", *, heads: int = HEADS, parts: tuple[str, ...]
 
 def curves(attrs: dict[str, Any]) -> xr.Dataset:
     kinds, left, score = ["baseline", "greedy", "greedy", "importance"], [6, 4, 2, 3], [0.8, 0.82, 0.6, 0.7]
-    columns = {"kind": np.array(kinds, object), "left": left, "mean": score, "low": np.array(score) - 0.1, "high": np.array(score) + 0.1, "n": [20] * 4}
+    columns = {"kind": np.array(kinds, object), "left": left, "mean": score, "difference_low": np.array(score) - 0.9, "difference_high": np.array(score) - 0.7, "n": [20] * 4}
     return xr.Dataset({name: (("run",), values) for name, values in columns.items()}, {"run": np.array(["none", "a", "b", "c"], object)}, attrs)
 
 
@@ -92,7 +92,9 @@ def test_pruning_curves_begin_at_the_whole_model() -> None:
         ("importance", 3, 0.7),
         ("importance", 6, 0.8),
     ]
+    assert all((row["low"], row["high"]) == (pytest.approx(row["score"] - 0.1), pytest.approx(row["score"] + 0.1)) for row in rows)  # the paired interval, around the baseline
     assert [row["score"] for row in rows_of(spec, 1)] == [0.8]
+    assert "20 of them for the curves" in spec["title"]["subtitle"][0]
 
 
 def test_the_gallery_offers_what_the_results_have(tmp_path: Any) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from headscope.explorer import Session
 
 _PAGE, _TRAIN = "The page", "Training"
+EXAMPLES = 100
+"""How many examples maps are taken of, unless told."""
 
 
 @app.command()
@@ -31,7 +33,7 @@ def label(
     retrain: Annotated[bool, typer.Option("--retrain", help="Train a network on the built-in maps and those of LABELS.", rich_help_panel=_TRAIN)] = False,
     epochs: Annotated[int, typer.Option("--epochs", help="How often each map is seen.", rich_help_panel=_TRAIN)] = 60,
     network: Network = None,
-    limit: opt.Limit = 100,
+    limit: opt.Limit = EXAMPLES,
     seed: opt.Seed = 0,
     max_length: opt.MaxLength = 64,
     device: opt.Device = "cpu",
@@ -48,7 +50,18 @@ def label(
     if retrain:
         _retrain(console, Path(model), output or Path("network.safetensors"), network, epochs, seed)
     else:
-        _label(console, model, corpus, output or Path("labels"), network, {"limit": limit or 100, "seed": seed, "max_length": max_length}, device, port, open_page, terminal)
+        _label(
+            console,
+            model,
+            corpus,
+            output or Path("labels"),
+            network,
+            {"limit": EXAMPLES if limit is None else limit, "seed": seed, "max_length": max_length},
+            device,
+            port,
+            open_page,
+            terminal,
+        )
 
 
 def _label(console: Console, model: str, corpus: str, folder: Path, network: Path | None, run: dict[str, int], device: str, port: int, open_page: bool, terminal: bool) -> None:
@@ -61,7 +74,7 @@ def _label(console: Console, model: str, corpus: str, folder: Path, network: Pat
         from headscope.measures.pattern_net import SHIPPED, load_network
         from headscope.observe import load
 
-        store, chosen, texts = Store(folder), load_network(network or SHIPPED), read(corpus)
+        store, chosen, texts = Store(folder), load_network(network or SHIPPED), read(corpus, limit=run["limit"])
         session = Session(Maps(load(model, device=device), texts, **run), store, chosen)
     before = len(store.labelled)
     _nothing_left(session, folder)
@@ -80,7 +93,8 @@ def _label(console: Console, model: str, corpus: str, folder: Path, network: Pat
         if opened is not None:
             opened.close()
     console.say(f"{len(store.labelled) - before} labelled now, {len(store.labelled)} in all: " + ", ".join(f"{count} {name}" for name, count in session.counts.items()))
-    console.say(f"next: headscope label {folder} --retrain -o network.safetensors")
+    if len(store.labelled):
+        console.say(f"next: headscope label {folder} --retrain -o network.safetensors")
     console.result(str(folder))
 
 

@@ -89,7 +89,8 @@ class _Page:
 
 async def _body(request: Request) -> dict[str, Any] | None:
     """The JSON object that was sent. A page elsewhere cannot send this content type without being asked first."""
-    if request.headers.get("content-type") != "application/json" or int(request.headers.get("content-length", LONGEST + 1)) > LONGEST:
+    length = request.headers.get("content-length", "")
+    if request.headers.get("content-type") != "application/json" or not length.isascii() or not length.isdigit() or int(length) > LONGEST:
         return None
     try:
         given = json.loads(await request.body())

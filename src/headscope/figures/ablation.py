@@ -110,14 +110,16 @@ def importance_agreement(results: Results) -> Any:
 @figure(
     "pruning",
     title="Score against heads left",
-    caption="Heads taken away by gradient importance once, greedily with the rest scored again, and at random. They are chosen on half of the examples; the curves are of the other half, with 95 % intervals.",
+    caption="Heads taken away by gradient importance once, greedily with the rest scored again, and at random. They are chosen on half of the examples; the curves are of the other half, with 95 % intervals of the difference from the whole model (paired bootstrap).",
     needs=("pruning",),
 )
 def pruning(results: Results) -> Any:
     """One curve an order of pruning, with its band; the orange line is the whole model."""
     data = results["pruning"]
-    metric = str(data.attrs["metric"] if data.attrs["unit"] == data.attrs["metric"] else "loss")
-    frame = data[["kind", "left", "mean", "low", "high"]].to_dataframe().reset_index().rename(columns={"mean": "score"})
+    metric = str(data.attrs["metric"])
+    frame = data[["kind", "left", "mean", "difference_low", "difference_high"]].to_dataframe().reset_index().rename(columns={"mean": "score"})
+    baseline = float(frame.loc[frame["kind"] == "baseline", "score"].iloc[0])
+    frame["low"], frame["high"] = baseline + frame["difference_low"], baseline + frame["difference_high"]
     whole = frame[frame["kind"] == "baseline"]
     curves = pd.concat([frame[frame["kind"] != "baseline"], *(whole.assign(kind=kind) for kind in CURVES if kind in set(frame["kind"]))], ignore_index=True)
     there = [kind for kind in CURVES if kind in set(curves["kind"])]
@@ -129,7 +131,9 @@ def pruning(results: Results) -> Any:
     shown = [alt.Tooltip("kind:N", title="by"), alt.Tooltip("left:Q", title="heads left"), *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("score", "low", "high"))]
     lines = base.mark_line(point=True).encode(x=x, y=alt.Y("score:Q", scale=scale, title=metric), color=colour, tooltip=shown)
     rule = alt.Chart(whole).mark_rule(color=ORANGE, strokeWidth=2).encode(y=alt.Y("score:Q", scale=scale, title=metric))
-    return styled(alt.layer(band, rule, lines), f"{metric} against heads left ({data.attrs['way']})", subject(results.provenance))
+    return styled(
+        alt.layer(band, rule, lines), f"{metric} against heads left ({data.attrs['way']})", f"{subject(results.provenance)}, {int(data['n'].max())} of them for the curves"
+    )
 
 
 def _frame(data: xr.Dataset, by: list[str]) -> pd.DataFrame:

@@ -32,4 +32,14 @@ def subject(provenance: dict[str, Any]) -> str:
     """The line under a title: which model, which corpus, how many examples."""
     model = provenance["model"]["name"].rstrip("/")
     model = model if model.count("/") < 2 else model.rsplit("/", 1)[-1]  # a folder by its last part, a hub id whole
-    return f"{model} on {provenance['corpus']['name'].rsplit('/', 1)[-1]}, {provenance['counts']['seen']} examples"
+    return f"{model} on {short_corpus(provenance['corpus']['name'])}, {provenance['counts']['seen']} examples"
+
+
+def short_corpus(name: str) -> str:
+    """A corpus by its file's name; one that every task has (dev.tsv) with its folder.
+
+    >>> short_corpus("data/ewt.conllu.gz"), short_corpus("glue/MRPC/dev.tsv.gz")
+    ('ewt.conllu.gz', 'MRPC/dev.tsv.gz')
+    """
+    parts = name.split("/")
+    return "/".join(parts[-2:] if parts[-1].split(".")[0] in ("train", "dev", "test", "dev_matched") else parts[-1:])

@@ -34,8 +34,12 @@ class Pattern(Measure):
         self.network = load_network(self.weights)
 
     def attributes(self) -> dict[str, str]:
-        """With a digest of the network: two runs are alike only if theirs are."""
+        """With a digest of the network that told the classes."""
         return {**super().attributes(), "network": digest(self.network)}
+
+    def identity(self) -> str:
+        """Another network makes another run."""
+        return digest(self.network)
 
     def prepare(self, batch: Batch, device: Any) -> list[int]:
         """The number of real tokens of each example."""

@@ -16,12 +16,14 @@ from headscope.measures.feature import Feature
 from headscope.measures.frame import Frame
 from headscope.measures.gradient import Gradient
 from headscope.measures.link import Link
+from headscope.measures.pattern import Pattern
+from headscope.measures.pattern import Pattern
 from headscope.measures.position import Position
 from headscope.measures.role import Role
 from headscope.measures.special import Special
 
 GROUP = "headscope.measures"
-OWN: tuple[type[Measure], ...] = (Position, Special, Entropy, Role, Dependency, Coreference, Frame, Feature, Link, Distance, Gradient)
+OWN: tuple[type[Measure], ...] = (Position, Special, Entropy, Role, Dependency, Coreference, Frame, Feature, Link, Distance, Gradient, Pattern)
 
 
 @cache

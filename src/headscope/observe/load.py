@@ -44,12 +44,13 @@ LAYER = re.compile(r"\.(layers?|h|blocks?)\.\d+\..*(attention|attn|query|q_lin|q
 
 
 def load(
-    name: str | Path, *, device: str = "cpu", dtype: str = "float32", revision: str = "", allow_pickle: bool = False, trust_remote_code: bool = False, head: Any = None
+    name: str | Path, *, device: str = "cpu", dtype: str = "float32", revision: str = "", allow_pickle: bool = False, trust_remote_code: bool = False, head: Any = None, seed: int = 0
 ) -> Model:
     """Load a model: a hub id, a folder, or "demo" for the embedded one.
 
     Weights are read from safetensors only, and no code that comes with the model runs, unless ``allow_pickle`` or ``trust_remote_code`` ask for it.
     ``head`` is "lm" for a model with its language-model head (masked or causal), or a transformers auto class (e.g. ``AutoModelForSequenceClassification``).
+    Weights that a checkpoint lacks, and that attention does not pass through (a pooler, a new classifier), are drawn with ``seed``: the same model every time.
     """
     if dtype not in DTYPES:
         raise unknown("dtype", dtype, DTYPES)
@@ -60,7 +61,9 @@ def load(
         config = _config(place, options)
         if head == "lm":
             head = _lm_class(str(name), config)
-        network, info = _network(place, config, head or AutoModel, DTYPES[dtype], None if allow_pickle else True, options)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network, info = _network(place, config, head or AutoModel, DTYPES[dtype], None if allow_pickle else True, options)
         tokenizer = _tokenizer(place, options)
     _check_weights(str(name), info, head)
     _check_tokenizer(str(name), tokenizer)

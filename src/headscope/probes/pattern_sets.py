@@ -18,7 +18,7 @@ from headscope.measures.pattern_net import CLASSES
 
 BUILTIN = Path(__file__).parents[1] / "data" / "patterns"
 MAPS, LABELS = "maps.safetensors", "labels.tsv"
-SHAPE = "give a folder with maps.safetensors and labels.tsv, as written by headscope.probes.write_labelled"
+SHAPE = "give a folder with maps.safetensors and labels.tsv, as written by headscope.probes.pattern_sets.write_labelled"
 
 
 def pack(attention: NDArray[Any]) -> NDArray[np.uint8]:

@@ -25,9 +25,7 @@ def load_classifier(name: str | Path, task: Task | None = None, *, seed: int = 0
     ``options`` are those of :func:`headscope.load`.
     """
     head = _Head(str(name), task, random=random)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = load(name, head=head, **options)
+    model = load(name, head=head, seed=seed, **options)
     _pad(model)
     model.notes += head.notes
     return model, head.notes
