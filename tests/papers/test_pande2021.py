@@ -60,7 +60,7 @@ def test_the_whole_paper_from_the_command_line(run: Run, tables: list[Path], sie
     assert "SST-2: Absent: block (the corpus has no pair" in page
     rows = rows_of(folder / "pande2021.html")
     summary = next(row for row in rows if row and row[0] == "paper, mean of four tasks")
-    assert ["2.800", "0.018", "0.734", "0.094", "0.709"] == [cell.strip() for cell in summary[3:8]]
+    assert [cell.strip() for cell in summary[3:8]] == ["2.800", "0.018", "0.734", "0.094", "0.709"]
     assert [row[1].strip() for row in rows if row and row[0] == "Spearman, local and syntactic, over heads"] == ["0.850", "0.730"]
     assert any(row and row[0] == "even" for row in rows)
     # the same model before and after: nothing shifts

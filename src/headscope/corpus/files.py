@@ -65,7 +65,9 @@ def json_values(path: Path) -> Iterator[tuple[int, Any]]:
         except ValueError as error:
             raise CorpusError(f"{path}, line {number}: not JSON ({error})", hint="every line must be one JSON object; use .txt for plain text") from None
         if SURROGATE.search(line) and not _encodable(value):
-            raise CorpusError(f"{path}, line {number}: half of a surrogate pair (\\ud800 … \\udfff), which is no character", hint="write the character itself, or both halves of the pair")
+            raise CorpusError(
+                f"{path}, line {number}: half of a surrogate pair (\\ud800 … \\udfff), which is no character", hint="write the character itself, or both halves of the pair"
+            )
         yield number, value
 
 

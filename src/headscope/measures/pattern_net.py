@@ -17,6 +17,8 @@ from headscope.errors import UserError
 CLASSES = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 SHIPPED = Path(__file__).parents[1] / "data" / "patterns" / "network.safetensors"
 SIZE = 32
+CLIPPED, ROW = 0.01, 0.64
+"""The share of cells that are darkest; in maps of more than 64 tokens so few that a single column would still be among them: a part of a row's length."""
 SEEN = 4
 """How many channels a picture has."""
 CHANNELS = (16, 16, 24, 24, 32, 32, 48, 48)
@@ -28,12 +30,14 @@ def pictures(attention: Tensor) -> Tensor:
     """Maps of one length as pictures of one size: (map, query, key) -> (map, SEEN, SIZE, SIZE).
 
     The first channel is what a person sees when labelling: roots of weights, relative to the map's 99th percentile. Then the roots as they are, and,
-    for each cell, the mean of the first along its column and along its diagonal: a line a single token wide stays visible however much a map shrinks.
+    for each cell, the mean of the first along its column and along its diagonal. These two are shrunk by their maximum: a line one token wide stays as dark as it was.
     """
     roots = attention.clamp(0.0, 1.0).sqrt()
-    dark = percentile(roots.flatten(1), 0.99).clamp_min(1e-3)[:, None, None]
+    dark = percentile(roots.flatten(1), 1.0 - min(CLIPPED, ROW / roots.shape[-1])).clamp_min(1e-3)[:, None, None]
     shade = (roots / dark).clamp_max(1.0)
-    return functional.adaptive_avg_pool2d(torch.stack([shade, roots, column_means(shade), diagonal_means(shade)], 1), SIZE)
+    cells = functional.adaptive_avg_pool2d(torch.stack([shade, roots], 1), SIZE)
+    lines = functional.adaptive_max_pool2d(torch.stack([column_means(shade), diagonal_means(shade)], 1), SIZE)
+    return torch.cat([cells, lines], 1)
 
 
 def percentile(values: Tensor, share: float) -> Tensor:

@@ -17,7 +17,6 @@ from headscope.measures.frame import Frame
 from headscope.measures.gradient import Gradient
 from headscope.measures.link import Link
 from headscope.measures.pattern import Pattern
-from headscope.measures.pattern import Pattern
 from headscope.measures.position import Position
 from headscope.measures.role import Role
 from headscope.measures.special import Special

@@ -44,7 +44,15 @@ LAYER = re.compile(r"\.(layers?|h|blocks?)\.\d+\..*(attention|attn|query|q_lin|q
 
 
 def load(
-    name: str | Path, *, device: str = "cpu", dtype: str = "float32", revision: str = "", allow_pickle: bool = False, trust_remote_code: bool = False, head: Any = None, seed: int = 0
+    name: str | Path,
+    *,
+    device: str = "cpu",
+    dtype: str = "float32",
+    revision: str = "",
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+    head: Any = None,
+    seed: int = 0,
 ) -> Model:
     """Load a model: a hub id, a folder, or "demo" for the embedded one.
 

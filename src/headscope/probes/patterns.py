@@ -22,6 +22,8 @@ DECAY = 1e-2
 SMOOTHING = 0.05
 RECAST = 0.3
 """How often a map of another class is made from one, where that can be done."""
+EVEN = 0.5
+"""The largest share of attention that is spread evenly."""
 LOST = 0.1
 """The largest share of tokens that a varied map may lose."""
 
@@ -119,7 +121,7 @@ def vary(attention: NDArray[np.float32], random: np.random.Generator) -> NDArray
     if random.random() < 0.3:
         attention = attention[::-1, ::-1]
     attention = attention ** random.uniform(0.85, 1.2)
-    share = random.uniform(0.0, 0.05)
+    share = EVEN * random.random() ** 2
     visible = attention > 0
     attention = (1 - share) * attention + share * visible / np.maximum(visible.sum(1, keepdims=True), 1)
     return np.ascontiguousarray(attention * np.exp(random.normal(0.0, random.uniform(0.0, 0.2), attention.shape)), np.float32)
