@@ -21,7 +21,7 @@ def test_json_stands_alone_on_standard_output_while_the_rest_goes_to_standard_er
     said = demo_nc.with_name("err.txt").read_text(encoding="utf-8").splitlines()
     assert "6 examples used; nothing cut or dropped" in said
     assert "* Head 1-3 puts more than half of the attention on the previous token." in said
-    assert said[-2:] == ["next: " + ", ".join(f"headscope {name} {demo_nc}" for name in ("report", "dependencies", "coreference")), str(demo_nc)]
+    assert said[-2:] == ["next: " + ", ".join(f"headscope {name} {demo_nc}" for name in ("report", "roles", "dependencies", "coreference")), str(demo_nc)]
 
 
 def test_json_has_null_where_a_number_is_not_defined(run, tmp_path: Path, causal_folder: Path, text: Path) -> None:

@@ -15,10 +15,12 @@ from sklearn.metrics import f1_score
 
 from cli.conftest import Run
 from cli.test_mistakes import mistake
+from headscope.cli.patterns import LABELLED
 from headscope.measures.pattern_net import CLASSES, PatternNet, load_network, save_network
 from headscope.probes import pattern_sets
 from headscope.probes.pattern_sets import read_labelled
 from headscope.probes.patterns import predict
+from headscope.results import Results
 from stats.made_patterns import pattern_results, random_patterns
 
 
@@ -72,6 +74,15 @@ def test_shares_are_told_by_layer_and_by_head_beside_the_published_ones(run: Run
     assert "qqp: heads by their leading class" in done.out
     assert "block jackknife" in done.err
     assert "32% (MRPC) to 61% (QQP)" in done.err
+
+
+def test_maps_longer_than_the_labelled_ones_are_warned_of(run: Run, tmp_path: Path, files: dict[str, np.ndarray]) -> None:
+    assert max(len(one) for one in read_labelled().maps) == LABELLED
+    results = pattern_results(files["qqp"], np.repeat(np.arange(4), 10))
+    about = results.provenance
+    for length, warned in ((LABELLED, False), (LABELLED + 1, True)):
+        Results.build(results.sums(), about | {"settings": about["settings"] | {"max_length": length}}).save(tmp_path / "x.nc")
+        assert ("warning: the built-in network learnt from maps of at most 64 tokens" in run("patterns", tmp_path / "x.nc", "--json").err) is warned
 
 
 def test_figures_go_into_a_folder(run: Run, tmp_path: Path, files: dict[str, np.ndarray]) -> None:

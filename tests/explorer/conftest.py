@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,7 +14,6 @@ from headscope.explorer import Maps, Session, Store
 from headscope.measures.pattern_net import PatternNet
 from headscope.observe import Model
 from planted import planted_bert
-from report.conftest import CHROMIUM, OPTIONS
 
 TEXTS = ["the dog sat on the mat", ("the cat sat", "it saw the dog"), "who saw the old dog"]
 SIZE = 3 * 2 * 5
@@ -43,15 +41,3 @@ def start(tmp_path: Path) -> Callable[..., Session]:
         return Session(Maps(planted(), from_texts(TEXTS), limit=3, seed=seed, max_length=24), Store(folder), network())
 
     return start
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """Debian's Chromium; tests that need it skip where there is none."""
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if not CHROMIUM.exists():
-        pytest.skip(f"there is no browser at {CHROMIUM}: apt install chromium")
-    with api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
-        yield started
-        started.close()

@@ -57,10 +57,10 @@ def serving() -> Iterator[Callable[[Session], tuple[str, threading.Thread]]]:
 
 
 @pytest.fixture
-def opened(chromium: Any, serving: Any, start: Callable[..., Session]) -> Iterator[Opened]:
+def opened(browser: Any, serving: Any, start: Callable[..., Session]) -> Iterator[Opened]:
     session = start()
     address, thread = serving(session)
-    page = chromium.new_page(viewport={"width": 1200, "height": 900})
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
     found = Opened(page, address, session)
     page.on("request", lambda request: found.asked.append(request.url))
     page.on("console", lambda message: found.complaints.append(message.text) if message.type in ("error", "warning") else None)
@@ -150,12 +150,12 @@ def test_when_all_is_labelled_the_page_says_so_and_the_last_can_be_taken_back(op
 
 
 @pytest.mark.page
-def test_names_that_are_markup_are_shown_and_not_run(chromium: Any, serving: Any, tmp_path: Path) -> None:
+def test_names_that_are_markup_are_shown_and_not_run(browser: Any, serving: Any, tmp_path: Path) -> None:
     hostile = "<img src=x onerror=alert(1)>"
     model = replace(planted(), name=hostile)
     session = Session(Maps(model, from_texts(["the dog"]), limit=1, seed=0, max_length=24), Store(tmp_path / "<b>labels"), network())
     address, thread = serving(session)
-    page = chromium.new_page()
+    page = browser.new_page()
     said: list[str] = []
     page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
     page.goto(address)

@@ -13,9 +13,6 @@ from headscope.report import write_report
 from headscope.results import Results
 from report.samples import demo_file
 
-CHROMIUM = Path("/usr/bin/chromium")
-OPTIONS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
-
 
 @dataclass
 class Opened:
@@ -24,18 +21,6 @@ class Opened:
     page: Any
     asked: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Debian's Chromium; tests that need it skip where there is none."""
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if not CHROMIUM.exists():
-        pytest.skip(f"there is no browser at {CHROMIUM}: apt install chromium")
-    with api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
-        yield started
-        started.close()
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from headscope.results import Results
 
 USAGE = 'headscope patterns RESULTS..., headscope patterns MODEL "A sentence.", headscope patterns MODEL --corpus FILE, or headscope patterns --check'
+LABELLED = 64
+"""The most tokens of a map in the built-in labelled set."""
 Network = Annotated[
     Path | None,
     typer.Option("--network", metavar="FILE", help="A network of your own, from 'headscope label --retrain'. Default: the one that comes with Headscope.", show_default=False),
@@ -110,6 +112,10 @@ def _tell(console: Console, opened: dict[str, Results]) -> None:
             ]
             console.table(rows, title=f"{name}: heads by their leading class")
     console.say("95 % intervals by block jackknife (batches of examples left out in turn)" + (": needs at least two batches" if shares["low"].isna().any() else ""))
+    if any(results.provenance["settings"]["max_length"] > LABELLED for results in opened.values()):
+        console.say(
+            f"warning: the built-in network learnt from maps of at most {LABELLED} tokens, and longer ones get other classes: survey with --max-length {LABELLED}, or label longer maps"
+        )
     console.say(
         "published: heterogeneous from " + " to ".join(f"{share:.0%} ({task})" for task, share in HETEROGENEOUS.items()) + ", BERT base fine-tuned (Kovaleva et al. 2019, Figure 2)"
     )

@@ -26,12 +26,13 @@ from headscope.engine.ablation_plan import Heads, plan
 from headscope.engine.ablation_sums import Part, importance_sums, run_sums, together
 from headscope.engine.ablation_sweep import Sweep, head_means
 from headscope.engine.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from headscope.engine.output import run_to
 from headscope.engine.settings import Settings, make_settings
-from headscope.engine.survey import EVERY, Progress, Tally, _versions
-from headscope.errors import Interrupted, ResultsError, UserError, unknown
+from headscope.engine.survey import EVERY, Progress, Tally, describe, versions
+from headscope.errors import Interrupted, UserError, unknown
 from headscope.observe import Model
 from headscope.observe.replace import WAYS
-from headscope.results import Results, check_writable
+from headscope.results import Results
 
 REST = 20.0
 """A checkpoint that took a second to write is followed by at least this many seconds of work."""
@@ -60,16 +61,7 @@ def ablate(
     """
     path = Path(output) if output else None
     run = _Ablation(model, corpus, objective, {"heads": heads, "layers": layers, "sets": sets}, way, importance, make_settings(**settings), path, every)
-    if path is None:
-        return run.run(progress)
-    check_writable(path)
-    if (found := run.finished(path)) is not None:
-        return found
-    results = run.run(progress)
-    results.save(path)
-    if run.state is not None:
-        run.state.unlink(missing_ok=True)
-    return results
+    return run_to(path, run.state, lambda: run.identity, lambda: run.run(progress))
 
 
 class _Ablation:
@@ -92,14 +84,6 @@ class _Ablation:
         self.parts: list[Part] = []
         self.next_batch = 0
         self.skips = True
-
-    def finished(self, path: Path) -> Results | None:
-        """The results of this very run, if they are there already."""
-        try:
-            found = Results.open(path) if path.exists() else None
-        except ResultsError:
-            return None
-        return found if found is not None and found.provenance.get("identity") == self.identity else None
 
     def run(self, progress: Progress | None) -> Results:
         self._resume()
@@ -159,16 +143,7 @@ class _Ablation:
     def about(self) -> dict[str, Any]:
         """Everything that changes the numbers."""
         return {
-            "model": {
-                "name": self.model.name,
-                "revision": self.model.revision,
-                "type": self.model.config.model_type,
-                "dtype": str(self.model.network.dtype).removeprefix("torch."),
-                "weights": self.model.digest,
-                "stack": self.stack,
-                "layers": self.shape.layers,
-                "heads": self.shape.heads,
-            },
+            "model": describe(self.model, self.stack),
             "corpus": {"name": self.corpus.name, "format": self.corpus.format, "sha256": self.corpus.checksum},
             "settings": self.settings.model_dump(),
             "objective": self.objective.about(),
@@ -178,7 +153,7 @@ class _Ablation:
     @cached_property
     def identity(self) -> str:
         """A digest of all that: a checkpoint of another run must not be taken up."""
-        return hashlib.sha256(json.dumps(self.about | {"versions": _versions()}, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self.about | {"versions": versions()}, sort_keys=True).encode()).hexdigest()
 
     def _provenance(self) -> dict[str, Any]:
         return {
@@ -187,7 +162,7 @@ class _Ablation:
             "identity": self.identity,
             "counts": {**asdict(self.encoder.counts), **asdict(self.tally)},
             "layer_cache": self.skips,
-            "versions": _versions(),
+            "versions": versions(),
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
 

@@ -20,8 +20,9 @@ from headscope.corpus import Corpus
 from headscope.encode import WINDOW, Batch, Encoded, Encoder, batches
 from headscope.engine.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from headscope.engine.forward import Pass, Seen
+from headscope.engine.output import run_to
 from headscope.engine.settings import Settings, make_settings, parse_shard
-from headscope.errors import Interrupted, ResultsError, UserError
+from headscope.errors import Interrupted, UserError
 from headscope.measures import BLOCKS, Kept, Measure, Setting, Sums, choose
 from headscope.observe import Model
 from headscope.results import Results, check_writable
@@ -117,24 +118,7 @@ class Run:
 
     def to(self, path: Path | None, progress: Progress | None) -> Results:
         """Run, and save to ``path``; nothing is computed if that file already holds this very run."""
-        if path is None:
-            return self.run(progress)
-        check_writable(path)
-        if (found := self.finished(path)) is not None:
-            return found
-        results = self.run(progress)
-        results.save(path)
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
-        return results
-
-    def finished(self, path: Path) -> Results | None:
-        """The results of this very run, if they are there already."""
-        try:
-            found = Results.open(path) if path.exists() else None
-        except ResultsError:
-            return None
-        return found if found is not None and found.provenance.get("identity") == self.identity else None
+        return run_to(path, self.path, lambda: self.identity, lambda: self.run(progress))
 
     def run(self, progress: Progress | None) -> Results:
         """Run what is left to be run."""
@@ -193,7 +177,7 @@ class Run:
     @cached_property
     def identity(self) -> str:
         """A digest of everything that changes the numbers: a checkpoint of another run must not be taken up."""
-        about = self.about | {"shard": list(self.shard), "versions": _versions()}
+        about = self.about | {"shard": list(self.shard), "versions": versions()}
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
     @cached_property
@@ -214,7 +198,7 @@ class Run:
             "shards": [f"{self.shard[0]}/{self.shard[1]}"],
             "identity": self.identity,
             "counts": counts,
-            "versions": _versions(),
+            "versions": versions(),
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
 
@@ -264,6 +248,6 @@ def describe(model: Model, stack: str) -> dict[str, Any]:
     }
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     """The libraries that numbers depend on."""
     return {"python": platform.python_version(), **{name: version(name) for name in ("headscope", "torch", "transformers", "numpy", "xarray")}}

@@ -47,9 +47,14 @@ class Workshop:
     options: Options
     made: list[Path] = field(default_factory=list)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of a run that all recipes share."""
+        return {"seed": self.options.seed, "batch_size": self.options.batch_size, "max_length": self.options.max_length, "limit": self.options.limit}
+
     def survey(self, name: str, model: Model, corpus: Corpus, measures: list[str] | None, **settings: Any) -> Results:
         """A survey, kept as NAME.nc."""
-        chosen = {"seed": self.options.seed, "batch_size": self.options.batch_size, "max_length": self.options.max_length, "limit": self.options.limit} | settings
+        chosen = self.settings | settings
         path = self.folder / f"{name}.nc"
         self.made.append(path)
         with self.voice.progress(name) as progress:

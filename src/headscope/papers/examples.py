@@ -19,6 +19,7 @@ from headscope.measures import word_map
 from headscope.observe import LayerView, Model
 
 LOOKED_AT = 400
+FRAMES = 60
 MOST_WORDS = 13
 LEAST_WORDS = 5
 
@@ -68,6 +69,24 @@ def relation_example(model: Model, corpus: Iterable[Example], *, relation: str, 
         found = Drawn(tuple(example.words[word].text for word in kept), one, marked, right, len(arcs))
         if best is None or (right / len(arcs), right) > (best.right / best.arcs, best.right):
             best = found
+    return best
+
+
+def frame_example(model: Model, corpus: Iterable[Example], *, layer: int, head: int) -> Drawn | None:
+    """The short sentence in which a head (from 0) pays the most attention along a frame link, either way (Kovaleva et al. 2019, Figure 3): target and element are marked."""
+    best: Drawn | None = None
+    most = -1.0
+    for example in islice((one for one in corpus if one.links and LEAST_WORDS <= len(one.words) <= MOST_WORDS), FRAMES):
+        maps, kept = word_attention(model, example, model.main_stack())
+        one = maps[layer, head]
+        place = {word: index for index, word in enumerate(kept)}
+        for link in example.links:
+            ends = [[place[word] for word in range(start, end + 1) if word in place] for start, end in (link.target, link.filler)]
+            if not all(ends):
+                continue
+            found = max(float(one[np.ix_(*pair)].max()) for pair in (ends, ends[::-1]))
+            if found > most:
+                best, most = Drawn(tuple(example.words[word].text for word in kept), one, frozenset(ends[0] + ends[1]), 1, 1), found
     return best
 
 

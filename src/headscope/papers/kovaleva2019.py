@@ -14,10 +14,11 @@ from headscope.corpus.parse import parse
 from headscope.engine import compare
 from headscope.engine.ablation import ablate
 from headscope.engine.ablation_objective import Labels
-from headscope.figures import task_patterns
+from headscope.figures import attention_lines, attention_panel, task_patterns
 from headscope.observe import Model, load
 from headscope.papers import facts_kovaleva as facts
 from headscope.papers.base import Workshop, plots_of
+from headscope.papers.examples import frame_example
 from headscope.papers.glue_table import table_rows
 from headscope.report import Document, Plot, Section, Table, records
 from headscope.results import Results
@@ -136,7 +137,21 @@ class Kovaleva2019:
         results = self._survey("frames", self.pretrained, self.frames, ["frame"])
         note = "Largest attention between a frame's target and a core element, both directions, averaged over sentences. Published: two heads over the 99th percentile, with 0.201 and 0.209."
         table = Table(records(frame_table(results)), title="Heads with the most attention along frame links", note=note)
-        return Section("frames", "Frame relations", f"Section 4.2: {results.provenance['counts']['seen']} examples with frame links.", [table], plots_of(results, "frames"))
+        text = f"Section 4.2: {results.provenance['counts']['seen']} examples with frame links."
+        return Section("frames", "Frame relations", text, [table], [*plots_of(results, "frames"), *self._frame_lines(results)])
+
+    def _frame_lines(self, results: Results) -> list[Plot]:
+        """Figure 3, right: the strongest heads, each on the sentence in which it shows most."""
+        charts = []
+        for name in frame_table(results, count=2)["head"]:
+            layer, head = (int(part) - 1 for part in str(name).split("-"))
+            drawn = frame_example(self.pretrained, self.frames, layer=layer, head=head)
+            if drawn:
+                charts.append(attention_lines(drawn.words, drawn.attention, title=f"Head {name}", red=drawn.marked))
+        if not charts:
+            return []
+        caption = "Attention between words; red: the frame's target and its element. The sentence is the one in which the head shows most, not a typical one."
+        return [Plot("frame-lines", "Frame links in a sentence", caption, attention_panel(charts, title="Frame links in a sentence", columns=2))]
 
     def _change(self, task: Task) -> Section:
         """K3, K5 and K6: the pretrained and the tuned model in lockstep over the task's dev examples, parsed for the features."""
@@ -152,10 +167,7 @@ class Kovaleva2019:
                 measures=["feature", "link"],
                 output=path,
                 progress=progress,
-                limit=self._limit(),
-                seed=self.shop.options.seed,
-                batch_size=self.shop.options.batch_size,
-                max_length=self.shop.options.max_length,
+                **self.shop.settings | {"limit": self._limit()},
             )
         self.shop.made.append(path)
         self.about[path.stem] = results.provenance
@@ -178,10 +190,7 @@ class Kovaleva2019:
                 way=self.way,
                 output=path,
                 progress=progress,
-                limit=self._limit(),
-                seed=self.shop.options.seed,
-                batch_size=self.shop.options.batch_size,
-                max_length=self.shop.options.max_length,
+                **self.shop.settings | {"limit": self._limit()},
             )
         self.shop.made.append(path)
         self.about[path.stem] = raw.provenance
