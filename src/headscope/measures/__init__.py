@@ -9,6 +9,7 @@ from headscope.measures.feature import Feature
 from headscope.measures.frame import Frame
 from headscope.measures.gradient import Gradient
 from headscope.measures.link import Link
+from headscope.measures.pattern import Pattern
 from headscope.measures.position import Position
 from headscope.measures.registry import available, choose
 from headscope.measures.relation import Bank, Linear, mass_weights
@@ -32,6 +33,7 @@ __all__ = [
     "Linear",
     "Link",
     "Measure",
+    "Pattern",
     "Position",
     "Role",
     "Setting",
