@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,9 +62,16 @@ def feature_words(words: Sequence[Word]) -> dict[str, set[int]]:
     return {**by_tag, **by_tree, "negation": negations(words)}
 
 
+def tokens_of(item: Encoded, words: Collection[int]) -> Places:
+    """The pieces of some words."""
+    marked = np.zeros(len(item.example.words) + 1, np.bool_)  # the last stands for tokens of no word
+    marked[list(words)] = True
+    return np.flatnonzero(marked[item.word])
+
+
 def feature_tokens(item: Encoded) -> list[Places]:
     """The tokens of each feature: the pieces of its words, or the special tokens."""
-    words = [np.flatnonzero(np.isin(item.word, list(places))) for places in feature_words(item.example.words).values()]
+    words = [tokens_of(item, places) for places in feature_words(item.example.words).values()]
     return [*words, np.flatnonzero(item.kind == START), np.flatnonzero(item.kind == SEPARATOR)]
 
 
