@@ -17,6 +17,7 @@ pytestmark = pytest.mark.page
 
 MARKS = "[aria-roledescription='point'], [aria-roledescription='rect mark']"
 CHARTS = f"[...document.querySelectorAll('.chart')].map(chart => [chart.id, chart.querySelectorAll(`svg.marks :is({MARKS})`).length])"
+ANY = "[...document.querySelectorAll('.chart')].map(chart => [chart.id, chart.querySelectorAll(\"svg.marks [role='graphics-symbol'][aria-roledescription]\").length])"
 OVERFLOW = "[document.documentElement.scrollWidth, document.body.scrollWidth]"
 COLUMN = "column => [...document.querySelectorAll('#head-table tbody tr')].map(row => [row.cells[0].textContent, row.cells[column].textContent])"
 # How far a drawing reaches beyond what is shown of its figure.
@@ -47,13 +48,16 @@ def test_the_report_of_the_embedded_model_draws_every_head(visit, demo_page: Pat
         "entropy": 2 * heads,
     }
     assert {marks[f"chart-heat-{name}"] for name in ("previous", "next", "cls", "sep", "entropy")} == {heads}
-    assert all(count > 0 for count in marks.values())
+    drawn = dict(opened.page.evaluate(ANY))
+    assert drawn.keys() == marks.keys()
+    assert all(count > 0 for count in drawn.values()), drawn
     assert opened.page.title() == "Headscope: demo, every attention head, on demo"
     assert "Head 1-3 puts more than half of the attention on the previous token." in opened.page.locator(".remarks").inner_text()
 
 
 def test_charts_are_drawn_when_they_come_near_the_window(visit, demo_page: Path) -> None:
     page = visit(demo_page, charts=False).page
+    page.locator(".chart").first.scroll_into_view_if_needed()
     page.wait_for_selector("svg.marks")
     last = page.locator(".chart").last
     assert last.locator("svg.marks").count() == 0
