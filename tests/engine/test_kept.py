@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,6 @@ from tiny import tiny_model
 WORDS = ("the cat", "a dog", "sat on", "the old mat", "by the door", "again!", "who sang?")
 TEXTS = [" ".join(WORDS[(index * step) % len(WORDS)] for step in range(1, 2 + index % 5)) for index in range(14)]
 HOW: dict[str, Any] = {"measures": ["role"], "max_length": 40, "batch_size": 2}
-
-
-@pytest.fixture(autouse=True)
-def ctrl_c_works() -> Iterator[None]:
-    """A shell starts background jobs with Ctrl-C ignored; the tests must not depend on how they were started."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")

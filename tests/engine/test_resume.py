@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +39,6 @@ def slow(done, total):
 
 hs.survey(hs.load(sys.argv[1]), hs.corpus.read(sys.argv[2], pairs=False), checkpoint=sys.argv[3], every=0.0, progress=slow, **{HOW!r})
 """
-
-
-@pytest.fixture(autouse=True)
-def ctrl_c_works() -> Iterator[None]:
-    """A shell starts background jobs with Ctrl-C ignored; the tests must not depend on how they were started."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")

@@ -69,8 +69,8 @@ def real_maps(batch: Batch, maps: torch.Tensor) -> list[tuple[int, int, Encoded,
 
 
 def plain_word(text: str) -> Word:
-    """A word with tag, relation and head: ``he/PRON/nsubj/2``, its head counted from 1 and 0 for the root."""
-    form, upos, relation, head = text.split("/")
+    """A word with tag, relation and head: ``he|PRON|nsubj|2``, its head counted from 1 and 0 for the root."""
+    form, upos, relation, head = text.split("|")
     return Word(form, head=int(head) - 1, relation=relation, upos=upos)
 
 

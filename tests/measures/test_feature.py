@@ -92,8 +92,8 @@ def test_a_clitic_of_another_sentence_or_text_does_not_make_a_negation() -> None
     assert negations([Word("do", segment=0), Word("n't", segment=1)]) == set()
 
 
-UNIVERSAL = tree("the/DET/det/2 dogs/NOUN/nsubj:pass/4 were/AUX/aux:pass/4 seen/VERB/root/0 and/CCONJ/cc/6 gave/VERB/conj/4 him/PRON/iobj/6 bones/NOUN/obj/6")
-STANFORD = tree("the/DT/det/2 dogs/NNS/nsubjpass/4 were/VBD/auxpass/4 seen/VBN/root/0 and/CC/cc/4 gave/VBD/conj/4 him/PRP/iobj/6 bones/NNS/dobj/6")
+UNIVERSAL = tree("the|DET|det|2 dogs|NOUN|nsubj:pass|4 were|AUX|aux:pass|4 seen|VERB|root|0 and|CCONJ|cc|6 gave|VERB|conj|4 him|PRON|iobj|6 bones|NOUN|obj|6")
+STANFORD = tree("the|DT|det|2 dogs|NNS|nsubjpass|4 were|VBD|auxpass|4 seen|VBN|root|0 and|CC|cc|4 gave|VBD|conj|4 him|PRP|iobj|6 bones|NNS|dobj|6")
 
 
 @pytest.mark.parametrize("words", [UNIVERSAL, STANFORD], ids=["universal", "stanford"])
@@ -102,7 +102,7 @@ def test_universal_and_stanford_annotation_give_the_same_words(words: tuple[Word
 
 
 # [CLS] it saw the dog ##s [SEP]
-SAW = tree("it/PRON/nsubj/2 saw/VERB/root/0 the/DET/det/4 dogs/NOUN/obj/2")
+SAW = tree("it|PRON|nsubj|2 saw|VERB|root|0 the|DET|det|4 dogs|NOUN|obj|2")
 
 
 def run(words: tuple[Word, ...], model=planted_bert, **options):
@@ -130,7 +130,7 @@ def test_planted_heads_have_the_attention_counted_by_hand(head: str, name: str, 
 
 
 def test_an_example_without_the_feature_is_not_counted() -> None:
-    both = from_examples([Example("1", join_words(SAW), SAW), Example("2", ("it sat",), tree("it/PRON/nsubj/2 sat/VERB/root/0"))])
+    both = from_examples([Example("1", join_words(SAW), SAW), Example("2", ("it sat",), tree("it|PRON|nsubj|2 sat|VERB|root|0"))])
     data = survey(planted_bert(), both, measures=["feature"], max_length=24)["feature"]
     assert (data["n"].sel(feature="object") == 1).all()
     assert (data["n"].sel(feature="subject") == 2).all()

@@ -71,14 +71,14 @@ def test_values_equal_those_of_the_twin(case: Case) -> None:
 @pytest.mark.parametrize(
     ("text", "pairs"),
     [
-        ("he/PRON/nsubj/2 sat/VERB/root/0", [(1, 0)]),
-        ("it/PRP/nsubjpass/3 was/VBD/auxpass/3 seen/VBN/root/0", [(2, 0)]),
-        ("it/PRON/nsubj:pass/3 was/AUX/aux:pass/3 seen/VERB/root/0", [(2, 0)]),
-        ("he/PRON/nsubj/3 is/AUX/cop/3 tall/ADJ/root/0", [(1, 0)]),  # universal: the adjective is the root
-        ("he/PRON/nsubj/2 is/AUX/root/0 tall/ADJ/acomp/2", [(1, 0)]),  # CLEAR: the copula is
-        ("he/PRON/nsubj/3 the/DET/det/3 man/NOUN/root/0", []),  # no verb at all
-        ("leaving/VERB/csubj/3 was/AUX/cop/3 wise/ADJ/root/0", [(1, 0)]),
-        ("he/PRON/obj/2 sat/VERB/root/0", []),
+        ("he|PRON|nsubj|2 sat|VERB|root|0", [(1, 0)]),
+        ("it|PRP|nsubjpass|3 was|VBD|auxpass|3 seen|VBN|root|0", [(2, 0)]),
+        ("it|PRON|nsubj:pass|3 was|AUX|aux:pass|3 seen|VERB|root|0", [(2, 0)]),
+        ("he|PRON|nsubj|3 is|AUX|cop|3 tall|ADJ|root|0", [(1, 0)]),  # universal: the adjective is the root
+        ("he|PRON|nsubj|2 is|AUX|root|0 tall|ADJ|acomp|2", [(1, 0)]),  # CLEAR: the copula is
+        ("he|PRON|nsubj|3 the|DET|det|3 man|NOUN|root|0", []),  # no verb at all
+        ("leaving|VERB|csubj|3 was|AUX|cop|3 wise|ADJ|root|0", [(1, 0)]),
+        ("he|PRON|obj|2 sat|VERB|root|0", []),
     ],
 )
 def test_verbs_and_their_subjects_are_found_in_the_tree(text: str, pairs: list[tuple[int, int]]) -> None:
@@ -95,7 +95,7 @@ def test_nouns_and_pronouns_are_paired_within_a_sentence() -> None:
 
 
 # [CLS] it saw the dog ##s [SEP]
-SAW = tree("it/PRON/nsubj/2 saw/VERB/root/0 the/DET/det/4 dogs/NOUN/obj/2")
+SAW = tree("it|PRON|nsubj|2 saw|VERB|root|0 the|DET|det|4 dogs|NOUN|obj|2")
 
 
 def run(words: tuple[Word, ...], model=planted_bert):

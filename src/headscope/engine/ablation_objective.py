@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,7 +34,7 @@ class Question:
     targets: Tensor | None = None  # (batch, token)
 
 
-class Objective:
+class Objective(ABC):
     """Turns a batch into a question, and what the model gives into ``outputs`` (example, number) that are kept and scored by ``metric``."""
 
     name = ""
@@ -44,13 +45,13 @@ class Objective:
         """What identifies the objective in the provenance."""
         return {"name": self.name, "metric": self.metric, "labels": list(self.labels)}
 
+    @abstractmethod
     def ask(self, batch: Batch) -> Question:
         """The question that a batch is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, output: Any, question: Question) -> Tensor:
         """What the model's output says of each example, (example, number)."""
-        raise NotImplementedError
 
     @contextmanager
     def asking(self, _question: Question) -> Iterator[None]:
