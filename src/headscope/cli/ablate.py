@@ -104,7 +104,8 @@ def ablate(
         results.save(output)
         pictures = _draw(results, output.with_name(f"{output.stem}-figures"))
     _show(console, results)
-    console.say("figures: " + ", ".join(str(picture) for picture in pictures))
+    if pictures:  # a set alone has none
+        console.say("figures: " + ", ".join(str(picture) for picture in pictures))
     console.result(str(output))
 
 
