@@ -7,7 +7,7 @@ from importlib import import_module
 
 from headscope.cli.console import Console
 
-ALL = ("survey_speed", "survey_memory", "head_distances", "ablation")
+ALL = ("survey_speed", "survey_memory", "head_distances", "ablation", "probe_speed")
 
 
 def main() -> int:

@@ -108,6 +108,28 @@ def test_a_table_of_ones_own_is_trained_on_and_surveyed(run, tmp_path, tiny_fold
     assert run("survey", tmp_path / "out" / "custom-pretrained", dev, "--measure", "entropy", "--max-length", "32", "-o", tmp_path / "x.nc").code == 0
 
 
+def test_from_heads_a_layer_or_the_last_one(run, tmp_path, tiny_folder, glue):
+    quick = ("--epochs", "1", "--batch-size", "4", "--max-length", "32", "-o", tmp_path / "out")
+    for given, name, title, position in (
+        (("--pooling", "heads:2-3,1-1"), "rte-heads-2-3_1-1", "heads 2-3, 1-1", "cls"),
+        (("--pooling", "layer:1", "--position", "mean", "--seed", "4"), "rte-layer1-mean-seed4", "layer 1", "mean"),
+        (("--pooling", "last", "--start", "untrained"), "rte-last-untrained", "layer 2", "cls"),
+    ):
+        done = run("tune", tiny_folder, "--task", "rte", "--data", glue, *given, *quick)
+        assert (done.code, done.out.splitlines()[-1]) == (0, str(tmp_path / "out" / name)), done.err
+        words = " ".join(done.out.split())
+        assert title in words
+        assert position in words
+        assert "paper" not in words
+        about = json.loads((tmp_path / "out" / name / "headscope-tune.json").read_text())
+        assert about["settings"]["learning_rate"] == 2e-5
+    assert "the classifier on layer 2 of" in done.err
+    records = json.loads(run("tune", tiny_folder, "--task", "rte", "--data", glue, "--pooling", "heads:2-3, 1-1", *quick, "--json", "--quiet").out)
+    assert [(record["pooling"], record["position"], Path(record["folder"]).name) for record in records] == [("heads 2-3, 1-1", "cls", "rte-heads-2-3_1-1")]
+    survey = run("survey", tmp_path / "out" / "rte-heads-2-3_1-1", glue / "RTE" / "dev.tsv", "--measure", "entropy", "--max-length", "32", "-o", tmp_path / "x.nc")
+    assert survey.code == 0, survey.err
+
+
 def test_an_interruption_tells_how_to_go_on(run, tmp_path, tiny_folder, glue, monkeypatch):
     from headscope.tuning.trainer import Watcher
 
@@ -133,6 +155,10 @@ def test_an_interruption_tells_how_to_go_on(run, tmp_path, tiny_folder, glue, mo
         (("--task", "rtx", "--data", "GLUE"), "the task must be one of mnli, mrpc, qnli, qqp, rte, sst-2, sts-b; got 'rtx' instead."),
         (("--task", "rte", "--data", "GLUE", "--start", "scratch"), "the start must be one of all, pretrained, random, untrained; got 'scratch' instead."),
         (("--task", "rte", "--data", "GLUE", "--epochs", "0"), "the number of epochs must be 1 or more, got 0 instead"),
+        (("--task", "rte", "--data", "GLUE", "--pooling", "layer4"), "a pooling must be last, layer:N or heads:LAYER-HEAD,…, counted from 1; got 'layer4' instead"),
+        (("--task", "rte", "--data", "GLUE", "--pooling", "last", "--position", "end"), "the position must be one of cls, last, mean; got 'end' instead."),
+        (("--task", "rte", "--data", "GLUE", "--pooling", "heads:1-1,1-1"), "every head can be taken once, got heads 1-1, 1-1 instead"),
+        (("--task", "rte", "--data", "GLUE", "--position", "last"), "--position goes with --pooling, got --position last alone"),
         (("--task", "rte", "--data", "nowhere"), "no such corpus file: nowhere"),
         (("--task", "qqp", "--data", "GLUE"), "GLUE has no folder for QQP; its folders are: MRPC, RTE"),
     ],

@@ -65,9 +65,8 @@ def ablate(
 
     Example: headscope ablate tuned/mrpc-pretrained --task mrpc --data glue -o mrpc-off.nc
     """
-    from headscope.cli.surveys import slug
     from headscope.errors import unknown
-    from headscope.results import check_writable
+    from headscope.results import check_writable, slug
     from headscope.stats.ablation import scored, with_nodes
     from headscope.stats.tests import CORRECTIONS
 

@@ -6,6 +6,7 @@ from headscope.cli import tune  # isort: skip
 from headscope.cli import ablate  # isort: skip
 from headscope.cli import compare  # isort: skip
 from headscope.cli import patterns, label  # isort: skip
+from headscope.cli import probe, probing  # isort: skip
 from headscope.cli.root import app
 
-__all__ = ["ablate", "app", "clark", "compare", "label", "papers", "patterns", "roles", "surveys", "tune"]
+__all__ = ["ablate", "app", "clark", "compare", "label", "papers", "patterns", "probe", "probing", "roles", "surveys", "tune"]

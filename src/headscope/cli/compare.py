@@ -81,8 +81,7 @@ def _compare_results(console: Console, first: Path, second: Path) -> None:
 def _compare_models(
     console: Console, first: str, second: str, corpus: str, output: Path | None, measures: tuple[str, ...], load: dict[str, Any], read: dict[str, Any], run: dict[str, Any]
 ) -> None:
-    from headscope.cli.surveys import slug
-    from headscope.results import check_writable
+    from headscope.results import check_writable, slug
 
     path = output or Path(f"{slug(first)}-{slug(second)}-{slug(corpus)}.nc")
     check_writable(path)

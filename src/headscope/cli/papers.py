@@ -187,11 +187,75 @@ def kovaleva2019(
     console.result(str(recipe.run()))
 
 
+@paper.command()
+def jo2020(
+    model: Annotated[list[str] | None, typer.Option("--model", help="A hub id, a model folder, or 'demo' (repeat for more). Default: demo.", show_default=False)] = None,
+    tasks: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tasks", metavar="SOURCE", help="SentEval files, a folder of them, or a treebank (repeat for more). Default: made from the built-in corpus.", show_default=False
+        ),
+    ] = None,
+    task: Annotated[list[str] | None, typer.Option("--task", metavar="NAME", help="Only this probing task (repeat for more).", show_default=False)] = None,
+    downstream: Annotated[list[str] | None, typer.Option("--downstream", metavar="NAME", help="A GLUE task: mrpc, sts-b, sst-2 … (repeat for more).", show_default=False)] = None,
+    data: Annotated[str, typer.Option("--data", metavar="FOLDER", help="GLUE files, FOLDER/MRPC/train.tsv and so on (.gz too), or 'hub'.")] = "hub",
+    seeds: Annotated[int, typer.Option("--seeds", metavar="N", help="Fine-tune with so many seeds from each of last layer, best layer and top heads; 0: not at all.")] = 5,
+    tuned: Annotated[
+        Path | None, typer.Option("--tuned", metavar="FOLDER", help="Where tuned models are, or go. Default: tuned/ in the output folder.", show_default=False)
+    ] = None,
+    epochs: Annotated[int, typer.Option("--epochs", help="Passes over the training examples.")] = 3,
+    learning_rate: Annotated[float, typer.Option("--learning-rate", help="The highest one, after warm-up.")] = 2e-5,
+    position: Annotated[str | None, typer.Option("--position", help="Where vectors are read: cls, last or mean. Default: what fits the model.", show_default=False)] = None,
+    n: Annotated[
+        int | None, typer.Option("-n", "--n", metavar="N", help="How many of the best heads are put together. Default: as many as a layer has.", show_default=False)
+    ] = None,
+    solver: Annotated[str, typer.Option("--solver", help="exact, or rmsprop (as in the paper).")] = "exact",
+    cache: Annotated[Path | None, typer.Option("--cache", metavar="FOLDER", help="Where vectors are kept. Default: vectors/ in the output folder.", show_default=False)] = None,
+    output: _Output = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", help="At most N examples of each split of a task, drawn at random (not for fine-tuning).", show_default=False)
+    ] = None,
+    seed: opt.Seed = 0,
+    batch_size: opt.BatchSize = 32,
+    max_length: opt.MaxLength = 128,
+    device: opt.Device = "cpu",
+    quiet: opt.Quiet = False,
+) -> None:
+    """Roles and Utilization of Attention Heads: probing, heat maps, top heads, and fine-tuning from them.
+
+    Without task files the ten probing tasks are made from the built-in corpus, in small.
+
+    Example: headscope paper jo2020 --model bert-base-uncased --tasks senteval/probing --downstream mrpc --data glue
+    """
+    from headscope.engine.probe_tasks import find_tasks
+    from headscope.engine.probing import Choice
+    from headscope.papers import Jo2020
+    from headscope.probes.classify import Settings
+    from headscope.tuning import find_task
+
+    models = model or ["demo"]
+    wanted = [find_task(name) for name in dict.fromkeys(downstream or ())]
+    console, shop = _shop("jo2020", models[0], output, quiet, limit=limit, seed=seed, batch_size=batch_size, max_length=max_length, device=device)
+    recipe = Jo2020(
+        models,
+        shop,
+        find_tasks(tasks or ["demo"], only=task, limit=limit, seed=seed),
+        wanted,
+        data,
+        tuned=tuned or shop.folder / "tuned",
+        seeds=range(seed, seed + seeds),
+        cache=cache or shop.folder / "vectors",
+        choice=Choice(position or "", n=n, max_length=max_length, batch_size=batch_size),
+        settings=Settings(solver, seed=seed, device=device),
+        training={"epochs": epochs, "learning_rate": learning_rate, "max_length": max_length},
+    )
+    console.result(str(recipe.run()))
+
+
 def _shop(name: str, model: str, output: Path | None, quiet: bool, **options: Any) -> tuple[Console, Workshop]:
     """The console and the folder of a recipe."""
-    from headscope.cli.surveys import slug
     from headscope.papers import Options, Workshop
-    from headscope.results import check_writable
+    from headscope.results import check_writable, slug
 
     console = Console(quiet=quiet)
     folder = output or Path(f"{name}-{slug(model)}")

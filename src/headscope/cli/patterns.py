@@ -136,8 +136,7 @@ def _draw(console: Console, opened: dict[str, Results], folder: Path, format: st
 
 def _survey(console: Console, model: str, corpus: str, network: Path | None, output: Path | None, load: dict[str, Any], run: dict[str, Any]) -> None:
     """Survey a corpus for pattern classes alone, with any network, and tell the shares."""
-    from headscope.cli.surveys import slug
-    from headscope.results import check_writable
+    from headscope.results import check_writable, slug
 
     output = output or Path(f"{slug(model)}-{slug(corpus)}-patterns.nc")
     check_writable(output)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,6 +54,8 @@ def survey(
 
     Example: headscope survey bert-base-uncased en_ewt-ud-dev.conllu.gz -o bert.nc
     """
+    from headscope.results import slug
+
     console = Console(quiet=quiet, as_json=json)
     output = output or Path(f"{slug(model)}-{slug(corpus)}.nc")
     how_load = {"device": device, "dtype": dtype, "revision": revision, "allow_pickle": allow_pickle, "trust_remote_code": trust_remote_code}
@@ -251,12 +252,3 @@ def _show(console: Console, atlas: Results) -> None:
         console.frame(frame)
     for remark in remarks(atlas):
         console.say(f"* {remark}")
-
-
-def slug(name: str) -> str:
-    """A short file name from a model or corpus name.
-
-    >>> slug("../data/en_ewt-ud-dev.conllu.gz"), slug("google/bert_uncased")
-    ('en_ewt-ud-dev', 'bert_uncased')
-    """
-    return re.sub(r"[^\w-]", "_", Path(name).name.split(".")[0]) or "results"

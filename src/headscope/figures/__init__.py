@@ -11,6 +11,9 @@ from headscope.figures.lines import attention_lines, attention_panel
 from headscope.figures.pattern_grid import pattern_grid
 from headscope.figures.patterns import confusion_map, pattern_bars, task_patterns
 from headscope.figures.points import head_points, ranked_bars
+from headscope.figures.probing import before_after, probe_grid, task_maps
+from headscope.figures.probing_scatter import scatter_grid
+from headscope.figures.probing_top import top_curves
 from headscope.figures.pvalues import p_histogram
 from headscope.figures.roles import role_maps
 from headscope.figures.save import FORMATS, save_chart, script_json, vega_bundle
@@ -26,6 +29,7 @@ __all__ = [
     "Figure",
     "attention_lines",
     "attention_panel",
+    "before_after",
     "confusion_map",
     "correlation_map",
     "figure",
@@ -41,16 +45,20 @@ __all__ = [
     "p_histogram",
     "pattern_bars",
     "pattern_grid",
+    "probe_grid",
     "ranked_bars",
     "role_layers",
     "role_maps",
     "save_chart",
+    "scatter_grid",
     "score_curves",
     "score_histogram",
     "script_json",
     "shift_dots",
     "skill_grid",
+    "task_maps",
     "task_patterns",
+    "top_curves",
     "upset",
     "vega_bundle",
     "venn",

@@ -3,7 +3,8 @@
 from headscope.observe.attention import NAME, Watch, watching
 from headscope.observe.load import load, wrap
 from headscope.observe.model import Model, Shape
+from headscope.observe.pooling import POSITIONS, Pooling, take
 from headscope.observe.replace import Replacement, head_set
 from headscope.observe.view import LayerView, Listener
 
-__all__ = ["NAME", "LayerView", "Listener", "Model", "Replacement", "Shape", "Watch", "head_set", "load", "watching", "wrap"]
+__all__ = ["NAME", "POSITIONS", "LayerView", "Listener", "Model", "Pooling", "Replacement", "Shape", "Watch", "head_set", "load", "take", "watching", "wrap"]

@@ -27,6 +27,7 @@ from transformers import (
 from headscope.errors import ModelError, unknown
 from headscope.observe.attention import NAME, register
 from headscope.observe.model import Model, no_attention
+from headscope.observe.pooling import Pooling
 from headscope.observe.private import attach, private_modules
 
 DEMO = "demo"
@@ -80,7 +81,9 @@ def load(
         network.to(torch.device(device))
     except (RuntimeError, AssertionError) as error:
         raise ModelError(f"device {device!r} cannot be used: {str(error).splitlines()[0]}", hint="give --device cpu") from None
-    return Model(str(name), network, tokenizer, revision=DEMO_SHA256[:12] if str(name) == DEMO else _commit(place, revision))
+    model = Model(str(name), network, tokenizer, revision=DEMO_SHA256[:12] if str(name) == DEMO else _commit(place, revision))
+    model.pooling = (Pooling.read(Path(place)) or Pooling()).fit(model)
+    return model
 
 
 def wrap(network: Any, tokenizer: Any, *, name: str = "model") -> Model:

@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from headscope.encode import Batch, Encoder
 from headscope.errors import ModelError, unknown
 from headscope.observe.attention import Watch, watching
+from headscope.observe.pooling import Pooling, sentence_vectors
 from headscope.observe.replace import Replacement
 from headscope.observe.view import LayerView, Listener
 
@@ -40,6 +43,7 @@ class Model:
     tokenizer: Any
     revision: str = ""
     notes: list[str] = field(default_factory=list)
+    pooling: Pooling = field(default_factory=Pooling)
 
     def __post_init__(self) -> None:
         self.network.eval()
@@ -136,6 +140,10 @@ class Model:
         mask = torch.from_numpy(batch.mask).to(self.device)
         with watching(Watch(self._stacks, listeners, replacement, mask, first)):
             return network(**inputs, **extra)
+
+    def encode(self, sentences: Sequence[str | tuple[str, str]], *, pooling: Pooling | None = None, batch_size: int = 32, max_length: int | None = None) -> NDArray[np.float32]:
+        """One vector a sentence (or pair of sentences), in their order: of the heads or the layer that the model was tuned with, or of its last layer."""
+        return sentence_vectors(self, sentences, pooling or self.pooling, batch_size=batch_size, max_length=max_length)
 
     def _check_heads(self, replacement: Replacement) -> None:
         """A head that does not exist would silently stay as it is."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -90,3 +90,20 @@ def plots_of(results: Results, *names: str) -> list[Plot]:
     """Some figures of the gallery."""
     figures = [find_figure(name, results) for name in names]
     return [Plot(item.name, item.title, item.caption, item.draw(results)) for item in figures]
+
+
+@contextmanager
+def phases(voice: Voice) -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar for each part of a longer job, one after the other: called with the part, and how much of how much of it."""
+    with ExitStack() as stack:
+        bars: dict[str, Callable[[int, int], None] | None] = {}
+
+        def tell(what: str, done: int, total: int) -> None:
+            if what not in bars:
+                stack.close()
+                bars.clear()
+                bars[what] = stack.enter_context(voice.progress(what))
+            if (bar := bars[what]) is not None:
+                bar(done, total)
+
+        yield tell

@@ -1,9 +1,9 @@
 """Results: labelled arrays with provenance, saved, opened, merged, summed up and exported without torch."""
 
 from headscope.results.export import export
-from headscope.results.files import check_writable
+from headscope.results.files import check_writable, slug
 from headscope.results.merge import merge
 from headscope.results.summary import head_name, heads_over, remarks, summary
 from headscope.results.tree import KEPT, SCHEMA, SUMS, Results
 
-__all__ = ["KEPT", "SCHEMA", "SUMS", "Results", "check_writable", "export", "head_name", "heads_over", "merge", "remarks", "summary"]
+__all__ = ["KEPT", "SCHEMA", "SUMS", "Results", "check_writable", "export", "head_name", "heads_over", "merge", "remarks", "slug", "summary"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any, Literal
@@ -63,3 +64,12 @@ def read_tree(path: Path, *, schema: int) -> xr.DataTree:
     if int(found) > schema:
         raise ResultsError(f"{path} was written by a newer Headscope (schema {int(found)}, this one reads up to {schema})", hint="pip install --upgrade headscope")
     return tree
+
+
+def slug(name: str) -> str:
+    """A short file name from a model or corpus name.
+
+    >>> slug("../data/en_ewt-ud-dev.conllu.gz"), slug("google/bert_uncased")
+    ('en_ewt-ud-dev', 'bert_uncased')
+    """
+    return re.sub(r"[^\w-]", "_", Path(name).name.split(".")[0]) or "results"

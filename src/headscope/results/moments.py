@@ -62,3 +62,17 @@ def derive(sums: xr.Dataset, confidence: float = CONFIDENCE) -> xr.Dataset:
         high=high,
         n=whole["count"],
     )
+
+
+def pearson_interval(value: ArrayLike, count: int, confidence: float = CONFIDENCE) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Fisher's interval of a correlation of ``count`` pairs; NaN below four.
+
+    >>> [round(float(bound), 3) for bound in pearson_interval(0.5, 103)]
+    [0.339, 0.632]
+    """
+    value = np.asarray(value, float)
+    if count < 4:
+        return np.full_like(value, np.nan), np.full_like(value, np.nan)
+    half = stats.norm.ppf(0.5 + confidence / 2) / np.sqrt(count - 3)
+    centre = np.arctanh(np.clip(value, -1 + 1e-15, 1 - 1e-15))
+    return np.tanh(centre - half), np.tanh(centre + half)

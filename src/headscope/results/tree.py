@@ -34,7 +34,7 @@ class Results:
     def build(cls, sums: Mapping[str, xr.Dataset], provenance: Mapping[str, Any]) -> Self:
         """Make results from each measure's sums and what is known of the run."""
         root = xr.Dataset(attrs={"headscope_schema": SCHEMA, "provenance": json.dumps(dict(provenance), sort_keys=True)})
-        return cls(xr.DataTree.from_dict({"/": root, **{f"/{name}": derive(dataset) for name, dataset in sums.items()}}))
+        return cls(xr.DataTree.from_dict({"/": root, **{f"/{name}": derive(dataset) if "sum" in dataset else dataset for name, dataset in sums.items()}}))
 
     @classmethod
     def open(cls, path: str | Path) -> Self:

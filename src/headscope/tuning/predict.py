@@ -9,14 +9,18 @@ import torch
 from numpy.typing import NDArray
 
 from headscope.observe import Model
+from headscope.tuning.pooled import PooledClassifier
 from headscope.tuning.rows import Rows, collator
 
 
-def predict(model: Model, rows: Rows, *, batch_size: int) -> NDArray[Any]:
-    """The outputs (rows, classes), or (rows,) where there is only one, in the order of the rows, computed longest first."""
-    network, collate = model.network.eval(), collator(model.network, model.pad)
+def predict(model: Model, rows: Rows, *, batch_size: int, pooled: PooledClassifier | None = None) -> NDArray[Any]:
+    """The outputs (rows, classes), or (rows,) where there is only one, in the order of the rows, computed longest first.
+
+    ``pooled`` is the classifier of a model that has none in its own network.
+    """
+    network, collate = (pooled or model.network).eval(), collator(model.network, model.pad)
     order = np.argsort(rows.lengths, kind="stable")[::-1]
-    outputs = np.zeros((len(rows), model.config.num_labels))
+    outputs = np.zeros((len(rows), pooled.outputs if pooled else model.config.num_labels))
     with torch.inference_mode():
         for start in range(0, len(order), batch_size):
             chosen = order[start : start + batch_size]

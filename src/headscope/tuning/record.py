@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.errors import UserError
+from headscope.observe import Pooling
 from headscope.tuning.settings import Settings
 from headscope.tuning.task import Task
 
@@ -34,6 +35,8 @@ class Tuned:
     identity: str
     versions: dict[str, str]
     notes: list[str] = field(default_factory=list)
+    pooling: Pooling | None = None
+    """What the classifier saw, where it was not the model's own."""
     again: bool = field(default=False, compare=False)
     """Whether the folder was already finished, and nothing was computed."""
 
@@ -57,6 +60,7 @@ def read_record(folder: Path) -> Tuned:
     try:
         about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         about.pop("minutes")
+        about["pooling"] = _pooling(about.get("pooling"))
         task = about.pop("task")
         about |= {key: {name: math.nan if value is None else float(value) for name, value in about[key].items()} for key in ("scores", "majority")}
         return Tuned(folder=folder, task=Task(**task | {"labels": tuple(task["labels"]), "metrics": tuple(task["metrics"])}), settings=Settings(**about.pop("settings")), **about)
@@ -64,3 +68,7 @@ def read_record(folder: Path) -> Tuned:
         raise UserError(f"{folder} has no {RECORD}: it is no folder of a finished run", hint="make one with headscope tune") from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UserError(f"{path} cannot be read: {error}", hint="delete the folder and tune again") from None
+
+
+def _pooling(about: dict[str, Any] | None) -> Pooling | None:
+    return None if about is None else Pooling(tuple((int(layer), int(head)) for layer, head in about["heads"]), about["layer"], about["position"])

@@ -1,4 +1,4 @@
-"""Fine-tuning a model on a task, or only scoring it (K4; Kovaleva et al. 2019, §3 and Table 1)."""
+"""Fine-tuning a model on a task, or only scoring it (K4; Kovaleva et al. 2019, §3 and Table 1; with a pooling J7; Jo and Myaeng 2020, §5.2)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ import numpy as np
 
 from headscope.corpus import Corpus
 from headscope.errors import Interrupted, UserError
-from headscope.observe import Model
+from headscope.observe import Model, Pooling
 from headscope.tuning.classifier import load_classifier, task_for
 from headscope.tuning.metrics import majority, score
+from headscope.tuning.pooled import RATE, PooledClassifier, load_base
+from headscope.tuning.pooled_files import forget_pooled, save_pooled
 from headscope.tuning.predict import predict
 from headscope.tuning.record import RECORD, Tuned, read_record
 from headscope.tuning.rows import Rows, encode_rows
@@ -38,6 +40,7 @@ def tune(
     dev: Corpus,
     *,
     output: str | Path,
+    pooling: Pooling | None = None,
     device: str = "cpu",
     progress: Callable[[int, int], None] | None = None,
     resume: bool = True,
@@ -48,18 +51,23 @@ def tune(
     """Fine-tune a model on a task, score it on ``dev``, and save it to the folder ``output`` as an ordinary checkpoint.
 
     ``settings`` are those of :class:`Settings`: start, epochs, learning_rate, batch_size, max_length, warmup, seed, precision, limit.
+    With a ``pooling`` the classifier is Jo and Myaeng's, on a layer or on heads, and the learning rate is theirs (2e-5) unless given; see :func:`load_pooled`.
     An interrupted run goes on from its last checkpoint to the same weights; a finished one is read, not trained again. ``resume=False`` begins anew.
     Checkpoints are written ``every`` so many seconds.
     ``load_options`` are passed to :func:`headscope.load` (revision, allow_pickle, trust_remote_code).
     """
-    chosen, folder = Settings(**settings), Path(output)
+    chosen, folder = Settings(**({"learning_rate": RATE} if pooling else {}) | settings), Path(output)
     _check(chosen, device)
     train, dev = train.first(chosen.limit), dev.first(chosen.limit)
-    model, notes = load_classifier(model_name, task, seed=chosen.seed, random=chosen.start == "random", device=device, **(load_options or {}))
-    run = _Run(model, task_for(model, task), chosen, folder, _identity(model, task, train, dev, chosen), {"device": device, "progress": progress, "every": every})
+    options = {"seed": chosen.seed, "random": chosen.start == "random", "device": device, **(load_options or {})}
+    model, pooled, notes = _load(str(model_name), task, pooling, options)
+    identity = _identity(model, task, train, dev, chosen, pooled.pooling if pooled else None)
+    how = {"device": device, "progress": progress, "every": every, "pooled": pooled}
+    run = _Run(model, task if pooled else task_for(model, task), chosen, folder, identity, how)
     if not resume:
         shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
         (folder / RECORD).unlink(missing_ok=True)
+        forget_pooled(folder)
     elif (folder / RECORD).exists():
         return run.finished()
     elif folder.exists() and any(folder.iterdir()) and not run.state.is_dir():
@@ -72,17 +80,30 @@ def tune(
     return run.go(rows, dev_rows, [*_about_start(model, chosen.start, notes), *train.notes, *left_out, *dev_left_out])
 
 
+def _load(name: str, task: Task, pooling: Pooling | None, options: dict[str, Any]) -> tuple[Model, PooledClassifier | None, list[str]]:
+    """The model with a classifier of its own or, given a pooling, one of ours; and what in it was never trained."""
+    if pooling is None:
+        model, notes = load_classifier(name, task, **options)
+        return model, None, notes
+    model = load_base(name, pooling, **options)
+    pooled = PooledClassifier(model, model.pooling, task.outputs, seed=options["seed"])
+    return model, pooled, [f"the classifier on {model.pooling.title} of {name} was never trained: its weights are random"]
+
+
 class _Run:
     def __init__(self, model: Model, task: Task, settings: Settings, folder: Path, identity: str, how: dict[str, Any]) -> None:
         self.model, self.task, self.settings, self.folder, self.identity, self.how = model, task, settings, folder, identity, how
         self.state = folder / CHECKPOINTS
+        self.pooled: PooledClassifier | None = how["pooled"]
+        self.pooling = self.pooled.pooling if self.pooled else None
 
     def finished(self) -> Tuned:
         """The record of this very run; that of another must not be overwritten."""
         found = read_record(self.folder)
         if found.identity == self.identity:
             return replace(found, again=True)
-        before, now = asdict(found.settings) | {"model": found.model, "task": found.task.name}, asdict(self.settings) | {"model": self.model.name, "task": self.task.name}
+        before = asdict(found.settings) | {"model": found.model, "task": found.task.name, "pooling": _words(found.pooling)}
+        now = asdict(self.settings) | {"model": self.model.name, "task": self.task.name, "pooling": _words(self.pooling)}
         changed = ", ".join(f"{key} {before[key]} there, {now[key]} here" for key in now if before[key] != now[key]) or "other weights or other data"
         raise UserError(f"{self.folder} holds another finished run: {changed}", hint="give another folder with -o, or delete this one")
 
@@ -92,11 +113,13 @@ class _Run:
             self._open_state()
             seconds, losses = self._train(rows)
             began = time.monotonic()
-        scores = score(self.task, predict(self.model, dev, batch_size=self.settings.batch_size), dev.labels)
+        scores = score(self.task, predict(self.model, dev, batch_size=self.settings.batch_size, pooled=self.pooled), dev.labels)
         self.folder.mkdir(parents=True, exist_ok=True)
         with without_bars():
             self.model.network.save_pretrained(self.folder)
         self.model.tokenizer.save_pretrained(self.folder)
+        if self.pooled:
+            save_pooled(self.pooled, self.folder)
         tuned = Tuned(
             folder=self.folder,
             model=self.model.name,
@@ -110,6 +133,7 @@ class _Run:
             identity=self.identity,
             versions={name: version(name) for name in ("headscope", "torch", "transformers", "accelerate")},
             notes=notes,
+            pooling=self.pooling,
         )
         tuned.write()
         shutil.rmtree(self.state, ignore_errors=True)
@@ -143,9 +167,13 @@ def _about_start(model: Model, start: str, new: list[str]) -> list[str]:
     return [] if new or start == "random" else [f"{model.name} has a trained classifier for these classes: training goes on from it"]
 
 
-def _identity(model: Model, task: Task, train: Corpus, dev: Corpus, settings: Settings) -> str:
-    """What makes a run this very run: weights, data, task and settings."""
-    parts = [model.digest, asdict(task) | {"title": ""}, train.checksum, dev.checksum, asdict(settings)]
+def _words(pooling: Pooling | None) -> str:
+    return f"{pooling.title} ({pooling.position})" if pooling else "none"
+
+
+def _identity(model: Model, task: Task, train: Corpus, dev: Corpus, settings: Settings, pooling: Pooling | None) -> str:
+    """What makes a run this very run: weights, data, task, settings, and the pooling if there is one."""
+    parts = [model.digest, asdict(task) | {"title": ""}, train.checksum, dev.checksum, asdict(settings), *([asdict(pooling)] if pooling else [])]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -16,6 +16,7 @@ import transformers
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from headscope.observe import NAME, Model
+from headscope.tuning.pooled import PooledClassifier
 from headscope.tuning.rows import LengthOrder, Rows, collator
 from headscope.tuning.settings import Settings
 
@@ -62,8 +63,11 @@ class _Trainer(Trainer):  # type: ignore[misc]
         return LengthOrder(self.train_dataset.lengths, batch_size=self.args.train_batch_size, seed=self.args.seed)
 
 
-def train_rows(model: Model, rows: Rows, settings: Settings, *, device: str, folder: Path, progress: Progress | None, every: float) -> tuple[float, list[float]]:
+def train_rows(
+    model: Model, rows: Rows, settings: Settings, *, pooled: PooledClassifier | None = None, device: str, folder: Path, progress: Progress | None, every: float
+) -> tuple[float, list[float]]:
     """Train a model on rows, from the last checkpoint in ``folder`` if there is one: the seconds it took, and the mean loss of each epoch."""
+    network = pooled or model.network
     gpus = max(1, torch.cuda.device_count()) if device == "cuda" else 1
     arguments = TrainingArguments(
         output_dir=str(folder),
@@ -85,18 +89,18 @@ def train_rows(model: Model, rows: Rows, settings: Settings, *, device: str, fol
         remove_unused_columns=False,
     )
     watcher = Watcher(folder, progress, every)
-    trainer = _Trainer(model=model.network, args=arguments, train_dataset=rows, data_collator=collator(model.network, model.pad), callbacks=[watcher])
+    trainer = _Trainer(model=network, args=arguments, train_dataset=rows, data_collator=collator(model.network, model.pad), callbacks=[watcher])
     trainer.remove_callback(PrinterCallback)
-    watched = model.config._attn_implementation == NAME
-    if watched:
+    hasten = model.config._attn_implementation == NAME and not (pooled and pooled.watches)
+    if hasten:
         _quick(model.network)
     try:
         with without_bars(), stopping(watcher):
             trainer.train(resume_from_checkpoint=str(found) if (found := last_checkpoint(folder)) else None)
     finally:
-        if watched:
+        if hasten:
             model.network.set_attn_implementation(NAME)
-        model.network.eval()
+        network.eval()
     return watcher.seconds, [float(entry["loss"]) for entry in trainer.state.log_history if "loss" in entry]
 
 

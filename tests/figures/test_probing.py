@@ -1,0 +1,217 @@
+"""Figures of probes: every head at its place with its own score, the best at the left where heads are sorted, and colour ranges as they are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import vl_convert
+
+from headscope.errors import ResultsError, UserError
+from headscope.figures import before_after, find_figure, probe_grid, scatter_grid
+from headscope.figures.style import GREY
+from headscope.results import Results
+from headscope.stats.probing import correlation, syntactic_semantic
+from stats.made_probing import HALF, TEN, TITLES, changed, made_probing
+
+NAMES = ("probe", "probe-unsorted", "probe-selectivity", "top-n", "syntactic-semantic")
+LAYERS, HEADS = 3, 4
+
+
+def draw(name: str, results: Results) -> dict[str, Any]:
+    spec: dict[str, Any] = find_figure(name, results).draw(results).to_dict()
+    return spec
+
+
+def rows_of(spec: dict[str, Any], panel: dict[str, Any], layer: int = 0) -> list[dict[str, Any]]:
+    data = panel.get("data") or panel["layer"][layer]["data"]
+    rows: list[dict[str, Any]] = spec["datasets"][data["name"]]
+    return rows
+
+
+def domain(panel: dict[str, Any]) -> list[float]:
+    found: list[float] = panel["layer"][1]["encoding"]["color"]["scale"]["domain"]
+    return found
+
+
+def scores(results: Results, task: str, what: str = "test") -> np.ndarray:
+    found: np.ndarray = results["probe"][what].sel(task=task).values
+    return found
+
+
+@pytest.mark.parametrize(("name", "column"), [("probe", "place"), ("probe-unsorted", "head")])
+def test_every_task_has_a_map_with_layer_1_at_the_bottom_and_every_head_s_score_and_interval(name: str, column: str) -> None:
+    results = made_probing(LAYERS, HEADS)
+    spec = draw(name, results)
+    assert [panel["title"]["text"] for panel in spec["concat"]] == [TITLES[task][0] for task in TEN]
+    for task, panel in zip(TEN, spec["concat"], strict=True):
+        values = scores(results, task)
+        rows = {row["name"]: row for row in rows_of(spec, panel)}
+        assert {name: (row["value"], row["low"], row["high"]) for name, row in rows.items()} == pytest.approx(
+            {f"{i + 1}-{j + 1}": (values[i, j], values[i, j] - HALF, values[i, j] + HALF) for i in range(LAYERS) for j in range(HEADS)}
+        )
+        assert domain(panel) == pytest.approx([values.min(), values.max()])
+        for layer in panel["layer"]:
+            assert layer["encoding"]["x"]["field"] == column
+            assert (layer["encoding"]["y"]["field"], layer["encoding"]["y"]["sort"]) == ("layer", "descending")
+        assert [part["title"] for part in panel["layer"][1]["encoding"]["tooltip"]] == ["head", "accuracy", "95 % from", "to"]
+
+
+def test_the_best_head_of_each_layer_is_at_the_left_and_one_without_a_score_at_the_right() -> None:
+    def hole(values: Any) -> Any:
+        values[0, 1, 2] = np.nan
+        return values
+
+    results = changed(made_probing(LAYERS, HEADS, TEN[:1]), "probe", test=hole)
+    spec = draw("probe", results)
+    values = scores(results, TEN[0])
+    for layer in range(LAYERS):
+        order = sorted(range(HEADS), key=lambda head: (np.isnan(values[layer, head]), -values[layer, head]))
+        found = sorted((row["place"], row["head"]) for row in rows_of(spec, spec["concat"][0]) if row["layer"] == layer + 1)
+        assert found == [(place, head + 1) for place, head in enumerate(order, 1)]
+    assert vl_convert.vegalite_to_svg(spec).count(f'fill="{GREY}"') == 1
+
+
+def test_selectivity_is_what_is_left_without_the_control_and_without_one_the_figure_says_so() -> None:
+    results = made_probing(LAYERS, HEADS, TEN[:2])
+    spec = draw("probe-selectivity", results)
+    for task, panel in zip(TEN, spec["concat"], strict=False):
+        expected = scores(results, task) - scores(results, task, "control")
+        assert {row["name"]: row["value"] for row in rows_of(spec, panel)} == pytest.approx({f"{i + 1}-{j + 1}": expected[i, j] for i in range(LAYERS) for j in range(HEADS)})
+    assert "no probe was trained on shuffled labels" in repr(draw("probe-selectivity", made_probing(LAYERS, HEADS, control=False)))
+
+
+def test_a_grid_has_a_row_a_model_and_a_column_a_task_each_map_with_its_own_colours() -> None:
+    models = {"small": made_probing(2, 4, seed=1), "large": made_probing(6, 16, seed=2)}
+    tasks = ("tree_depth", "sentence_length")
+    spec = probe_grid(models, tasks, sorted=False).to_dict()
+    assert [row["title"]["text"] for row in spec["vconcat"]] == ["small", "large"]
+    for results, row in zip(models.values(), spec["vconcat"], strict=True):
+        assert [panel["title"]["text"] for panel in row["hconcat"]] == ["Depth", "Length"]
+        for task, panel in zip(tasks, row["hconcat"], strict=True):
+            values = scores(results, task)
+            assert domain(panel) == pytest.approx([values.min(), values.max()])
+            assert len(rows_of(spec, panel)) == values.size
+            assert panel["layer"][0]["encoding"]["x"]["field"] == "head"
+    assert spec["title"]["subtitle"] == ["every map has a colour range of its own"]
+    assert len({panel["layer"][0]["width"] if "width" in panel["layer"][0] else panel["width"] for row in spec["vconcat"] for panel in row["hconcat"]}) == 1
+
+
+def test_a_column_may_share_its_colours() -> None:
+    models = {"one": made_probing(2, 4, seed=1), "other": made_probing(3, 3, seed=2)}
+    spec = probe_grid(models, shared=True).to_dict()
+    for column, task in enumerate(TEN):
+        both = np.concatenate([scores(results, task).ravel() for results in models.values()])
+        for row in spec["vconcat"]:
+            assert domain(row["hconcat"][column]) == pytest.approx([both.min(), both.max()])
+    assert spec["title"]["subtitle"] == ["one colour range for all maps of a column"]
+
+
+def test_a_grid_has_the_tasks_that_all_models_have_and_refuses_others() -> None:
+    models = {"one": made_probing(2, 3, TEN[:4]), "other": made_probing(2, 3, TEN[2:6])}
+    assert [panel["title"]["text"] for panel in probe_grid(models).to_dict()["vconcat"][0]["hconcat"]] == ["Depth", "TopConst"]
+    with pytest.raises(UserError, match="the task must be one of top_constituents, tree_depth; got 'sentence_length' instead"):
+        probe_grid(models, ["sentence_length"])
+    with pytest.raises(ResultsError, match="the results have no task in common"):
+        probe_grid({"one": made_probing(2, 3, TEN[:1]), "other": made_probing(2, 3, TEN[1:2])})
+    with pytest.raises(UserError, match="no results were given"):
+        probe_grid({})
+
+
+def test_before_and_after_tuning_share_one_colour_range_a_task() -> None:
+    states = {name: made_probing(2, 3, ("mrpc", "sts-b"), seed=seed) for seed, name in enumerate(("before", "last layer", "top-3 heads"))}
+    spec = before_after(states).to_dict()
+    assert [row["title"]["text"] for row in spec["vconcat"]] == ["MRPC", "STS-B"]
+    for task, row in zip(("mrpc", "sts-b"), spec["vconcat"], strict=True):
+        assert [panel["title"]["text"] for panel in row["hconcat"]] == list(states)
+        every = np.concatenate([scores(results, task).ravel() for results in states.values()])
+        for results, panel in zip(states.values(), row["hconcat"], strict=True):
+            assert domain(panel) == pytest.approx([every.min(), every.max()])
+            assert sorted(part["value"] for part in rows_of(spec, panel)) == pytest.approx(sorted(scores(results, task).ravel()))
+    with pytest.raises(ResultsError, match="the states must be of one model, with the same layers and heads; got before: 2 × 3, after: 3 × 3"):
+        before_after({"before": states["before"], "after": made_probing(3, 3, ("mrpc",))})
+
+
+def test_the_curves_of_chosen_heads_stand_beside_the_last_and_the_best_layer() -> None:
+    results = made_probing(LAYERS, HEADS, TEN[:2])
+    spec = draw("top-n", results)
+    top, layers = results["probe_top"], results["probe_layer"]
+    for place, panel in enumerate(spec["concat"]):
+        curves = {(row["what"], row["n"]): (row["test"], row["low"], row["high"]) for row in rows_of(spec, panel)}
+        expected = {(way, n): top["test"].values[place, i, j] for i, way in enumerate(("top", "greedy")) for j, n in enumerate(top["n"].values.tolist())}
+        assert curves == pytest.approx({key: (score, score - HALF, score + HALF) for key, score in expected.items()})
+        best = int(layers["validation"].values[place].argmax())
+        rules = {row["what"]: (row["layer"], row["test"]) for row in rule_rows(spec, panel)}
+        assert rules == {"last layer": (LAYERS, pytest.approx(layers["test"].values[place, -1])), "best layer": (best + 1, pytest.approx(layers["test"].values[place, best]))}
+        assert panel["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
+
+
+def rule_rows(spec: dict[str, Any], panel: dict[str, Any]) -> list[dict[str, Any]]:
+    (rule,) = (layer for layer in panel["layer"] if layer["mark"]["type"] == "rule")
+    rows: list[dict[str, Any]] = spec["datasets"][rule["data"]["name"]]
+    return rows
+
+
+def test_points_that_were_not_computed_are_not_drawn() -> None:
+    def none(values: Any) -> Any:
+        values[:, 1] = np.nan
+        return values
+
+    results = changed(made_probing(LAYERS, HEADS, TEN[:1]), "probe_top", test=none)
+    spec = draw("top-n", results)
+    assert {row["what"] for row in rows_of(spec, spec["concat"][0])} == {"top"}
+
+
+def test_the_scatter_has_a_point_a_head_and_tells_correlation_intervals_and_tasks() -> None:
+    results = made_probing(LAYERS, HEADS, TEN[2:7])
+    spec = draw("syntactic-semantic", results)
+    frame = syntactic_semantic(results)
+    found = {row["name"]: (row["syntactic"], row["semantic"], row["layer"]) for row in rows_of(spec, spec)}
+    assert found == pytest.approx({f"{row['layer']}-{row['head']}": (row["syntactic"], row["semantic"], row["layer"]) for row in frame.to_dict("records")})
+    pearson, spearman = correlation(frame).to_dict("records")
+    model, first, second, *tasks = spec["title"]["subtitle"]
+    assert model == "made"
+    assert first == f"r = {pearson['value']:.2f} ({pearson['low']:.2f} … {pearson['high']:.2f}; by layers {pearson['layer low']:.2f} … {pearson['layer high']:.2f})"
+    assert second.startswith(f"ρ = {spearman['value']:.2f} ({spearman['low']:.2f} … {spearman['high']:.2f}; by layers")
+    assert tasks == ["syntactic: Depth, TopConst, BigramShift", "semantic: Tense, SubjNum"]
+    assert spec["encoding"]["color"]["scale"]["scheme"] == "viridis"
+
+
+def test_results_without_syntactic_tasks_say_so_in_the_figure_and_are_refused_in_a_grid() -> None:
+    assert "none of the syntactic tasks was probed" in repr(draw("syntactic-semantic", made_probing(2, 3, ("mrpc",))))
+    with pytest.raises(ResultsError, match="none of the syntactic tasks was probed"):
+        scatter_grid({"one": made_probing(2, 3, ("mrpc",))})
+    with pytest.raises(UserError, match="no results were given"):
+        scatter_grid({})
+
+
+def test_a_grid_of_scatters_has_one_a_model_with_its_own_correlation() -> None:
+    models = {name: made_probing(LAYERS, HEADS, seed=seed) for seed, name in enumerate(("one", "two", "three"))}
+    spec = scatter_grid(models).to_dict()
+    assert [panel["title"]["text"] for panel in spec["concat"]] == list(models)
+    for results, panel in zip(models.values(), spec["concat"], strict=True):
+        value = np.corrcoef(*(syntactic_semantic(results)[name] for name in ("syntactic", "semantic")))[0, 1]
+        assert panel["title"]["subtitle"][0].startswith(f"r = {value:.2f} (")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_of_other_measures_do_not_have_the_figure(name: str) -> None:
+    with pytest.raises(UserError, match=f"the figure '{name}' needs the measure 'probe'"):
+        find_figure(name, made_probing(2, 3, parts=["probe_layer"]))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 40)])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_figure_is_valid_for_models_of_every_shape(name: str, shape: tuple[int, int]) -> None:
+    spec = draw(name, made_probing(*shape))
+    assert "NaN" not in repr(spec)
+    assert vl_convert.vegalite_to_svg(spec).startswith("<svg")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scores_that_are_all_alike_or_unknown_have_a_figure_too(name: str) -> None:
+    for value in (0.5, np.nan):
+        results = changed(made_probing(2, 3), "probe", **dict.fromkeys(("test", "low", "high"), lambda values, value=value: np.full_like(values, value)))
+        svg = vl_convert.vegalite_to_svg(draw(name, results))
+        assert "NaN" not in svg
