@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from headscope import corpus
-    from headscope.atlas import Atlas, compare, merge, open, survey
+    from headscope.atlas import Atlas, compare, merge, open, probe, survey
     from headscope.errors import UserError
     from headscope.measures import Linear, Measure, sieve
     from headscope.observe import LayerView, Model, Replacement, load, wrap
@@ -28,6 +28,7 @@ _WHERE = {
     "compare": "headscope.atlas",
     "merge": "headscope.atlas",
     "open": "headscope.atlas",
+    "probe": "headscope.atlas",
     "survey": "headscope.atlas",
     "UserError": "headscope.errors",
     "Linear": "headscope.measures",
@@ -40,7 +41,7 @@ _WHERE = {
     "wrap": "headscope.observe",
 }
 
-__all__ = ["Atlas", "LayerView", "Linear", "Measure", "Model", "Replacement", "UserError", "compare", "corpus", "load", "merge", "open", "sieve", "survey", "wrap"]
+__all__ = ["Atlas", "LayerView", "Linear", "Measure", "Model", "Replacement", "UserError", "compare", "corpus", "load", "merge", "open", "probe", "sieve", "survey", "wrap"]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from headscope.corpus import Corpus
+    from headscope.corpus.probing import ProbingTask
     from headscope.observe import Model
 
 
@@ -43,6 +44,19 @@ def survey(model: Model, corpus: Corpus, **options: Any) -> Atlas:
     from headscope.engine import survey as run
 
     return Atlas(run(model, corpus, **options).tree)
+
+
+def probe(model: Model, tasks: Sequence[str | ProbingTask], *, cache: str | Path = "headscope-vectors", data: str | None = None, **options: Any) -> Atlas:
+    """A classifier on the output of every head, on every layer, and on the best heads together, for every task (Jo and Myaeng 2020).
+
+    ``tasks`` are probing tasks, or where they are: SentEval files or folders, treebanks or "demo" (the ten tasks are made), GLUE tasks by name (their files in ``data``).
+    Vectors are kept in ``cache``. Options as in :func:`headscope.engine.probing.probe`: output, choice, settings, progress.
+    """
+    from headscope.engine.probe_tasks import find_tasks
+    from headscope.engine.probing import probe as run
+
+    found = [one for task in tasks for one in (find_tasks([task], data=data) if isinstance(task, str) else [task])]
+    return Atlas(run(model, found, cache=cache, **options).tree)
 
 
 @overload

@@ -17,6 +17,7 @@ from stats.made_probing import HALF, TEN, TITLES, changed, made_probing
 
 NAMES = ("probe", "probe-unsorted", "probe-selectivity", "top-n", "syntactic-semantic")
 LAYERS, HEADS = 3, 4
+SOME = ("sentence_length", "tree_depth", "past_present")
 
 
 def draw(name: str, results: Results) -> dict[str, Any]:
@@ -25,7 +26,7 @@ def draw(name: str, results: Results) -> dict[str, Any]:
 
 
 def rows_of(spec: dict[str, Any], panel: dict[str, Any], layer: int = 0) -> list[dict[str, Any]]:
-    data = panel.get("data") or panel["layer"][layer]["data"]
+    data = panel.get("data") or panel["layer"][layer].get("data") or spec["data"]  # what all panels share stands above them
     rows: list[dict[str, Any]] = spec["datasets"][data["name"]]
     return rows
 
@@ -40,17 +41,20 @@ def scores(results: Results, task: str, what: str = "test") -> np.ndarray:
     return found
 
 
+def by_name(values: np.ndarray) -> dict[str, float]:
+    """Values (layer, head) by the heads' names."""
+    return {f"{layer + 1}-{head + 1}": value for (layer, head), value in np.ndenumerate(values)}
+
+
 @pytest.mark.parametrize(("name", "column"), [("probe", "place"), ("probe-unsorted", "head")])
 def test_every_task_has_a_map_with_layer_1_at_the_bottom_and_every_head_s_score_and_interval(name: str, column: str) -> None:
-    results = made_probing(LAYERS, HEADS)
+    results = made_probing(LAYERS, HEADS, SOME)
     spec = draw(name, results)
-    assert [panel["title"]["text"] for panel in spec["concat"]] == [TITLES[task][0] for task in TEN]
-    for task, panel in zip(TEN, spec["concat"], strict=True):
+    assert [panel["title"]["text"] for panel in spec["concat"]] == [TITLES[task][0] for task in SOME]
+    for task, panel in zip(SOME, spec["concat"], strict=True):
         values = scores(results, task)
-        rows = {row["name"]: row for row in rows_of(spec, panel)}
-        assert {name: (row["value"], row["low"], row["high"]) for name, row in rows.items()} == pytest.approx(
-            {f"{i + 1}-{j + 1}": (values[i, j], values[i, j] - HALF, values[i, j] + HALF) for i in range(LAYERS) for j in range(HEADS)}
-        )
+        for what, away in (("value", 0), ("low", -HALF), ("high", HALF)):
+            assert {row["name"]: row[what] for row in rows_of(spec, panel)} == pytest.approx(by_name(values + away))
         assert domain(panel) == pytest.approx([values.min(), values.max()])
         for layer in panel["layer"]:
             assert layer["encoding"]["x"]["field"] == column
@@ -78,8 +82,8 @@ def test_selectivity_is_what_is_left_without_the_control_and_without_one_the_fig
     spec = draw("probe-selectivity", results)
     for task, panel in zip(TEN, spec["concat"], strict=False):
         expected = scores(results, task) - scores(results, task, "control")
-        assert {row["name"]: row["value"] for row in rows_of(spec, panel)} == pytest.approx({f"{i + 1}-{j + 1}": expected[i, j] for i in range(LAYERS) for j in range(HEADS)})
-    assert "no probe was trained on shuffled labels" in repr(draw("probe-selectivity", made_probing(LAYERS, HEADS, control=False)))
+        assert {row["name"]: row["value"] for row in rows_of(spec, panel)} == pytest.approx(by_name(expected))
+    assert "no probe was trained on shuffled labels" in repr(draw("probe-selectivity", made_probing(LAYERS, HEADS, SOME, control=False)))
 
 
 def test_a_grid_has_a_row_a_model_and_a_column_a_task_each_map_with_its_own_colours() -> None:
@@ -99,9 +103,9 @@ def test_a_grid_has_a_row_a_model_and_a_column_a_task_each_map_with_its_own_colo
 
 
 def test_a_column_may_share_its_colours() -> None:
-    models = {"one": made_probing(2, 4, seed=1), "other": made_probing(3, 3, seed=2)}
+    models = {"one": made_probing(2, 4, SOME, seed=1), "other": made_probing(3, 3, SOME, seed=2)}
     spec = probe_grid(models, shared=True).to_dict()
-    for column, task in enumerate(TEN):
+    for column, task in enumerate(SOME):
         both = np.concatenate([scores(results, task).ravel() for results in models.values()])
         for row in spec["vconcat"]:
             assert domain(row["hconcat"][column]) == pytest.approx([both.min(), both.max()])
@@ -138,9 +142,10 @@ def test_the_curves_of_chosen_heads_stand_beside_the_last_and_the_best_layer() -
     spec = draw("top-n", results)
     top, layers = results["probe_top"], results["probe_layer"]
     for place, panel in enumerate(spec["concat"]):
-        curves = {(row["what"], row["n"]): (row["test"], row["low"], row["high"]) for row in rows_of(spec, panel)}
+        rows = rows_of(spec, panel)
         expected = {(way, n): top["test"].values[place, i, j] for i, way in enumerate(("top", "greedy")) for j, n in enumerate(top["n"].values.tolist())}
-        assert curves == pytest.approx({key: (score, score - HALF, score + HALF) for key, score in expected.items()})
+        for what, away in (("test", 0), ("low", -HALF), ("high", HALF)):
+            assert {(row["what"], row["n"]): row[what] for row in rows} == pytest.approx({key: score + away for key, score in expected.items()})
         best = int(layers["validation"].values[place].argmax())
         rules = {row["what"]: (row["layer"], row["test"]) for row in rule_rows(spec, panel)}
         assert rules == {"last layer": (LAYERS, pytest.approx(layers["test"].values[place, -1])), "best layer": (best + 1, pytest.approx(layers["test"].values[place, best]))}
@@ -167,8 +172,8 @@ def test_the_scatter_has_a_point_a_head_and_tells_correlation_intervals_and_task
     results = made_probing(LAYERS, HEADS, TEN[2:7])
     spec = draw("syntactic-semantic", results)
     frame = syntactic_semantic(results)
-    found = {row["name"]: (row["syntactic"], row["semantic"], row["layer"]) for row in rows_of(spec, spec)}
-    assert found == pytest.approx({f"{row['layer']}-{row['head']}": (row["syntactic"], row["semantic"], row["layer"]) for row in frame.to_dict("records")})
+    for what in ("syntactic", "semantic", "layer"):
+        assert {row["name"]: row[what] for row in rows_of(spec, spec)} == pytest.approx({f"{row['layer']}-{row['head']}": row[what] for row in frame.to_dict("records")})
     pearson, spearman = correlation(frame).to_dict("records")
     model, first, second, *tasks = spec["title"]["subtitle"]
     assert model == "made"
@@ -187,7 +192,7 @@ def test_results_without_syntactic_tasks_say_so_in_the_figure_and_are_refused_in
 
 
 def test_a_grid_of_scatters_has_one_a_model_with_its_own_correlation() -> None:
-    models = {name: made_probing(LAYERS, HEADS, seed=seed) for seed, name in enumerate(("one", "two", "three"))}
+    models = {name: made_probing(LAYERS, HEADS, SOME, seed=seed) for seed, name in enumerate(("one", "two", "three"))}
     spec = scatter_grid(models).to_dict()
     assert [panel["title"]["text"] for panel in spec["concat"]] == list(models)
     for results, panel in zip(models.values(), spec["concat"], strict=True):
@@ -204,7 +209,7 @@ def test_results_of_other_measures_do_not_have_the_figure(name: str) -> None:
 @pytest.mark.parametrize("shape", [(1, 1), (2, 40)])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_figure_is_valid_for_models_of_every_shape(name: str, shape: tuple[int, int]) -> None:
-    spec = draw(name, made_probing(*shape))
+    spec = draw(name, made_probing(*shape, SOME))
     assert "NaN" not in repr(spec)
     assert vl_convert.vegalite_to_svg(spec).startswith("<svg")
 
@@ -212,6 +217,6 @@ def test_every_figure_is_valid_for_models_of_every_shape(name: str, shape: tuple
 @pytest.mark.parametrize("name", NAMES)
 def test_scores_that_are_all_alike_or_unknown_have_a_figure_too(name: str) -> None:
     for value in (0.5, np.nan):
-        results = changed(made_probing(2, 3), "probe", **dict.fromkeys(("test", "low", "high"), lambda values, value=value: np.full_like(values, value)))
+        results = changed(made_probing(2, 3, SOME), "probe", **dict.fromkeys(("test", "low", "high"), lambda values, value=value: np.full_like(values, value)))
         svg = vl_convert.vegalite_to_svg(draw(name, results))
         assert "NaN" not in svg

@@ -140,6 +140,8 @@ def test_tasks_that_were_not_probed_are_told_and_a_head_without_a_score_is_nan()
     with pytest.raises(ResultsError) as caught:
         syntactic_semantic(made_probing(2, 3, ("tree_depth", "mrpc")))
     assert caught.value.message == "none of the semantic tasks was probed (past_present, subj_number, obj_number, odd_man_out, coordination_inversion)"
+    with pytest.raises(ResultsError, match="no head has a score in all of the syntactic and semantic tasks"):
+        syntactic_semantic(changed(made_probing(2, 3), "probe", test=lambda values: np.full_like(values, np.nan)))
     own = syntactic_semantic(made_probing(2, 3, ("tree_depth", "mrpc")), {"syntactic": ["tree_depth"], "semantic": ["mrpc"]})
     assert own.attrs["tasks"] == {"syntactic": ["Depth"], "semantic": ["MRPC"]}
 

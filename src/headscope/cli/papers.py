@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 from headscope.cli import options as opt
 from headscope.cli.console import Console
 from headscope.cli.root import app
-from headscope.errors import unknown
+from headscope.errors import UserError, unknown
 
 if TYPE_CHECKING:
     from headscope.papers import Workshop
@@ -233,6 +233,8 @@ def jo2020(
     from headscope.probes.classify import Settings
     from headscope.tuning import find_task
 
+    if seeds < 0:
+        raise UserError(f"the number of seeds must be 0 or more, got {seeds} instead")
     models = model or ["demo"]
     wanted = [find_task(name) for name in dict.fromkeys(downstream or ())]
     console, shop = _shop("jo2020", models[0], output, quiet, limit=limit, seed=seed, batch_size=batch_size, max_length=max_length, device=device)

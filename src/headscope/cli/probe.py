@@ -89,25 +89,29 @@ def probe(
         loaded = load(model, device=device, dtype=dtype, revision=revision, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
     with phases(console) as tell:
         results = run(loaded, found, cache=cache, output=path, choice=choice, settings=settings, progress=tell)
-    table = top_table(results)
+    table = top_table(results, n=n)
     if json:
         console.frame(table)
     elif not quiet:
-        console.table(_rows(results), title=f"Test scores in percent, {loaded.name}; layer and heads chosen on validation")
+        console.table(_rows(results, n), title=f"Test scores in percent, {loaded.name}; layer and heads chosen on validation")
     console.result(str(path))
 
 
-def _rows(results: Results) -> list[dict[str, object]]:
+def _rows(results: Results, n: int | None) -> list[dict[str, object]]:
     """The table for people: scores with their intervals, and the best heads by name."""
     from headscope.stats.probing import head_table, top_table
 
     rows: list[dict[str, object]] = []
-    for name, row in zip(results["probe"]["task"].values, top_table(results).to_dict("records"), strict=True):
-        n = row["n"]
+    for name, row in zip(results["probe"]["task"].values, top_table(results, n=n).to_dict("records"), strict=True):
         best = head_table(results, str(name), count=SHOWN)
         heads = ", ".join(f"{one['head']} {100 * one['test']:.1f}" for one in best.to_dict("records"))
         shown: dict[str, object] = {"task": row["task"], "majority": _number(row["majority"]), "last layer": _number(row["last"])}
-        shown |= {"best layer": f"{_number(row['best'])} ({row['best layer']})", f"top-{n} heads": _number(row["top"]), f"greedy {n}": _number(row["greedy"]), "best heads": heads}
+        shown |= {
+            "best layer": f"{_number(row['best'])} ({row['best layer']})",
+            f"top-{row['n']} heads": _number(row["top"]),
+            f"greedy {row['n']}": _number(row["greedy"]),
+            "best heads": heads,
+        }
         rows.append(shown)
     return rows
 

@@ -158,14 +158,15 @@ def ls(results: opt.ResultsFile, json: opt.Json = False, quiet: opt.Quiet = Fals
     rows = []
     for name in atlas:
         dataset = atlas[name]
-        labels = {str(dim): [str(value) for value in dataset[dim].values] for dim in dataset["mean"].dims if dim not in ("layer", "head")}
+        scores, counted = ("mean", "n") if "mean" in dataset else ("test", "test_size")  # n heads together
+        labels = {str(dim): [str(value) for value in dataset[dim].values] for dim in dataset[scores].dims if dim not in ("layer", "head")}
         rows.append(
             {
                 "measure": name,
                 "title": dataset.attrs["title"],
                 "unit": dataset.attrs["unit"],
                 "labels": "; ".join(f"{dim}: {', '.join(values)}" for dim, values in labels.items()),
-                "examples": int(dataset["n"].max()),
+                "examples": int(dataset[counted].max()),
                 "source": dataset.attrs["source"],
             }
         )

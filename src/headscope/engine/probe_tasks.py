@@ -8,10 +8,11 @@ from pathlib import Path
 from random import Random
 
 from headscope.corpus import Example, read
-from headscope.corpus.probing import ProbingTask
-from headscope.corpus.probing_make import make_tasks, task_name
+from headscope.corpus.brackets import bracket_corpus, is_brackets
+from headscope.corpus.probing import TITLES, ProbingTask
+from headscope.corpus.probing_make import make_tasks
 from headscope.corpus.senteval import is_senteval, read_tasks
-from headscope.errors import UserError
+from headscope.errors import UserError, unknown
 from headscope.tuning import Task, task_examples
 from headscope.tuning.task import GLUE, plain
 
@@ -25,7 +26,8 @@ def find_tasks(sources: Sequence[str], *, data: str | None = None, only: Sequenc
     ``only`` names those that are wanted; ``limit`` is how many examples of each split are drawn at random.
     """
     found: list[ProbingTask] = []
-    wanted = None if only is None else [task_name(name) for name in only]
+    there: list[str] = []
+    wanted = None if only is None else {name.lower() for name in only}
     for source in sources:
         glue = next((task for task in GLUE.values() if plain(source) in {plain(task.name), plain(task.title)}), None)
         if glue is not None and not Path(source).exists():
@@ -33,10 +35,24 @@ def find_tasks(sources: Sequence[str], *, data: str | None = None, only: Sequenc
                 raise UserError(f"{source} is a GLUE task, whose files must be given too", hint="give --data FOLDER (FOLDER/MRPC/train.tsv …), or --data hub")
             found.append(glue_task(glue, data))
         elif Path(source).is_dir() or (Path(source).is_file() and is_senteval(Path(source))):
-            found += [task for task in read_tasks(source) if wanted is None or task.name in wanted]
+            read_ones = read_tasks(source)
+            there += [task.title for task in read_ones]
+            found += [task for task in read_ones if wanted is None or _names(task.name, task.title) & wanted]
         else:
-            found += make_tasks(read(source), seed=seed, tasks=wanted)
-    return [sample(task, limit, seed) for task in found] if limit else found
+            there += TITLES.values()
+            chosen = [name for name, title in TITLES.items() if wanted is None or _names(name, title) & wanted]
+            trees = is_brackets(Path(source))
+            corpus = bracket_corpus(source) if trees else read(source)
+            found += make_tasks(corpus, seed=seed, tasks=None if wanted is None else chosen, brackets=source if trees else None) if chosen else []
+    for name in only or ():
+        if not any(name.lower() in _names(task.name, task.title) for task in found):
+            raise unknown("task", name, set(there))
+    return found if limit is None else [sample(task, limit, seed) for task in found]
+
+
+def _names(name: str, title: str) -> set[str]:
+    """What a task may be called."""
+    return {name.lower(), title.lower()}
 
 
 def glue_task(task: Task, data: str) -> ProbingTask:

@@ -24,13 +24,16 @@ from headscope.errors import Interrupted, ResultsError, UserError, unknown
 from headscope.observe import Model
 from headscope.probes.classify import Rows, Scores, Settings, classify, standardise
 from headscope.probes.outputs import HeadOutputs, Texts, make_head_outputs
-from headscope.probes.select import CANDIDATES, greedy, ranking
+from headscope.probes.select import CANDIDATES, NUMBERS, greedy, judged, ranking
 from headscope.results import Results
 from headscope.results.moments import pearson_interval, wilson
 
 PAIRS = ("together", "apart")
 """A pair of texts is one input; or two, u and v, whose features are u, v, |u - v| and u · v."""
 WAYS = ("top", "greedy")
+SOURCE = "Jo and Myaeng 2020"
+NEVER = ("too_long", "split", "nonfinite")
+"""What may happen to a survey's texts, but not here."""
 COST = 2e11
 """More operations than this for one step of the classifiers of n heads, and that n is left out (unless it was asked for by name)."""
 
@@ -87,7 +90,7 @@ class _Probing:
         self.stack = model.main_stack()
         self.shape = model.shape(self.stack)
         self.heads = self.shape.layers * self.shape.heads
-        self.choice = replace(choice, n=self._check(choice.n or self.shape.heads), counts=self._counts(choice))
+        self.choice = replace(choice, n=self._check(self.shape.heads if choice.n is None else choice.n), counts=self._counts(choice))
         self.state = path.with_name(path.name + ".partial") if path else None
 
     def run(self) -> Results:
@@ -133,7 +136,7 @@ class _Probing:
         asked = (
             choice.counts
             if choice.counts is not None
-            else [n for n in (1, 2, 4, width // 2, width, 3 * width // 2, 2 * width, 3 * width, 4 * width, self.heads) if n <= self.heads]
+            else [n for n in (1, 2, 4, width // 2, width, 3 * width // 2, 2 * width, 3 * width, 4 * width, self.heads) if 1 <= n <= self.heads]
         )
         return tuple(sorted({*(self._check(n) for n in asked), choice.n or width}))
 
@@ -152,7 +155,7 @@ class _Probing:
         return hashlib.sha256(json.dumps(self.about | {"versions": versions()}, sort_keys=True).encode()).hexdigest()
 
     def _resume(self) -> dict[str, dict[str, xr.Dataset]]:
-        """The tasks that a stopped run has finished."""
+        """The tasks that a stopped run has finished; without their encoding, which would cut the names of longer ones."""
         if self.state is None or not self.state.exists():
             return {}
         try:
@@ -161,7 +164,7 @@ class _Probing:
             raise UserError(f"{self.state} is damaged: {error.message}", hint=f"delete {self.state} to start afresh") from None
         if found.provenance.get("identity") != self.identity:
             raise UserError(f"{self.state} is the state of another run (another model, tasks or settings)", hint=f"delete {self.state} to start afresh, or give another -o")
-        return {str(name): {group: found[group].sel(task=[name]) for group in found} for name in found["probe"]["task"].values}
+        return {str(name): {group: found[group].sel(task=[name]).drop_encoding() for group in found} for name in found["probe"]["task"].values}
 
     def _results(self, done: dict[str, dict[str, xr.Dataset]]) -> Results:
         groups = next(iter(done.values()))
@@ -175,7 +178,7 @@ class _Probing:
             "position": self.outputs.position,
             "shards": ["1/1"],
             "identity": self.identity,
-            "counts": {**self.outputs.counts, "seen": self.outputs.counts["texts"], "bytes": self.outputs.size},
+            "counts": {**self.outputs.counts, "seen": self.outputs.counts["texts"] - self.outputs.counts["empty"], "bytes": self.outputs.size, **dict.fromkeys(NEVER, 0)},
             "notes": [note for task in self.tasks for note in task.notes],
             "versions": versions(),
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -254,10 +257,16 @@ class _OneTask:
         return [n for n in self.run_.choice.counts or () if n * price <= COST or n == self.run_.choice.n]
 
     def _greedy(self, validation: NDArray[np.float64]) -> list[int]:
-        candidates = ranking(validation.ravel())[:CANDIDATES]
-        x = torch.stack([self._together([unit]) for unit in candidates])
-        chosen = greedy(standardise(x, self.rows.train)[0], self.rows, count=max(self._points()), seed=self.settings.seed)
-        return [candidates[place] for place in chosen]
+        width = self.shape.width * (4 if self.index.shape[1] == 2 else 1)
+        candidates = ranking(validation.ravel())[: min(CANDIDATES, max(1, NUMBERS // width))]
+        kept, rows = judged(self.rows, self.settings.seed)
+        x = torch.empty(len(candidates), len(kept), width)
+        for layer in range(self.shape.layers):
+            prepared = standardise(self._heads(layer), self.rows.train)[0][:, torch.from_numpy(kept)]
+            for place, unit in enumerate(candidates):
+                if unit // self.shape.heads == layer:
+                    x[place] = prepared[unit % self.shape.heads]
+        return [candidates[place] for place in greedy(x, rows, count=max(self._points()))]
 
     def _dataset(self, scores: Sequence[Scores], dims: tuple[str, ...]) -> xr.Dataset:
         """The scores of units, each entry of ``scores`` a layer."""
@@ -279,7 +288,8 @@ class _OneTask:
             "test_size": len(rows.test),
             "unsolved": sum(one.unsolved for one in scores),
         }
-        return data.assign({name: (("task",), np.array([value])) for name, value in facts.items()}).assign_attrs(listed="no")
+        data = data.assign({name: (("task",), np.array([value])) for name, value in facts.items()})
+        return self._listed(data, f"Test score of a classifier on each {dims[-1]}")
 
     def _top(self, found: dict[tuple[str, int], Scores], orders: dict[str, list[int]]) -> xr.Dataset:
         counts = self.run_.choice.counts or ()
@@ -292,8 +302,18 @@ class _OneTask:
         rank = np.full((1, len(WAYS), self.run_.heads), "", f"<U{len(str(self.shape.layers)) + len(str(self.shape.heads)) + 1}")
         for way, order in orders.items():
             rank[0, WAYS.index(way), : len(order)] = [f"{unit // self.shape.heads + 1}-{unit % self.shape.heads + 1}" for unit in order]
-        data = xr.Dataset({name: (("task", "way", "n"), values) for name, values in arrays.items()} | {"rank": (("task", "way", "place"), rank)})
-        return data.assign_coords(task=[self.task.name], way=list(WAYS), n=list(counts), place=np.arange(1, self.run_.heads + 1)).assign_attrs(listed="no")
+        data = xr.Dataset(
+            {name: (("task", "way", "n"), values) for name, values in arrays.items()}
+            | {"rank": (("task", "way", "place"), rank), "test_size": (("task",), np.array([len(self.rows.test)]))}
+        )
+        data = data.assign_coords(task=[self.task.name], way=list(WAYS), n=list(counts), place=np.arange(1, self.run_.heads + 1))
+        return data.assign_attrs(title="Test score of a classifier on n heads together", unit="share or correlation", source=SOURCE, listed="no")
+
+    def _listed(self, data: xr.Dataset, title: str) -> xr.Dataset:
+        """With what lists and exports of any results have."""
+        n = xr.full_like(data["test"], len(self.rows.test))
+        data = data.assign(mean=data["test"], deviation=xr.full_like(data["test"], np.nan), n=n)
+        return data.assign_attrs(title=title, unit="share or correlation", source=SOURCE, listed="no")
 
     def _interval(self, test: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         size = len(self.rows.test)

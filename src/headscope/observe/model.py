@@ -103,6 +103,11 @@ class Model:
             digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
         return digest.hexdigest()[:16]
 
+    def identity(self, stack: str) -> dict[str, Any]:
+        """Everything of the model that the numbers of a stack depend on: what is kept on disk is named after it."""
+        config = {key: value for key, value in self.config.to_dict().items() if key not in {"_name_or_path", "transformers_version"}}
+        return {"weights": self.digest, "dtype": str(self.network.dtype), "config": config, "tokenizer": self.tokenizer.backend_tokenizer.to_str(), "stack": stack}
+
     @cached_property
     def longest(self) -> int | None:
         """The most tokens the model takes, or None if nothing limits it."""

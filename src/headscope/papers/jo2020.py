@@ -130,7 +130,7 @@ class Jo2020:
         results = self.probed[name]
         kind = results.provenance["model"]["type"]
         source = PUBLISHED.get(kind, "")
-        table = top_table(results, (facts.JO_TABLE_3 | facts.JO_TABLE_5).get(source))
+        table = top_table(results, (facts.JO_TABLE_3 | facts.JO_TABLE_5).get(source), n=self.choice.n)
         heads = [
             {
                 "task": str(title),
@@ -147,7 +147,7 @@ class Jo2020:
             f"The paper's numbers are those of {source}, on other sentences." if source else "The paper has no table for this architecture."
         )
         text = (
-            f"Sections 4.2 to 4.4. In the median over tasks the {results['probe'].sizes['head']} best heads together gain {median_gain(table, over='last'):.1f} % over the last layer "
+            f"Sections 4.2 to 4.4. In the median over tasks the {table['n'][0]} best heads together gain {median_gain(table, over='last'):.1f} % over the last layer "
             f"and {median_gain(table):.1f} % over the best one; chosen greedily, {median_gain(table, way='greedy', over='last'):.1f} % and {median_gain(table, way='greedy'):.1f} %. "
             f"(The paper writes {facts.JO_MEDIAN_GAIN:g} % over the best layer; by its tables that is the gain over the last.)"
         )
@@ -188,7 +188,7 @@ class Jo2020:
     def _examples(self) -> dict[str, ProbingTask]:
         limit, seed = self.shop.options.limit, self.shop.options.seed
         found = {task.name: glue_task(task, self.data) for task in self.downstream}
-        return {name: sample(task, limit, seed) for name, task in found.items()} if limit else found
+        return {name: sample(task, limit, seed) for name, task in found.items()} if limit is not None else found
 
     def _before(self, name: str, task: Task) -> Results:
         return self._probe(f"{slug(name)}-{task.name}", self._loaded[name], [self._examples[task.name]])
@@ -196,7 +196,7 @@ class Jo2020:
     def _frozen(self, name: str, task: Task) -> Section:
         """J6."""
         results = self._before(name, task)
-        rows = _table_3(top_table(results))
+        rows = _table_3(top_table(results, n=self.choice.n))
         heads = [{"head": row["head"], "test": _range(row), "validation": 100 * row["validation"]} for row in records(head_table(results, task.name, count=SHOWN))]
         note = f"Dev scores in percent; L2, layer and heads chosen by {self.settings.folds} folds of the training part; pairs {self.choice.pairs}; vectors at {_where(results)}."
         plots = [Plot(f"{plot.name}-{slug(name)}-{task.name}", plot.title, plot.caption, plot.chart) for plot in plots_of(results, "probe", "top-n")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headscope.corpus import Example
 from headscope.corpus.probing import ProbingTask
 from headscope.errors import CorpusError, UserError, unknown
 from headscope.probes.linear import L2, Fitted, Problems, solve
@@ -61,11 +62,10 @@ class Rows:
         for split in ("train", "test"):
             if not (splits == split).any():
                 raise CorpusError(f"{task.title} has no examples for {'training' if split == 'train' else 'the test'}", hint="a task needs a train and a test part")
-        if task.labels:
-            place = {label: index for index, label in enumerate(task.labels)}
-            gold = np.array([place[str(example.label)] for _, example in examples], np.float64)
-        else:
-            gold = np.array([float(str(example.label)) for _, example in examples])
+        place = {label: index for index, label in enumerate(task.labels)}
+        gold = np.array([_label(task, place, example) for _, example in examples], np.float64)
+        if len(np.unique(gold[splits == "train"])) < 2:
+            raise CorpusError(f"{task.title}: all training examples have one and the same label, {examples[0][1].label!r}", hint="a task needs two labels or more for training")
         parts = (np.flatnonzero(splits == split) for split in ("train", "dev", "test"))
         return cls(gold, len(task.labels), *parts)
 
@@ -102,6 +102,20 @@ class Rows:
         one, two = expected - expected.mean(-1, keepdim=True), gold - gold.mean()
         spread = (one.pow(2).sum(-1) * two.pow(2).sum()).sqrt()
         return torch.where(spread > 0, (one * two).sum(-1) / spread.clamp(min=1e-300), torch.full_like(spread, torch.nan))
+
+
+def _label(task: ProbingTask, place: Mapping[str, int], example: Example) -> float:
+    """An example's class or score."""
+    if task.labels:
+        if example.label not in place:
+            raise CorpusError(
+                f"{task.title}: the label of an example must be one of {', '.join(task.labels[:10])}; got {example.label!r} instead ({' | '.join(example.texts)[:60]})"
+            )
+        return place[str(example.label)]
+    try:
+        return float(str(example.label))
+    except ValueError:
+        raise CorpusError(f"{task.title}: the label of an example must be a number; got {example.label!r} instead ({' | '.join(example.texts)[:60]})") from None
 
 
 @dataclass(frozen=True)

@@ -45,11 +45,6 @@ class Problems:
     sets: Tensor  # (set, row), true on the rows that a set trains on
     l2: tuple[float, ...] = L2
 
-    @property
-    def soft(self) -> Tensor:
-        """The targets as probabilities, (row, class)."""
-        return self.targets.to(self.x.dtype) if self.targets.dim() == 2 else functional.one_hot(self.targets, self.classes).to(self.x.dtype)
-
     def part(self, units: slice) -> Problems:
         """Those of some units."""
         return Problems(self.x[units], self.targets, self.classes, self.sets, self.l2)
@@ -90,7 +85,7 @@ class _Solver:
         self.tolerance, self.memory, self.classes = tolerance, memory, problems.classes
         self.binary = problems.classes == 2
         trained = _as_slice(problems.sets.any(0))
-        rows, soft = problems.x[:, trained], problems.soft[trained].t()
+        rows, targets = problems.x[:, trained], problems.targets[trained]
         some = rows[:, :: max(1, rows.shape[1] // SPREAD_ROWS)]
         spread = some.transpose(1, 2) @ some / max(1, some.shape[1])
         self.axes: Tensor | None = None
@@ -98,10 +93,14 @@ class _Solver:
             curvature, self.axes = torch.linalg.eigh(spread)
         else:
             curvature = spread.diagonal(dim1=1, dim2=2)
-        self.data = _Rows(rows, soft[1:].contiguous() if self.binary else soft.contiguous(), _shares(problems.sets[:, trained], rows.dtype))
+        if self.binary:
+            targets = (targets if targets.dim() == 1 else targets[:, 1]).to(rows.dtype)[None]
+        elif targets.dim() == 2:
+            targets = targets.to(rows.dtype).t().contiguous()
+        self.data = _Rows(rows, targets, _shares(problems.sets[:, trained], rows.dtype))
         # Of two classes with weights w and -w, l2/2 · 2|w|² is l2/4 · |2w|².
         self.penalty = (rows.new_tensor(problems.l2) / (2 if self.binary else 1))[:, None, None]
-        self.shape = (rows.shape[0], len(problems.sets), len(problems.l2), len(self.data.y), rows.shape[2] + 1)
+        self.shape = (rows.shape[0], len(problems.sets), len(problems.l2), 1 if self.binary else self.classes, rows.shape[2] + 1)
         bend = 0.25 if self.binary else (1 - 1 / self.classes) / self.classes
         self.bend = bend
         self.scale = 1 / (bend * curvature.clamp(min=1e-6)[:, None, None, None, :] + self.penalty)
@@ -118,19 +117,20 @@ class _Solver:
         return Fitted(weight.transpose(3, 4).contiguous(), bias.contiguous(), taken, unsolved)
 
     def _descend(self, data: _Rows, theta: Tensor, steps: int, tolerance: float) -> tuple[Tensor, int, int]:
-        """L-BFGS: the parameters, the steps taken, and how many problems are not solved."""
-        value, gradient = self._evaluate(data, theta)
+        """L-BFGS: the parameters, the steps taken, and how many problems are not solved. L2 values whose problems are all solved are not computed any further."""
+        final, left = theta.clone(), torch.arange(self.shape[2], device=theta.device)
+        value, gradient = self._evaluate(data, theta, left)
         past: deque[tuple[Tensor, Tensor, Tensor]] = deque(maxlen=HISTORY)
         moving = gradient.abs().amax((3, 4)) > tolerance
         step = 0
         while step < steps and bool(moving.any()):
             step += 1
-            direction = self._direction(gradient, past) * moving[..., None, None]
+            direction = self._direction(gradient, past, left) * moving[..., None, None]
             slope = _dot(gradient, direction)
             length = torch.ones_like(value)
             for _ in range(HALVINGS):
                 moved = theta + length[..., None, None] * direction
-                next_value, next_gradient = self._evaluate(data, moved)
+                next_value, next_gradient = self._evaluate(data, moved, left)
                 # Near the optimum the loss no longer tells a step from rounding.
                 bad = next_value > value + ARMIJO * length * slope + 1e-6 * value.abs()
                 if not bool(bad.any()):
@@ -141,9 +141,16 @@ class _Solver:
             past.append((change, bent, torch.where(product > LEAST, 1 / product.clamp(min=LEAST), torch.zeros_like(product))))
             theta, value, gradient = moved, next_value, next_gradient
             moving = gradient.abs().amax((3, 4)) > tolerance
-        return theta, step, int(moving.sum())
+            going = moving.any(0).any(0)
+            if not bool(going.all()):
+                final[:, :, left[~going]] = theta[:, :, ~going]
+                theta, value, gradient, moving = theta[:, :, going], value[:, :, going], gradient[:, :, going], moving[:, :, going]
+                past = deque(((one[:, :, going], two[:, :, going], weight[:, :, going]) for one, two, weight in past), maxlen=HISTORY)
+                left = left[going]
+        final[:, :, left] = theta
+        return final, step, int(moving.sum())
 
-    def _direction(self, gradient: Tensor, past: Sequence[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
+    def _direction(self, gradient: Tensor, past: Sequence[tuple[Tensor, Tensor, Tensor]], left: Tensor) -> Tensor:
         """The two loops of L-BFGS. A pair whose weight is 0 (no curvature seen) changes nothing."""
         direction = -gradient
         shares: list[Tensor] = []
@@ -151,10 +158,10 @@ class _Solver:
             share = weight * _dot(change, direction)
             shares.append(share)
             direction = direction - share[..., None, None] * bent
-        direction = self._smooth(direction)
+        direction = self._smooth(direction, left)
         if past:
             change, bent, weight = past[-1]
-            bowed = _dot(bent, self._smooth(bent))
+            bowed = _dot(bent, self._smooth(bent, left))
             fit = torch.where((weight > 0) & (bowed > 0), _dot(change, bent) / bowed.clamp(min=1e-30), torch.ones_like(bowed))
             direction = direction * fit[..., None, None]
         for (change, bent, weight), share in zip(past, reversed(shares), strict=True):
@@ -162,32 +169,32 @@ class _Solver:
             direction = direction + (share - back)[..., None, None] * change
         return direction
 
-    def _smooth(self, gradient: Tensor) -> Tensor:
+    def _smooth(self, gradient: Tensor, left: Tensor) -> Tensor:
         """The step that the features' spread alone suggests: a gradient times the inverse of a rough second derivative."""
-        weight, bias = gradient[..., :-1], gradient[..., -1:]
+        weight, bias, scale = gradient[..., :-1], gradient[..., -1:], self.scale[:, :, left]
         if self.axes is None:
-            return torch.cat([weight * self.scale, bias / self.bend], -1)
-        turned = (weight.flatten(1, 3) @ self.axes).reshape(weight.shape) * self.scale
+            return torch.cat([weight * scale, bias / self.bend], -1)
+        turned = (weight.flatten(1, 3) @ self.axes).reshape(weight.shape) * scale
         return torch.cat([(turned.flatten(1, 3) @ self.axes.transpose(1, 2)).reshape(weight.shape), bias / self.bend], -1)
 
-    def _evaluate(self, data: _Rows, theta: Tensor) -> tuple[Tensor, Tensor]:
+    def _evaluate(self, data: _Rows, theta: Tensor, left: Tensor) -> tuple[Tensor, Tensor]:
         """The loss of every problem, (unit, set, l2), and its gradient, like the parameters; rows in portions."""
-        units, sets, values, size, width = self.shape
+        units, sets, values, size, width = theta.shape
         flat = theta.reshape(units, -1, width)
-        penalised = theta[..., :-1] * self.penalty
+        penalised = theta[..., :-1] * self.penalty[left]
         loss = 0.5 * (theta[..., :-1] * penalised).sum((3, 4))
         gradient = torch.zeros_like(flat)
         rows = data.x.shape[1]
-        portion = max(64, self.memory // (4 * units * flat.shape[1] * flat.element_size()))
+        portion = max(64, min(CACHE // 2, self.memory // 4) // (units * flat.shape[1] * flat.element_size()))
         for start in range(0, rows, portion):
             x, share = data.x[:, start : start + portion], data.share[:, None, start : start + portion]
             z = (flat[..., :-1] @ x.transpose(1, 2)).add_(flat[..., -1:]).reshape(units, sets, values, size, x.shape[1])
-            told, residual = _cross_entropy(z, data.y[:, start : start + portion])
-            loss = loss + (told * share).sum(-1)
-            weighed = residual.mul_(share[..., None, :]).reshape(units, -1, x.shape[1])
+            told, residual = _cross_entropy(z, data.y[..., start : start + portion], share)
+            loss = loss + told
+            weighed = residual.reshape(units, -1, x.shape[1])
             gradient[..., :-1] += weighed @ x
             gradient[..., -1] += weighed.sum(-1)
-        whole = gradient.reshape(self.shape)
+        whole = gradient.reshape(theta.shape)
         whole[..., :-1] += penalised
         return loss, whole
 
@@ -195,20 +202,32 @@ class _Solver:
 @dataclass(frozen=True)
 class _Rows:
     x: Tensor  # (unit, row, width)
-    y: Tensor  # (class, row); of two classes the second only
+    y: Tensor  # (row,) classes, or (class, row) probabilities; of two classes the second's only
     share: Tensor  # (set, row): what a row counts in a set's mean
 
     def part(self, step: int) -> _Rows:
         """One row in so many."""
-        return _Rows(self.x[:, ::step].contiguous(), self.y[:, ::step].contiguous(), _shares(self.share[:, ::step] > 0, self.x.dtype))
+        return _Rows(self.x[:, ::step].contiguous(), self.y[..., ::step].contiguous(), _shares(self.share[:, ::step] > 0, self.x.dtype))
 
 
-def _cross_entropy(z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Of logits (unit, set, l2, class, row): the loss of each row, and its derivative. One row of logits stands for the second of two classes."""
+def _cross_entropy(z: Tensor, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    """Of logits (unit, set, l2, class, row), which are used up: the mean loss, and its derivative. One row of logits stands for the second of two classes.
+
+    ``y`` are probabilities (class, row), or classes (row,); ``share`` (set, 1, row) is what a row counts in a set's mean.
+    """
     if z.shape[3] == 1:
-        return (functional.softplus(z) - y * z)[:, :, :, 0], torch.sigmoid(z).sub_(y)
-    logs = functional.log_softmax(z, 3)
-    return -(y * logs).sum(3), logs.exp_().sub_(y)
+        loss = (functional.softplus(z) - y * z)[:, :, :, 0]
+        return (loss * share).sum(-1), z.sigmoid_().sub_(y).mul_(share[..., None, :])
+    z -= z.amax(3, keepdim=True)
+    at = y.expand(*z.shape[:3], 1, -1) if y.dim() == 1 else None
+    told = z.gather(3, at)[:, :, :, 0] if at is not None else (y * z).sum(3)
+    total = z.exp_().sum(3)
+    loss = ((total.log() - told) * share).sum(-1)
+    z *= (share / total)[..., None, :]
+    if at is not None:
+        z.scatter_add_(3, at, -share[..., None, :].expand(at.shape))
+        return loss, z
+    return loss, z.sub_(y * share[..., None, :])
 
 
 def _as_slice(chosen: Tensor) -> Tensor | slice:

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,11 @@ class HeadOutputs:
         """The rows of texts without any token, which have no vector."""
         return frozenset(start * self.block + int(place) for start in range(self._blocks) for place in self._read(start, "empty"))
 
+    @property
+    def truncated(self) -> int:
+        """How many texts were cut to the maximum length."""
+        return sum(int(self._read(number, "counts")[0]) for number in range(self._blocks))
+
     def heads(self, layer: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The outputs of a layer's heads, (row, head, width)."""
         return self._gather("heads", layer, rows, (self.shape.heads, self.shape.width))
@@ -115,6 +120,8 @@ def make_head_outputs(
     """The vectors of every head and layer for distinct texts (or pairs), from the cache folder as far as they are there."""
     if position and position not in POSITIONS:
         raise unknown("position", position, POSITIONS)
+    if batch_size < 1:
+        raise UserError(f"the batch size must be 1 or more, got {batch_size} instead")
     maker = _Maker(model, texts, cache, position or fitting_position(model, model.main_stack()), max_length, batch_size)
     return maker.make(progress)
 
@@ -146,7 +153,8 @@ class _Maker:
             done += len(part)
         if missing:
             self._account()
-        return HeadOutputs(self.folder, self.texts, self.shape, self.hidden, self.block, self.position, self._counts())
+        found = HeadOutputs(self.folder, self.texts, self.shape, self.hidden, self.block, self.position, {})
+        return replace(found, counts={"texts": total, "empty": len(found.empty), "truncated": found.truncated})
 
     def _vectors(self, texts: Sequence[Texts], done: int, total: int, progress: Progress | None) -> dict[str, NDArray[Any]]:
         """The tensors of one block, its texts in their order."""
@@ -215,38 +223,24 @@ class _Maker:
             beside.write_bytes(save(block))
             beside.replace(path)
         except OSError as error:
-            beside.unlink(missing_ok=True)
             raise UserError(
                 f"block {number + 1} of the vectors cannot be written to {self.folder}: {error.strerror or error}",
                 hint=f"make room and type the same command again: the {number} finished blocks stay, and it goes on from there",
             ) from None
+        finally:
+            beside.unlink(missing_ok=True)
 
     def _account(self) -> None:
         """What the folder is of, for people who look into it."""
         about = {"format": FORMAT, "model": self.model.name, "texts": len(self.texts), "position": self.position, "shape": asdict(self.shape), "hidden": self.hidden}
-        (self.folder / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-
-    def _counts(self) -> dict[str, int]:
-        truncated = 0
-        for number in range(-(-len(self.texts) // self.block)):
-            with safe_open(block_path(self.folder, number), "np") as file:
-                truncated += int(file.get_tensor("counts")[0])
-        return {"texts": len(self.texts), "truncated": truncated}
+        try:
+            (self.folder / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"{self.folder / ABOUT} cannot be written: {error.strerror or error}", hint="make room and type the same command again: all blocks stay") from None
 
     def _identity(self, max_length: int) -> str:
         """A digest of everything that changes the vectors, or their blocks."""
-        settings = {key: value for key, value in self.model.config.to_dict().items() if key not in {"_name_or_path", "transformers_version"}}
-        about = {
-            "format": FORMAT,
-            "weights": self.model.digest,
-            "dtype": str(self.model.network.dtype),
-            "config": settings,
-            "tokenizer": self.model.tokenizer.backend_tokenizer.to_str(),
-            "stack": self.stack,
-            "position": self.position,
-            "max_length": max_length,
-            "block": self.block,
-        }
+        about = {"format": FORMAT, **self.model.identity(self.stack), "position": self.position, "max_length": max_length, "block": self.block}
         digest = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
         for text in self.texts:
             digest.update(repr(text).encode("utf-8", "surrogatepass"))

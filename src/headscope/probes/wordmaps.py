@@ -93,17 +93,7 @@ def make_word_maps(
 
 def identity(model: Model, examples: Sequence[Example], *, stack: str, max_length: int) -> str:
     """A digest of everything that changes the maps."""
-    settings = {key: value for key, value in model.config.to_dict().items() if key not in {"_name_or_path", "transformers_version"}}
-    about = {
-        "format": FORMAT,
-        "weights": model.digest,
-        "dtype": str(model.network.dtype),
-        "config": settings,
-        "tokenizer": model.tokenizer.backend_tokenizer.to_str(),
-        "shape": asdict(model.shape(stack)),
-        "stack": stack,
-        "max_length": max_length,
-    }
+    about = {"format": FORMAT, **model.identity(stack), "shape": asdict(model.shape(stack)), "max_length": max_length}
     digest = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
     for example in examples:
         digest.update(repr((example.texts, [(word.text, word.segment, word.sentence) for word in example.words])).encode())

@@ -127,6 +127,8 @@ def syntactic_semantic(results: Results, groups: Mapping[str, Sequence[str]] = G
         raise ResultsError(f"none of the {empty} tasks was probed ({', '.join(groups[empty])})", hint="probe at least one syntactic and one semantic task")
     means = xr.Dataset({group: data["test"].sel(task=names).mean("task", skipna=False) for group, names in there.items()})
     frame = means.reset_coords(drop=True).to_dataframe().reset_index()[["layer", "head", *groups]]
+    if frame[list(groups)].isna().any(axis=1).all():
+        raise ResultsError("no head has a score in all of the syntactic and semantic tasks", hint="probe the tasks again")
     frame.attrs["tasks"] = {group: [titles[name] for name in names] for group, names in there.items()}
     frame.attrs["missing"] = [name for names in groups.values() for name in names if name not in titles]
     return frame

@@ -1,0 +1,80 @@
+"""The recipe of Jo and Myaeng on a tiny model and tiny tasks: every part of the paper is on the page, and nothing is done twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.conftest import Run
+from cli.test_mistakes import mistake
+from cli.test_probe import glue, senteval  # noqa: F401 (fixtures)
+from headscope.papers import facts_jo as facts
+from headscope.results import Results
+from papers.conftest import rows_of
+
+
+@pytest.mark.slow
+def test_the_whole_paper_from_the_command_line(run: Run, tiny_folder: Path, senteval: Path, glue: Path, tmp_path: Path) -> None:  # noqa: F811
+    folder, name = tmp_path / "jo", tiny_folder.name
+    asked = (
+        "paper",
+        "jo2020",
+        "--model",
+        tiny_folder,
+        "--tasks",
+        senteval,
+        "--downstream",
+        "mrpc",
+        "--data",
+        glue,
+        "--seeds",
+        1,
+        "--epochs",
+        1,
+        "--max-length",
+        32,
+        "-n",
+        2,
+        "-o",
+        folder,
+    )
+    done = run(*asked)
+    assert (done.code, done.out) == (0, f"{folder / 'jo2020.html'}\n"), done.err
+    page = (folder / "jo2020.html").read_text(encoding="utf-8")
+    assert "Left out" not in page
+    for section in ("what", f"heads-{name}", "maps", "scatter", f"frozen-{name}-mrpc", f"tuned-{name}-mrpc"):
+        assert f'<h2 id="{section}">' in page, section
+    plots = (f"top-n-{name}", f"probe-selectivity-{name}", "heads-sorted", "heads-unsorted", "scatter", f"probe-{name}-mrpc", f"top-n-{name}-mrpc", f"before-after-{name}-mrpc")
+    for plot in plots:
+        assert (folder / "figures" / f"{plot}.png").read_bytes().startswith(b"\x89PNG"), plot
+
+    rows = rows_of(folder / "jo2020.html")
+    published = dict(facts.JO_TABLE_3["BERT base"])["tree_depth"]
+    depth = next(row for row in rows if row and row[0] == "Depth" and len(row) > 8)
+    results = Results.open(folder / f"probe-{name}.nc")
+    assert [float(cell) for cell in depth if cell in {f"{value:g}" for value in published}] == list(published)
+    assert any(cell.startswith(f"{100 * float(results['probe_top']['test'].sel(task='tree_depth', way='top', n=2)):.1f} (") for cell in depth)
+    assert any("top-2 heads" in row for row in rows)
+
+    frozen = Results.open(folder / f"probe-{name}-mrpc.nc")
+    best = frozen["probe_top"]["rank"].sel(task="mrpc", way="top").values[:2]
+    assert {path.name for path in (folder / "tuned").iterdir()} >= {"mrpc-last", f"mrpc-heads-{'_'.join(best)}"}
+    after = Results.open(folder / f"probe-{name}-mrpc-top-heads.nc")
+    assert (
+        not np.array_equal(after["probe"]["validation"].values, frozen["probe"]["validation"].values)
+        or after.provenance["model"]["weights"] != frozen.provenance["model"]["weights"]
+    )
+
+    kept = {path: path.stat().st_mtime_ns for path in [*folder.glob("*.nc"), *folder.rglob("*.safetensors"), *folder.rglob("headscope-tune.json")]}
+    assert len(kept) >= 4 + 4 + 3
+    assert run(*asked, "--quiet").code == 0
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+
+
+def test_mistakes_are_told_before_anything_is_made(run: Run, tmp_path: Path) -> None:
+    assert mistake(run("paper", "jo2020", "--downstream", "mrcp", "-o", tmp_path / "x"))[0].endswith("Did you mean 'mrpc'?")
+    assert mistake(run("paper", "jo2020", "--seeds", "-1", "-o", tmp_path / "x"))[0] == "the number of seeds must be 0 or more, got -1 instead"
+    assert mistake(run("paper", "jo2020", "--solver", "adam", "--task", "Length", "-o", tmp_path / "x"))[0].startswith("the solver must be one of exact, rmsprop")
+    assert not (tmp_path / "x").exists()
