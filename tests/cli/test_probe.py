@@ -43,7 +43,7 @@ def glue(tmp_path: Path) -> Path:
     heads = {"MRPC": "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", "STS-B": "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore"}
     for name, head in heads.items():
         (folder / name).mkdir(parents=True)
-        for split, count, seed in (("train", 20, 3), ("dev", 12, 4)):
+        for split, count, seed in (("train", 40, 3), ("dev", 12, 4)):
             pairs = zip(random_texts(count, seed), random_texts(count, seed + 10), strict=True)
             rows = [
                 f"{place % 2}\t{place}\t{place}\t{one}\t{two}" if name == "MRPC" else f"{place}\tg\tf\ty\to\ts\ts\t{one}\t{two}\t{5 * place / count:.3f}"
@@ -126,7 +126,7 @@ def test_tasks_of_glue_are_read_from_their_folder(run: Run, here: Path, tiny_fol
     assert [row["metric"] for row in json.loads(done.out)] == ["accuracy", "pearson"]
     assert "MRPC: tested on its dev part; L2 is chosen by folds of its train part" in done.err
     results = Results.open(here / "p.nc")
-    assert [results["probe"][name].values.tolist() for name in ("train", "dev", "test_size", "classes")] == [[20, 20], [0, 0], [12, 12], [2, 0]]
+    assert [results["probe"][name].values.tolist() for name in ("train", "dev", "test_size", "classes")] == [[40, 40], [0, 0], [12, 12], [2, 0]]
     assert json.loads(done.out)[1]["majority"] is None
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from cli.conftest import Run
 from cli.test_mistakes import mistake
 from cli.test_probe import glue, senteval  # noqa: F401 (fixtures)
+from headscope.papers import base
 from headscope.papers import facts_jo as facts
 from headscope.results import Results
 from papers.conftest import rows_of
 
 
 @pytest.mark.slow
-def test_the_whole_paper_from_the_command_line(run: Run, tiny_folder: Path, senteval: Path, glue: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_the_whole_paper_from_the_command_line(run: Run, tiny_folder: Path, senteval: Path, glue: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     folder, name = tmp_path / "jo", tiny_folder.name
     asked = (
         "paper",
@@ -33,6 +33,8 @@ def test_the_whole_paper_from_the_command_line(run: Run, tiny_folder: Path, sent
         1,
         "--epochs",
         1,
+        "--learning-rate",
+        0.01,
         "--max-length",
         32,
         "-n",
@@ -62,13 +64,11 @@ def test_the_whole_paper_from_the_command_line(run: Run, tiny_folder: Path, sent
     best = frozen["probe_top"]["rank"].sel(task="mrpc", way="top").values[:2]
     assert {path.name for path in (folder / "tuned").iterdir()} >= {"mrpc-last", f"mrpc-heads-{'_'.join(best)}"}
     after = Results.open(folder / f"probe-{name}-mrpc-top-heads.nc")
-    assert (
-        not np.array_equal(after["probe"]["validation"].values, frozen["probe"]["validation"].values)
-        or after.provenance["model"]["weights"] != frozen.provenance["model"]["weights"]
-    )
+    assert after.provenance["model"]["weights"] != frozen.provenance["model"]["weights"]
 
     kept = {path: path.stat().st_mtime_ns for path in [*folder.glob("*.nc"), *folder.rglob("*.safetensors"), *folder.rglob("headscope-tune.json")]}
     assert len(kept) >= 4 + 4 + 3
+    monkeypatch.setattr(base, "save_chart", lambda _chart, path: path)  # they are drawn again
     assert run(*asked, "--quiet").code == 0
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 

@@ -207,7 +207,7 @@ def jo2020(
     learning_rate: Annotated[float, typer.Option("--learning-rate", help="The highest one, after warm-up.")] = 2e-5,
     position: Annotated[str | None, typer.Option("--position", help="Where vectors are read: cls, last or mean. Default: what fits the model.", show_default=False)] = None,
     n: Annotated[
-        int | None, typer.Option("-n", "--n", metavar="N", help="How many of the best heads are put together. Default: as many as a layer has.", show_default=False)
+        int | None, typer.Option("--n", "-n", metavar="N", help="How many of the best heads are put together. Default: as many as a layer has.", show_default=False)
     ] = None,
     solver: Annotated[str, typer.Option("--solver", help="exact, or rmsprop (as in the paper).")] = "exact",
     cache: Annotated[Path | None, typer.Option("--cache", metavar="FOLDER", help="Where vectors are kept. Default: vectors/ in the output folder.", show_default=False)] = None,
@@ -237,6 +237,8 @@ def jo2020(
         raise UserError(f"the number of seeds must be 0 or more, got {seeds} instead")
     models = model or ["demo"]
     wanted = [find_task(name) for name in dict.fromkeys(downstream or ())]
+    choice = Choice(position or "", n=n, max_length=max_length, batch_size=batch_size)
+    settings = Settings(solver, seed=seed, device=device)
     console, shop = _shop("jo2020", models[0], output, quiet, limit=limit, seed=seed, batch_size=batch_size, max_length=max_length, device=device)
     recipe = Jo2020(
         models,
@@ -247,8 +249,8 @@ def jo2020(
         tuned=tuned or shop.folder / "tuned",
         seeds=range(seed, seed + seeds),
         cache=cache or shop.folder / "vectors",
-        choice=Choice(position or "", n=n, max_length=max_length, batch_size=batch_size),
-        settings=Settings(solver, seed=seed, device=device),
+        choice=choice,
+        settings=settings,
         training={"epochs": epochs, "learning_rate": learning_rate, "max_length": max_length},
     )
     console.result(str(recipe.run()))

@@ -36,7 +36,7 @@ def probe(
     ] = None,
     pairs: Annotated[str, typer.Option("--pairs", help="Pairs of texts: together (one input), or apart (u, v, |u-v|, u·v).")] = "together",
     n: Annotated[
-        int | None, typer.Option("-n", "--n", metavar="N", help="How many of the best heads are put together. Default: as many as a layer has.", show_default=False)
+        int | None, typer.Option("--n", "-n", metavar="N", help="How many of the best heads are put together. Default: as many as a layer has.", show_default=False)
     ] = None,
     curve: Annotated[
         list[int] | None, typer.Option("--curve", metavar="N", help="A point of the curve over n (repeat for more). Default: some up to all heads.", show_default=False)

@@ -68,7 +68,7 @@ def _unsorted(results: Results) -> Any:
 
 @figure(
     "probe-selectivity",
-    title="What each head knows beyond what any probe could learn",
+    title="Scores of heads less those of shuffled labels",
     caption="Test score less the score of a probe that was trained on shuffled labels (Hewitt and Liang 2019 call such a difference selectivity). Heads in their places.",
     needs=("probe",),
 )

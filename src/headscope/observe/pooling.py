@@ -70,7 +70,7 @@ class Pooling:
         layer_ = self.layer if self.heads or self.layer is not None else shape.layers - 1
         if layer_ is not None and not 0 <= layer_ < shape.layers:
             raise ModelError(f"{model.name} has no layer {layer_ + 1}; its layers go from 1 to {shape.layers}")
-        return Pooling(self.heads, layer_, self.position or fitting_position(model, stack))
+        return Pooling(self.heads, layer_, known_position(model, stack, self.position))
 
     def width(self, model: Model) -> int:
         """How many numbers a vector has. That of a layer is tried out: OPT's last one may be narrower than the others."""
@@ -108,6 +108,15 @@ def write_modules(folder: Path) -> Path:
     path = folder / MODULES
     path.write_text(json.dumps([{"idx": 0, "name": "0", "path": "", "type": MODULE}], indent=2) + "\n", encoding="utf-8")
     return path
+
+
+def known_position(model: Model, stack: str, asked: str) -> str:
+    """The position that was asked for, if the model has it, or else the one that fits it."""
+    if asked and asked not in POSITIONS:
+        raise unknown("position", asked, POSITIONS)
+    if asked == "cls" and model.causal(stack):
+        raise UserError(f"the first token of {model.name} sees nothing of the text, for it is a causal model; its position must be last or mean", hint="leave --position out")
+    return asked or fitting_position(model, stack)
 
 
 def fitting_position(model: Model, stack: str) -> str:

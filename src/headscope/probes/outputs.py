@@ -25,9 +25,9 @@ from safetensors.numpy import save
 from headscope.corpus import Example
 from headscope.encode import Batch, batches
 from headscope.encode.batch import WINDOW
-from headscope.errors import Interrupted, UserError, unknown
-from headscope.observe import POSITIONS, LayerView, Model, Shape, take
-from headscope.observe.pooling import fitting_position, layer_states
+from headscope.errors import Interrupted, UserError
+from headscope.observe import LayerView, Model, Shape, take
+from headscope.observe.pooling import known_position, layer_states
 from headscope.probes.wordmaps import show_size
 
 FORMAT = 1
@@ -118,11 +118,9 @@ def make_head_outputs(
     progress: Progress | None = None,
 ) -> HeadOutputs:
     """The vectors of every head and layer for distinct texts (or pairs), from the cache folder as far as they are there."""
-    if position and position not in POSITIONS:
-        raise unknown("position", position, POSITIONS)
     if batch_size < 1:
         raise UserError(f"the batch size must be 1 or more, got {batch_size} instead")
-    maker = _Maker(model, texts, cache, position or fitting_position(model, model.main_stack()), max_length, batch_size)
+    maker = _Maker(model, texts, cache, known_position(model, model.main_stack(), position), max_length, batch_size)
     return maker.make(progress)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from transformers import AutoModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-from headscope.errors import ModelError, UserError
+from headscope.errors import ModelError
 from headscope.observe import LayerView, Model, Pooling, Watch, load, take, watching
 from headscope.observe.pooling import layer_states
 from headscope.observe.resume import layer_blocks
@@ -134,7 +134,5 @@ def load_base(name: str, pooling: Pooling, *, seed: int, random: bool, **options
     model = load(name, head=_Random if random else None, seed=seed, **options)
     if model.encoder_decoder:
         raise ModelError(f"classifiers on top of {model.config.model_type} are not supported", hint="choose an encoder or a decoder, such as BERT or GPT-2")
-    if pooling.position == "cls" and model.causal(model.main_stack()):
-        raise UserError(f"the first token of {name} sees nothing of the text, for it is a causal model; its position must be last or mean", hint="leave --position out")
     model.pooling = pooling.fit(model)
     return model
