@@ -208,7 +208,9 @@ def test_importance_is_the_derivative_of_each_examples_loss_by_a_gate_on_the_hea
 def test_the_mean_output_of_a_head_is_over_all_real_tokens() -> None:
     model = classifier()
     stream = list(batches(model.encoder(max_length=24, long="truncate", stack="").encode(labelled()), size=3, pad=model.pad))
-    rows = {layer: np.concatenate([view.output.double().numpy()[batch.mask] for batch in stream for view in views_of(model, batch) if view.layer == layer]) for layer in range(LAYERS)}
+    rows = {
+        layer: np.concatenate([view.output.double().numpy()[batch.mask] for batch in stream for view in views_of(model, batch) if view.layer == layer]) for layer in range(LAYERS)
+    }
     found = head_means(model, stream, "encoder")
     assert all(found[layer].numpy() == pytest.approx(rows[layer].mean(0), abs=1e-6) for layer in range(LAYERS))
 

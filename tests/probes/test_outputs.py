@@ -82,9 +82,14 @@ def test_vectors_are_those_of_transformers_at_the_position_of_the_family(kind: s
     check(found, kind, texts, POSITION[kind])
 
 
-@pytest.mark.parametrize("position", ["cls", "last", "mean"])
-def test_any_position_can_be_asked_for(position: str, tmp_path: Path) -> None:
-    check(make_head_outputs(tiny_model("gpt2"), FEW[:3], tmp_path, max_length=64, position=position), "gpt2", FEW[:3], position)
+@pytest.mark.parametrize(("kind", "position"), [("bert", "last"), ("bert", "mean"), ("gpt2", "last"), ("gpt2", "mean"), ("t5", "cls")])
+def test_any_position_can_be_asked_for(kind: str, position: str, tmp_path: Path) -> None:
+    check(make_head_outputs(tiny_model(kind), FEW[:3], tmp_path, max_length=64, position=position), kind, FEW[:3], position)
+
+
+def test_the_first_token_of_a_causal_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^the first token of tiny-gpt2 sees nothing of the text"):
+        make_head_outputs(tiny_model("gpt2"), FEW[:3], tmp_path, max_length=64, position="cls")
 
 
 def test_neither_the_order_nor_the_batch_size_nor_padding_matters(bert: Model, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def probe(
     from headscope.probes.classify import Settings
     from headscope.probes.linear import L2
     from headscope.results import check_writable, slug
-    from headscope.stats.probing import top_table
+    from headscope.stats.probing import probing_remarks, top_table
 
     console = Console(quiet=quiet, as_json=json)
     path = output or Path(f"{slug(model)}-probe.nc")
@@ -94,6 +94,8 @@ def probe(
         console.frame(table)
     elif not quiet:
         console.table(_rows(results, n), title=f"Test scores in percent, {loaded.name}; layer and heads chosen on validation")
+    for remark in probing_remarks(results):
+        console.say(f"* {remark}")
     console.result(str(path))
 
 

@@ -34,7 +34,7 @@ WAYS = ("top", "greedy")
 SOURCE = "Jo and Myaeng 2020"
 NEVER = ("too_long", "split", "nonfinite")
 """What may happen to a survey's texts, but not here."""
-COST = 2e11
+COST = 2e10
 """More operations than this for one step of the classifiers of n heads, and that n is left out (unless it was asked for by name)."""
 
 Tell = Callable[[str, int, int], None]

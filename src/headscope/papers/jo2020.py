@@ -22,7 +22,7 @@ from headscope.papers.base import Workshop, phases, plots_of
 from headscope.probes.classify import Settings
 from headscope.report import Document, Plot, Section, Table, records
 from headscope.results import Results, slug
-from headscope.stats.probing import best_layer, correlation, head_table, median_gain, syntactic_semantic, top_table
+from headscope.stats.probing import best_layer, correlation, head_table, median_gain, probing_remarks, syntactic_semantic, top_table
 from headscope.tuning import Task, Tuned, pooling_slug, task_examples, tune
 
 PUBLISHED = {"bert": "BERT base", "gpt2": "GPT2", "openai-gpt": "GPT"}
@@ -143,8 +143,9 @@ class Jo2020:
             for task, title in zip(results["probe"]["task"].values, results["probe"]["title"].values, strict=True)
             for row in records(head_table(results, str(task), count=SHOWN))
         ]
-        note = f"Test scores in percent with 95 % intervals; layer, heads and L2 chosen on validation. Vectors at {_where(results)}. " + (
-            f"The paper's numbers are those of {source}, on other sentences." if source else "The paper has no table for this architecture."
+        note = (
+            f"Test scores in percent with 95 % intervals; layer, heads and L2 chosen on validation. Vectors at {_where(results)}. {''.join(f'{remark}. ' for remark in probing_remarks(results))}"
+            + (f"The paper's numbers are those of {source}, on other sentences." if source else "The paper has no table for this architecture.")
         )
         text = (
             f"Sections 4.2 to 4.4. In the median over tasks the {table['n'][0]} best heads together gain {median_gain(table, over='last'):.1f} % over the last layer "

@@ -32,8 +32,8 @@ from headscope.probes.wordmaps import show_size
 
 FORMAT = 1
 ABOUT = "about.json"
-HALF = 60000.0
-"""Blocks with larger numbers are divided by a power of two before they are stored."""
+HALF = 32768.0
+"""A layer's numbers are divided by a power of two before they are stored, so that the largest of a block is between a half of this and this: none overflows, and small ones keep their digits."""
 
 Texts = tuple[str, ...]
 Progress = Callable[[int, int], None]
@@ -171,7 +171,7 @@ class _Maker:
         block: dict[str, NDArray[Any]] = {"empty": np.flatnonzero(~seen), "counts": np.array([self.encoder.counts.truncated], np.int64)}
         for name, values in found.items():
             largest = np.abs(values).reshape(layers, -1).max(1, initial=0.0)
-            scale = np.exp2(np.ceil(np.log2(np.maximum(largest / HALF, 1.0)))).astype(np.float32)
+            scale = np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, HALF) / HALF))).astype(np.float32)
             block |= {name: (values / scale.reshape(-1, *[1] * (values.ndim - 1))).astype(np.float16), f"{name}_scale": scale}
         self.encoder.counts.truncated = 0
         return block

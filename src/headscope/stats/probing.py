@@ -24,6 +24,7 @@ RESAMPLES = 10_000
 CONFIDENCE = 0.95
 WAYS = ("top", "greedy")
 SCORE = ("test", "low", "high")
+NAMED = 8
 
 Published = Mapping[str, tuple[float | None, float | None, float | None]]
 """By task: the paper's numbers for the last layer, the best layer and the top heads, in percent; None where they cannot be read."""
@@ -101,6 +102,22 @@ def median_gain(table: pd.DataFrame, *, way: str = "top", over: str = "best") ->
     gains = [percent_gain(score, base) for score, base in zip(table[way].tolist(), table[over].tolist(), strict=True)]
     known = [gain for gain in gains if not np.isnan(gain)]
     return float(np.median(known)) if known else float("nan")
+
+
+def probing_remarks(results: Results) -> list[str]:
+    """What a reader of the scores should know: numbers that never change, and classifiers that did not reach their optimum."""
+    data = probing_of(results)
+    said = []
+    for name, title in task_titles(results).items():
+        mine = data.sel(task=name)
+        still = mine["constant"].stack(unit=("layer", "head")) if "constant" in mine else None
+        if still is not None and bool((still > 0).any()):
+            units = [f"{head_name(layer, head)} ({int(count)})" for (layer, head), count in zip(still["unit"].values, still.values, strict=True) if count > 0]
+            more = f" and {len(units) - NAMED} more" if len(units) > NAMED else ""
+            said.append(f"{title}: heads with numbers that never change in training, and so tell nothing (how many): {', '.join(units[:NAMED])}{more}")
+        if "unsolved" in mine and int(mine["unsolved"]):
+            said.append(f"{title}: {int(mine['unsolved'])} classifiers of heads had not quite reached their optimum after the last step")
+    return said
 
 
 def head_table(results: Results, task: str, *, count: int | None = 10) -> pd.DataFrame:
