@@ -106,12 +106,16 @@ def test_layer_vectors_are_hidden_states_of_transformers(kind: str) -> None:
     assert np.allclose(model.encode(SENTENCES), [states[-1] for states in expected], atol=1e-5)  # without anything said: the last layer
 
 
-@pytest.mark.parametrize("position", POSITIONS)
-@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+@pytest.mark.parametrize(("kind", "position"), [*(("bert", position) for position in POSITIONS), ("gpt2", "last"), ("gpt2", "mean")])
 def test_any_position_can_be_asked_for(kind: str, position: str) -> None:
     found = tiny_model(kind).encode(SENTENCES, pooling=Pooling(HEADS[:1], position=position))
     for vector, text in zip(found, SENTENCES, strict=True):
         assert np.allclose(vector, at(position, head_outputs(kind, alone(kind, text))[1][3]), atol=1e-5)
+
+
+def test_the_first_token_of_a_causal_model_sees_nothing() -> None:
+    with pytest.raises(UserError, match="the first token of tiny-gpt2 sees nothing of the text.*must be last or mean"):
+        tiny_model("gpt2").encode(SENTENCES, pooling=Pooling(position="cls"))
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])
