@@ -114,7 +114,7 @@ def test_any_position_can_be_asked_for(kind: str, position: str) -> None:
 
 
 def test_the_first_token_of_a_causal_model_sees_nothing() -> None:
-    with pytest.raises(UserError, match="the first token of tiny-gpt2 sees nothing of the text.*must be last or mean"):
+    with pytest.raises(UserError, match=r"the first token of tiny-gpt2 sees nothing of the text.*must be last or mean"):
         tiny_model("gpt2").encode(SENTENCES, pooling=Pooling(position="cls"))
 
 
