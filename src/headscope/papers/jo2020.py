@@ -21,14 +21,14 @@ from headscope.papers import facts_jo as facts
 from headscope.papers.base import Workshop, phases, plots_of
 from headscope.probes.classify import Settings
 from headscope.report import Document, Plot, Section, Table, records
+from headscope.report.probing import SELECTIVITY, best_head_rows, layer_rows
 from headscope.results import Results, slug
-from headscope.stats.probing import best_layer, correlation, head_table, median_gain, probing_remarks, syntactic_semantic, top_table
+from headscope.stats.probing import best_layer, correlation, median_gain, probing_remarks, syntactic_semantic, top_table
 from headscope.tuning import Task, Tuned, pooling_slug, task_examples, tune
 
 PUBLISHED = {"bert": "BERT base", "gpt2": "GPT2", "openai-gpt": "GPT"}
 """Whose published numbers stand beside those of an architecture."""
 STATES = ("last layer", "best layer", "top heads")
-SHOWN = 5
 
 
 @dataclass
@@ -131,18 +131,6 @@ class Jo2020:
         kind = results.provenance["model"]["type"]
         source = PUBLISHED.get(kind, "")
         table = top_table(results, (facts.JO_TABLE_3 | facts.JO_TABLE_5).get(source), n=self.choice.n)
-        heads = [
-            {
-                "task": str(title),
-                "head": row["head"],
-                "test": _range(row),
-                "shuffled labels": 100 * row["control"],
-                "selectivity": 100 * row["selectivity"],
-                "validation": 100 * row["validation"],
-            }
-            for task, title in zip(results["probe"]["task"].values, results["probe"]["title"].values, strict=True)
-            for row in records(head_table(results, str(task), count=SHOWN))
-        ]
         note = (
             f"Test scores in percent with 95 % intervals; layer, heads and L2 chosen on validation. Vectors at {_where(results)}. {''.join(f'{remark}. ' for remark in probing_remarks(results))}"
             + (f"The paper's numbers are those of {source}, on other sentences." if source else "The paper has no table for this architecture.")
@@ -153,8 +141,8 @@ class Jo2020:
             f"(The paper writes {facts.JO_MEDIAN_GAIN:g} % over the best layer; by its tables that is the gain over the last.)"
         )
         tables = [
-            Table(_table_3(table), title="Tables 3 and 5", note=note),
-            Table(heads, title="Best heads", sortable=True, id=f"heads-{slug(name)}", note="Selectivity: the score less that of a classifier on shuffled labels."),
+            Table(layer_rows(table), title="Tables 3 and 5", note=note),
+            Table(best_head_rows(results), title="Best heads", sortable=True, id=f"heads-{slug(name)}", note=SELECTIVITY),
         ]
         plots = [Plot(f"{plot.name}-{slug(name)}", plot.title, plot.caption, plot.chart) for plot in plots_of(results, "top-n", "probe-selectivity")]
         return Section(f"heads-{slug(name)}", f"Heads, layers and top heads of {name}", text, tables, plots)
@@ -197,8 +185,8 @@ class Jo2020:
     def _frozen(self, name: str, task: Task) -> Section:
         """J6."""
         results = self._before(name, task)
-        rows = _table_3(top_table(results, n=self.choice.n))
-        heads = [{"head": row["head"], "test": _range(row), "validation": 100 * row["validation"]} for row in records(head_table(results, task.name, count=SHOWN))]
+        rows = layer_rows(top_table(results, n=self.choice.n))
+        heads = best_head_rows(results)
         note = f"Dev scores in percent; L2, layer and heads chosen by {self.settings.folds} folds of the training part; pairs {self.choice.pairs}; vectors at {_where(results)}."
         plots = [Plot(f"{plot.name}-{slug(name)}-{task.name}", plot.title, plot.caption, plot.chart) for plot in plots_of(results, "probe", "top-n")]
         text = "Section 5: classifiers on frozen heads and layers."
@@ -285,25 +273,3 @@ class Jo2020:
 
 def _where(results: Results) -> str:
     return {"cls": "the first token", "last": "the last token", "mean": "the mean over tokens"}[results.provenance["position"]]
-
-
-def _range(row: dict[str, Any]) -> str:
-    return f"{100 * row['test']:.1f} ({100 * row['low']:.1f} … {100 * row['high']:.1f})"
-
-
-def _table_3(table: Any) -> list[dict[str, Any]]:
-    """Scores with intervals, gains over the last layer, the paper's beside."""
-    rows = []
-    for row in records(table):
-        shown: dict[str, Any] = {"task": row["task"], "majority": row["majority"]}
-        for what, title in (("last", "last layer"), ("best", "best layer"), ("top", f"top-{row['n']} heads"), ("greedy", f"greedy {row['n']}")):
-            if row[what] is None or row[what] != row[what]:
-                shown[title] = "–"
-                continue
-            gain = f", {row[f'{what} gain']:+.1f} %" if f"{what} gain" in row else ""
-            layer = f" [{row['best layer']}]" if what == "best" else ""
-            shown[title] = f"{row[what]:.1f}{layer} ({row[f'{what} low']:.1f} … {row[f'{what} high']:.1f}{gain})"
-            if f"paper: {what}" in row:
-                shown[f"{title}: paper"] = row[f"paper: {what}"]
-        rows.append(shown)
-    return rows

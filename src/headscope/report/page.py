@@ -8,6 +8,7 @@ from typing import Any
 
 from headscope.figures import gallery
 from headscope.report.document import Document, Plot, Section, Table, missing, records, render_document, write_document
+from headscope.report.probing import probe_section
 from headscope.results import Results, head_name, remarks, summary
 from headscope.stats import antecedent_table, best_heads
 
@@ -26,7 +27,7 @@ def survey_document(results: Results) -> Document:
     """The report of a survey as data."""
     about = results.provenance
     figures = [Plot(item.name, item.title, item.caption, item.draw(results)) for item in gallery(results)]
-    sections = [Section("summary", "Summary", tables=[Table(summary_rows(results))] if results.listed else [])]
+    sections = [Section("summary", "Summary", tables=[Table(summary_rows(results))])] if results.listed else []
     sections += table_sections(results)
     sections.append(Section("figures", "Figures", plots=figures))
     if results.listed:
@@ -51,6 +52,8 @@ def table_sections(results: Results) -> list[Section]:
     if "coreference" in results.measures and bool((results["coreference"]["n"] > 0).any()):
         note = "Share of mentions whose head word attends most to the head word of an antecedent; candidates are the head words of all earlier mentions."
         sections.append(Section("coreference", "Coreference", note, [Table(records(antecedent_table(results)), id="coreference-table")]))
+    if "probe" in results.measures:
+        sections.append(probe_section(results))
     return sections
 
 
