@@ -268,9 +268,9 @@ def test_what_little_changes_in_almost_constant_vectors_is_kept(tmp_path: Path, 
         output.hidden_states = tuple(1.26 + 3e-5 * state for state in output.hidden_states)
         return output
 
-    known = np.stack([model.encode([text for (text,) in FEW], pooling=Pooling(layer=layer)) for layer in range(LAYERS)])
+    known = np.stack([model.encode([text for (text,) in FEW[:3]], pooling=Pooling(layer=layer)) for layer in range(LAYERS)])
     monkeypatch.setattr(model, "forward", collapsed)
-    found = make_head_outputs(model, FEW, tmp_path)
+    found = make_head_outputs(model, FEW[:3], tmp_path, max_length=64)
     for layer in range(LAYERS):
-        back = (found.layer(layer, np.arange(len(FEW))).astype(np.float64) - 1.26) / 3e-5
+        back = (found.layer(layer, rows(3)).astype(np.float64) - 1.26) / 3e-5
         np.testing.assert_allclose(back, known[layer], atol=0.02)
