@@ -58,7 +58,7 @@ class Jo2020:
         sections, notes = self.shop.sections(parts)
         document = Document(
             title="Roles and Utilization of Attention Heads",
-            subtitle=f"Jo and Myaeng 2020, on {', '.join(self.models)}: the paper's tables and figures, published numbers beside ours",
+            subtitle=f"Jo and Myaeng 2020, on {', '.join(map(short_name, self.models))}: the paper's tables and figures, published numbers beside ours",
             facts=[
                 (", ".join(self._size(name) for name in self.models), "layers × heads here"),
                 ("12 × 12, 24 × 16", "in the paper (BERT base, large)"),
@@ -99,11 +99,16 @@ class Jo2020:
         """The probing tasks, model by model."""
         return {name: self._probe(slug(name), self._loaded[name], self.tasks) for name in self.models}
 
+    @property
+    def _named(self) -> dict[str, Results]:
+        """The same, by the names that readers know."""
+        return {short_name(name): results for name, results in self.probed.items()}
+
     def _what(self) -> Section:
         """Tables 1 and 2."""
         encoders = [
             {
-                "encoder": name,
+                "encoder": short_name(name),
                 "layers": model.shape(model.main_stack()).layers,
                 "heads": model.shape(model.main_stack()).heads,
                 "parameters": f"{model.network.num_parameters() / 1e6:.1f}M",
@@ -145,18 +150,18 @@ class Jo2020:
             Table(best_head_rows(results), title="Best heads", sortable=True, id=f"heads-{slug(name)}", note=SELECTIVITY),
         ]
         plots = [Plot(f"{plot.name}-{slug(name)}", plot.title, plot.caption, plot.chart) for plot in plots_of(results, "top-n", "probe-selectivity")]
-        return Section(f"heads-{slug(name)}", f"Heads, layers and top heads of {name}", text, tables, plots)
+        return Section(f"heads-{slug(name)}", f"Heads, layers and top heads of {short_name(name)}", text, tables, plots)
 
     def _maps(self) -> Section:
         """Figures 3, 6 and 7."""
         text = "Section 4.3: a row a model, a column a task. Each map has its own colour range."
         plots = [
-            Plot("heads-sorted", "Scores of heads, sorted", "As Figures 3 and 6: layer 1 at the bottom, the best head of a layer at the left.", probe_grid(self.probed)),
+            Plot("heads-sorted", "Scores of heads, sorted", "As Figures 3 and 6: layer 1 at the bottom, the best head of a layer at the left.", probe_grid(self._named)),
             Plot(
                 "heads-unsorted",
                 "Scores of heads, in their order",
                 "As Figure 7: heads stand where they are, so that one head can be followed through the tasks.",
-                probe_grid(self.probed, sorted=False),
+                probe_grid(self._named, sorted=False),
             ),
         ]
         return Section("maps", "Heat maps", text, [], plots)
@@ -164,13 +169,13 @@ class Jo2020:
     def _scatter(self) -> Section:
         """Figure 5."""
         rows = []
-        for name, results in self.probed.items():
+        for name, results in self._named.items():
             frame = syntactic_semantic(results)
             rows += [{"model": name, **row} for row in records(correlation(frame, seed=self.shop.options.seed))]
         tasks, missing = frame.attrs["tasks"], frame.attrs["missing"]
         note = f"Syntactic: {', '.join(tasks['syntactic'])}. Semantic: {', '.join(tasks['semantic'])}." + (f" Not probed: {', '.join(missing)}." if missing else "")
         table = Table(rows, title="Correlation over heads", note=f"{note} Intervals over heads, and over whole layers, whose heads are not independent.")
-        plot = Plot("scatter", "Syntactic and semantic scores", "As Figure 5: a point a head, coloured by its layer.", scatter_grid(self.probed))
+        plot = Plot("scatter", "Syntactic and semantic scores", "As Figure 5: a point a head, coloured by its layer.", scatter_grid(self._named))
         return Section("scatter", "Syntactic and semantic scores", "Section 6.2: means of test scores.", [table], [plot])
 
     @cached_property
@@ -192,7 +197,7 @@ class Jo2020:
         text = "Section 5: classifiers on frozen heads and layers."
         return Section(
             f"frozen-{slug(name)}-{task.name}",
-            f"{task.title}, frozen {name}",
+            f"{task.title}, frozen {short_name(name)}",
             text,
             [Table(rows, title="Layers and top heads", note=note), Table(heads, title="Best heads")],
             plots,
@@ -244,7 +249,7 @@ class Jo2020:
         ]
         return Section(
             f"tuned-{slug(name)}-{task.name}",
-            f"{task.title}, fine-tuned {name}",
+            f"{task.title}, fine-tuned {short_name(name)}",
             text,
             [Table(rows, title="Table 4", note=note), Table(means, title="Frozen scores of heads, before and after")],
             [plot],
@@ -269,6 +274,11 @@ class Jo2020:
 
     def _after(self, name: str, task: Task, state: str, tuned: Tuned) -> Results:
         return self._probe(f"{slug(name)}-{task.name}-{state.replace(' ', '-')}", load(tuned.folder, device=self.shop.options.device), [self._examples[task.name]])
+
+
+def short_name(name: str) -> str:
+    """A folder's own name, or the whole id of a model on the hub."""
+    return Path(name).resolve().name if Path(name).is_dir() else name
 
 
 def _where(results: Results) -> str:
