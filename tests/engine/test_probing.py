@@ -231,8 +231,8 @@ def test_pairs_together_are_one_input(given: list[Any], tmp_path: Path) -> None:
     model, asked = tiny_model("bert"), pairs_task()
     probe(model, [asked], cache=tmp_path, choice=Choice(counts=(1,), greedy=False, max_length=64), settings=QUICK)
     pairs = [example.texts for split in ("train", "test") for example in asked.splits[split]]
-    np.testing.assert_allclose(given[2][3], model.encode(pairs, pooling=Pooling(((1, 3),))), rtol=2e-3, atol=1e-5)
-    np.testing.assert_allclose(given[3][0], model.encode(pairs, pooling=Pooling(layer=1)), rtol=2e-3, atol=1e-5)
+    np.testing.assert_allclose(given[2][3], model.encode(pairs, pooling=Pooling(((1, 3),))), rtol=0, atol=2e-3)  # half precision of distances from means
+    np.testing.assert_allclose(given[3][0], model.encode(pairs, pooling=Pooling(layer=1)), rtol=0, atol=2e-3)  # half precision of distances from means
 
 
 def same(one: Results, two: Results) -> None:
