@@ -147,7 +147,7 @@ class Jo2020:
         )
         tables = [
             Table(layer_rows(table), title="Tables 3 and 5", note=note),
-            Table(best_head_rows(results), title="Best heads", sortable=True, id=f"heads-{slug(name)}", note=SELECTIVITY),
+            Table(best_head_rows(results), title="Best heads", sortable=True, id=f"best-{slug(name)}", note=SELECTIVITY),
         ]
         plots = [Plot(f"{plot.name}-{slug(name)}", plot.title, plot.caption, plot.chart) for plot in plots_of(results, "top-n", "probe-selectivity")]
         return Section(f"heads-{slug(name)}", f"Heads, layers and top heads of {short_name(name)}", text, tables, plots)

@@ -107,8 +107,13 @@ def write_document(document: Document, path: Path) -> Path:
 def spec(plot: Plot) -> dict[str, Any]:
     """A chart's specification, safe inside a script element, and whether it needs the whole width."""
     found = plot.chart.to_dict()
-    wide = max(_widths(found), default=0) > WIDE or "hconcat" in found or "concat" in found
+    wide = max(_widths(found), default=0) > WIDE or _abreast(found)
     return {"json": script_json(found), "wide": wide}
+
+
+def _abreast(part: Any) -> bool:
+    """Whether a chart has others beside each other."""
+    return isinstance(part, dict) and ("hconcat" in part or "concat" in part or any(_abreast(item) for item in part.get("vconcat", ())))
 
 
 def _widths(part: Any) -> list[float]:
