@@ -10,12 +10,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import altair as alt
+import pandas as pd
 import pytest
 
 from headscope.errors import ResultsError
 from headscope.figures import gallery, script_json
 from headscope.report import render, write_report
-from headscope.report.document import WIDE, number
+from headscope.report.document import WIDE, Document, Plot, Section, number, render_document
 from headscope.report.page import head_rows
 from headscope.results import Results
 from report.samples import made_results, made_values
@@ -220,3 +222,10 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 def test_a_report_of_one_measure_has_its_figures_only() -> None:
     html = render(made_results(values={"entropy": made_values(2, 3)["entropy"]}))
     assert set(re.findall(r'id="chart-([\w-]+)"', html)) == {"entropy", "heat-entropy"}
+
+
+def test_a_chart_with_others_abreast_gets_the_whole_width() -> None:
+    one = alt.Chart(pd.DataFrame({"x": [1]}), width=80).mark_point().encode(x="x")
+    plots = [Plot("one", "", "", one), Plot("above", "", "", alt.vconcat(one, one)), Plot("rows", "", "", alt.vconcat(alt.hconcat(one, one), alt.hconcat(one, one)))]
+    page = render_document(Document("t", "s", sections=[Section("figures", "Figures", plots=plots)], provenance="{}"))
+    assert re.findall(r'<figure( class="wide")?><div class="chart" id="chart-([\w-]+)"', page) == [("", "one"), ("", "above"), (' class="wide"', "rows")]
