@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -91,6 +92,15 @@ def test_ctrl_c_waits_for_the_step_writes_a_checkpoint_and_leaves_the_signal_as_
     assert same(output, tune(bert, ANIMALS, *data, output=tmp_path / "whole", **given).folder)
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Ctrl-C as a terminal has it: a shell's background jobs are deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 def test_a_second_ctrl_c_does_not_wait(bert, tmp_path):
     def press_twice(done: int, total: int) -> None:
         first = signal.getsignal(signal.SIGINT)
