@@ -30,6 +30,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Opened]]:
 
     def visit(path: Path, *, width: int = 1280, charts: bool = True) -> Opened:
         context = browser.new_context(viewport={"width": width, "height": 900})
+        context.set_default_timeout(120_000)  # a busy machine may need more than half a minute
         contexts.append(context)
         opened = Opened(context.new_page())
 
