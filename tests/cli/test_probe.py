@@ -131,12 +131,12 @@ def test_tasks_of_glue_are_read_from_their_folder(run: Run, here: Path, tiny_fol
 
 
 def test_ctrl_c_ends_with_its_own_code(run: Run, here: Path, tiny_folder: Path, senteval: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headscope.engine import probing
+    from headscope.engine import probing_task
 
     def stop(*_args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(probing, "classify", stop)
+    monkeypatch.setattr(probing_task, "classify", stop)
     done = run("probe", tiny_folder, senteval, "-o", "p.nc", *SMALL)
     assert done.code == 130
     assert done.told == ["error: stopped after 0 of 2 tasks", "next:  type the same command again to go on from there"]

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from headscope.corpus import Example
 from headscope.corpus.probing import ProbingTask
-from headscope.engine import probing
+from headscope.engine import probing_task
 from headscope.engine.probing import Choice, probe
 from headscope.errors import CorpusError, Interrupted, UserError
 from headscope.observe import Model, Pooling
@@ -196,13 +196,13 @@ def test_a_score_is_predicted_as_senteval_does_and_judged_by_pearson(tmp_path: P
 def given(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The features that classifiers were given, (unit, row, width) each."""
     seen: list[Any] = []
-    classify = probing.classify
+    classify = probing_task.classify
 
     def watch(x: Any, *others: Any) -> Any:
         seen.append(x.numpy().copy())
         return classify(x, *others)
 
-    monkeypatch.setattr(probing, "classify", watch)
+    monkeypatch.setattr(probing_task, "classify", watch)
     return seen
 
 
