@@ -78,7 +78,8 @@ def check(found: HeadOutputs, kind: str, texts: Sequence[Texts], position: str) 
 def test_vectors_are_those_of_transformers_at_the_position_of_the_family(kind: str, tmp_path: Path) -> None:
     texts = FEW if kind in {"bert", "electra"} else FEW[:3]
     found = make_head_outputs(tiny_model(kind), texts, tmp_path, max_length=64)
-    assert (found.position, found.counts) == (POSITION[kind], {"texts": len(texts), "empty": 0, "truncated": 0})
+    assert found.position == POSITION[kind]
+    assert found.counts == {"texts": len(texts), "empty": 0, "truncated": 0, "bytes": sum(path.stat().st_size for path in tmp_path.rglob("block-*.safetensors"))}
     check(found, kind, texts, POSITION[kind])
 
 
@@ -94,14 +95,14 @@ def test_the_first_token_of_a_causal_model_is_refused(tmp_path: Path) -> None:
 
 def test_neither_the_order_nor_the_batch_size_nor_padding_matters(bert: Model, tmp_path: Path) -> None:
     turned = MANY[::-1]
-    one, two = make_head_outputs(bert, MANY, tmp_path, max_length=64, batch_size=1), make_head_outputs(bert, turned, tmp_path, max_length=64, batch_size=16)
-    assert (one.block, two.block, len(blocks(one.folder)), len(blocks(two.folder))) == (32, 512, 3, 1)
+    one = make_head_outputs(bert, MANY, tmp_path / "one", max_length=64, batch_size=1)
+    two = make_head_outputs(bert, turned, tmp_path / "two", max_length=64, batch_size=16)
+    assert (len(one.blocks), len(two.blocks)) == (3, 1)
     chosen = np.array([69, 0, 31, 32, 5])  # of all blocks, in no order
     for layer in range(LAYERS):
         np.testing.assert_allclose(one.heads(layer, chosen), two.heads(layer, 69 - chosen), **HALF)
         np.testing.assert_allclose(one.layer(layer, chosen), two.layer(layer, 69 - chosen), **HALF)
     assert [one.row[MANY[place]] for place in chosen] == chosen.tolist()
-    assert one.size == sum(path.stat().st_size for path in one.folder.iterdir() if path.suffix == ".safetensors") > 0
 
 
 def test_texts_are_cut_and_counted(bert: Model, tmp_path: Path) -> None:
@@ -112,20 +113,37 @@ def test_texts_are_cut_and_counted(bert: Model, tmp_path: Path) -> None:
 
 
 def test_what_is_there_is_not_computed_again_and_anything_else_is(bert: Model, forwards: list[int], tmp_path: Path) -> None:
-    first = make_head_outputs(bert, FEW, tmp_path, max_length=64)
-    forwards.clear()
-    assert make_head_outputs(bert, FEW, tmp_path, max_length=64).folder == first.folder
-    assert forwards == []
-    others = [
-        make_head_outputs(bert, FEW[:3], tmp_path, max_length=64),
-        make_head_outputs(bert, FEW, tmp_path, max_length=63),
-        make_head_outputs(bert, FEW, tmp_path, max_length=64, position="mean"),
-        make_head_outputs(tiny_model("electra"), FEW, tmp_path, max_length=64),
-    ]
+    def computed(model: Model, texts: Sequence[Texts] = FEW, **options: Any) -> int:
+        forwards.clear()
+        make_head_outputs(model, texts, tmp_path, **{"max_length": 64, **options})
+        return sum(forwards)
+
+    def folders() -> int:
+        return len(list(tmp_path.iterdir()))
+
+    assert (computed(bert), folders()) == (4, 1)
+    assert (computed(bert), computed(bert, FEW[::-1]), computed(bert, FEW[:3], batch_size=1), folders()) == (0, 0, 0, 1)
+    assert (computed(bert, max_length=63), folders()) == (4, 2)
+    assert (computed(bert, position="mean"), folders()) == (4, 3)
+    computed(tiny_model("electra"))
+    assert folders() == 4
     with torch.no_grad():
         next(bert.network.parameters())[7] += 1.0
-    others.append(make_head_outputs(bert, FEW, tmp_path, max_length=64))
-    assert len({first.folder, *(one.folder for one in others)}) == 6
+    assert (computed(bert), folders()) == (4, 5)
+
+
+def test_texts_of_other_tasks_are_found_and_only_new_ones_are_run(bert: Model, forwards: list[int], tmp_path: Path) -> None:
+    make_head_outputs(bert, [*FEW[:2], ("the cat " * 60,), ("\u200b",)], tmp_path, max_length=64)
+    forwards.clear()
+    mixed = [MANY[3], FEW[1], *MANY[40:45], FEW[0], FEW[3]]
+    told: list[tuple[int, int]] = []
+    found = make_head_outputs(bert, mixed, tmp_path, max_length=64, progress=lambda done, total: told.append((done, total)))
+    assert (sum(forwards), told[-1], len(blocks(tmp_path))) == (7, (9, 9), 2)
+    check(found, "bert", mixed, "cls")
+    assert {**found.counts, "bytes": 0} == {"texts": 9, "empty": 0, "truncated": 0, "bytes": 0}  # what was cut or empty belongs to others
+    assert found.counts["bytes"] == sum(path.stat().st_size for path in tmp_path.rglob("block-*.safetensors"))
+    only = make_head_outputs(bert, mixed[:1], tmp_path, max_length=64)
+    assert 0 < only.counts["bytes"] < found.counts["bytes"]
 
 
 def test_a_stopped_run_keeps_its_blocks_and_goes_on(bert: Model, forwards: list[int], tmp_path: Path) -> None:
@@ -137,31 +155,31 @@ def test_a_stopped_run_keeps_its_blocks_and_goes_on(bert: Model, forwards: list[
     with pytest.raises(Interrupted, match=r"^stopped after the vectors of 32 of 70 texts, which are kept in .*outputs-") as error:
         make_head_outputs(bert, MANY, tmp_path / "here", max_length=64, batch_size=1, progress=stop)
     assert error.value.hint == "type the same command again to go on"
-    assert blocks(tmp_path / "here") == ["block-00000.safetensors"]
+    assert len(blocks(tmp_path / "here")) == 1
     forwards.clear()
     told: list[int] = []
     found = make_head_outputs(bert, MANY, tmp_path / "here", max_length=64, batch_size=1, progress=lambda done, _total: told.append(done))
     assert sum(forwards) == 38
     assert told == list(range(33, 71))
     fresh = make_head_outputs(bert, MANY, tmp_path / "fresh", max_length=64, batch_size=1)
-    assert [path.read_bytes() for path in sorted(found.folder.glob("block*"))] == [path.read_bytes() for path in sorted(fresh.folder.glob("block*"))]
+    assert [(path.name, path.read_bytes()) for path in found.blocks] == [(path.name, path.read_bytes()) for path in fresh.blocks]
 
 
 def test_a_full_disk_leaves_the_finished_blocks(bert: Model, forwards: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = Path.write_bytes
 
     def full(self: Path, data: Any) -> int:
-        if "block-00001" in self.name:
+        if "block" in self.name and blocks(tmp_path):
             write(self, bytes(data)[:100])
             raise OSError(errno.ENOSPC, "No space left on device")
         return write(self, data)
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
-        with pytest.raises(UserError, match=r"^block 2 of the vectors cannot be written to .*: No space left on device") as error:
+        with pytest.raises(UserError, match=r"block-\w+\.safetensors cannot be written: No space left on device") as error:
             make_head_outputs(bert, MANY, tmp_path, max_length=64, batch_size=1)
-    assert error.value.hint == "make room and type the same command again: the 1 finished blocks stay, and it goes on from there"
-    assert blocks(tmp_path) == ["block-00000.safetensors"]  # nothing half written beside it
+    assert error.value.hint == "make room and type the same command again: the finished blocks stay, and it goes on from there"
+    assert len(blocks(tmp_path)) == 1  # nothing half written beside it
     forwards.clear()
     make_head_outputs(bert, MANY, tmp_path, max_length=64, batch_size=1)
     assert sum(forwards) == 38
@@ -178,7 +196,7 @@ def test_a_disk_that_is_full_before_or_after_the_blocks_is_told(bert: Model, tmp
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", full)
+        patch.setattr(Path, "write_bytes", full)
         with pytest.raises(UserError, match=r"about\.json cannot be written: No space left on device"):
             make_head_outputs(bert, FEW, tmp_path, max_length=64)
     (tmp_path / "file").write_text("")
@@ -189,11 +207,11 @@ def test_a_disk_that_is_full_before_or_after_the_blocks_is_told(bert: Model, tmp
 @pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda _data: b"", lambda data: b"\xff" * 8 + data[8:]], ids=["cut", "empty", "header"])
 def test_a_damaged_block_is_told_and_made_again_when_deleted(bert: Model, damage: Any, tmp_path: Path) -> None:
     found = make_head_outputs(bert, FEW, tmp_path, max_length=64)
-    block = found.folder / "block-00000.safetensors"
+    (block,) = found.blocks
     before = found.heads(1, rows(4))
     block.write_bytes(damage(block.read_bytes()))
     for again in (lambda: make_head_outputs(bert, FEW, tmp_path, max_length=64), lambda: found.heads(1, rows(4)), lambda: found.layer(0, rows(1))):
-        with pytest.raises(UserError, match=r"block-00000\.safetensors cannot be read: ") as error:
+        with pytest.raises(UserError, match=r"block-\w+\.safetensors cannot be read: ") as error:
             again()
         assert error.value.hint == "delete it, and it is made again"
     block.unlink()
@@ -225,8 +243,8 @@ def test_a_text_without_tokens_has_no_vector(bert: Model, tmp_path: Path) -> Non
     texts = [FEW[0], ("\u200b",), *(("the " * place + "cat",) for place in range(1, 40)), ("\u200b\u200b",), FEW[2]]
     found = make_head_outputs(bert, texts, tmp_path, max_length=64, batch_size=1)
     assert found.empty == {1, 41}
-    assert found.counts == {"texts": 43, "empty": 2, "truncated": 0}
-    check(HeadOutputs(found.folder, [FEW[0]], found.shape, found.hidden, found.block, "cls", {}), "bert", FEW[:1], "cls")
+    assert (found.counts["texts"], found.counts["empty"]) == (43, 2)
+    check(found, "bert", FEW[:1], "cls")
     np.testing.assert_allclose(found.layer(1, np.array([42])), expected("bert", FEW[2:3], "cls")[1][1], **HALF)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import Ridge
 
 from headscope.probes import select
 from headscope.probes.classify import Rows, Settings, classify, standardise
@@ -15,37 +16,37 @@ from headscope.probes.select import RIDGE, greedy, judged, ranking
 NONE = np.zeros(0, np.int64)
 
 
-def literal(x: Any, gold: Any, train: Any, held: Any, *, count: int, regression: bool) -> list[int]:
-    """Every candidate's ridge regression from scratch, in double precision."""
+def literal(x: Any, gold: Any, parts: Any, *, count: int, regression: bool) -> list[int]:
+    """Every candidate's regression from scratch, by scikit-learn in double precision; ``parts`` are rows to train on and rows to judge by."""
     levels = np.arange(np.floor(gold.min()), np.ceil(gold.max()) + 1) if regression else np.unique(gold)
     wanted = np.array([[max(0.0, 1 - abs(one - level)) if regression else float(one == level) for level in levels] for one in gold])
-    middle = wanted[train].mean(0)
     chosen: list[int] = []
     while len(chosen) < count:
-        errors = {}
-        for unit in range(len(x)):
-            if unit in chosen:
-                continue
+        errors = dict.fromkeys(set(range(len(x))) - set(chosen), 0.0)
+        for unit in errors:
             features = np.concatenate([x[one] for one in [*chosen, unit]], 1)
-            inside = features[train]
-            weights = np.linalg.solve(inside.T @ inside / len(train) + RIDGE * np.eye(inside.shape[1]), inside.T @ (wanted[train] - middle) / len(train))
-            errors[unit] = ((middle + features[held] @ weights - wanted[held]) ** 2).sum()
+            for train, held in parts:
+                model = Ridge(alpha=RIDGE * len(train)).fit(features[train], wanted[train])
+                errors[unit] += ((model.predict(features[held]) - wanted[held]) ** 2).sum()
         chosen.append(min(errors, key=lambda unit: errors[unit]))
     return chosen
 
 
 @pytest.mark.parametrize("regression", [False, True], ids=["classes", "scores"])
+@pytest.mark.parametrize("validation", [True, False], ids=["validation", "folds"])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_choice_is_that_of_regressions_from_scratch(seed: int, regression: bool) -> None:
+def test_the_choice_is_that_of_regressions_from_scratch(seed: int, validation: bool, regression: bool) -> None:
     random = np.random.default_rng(seed)
     x = random.normal(size=(7, 90, 3))
     x[3] = 0.8 * x[1] + 0.6 * x[3]  # heads are not independent
     score = x[1, :, 0] + 0.7 * x[4, :, 1] + 0.5 * x[5, :, 2] + random.normal(0, 0.5, 90)
     gold = np.clip(score + 2.5, 0, 5) if regression else np.digitize(score, [-0.6, 0.6]).astype(float)
-    rows = Rows(gold, 0 if regression else 3, np.arange(60), np.arange(60, 90), NONE)
+    dev = np.arange(60, 90) if validation else NONE
+    rows = Rows(gold, 0 if regression else 3, np.arange(60), dev, NONE)
     prepared = standardise(torch.from_numpy(x).float(), rows.train)[0]
     found = greedy(prepared, rows, count=7)
-    assert found == literal(prepared.double().numpy(), gold, rows.train, rows.dev, count=7, regression=regression)
+    parts = [(np.delete(np.arange(60), range(start, start + 12)), np.arange(start, start + 12)) for start in range(0, 60, 12)]
+    assert found == literal(prepared.double().numpy(), gold, [*parts, *([(rows.train, dev)] if validation else [])], count=7, regression=regression)
     assert greedy(prepared, rows, count=3) == found[:3]
     assert sorted(greedy(prepared, rows, count=99)) == list(range(7))
 
@@ -75,11 +76,24 @@ def test_what_greedy_selection_looks_at(monkeypatch: pytest.MonkeyPatch) -> None
     assert part.gold.tolist() == gold[kept].tolist()
     alone = Rows(gold, 50, np.arange(10, 40), NONE, np.arange(40, 50))
     kept, part = judged(alone, 0)
-    assert (len(part.train), len(part.dev)) == (24, 6)
-    assert sorted(kept) == list(range(10, 40))  # each once: nothing is trained on and judged by, and nothing is of the test part
+    assert sorted(kept[part.train]) == list(range(10, 40))
+    assert len(part.dev) == 0
     assert judged(alone, 1)[0].tolist() != kept.tolist()
     monkeypatch.setattr(select, "TRAINED_ON", 8)
     assert [len(judged(one, 0)[1].train) for one in (rows, alone)] == [8, 8]
+
+
+def test_heads_that_are_good_by_luck_on_a_small_validation_part_are_not_chosen() -> None:
+    """Of 60 heads one knows the label, of 400 training rows; on 12 validation rows others look better."""
+    random = np.random.default_rng(0)
+    gold = random.integers(0, 2, 412).astype(float)
+    x = random.normal(size=(60, 412, 1))
+    x[17] = (gold - 0.5)[:, None] + random.normal(size=(412, 1))
+    rows = Rows(gold, 2, np.arange(400), np.arange(400, 412), NONE)
+    prepared = standardise(torch.from_numpy(x).float(), rows.train)[0]
+    single = [((prepared[unit, 400:, 0].numpy() > 0) == gold[400:]).mean() for unit in range(60)]
+    assert max(single) > single[17]
+    assert greedy(prepared, rows, count=1) == [17]
 
 
 def test_units_without_a_score_rank_last_and_equals_keep_their_order() -> None:

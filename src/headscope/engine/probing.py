@@ -141,13 +141,14 @@ class _Probing:
         return Results.build(merged, self._provenance())
 
     def _provenance(self) -> dict[str, Any]:
+        counts = self.outputs.counts
         return {
             **self.about,
             "corpus": {"name": ", ".join(task.title for task in self.tasks), "format": "probing tasks"},
             "position": self.outputs.position,
             "shards": ["1/1"],
             "identity": self.identity,
-            "counts": {**self.outputs.counts, "seen": self.outputs.counts["texts"] - self.outputs.counts["empty"], "bytes": self.outputs.size, **dict.fromkeys(NEVER, 0)},
+            "counts": {**counts, "seen": counts["texts"] - counts["empty"], **dict.fromkeys(NEVER, 0)},
             "notes": [note for task in self.tasks for note in task.notes],
             "versions": versions(),
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

@@ -16,7 +16,7 @@ from headscope.corpus.probing import SPLITS, ProbingTask
 from headscope.errors import unknown
 from headscope.probes.classify import Rows, Scores, Settings, classify, standardise
 from headscope.probes.outputs import HeadOutputs, Texts
-from headscope.probes.select import CANDIDATES, NUMBERS, greedy, judged, ranking
+from headscope.probes.select import CANDIDATES, CHOSEN, NUMBERS, greedy, judged, ranking
 from headscope.results.moments import pearson_interval, wilson
 
 PAIRS = ("together", "apart")
@@ -130,7 +130,7 @@ class OneTask:
             for place, unit in enumerate(candidates):
                 if unit // self.shape.heads == layer:
                     x[place] = prepared[unit % self.shape.heads]
-        return [candidates[place] for place in greedy(x, rows, count=max(self._points()))]
+        return [candidates[place] for place in greedy(x, rows, count=min(max(self._points()), max(1, CHOSEN // width)))]
 
     def _dataset(self, scores: Sequence[Scores], dims: tuple[str, ...]) -> xr.Dataset:
         """The scores of units, each entry of ``scores`` a layer."""

@@ -1,7 +1,8 @@
 """Head outputs and hidden states of many texts, one vector each, on disk (J1).
 
 One pass over the texts gives the vectors of every head and every layer, in half precision, in blocks of safetensors. Memory holds one block at a time; a block that
-is written stays, so that a run that was stopped, or met a full disk, goes on with the next. Reading takes one layer of all blocks, or one head.
+is written stays, so that a run that was stopped, or met a full disk, goes on with the next. A block knows its texts: whatever asks for one of them again, of the same model
+read at the same position, finds it there. Reading takes one layer of all blocks, or one head.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,18 +24,24 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from headscope.corpus import Example
-from headscope.encode import Batch, batches
+from headscope.encode import Batch, Encoded, batches
 from headscope.encode.batch import WINDOW
 from headscope.errors import Interrupted, UserError
 from headscope.observe import LayerView, Model, Shape, take
 from headscope.observe.pooling import known_position, layer_states
 from headscope.probes.wordmaps import show_size
 
-FORMAT = 2
+FORMAT = 3
 ABOUT = "about.json"
 HALF = 32768.0
 """Each number is stored as its distance from its mean over the block, divided by a power of two, so that the largest distance is between a half of this and this. Without that,
 half precision would lose what little changes from text to text in a model whose vectors are almost constant (``electra-mini``: 0.00003 around 1.26)."""
+
+WHOLE, CUT, EMPTY = 0, 1, 2
+"""What became of a text: all of it was read; the end was cut off; it has no token, and so no vector."""
+
+DIGEST = 16
+"""Bytes that stand for a text in its block."""
 
 Texts = tuple[str, ...]
 Progress = Callable[[int, int], None]
@@ -42,35 +49,39 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class HeadOutputs:
-    """The vectors of texts: row i is that of ``texts[i]``."""
+    """The vectors of texts: row i is that of ``texts[i]``, and lies in block ``home[i]`` at ``place[i]``."""
 
-    folder: Path
     texts: Sequence[Texts]
     shape: Shape
     hidden: int
-    block: int
     position: str
-    counts: dict[str, int]
+    blocks: Sequence[Path]
+    home: NDArray[np.int64]
+    place: NDArray[np.int64]
 
     @cached_property
     def row(self) -> dict[Texts, int]:
         """Which row a text has."""
         return {text: place for place, text in enumerate(self.texts)}
 
-    @property
-    def size(self) -> int:
-        """Bytes on disk."""
-        return sum(path.stat().st_size for path in self.folder.glob("block-*.safetensors"))
+    @cached_property
+    def state(self) -> NDArray[np.uint8]:
+        """WHOLE, CUT or EMPTY, of each text."""
+        found = np.zeros(len(self.texts), np.uint8)
+        for number, chosen in self._homes(self.home):
+            found[chosen] = _read(self.blocks[number], "state")[self.place[chosen]]
+        return found
 
     @cached_property
     def empty(self) -> frozenset[int]:
         """The rows of texts without any token, which have no vector."""
-        return frozenset(start * self.block + int(place) for start in range(self._blocks) for place in self._read(start, "empty"))
+        return frozenset(np.flatnonzero(self.state == EMPTY).tolist())
 
     @property
-    def truncated(self) -> int:
-        """How many texts were cut to the maximum length."""
-        return sum(int(self._read(number, "counts")[0]) for number in range(self._blocks))
+    def counts(self) -> dict[str, int]:
+        """How many texts there are, how many are empty or were cut, and the bytes on disk of the blocks that hold them."""
+        size = sum(self.blocks[number].stat().st_size for number in np.unique(self.home).tolist())
+        return {"texts": len(self.texts), "empty": len(self.empty), "truncated": int((self.state == CUT).sum()), "bytes": size}
 
     def heads(self, layer: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The outputs of a layer's heads, (row, head, width)."""
@@ -80,31 +91,17 @@ class HeadOutputs:
         """The hidden states after a layer, (row, hidden)."""
         return self._gather("layers", layer, rows, (self.hidden,))
 
-    @property
-    def _blocks(self) -> int:
-        return -(-len(self.texts) // self.block)
-
     def _gather(self, name: str, layer: int, rows: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.float32]:
         found = np.empty((len(rows), *shape), np.float32)
-        home = rows // self.block
-        for number in np.unique(home).tolist():
-            chosen = home == number
-            values = self._read(number, name, layer).astype(np.float32) * self._read(number, f"{name}_scale", layer) + self._read(number, f"{name}_mean", layer)
-            found[chosen] = values[rows[chosen] - number * self.block]
+        for number, chosen in self._homes(self.home[rows]):
+            values, scale, mean = (_read(self.blocks[number], part, layer) for part in (name, f"{name}_scale", f"{name}_mean"))
+            found[chosen] = values[self.place[rows[chosen]]].astype(np.float32) * scale + mean
         return found
 
-    def _read(self, number: int, name: str, layer: int | None = None) -> NDArray[Any]:
-        path = block_path(self.folder, number)
-        try:
-            with safe_open(path, "np") as file:
-                return np.asarray(file.get_tensor(name) if layer is None else file.get_slice(name)[layer])
-        except (OSError, SafetensorError) as error:
-            raise UserError(f"{path} cannot be read: {error}", hint="delete it, and it is made again") from None
-
-
-def block_path(folder: Path, number: int) -> Path:
-    """Where a block is."""
-    return folder / f"block-{number:05d}.safetensors"
+    @staticmethod
+    def _homes(home: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+        """Each block, and which of the rows it holds."""
+        return ((number, home == number) for number in np.unique(home).tolist())
 
 
 def make_head_outputs(
@@ -124,59 +121,85 @@ def make_head_outputs(
     return maker.make(progress)
 
 
+def _read(path: Path, name: str, layer: int | None = None) -> NDArray[Any]:
+    try:
+        with safe_open(path, "np") as file:
+            return np.asarray(file.get_tensor(name) if layer is None else file.get_slice(name)[layer])
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{path} cannot be read: {error}", hint="delete it, and it is made again") from None
+
+
+def _digest(text: Texts) -> bytes:
+    return hashlib.sha256(repr(text).encode("utf-8", "surrogatepass")).digest()[:DIGEST]
+
+
 class _Maker:
     def __init__(self, model: Model, texts: Sequence[Texts], cache: Path, position: str, max_length: int, batch_size: int) -> None:
-        self.model, self.texts, self.position, self.batch_size = model, texts, position, batch_size
+        self.model, self.texts, self.position, self.max_length, self.batch_size = model, texts, position, max_length, batch_size
         self.stack = model.main_stack()
         self.shape = model.shape(self.stack)
         self.block = batch_size * WINDOW
         self.encoder = model.encoder(max_length=max_length, long="truncate", stack=self.stack)
         self.cache = cache
-        self.folder = cache / self._identity(max_length)
+        self.folder = cache / self._identity()
         self.hidden = int(model.config.hidden_size)
 
     def make(self, progress: Progress | None) -> HeadOutputs:
-        total = len(self.texts)
-        starts = range(0, total, self.block)
-        missing = [number for number in range(len(starts)) if not block_path(self.folder, number).exists()]
+        digests = [_digest(text) for text in self.texts]
+        known = self._known()
+        missing = [text for text, digest in zip(self.texts, digests, strict=True) if digest not in known]
         if missing:
             self._prepare(len(missing))
-        done = total - sum(min(self.block, total - starts[number]) for number in missing)
-        for number in missing:
-            part = self.texts[starts[number] : starts[number] + self.block]
+            self._fill(missing, progress)
+            known = self._known()
+        blocks = sorted({path for path, _ in known.values()})
+        number = {path: index for index, path in enumerate(blocks)}
+        home, place = (np.array(values, np.int64) for values in zip(*((number[path], row) for path, row in (known[digest] for digest in digests)), strict=True))
+        return HeadOutputs(self.texts, self.shape, self.hidden, self.position, blocks, home, place)
+
+    def _known(self) -> dict[bytes, tuple[Path, int]]:
+        """Where the texts of all blocks are."""
+        return {digest.tobytes(): (path, row) for path in sorted(self.folder.glob("block-*.safetensors")) for row, digest in enumerate(_read(path, "texts"))}
+
+    def _fill(self, missing: Sequence[Texts], progress: Progress | None) -> None:
+        """Make blocks of texts that are in none."""
+        total = len(self.texts)
+        done = total - len(missing)
+        for start in range(0, len(missing), self.block):
+            part = missing[start : start + self.block]
             try:
-                self._write(number, self._vectors(part, done, total, progress))
+                self._write(part, self._vectors(part, done, total, progress))
             except KeyboardInterrupt:
                 raise Interrupted(f"stopped after the vectors of {done} of {total} texts, which are kept in {self.folder}", hint="type the same command again to go on") from None
             done += len(part)
-        if missing:
-            self._account()
-        found = HeadOutputs(self.folder, self.texts, self.shape, self.hidden, self.block, self.position, {})
-        return replace(found, counts={"texts": total, "empty": len(found.empty), "truncated": found.truncated})
 
     def _vectors(self, texts: Sequence[Texts], done: int, total: int, progress: Progress | None) -> dict[str, NDArray[Any]]:
         """The tensors of one block, its texts in their order."""
         count, (layers, heads, width) = len(texts), (self.shape.layers, self.shape.heads, self.shape.width)
         found = {"heads": np.zeros((layers, count, heads, width), np.float32), "layers": np.zeros((layers, count, self.hidden), np.float32)}
-        seen = np.zeros(count, np.bool_)
-        examples = (Example(str(place), text) for place, text in enumerate(texts))
-        for batch in batches(self.encoder.encode(examples), size=self.batch_size, pad=self.model.pad):
-            places = np.array([int(item.example.id) for item in batch.items])
-            self._add(batch, places, found)
-            seen[places] = True
+        state = np.full(count, EMPTY, np.uint8)
+        for batch in batches(self._encoded(texts, state), size=self.batch_size, pad=self.model.pad):
+            self._add(batch, np.array([int(item.example.id) for item in batch.items]), found)
             done += len(batch)
             if progress:
                 progress(done, total)
         self._check(found, texts)
-        block: dict[str, NDArray[Any]] = {"empty": np.flatnonzero(~seen), "counts": np.array([self.encoder.counts.truncated], np.int64)}
+        block: dict[str, NDArray[Any]] = {"texts": np.frombuffer(b"".join(map(_digest, texts)), np.uint8).reshape(count, DIGEST), "state": state}
         for name, values in found.items():
             mean = values.mean(1)
             values -= mean[:, None]
             largest = np.abs(values).max(1)
             scale = np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, HALF) / HALF))).astype(np.float32)
             block |= {name: (values / scale[:, None]).astype(np.float16), f"{name}_scale": scale, f"{name}_mean": mean}
-        self.encoder.counts.truncated = 0
         return block
+
+    def _encoded(self, texts: Sequence[Texts], state: NDArray[np.uint8]) -> Iterator[Encoded]:
+        """The tokens of each text that has some; ``state`` is told what became of it."""
+        for place, text in enumerate(texts):
+            cut = self.encoder.counts.truncated
+            for encoded in self.encoder.encode([Example(str(place), text)]):
+                state[place] = CUT if self.encoder.counts.truncated > cut else WHOLE
+                yield encoded
 
     def _add(self, batch: Batch, places: NDArray[np.int64], found: dict[str, NDArray[Any]]) -> None:
         mask = torch.from_numpy(batch.mask).to(self.model.device)
@@ -201,9 +224,9 @@ class _Maker:
                     hint="leave the text out, or load the model in float32",
                 )
 
-    def _prepare(self, blocks: int) -> None:
-        """A folder with room for what is to come."""
-        size = min(blocks * self.block, len(self.texts)) * self.shape.layers * (self.shape.heads * self.shape.width + self.hidden) * 2
+    def _prepare(self, count: int) -> None:
+        """A folder with room for the vectors of so many texts, and a word on what it is for people who look into it."""
+        size = count * self.shape.layers * (self.shape.heads * self.shape.width + self.hidden) * 2
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(self.folder).free
@@ -211,37 +234,30 @@ class _Maker:
             raise UserError(f"the cache folder {self.cache} cannot be used: {error.strerror or error}", hint="give another one with --cache") from None
         if size > free:
             raise UserError(
-                f"the vectors of {len(self.texts)} texts take {show_size(size)}, but {self.cache} has only {show_size(free)} left",
+                f"the vectors of {count} texts take {show_size(size)}, but {self.cache} has only {show_size(free)} left",
                 hint="give another folder with --cache, or fewer texts with --limit",
             )
+        about = {"format": FORMAT, "model": self.model.name, "position": self.position, "max_length": self.max_length, "shape": asdict(self.shape), "hidden": self.hidden}
+        self._keep(self.folder / ABOUT, json.dumps(about, indent=2).encode())
 
-    def _write(self, number: int, block: dict[str, NDArray[Any]]) -> None:
-        """Whole or not at all."""
-        path = block_path(self.folder, number)
+    def _write(self, texts: Sequence[Texts], block: dict[str, NDArray[Any]]) -> None:
+        name = hashlib.sha256(b"".join(map(_digest, texts))).hexdigest()[:DIGEST]
+        self._keep(self.folder / f"block-{name}.safetensors", save(block))
+
+    def _keep(self, path: Path, data: bytes) -> None:
+        """Write a file whole or not at all."""
         beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
-            beside.write_bytes(save(block))
+            beside.write_bytes(data)
             beside.replace(path)
         except OSError as error:
             raise UserError(
-                f"block {number + 1} of the vectors cannot be written to {self.folder}: {error.strerror or error}",
-                hint=f"make room and type the same command again: the {number} finished blocks stay, and it goes on from there",
+                f"{path} cannot be written: {error.strerror or error}", hint="make room and type the same command again: the finished blocks stay, and it goes on from there"
             ) from None
         finally:
             beside.unlink(missing_ok=True)
 
-    def _account(self) -> None:
-        """What the folder is of, for people who look into it."""
-        about = {"format": FORMAT, "model": self.model.name, "texts": len(self.texts), "position": self.position, "shape": asdict(self.shape), "hidden": self.hidden}
-        try:
-            (self.folder / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"{self.folder / ABOUT} cannot be written: {error.strerror or error}", hint="make room and type the same command again: all blocks stay") from None
-
-    def _identity(self, max_length: int) -> str:
-        """A digest of everything that changes the vectors, or their blocks."""
-        about = {"format": FORMAT, **self.model.identity(self.stack), "position": self.position, "max_length": max_length, "block": self.block}
-        digest = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
-        for text in self.texts:
-            digest.update(repr(text).encode("utf-8", "surrogatepass"))
-        return f"outputs-{digest.hexdigest()[:24]}"
+    def _identity(self) -> str:
+        """A digest of everything that changes the vectors."""
+        about = {"format": FORMAT, **self.model.identity(self.stack), "position": self.position, "max_length": self.max_length}
+        return f"outputs-{hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()[:24]}"
