@@ -25,6 +25,8 @@ MEMORY = 1 << 28
 """How many bytes the logits of one step may take; rows and units are cut into portions accordingly."""
 CACHE = 1 << 24
 """Units are solved together as long as their features take no more bytes than this: they stay in the processor's cache."""
+LOGITS = 1 << 21
+"""Logits are computed in portions of rows of about so many bytes: with a thousand classes they would else go to memory and back five times."""
 AXES = 1024
 """Wider features' principal axes are not sought."""
 SPREAD_ROWS = 2048
@@ -185,7 +187,7 @@ class _Solver:
         loss = 0.5 * (theta[..., :-1] * penalised).sum((3, 4))
         gradient = torch.zeros_like(flat)
         rows = data.x.shape[1]
-        portion = max(64, min(CACHE // 2, self.memory // 4) // (units * flat.shape[1] * flat.element_size()))
+        portion = max(64, min(LOGITS, self.memory // 4) // (units * flat.shape[1] * flat.element_size()))
         for start in range(0, rows, portion):
             x, share = data.x[:, start : start + portion], data.share[:, None, start : start + portion]
             z = (flat[..., :-1] @ x.transpose(1, 2)).add_(flat[..., -1:]).reshape(units, sets, values, size, x.shape[1])
