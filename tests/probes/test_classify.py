@@ -11,8 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from headscope.corpus import Example
 from headscope.corpus.probing import ProbingTask
 from headscope.errors import CorpusError, UserError
-from headscope.probes.classify import Rows, Settings, classify, standardise
+from headscope.probes.classify import Settings, classify, standardise
 from headscope.probes.linear import L2
+from headscope.probes.rows import Rows
 
 
 def rows_of(count: int, classes: int, *, dev: bool = True, seed: int = 0) -> Rows:

@@ -10,7 +10,8 @@ import torch
 from sklearn.linear_model import Ridge
 
 from headscope.probes import select
-from headscope.probes.classify import Rows, Settings, classify, standardise
+from headscope.probes.classify import Settings, classify, standardise
+from headscope.probes.rows import Rows
 from headscope.probes.select import RIDGE, greedy, judged, ranking
 
 NONE = np.zeros(0, np.int64)

@@ -14,8 +14,9 @@ from torch import Tensor
 
 from headscope.corpus.probing import SPLITS, ProbingTask
 from headscope.errors import unknown
-from headscope.probes.classify import Rows, Scores, Settings, classify, standardise
+from headscope.probes.classify import Scores, Settings, classify, standardise
 from headscope.probes.outputs import HeadOutputs, Texts
+from headscope.probes.rows import Rows
 from headscope.probes.select import CANDIDATES, CHOSEN, NUMBERS, greedy, judged, ranking
 from headscope.results.moments import pearson_interval, wilson
 

@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.probes.classify import FOLDS, Rows
+from headscope.probes.classify import FOLDS
+from headscope.probes.rows import Rows
 
 RIDGE = 1e-2
 """Added to the features' covariance: of standardised features, a hundredth of their spread."""
