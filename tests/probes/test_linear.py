@@ -70,6 +70,31 @@ def test_the_loss_is_the_least_that_scipy_finds() -> None:
     assert loss(ours) == pytest.approx(best.fun, abs=1e-6)
 
 
+@pytest.mark.parametrize("classes", [2, 4])
+def test_logits_that_are_there_are_added_to(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loss is the least that scipy finds with the same offset, of each training set its own; and portions of rows change nothing."""
+    x, labels = made(2, 200, 5, classes)
+    l2, sets = 0.01, torch.stack([torch.arange(200) < 150, torch.arange(200) >= 50])
+    offset = torch.randn(2, 200, classes, generator=torch.Generator().manual_seed(1))
+    problems = Problems(x, labels, classes, sets, (l2,), offset)
+    found = solve(problems, tolerance=1e-6)
+    size = 5 * classes
+    for unit in range(2):
+        for place, chosen in enumerate(sets.numpy()):
+            rows, gold, given = x[unit].double().numpy()[chosen], labels.numpy()[chosen], offset[place].double().numpy()[chosen]
+
+            def loss(parameters: np.ndarray, rows: np.ndarray = rows, gold: np.ndarray = gold, given: np.ndarray = given) -> float:
+                logits = given + rows @ parameters[:size].reshape(5, classes) + parameters[size:]
+                logits -= np.log(np.exp(logits).sum(1, keepdims=True))
+                return float(-logits[np.arange(150), gold].mean() + l2 / 2 * (parameters[:size] ** 2).sum())
+
+            best = minimize(loss, np.zeros(size + classes), method="BFGS", options={"gtol": 1e-8})
+            ours = np.concatenate([found.weight[unit, place, 0].double().numpy().ravel(), found.bias[unit, place, 0].double().numpy()])
+            assert loss(ours) == pytest.approx(best.fun, abs=1e-6)
+    monkeypatch.setattr(linear, "PILOT_ROWS", 8)
+    assert solve(problems, memory=1).weight == pytest.approx(found.weight, abs=1e-3)
+
+
 def test_soft_targets_are_those_of_copies_of_the_rows() -> None:
     """A row that is class 0 to 30 % and class 2 to 70 % counts as three rows of class 0 and seven of class 2."""
     x, _ = made(1, 60, 4, 3)

@@ -66,6 +66,7 @@ def probe(
 
     Example: headscope probe demo senteval/probing --task Length --task Depth -o probe.nc
     """
+    from headscope.corpus.probing import all_notes
     from headscope.engine.probe_tasks import find_tasks
     from headscope.engine.probing import Choice
     from headscope.engine.probing import probe as run
@@ -83,7 +84,7 @@ def probe(
     settings = Settings(solver, tuple(l2 or L2), control=control, seed=seed, device=device)
     with console.status("reading the tasks"):
         found = find_tasks(tasks, data=data, only=task, limit=limit, seed=seed)
-    for note in dict.fromkeys(note for one in found for note in one.notes):
+    for note in all_notes(found):
         console.say(note)
     with console.status("loading the model"):
         loaded = load(model, device=device, dtype=dtype, revision=revision, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headscope.corpus.example import Example
@@ -53,6 +53,15 @@ class ProbingTask:
     def counts(self, split: str) -> Counter[str]:
         """How many examples of each label a split has."""
         return Counter(str(example.label) for example in self.splits.get(split, ()))
+
+
+def all_notes(tasks: Sequence[ProbingTask]) -> list[str]:
+    """What is to be known of tasks, each thing once, with the tasks that it is true of."""
+    notes: dict[str, list[str]] = {}
+    for task in tasks:
+        for note in task.notes:
+            notes.setdefault(note, []).append(task.title)
+    return [f"{'all tasks' if len(titles) == len(tasks) > 1 else ', '.join(titles)}: {note}" for note, titles in notes.items()]
 
 
 def sorted_labels(labels: set[str]) -> tuple[str, ...]:

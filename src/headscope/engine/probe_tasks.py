@@ -73,4 +73,4 @@ def sample(task: ProbingTask, limit: int, seed: int) -> ProbingTask:
     labels = {example.label for example in splits["train"]}
     if task.labels and len(labels) < 2:
         raise UserError(f"{limit} examples of {task.title} have only one class", hint="give a larger --limit")
-    return replace(task, splits=splits, notes=(*task.notes, f"{task.title}: at most {limit} examples of each split, drawn at random"))
+    return replace(task, splits=splits, notes=(*task.notes, f"at most {limit} examples of each split, drawn at random"))

@@ -13,7 +13,7 @@ from typing import Any
 
 import xarray as xr
 
-from headscope.corpus.probing import SPLITS, ProbingTask
+from headscope.corpus.probing import SPLITS, ProbingTask, all_notes
 from headscope.engine.output import run_to
 from headscope.engine.probing_task import Choice, OneTask, inputs
 from headscope.engine.survey import describe, versions
@@ -149,7 +149,7 @@ class _Probing:
             "shards": ["1/1"],
             "identity": self.identity,
             "counts": {**counts, "seen": counts["texts"] - counts["empty"], **dict.fromkeys(NEVER, 0)},
-            "notes": [note for task in self.tasks for note in task.notes],
+            "notes": all_notes(self.tasks),
             "versions": versions(),
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }

@@ -17,7 +17,7 @@ from headscope.errors import unknown
 from headscope.probes.classify import Scores, Settings, classify, standardise
 from headscope.probes.outputs import HeadOutputs, Texts
 from headscope.probes.rows import Rows
-from headscope.probes.select import CANDIDATES, CHOSEN, NUMBERS, greedy, judged, ranking
+from headscope.probes.select import CHOSEN, candidates, greedy, judged, ranking
 from headscope.results.moments import pearson_interval, wilson
 
 PAIRS = ("together", "apart")
@@ -123,15 +123,16 @@ class OneTask:
 
     def _greedy(self, validation: NDArray[np.float64]) -> list[int]:
         width = self.shape.width * (4 if self.index.shape[1] == 2 else 1)
-        candidates = ranking(validation.ravel())[: min(CANDIDATES, max(1, NUMBERS // width))]
         kept, rows = judged(self.rows, self.settings.seed)
-        x = torch.empty(len(candidates), len(kept), width)
-        for layer in range(self.shape.layers):
+        count = max(n for n in self._points() if n * width <= CHOSEN or n == self.choice.n)
+        chosen = candidates(ranking(validation.ravel()), rows, width, count)
+        x = torch.empty(len(chosen), len(kept), width)
+        for layer in sorted({unit // self.shape.heads for unit in chosen}):
             prepared = standardise(self._heads(layer), self.rows.train)[0][:, torch.from_numpy(kept)]
-            for place, unit in enumerate(candidates):
+            for place, unit in enumerate(chosen):
                 if unit // self.shape.heads == layer:
                     x[place] = prepared[unit % self.shape.heads]
-        return [candidates[place] for place in greedy(x, rows, count=min(max(self._points()), max(1, CHOSEN // width)))]
+        return [chosen[place] for place in greedy(x, rows, count=count)]
 
     def _dataset(self, scores: Sequence[Scores], dims: tuple[str, ...]) -> xr.Dataset:
         """The scores of units, each entry of ``scores`` a layer."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from headscope.corpus.probing import ProbingTask
+from headscope.corpus.probing import ProbingTask, all_notes
 from headscope.engine.probe_tasks import glue_task, sample
 from headscope.engine.probing import Choice, probe
 from headscope.figures.probing import before_after, probe_grid
@@ -127,7 +127,7 @@ class Jo2020:
             }
             for task in self.tasks
         ]
-        note = "The paper has 100k sentences for training and 10k for the test. " + " ".join(dict.fromkeys(note for task in self.tasks for note in task.notes))
+        note = "The paper has 100k sentences for training and 10k for the test. " + "".join(f"{note[0].upper()}{note[1:]}. " for note in all_notes(self.tasks))
         return Section("what", "Encoders and tasks", "Sections 4.1 and 4.2.", [Table(encoders + published, title="Table 1"), Table(tasks, title="Table 2", note=note.strip())])
 
     def _heads(self, name: str) -> Section:
@@ -137,7 +137,7 @@ class Jo2020:
         source = PUBLISHED.get(kind, "")
         table = top_table(results, (facts.JO_TABLE_3 | facts.JO_TABLE_5).get(source), n=self.choice.n)
         note = (
-            f"Test scores in percent with 95 % intervals; layer, heads and L2 chosen on validation. Vectors at {_where(results)}. {''.join(f'{remark}. ' for remark in probing_remarks(results))}"
+            f"Test scores in percent with 95 % intervals, and gains over the last layer; layer, heads and L2 chosen on validation. Vectors at {_where(results)}. {''.join(f'{remark}. ' for remark in probing_remarks(results))}"
             + (f"The paper's numbers are those of {source}, on other sentences." if source else "The paper has no table for this architecture.")
         )
         text = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -46,10 +46,11 @@ class Problems:
     classes: int
     sets: Tensor  # (set, row), true on the rows that a set trains on
     l2: tuple[float, ...] = L2
+    offset: Tensor | None = None  # (set, row, class): logits that are there already, and to which those of the features are added
 
     def part(self, units: slice) -> Problems:
         """Those of some units."""
-        return Problems(self.x[units], self.targets, self.classes, self.sets, self.l2)
+        return replace(self, x=self.x[units])
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,10 @@ class _Solver:
             targets = (targets if targets.dim() == 1 else targets[:, 1]).to(rows.dtype)[None]
         elif targets.dim() == 2:
             targets = targets.to(rows.dtype).t().contiguous()
-        self.data = _Rows(rows, targets, _shares(problems.sets[:, trained], rows.dtype))
+        offset = None if problems.offset is None else problems.offset[:, None, trained].transpose(2, 3)
+        if offset is not None and self.binary:
+            offset = offset[:, :, 1:] - offset[:, :, :1]
+        self.data = _Rows(rows, targets, _shares(problems.sets[:, trained], rows.dtype), offset)
         # Of two classes with weights w and -w, l2/2 · 2|w|² is l2/4 · |2w|².
         self.penalty = (rows.new_tensor(problems.l2) / (2 if self.binary else 1))[:, None, None]
         self.shape = (rows.shape[0], len(problems.sets), len(problems.l2), 1 if self.binary else self.classes, rows.shape[2] + 1)
@@ -191,6 +195,8 @@ class _Solver:
         for start in range(0, rows, portion):
             x, share = data.x[:, start : start + portion], data.share[:, None, start : start + portion]
             z = (flat[..., :-1] @ x.transpose(1, 2)).add_(flat[..., -1:]).reshape(units, sets, values, size, x.shape[1])
+            if data.offset is not None:
+                z += data.offset[..., start : start + portion]
             told, residual = _cross_entropy(z, data.y[..., start : start + portion], share)
             loss = loss + told
             weighed = residual.reshape(units, -1, x.shape[1])
@@ -206,10 +212,12 @@ class _Rows:
     x: Tensor  # (unit, row, width)
     y: Tensor  # (row,) classes, or (class, row) probabilities; of two classes the second's only
     share: Tensor  # (set, row): what a row counts in a set's mean
+    offset: Tensor | None  # (set, 1, class, row); of two classes how much the second's exceeds the first's
 
     def part(self, step: int) -> _Rows:
         """One row in so many."""
-        return _Rows(self.x[:, ::step].contiguous(), self.y[..., ::step].contiguous(), _shares(self.share[:, ::step] > 0, self.x.dtype))
+        offset = None if self.offset is None else self.offset[..., ::step]
+        return _Rows(self.x[:, ::step].contiguous(), self.y[..., ::step].contiguous(), _shares(self.share[:, ::step] > 0, self.x.dtype), offset)
 
 
 def _cross_entropy(z: Tensor, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,18 +9,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
-from headscope.probes.classify import FOLDS
+from headscope.probes.linear import Problems, solve
 from headscope.probes.rows import Rows
 
+JUDGE_L2, TOLERANCE = 1e-2, 1e-3
+"""The classifier that judges a choice: of the L2 values the one that is best most often, and solved only as far as loss can be told apart."""
+SHORT = 4
+"""So many heads are tried in earnest each time."""
 RIDGE = 1e-2
-"""Added to the features' covariance: of standardised features, a hundredth of their spread."""
-CANDIDATES, NUMBERS = 144, 9216
-"""Greedy selection looks at no more heads than this, the best ones alone, and at no more numbers of them together: they must fit into memory."""
-CHOSEN = 3072
-"""… chooses heads of no more numbers than this …"""
-TRAINED_ON = 10_000
-"""… and looks at no more training examples."""
+"""Added to the covariance of chosen features, when others are seen less what these say: a hundredth of their spread."""
+CANDIDATES, NUMBERS, WORK = 144, 9216, 8e9
+"""Greedy selection looks at no more heads than this, the best ones alone; at no more numbers of them together, which must fit into memory; and at no more than this many rows × numbers × classes …"""
+CHOSEN = 1024
+"""… chooses heads of no more numbers than this, unless more are asked for …"""
+TRAINED_ON, HELD_OUT = 10_000, 0.2
+"""… and looks at no more training examples. Without a validation part, a fifth of training is held out."""
 
 
 def ranking(validation: NDArray[np.float64]) -> list[int]:
@@ -33,99 +38,80 @@ def ranking(validation: NDArray[np.float64]) -> list[int]:
 
 
 def judged(rows: Rows, seed: int) -> tuple[NDArray[np.int64], Rows]:
-    """Which rows greedy selection looks at, in which order, and their labels: training and validation, nothing of the test."""
-    train = np.random.default_rng(seed).permutation(rows.train)[:TRAINED_ON]
-    kept = np.concatenate([train, rows.dev])
+    """Which rows greedy selection looks at, and their labels: some to train on, and as validation its own part, or a fifth of the training rows where there is none."""
+    train, held = _parts(rows, seed)
+    kept = np.concatenate([train, held])
     return kept, Rows(rows.gold[kept], rows.classes, np.arange(len(train)), np.arange(len(train), len(kept)), np.zeros(0, np.int64))
+
+
+def candidates(order: Sequence[int], rows: Rows, width: int, count: int) -> list[int]:
+    """The heads that greedy selection chooses from: as many of the best ones alone as time and memory allow, and no fewer than are to be chosen."""
+    outputs = rows.classes or len(rows.levels)
+    most = min(CANDIDATES, NUMBERS // width, int(WORK / (len(rows.train) * width * outputs)))
+    return list(order[: max(count, most)])
 
 
 def greedy(x: Tensor, rows: Rows, *, count: int) -> list[int]:
     """Units in the order in which each adds most to those before it. ``x`` is (unit, row, width), standardised; ``rows`` are those of :func:`judged`.
 
-    The judge is a ridge regression to the classes (or the levels of a score): its squared error on rows it was not trained on. These are the validation part, and each fold of the training
-    part, judged by a regression on the others: among so many sets of heads some are good on a few hundred rows by luck. (Accuracy steps with single examples: heads chosen by
-    it did better on validation and worse on test.)
+    The judge is the classifier itself, trained on the chosen units and one more: the one with the lowest cross-entropy on validation is taken. (Accuracy steps with single examples.)
+    Only the few most promising units are tried so. What a unit promises is the loss when its own features, less what the chosen ones say of them, are added to the classifier
+    that is there and nothing else is changed: a problem as small as that of the unit alone.
     """
-    units, _, width = x.shape
-    flat = x.permute(1, 0, 2).reshape(x.shape[1], units * width)
-    wanted = rows.targets.float() if rows.regression else torch.nn.functional.one_hot(rows.targets, rows.classes).float()
-    folds = np.array_split(rows.train, min(FOLDS, len(rows.train)))
-    inside = [flat[fold] for fold in folds]
-    sums = [_Sums.of(part, wanted[fold], units) for part, fold in zip(inside, folds, strict=True)]
-    judges = [_Judge(sums, [*range(fold), *range(fold + 1, len(folds))], inside[fold], wanted[folds[fold]]) for fold in range(len(folds) if len(folds) > 1 else 0)]
-    if len(rows.dev):
-        judges.append(_Judge(sums, range(len(folds)), flat[rows.dev], wanted[rows.dev]))
-    left = list(range(units))
-    chosen: list[int] = []
-    while left and len(chosen) < count:
-        errors = torch.stack([judge.errors(left) for judge in judges]).sum(0)
-        unit = left.pop(int(errors.argmin()))
-        block = slice(unit * width, (unit + 1) * width)
-        products = [part[:, block].t() @ part for part in inside]
-        for judge in judges:
-            judge.add(unit, products)
-        chosen.append(unit)
-    return chosen
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """What a regression must know of its rows: how many they are, and sums over them of features, targets and their products (a unit's features only with its own)."""
-
-    rows: int
-    x: Tensor  # (unit · width,)
-    y: Tensor  # (class,)
-    xy: Tensor  # (unit · width, class)
-    own: Tensor  # (unit, width, width)
-
-    @classmethod
-    def of(cls, x: Tensor, y: Tensor, units: int) -> _Sums:
-        each = x.view(len(x), units, -1).transpose(0, 1)
-        return cls(len(x), x.sum(0), y.sum(0), x.t() @ y, each.transpose(1, 2) @ each)
+    judge = _Judge(x, rows)
+    while judge.left and len(judge.chosen) < count:
+        judge.add()
+    return judge.chosen
 
 
 class _Judge:
-    """A ridge regression, with intercept, on some folds, and its answers to held-out rows.
+    def __init__(self, x: Tensor, rows: Rows) -> None:
+        self.x, self.rest, self.rows = x, x.clone(), rows
+        self.targets, self.outputs = rows.targets, rows.classes or len(rows.levels)
+        self.sets = torch.zeros(1, x.shape[1], dtype=torch.bool)
+        self.sets[0, rows.train] = True
+        self.left, self.chosen = list(range(len(x))), list[int]()
+        self.said = x.new_zeros(1, x.shape[1], self.outputs)
+        """The logits of the classifier on the chosen units."""
 
-    Adding a unit is a step of Cholesky's decomposition, after which all others are seen less what the chosen ones already say: nothing is solved anew but each unit's own equations.
-    """
+    def add(self) -> None:
+        """Choose one more unit."""
+        promised = self._fit(self.rest[self.left], self.said)
+        short = [self.left[place] for place in promised.loss.argsort(stable=True)[:SHORT].tolist()]
+        tried = self._fit(torch.stack([torch.cat([*self.x[self.chosen], self.x[unit]], 1) for unit in short]))
+        place = int(tried.loss.argmin())
+        self.said = tried.logits[place][None]
+        self.left.remove(short[place])
+        self.chosen.append(short[place])
+        self._see_less(short[place])
 
-    def __init__(self, sums: Sequence[_Sums], trained: Sequence[int], held: Tensor, wanted: Tensor) -> None:
-        parts = [sums[fold] for fold in trained]
-        self.trained, self.rows = trained, sum(part.rows for part in parts)
-        units, self.width, _ = sums[0].own.shape
-        self.mean = torch.stack([part.x for part in parts]).sum(0) / self.rows
-        answer = torch.stack([part.y for part in parts]).sum(0) / self.rows
-        means = self.mean.view(units, self.width)
-        own = torch.stack([part.own for part in parts]).sum(0) / self.rows - means[:, :, None] * means[:, None]
-        self.own = own + RIDGE * torch.eye(self.width)  # (unit, width, width)
-        self.moment = torch.stack([part.xy for part in parts]).sum(0) / self.rows - self.mean[:, None] * answer  # (unit · width, class)
-        self.seen = held - self.mean  # (row, unit · width)
-        self.wrong = answer - wanted  # (row, class)
-        self.factor = self.mean.new_zeros(0, units * self.width)
-        """Cholesky's factor: its rows are the numbers of chosen units, its columns those of all."""
+    def _fit(self, x: Tensor, offset: Tensor | None = None) -> _Judged:
+        """A classifier on each unit of ``x``, what it says of all rows, and its loss on validation."""
+        fitted = solve(Problems(x, self.targets, self.outputs, self.sets, (JUDGE_L2,), offset), tolerance=TOLERANCE)
+        logits = torch.stack([one @ weight[0, 0] + bias[0, 0] for one, weight, bias in zip(x, fitted.weight, fitted.bias, strict=True)])
+        logits = logits if offset is None else logits + offset
+        held = self.rows.dev
+        return _Judged(logits, torch.stack([functional.cross_entropy(one[held], self.targets[held]) for one in logits]))
 
-    def errors(self, units: Sequence[int]) -> Tensor:
-        """The squared error with one more unit, for each of some."""
-        weights = torch.linalg.solve(self.own[units], self.moment.view(len(self.own), self.width, -1)[units])
-        return torch.stack([(self.wrong + self.seen[:, self._block(unit)] @ weight).pow(2).sum() for unit, weight in zip(units, weights, strict=True)])
+    def _see_less(self, unit: int) -> None:
+        """Take out of all units what the new one says of them, by ridge regression."""
+        new, train = self.rest[unit].clone(), self.rows.train
+        inside = new[train]
+        spread = inside.t() @ inside / len(train) + RIDGE * torch.eye(new.shape[1])
+        for other in self.left:
+            self.rest[other] -= new @ torch.linalg.solve(spread, inside.t() @ self.rest[other][train] / len(train))
 
-    def add(self, unit: int, products: Sequence[Tensor]) -> None:
-        """Choose a unit. ``products``: of its features with all features, fold by fold."""
-        block = self._block(unit)
-        rows = torch.stack([products[fold] for fold in self.trained]).sum(0) / self.rows - self.mean[block, None] * self.mean
-        rows -= self.factor[:, block].t() @ self.factor
-        rows[:, block] += RIDGE * torch.eye(self.width)
-        root = torch.linalg.cholesky(rows[:, block])
-        new = torch.linalg.solve_triangular(root, rows, upper=False)
-        told = torch.linalg.solve_triangular(root, self.moment[block], upper=False)
-        heard = torch.linalg.solve_triangular(root, self.seen[:, block].t(), upper=False).t()
-        self.wrong = self.wrong + heard @ told
-        self.seen -= heard @ new
-        self.moment = self.moment - new.t() @ told
-        each = new.view(self.width, len(self.own), self.width).transpose(0, 1)
-        self.own = self.own - each.transpose(1, 2) @ each
-        self.factor = torch.cat([self.factor, new])
 
-    def _block(self, unit: int) -> slice:
-        return slice(unit * self.width, (unit + 1) * self.width)
+@dataclass(frozen=True)
+class _Judged:
+    logits: Tensor  # (unit, row, class)
+    loss: Tensor  # (unit,)
+
+
+def _parts(rows: Rows, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows to train on and those to judge by."""
+    order = np.random.default_rng(seed).permutation(rows.train)
+    if len(rows.dev):
+        return order[:TRAINED_ON], rows.dev
+    held = max(1, round(HELD_OUT * len(order)))
+    return order[held : held + TRAINED_ON], order[:held]

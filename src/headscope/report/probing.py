@@ -16,7 +16,7 @@ SELECTIVITY = "Selectivity: the score less that of a classifier on shuffled labe
 
 def probe_section(results: Results) -> Section:
     """What probing found, in two tables."""
-    text = "Test scores in percent, with 95 % intervals; layers, heads and L2 are chosen on validation."
+    text = "Test scores in percent, with 95 % intervals, and gains over the last layer; layers, heads and L2 are chosen on validation."
     tables = [Table(layer_rows(top_table(results)), title="Layers and top heads", note=" ".join(f"{remark}." for remark in probing_remarks(results)))]
     return Section("probes", "Probes", text, [*tables, Table(best_head_rows(results), title="Best heads", sortable=True, id="probe-heads", note=SELECTIVITY)])
 
@@ -37,9 +37,9 @@ def layer_rows(table: pd.DataFrame) -> list[Row]:
 def _score(row: dict[str, Any], what: str) -> str:
     if missing(row[what]):
         return "–"
-    gain = f", {row[f'{what} gain']:+.1f} %" if f"{what} gain" in row and not missing(row[f"{what} gain"]) else ""
+    gain = f" {row[f'{what} gain']:+.1f} %" if f"{what} gain" in row and not missing(row[f"{what} gain"]) else ""
     layer = f" [{row['best layer']}]" if what == "best" else ""
-    return f"{row[what]:.1f}{layer} ({row[f'{what} low']:.1f} … {row[f'{what} high']:.1f}{gain})"
+    return f"{row[what]:.1f}{layer} ({row[f'{what} low']:.0f}–{row[f'{what} high']:.0f}){gain}"
 
 
 def best_head_rows(results: Results, count: int = SHOWN) -> list[Row]:
