@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from headscope.encode import Batch
 from headscope.errors import ModelError
-from headscope.observe import Model, Shape, load
+from headscope.observe import Model, Pooling, Shape, load
 from tiny import KINDS, STACKS, eager_run, maps_of, tiny_batch, tiny_network, tiny_tokenizer
 
 loading = importlib.import_module("headscope.observe.load")  # the module: the package's own name is the function
@@ -109,6 +109,13 @@ def test_a_hub_model_loads_by_its_id_and_remembers_its_commit(hub: Path, revisio
     assert (model.name, model.revision) == ("someone/tiny", COMMIT)
     with torch.no_grad():
         assert torch.equal(model.forward(batch).last_hidden_state, eager_run("gpt2", batch)[0].last_hidden_state)
+
+
+def test_a_hub_model_has_the_pooling_that_it_was_tuned_with(hub: Path) -> None:
+    assert load("someone/tiny").pooling.heads == ()
+    Pooling(heads=((1, 2), (0, 3))).write(hub)
+    assert load("someone/tiny").pooling == load(hub).pooling
+    assert load("someone/tiny").pooling.heads == ((1, 2), (0, 3))
 
 
 def test_a_hub_model_with_only_pickled_weights_is_refused_unless_asked_for(hub: Path) -> None:

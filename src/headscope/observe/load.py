@@ -23,11 +23,12 @@ from transformers import (
     AutoModelForMaskedLM,
     AutoTokenizer,
 )
+from transformers.utils.hub import cached_file
 
 from headscope.errors import ModelError, unknown
 from headscope.observe.attention import NAME, register
 from headscope.observe.model import Model, no_attention
-from headscope.observe.pooling import Pooling
+from headscope.observe.pooling import POOLING, Pooling
 from headscope.observe.private import attach, private_modules
 
 DEMO = "demo"
@@ -82,7 +83,7 @@ def load(
     except (RuntimeError, AssertionError) as error:
         raise ModelError(f"device {device!r} cannot be used: {str(error).splitlines()[0]}", hint="give --device cpu") from None
     model = Model(str(name), network, tokenizer, revision=DEMO_SHA256[:12] if str(name) == DEMO else _commit(place, revision))
-    model.pooling = (Pooling.read(Path(place)) or Pooling()).fit(model)
+    model.pooling = (_pooling(place, revision) or Pooling()).fit(model)
     return model
 
 
@@ -131,6 +132,15 @@ def _commit(place: str, revision: str) -> str:
     """The commit of a hub model, from where its config was just kept (snapshots/COMMIT/config.json); for a folder, what was asked for."""
     found = None if Path(place).exists() else try_to_load_from_cache(place, "config.json", revision=revision or None)
     return Path(found).parent.name if isinstance(found, str) else revision
+
+
+def _pooling(place: str, revision: str) -> Pooling | None:
+    """That of a folder, or of a hub model, which may have none."""
+    if Path(place).exists():
+        return Pooling.read(Path(place))
+    silent = {"_raise_exceptions_for_missing_entries": False, "_raise_exceptions_for_connection_errors": False, "_raise_exceptions_for_gated_repo": False}
+    found = cached_file(place, POOLING, revision=revision or None, **silent)
+    return Pooling.read(Path(found).parent) if found else None
 
 
 def _network(place: str, config: Any, auto: Any, dtype: torch.dtype, safetensors: bool | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
