@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from explorer.conftest import SIZE
+from headscope.errors import UserError
 from headscope.explorer import Session
 from headscope.explorer.app import HINTS, STATIC, make_app, new_token
 from headscope.measures.pattern_net import CLASSES
@@ -190,6 +191,16 @@ def test_an_unknown_action_is_not_found_and_reading_cannot_change_anything(app: 
     for action in ("label", "skip", "undo", "stop"):
         assert call(app, "GET", f"/{TOKEN}/{action}").status in (404, 405)
     assert len(session.left) == SIZE
+
+
+def test_a_map_that_cannot_be_shown_is_told(app: Any, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_number: int) -> Any:
+        raise UserError("the attention of tiny is not finite in layer 2 on the example 7", hint="load the model with --dtype float32")
+
+    monkeypatch.setattr(session.maps, "map", broken)
+    for method, path in (("GET", "state"), ("POST", "skip")):
+        answer = call(app, method, f"/{TOKEN}/{path}", given={"number": 0} if method == "POST" else None)
+        assert (answer.status, answer.body.decode()) == (400, "the attention of tiny is not finite in layer 2 on the example 7\nnext: load the model with --dtype float32")
 
 
 def test_tokens_cannot_be_guessed() -> None:

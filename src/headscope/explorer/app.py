@@ -44,7 +44,7 @@ def make_app(session: Session, *, token: str, port: int, stop: Callable[[], None
     page = _Page(session, stop)
     routes = [Route(f"/{token}/{name}", page.file, methods=["GET"]) for name in FILES]
     routes += [Route(f"/{token}/state", page.state, methods=["GET"]), Route(f"/{token}/{{action}}", page.act, methods=["POST"])]
-    return _Guard(Starlette(routes=routes), frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost")))
+    return _Guard(Starlette(routes=routes, exception_handlers={UserError: _told}), frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost")))
 
 
 class _Page:
@@ -80,11 +80,13 @@ class _Page:
         elif action == "skip":
             self.session.skip()
         else:
-            try:
-                self.session.label(str(given.get("label")))
-            except UserError as error:
-                return PlainTextResponse(str(error), 400)
+            self.session.label(str(given.get("label")))
         return JSONResponse(describe(self.session))
+
+
+async def _told(_request: Request, error: Exception) -> Response:
+    """What is wrong (an unknown label, a map that is not finite), for the page to show."""
+    return PlainTextResponse(str(error), 400)
 
 
 async def _body(request: Request) -> dict[str, Any] | None:
