@@ -12,7 +12,6 @@ from torch import Tensor
 from headscope.corpus import Mention
 from headscope.encode import Batch, Encoded
 from headscope.measures.antecedent import BASELINES
-from headscope.measures.dependency import other_words
 from headscope.measures.words import WordMap, WordMeasure
 
 KINDS = ("all", "pronoun", "proper", "nominal")
@@ -78,9 +77,10 @@ class Coreference(WordMeasure):
     def words(self, maps: Tensor, prepared: Tasks) -> Tensor:
         """(batch, head, candidates · kind · mentions)."""
         heads = maps.shape[1]
-        scores = other_words(maps, prepared.real)
-        rows = prepared.rows[:, None, :, None].expand(-1, heads, -1, scores.shape[-1])
-        asked = scores.gather(2, rows)
+        size = prepared.real.shape[1]
+        rows = prepared.rows[:, None, :, None].expand(-1, heads, -1, size)
+        others = prepared.real[:, None] & (torch.arange(size, device=maps.device) != prepared.rows[:, :, None])
+        asked = maps[..., :size].gather(2, rows).masked_fill(~others[:, None], -1.0)
         answers = prepared.answers[:, None].expand(-1, heads, -1, -1)
         right = []
         for allowed in (asked.masked_fill(~prepared.candidates[:, None], -1.0), asked):

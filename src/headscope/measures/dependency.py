@@ -99,7 +99,7 @@ class Dependency(WordMeasure):
     def words(self, maps: Tensor, prepared: Arcs) -> Tensor:
         """(batch, head, direction · relation · words)."""
         scores = other_words(maps, prepared.real)
-        rows, columns = scores.argmax(-1), scores.argmax(-2)  # ties: the leftmost
+        rows, columns = scores.argmax(-1), scores.max(-2).indices  # ties: the leftmost; argmax takes twice as long down columns
         heads = maps.shape[1]
         gold, asked = prepared.gold[:, None].expand(-1, heads, -1), prepared.asked[:, None].expand(-1, heads, -1)
         itself = torch.arange(scores.shape[-1], device=maps.device)

@@ -17,20 +17,23 @@ from headscope.observe import LayerView
 
 @dataclass(frozen=True)
 class WordMap:
-    """How the pieces of a batch make up words: matrices that take token maps (query, key) to word maps (word, column).
+    """How the pieces of a batch make up words: what takes token maps (query, key) to word maps (word, column).
 
-    The columns are the words, then one column for each token that is no word (special tokens), so that rows still sum to 1.
+    Most words are one piece, so that their rows are only picked; columns are a matrix product. The columns are the words, then one column for each token that is no word (special tokens), so that rows still sum to 1.
     ``words[i]`` lists, for example i, which word of the example each row is: words without pieces, or cut off, are left out.
     """
 
-    rows: Tensor  # (batch, word, query): mean over the word's pieces
+    first: Tensor  # (batch, word): the first piece of each word, 0 where there is no word
+    further: Tensor  # (example · word · token, further piece): the other pieces of split words
+    split: Tensor  # (example · word · number of pieces, split word)
+    absent: Tensor  # (example · word, row): rows that are no words, in examples with fewer than the longest one has
     columns: Tensor  # (batch, key, column): sum over the word's pieces
     words: tuple[np.ndarray[Any, np.dtype[np.int64]], ...]
 
     @property
     def most(self) -> int:
         """The number of word rows, and of word columns: those of the longest example."""
-        return self.rows.shape[1]
+        return self.first.shape[1]
 
     def places(self, row: int) -> dict[int, int]:
         """From the index of a word in example ``row`` to its row and column; words that were left out are missing."""
@@ -38,7 +41,25 @@ class WordMap:
 
     def apply(self, attention: Tensor) -> Tensor:
         """(batch, head, query, key) -> (batch, head, word, column)."""
-        return self.rows[:, None] @ attention @ self.columns[:, None]
+        batch, heads, queries, keys = attention.shape
+        tokens = attention.reshape(-1, keys)
+        of_head = torch.arange(batch * heads, device=attention.device).view(batch, heads, 1)
+
+        def places(example: Tensor, place: Tensor, size: int) -> Tensor:
+            """Of things in examples the rows of all heads, where each map has so many."""
+            return (of_head[example, :, 0] * size + place[:, None]).flatten()
+
+        rows = tokens.index_select(0, (of_head * queries + self.first[:, None]).flatten())
+        if self.further.shape[1]:
+            example, word, token = self.further
+            rows.index_add_(0, places(example, word, self.most), tokens.index_select(0, places(example, token, queries)))
+            example, word, pieces = self.split
+            where = places(example, word, self.most)
+            rows.index_copy_(0, where, rows.index_select(0, where) / pieces.repeat_interleave(heads)[:, None])
+        if self.absent.shape[1]:
+            example, word = self.absent
+            rows.index_fill_(0, places(example, word, self.most), 0.0)
+        return (rows.view(batch, heads * self.most, keys) @ self.columns).view(batch, heads, self.most, -1)
 
 
 def word_map(batch: Batch, device: Any = "cpu") -> WordMap:
@@ -47,16 +68,27 @@ def word_map(batch: Batch, device: Any = "cpu") -> WordMap:
     others = [int((item.word < 0).sum()) for item in batch.items]
     most = max(1, *(len(words) for words in kept))  # a batch of which no word is left whole still has a (blank) row
     width = max((most + other for other in others), default=0)
-    rows = np.zeros((len(batch), most, batch.width), dtype=np.float32)
+    first = np.zeros((len(batch), most), np.int64)
     columns = np.zeros((len(batch), batch.width, width), dtype=np.float32)
+    further: list[tuple[int, ...]] = []
+    split: list[tuple[int, ...]] = []
+    absent: list[tuple[int, ...]] = []
     for index, (item, words, other) in enumerate(zip(batch.items, kept, others, strict=True)):
         pieces = np.flatnonzero(item.word >= 0)
-        place = np.searchsorted(words, item.word[pieces])
+        place, begin = np.searchsorted(words, item.word[pieces]), np.unique(item.word[pieces], return_index=True)[1]
+        first[index, : len(words)] = pieces[begin]
+        later = np.delete(np.arange(len(pieces)), begin)
         sizes = np.bincount(place, minlength=len(words))
-        rows[index, place, pieces] = 1.0 / sizes[place]
+        further += [(index, int(place[piece]), int(pieces[piece])) for piece in later]
+        split += [(index, int(word), int(sizes[word])) for word in np.flatnonzero(sizes > 1)]
+        absent += [(index, word) for word in range(len(words), most)]
         columns[index, pieces, place] = 1.0
         columns[index, np.flatnonzero(item.word < 0), most + np.arange(other)] = 1.0
-    return WordMap(torch.from_numpy(rows).to(device), torch.from_numpy(columns).to(device), kept)
+
+    def listed(found: list[tuple[int, ...]], size: int) -> Tensor:
+        return torch.tensor(found, dtype=torch.int64).view(-1, size).t().to(device)
+
+    return WordMap(torch.from_numpy(first).to(device), listed(further, 3), listed(split, 3), listed(absent, 2), torch.from_numpy(columns).to(device), kept)
 
 
 class WordMeasure(Measure):

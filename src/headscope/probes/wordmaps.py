@@ -177,10 +177,10 @@ class _Writer:
         """The word maps of a batch, (example, from, to, head of all layers), and which words they are of."""
         device, shape = self.model.device, self.model.shape(self.stack)
         whole = word_map(batch, device)
-        between = replace(whole, columns=whole.columns[..., : whole.rows.shape[1]])  # the words alone: special tokens are no candidates
+        between = replace(whole, columns=whole.columns[..., : whole.most])  # the words alone: special tokens are no candidates
         mask = torch.from_numpy(batch.mask).to(device)
         real = (mask[:, :, None] & mask[:, None, :])[:, None]
-        size = between.rows.shape[1]
+        size = between.most
         maps = np.empty((len(batch), size, size, shape.layers * shape.heads), np.float16)
 
         def listen(view: LayerView) -> None:
