@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from headscope.probes.linear import Problems, solve
+from headscope.probes.linear import Fitted, Problems, solve
 from headscope.probes.rows import Rows
 
 JUDGE_L2, TOLERANCE = 1e-2, 1e-3
-"""The classifier that judges a choice: of the L2 values the one that is best most often, and solved only as far as loss can be told apart."""
+"""The classifier that judges a choice: its L2, and how far it is solved, which is as far as losses can be told apart."""
 SHORT = 4
 """So many heads are tried in earnest each time."""
 RIDGE = 1e-2
@@ -76,22 +75,24 @@ class _Judge:
 
     def add(self) -> None:
         """Choose one more unit."""
-        promised = self._fit(self.rest[self.left], self.said)
-        short = [self.left[place] for place in promised.loss.argsort(stable=True)[:SHORT].tolist()]
-        tried = self._fit(torch.stack([torch.cat([*self.x[self.chosen], self.x[unit]], 1) for unit in short]))
-        place = int(tried.loss.argmin())
-        self.said = tried.logits[place][None]
+        promised, _ = self._losses(self.rest[self.left], self.said)
+        short = [self.left[place] for place in promised.argsort(stable=True)[:SHORT].tolist()]
+        features = torch.stack([torch.cat([*self.x[self.chosen], self.x[unit]], 1) for unit in short])
+        losses, fitted = self._losses(features)
+        place = int(losses.argmin())
+        self.said = features[place] @ fitted.weight[place, :, 0] + fitted.bias[place, :, :1]
         self.left.remove(short[place])
         self.chosen.append(short[place])
         self._see_less(short[place])
 
-    def _fit(self, x: Tensor, offset: Tensor | None = None) -> _Judged:
-        """A classifier on each unit of ``x``, what it says of all rows, and its loss on validation."""
+    def _losses(self, x: Tensor, offset: Tensor | None = None) -> tuple[Tensor, Fitted]:
+        """The loss on validation of a classifier on each unit of ``x``, and these classifiers."""
         fitted = solve(Problems(x, self.targets, self.outputs, self.sets, (JUDGE_L2,), offset), tolerance=TOLERANCE)
-        logits = torch.stack([one @ weight[0, 0] + bias[0, 0] for one, weight, bias in zip(x, fitted.weight, fitted.bias, strict=True)])
-        logits = logits if offset is None else logits + offset
-        held = self.rows.dev
-        return _Judged(logits, torch.stack([functional.cross_entropy(one[held], self.targets[held]) for one in logits]))
+        held, losses = self.rows.dev, []
+        for one, weight, bias in zip(x, fitted.weight[:, 0, 0], fitted.bias[:, 0, 0], strict=True):
+            logits = one[held] @ weight + bias + (0 if offset is None else offset[0, held])
+            losses.append(functional.cross_entropy(logits, self.targets[held]))
+        return torch.stack(losses), fitted
 
     def _see_less(self, unit: int) -> None:
         """Take out of all units what the new one says of them, by ridge regression."""
@@ -100,12 +101,6 @@ class _Judge:
         spread = inside.t() @ inside / len(train) + RIDGE * torch.eye(new.shape[1])
         for other in self.left:
             self.rest[other] -= new @ torch.linalg.solve(spread, inside.t() @ self.rest[other][train] / len(train))
-
-
-@dataclass(frozen=True)
-class _Judged:
-    logits: Tensor  # (unit, row, class)
-    loss: Tensor  # (unit,)
 
 
 def _parts(rows: Rows, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
