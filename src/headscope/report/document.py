@@ -22,7 +22,7 @@ WIDE = 600
 Row = dict[str, Any]
 LONG = 40
 """A longer cell is a list, set from the left and broken into lines."""
-NUMBERS = re.compile(r"[-+−–\d.,…()%e\s]*")
+NUMBERS = re.compile(r"[-+−–\d.,…()\[\]%e\s]*")
 
 
 @dataclass(frozen=True)
