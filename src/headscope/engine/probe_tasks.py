@@ -30,7 +30,7 @@ def find_tasks(sources: Sequence[str], *, data: str | None = None, only: Sequenc
     wanted = None if only is None else {name.lower() for name in only}
     for source in sources:
         glue = next((task for task in GLUE.values() if plain(source) in {plain(task.name), plain(task.title)}), None)
-        if glue is not None and not Path(source).exists():
+        if glue is not None and (data is not None or not Path(source).exists()):  # with --data a name is the task's, even if a folder has it too
             if data is None:
                 raise UserError(f"{source} is a GLUE task, whose files must be given too", hint="give --data FOLDER (FOLDER/MRPC/train.tsv …), or --data hub")
             found.append(glue_task(glue, data))
@@ -59,7 +59,7 @@ def glue_task(task: Task, data: str) -> ProbingTask:
     """A GLUE task as a probing task: trained on its train part (L2 by folds), tested on its dev part, whose labels are known."""
     splits = {"train": tuple(task_examples(task, data, "train")), "test": tuple(task_examples(task, data, "dev"))}
     splits = {split: tuple(replace(example, label=(example.label or "").strip()) for example in examples) for split, examples in splits.items()}
-    return ProbingTask(task.name, task.title, task.labels, splits, "downstream", (f"{task.title}: tested on its dev part; L2 is chosen by folds of its train part",))
+    return ProbingTask(task.name, task.title, task.labels, splits, "downstream", ("tested on the dev part; L2 is chosen by folds of the train part",))
 
 
 def sample(task: ProbingTask, limit: int, seed: int) -> ProbingTask:
