@@ -97,6 +97,19 @@ def test_what_one_head_knows_is_found_there_and_nowhere_else(tmp_path: Path) -> 
     assert (low, high) == pytest.approx(stats.binomtest(60, 60).proportion_ci(method="wilson"), abs=1e-9)
 
 
+def test_what_costs_too_much_is_left_out_unless_it_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scored(choice: Choice) -> dict[str, list[int]]:
+        test = probe(reading((UNIFORM, ("dog",))), [dogs()], cache=tmp_path, choice=choice, settings=QUICK)["probe_top"]["test"].sel(task="dogs")
+        return {str(way): test["n"].values[test.sel(way=way).notnull()].tolist() for way in test["way"].values}
+
+    monkeypatch.setattr(probing_task, "COST", 1)
+    assert scored(Choice(max_length=24, greedy=False)) == {"top": [5], "greedy": []}
+    assert scored(Choice(max_length=24, greedy=False, counts=(1, 7), n=3)) == {"top": [1, 3, 7], "greedy": []}
+    monkeypatch.setattr(probing_task, "CHOSEN", 2 * WIDTH)
+    assert scored(Choice(max_length=24, counts=(1, 2, 4), n=1)) == {"top": [1, 2, 4], "greedy": [1, 2]}
+    assert scored(Choice(max_length=24, counts=(1, 2, 4), n=4)) == {"top": [1, 2, 4], "greedy": [1, 2, 4]}
+
+
 def test_layers_are_scored_by_their_hidden_states(tmp_path: Path) -> None:
     results = probe(reading((UNIFORM, ("dog",))), [dogs()], cache=tmp_path, choice=Choice("mean", counts=(1,), greedy=False, max_length=24), settings=QUICK)
     assert (results["probe_layer"]["test"].values == 1.0).all()  # the mean of embeddings has every word in it

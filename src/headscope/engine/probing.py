@@ -63,7 +63,7 @@ class _Probing:
         self.stack = model.main_stack()
         self.shape = model.shape(self.stack)
         self.heads = self.shape.layers * self.shape.heads
-        self.choice = replace(choice, n=self._check(self.shape.heads if choice.n is None else choice.n), counts=self._counts(choice))
+        self.choice = replace(choice, n=self._check(self.shape.heads if choice.n is None else choice.n), counts=self._counts(choice), spare=choice.counts is None)
         self.state = path.with_name(path.name + ".partial") if path else None
 
     def run(self) -> Results:

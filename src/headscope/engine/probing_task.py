@@ -25,12 +25,14 @@ PAIRS = ("together", "apart")
 WAYS = ("top", "greedy")
 SOURCE = "Jo and Myaeng 2020"
 COST = 2e10
-"""More operations than this for one step of the classifiers of n heads, and that n is left out (unless it was asked for by name)."""
+"""More operations than this for one step of the classifiers of n heads, and that n is left out (unless it was asked for)."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is probed, beside the classifiers' own settings. ``n``: how many of the best heads are put together, H if None; ``counts`` are the points of the curve over n."""
+    """What is probed, beside the classifiers' own settings. ``n``: how many of the best heads are put together, H if None; ``counts`` are the points of the curve over n, of which those that cost too much
+    are left out; given points never are, nor is ``n`` (``spare`` is set accordingly).
+    """
 
     position: str = ""
     pairs: str = "together"
@@ -39,6 +41,7 @@ class Choice:
     greedy: bool = True
     max_length: int = 128
     batch_size: int = 32
+    spare: bool = True
 
     def __post_init__(self) -> None:
         if self.pairs not in PAIRS:
@@ -119,7 +122,7 @@ class OneTask:
         """The points of the curve whose classifiers are not too costly."""
         width = self.shape.width * (4 if self.index.shape[1] == 2 else 1)
         price = len(self.rows.train) * width * (self.rows.classes or len(self.rows.levels)) * len(self.settings.l2) * 4
-        return [n for n in self.choice.counts or () if n * price <= COST or n == self.choice.n]
+        return [n for n in self.choice.counts or () if n * price <= COST or n == self.choice.n or not self.choice.spare]
 
     def _greedy(self, validation: NDArray[np.float64]) -> list[int]:
         width = self.shape.width * (4 if self.index.shape[1] == 2 else 1)
