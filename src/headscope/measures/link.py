@@ -56,7 +56,8 @@ class Link(Strongest):
     def pairs(self, item: Encoded) -> Sequence[Places]:
         """Pairs by position: the pieces of one word with the pieces of the other."""
         words = item.example.words
-        pieces = [np.flatnonzero(item.word == place) for place in range(len(words))]
+        order = np.argsort(item.word, kind="stable")
+        pieces = np.split(order, np.searchsorted(item.word[order], np.arange(len(words) + 1)))[1:-1]
         found: list[Places] = []
         for linked in (verbs_and_subjects(words), nouns_and_pronouns(words)):
             there = np.concatenate([np.zeros((0, 2), np.int64), *(every_pair(pieces[one], pieces[other]) for one, other in linked)])

@@ -152,11 +152,10 @@ def _induction(item: Encoded) -> Pairs:
 @sieve("coreferent", title="The head words of other mentions of the same entity", needs=("mentions",))
 def _coreferent(item: Encoded) -> Pairs:
     pairs = np.zeros((len(item), len(item)), np.bool_)
-    by_entity: dict[str, list[NDArray[np.bool_]]] = {}
+    heads: dict[str, list[int]] = {}
     for mention in item.example.mentions:
-        by_entity.setdefault(mention.entity, []).append(item.word == mention.head)
-    for places in by_entity.values():
-        for one in places:
-            for other in places:
-                pairs |= one[:, None] & other[None, :] & ~(one & other)[:, None]
+        heads.setdefault(mention.entity, []).append(mention.head)
+    for words in heads.values():
+        places = np.flatnonzero(np.isin(item.word, words))
+        pairs[np.ix_(places, places)] |= item.word[places, None] != item.word[places]
     return pairs
