@@ -22,6 +22,7 @@ WIDE = 600
 Row = dict[str, Any]
 LONG = 40
 """A longer cell is a list, set from the left and broken into lines."""
+LEADING = re.compile(r"[-+]?\d+(\.\d+)?(?= |$)")
 NUMBERS = re.compile(r"[-+−–\d.,…()\[\]%e\s]*")
 
 
@@ -142,14 +143,17 @@ def number(value: object) -> str:
 
 
 def order(value: object) -> str:
-    """What a cell is sorted by: a head's name by layer, then head; a number by itself.
+    """What a cell is sorted by: a head's name by layer, then head; a number by itself, also where something follows it.
 
-    >>> order("3-12"), order(0.5), order("det")
-    ('3012', '0.5', 'det')
+    >>> order("3-12"), order(0.5), order("det"), order("26.3 (24 … 28)"), order("-1.5")
+    ('3012', '0.5', 'det', '26.3', '-1.5')
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, str):
         parts = value.split("-")
-        return str(int(parts[0]) * 1000 + int(parts[1])) if len(parts) == 2 and all(part.isdecimal() for part in parts) else value
+        if len(parts) == 2 and all(part.isdecimal() for part in parts):
+            return str(int(parts[0]) * 1000 + int(parts[1]))
+        number = LEADING.match(value)
+        return number[0] if number else value
     return str(value)

@@ -42,6 +42,10 @@ def _score(row: dict[str, Any], what: str) -> str:
     return f"{row[what]:.1f}{layer} ({row[f'{what} low']:.0f}–{row[f'{what} high']:.0f}){gain}"
 
 
+def _percent(share: float) -> str:
+    return "–" if missing(share) else f"{100 * share:.1f}"
+
+
 def best_head_rows(results: Results, count: int = SHOWN) -> list[Row]:
     """The best heads of every task."""
     return [
@@ -49,9 +53,9 @@ def best_head_rows(results: Results, count: int = SHOWN) -> list[Row]:
             "task": title,
             "head": row["head"],
             "test": f"{100 * row['test']:.1f} ({100 * row['low']:.1f} … {100 * row['high']:.1f})",
-            "shuffled labels": 100 * row["control"],
-            "selectivity": 100 * row["selectivity"],
-            "validation": 100 * row["validation"],
+            "shuffled labels": _percent(row["control"]),
+            "selectivity": _percent(row["selectivity"]),
+            "validation": _percent(row["validation"]),
         }
         for name, title in task_titles(results).items()
         for row in records(head_table(results, name, count=count))
