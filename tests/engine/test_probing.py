@@ -97,6 +97,11 @@ def test_what_one_head_knows_is_found_there_and_nowhere_else(tmp_path: Path) -> 
     assert (low, high) == pytest.approx(stats.binomtest(60, 60).proportion_ci(method="wilson"), abs=1e-9)
 
 
+def test_a_task_without_examples_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"^Dogs has no examples for training"):
+        probe(planted_bert(), [task("dogs", {}, ("no", "yes"))], cache=tmp_path, choice=ONE)
+
+
 def test_what_costs_too_much_is_left_out_unless_it_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def scored(choice: Choice) -> dict[str, list[int]]:
         test = probe(reading((UNIFORM, ("dog",))), [dogs()], cache=tmp_path, choice=choice, settings=QUICK)["probe_top"]["test"].sel(task="dogs")

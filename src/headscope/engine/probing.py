@@ -63,7 +63,8 @@ class _Probing:
         self.stack = model.main_stack()
         self.shape = model.shape(self.stack)
         self.heads = self.shape.layers * self.shape.heads
-        self.choice = replace(choice, n=self._check(self.shape.heads if choice.n is None else choice.n), counts=self._counts(choice), spare=choice.counts is None)
+        self.choice = replace(choice, n=self._check(self.shape.heads if choice.n is None else choice.n), counts=self._counts(choice))
+        self.spare = choice.counts is None
         self.state = path.with_name(path.name + ".partial") if path else None
 
     def run(self) -> Results:
@@ -72,7 +73,8 @@ class _Probing:
             if task.name in done:
                 continue
             try:
-                done[task.name] = OneTask(task, self.outputs, self.choice, self.settings, partial(self.tell, f"{task.title} ({place + 1} of {len(self.tasks)})")).run()
+                tell = partial(self.tell, f"{task.title} ({place + 1} of {len(self.tasks)})")
+                done[task.name] = OneTask(task, self.outputs, self.choice, self.settings, tell, spare=self.spare).run()
             except KeyboardInterrupt:
                 kept = f", which are kept in {self.state}" if self.state and done else ""
                 raise Interrupted(f"stopped after {len(done)} of {len(self.tasks)} tasks{kept}", hint="type the same command again to go on from there") from None

@@ -30,9 +30,7 @@ COST = 2e10
 
 @dataclass(frozen=True)
 class Choice:
-    """What is probed, beside the classifiers' own settings. ``n``: how many of the best heads are put together, H if None; ``counts`` are the points of the curve over n, of which those that cost too much
-    are left out; given points never are, nor is ``n`` (``spare`` is set accordingly).
-    """
+    """What is probed, beside the classifiers' own settings. ``n``: how many of the best heads are put together, H if None; ``counts`` are the points of the curve over n."""
 
     position: str = ""
     pairs: str = "together"
@@ -41,7 +39,6 @@ class Choice:
     greedy: bool = True
     max_length: int = 128
     batch_size: int = 32
-    spare: bool = True
 
     def __post_init__(self) -> None:
         if self.pairs not in PAIRS:
@@ -54,10 +51,10 @@ def inputs(texts: Texts, pairs: str) -> list[Texts]:
 
 
 class OneTask:
-    """All classifiers of one task."""
+    """All classifiers of one task. ``spare``: leave out the points of the curve that cost too much, because nobody asked for them."""
 
-    def __init__(self, task: ProbingTask, outputs: HeadOutputs, choice: Choice, settings: Settings, tell: Callable[[int, int], None]) -> None:
-        self.outputs, self.choice, self.settings, self.tell, self.shape = outputs, choice, settings, tell, outputs.shape
+    def __init__(self, task: ProbingTask, outputs: HeadOutputs, choice: Choice, settings: Settings, tell: Callable[[int, int], None], *, spare: bool = False) -> None:
+        self.outputs, self.choice, self.settings, self.tell, self.spare, self.shape = outputs, choice, settings, tell, spare, outputs.shape
         self.task = self._with_tokens(task)
         self.rows = Rows.of(self.task)
         examples = [example for split in SPLITS for example in self.task.splits.get(split, ())]
@@ -122,7 +119,7 @@ class OneTask:
         """The points of the curve whose classifiers are not too costly."""
         width = self.shape.width * (4 if self.index.shape[1] == 2 else 1)
         price = len(self.rows.train) * width * (self.rows.classes or len(self.rows.levels)) * len(self.settings.l2) * 4
-        return [n for n in self.choice.counts or () if n * price <= COST or n == self.choice.n or not self.choice.spare]
+        return [n for n in self.choice.counts or () if n * price <= COST or n == self.choice.n or not self.spare]
 
     def _greedy(self, validation: NDArray[np.float64]) -> list[int]:
         width = self.shape.width * (4 if self.index.shape[1] == 2 else 1)

@@ -154,7 +154,8 @@ class _Maker:
             known = self._known()
         blocks = sorted({path for path, _ in known.values()})
         number = {path: index for index, path in enumerate(blocks)}
-        home, place = (np.array(values, np.int64) for values in zip(*((number[path], row) for path, row in (known[digest] for digest in digests)), strict=True))
+        found = (known[digest] for digest in digests)
+        home, place = np.array([(number[path], row) for path, row in found], np.int64).reshape(-1, 2).T
         return HeadOutputs(self.texts, self.shape, self.hidden, self.position, blocks, home, place)
 
     def _known(self) -> dict[bytes, tuple[Path, int]]:
