@@ -78,3 +78,8 @@ def test_mistakes_are_told_before_anything_is_made(run: Run, tmp_path: Path) -> 
     assert mistake(run("paper", "jo2020", "--seeds", "-1", "-o", tmp_path / "x"))[0] == "the number of seeds must be 0 or more, got -1 instead"
     assert mistake(run("paper", "jo2020", "--solver", "adam", "--task", "Length", "-o", tmp_path / "x"))[0].startswith("the solver must be one of exact, rmsprop")
     assert not (tmp_path / "x").exists()
+    for name in ("one", "two"):
+        (tmp_path / name / "model").mkdir(parents=True)
+    both = (tmp_path / "one" / "model", tmp_path / "two" / "model")
+    told = mistake(run("paper", "jo2020", "--model", both[0], "--model", both[1], "--task", "Length", "-o", tmp_path / "y"))
+    assert told == (f"{both[0]} and {both[1]} have the same short name, model, and so the same files", "rename a folder, or run them into two folders (-o)")

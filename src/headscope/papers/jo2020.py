@@ -14,6 +14,7 @@ import numpy as np
 from headscope.corpus.probing import ProbingTask, all_notes
 from headscope.engine.probe_tasks import glue_task, sample
 from headscope.engine.probing import Choice, probe
+from headscope.errors import UserError
 from headscope.figures.probing import before_after, probe_grid
 from headscope.figures.probing_scatter import scatter_grid
 from headscope.observe import Model, Pooling, load
@@ -46,6 +47,12 @@ class Jo2020:
     choice: Choice = field(default_factory=Choice)
     settings: Settings = field(default_factory=Settings)
     training: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.models:
+            same = [other for other in self.models if slug(other) == slug(name)]
+            if len(same) > 1:
+                raise UserError(f"{' and '.join(same)} have the same short name, {slug(name)}, and so the same files", hint="rename a folder, or run them into two folders (-o)")
 
     def run(self) -> Path:
         """Everything, then the page."""

@@ -116,7 +116,8 @@ def probing_remarks(results: Results) -> list[str]:
             more = f" and {len(units) - NAMED} more" if len(units) > NAMED else ""
             said.append(f"{title}: heads with numbers that never change in training, and so tell nothing (how many): {', '.join(units[:NAMED])}{more}")
         if "unsolved" in mine and int(mine["unsolved"]):
-            said.append(f"{title}: {int(mine['unsolved'])} classifiers of heads had not quite reached their optimum after the last step")
+            count = int(mine["unsolved"])
+            said.append(f"{title}: {count} classifier{'s' if count > 1 else ''} of heads had not quite reached their optimum after the last step")
     return said
 
 
