@@ -9,8 +9,8 @@ from transformers import BertConfig, BertModel
 
 from benchmarks.timing import best_times
 from headscope.encode import Batch
-from headscope.observe import Replacement, head_set, wrap
-from headscope.observe.resume import LayerCache
+from headscope.models import Replacement, head_set, wrap
+from headscope.models.layer_cache import LayerCache
 
 LENGTH, BATCH = 32, 1
 STEP = 3

@@ -16,8 +16,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.timing import best_times
-from headscope.probes.linear import L2, Fitted, Problems, solve
-from headscope.probes.rmsprop import solve_rmsprop
+from headscope.runs.probe.linear import L2, Fitted, Problems, solve
+from headscope.runs.probe.rmsprop import solve_rmsprop
 
 HEADS, WIDTH, CLASSES = 144, 64, 2
 TRAIN, HELD, TEST = 8000, 1000, 1000

@@ -11,10 +11,10 @@ from transformers import BertConfig, BertModel
 from benchmarks.timing import best_times
 from headscope.corpus import ROOT, Example, Mention, Word
 from headscope.encode import Encoded, collate
-from headscope.engine.forward import Pass
 from headscope.measures import Role, Setting, available
-from headscope.measures.sieves import PAPER, SYNTACTIC
-from headscope.observe import wrap
+from headscope.measures.sieves.builtin import PAPER, SYNTACTIC
+from headscope.models import wrap
+from headscope.runs.forward import Pass
 
 LENGTH, BATCH, SPLIT = 128, 16, 60
 RELATIONS, MENTIONS = 40, 20

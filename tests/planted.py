@@ -19,7 +19,7 @@ from torch import Tensor
 from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, PreTrainedTokenizerFast
 
 from headscope.encode import Encoded
-from headscope.observe import Model, wrap
+from headscope.models import Model, wrap
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 VOCABULARY = [*SPECIALS, ".", ",", "!", "the", "a", "dog", "cat", "bark", "##s", "##ing", "sat", "on", "mat", "who", "saw", "old", "it"]

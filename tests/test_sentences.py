@@ -15,8 +15,8 @@ from transformers import AttentionInterface, AutoModel
 
 import headscope as hs
 from headscope.errors import ModelError, UserError
-from headscope.observe import NAME, Pooling
-from headscope.observe.pooling import write_modules
+from headscope.models import NAME, Pooling
+from headscope.models.pooling import write_modules
 from tiny import tiny_model, tiny_network, tiny_tokenizer
 
 sentence_transformers = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed: pip install 'headscope[sentences]'")

@@ -19,7 +19,7 @@ from torch import nn
 from transformers import AutoModel, PreTrainedTokenizerFast
 
 from headscope.encode import Batch
-from headscope.observe import LayerView, Model, wrap
+from headscope.models import LayerView, Model, wrap
 
 torch.set_num_threads(1)  # tensors this small only wait for each other on more threads (ten times slower on a busy machine)
 

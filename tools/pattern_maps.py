@@ -29,10 +29,10 @@ import torch
 import headscope as hs
 from headscope.corpus.example import Example
 from headscope.encode import Encoded, collate
-from headscope.measures.pattern_net import CLASSES
-from headscope.observe import LayerView, Model, wrap
-from headscope.probes import random_init
-from headscope.probes.pattern_sets import BUILTIN, Labelled, pack, read_maps, write_labelled, write_maps
+from headscope.measures.patterns.labels import BUILTIN, Labelled, pack, read_maps, write_labelled, write_maps
+from headscope.measures.patterns.network import CLASSES
+from headscope.models import LayerView, Model, wrap
+from headscope.models.random import random_init
 
 SEED = 7
 SHORTEST, LONGEST = 8, 64

@@ -15,9 +15,9 @@ import torch
 from sklearn.metrics import confusion_matrix, f1_score
 from sklearn.model_selection import StratifiedGroupKFold
 
-from headscope.measures.pattern_net import CLASSES, SHIPPED, load_network, save_network
-from headscope.probes.pattern_sets import Labelled, read_labelled
-from headscope.probes.patterns import EPOCHS, Report, evaluate, predict, train
+from headscope.measures.patterns.labels import Labelled, read_labelled
+from headscope.measures.patterns.network import CLASSES, SHIPPED, load_network, save_network
+from headscope.measures.patterns.training import EPOCHS, Report, evaluate, predict, train
 
 
 def head_of(row: dict[str, str]) -> str:

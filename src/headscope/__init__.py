@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headscope.atlas import Atlas, compare, merge, open, probe, survey
     from headscope.errors import UserError
     from headscope.measures import Linear, Measure, sieve
-    from headscope.observe import LayerView, Model, Replacement, load, wrap
+    from headscope.models import LayerView, Model, Replacement, load, wrap
 
 _WHERE = {
     "Atlas": "headscope.atlas",
@@ -34,11 +34,11 @@ _WHERE = {
     "Linear": "headscope.measures",
     "Measure": "headscope.measures",
     "sieve": "headscope.measures",
-    "LayerView": "headscope.observe",
-    "Model": "headscope.observe",
-    "Replacement": "headscope.observe",
-    "load": "headscope.observe",
-    "wrap": "headscope.observe",
+    "LayerView": "headscope.models",
+    "Model": "headscope.models",
+    "Replacement": "headscope.models",
+    "load": "headscope.models",
+    "wrap": "headscope.models",
 }
 
 __all__ = ["Atlas", "LayerView", "Linear", "Measure", "Model", "Replacement", "UserError", "compare", "corpus", "load", "merge", "open", "probe", "sieve", "survey", "wrap"]

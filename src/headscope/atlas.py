@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from headscope.corpus import Corpus
-    from headscope.corpus.probing import ProbingTask
-    from headscope.observe import Model
+    from headscope.models import Model
+    from headscope.tasks.probing import ProbingTask
 
 
 class Atlas(Results):
@@ -24,7 +24,7 @@ class Atlas(Results):
 
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML page."""
-        from headscope.report import write_report
+        from headscope.page import write_report
 
         return write_report(self, Path(path))
 
@@ -40,8 +40,8 @@ class Atlas(Results):
 
 
 def survey(model: Model, corpus: Corpus, **options: Any) -> Atlas:
-    """Every measure that fits, one pass. Options as in :func:`headscope.engine.survey`: measures, max_length, long, batch_size, limit, seed, stack, shard, checkpoint, progress."""
-    from headscope.engine import survey as run
+    """Every measure that fits, one pass. Options as in :func:`headscope.runs.survey`: measures, max_length, long, batch_size, limit, seed, stack, shard, checkpoint, progress."""
+    from headscope.runs import survey as run
 
     return Atlas(run(model, corpus, **options).tree)
 
@@ -50,10 +50,10 @@ def probe(model: Model, tasks: Sequence[str | ProbingTask], *, cache: str | Path
     """A classifier on the output of every head, on every layer, and on the best heads together, for every task (Jo and Myaeng 2020).
 
     ``tasks`` are probing tasks, or where they are: SentEval files or folders, treebanks or "demo" (the ten tasks are made), GLUE tasks by name (their files in ``data``).
-    Vectors are kept in ``cache``. Options as in :func:`headscope.engine.probing.probe`: output, choice, settings, progress.
+    Vectors are kept in ``cache``. Options as in :func:`headscope.runs.probe.probe.probe`: output, choice, settings, progress.
     """
-    from headscope.engine.probe_tasks import find_tasks
-    from headscope.engine.probing import probe as run
+    from headscope.runs.probe.probe import probe as run
+    from headscope.tasks.find import find_tasks
 
     found = [one for task in tasks for one in (find_tasks([task], data=data) if isinstance(task, str) else [task])]
     return Atlas(run(model, found, cache=cache, **options).tree)
@@ -68,7 +68,7 @@ def compare(first: Model, second: Model, corpus: Corpus, **options: Any) -> Atla
 
 
 def compare(first: Model | Results, second: Model | Results, corpus: Corpus | None = None, **options: Any) -> Atlas | pd.DataFrame:
-    """Two models over one corpus: the cosine of their maps, head by head, and paired differences of ``measures`` (options as in :func:`headscope.engine.compare`).
+    """Two models over one corpus: the cosine of their maps, head by head, and paired differences of ``measures`` (options as in :func:`headscope.runs.compare`).
 
     Two results: a table of the differences of their means, second less first.
     """
@@ -80,7 +80,7 @@ def compare(first: Model | Results, second: Model | Results, corpus: Corpus | No
         raise UserError("a model and results cannot be compared: give two models or two results", hint="survey the model, then compare the two results")
     if corpus is None:
         raise UserError("comparing two models needs a corpus to run them on", hint='give one, e.g. hs.compare(first, second, hs.corpus.read("demo"))')
-    from headscope.engine import compare as run
+    from headscope.runs import compare as run
 
     return Atlas(run(first, second, corpus, **options).tree)
 

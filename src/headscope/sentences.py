@@ -15,11 +15,11 @@ except ImportError as error:
     raise ImportError("headscope.sentences needs sentence-transformers 6 or later: pip install 'headscope[sentences]'") from error
 
 from headscope.encode import Batch, collate
-from headscope.engine.ablation_plan import parse_heads
 from headscope.errors import ModelError, UserError, unknown
-from headscope.observe import Model, Pooling, load
-from headscope.observe.attention import register
-from headscope.observe.pooling import encode_sentences, longest, pooled
+from headscope.models import Model, Pooling, load
+from headscope.models.attention import register
+from headscope.models.pooling import encode_sentences, longest, pooled
+from headscope.runs.ablate.plan import parse_heads
 
 
 class HeadVectors(InputModule):  # type: ignore[misc]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headscope.cli import main
-from report.samples import demo_file, made_results, made_values
+from page.samples import demo_file, made_results, made_values
 
 MEASURES = ("--measure", "position", "--measure", "special", "--measure", "entropy")
 """Three measures of fifteen labels in all, whatever else there is."""

@@ -70,7 +70,7 @@ def test_two_shards_merge_to_the_whole(run, tmp_path: Path, tiny_folder: Path, t
 
 
 def test_a_stopped_survey_goes_on_where_it_was(run, tmp_path: Path, tiny_folder: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headscope.engine.forward import Pass
+    from headscope.runs.forward import Pass
 
     common = ["survey", tiny_folder, text, *MEASURES, "--single", "--batch-size", "1", "--max-length", "32"]
     assert run(*common, "-o", tmp_path / "whole.nc").code == 0

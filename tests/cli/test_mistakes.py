@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Outcome, Run
-from report.samples import made_results
+from page.samples import made_results
 
 
 def mistake(done: Outcome) -> tuple[str, str]:

@@ -16,10 +16,10 @@ from sklearn.metrics import f1_score
 from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.cli.patterns import LABELLED
-from headscope.measures.pattern_net import CLASSES, PatternNet, load_network, save_network
-from headscope.probes import pattern_sets
-from headscope.probes.pattern_sets import read_labelled
-from headscope.probes.patterns import predict
+from headscope.measures.patterns import labels as pattern_sets
+from headscope.measures.patterns.labels import read_labelled
+from headscope.measures.patterns.network import CLASSES, PatternNet, load_network, save_network
+from headscope.measures.patterns.training import predict
 from headscope.results import Results
 from stats.made_patterns import pattern_results, random_patterns
 
@@ -147,7 +147,7 @@ def test_check_tells_the_scores_on_the_held_out_maps(run: Run, tmp_path: Path, n
 
 def test_a_corpus_is_surveyed_with_a_network_of_ones_own(run: Run, tmp_path: Path, tiny_folder: Path, text: Path, network: Path) -> None:
     import headscope as hs
-    from headscope.measures.pattern import Pattern
+    from headscope.measures.patterns.measure import Pattern
 
     before = Pattern.weights
     done = run("patterns", tiny_folder, "--corpus", text, "--network", network, "--max-length", 32, "-o", tmp_path / "x.nc", "--json", "-q")

@@ -132,7 +132,7 @@ def test_tasks_of_glue_are_read_from_their_folder(run: Run, here: Path, tiny_fol
 
 
 def test_ctrl_c_ends_with_its_own_code(run: Run, here: Path, tiny_folder: Path, senteval: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headscope.engine import probing_task
+    from headscope.runs.probe import task as probing_task
 
     def stop(*_args: object) -> None:
         raise KeyboardInterrupt

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headscope.papers.facts_kovaleva import KOVALEVA_MEAN_GAIN, KOVALEVA_TABLE_1
-from headscope.tuning import GLUE, Settings, Tuned
+from headscope.papers.kovaleva2019.facts import KOVALEVA_MEAN_GAIN, KOVALEVA_TABLE_1
+from headscope.runs.tune import Settings, Tuned
+from headscope.tasks import GLUE
 
 QUICK = ("--epochs", "1", "--batch-size", "4", "--max-length", "32", "--learning-rate", "0.002")
 
@@ -77,7 +78,7 @@ def test_json_has_a_record_for_each_run_and_a_second_time_nothing_is_trained(run
 
 
 def test_the_table_shows_the_median_of_seeds_and_the_time_of_all():
-    from headscope.papers.glue_table import table_rows
+    from headscope.papers.kovaleva2019.glue_table import table_rows
 
     def made(seed: int, f1: float, accuracy: float) -> Tuned:
         scores, majority = {"f1": f1, "accuracy": accuracy}, {"f1": 0.812, "accuracy": 0.684}
@@ -131,7 +132,7 @@ def test_from_heads_a_layer_or_the_last_one(run, tmp_path, tiny_folder, glue):
 
 
 def test_an_interruption_tells_how_to_go_on(run, tmp_path, tiny_folder, glue, monkeypatch):
-    from headscope.tuning.trainer import Watcher
+    from headscope.runs.tune.trainer import Watcher
 
     def press(self: Watcher, *_: object, **__: object) -> None:
         self.stop = True  # as Ctrl-C does

@@ -11,7 +11,7 @@ from transformers import AutoTokenizer
 
 from headscope import corpus
 from headscope.corpus import ROOT, Word
-from headscope.corpus.builtin_corpus import FOLDER, STYLES
+from headscope.corpus.builtin import FOLDER, STYLES
 from headscope.corpus.mention import head_word, mention_kind
 from headscope.errors import CorpusError
 
@@ -140,7 +140,7 @@ def test_the_checksum_changes_with_any_of_its_files(tmp_path, monkeypatch):
     copy.mkdir()
     for file in FOLDER.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
-    monkeypatch.setattr("headscope.corpus.builtin_corpus.FOLDER", copy)
+    monkeypatch.setattr("headscope.corpus.builtin.FOLDER", copy)
     assert corpus.read("demo").checksum == before
     (copy / "questions.conllu").write_bytes(b"# changed\n" + (copy / "questions.conllu").read_bytes())
     assert corpus.read("demo").checksum != before
@@ -154,7 +154,7 @@ def test_trees_that_do_not_spell_the_text_are_an_error(tmp_path, monkeypatch):
             f"# sent_id = {style}-01-p{number}-s1\n" + "\n".join(f"{i}\t{w}\t_\tX\t_\t_\t{h}\t_\t_\t_" for i, (w, h) in enumerate(part, 1)) for number, part in enumerate(rows, 1)
         ]
         (tmp_path / f"{style}.conllu").write_text("\n\n".join(blocks) + "\n")
-    monkeypatch.setattr("headscope.corpus.builtin_corpus.FOLDER", tmp_path)
+    monkeypatch.setattr("headscope.corpus.builtin.FOLDER", tmp_path)
     with pytest.raises(CorpusError) as caught:
         list(corpus.read("demo"))
     assert str(caught.value) == "built-in passage news-01: its trees do not spell its text at 'Why?'"

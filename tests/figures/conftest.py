@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headscope.results import Results
-from report.samples import demo_file
+from page.samples import demo_file
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.results import Results
-from report.samples import made_results
+from page.samples import made_results
 
 NAMES = ("local", "previous-local", "next-local", "delimiter", "cls", "sep", "block", "syntactic", "nsubj", "dobj", "amod", "advmod")
 

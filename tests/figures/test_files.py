@@ -12,7 +12,7 @@ import pytest
 
 from headscope.errors import UserError
 from headscope.figures import FORMATS, find_figure, gallery, save_chart
-from report.samples import made_results
+from page.samples import made_results
 
 NAMES = [item.name for item in gallery(made_results())]
 

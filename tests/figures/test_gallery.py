@@ -6,7 +6,7 @@ import pytest
 
 from headscope.errors import UserError
 from headscope.figures import find_figure, gallery
-from report.samples import made_results, made_values
+from page.samples import made_results, made_values
 
 NAMES = ["position", "special", "from-sep", "entropy", "heat-previous", "heat-next", "heat-cls", "heat-sep", "heat-entropy"]
 

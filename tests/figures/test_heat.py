@@ -12,7 +12,7 @@ import xarray as xr
 
 from headscope.figures import find_figure, heat_map
 from headscope.figures.style import GREY
-from report.samples import APART, made_results, made_values
+from page.samples import APART, made_results, made_values
 
 FIGURES = {
     "heat-previous": ("position", 0),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from headscope.figures import find_figure, layer_scatter
-from report.samples import made_results, made_values
+from page.samples import made_results, made_values
 
 FIGURES = {
     "position": {"previous": ("position", 0), "current": ("position", 1), "next": ("position", 2)},

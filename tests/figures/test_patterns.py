@@ -15,9 +15,9 @@ import torch
 
 from headscope.errors import UserError
 from headscope.figures import find_figure, gallery, save_chart
-from headscope.figures.pattern_grid import CELL, pattern_grid, png, shades
-from headscope.figures.patterns import LETTERS, PATTERNS, confusion_map, task_patterns
-from headscope.measures.pattern_net import CLASSES, pictures
+from headscope.figures.patterns.classes import LETTERS, PATTERNS, confusion_map, task_patterns
+from headscope.figures.patterns.grid import CELL, pattern_grid, png, shades
+from headscope.measures.patterns.network import CLASSES, pictures
 from stats.made_patterns import pattern_results, random_patterns
 
 BLOCKS = np.repeat(np.arange(4), 10)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headscope.corpus import ROOT, Example, FrameLink, Word
 from headscope.encode import Batch, Encoded, collate
 from headscope.measures import Measure, Setting
-from headscope.observe import Shape
+from headscope.models import Shape
 from measures.test_dependency import encode
 from measures.test_twins import HEADS, maps_of, view_of
 

@@ -14,11 +14,11 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from headscope.corpus import Corpus, from_examples, read
 from headscope.encode import Batch, collate
-from headscope.engine import survey
-from headscope.engine.forward import Pass
 from headscope.measures import Measure, Setting, available
-from headscope.observe import Model, wrap
+from headscope.models import Model, wrap
 from headscope.results import Results, export, merge, remarks, summary
+from headscope.runs import survey
+from headscope.runs.forward import Pass
 from tiny import tiny_network, tiny_tokenizer
 
 LENGTH = 60

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cosine
 from headscope.errors import UserError
 from headscope.measures import Dependency, Entropy, Setting
 from headscope.measures.change import Change, difference_of, map_cosine
-from headscope.observe import Shape
+from headscope.models import Shape
 from measures.test_twins import CASES, HEADS, Case, made, maps_of, view_of
 
 

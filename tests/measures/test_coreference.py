@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 import twins
 from headscope.corpus import Example, Mention, Word, from_examples, from_texts
 from headscope.encode import collate
-from headscope.engine import survey
 from headscope.errors import UserError
 from headscope.measures import Coreference, Setting
 from headscope.measures.antecedent import BASELINES, agree, agreement, nearest, same_head, sieves
 from headscope.measures.coreference import KINDS, tasks_of
-from headscope.observe import Shape
+from headscope.models import Shape
+from headscope.runs import survey
 from measures.test_dependency import HEADS, counted, encode, maps_of, trees
 from planted import place, planted_bert
 

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 import twins
 from headscope.corpus import ROOT, Corpus, Example, Mention, Word, from_examples, read
 from headscope.encode import SEPARATOR, START, TEXT, Batch, Encoded, collate
-from headscope.engine import survey
 from headscope.errors import UserError
 from headscope.measures import Dependency, Setting, WordMeasure
 from headscope.measures.dependency import ALL, CORE, DIRECTIONS, best_offset
-from headscope.observe import Shape
+from headscope.models import Shape
 from headscope.results import Results
+from headscope.runs import survey
 from measures.test_twins import view_of
 from planted import place, planted_bert
 from tiny import tiny_model

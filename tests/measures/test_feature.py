@@ -10,9 +10,9 @@ from hypothesis import given, settings
 
 from headscope.corpus import Example, Word, from_examples, join_words
 from headscope.encode import SEPARATOR, START
-from headscope.engine import survey
 from headscope.measures import Feature
 from headscope.measures.feature import FEATURES, NEGATIONS, feature_words, negations
+from headscope.runs import survey
 from measures.annotated import CASES, Case, made, real_maps, tree, values_of
 from planted import place, planted_bert, planted_gpt2
 

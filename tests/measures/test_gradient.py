@@ -14,13 +14,13 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 import twins
 from headscope.corpus import Corpus, Example, from_examples, from_texts, read
 from headscope.encode import TEXT, Batch, collate
-from headscope.engine import survey
-from headscope.engine.forward import Pass
-from headscope.engine.gradients import map_gradients
 from headscope.errors import ModelError, UserError
 from headscope.measures import Gradient, Setting
 from headscope.measures.gradient import masked_positions
-from headscope.observe import Model, Replacement, wrap
+from headscope.models import Model, Replacement, wrap
+from headscope.runs import survey
+from headscope.runs.forward import Pass
+from headscope.runs.gradients import map_gradients
 from tiny import HEADS, LAYERS, SENTENCES, tiny_model, tiny_network, tiny_tokenizer
 
 SEED = 3

@@ -12,10 +12,10 @@ import torch
 import twins
 from headscope.corpus import Corpus, Example, Word, from_examples, from_texts
 from headscope.encode import Encoded, collate
-from headscope.engine import survey
 from headscope.measures import word_map
-from headscope.observe import Model
+from headscope.models import Model
 from headscope.results import Results, head_name, heads_over, remarks
+from headscope.runs import survey
 from planted import HEADS, expected_map, place, planted_bert, planted_gpt2, tokens
 
 TEXTS: list[str | tuple[str, str]] = [

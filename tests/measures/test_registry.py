@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from headscope.corpus import from_texts, read
-from headscope.engine import survey
 from headscope.errors import UserError
 from headscope.measures import available, choose
 from headscope.results import Results, summary
+from headscope.runs import survey
 from planted import planted_bert
 
 OURS = ["position", "special", "entropy"]

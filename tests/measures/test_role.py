@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 import twins
 from headscope.corpus import Corpus, Example, Word, from_examples, from_texts, read
 from headscope.encode import Batch, Encoded, collate
-from headscope.engine import survey
 from headscope.errors import UserError
 from headscope.measures import Role, Setting, bias_weights
 from headscope.measures.role import CAUSAL
-from headscope.observe import Shape
+from headscope.models import Shape
 from headscope.results import Results
-from measures.test_sieves import Made, Pairs, dependency, items, pairs_of
+from headscope.runs import survey
+from measures.sieves.test_builtin import Made, Pairs, dependency, items, pairs_of
 from measures.test_twins import HEADS, maps_of, view_of
 from planted import HEADS as PLANTED
 from planted import expected_map, place, planted_bert, planted_gpt2

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headscope.measures import BLOCKS, Measure, Setting, Sums
-from headscope.observe import Shape
+from headscope.models import Shape
 
 
 class Fixed(Measure):

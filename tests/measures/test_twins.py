@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 import twins
 from headscope.corpus import Example
 from headscope.encode import OTHER, SEPARATOR, START, TEXT, Batch, Encoded, collate
-from headscope.engine.forward import finite
 from headscope.measures import Bank, Entropy, Measure, Position, Setting, Special, word_map
-from headscope.observe import LayerView, Shape
+from headscope.models import LayerView, Shape
+from headscope.runs.forward import finite
 
 HEADS = 3
 SETTINGS = settings(deadline=None, max_examples=40)

@@ -11,7 +11,7 @@ import pytest
 from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.papers import PAPERS
-from headscope.papers.facts import CLARK_TABLE_1, CLARK_TABLE_2, CLARK_TABLE_3
+from headscope.papers.clark2019.facts import CLARK_TABLE_1, CLARK_TABLE_2, CLARK_TABLE_3
 from headscope.results import Results
 from papers.conftest import EPOCHS, LIMIT, rows_of
 

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headscope.papers import facts, facts_jo
-from headscope.papers.tables import antecedent_rows, probe_rows, relation_rows
+from headscope.papers.clark2019 import facts
+from headscope.papers.clark2019.tables import antecedent_rows, probe_rows, relation_rows
+from headscope.papers.jo2020 import facts as facts_jo
 from stats.made import coreference, dependency, results
 
 UP, DOWN = "dependent to head", "head to dependent"

@@ -9,8 +9,8 @@ import pytest
 from cli.conftest import Run
 from cli.test_mistakes import mistake
 from cli.test_probe import glue, senteval  # noqa: F401 (fixtures)
-from headscope.papers import base
-from headscope.papers import facts_jo as facts
+from headscope.papers import recipe as base
+from headscope.papers.jo2020 import facts
 from headscope.results import Results
 from papers.conftest import rows_of
 

@@ -10,7 +10,7 @@ import pytest
 
 from cli.conftest import Run
 from cli.test_mistakes import mistake
-from headscope.papers import facts_kovaleva as facts
+from headscope.papers.kovaleva2019 import facts
 from headscope.results import Results
 from papers.conftest import rows_of
 

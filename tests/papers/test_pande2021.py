@@ -13,7 +13,7 @@ from scipy import stats
 
 from cli.conftest import Run
 from cli.test_mistakes import mistake
-from headscope.papers import facts_pande as facts
+from headscope.papers.pande2021 import facts
 from headscope.results import Results
 from papers.conftest import rows_of
 

@@ -179,7 +179,7 @@ summary(atlas), remarks(atlas)
 """
 
 
-@pytest.mark.parametrize("work", [READING, "import sys, headscope.figures, headscope.report"], ids=["reading", "figures and report"])
+@pytest.mark.parametrize("work", [READING, "import sys, headscope.figures, headscope.page"], ids=["reading", "figures and report"])
 def test_reading_results_drawing_and_reporting_need_no_torch(some: Results, tmp_path: Path, work: str) -> None:
     check = "heavy = {'torch', 'transformers'} & set(sys.modules)\nassert not heavy, heavy"
     done = subprocess.run([sys.executable, "-c", f"{work}\n{check}", some.save(tmp_path / "run.nc"), tmp_path / "run.csv"], check=False, capture_output=True, text=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from headscope.measures.coreference import CANDIDATES, KINDS, MENTIONS
 from headscope.measures.dependency import DIRECTIONS, WORDS
 from headscope.results import Results
-from report.samples import made_results, made_values
+from page.samples import made_results, made_values
 
 LAYERS, HEADS = 2, 3
 

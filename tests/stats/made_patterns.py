@@ -7,7 +7,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.results import Results
-from report.samples import made_results
+from page.samples import made_results
 
 CLASSES = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 

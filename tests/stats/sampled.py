@@ -13,7 +13,7 @@ from headscope.measures.feature import FEATURES
 from headscope.measures.frame import DIRECTIONS
 from headscope.measures.link import LINKS
 from headscope.results import Results
-from report.samples import made_results
+from page.samples import made_results
 
 DIMS: dict[str, dict[str, tuple[str, ...]]] = {
     "frame": {"direction": DIRECTIONS},

@@ -11,7 +11,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from headscope.errors import ResultsError
 from headscope.stats.patterns import HETEROGENEOUS, leading_patterns, pattern_heads, pattern_layers, pattern_shares, shares_by_file
-from report.samples import made_results
+from page.samples import made_results
 from stats.made_patterns import CLASSES, pattern_results, random_patterns
 
 UNEQUAL = np.array([0] * 3 + [1] * 9 + [4] * 16 + [7] * 12)

@@ -17,7 +17,7 @@ from statsmodels.stats.weightstats import ztest
 from headscope.errors import ResultsError, UserError
 from headscope.results import Results
 from headscope.stats import cautions, find_tau, find_taus, grand_mean, parse_tau, role_table, role_tests, tau_table, undecided
-from report.samples import made_results
+from page.samples import made_results
 
 ROLES = ("local", "syntactic", "delimiter", "block", "cls")
 LAYERS, HEADS = 2, 3

@@ -12,7 +12,7 @@ from statsmodels.stats.multitest import multipletests
 from headscope.errors import ResultsError, UserError
 from headscope.results import Results
 from headscope.stats import role_shift
-from report.samples import made_results
+from page.samples import made_results
 from stats.test_roles import made_roles, random_scores
 
 ROLES = ("local", "delimiter")

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from headscope.corpus import Corpus
-    from headscope.engine.ablation_objective import Objective
-    from headscope.observe import Model
+    from headscope.models import Model
     from headscope.results import Results
+    from headscope.runs.ablate.objective import Objective
 
 SHOWN = 5
 """How many of the best gains and of the worst drops are printed."""
@@ -76,9 +76,9 @@ def ablate(
     if correction not in CORRECTIONS:
         raise unknown("correction", correction, CORRECTIONS)
     with console.status("loading libraries and model"):
-        from headscope.engine.ablation import ablate as run
-        from headscope.engine.ablation_plan import parse_heads
-        from headscope.engine.ablation_prune import prune as run_prune
+        from headscope.runs.ablate.ablate import ablate as run
+        from headscope.runs.ablate.plan import parse_heads
+        from headscope.runs.ablate.prune import prune as run_prune
 
         chosen = [parse_heads(text) for text in sets or ()]
         load_options = {"device": device, "dtype": dtype, "revision": revision, "allow_pickle": allow_pickle, "trust_remote_code": trust_remote_code}
@@ -110,15 +110,15 @@ def ablate(
 
 def _prepare(model: str, task: str | None, data: str | None, corpus: str, metric: str, seed: int, options: dict[str, Any]) -> tuple[Model, Corpus, Objective]:
     """The model, its examples, and what it is judged by: the labels of a task, or else its own language-model loss."""
-    from headscope.engine.ablation_objective import Labels, LanguageModel
     from headscope.errors import ModelError, UserError
-    from headscope.tuning import custom_task, find_task, task_examples
-    from headscope.tuning.classifier import load_classifier
-    from headscope.tuning.tasks import labelled
+    from headscope.runs.ablate.objective import Labels, LanguageModel
+    from headscope.runs.tune.classifier import load_classifier
+    from headscope.tasks import custom_task, find_task, task_examples
+    from headscope.tasks.files import labelled
 
     if task is None and data is None:
         from headscope.corpus import read
-        from headscope.observe import load
+        from headscope.models import load
 
         if metric and metric != "loss":
             raise UserError(f"the metric {metric} needs a task", hint="give --task and --data, or leave --metric out")

@@ -86,8 +86,8 @@ def draw(
     Example: headscope draw demo "The dog that I saw barked." --head 1-3 --head 3-9 --red dog -o dog.svg
     """
     from headscope.figures import attention_lines, attention_panel, save_chart
-    from headscope.observe import load
-    from headscope.papers.examples import parse_head, token_attention, which_tokens
+    from headscope.models import load
+    from headscope.runs.examples import parse_head, token_attention, which_tokens
 
     console = Console(quiet=quiet)
     with console.status("loading the model"):

@@ -87,7 +87,7 @@ def _compare_models(
     check_writable(path)
     with console.status("loading libraries and models"):
         import headscope as hs
-        from headscope.engine import make_settings
+        from headscope.runs import make_settings
         from headscope.stats import change_table, paired_table
 
         make_settings(**run)

@@ -15,7 +15,7 @@ from headscope.cli.patterns import Network, show_report
 from headscope.cli.root import app
 
 if TYPE_CHECKING:
-    from headscope.explorer import Session
+    from headscope.labelling import Session
 
 _PAGE, _TRAIN = "The page", "Training"
 EXAMPLES = 100
@@ -65,14 +65,14 @@ def label(
 
 
 def _label(console: Console, model: str, corpus: str, folder: Path, network: Path | None, run: dict[str, int], device: str, port: int, open_page: bool, terminal: bool) -> None:
-    from headscope.explorer.server import open_port
+    from headscope.labelling.server import open_port
 
     opened = None if terminal else open_port(port)
     with console.status("loading libraries and model"):
         from headscope.corpus import read
-        from headscope.explorer import Maps, Session, Store
-        from headscope.measures.pattern_net import SHIPPED, load_network
-        from headscope.observe import load
+        from headscope.labelling import Maps, Session, Store
+        from headscope.measures.patterns.network import SHIPPED, load_network
+        from headscope.models import load
 
         store, chosen, texts = Store(folder), load_network(network or SHIPPED), read(corpus, limit=run["limit"])
         session = Session(Maps(load(model, device=device), texts, **run), store, chosen)
@@ -80,11 +80,11 @@ def _label(console: Console, model: str, corpus: str, folder: Path, network: Pat
     _nothing_left(session, folder)
     try:
         if opened is None:
-            from headscope.explorer.terminal import label_here
+            from headscope.labelling.terminal import label_here
 
             label_here(session, _keys())
         else:
-            from headscope.explorer.server import serve
+            from headscope.labelling.server import serve
 
             serve(session, opened, lambda address: _ready(console, address, open_page))
     except KeyboardInterrupt:
@@ -138,9 +138,9 @@ def _retrain(console: Console, folder: Path, output: Path, network: Path | None,
         raise UserError(f"the epochs must be 1 or more, got {epochs} instead")
     check_writable(output)
     with console.status("loading libraries and labels"):
-        from headscope.explorer import retrain
-        from headscope.measures.pattern_net import SHIPPED, load_network, save_network
-        from headscope.probes.pattern_sets import read_labelled
+        from headscope.labelling import retrain
+        from headscope.measures.patterns.labels import read_labelled
+        from headscope.measures.patterns.network import SHIPPED, load_network, save_network
 
         own, old = read_labelled(folder), load_network(network or SHIPPED)
         builtin = read_labelled()

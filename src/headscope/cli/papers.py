@@ -165,7 +165,8 @@ def kovaleva2019(
     from headscope.corpus import read
     from headscope.errors import unknown
     from headscope.papers import Kovaleva2019
-    from headscope.tuning import STARTS, find_task
+    from headscope.runs.tune import STARTS
+    from headscope.tasks import find_task
 
     for name in start or ():
         if name not in STARTS:
@@ -227,11 +228,11 @@ def jo2020(
 
     Example: headscope paper jo2020 --model bert-base-uncased --tasks senteval/probing --downstream mrpc --data glue
     """
-    from headscope.engine.probe_tasks import find_tasks
-    from headscope.engine.probing import Choice
     from headscope.papers import Jo2020
-    from headscope.probes.classify import Settings
-    from headscope.tuning import find_task
+    from headscope.runs.probe.classify import Settings
+    from headscope.runs.probe.probe import Choice
+    from headscope.tasks import find_task
+    from headscope.tasks.find import find_tasks
 
     if seeds < 0:
         raise UserError(f"the number of seeds must be 0 or more, got {seeds} instead")

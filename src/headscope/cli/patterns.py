@@ -12,7 +12,7 @@ from headscope.cli.console import Console
 from headscope.cli.root import app
 
 if TYPE_CHECKING:
-    from headscope.probes.patterns import Report
+    from headscope.measures.patterns.training import Report
     from headscope.results import Results
 
 USAGE = 'headscope patterns RESULTS..., headscope patterns MODEL "A sentence.", headscope patterns MODEL --corpus FILE, or headscope patterns --check'
@@ -123,7 +123,7 @@ def _tell(console: Console, opened: dict[str, Results]) -> None:
 
 def _draw(console: Console, opened: dict[str, Results], folder: Path, format: str) -> None:
     from headscope.figures import find_figure, save_chart
-    from headscope.figures.patterns import task_patterns
+    from headscope.figures.patterns.classes import task_patterns
 
     with console.status("drawing"):
         drawn = [save_chart(task_patterns(opened), folder / f"patterns.{format}")]
@@ -142,8 +142,8 @@ def _survey(console: Console, model: str, corpus: str, network: Path | None, out
     check_writable(output)
     with console.status("loading libraries and model"):
         import headscope as hs
-        from headscope.measures.pattern import Pattern
-        from headscope.measures.pattern_net import SHIPPED, load_network
+        from headscope.measures.patterns.measure import Pattern
+        from headscope.measures.patterns.network import SHIPPED, load_network
 
         load_network(network or SHIPPED)
         texts, loaded = hs.corpus.read(corpus), hs.load(model, **load)
@@ -165,13 +165,13 @@ def _grid(console: Console, model: str, texts: tuple[str, ...], network: Path | 
     check_writable(output)
     with console.status("loading libraries and model"):
         from headscope.corpus import Example
-        from headscope.explorer import look
-        from headscope.figures.pattern_grid import pattern_grid
+        from headscope.figures.patterns.grid import pattern_grid
         from headscope.figures.save import save_chart
-        from headscope.measures.pattern_net import SHIPPED, load_network
-        from headscope.observe import load
-        from headscope.probes.pattern_sets import pack
-        from headscope.probes.patterns import predict
+        from headscope.labelling import look
+        from headscope.measures.patterns.labels import pack
+        from headscope.measures.patterns.network import SHIPPED, load_network
+        from headscope.measures.patterns.training import predict
+        from headscope.models import load
 
         chosen = load_network(network or SHIPPED)
         loaded = load(model, device=device)
@@ -186,9 +186,9 @@ def _grid(console: Console, model: str, texts: tuple[str, ...], network: Path | 
 
 def _check(console: Console, network: Path | None, output: Path | None, format: str) -> None:
     """The held-out report of the built-in labelled set."""
-    from headscope.measures.pattern_net import SHIPPED, load_network
-    from headscope.probes.pattern_sets import read_labelled
-    from headscope.probes.patterns import evaluate
+    from headscope.measures.patterns.labels import read_labelled
+    from headscope.measures.patterns.network import SHIPPED, load_network
+    from headscope.measures.patterns.training import evaluate
 
     labelled = read_labelled()
     held = labelled.part(split="test")
@@ -197,7 +197,7 @@ def _check(console: Console, network: Path | None, output: Path | None, format: 
     console.say(f"{told} on {len(held)} held-out maps of {len(labelled)} (published: F1 0.86 on about 400 maps)")
     show_report(console, report)
     if output:
-        from headscope.figures.patterns import confusion_map
+        from headscope.figures.patterns.classes import confusion_map
         from headscope.figures.save import save_chart
 
         console.result(

@@ -66,16 +66,16 @@ def probe(
 
     Example: headscope probe demo senteval/probing --task Length --task Depth -o probe.nc
     """
-    from headscope.corpus.probing import all_notes
-    from headscope.engine.probe_tasks import find_tasks
-    from headscope.engine.probing import Choice
-    from headscope.engine.probing import probe as run
-    from headscope.observe import load
-    from headscope.papers.base import phases
-    from headscope.probes.classify import Settings
-    from headscope.probes.linear import L2
+    from headscope.models import load
+    from headscope.papers.recipe import phases
     from headscope.results import check_writable, slug
+    from headscope.runs.probe.classify import Settings
+    from headscope.runs.probe.linear import L2
+    from headscope.runs.probe.probe import Choice
+    from headscope.runs.probe.probe import probe as run
     from headscope.stats.probing import probing_remarks, top_table
+    from headscope.tasks.find import find_tasks
+    from headscope.tasks.probing import all_notes
 
     console = Console(quiet=quiet, as_json=json)
     path = output or Path(f"{slug(model)}-probe.nc")

@@ -39,9 +39,9 @@ def tasks(
 
     Example: headscope tasks en_ewt-ud-train.conllu -o tasks && headscope tasks tasks
     """
-    from headscope.corpus.brackets import is_brackets
-    from headscope.corpus.senteval import is_senteval
+    from headscope.corpus.readers.brackets import is_brackets
     from headscope.errors import UserError
+    from headscope.tasks.senteval import is_senteval
 
     console = Console(quiet=quiet, as_json=json)
     trees = is_brackets(Path(source))
@@ -66,9 +66,9 @@ def _size(given: str | None) -> list[int] | None:
 
 def _show(console: Console, source: str, names: list[str] | None) -> None:
     """What is in SentEval's files."""
-    from headscope.corpus.probing import SPLITS
-    from headscope.corpus.senteval import read_tasks
     from headscope.errors import unknown
+    from headscope.tasks.probing import SPLITS
+    from headscope.tasks.senteval import read_tasks
 
     found = read_tasks(source)
     known = {key.lower(): task for task in found for key in (task.name, task.title)}
@@ -88,10 +88,10 @@ def _show(console: Console, source: str, names: list[str] | None) -> None:
 def _make(console: Console, source: str, output: Path | None, *, brackets: Path | None, tasks: list[str] | None, size: list[int] | None, seed: int, trees: bool) -> None:
     """Make tasks and write them."""
     from headscope.corpus import read
-    from headscope.corpus.brackets import bracket_corpus
-    from headscope.corpus.probing_make import check_made, report_tasks
-    from headscope.corpus.senteval import write_senteval
+    from headscope.corpus.readers.brackets import bracket_corpus
     from headscope.results import check_writable
+    from headscope.tasks.make.treebank import check_made, report_tasks
+    from headscope.tasks.senteval import write_senteval
 
     corpus = bracket_corpus(source) if trees else read(source)
     with console.status("making tasks"):

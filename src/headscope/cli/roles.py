@@ -36,7 +36,7 @@ def roles(
     """
     from headscope.atlas import open as open_atlas
     from headscope.errors import unknown
-    from headscope.report import roles_document, write_document
+    from headscope.page import roles_document, write_document
     from headscope.stats import COARSE, cautions, layer_shares, overlap_shares, parse_tau, role_shift, role_table, role_tests, tau_table
 
     console = Console(quiet=quiet, as_json=json)

@@ -219,7 +219,7 @@ def _run(console: Console, model: str, corpus: str, output: Path, measures: list
     partial = output.with_name(output.name + ".partial")
     with console.status("loading libraries and model"):
         import headscope as hs
-        from headscope.engine import make_settings, parse_shard
+        from headscope.runs import make_settings, parse_shard
 
         make_settings(**run)
         part = parse_shard(shard)

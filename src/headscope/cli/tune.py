@@ -13,8 +13,9 @@ from headscope.cli.root import app
 
 if TYPE_CHECKING:
     from headscope.corpus import Corpus
-    from headscope.observe import Pooling
-    from headscope.tuning import Task, Tuned
+    from headscope.models import Pooling
+    from headscope.runs.tune import Tuned
+    from headscope.tasks import Task
 
 ALL = "all"
 
@@ -74,8 +75,8 @@ def tune(
     Example: headscope tune bert-base-uncased --task rte --task mrpc --data glue --start all -o tuned
     """
     from headscope.results import check_writable
-    from headscope.tuning import Settings
-    from headscope.tuning import tune as run
+    from headscope.runs.tune import Settings
+    from headscope.runs.tune import tune as run
 
     console = Console(quiet=quiet, as_json=json)
     settings: dict[str, Any] = {
@@ -122,7 +123,7 @@ def tune(
 
 def _pooling(given: str | None, position: str | None) -> Pooling | None:
     from headscope.errors import UserError
-    from headscope.tuning import parse_pooling
+    from headscope.runs.tune import parse_pooling
 
     if given is None and position is not None:
         raise UserError(f"--position goes with --pooling, got --position {position} alone", hint=f"give e.g. --pooling last --position {position}")
@@ -131,7 +132,7 @@ def _pooling(given: str | None, position: str | None) -> Pooling | None:
 
 def _about(start: str, pooling: Pooling | None) -> str:
     """What a folder is named after."""
-    from headscope.tuning import pooling_slug
+    from headscope.runs.tune import pooling_slug
 
     if pooling is None:
         return start
@@ -140,7 +141,7 @@ def _about(start: str, pooling: Pooling | None) -> str:
 
 def _table(done: list[Tuned]) -> list[dict[str, Any]]:
     """Table 1 of Kovaleva et al.; with a pooling, whose scores are no match for the paper's, only ours."""
-    from headscope.papers.glue_table import table_rows
+    from headscope.papers.kovaleva2019.glue_table import table_rows
 
     rows, pooling = table_rows(done), done[0].pooling
     if pooling is None:
@@ -151,7 +152,7 @@ def _table(done: list[Tuned]) -> list[dict[str, Any]]:
 
 def _starts(given: list[str] | None) -> list[str]:
     from headscope.errors import unknown
-    from headscope.tuning import STARTS
+    from headscope.runs.tune import STARTS
 
     names = given or ["pretrained"]
     for name in names:
@@ -163,8 +164,8 @@ def _starts(given: list[str] | None) -> list[str]:
 def _jobs(names: list[str] | None, data: str | None, train: str | None, dev: str | None) -> list[tuple[Task, Corpus, Corpus]]:
     """The tasks and their examples, all read and checked before anything is trained."""
     from headscope.errors import UserError
-    from headscope.tuning import custom_task, find_task, task_examples
-    from headscope.tuning.tasks import labelled
+    from headscope.tasks import custom_task, find_task, task_examples
+    from headscope.tasks.files import labelled
 
     if names and data and not (train or dev):
         tasks = {task.name: task for task in map(find_task, names)}.values()

@@ -9,17 +9,17 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-from headscope.corpus.builtin_corpus import builtin_files, read_builtin
-from headscope.corpus.conll import read_conll
-from headscope.corpus.coref import is_coref_jsonl, read_coref_jsonl
-from headscope.corpus.coref_columns import CONLL2012, LAST_WORD, fingerprint, is_collection, read_conll2012
-from headscope.corpus.coref_conllu import CONLLU, read_coref_conllu, skipped_mentions
+from headscope.corpus.builtin import builtin_files, read_builtin
 from headscope.corpus.example import Example
 from headscope.corpus.files import checksum, lines
-from headscope.corpus.framenet import is_frames_jsonl, open_framenet, read_framenet, read_frames_jsonl
-from headscope.corpus.parse import parse
-from headscope.corpus.plain import read_plain
-from headscope.corpus.table import read_json_lines, read_tsv
+from headscope.corpus.readers.conll import read_conll
+from headscope.corpus.readers.coref.columns import CONLL2012, LAST_WORD, fingerprint, is_collection, read_conll2012
+from headscope.corpus.readers.coref.conllu import CONLLU, read_coref_conllu, skipped_mentions
+from headscope.corpus.readers.coref.json_lines import is_coref_jsonl, read_coref_jsonl
+from headscope.corpus.readers.framenet import is_frames_jsonl, open_framenet, read_framenet, read_frames_jsonl
+from headscope.corpus.readers.plain import read_plain
+from headscope.corpus.readers.table import read_json_lines, read_tsv
+from headscope.corpus.spacy.parser import parse
 from headscope.errors import CorpusError, unknown
 
 DEMO = "demo"

@@ -8,12 +8,12 @@ from headscope.figures.heat import heat_map
 from headscope.figures.kovaleva import from_cls, heat_grid
 from headscope.figures.layers import layer_scatter
 from headscope.figures.lines import attention_lines, attention_panel
-from headscope.figures.pattern_grid import pattern_grid
-from headscope.figures.patterns import confusion_map, pattern_bars, task_patterns
+from headscope.figures.patterns.classes import confusion_map, pattern_bars, task_patterns
+from headscope.figures.patterns.grid import pattern_grid
 from headscope.figures.points import head_points, ranked_bars
-from headscope.figures.probing import before_after, probe_grid, task_maps
-from headscope.figures.probing_scatter import scatter_grid
-from headscope.figures.probing_top import top_curves
+from headscope.figures.probing.heat import before_after, probe_grid, task_maps
+from headscope.figures.probing.scatter import scatter_grid
+from headscope.figures.probing.top import top_curves
 from headscope.figures.pvalues import p_histogram
 from headscope.figures.roles import role_maps
 from headscope.figures.save import FORMATS, save_chart, script_json, vega_bundle

@@ -3,18 +3,18 @@
 from headscope.measures.base import BLOCKS, Kept, Measure, Setting, Sums
 from headscope.measures.coreference import Coreference
 from headscope.measures.dependency import Dependency
-from headscope.measures.divergence import Distance, exact_divergence, fast_divergence
+from headscope.measures.distance import Distance, exact_divergence, fast_divergence
 from headscope.measures.entropy import Entropy, row_entropy
 from headscope.measures.feature import Feature
 from headscope.measures.frame import Frame
 from headscope.measures.gradient import Gradient
 from headscope.measures.link import Link
-from headscope.measures.pattern import Pattern
+from headscope.measures.patterns.measure import Pattern
 from headscope.measures.position import Position
 from headscope.measures.registry import available, choose
 from headscope.measures.relation import Bank, Linear, mass_weights
 from headscope.measures.role import Role, bias_weights
-from headscope.measures.sieving import Sieve, known_sieves, load_sieves, sieve
+from headscope.measures.sieves.base import Sieve, known_sieves, load_sieves, sieve
 from headscope.measures.special import Special
 from headscope.measures.strongest import Strongest
 from headscope.measures.words import WordMap, WordMeasure, word_map

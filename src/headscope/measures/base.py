@@ -16,7 +16,7 @@ from torch import Tensor
 
 from headscope.corpus import Example
 from headscope.encode import Batch
-from headscope.observe import LayerView, Shape
+from headscope.models import LayerView, Shape
 
 BLOCKS = 16
 """Sums are kept apart in this many blocks of batches: shards fill different blocks and so add up exactly."""

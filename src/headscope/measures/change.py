@@ -12,7 +12,7 @@ from headscope.encode import Batch
 from headscope.errors import UserError
 from headscope.measures.base import Measure
 from headscope.measures.words import WordMeasure
-from headscope.observe import LayerView
+from headscope.models import LayerView
 
 
 def map_cosine(one: Tensor, other: Tensor, real: Tensor) -> Tensor:
@@ -28,7 +28,7 @@ def map_cosine(one: Tensor, other: Tensor, real: Tensor) -> Tensor:
 
 
 class Change(Measure):
-    """Cosine between the flattened maps of two models, real tokens only (K3). It needs both models at once: see :func:`headscope.engine.compare`."""
+    """Cosine between the flattened maps of two models, real tokens only (K3). It needs both models at once: see :func:`headscope.runs.compare`."""
 
     name = "change"
     title = "Likeness of the maps of two models"

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headscope.encode import START, Batch
 from headscope.measures.base import Measure
-from headscope.observe import LayerView
+from headscope.models import LayerView
 
 TINY = torch.finfo(torch.float32).tiny
 

@@ -13,7 +13,7 @@ from headscope.corpus import Word
 from headscope.encode import SEPARATOR, START, Batch, Encoded
 from headscope.measures.base import Measure
 from headscope.measures.strongest import Places, Sets, largest, pack
-from headscope.observe import LayerView
+from headscope.models import LayerView
 
 # Universal tags, then the Penn tags that some treebanks have in their place.
 NOUN = frozenset({"NOUN", "PROPN", "NN", "NNS", "NNP", "NNPS"})

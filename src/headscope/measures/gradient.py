@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headscope.encode import SEPARATOR, TEXT, Batch, Encoded
 from headscope.measures.base import Measure
-from headscope.observe import LayerView
+from headscope.models import LayerView
 
 SHARE = 0.15
 

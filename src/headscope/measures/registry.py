@@ -10,13 +10,13 @@ from headscope.errors import UserError, unknown
 from headscope.measures.base import HOW, Measure
 from headscope.measures.coreference import Coreference
 from headscope.measures.dependency import Dependency
-from headscope.measures.divergence import Distance
+from headscope.measures.distance import Distance
 from headscope.measures.entropy import Entropy
 from headscope.measures.feature import Feature
 from headscope.measures.frame import Frame
 from headscope.measures.gradient import Gradient
 from headscope.measures.link import Link
-from headscope.measures.pattern import Pattern
+from headscope.measures.patterns.measure import Pattern
 from headscope.measures.position import Position
 from headscope.measures.role import Role
 from headscope.measures.special import Special

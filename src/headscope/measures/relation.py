@@ -18,7 +18,7 @@ from torch import Tensor
 
 from headscope.encode import Batch, Encoded
 from headscope.measures.base import Measure
-from headscope.observe import LayerView
+from headscope.models import LayerView
 
 Pairs = NDArray[np.bool_]
 

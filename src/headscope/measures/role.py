@@ -14,8 +14,8 @@ from headscope.encode import Encoded
 from headscope.errors import UserError, unknown
 from headscope.measures.base import HOW, Setting
 from headscope.measures.relation import Linear, Pairs
-from headscope.measures.sieves import PAPER, dependency_sieve, dependency_sieves
-from headscope.measures.sieving import Sieve, known_sieves
+from headscope.measures.sieves.base import Sieve, known_sieves
+from headscope.measures.sieves.builtin import PAPER, dependency_sieve, dependency_sieves
 
 CAUSAL = "a causal model sees no later tokens"
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from headscope.encode import Batch, Encoded
 from headscope.measures.base import Measure
-from headscope.observe import LayerView
+from headscope.models import LayerView
 
 Places = NDArray[np.int64]
 """A set of places, (place,); or of pairs (query, key), (pair, 2)."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headscope.encode import Batch
 from headscope.measures.base import Measure
-from headscope.observe import LayerView
+from headscope.models import LayerView
 
 
 @dataclass(frozen=True)

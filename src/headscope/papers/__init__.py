@@ -1,10 +1,10 @@
 """Papers: one recipe a paper, the published numbers beside ours."""
 
-from headscope.papers.base import Options, Workshop
-from headscope.papers.clark2019 import Clark2019
-from headscope.papers.jo2020 import Jo2020
-from headscope.papers.kovaleva2019 import Kovaleva2019
-from headscope.papers.pande2021 import Pande2021, corpus_names
+from headscope.papers.clark2019.recipe import Clark2019
+from headscope.papers.jo2020.recipe import Jo2020
+from headscope.papers.kovaleva2019.recipe import Kovaleva2019
+from headscope.papers.pande2021.recipe import Pande2021, corpus_names
+from headscope.papers.recipe import Options, Workshop
 
 PAPERS = {
     "clark2019": "Clark et al. 2019, What Does BERT Look At?",

@@ -79,7 +79,7 @@ def _quantiles(values: Array, ends: list[float]) -> NDArray[np.float64]:
 
 
 def scored(results: Results, *, correction: str = "holm", resamples: int | None = None, confidence: float = CONFIDENCE) -> Results:
-    """Results of :func:`headscope.engine.ablation.ablate` with the scores added: ``head_off``, ``layer_off`` and ``set_off``, and ``pruning`` if it is there.
+    """Results of :func:`headscope.runs.ablate.ablate.ablate` with the scores added: ``head_off``, ``layer_off`` and ``set_off``, and ``pruning`` if it is there.
 
     Each has ``mean`` (the score with the head off; the name that all results share), its interval, the ``difference`` from the baseline with its interval, p, and p corrected
     over all heads (layers, sets). The seed is that of the run.

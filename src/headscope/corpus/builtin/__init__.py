@@ -1,0 +1,82 @@
+"""The built-in corpus: passages of two paragraphs written for this project, with trees, coreference and frame links.
+
+``builtin/STYLE.txt`` holds the marked-up text, ``builtin/STYLE.conllu`` its trees, read and corrected by hand (tools/builtin_corpus.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from headscope.corpus.builtin.markup import Span, read_markup
+from headscope.corpus.example import Example, FrameLink, Mention, Word, join_words
+from headscope.corpus.mention import head_word, mention_kind
+from headscope.corpus.readers.conll import Tree, read_trees, tree_words
+from headscope.errors import CorpusError
+
+FOLDER = Path(__file__).parent
+STYLES = ("news", "narrative", "encyclopaedic", "dialogue", "instructions", "questions")
+
+
+def builtin_files() -> list[Path]:
+    """The files of the built-in corpus, text and trees of each style."""
+    return [FOLDER / f"{style}{ending}" for style in STYLES for ending in (".txt", ".conllu")]
+
+
+def read_builtin() -> Iterator[Example]:
+    """Yield one example a passage, styles in turn, so that the first N examples are varied."""
+    by_style = [list(_read_style(style)) for style in STYLES]
+    for index in range(max(len(passages) for passages in by_style)):
+        yield from (passages[index] for passages in by_style if index < len(passages))
+
+
+def _read_style(style: str) -> Iterator[Example]:
+    trees: dict[str, list[Tree]] = {}
+    for tree in read_trees(FOLDER / f"{style}.conllu"):
+        trees.setdefault(tree.comments["sent_id"].rsplit("-s", 1)[0], []).append(tree)
+    text = (FOLDER / f"{style}.txt").read_text(encoding="utf-8")
+    for block in re.split(r"^# id: *", text, flags=re.MULTILINE)[1:]:
+        name, *paragraphs = [line.strip() for line in block.splitlines() if line.strip()]
+        yield _passage(name, paragraphs, [trees[f"{name}-p{number}"] for number in range(1, len(paragraphs) + 1)])
+
+
+def _passage(name: str, paragraphs: list[str], trees: list[list[Tree]]) -> Example:
+    words = tree_words([tree for part in trees for tree in part], segments=[number for number, part in enumerate(trees) for _ in part])
+    mentions: list[Mention] = []
+    marked: list[tuple[int, int, Span]] = []
+    first = 0
+    for number, paragraph in enumerate(paragraphs):
+        plain, spans = read_markup(paragraph)
+        places = _places(plain, [word.text for word in words if word.segment == number], name)
+        for span in spans:
+            start, end = first + places[span.start], first + places[span.end - 1]
+            if span.kind == "mention":
+                head = head_word(words, start, end)
+                mentions.append(Mention(start, end, head, span.name, mention_kind(words[head])))
+            else:
+                marked.append((start, end, span))
+        first += sum(word.segment == number for word in words)
+    return Example(name, join_words(words), words, tuple(sorted(mentions, key=lambda m: (m.start, -m.end))), tuple(_links(words, marked)), source=name)
+
+
+def _places(plain: str, words: list[str], name: str) -> dict[int, int]:
+    """Map each character of the plain text to the index of its word."""
+    places: dict[int, int] = {}
+    at = 0
+    for index, word in enumerate(words):
+        found = plain.find(word, at)
+        if found < 0 or plain[at:found].strip():
+            raise CorpusError(f"built-in passage {name}: its trees do not spell its text at {plain[at : at + 30]!r}")
+        places.update(dict.fromkeys(range(found, found + len(word)), index))
+        at = found + len(word)
+    return places
+
+
+def _links(words: tuple[Word, ...], marked: list[tuple[int, int, Span]]) -> Iterator[FrameLink]:
+    """An element belongs to the one target of its sentence."""
+    targets = {words[start].sentence: (start, end, span) for start, end, span in marked if span.kind == "target"}
+    for start, end, span in marked:
+        if span.kind == "element":
+            first, last, target = targets[words[start].sentence]
+            yield FrameLink(target.name, span.name, (first, last), (start, end))

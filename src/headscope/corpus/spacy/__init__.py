@@ -1,0 +1,1 @@
+"""Parsing plain text with spaCy, and keeping what was parsed."""

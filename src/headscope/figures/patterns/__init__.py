@@ -1,0 +1,1 @@
+"""Figures of pattern classes (Kovaleva et al. 2019)."""

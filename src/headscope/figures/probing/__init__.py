@@ -1,0 +1,1 @@
+"""Figures of probing results (Jo and Myaeng 2020)."""

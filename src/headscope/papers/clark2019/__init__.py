@@ -1,0 +1,1 @@
+"""Clark et al. 2019, "What Does BERT Look At?"."""

@@ -1,0 +1,1 @@
+"""Jo and Myaeng 2020, "Roles and Utilization of Attention Heads"."""

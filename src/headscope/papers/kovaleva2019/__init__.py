@@ -1,0 +1,1 @@
+"""Kovaleva et al. 2019, "Revealing the Dark Secrets of BERT"."""

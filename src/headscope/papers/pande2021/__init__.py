@@ -1,0 +1,1 @@
+"""Pande et al. 2021, "The heads hypothesis"."""

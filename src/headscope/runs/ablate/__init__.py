@@ -1,0 +1,1 @@
+"""Disabling heads (Kovaleva et al. 2019, §4.6)."""

@@ -1,0 +1,1 @@
+"""The ten probing tasks, made from any treebank."""

@@ -1,0 +1,159 @@
+"""The three probing tasks that change half of their sentences: BigramShift, OddManOut and CoordInv (Conneau et al. 2018, §2).
+
+A sentence is used once, changed or as it is, never both ways; a change that spells another sentence of the treebank is not made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import log2
+from random import Random
+
+from headscope.corpus.example import Word
+from headscope.tasks.make.drafts import Draft, Drafts
+from headscope.tasks.make.sentences import AUXILIARY, CLAUSE_SUBJECT, UNIVERSAL, Sentence, is_punctuation, penn, relation, spell
+
+INTACT, INVERTED, CHANGED = "O", "I", "C"
+"""SentEval's labels."""
+SIMILAR = 1.0
+"""How far apart the bigrams' frequencies may be: one doubling."""
+PAIRED = frozenset("\"'`“”‘’«»()[]{}") | {"``", "''"}
+_NAME = re.compile(r"I\b|.+[A-Z]")
+"""First words that keep their capitals: I, I'm, NASA."""
+Change = Callable[[Sentence], list[str]]
+"""The words of a changed sentence; none if it cannot be changed."""
+
+
+def _half(found: Drafts, sentences: Sequence[Sentence], rng: Random, label: str, reason: str, change: Change) -> Drafts:
+    """Change every second of the sentences that can be changed, in random order."""
+    said = {sentence.key for sentence in sentences}
+    fit: list[tuple[Sentence, str]] = []
+    for sentence in rng.sample(list(sentences), len(sentences)):
+        text = spell(change(sentence))
+        if not text:
+            found.passed[reason] += 1
+        elif text.casefold() in said:
+            found.passed["changed, it spells another sentence"] += 1
+        else:
+            said.add(text.casefold())
+            fit.append((sentence, text))
+    found.items = [Draft(sentence, label, text) if index % 2 else Draft(sentence, INTACT, sentence.text) for index, (sentence, text) in enumerate(fit)]
+    return found
+
+
+def bigram_shift(sentences: Sequence[Sentence], rng: Random) -> Drafts:
+    """BigramShift: two adjacent words change places."""
+
+    def change(sentence: Sentence) -> list[str]:
+        words = [word.text for word in sentence.words]
+        signs = [is_punctuation(word) for word in sentence.words]
+        first = signs.index(False) if False in signs else len(words)
+        places = [at for at in range(first + 1, len(words) - 1) if not signs[at] and not signs[at + 1] and words[at].casefold() != words[at + 1].casefold()]
+        if not places:
+            return []
+        at = rng.choice(places)
+        words[at], words[at + 1] = words[at + 1], words[at]
+        return words
+
+    how = "I: two adjacent words have changed places (never punctuation, nor the first word, whose capital would tell); O: as it was"
+    return _half(Drafts(how), sentences, rng, INVERTED, "no two words that could change places", change)
+
+
+def open_class(word: Word) -> str:
+    """The tag of a noun or verb that may be replaced: the Penn tag where there is one, else the universal one. Names and auxiliaries have none."""
+    if not word.text.isalpha() or word.text != word.text.lower() or relation(word) in AUXILIARY or word.upos in UNIVERSAL - {"NOUN", "VERB"}:
+        return ""
+    tag = penn(word) or word.upos
+    return tag if tag in {"NOUN", "VERB", "NN", "NNS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ"} else ""
+
+
+def odd_man_out(sentences: Sequence[Sentence], rng: Random) -> Drafts:
+    """OddManOut: a noun or verb makes room for another with the same tag, whose bigrams with its neighbours are about as frequent."""
+    bigrams: Counter[tuple[str, str]] = Counter()
+    tags: dict[str, set[str]] = defaultdict(set)
+    lemmas: dict[str, set[str]] = defaultdict(set)
+    after: dict[tuple[str, str], set[str]] = defaultdict(set)
+    before: dict[str, set[str]] = defaultdict(set)
+    for sentence in sentences:
+        lower = [word.text.lower() for word in sentence.words]
+        bigrams.update(pairwise(lower))
+        for word in sentence.words:
+            if tag := open_class(word):
+                tags[word.text].add(tag)
+                lemmas[word.text].add(word.lemma.lower() or word.text)
+    for left, right in bigrams:
+        before[right].add(left)
+        for tag in tags.get(right, ()):
+            after[left, tag].add(right)
+
+    def near(one: tuple[str, str], other: tuple[str, str]) -> bool:
+        return abs(log2(bigrams[one] + 1) - log2(bigrams[other] + 1)) <= SIMILAR
+
+    def others(lower: list[str], at: int, tag: str) -> list[str]:
+        left, old, right = lower[at - 1 : at + 2]
+        seen = (new for new in after[left, tag] & before[right] if not lemmas[new] & lemmas[old])
+        return sorted(new for new in seen if near((left, old), (left, new)) and near((old, right), (new, right)))
+
+    def change(sentence: Sentence) -> list[str]:
+        words = [word.text for word in sentence.words]
+        lower = [word.lower() for word in words]
+        places = [at for at in range(1, len(words) - 1) if open_class(sentence.words[at])]
+        for at in rng.sample(places, len(places)):
+            if found := others(lower, at, open_class(sentence.words[at])):
+                return [*words[:at], rng.choice(found), *words[at + 1 :]]
+        return []
+
+    how = "C: a noun or verb is replaced by one with the same tag, both bigrams with its neighbours seen in the treebank and as frequent within a doubling; O: as it was"
+    return _half(Drafts(how), sentences, rng, CHANGED, "no noun or verb with a fitting replacement", change)
+
+
+def clauses(sentence: Sentence) -> tuple[int, int, int] | None:
+    """Where the conjunction of two coordinated main clauses stands, where the first clause ends before it, and where the second one ends; None if the sentence is not two such clauses."""
+    root = sentence.root
+    if root is None or any(word.text in PAIRED for word in sentence.words):
+        return None
+    conjuncts = sentence.under(root, {"conj"})
+    if len(conjuncts) != 1 or any(not sentence.under(place, CLAUSE_SUBJECT) for place in (root, conjuncts[0])):
+        return None
+    second = sentence.subtree(conjuncts[0])
+    joints = [place for place, word in enumerate(sentence.words) if relation(word) == "cc" and word.head in {root, conjuncts[0]}]
+    if len(joints) != 1 or not root < joints[0] < conjuncts[0]:
+        return None
+    joint = joints[0]
+    signs = [is_punctuation(word) for word in sentence.words]
+    begin, end = joint, len(sentence.words)
+    while begin and signs[begin - 1]:
+        begin -= 1
+    while signs[end - 1]:
+        end -= 1
+    inside = {place for place in range(joint + 1, end) if not signs[place]}
+    words = {place for place in second if not signs[place]} - {joint}
+    return (joint, begin, end) if begin and inside == words else None
+
+
+def invert(sentence: Sentence) -> list[str]:
+    """Two coordinated clauses in the other order; capitals stay at the front.
+
+    The sign before the conjunction, the conjunction and the end of the sentence stay where they were.
+    """
+    found = clauses(sentence)
+    if found is None:
+        return []
+    joint, begin, end = found
+    words = list(sentence.words)
+    first = [word.text for word in words[:begin]]
+    second = [word.text for word in words[joint + 1 : end]]
+    if not _NAME.match(first[0]) and words[0].upos != "PROPN" and penn(words[0]) not in {"NNP", "NNPS"}:
+        first[0] = first[0].lower()
+    if words[0].text[:1].isupper():
+        second[0] = second[0][:1].upper() + second[0][1:]
+    return [*second, *(word.text for word in words[begin : joint + 1]), *first, *(word.text for word in words[end:])]
+
+
+def coordination_inversion(sentences: Sequence[Sentence], rng: Random) -> Drafts:
+    """CoordInv: the two coordinated main clauses change places."""
+    how = "I: the two coordinated main clauses (each with a subject) have changed places; O: as it was"
+    return _half(Drafts(how), sentences, rng, INVERTED, "not two coordinated clauses and nothing else", invert)

@@ -1,0 +1,162 @@
+"""The ten probing tasks made from any treebank, as Conneau et al. 2018 made them from parsed books (J2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from headscope.corpus.example import Example
+from headscope.corpus.readers.brackets import Bracketed, bracket_examples
+from headscope.errors import CorpusError, unknown
+from headscope.tasks.make.changes import bigram_shift, coordination_inversion, odd_man_out
+from headscope.tasks.make.drafts import Draft, Drafts
+from headscope.tasks.make.labels import (
+    bracket_constituents,
+    bracket_depth,
+    obj_number,
+    past_present,
+    sentence_length,
+    subj_number,
+    top_constituents,
+    tree_depth,
+    word_content,
+)
+from headscope.tasks.make.sentences import Sentence, sentences_of, usable
+from headscope.tasks.make.splits import Sizes, divide, make_sizes
+from headscope.tasks.probing import SPLITS, TITLES, ProbingTask, sorted_labels, task_group
+
+MAKERS: dict[str, Callable[[Sequence[Sentence], Random], Drafts]] = {
+    "sentence_length": sentence_length,
+    "word_content": word_content,
+    "tree_depth": tree_depth,
+    "top_constituents": top_constituents,
+    "bigram_shift": bigram_shift,
+    "past_present": past_present,
+    "subj_number": subj_number,
+    "obj_number": obj_number,
+    "odd_man_out": odd_man_out,
+    "coordination_inversion": coordination_inversion,
+}
+BRACKET_MAKERS: dict[str, Callable[[Sequence[Sentence], dict[str, Bracketed], Random], Drafts]] = {"tree_depth": bracket_depth, "top_constituents": bracket_constituents}
+
+
+@dataclass(frozen=True)
+class TaskReport:
+    """What became of one task: the task, or the reason why it could not be made; how it was labelled; how many sentences were passed over for what."""
+
+    name: str
+    task: ProbingTask | None
+    how: str
+    passed: Mapping[str, int]
+    reason: str = ""
+
+    @property
+    def title(self) -> str:
+        """What the paper calls the task."""
+        return TITLES[self.name]
+
+    def row(self) -> dict[str, object]:
+        """A row of the table of what was made."""
+        sizes = {split: len(self.task.splits[split]) if self.task else 0 for split in SPLITS}
+        left = "; ".join(f"{count} {reason}" for reason, count in self.passed.items())
+        return {
+            "task": self.title,
+            "classes": len(self.task.labels) if self.task else 0,
+            **sizes,
+            "label": self.how,
+            "left out": f"THE TASK: {self.reason}" if self.reason else left,
+        }
+
+
+def task_name(given: str) -> str:
+    """SentEval's name of a task from its own or the paper's, in capitals or not.
+
+    >>> task_name("Tense"), task_name("bigram_shift")
+    ('past_present', 'bigram_shift')
+    """
+    known = {name.lower(): name for name in TITLES} | {title.lower(): name for name, title in TITLES.items()}
+    if given.lower() not in known:
+        raise unknown("task", given, [*TITLES, *TITLES.values()])
+    return known[given.lower()]
+
+
+def report_tasks(
+    corpus: Iterable[Example],
+    *,
+    seed: int = 0,
+    size: int | Sequence[int] | None = None,
+    tasks: Sequence[str] | None = None,
+    brackets: str | Path | None = None,
+) -> list[TaskReport]:
+    """Make the tasks as ``make_tasks`` does, and tell of each what became of it."""
+    names = [name for name in TITLES if name in {task_name(given) for given in tasks}] if tasks else list(TITLES)
+    sizes = make_sizes(size)
+    sentences, passed = usable(sentences_of(corpus))
+    if not sentences:
+        raise CorpusError("the corpus has no sentences of 5 to 28 annotated words to make tasks of", hint="give a treebank (.conllu), bracketed trees (.mrg) or 'demo'")
+    trees, bracketed, bracketed_passed = _bracketed(brackets) if brackets is not None else ({}, [], {})
+    reports = []
+    for name in names:
+        rng = Random(f"{seed} {name}")
+        if brackets is not None and name in BRACKET_MAKERS:
+            reports.append(_report(name, BRACKET_MAKERS[name](bracketed, trees, rng), bracketed_passed, sizes, rng))
+        else:
+            reports.append(_report(name, MAKERS[name](sentences, rng), passed, sizes, rng))
+    return reports
+
+
+def make_tasks(
+    corpus: Iterable[Example],
+    *,
+    seed: int = 0,
+    size: int | Sequence[int] | None = None,
+    tasks: Sequence[str] | None = None,
+    brackets: str | Path | None = None,
+) -> list[ProbingTask]:
+    """Make the ten tasks, or those named, from the sentences of a treebank.
+
+    ``size`` is the most examples of a task, or three numbers for train, dev and test; ``brackets`` is a file of bracketed trees for Depth and TopConst. A task that the treebank is too small for,
+    or not annotated for, is left out (``report_tasks`` tells why); one that was named is an error.
+
+    >>> from headscope.corpus import read
+    >>> [task.title for task in make_tasks(read("demo"), tasks=["Tense", "Length"])]
+    ['Length', 'Tense']
+    """
+    reports = report_tasks(corpus, seed=seed, size=size, tasks=tasks, brackets=brackets)
+    check_made(reports, named=bool(tasks))
+    return [report.task for report in reports if report.task is not None]
+
+
+def check_made(reports: Sequence[TaskReport], *, named: bool) -> None:
+    """Raise if a task that was named could not be made, or none at all."""
+    failed = [report for report in reports if report.task is None]
+    if failed and (named or len(failed) == len(reports)):
+        raise CorpusError(
+            f"{failed[0].title} cannot be made from this treebank: {failed[0].reason}", hint="give a larger treebank, or one with the annotation; or name other tasks"
+        )
+
+
+def _bracketed(path: str | Path) -> tuple[dict[str, Bracketed], list[Sentence], dict[str, int]]:
+    """The trees of a file by their sentence's key, the sentences, and what was passed over."""
+    pairs = list(bracket_examples(path))
+    found = list(sentences_of(example for example, _ in pairs))
+    trees = {sentence.key: tree for sentence, (_, tree) in zip(found, pairs, strict=True)}
+    kept, passed = usable(found)
+    return trees, kept, passed
+
+
+def _report(name: str, drafts: Drafts, passed: Mapping[str, int], sizes: Sizes, rng: Random) -> TaskReport:
+    splits = divide(drafts, sizes, rng)
+    left = {**passed, **{reason: count for reason, count in drafts.passed.items() if count}}
+    if isinstance(splits, str):
+        return TaskReport(name, None, drafts.how, left, splits)
+    labels = sorted_labels({draft.label for found in splits.values() for draft in found})
+    notes = (f"labels: {drafts.how}", *(f"left out: {count} {reason}" for reason, count in left.items()))
+    examples = {split: tuple(_example(draft) for draft in found) for split, found in splits.items()}
+    return TaskReport(name, ProbingTask(name, TITLES[name], labels, examples, task_group(TITLES[name]), notes), drafts.how, left)
+
+
+def _example(draft: Draft) -> Example:
+    return Example(draft.sentence.id, (draft.text,), label=draft.label, source=draft.sentence.source)

@@ -1,0 +1,192 @@
+"""The labelling page in a browser, served as the command serves it: keys and buttons label, the map is drawn, nothing is asked for outside."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headscope.corpus import from_texts
+from headscope.errors import UserError
+from headscope.figures.patterns.grid import shades
+from headscope.labelling import Maps, Session, Store
+from headscope.labelling.server import open_port, serve
+from headscope.measures.patterns.labels import read_labelled
+from headscope.measures.patterns.network import CLASSES
+from labelling.conftest import SIZE, network, planted
+
+SHADE = """([row, column, count]) => { const map = document.getElementById("map"), pixel = window.devicePixelRatio || 1;
+  const at = place => Math.round((layout.margin + (place + 0.5) * layout.size) * pixel);
+  return map.getContext("2d").getImageData(at(column), at(row), 1, 1).data[0]; }"""
+
+
+@dataclass
+class Opened:
+    """A page on a running session, and all that it asked for and complained of."""
+
+    page: Any
+    address: str
+    session: Session
+    asked: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def serving() -> Iterator[Callable[[Session], tuple[str, threading.Thread]]]:
+    """Serve a session in the background; the test must press Finish."""
+    threads: list[threading.Thread] = []
+
+    def serving(session: Session) -> tuple[str, threading.Thread]:
+        ready = threading.Event()
+        found: list[str] = []
+        opened = open_port(0)
+        thread = threading.Thread(target=serve, args=(session, opened, lambda address: (found.append(address), ready.set())), daemon=True)
+        thread.start()
+        threads.append(thread)
+        assert ready.wait(30)
+        return found[0], thread
+
+    yield serving
+    assert not any(thread.is_alive() for thread in threads)
+
+
+@pytest.fixture
+def opened(browser: Any, serving: Any, start: Callable[..., Session]) -> Iterator[Opened]:
+    session = start()
+    address, thread = serving(session)
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    found = Opened(page, address, session)
+    page.on("request", lambda request: found.asked.append(request.url))
+    page.on("console", lambda message: found.complaints.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: found.complaints.append(str(error)))
+    page.goto(address)
+    page.wait_for_selector(".class")
+    yield found
+    page.click("#stop")
+    wait(page, "#told", "Finished. The page can be closed.")
+    thread.join(20)
+    page.close()
+
+
+def wait(page: Any, place: str, text: str) -> None:
+    from playwright.sync_api import expect
+
+    expect(page.locator(place)).to_have_text(text)
+
+
+@pytest.mark.page
+def test_keys_and_buttons_label_skip_and_take_back(opened: Opened, tmp_path: Path) -> None:
+    page = opened.page
+    wait(page, "#left", str(SIZE))
+    page.keyboard.press("2")
+    wait(page, "#labelled", "1")
+    page.locator(".class", has_text="block").click()
+    wait(page, "#labelled", "2")
+    page.keyboard.press("s")
+    wait(page, "#skipped", "1")
+    page.click("#undo")
+    wait(page, "#skipped", "0")
+    assert read_labelled(tmp_path / "labels").labels == ("diagonal", "block")
+    assert page.locator(".class output").all_text_contents() == ["0", "1", "0", "1", "0"]
+    assert page.locator(".class b").all_text_contents() == list(CLASSES)
+
+
+@pytest.mark.page
+def test_the_guess_is_hidden_until_it_is_asked_for_or_the_map_is_labelled(opened: Opened) -> None:
+    page, guess = opened.page, opened.session.guess()
+    wait(page, "#told", "")
+    page.keyboard.press("g")
+    wait(page, "#told", f"The network says: {guess}Look again before you agree.")
+    corner = opened.session.current().corner
+    page.keyboard.press("4")
+    wait(page, "#told", f"You: block. The network: {guess}.That was layer-head {corner.layer}-{corner.head} of {corner.model}.")
+
+
+@pytest.mark.page
+def test_the_canvas_shows_the_map_cell_by_cell_and_tells_a_weight(opened: Opened) -> None:
+    shown = opened.session.current()
+    values = shades(shown.attention)
+    count = len(values)
+    drawn = np.array([[opened.page.evaluate(SHADE, [row, column, count]) for column in range(count)] for row in range(count)])
+    np.testing.assert_allclose(drawn, 255 * (1 - values), atol=2.5)
+    row, column = np.unravel_index(int(shown.attention.argmax()), shown.attention.shape)
+    place = opened.page.evaluate("() => [layout.margin, layout.size]")
+    opened.page.locator("#map").hover(position={"x": place[0] + (int(column) + 0.5) * place[1], "y": place[1] * (int(row) + 0.5) + place[0]})
+    tokens = shown.seen.tokens
+    wait(opened.page, "#cell", f"{tokens[row]} → {tokens[column]}: {shown.attention.max():.3f}")
+
+
+@pytest.mark.page
+def test_the_page_asks_only_its_own_address_and_complains_of_nothing(opened: Opened) -> None:
+    opened.page.keyboard.press("1")
+    wait(opened.page, "#labelled", "1")
+    opened.page.set_viewport_size({"width": 390, "height": 800})
+    assert opened.page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    assert all(url.startswith(opened.address) or url == "data:," for url in opened.asked)
+    assert opened.complaints == []
+
+
+@pytest.mark.page
+def test_when_all_is_labelled_the_page_says_so_and_the_last_can_be_taken_back(opened: Opened) -> None:
+    page = opened.page
+    while len(opened.session.left) > 2:
+        opened.session.skip()
+    page.reload()
+    wait(page, "#left", "2")
+    for left in (1, 0):
+        page.keyboard.press("5")
+        wait(page, "#left", str(left))
+    assert page.locator("#done").is_visible()
+    assert page.locator(".class").first.is_disabled()
+    page.keyboard.press("u")
+    wait(page, "#left", "1")
+    assert page.locator("#map").is_visible()
+
+
+@pytest.mark.page
+def test_names_that_are_markup_are_shown_and_not_run(browser: Any, serving: Any, tmp_path: Path) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    model = replace(planted(), name=hostile)
+    session = Session(Maps(model, from_texts(["the dog"]), limit=1, seed=0, max_length=24), Store(tmp_path / "<b>labels"), network())
+    address, thread = serving(session)
+    page = browser.new_page()
+    said: list[str] = []
+    page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    page.goto(address)
+    page.wait_for_selector(".class")
+    wait(page, "#folder", str(tmp_path / "<b>labels"))
+    page.keyboard.press("1")
+    wait(page, "#labelled", "1")
+    assert f"of {hostile}." in page.locator("#told").inner_text()
+    assert page.locator("img, #folder b").count() == 0
+    assert said == []
+    page.click("#stop")
+    wait(page, "#told", "Finished. The page can be closed.")
+    thread.join(20)
+    page.close()
+
+
+def test_a_port_in_use_is_told() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(UserError, match=rf"the port {port} cannot be used: Address already in use\nnext: leave --port out"):
+            open_port(port)
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_port_that_is_none_is_told(port: int) -> None:
+    with pytest.raises(UserError, match=f"between 0 and 65535, got {port} instead"):
+        open_port(port)
+
+
+def test_the_page_is_for_this_machine_alone() -> None:
+    with open_port(0) as opened:
+        assert opened.getsockname()[0] == "127.0.0.1"

@@ -1,0 +1,78 @@
+"""What a model says of itself: its shape, its stacks, and how many tokens it takes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from headscope.errors import ModelError
+from headscope.models import Shape, head_set, wrap
+from tiny import BOTH, HEADS, KINDS, LAYERS, POSITIONS, STACKS, WIDTH, tiny_batch, tiny_model, tiny_network, tiny_tokenizer
+
+# Positions are a table in these; in the others they are computed, or relative.
+TABLE = ("bert", "roberta", "xlmr", "electra", "albert", "distilbert", "mpnet", "gpt", "gpt2", "opt", "bart")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_shape_is_that_of_the_configuration(kind: str) -> None:
+    model = tiny_model(kind)
+    assert model.stacks == STACKS[kind]
+    assert all(model.shape(stack) == Shape(LAYERS, HEADS, WIDTH) for stack in model.stacks)
+    assert model.main_stack() == STACKS[kind][0]
+    assert model.encoder_decoder == (kind in BOTH)
+
+
+def test_a_stack_that_the_model_lacks_is_refused_with_those_it_has() -> None:
+    with pytest.raises(ModelError) as error:
+        tiny_model("t5").shape("decodr")
+    assert str(error.value) == "the stack of tiny-t5 must be one of cross, decoder, encoder; got 'decodr' instead. Did you mean 'decoder' or 'encoder'?"
+
+
+def test_encoder_and_decoder_may_differ_in_depth_and_heads() -> None:
+    model = tiny_model("bart", encoder_layers=3, encoder_attention_heads=2)
+    assert model.shapes == {"encoder": Shape(3, 2, 16), "decoder": Shape(2, 4, 8), "cross": Shape(2, 4, 8)}
+
+
+def test_grouped_queries_count_as_heads() -> None:
+    model = tiny_model("llama", num_key_value_heads=1)
+    assert model.shape("decoder").heads == HEADS
+
+
+@pytest.mark.parametrize("kind", TABLE)
+def test_the_longest_text_is_the_longest_that_the_network_runs_on(kind: str) -> None:
+    model = tiny_model(kind)
+    assert model.longest is not None
+    with torch.no_grad():
+        model.forward(tiny_batch(kind, (model.longest,)))
+        with pytest.raises((IndexError, RuntimeError)):
+            model.forward(tiny_batch(kind, (model.longest + 1,)))
+
+
+def test_nothing_limits_t5() -> None:
+    assert tiny_model("t5").longest is None
+
+
+def test_the_tokenizers_limit_counts_where_it_is_smaller() -> None:
+    tokenizer = tiny_tokenizer("bert")
+    tokenizer.model_max_length = 20
+    assert wrap(tiny_network("bert"), tokenizer).longest == 20
+    tokenizer.model_max_length = 500
+    assert wrap(tiny_network("bert"), tokenizer).longest == POSITIONS
+
+
+def test_a_longer_text_than_the_model_takes_is_refused_with_the_limit() -> None:
+    model = tiny_model("roberta")
+    with pytest.raises(ModelError) as error:
+        model.encoder(max_length=63, long="truncate", stack="encoder")
+    assert str(error.value) == "the maximum length must be at most 62 for tiny-roberta, got 63 instead\nnext: give --max-length 62"
+    assert model.encoder(max_length=62, long="truncate", stack="encoder").max_length == 62
+
+
+@pytest.mark.parametrize(("kind", "stack", "start"), [("t5", "decoder", 0), ("bart", "decoder", 2), ("t5", "encoder", None), ("bart", "cross", None), ("gpt2", "decoder", None)])
+def test_only_a_decoder_beside_an_encoder_reads_a_start_token(kind: str, stack: str, start: int | None) -> None:
+    assert tiny_model(kind).encoder(max_length=32, long="truncate", stack=stack).start == start
+
+
+def test_head_set_groups_heads_by_layer() -> None:
+    assert head_set([(1, 2), (0, 3), (1, 0), (1, 2)]) == {1: frozenset({0, 2}), 0: frozenset({3})}
+    assert head_set([]) == {}

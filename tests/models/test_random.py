@@ -1,0 +1,77 @@
+"""The random encoder keeps its embeddings bit for bit, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from headscope.models.random import random_init
+from tiny import KINDS, maps_of, tiny_batch, tiny_model, tiny_network
+
+EMBEDDINGS = {  # by hand: where each architecture keeps its word and position tables
+    "bert": ("embeddings.",),
+    "roberta": ("embeddings.",),
+    "xlmr": ("embeddings.",),
+    "electra": ("embeddings.",),
+    "albert": ("embeddings.",),
+    "distilbert": ("embeddings.",),
+    "modernbert": ("embeddings.",),
+    "mpnet": ("embeddings.", "encoder.relative_attention_bias."),
+    "gpt": ("tokens_embed.", "positions_embed."),
+    "gpt2": ("wte.", "wpe."),
+    "opt": ("decoder.embed_tokens.", "decoder.embed_positions."),
+    "neox": ("embed_in.",),
+    "llama": ("embed_tokens.",),
+    "qwen3": ("embed_tokens.",),
+    "gemma": ("embed_tokens.",),
+    "t5": ("shared.", "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.", "decoder.block.0.layer.0.SelfAttention.relative_attention_bias."),
+    "bart": ("shared.", "encoder.embed_positions.", "decoder.embed_positions."),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_embeddings_are_kept_bit_for_bit_and_everything_else_is_drawn_anew(kind: str) -> None:
+    model = tiny_model(kind)
+    made = random_init(model, seed=1)
+    old, new = dict(model.network.named_parameters()), dict(made.network.named_parameters())
+    assert old.keys() == new.keys()
+    kept = {name for name in old if torch.equal(old[name], new[name])}
+    assert kept == {name for name in old if name.startswith(EMBEDDINGS[kind])}
+
+
+def test_the_given_model_and_the_random_state_of_torch_are_not_changed() -> None:
+    model, before = tiny_model("bert"), tiny_network("bert").state_dict()
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    random_init(model, seed=1)
+    assert torch.equal(torch.rand(3), expected)
+    assert all(torch.equal(value, before[name]) for name, value in model.network.state_dict().items())
+
+
+def test_weights_are_drawn_by_the_models_own_rule() -> None:
+    network = random_init(tiny_model("bert", hidden_size=64, initializer_range=0.07), seed=1).network
+    query = network.encoder.layer[0].attention.self.query
+    assert float(query.weight.detach().std()) == pytest.approx(0.07, rel=0.1)
+    assert not query.bias.any()
+    assert (network.encoder.layer[1].output.LayerNorm.weight == 1).all()
+
+
+def test_one_seed_gives_one_encoder_and_another_seed_another() -> None:
+    model = tiny_model("bert")
+    first, again, other = (random_init(model, seed=seed) for seed in (1, 1, 2))
+    assert first.digest == again.digest
+    assert len({model.digest, first.digest, other.digest}) == 3
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt", "mpnet", "gpt2"])
+def test_the_random_encoder_is_observed_and_attends_otherwise(kind: str) -> None:
+    model, batch = tiny_model(kind), tiny_batch(kind)
+    made = random_init(model, seed=1)
+    stack = model.main_stack()
+    assert made.shapes == model.shapes
+    old, new = maps_of(model, batch)[stack], maps_of(made, batch)[stack]
+    assert all((one - two).abs().max() > 0.01 for one, two in zip(old, new, strict=True))
+    real = torch.from_numpy(batch.mask)
+    for layer in new:
+        assert torch.allclose(layer.sum(-1).transpose(1, 2)[real], torch.ones(()), atol=1e-5)

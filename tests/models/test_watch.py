@@ -1,0 +1,194 @@
+"""Observation stays where it was asked for: in one pass, one thread, one model, and in a copy as in the original."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from headscope.encode import Batch
+from headscope.models import LayerView, Model, Replacement, Shape, wrap
+from headscope.models.attention import current_watch
+from tiny import BOTH, DECODERS, KINDS, LAYERS, eager_inputs, eager_run, maps_of, tiny_batch, tiny_model, tiny_network, tiny_tokenizer, views_of
+
+PRIVATE = ("gpt", "mpnet")
+
+
+def in_threads(*jobs: Callable[[], None]) -> None:
+    """Run jobs at once, and raise what any of them raised."""
+    errors: list[BaseException] = []
+
+    def run(job: Callable[[], None]) -> None:
+        try:
+            job()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    if errors:
+        raise errors[0]
+
+
+def equal(one: list[LayerView], other: list[LayerView]) -> bool:
+    return [(view.stack, view.layer) for view in one] == [(view.stack, view.layer) for view in other] and all(
+        torch.equal(a.weights, b.weights) and torch.equal(a.output, b.output) for a, b in zip(one, other, strict=True)
+    )
+
+
+@pytest.mark.parametrize(("first", "second"), [("bert", "gpt2"), ("gpt", "mpnet"), ("llama", "gpt")])
+def test_two_threads_observing_two_models_at_once_do_not_mix(first: str, second: str) -> None:
+    meet = threading.Barrier(2, timeout=30)
+    seen: dict[str, list[LayerView]] = {first: [], second: []}
+    models = {kind: tiny_model(kind) for kind in seen}
+    replacements = {first: None, second: Replacement("uniform", {0: frozenset({1})})}
+
+    def observe(kind: str) -> Callable[[], None]:
+        def listen(view: LayerView) -> None:
+            meet.wait()  # both threads are inside a layer now
+            seen[kind].append(view)
+
+        def job() -> None:
+            with torch.no_grad():
+                models[kind].forward(tiny_batch(kind), listeners=[listen], replacement=replacements[kind])
+
+        return job
+
+    in_threads(observe(first), observe(second))
+    for kind, views in seen.items():
+        assert equal(views, views_of(models[kind], tiny_batch(kind), replacement=replacements[kind]))
+
+
+@pytest.mark.parametrize("kind", ["bert", *PRIVATE])
+def test_two_threads_observing_one_model_at_once_do_not_mix(kind: str) -> None:
+    model = tiny_model(kind)
+    texts = [tiny_batch(kind, seed=1), tiny_batch(kind, seed=2)]
+    expected = [views_of(model, batch) for batch in texts]
+    seen: list[list[LayerView]] = [[], []]
+    meet = threading.Barrier(2, timeout=30)
+
+    def wait(*_: object) -> None:
+        meet.wait()
+
+    if kind in PRIVATE:  # the threads meet between the maps and the outputs of a layer
+        for name, module in model.network.named_modules():
+            if name.endswith("attn_dropout" if kind == "gpt" else "attn.dropout"):
+                module.register_forward_hook(wait)
+
+    def observe(index: int) -> Callable[[], None]:
+        def listen(view: LayerView) -> None:
+            meet.wait()
+            seen[index].append(view)
+
+        def job() -> None:
+            with torch.no_grad():
+                model.forward(texts[index], listeners=[listen])
+
+        return job
+
+    in_threads(observe(0), observe(1))
+    assert equal(seen[0], expected[0])
+    assert equal(seen[1], expected[1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_network_called_by_itself_tells_no_one_and_computes_as_ever(kind: str) -> None:
+    batch, model = tiny_batch(kind), tiny_model(kind)
+    seen = views_of(model, batch)
+    number = len(seen)
+    with torch.no_grad():
+        output = model.network(**eager_inputs(kind, batch))
+        expected, _ = eager_run(kind, batch)
+    assert len(seen) == number
+    assert torch.equal(output.last_hidden_state, expected.last_hidden_state)
+
+
+@pytest.mark.parametrize("kind", ["bert", *PRIVATE])
+def test_a_listener_that_fails_ends_the_observation_and_the_next_one_is_whole(kind: str) -> None:
+    batch, model = tiny_batch(kind), tiny_model(kind)
+
+    def fail(view: LayerView) -> None:
+        raise RuntimeError(f"layer {view.layer}")
+
+    with pytest.raises(RuntimeError, match="layer 0"):
+        model.forward(batch, listeners=[fail])
+    assert current_watch() is None
+    assert equal(views_of(model, batch), views_of(tiny_model(kind), batch))
+
+
+def test_all_listeners_are_told_in_order() -> None:
+    told: list[tuple[str, int]] = []
+    model = tiny_model("bert")
+    model.forward(tiny_batch("bert"), listeners=[lambda view: told.append(("first", view.layer)), lambda view: told.append(("second", view.layer))])
+    assert told == [("first", 0), ("second", 0), ("first", 1), ("second", 1)]
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt", "mpnet", "t5"])
+def test_a_network_wrapped_twice_is_observed_once(kind: str) -> None:
+    network, batch = tiny_network(kind), tiny_batch(kind)
+    once = wrap(network, tiny_tokenizer(kind))
+    twice = wrap(network, tiny_tokenizer(kind))
+    assert twice.shapes == once.shapes
+    assert twice.shape(twice.main_stack()) == Shape(LAYERS, 4, 8)
+    assert equal(views_of(twice, batch), views_of(tiny_model(kind), batch))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=["deepcopy", "pickle"])
+@pytest.mark.parametrize("kind", ["bert", *DECODERS, *BOTH, "mpnet"])
+def test_a_copy_of_a_model_is_observed_like_the_original_and_names_its_own_modules(kind: str, copied: Callable[[Model], Model]) -> None:
+    batch, model = tiny_batch(kind), tiny_model(kind)
+    other = copied(model)
+    views = views_of(other, batch)
+    assert equal(views, views_of(model, batch))
+    assert all(view.module in set(other.network.modules()) for view in views)
+    with torch.no_grad():
+        other.network.get_input_embeddings().weight.add_(torch.randn(other.network.get_input_embeddings().weight.shape))
+    assert not equal(views_of(other, batch), views_of(model, batch))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("kind", ["bert", "gpt", "llama", "t5"])
+def test_maps_are_float32_whatever_the_model_computes_in(kind: str, dtype: torch.dtype) -> None:
+    batch = tiny_batch(kind)
+    model = wrap(tiny_network(kind).to(dtype), tiny_tokenizer(kind))
+    with torch.no_grad():
+        _, maps = eager_run(kind, batch, network=tiny_network(kind).to(dtype))
+    for view in views_of(model, batch):
+        assert view.weights.dtype == view.output.dtype == dtype
+        assert view.attention.dtype == torch.float32
+        assert torch.equal(view.attention, maps[view.stack][view.layer].float())
+
+
+def test_float32_maps_are_not_copied() -> None:
+    view = views_of(tiny_model("bert"), tiny_batch("bert"))[0]
+    assert view.attention is view.weights
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt", "llama"])
+def test_a_model_left_in_training_is_observed_without_dropout(kind: str) -> None:
+    model = wrap(tiny_network(kind).train(), tiny_tokenizer(kind))
+    assert not model.network.training
+    assert equal(views_of(model, tiny_batch(kind)), views_of(tiny_model(kind), tiny_batch(kind)))
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_it_does_not_matter_which_attention_the_network_came_with(attention: str) -> None:
+    batch = tiny_batch("bert")
+    model = wrap(tiny_network("bert", attention=attention), tiny_tokenizer("bert"))
+    with torch.no_grad():
+        _, maps = eager_run("bert", batch)
+    assert all(torch.equal(one, other) for one, other in zip(maps_of(model, batch)["encoder"], maps["encoder"], strict=True))
+
+
+def test_one_token_is_enough() -> None:
+    batch = tiny_batch("bert", (1,))
+    seen: list[Tensor] = [view.attention for view in views_of(tiny_model("bert"), Batch(0, (), batch.ids, batch.types, batch.mask))]
+    assert [attention.tolist() for attention in seen] == [[[[[1.0]]] * 4]] * LAYERS

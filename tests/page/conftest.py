@@ -1,0 +1,68 @@
+"""A browser to open reports in, cut off from every network, and reports to open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headscope.page import write_report
+from headscope.results import Results
+from page.samples import demo_file
+
+
+@dataclass
+class Opened:
+    """A page that was opened, what it asked for beyond its own file, and what it complained of."""
+
+    page: Any
+    asked: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Opened]]:
+    """Open a file in a window of some width; every request but the file itself is refused and noted."""
+    contexts = []
+
+    def visit(path: Path, *, width: int = 1280, charts: bool = True) -> Opened:
+        context = browser.new_context(viewport={"width": width, "height": 900})
+        context.set_default_timeout(120_000)  # a busy machine may need more than half a minute
+        contexts.append(context)
+        opened = Opened(context.new_page())
+
+        def decide(route: Any) -> None:
+            if route.request.url == path.as_uri():
+                route.continue_()
+            else:
+                opened.asked.append(route.request.url)
+                route.abort()
+
+        context.route("**/*", decide)
+        opened.page.on("console", lambda message: opened.complaints.append(message.text) if message.type in ("error", "warning") else None)
+        opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+        opened.page.on("dialog", lambda dialog: (opened.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        opened.page.goto(path.as_uri())
+        if charts:  # all of them, as before printing: a window draws only those near it
+            opened.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+            opened.page.wait_for_function("document.querySelectorAll('.chart svg.marks').length === document.querySelectorAll('.chart').length")
+        return opened
+
+    yield visit
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def demo_results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Six examples of the built-in corpus, surveyed with the embedded model; made once."""
+    return Results.open(demo_file(tmp_path_factory.getbasetemp()))
+
+
+@pytest.fixture(scope="session")
+def demo_page(demo_results: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of them."""
+    return write_report(demo_results, tmp_path_factory.mktemp("report") / "demo.html")

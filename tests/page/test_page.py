@@ -1,0 +1,231 @@
+"""The report as text: everything is in it, every text escaped, nothing fetched."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from functools import cache, partial
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import pytest
+
+from headscope.errors import ResultsError
+from headscope.figures import gallery, script_json
+from headscope.page import render, write_report
+from headscope.page.document import WIDE, Document, Plot, Section, number, render_document
+from headscope.page.report import head_rows
+from headscope.results import Results
+from page.samples import made_results, made_values
+
+HOSTILE = """<script>alert(1)</script>{{7*7}}{% raw %}"'</script><!-- & <img src=x onerror=alert(2)>"""
+
+
+class Reader(HTMLParser):
+    """Elements and texts as a browser would find them."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self.stack: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in ("meta", "br", "img", "link"):
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.stack and self.stack.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if self.stack:
+            self.texts.setdefault(self.stack[-1], []).append(data)
+
+
+@cache
+def page(kind: str) -> str:
+    """The page of hand-made results, less the last two scripts (Vega and ours), which hold no text of the user's."""
+    results = {"plain": made_results, "hostile": hostile, "causal": partial(made_results, causal=True)}[kind]()
+    return render(results).rpartition('<script type="module">')[0]
+
+
+def rows(html: str, table: int) -> list[list[str]]:
+    """The cells of a table's body, as text."""
+    body = html.split("<tbody>")[table + 1].split("</tbody>")[0]
+    return [[re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)] for row in body.split("</tr>")[:-1]]
+
+
+def hostile() -> Results:
+    plain: dict[str, Any] = made_results().provenance
+    poisoned = {
+        "settings": plain["settings"] | {"long": HOSTILE, HOSTILE: HOSTILE},
+        "versions": {"python": HOSTILE},
+        "created": HOSTILE,
+        "counts": plain["counts"] | {"dropped": [HOSTILE], "nonfinite": 1, "nonfinite_examples": [HOSTILE]},
+    }
+    results = made_results(model=HOSTILE, corpus=HOSTILE, **poisoned)
+    about = results.provenance
+    about["model"] |= {"type": HOSTILE, "stack": HOSTILE, "revision": HOSTILE}
+    return Results.build(results.sums(), about)
+
+
+def test_no_name_can_add_an_element_to_the_page() -> None:
+    harmless, attacked = Reader(page("plain")), Reader(page("hostile"))
+    extra = [tag for tag, _ in attacked.elements]
+    for tag, _ in harmless.elements:
+        extra.remove(tag)
+    assert sorted(extra) == ["b", "li", "li", "span"]  # the fact and the remark about an example that was not finite
+    assert all("onerror" not in attributes and "src" not in attributes for _, attributes in attacked.elements)
+
+
+def test_names_are_shown_literally() -> None:
+    found = Reader(page("hostile"))
+    assert "".join(found.texts["h1"]) == HOSTILE
+    assert f"every attention head, on {HOSTILE}" in "".join(found.texts["p"])
+    assert HOSTILE in "".join(found.texts["title"])
+    assert HOSTILE in "".join(found.texts["li"])
+    assert json.loads("".join(found.texts["pre"])) == hostile().provenance
+
+
+def test_templates_in_names_are_not_run() -> None:
+    html = page("hostile")
+    assert "{{7*7}}" in html
+    assert "49alert" not in html.replace("{{7*7}}", "")
+    assert not re.search(r"</script>49", html)
+
+
+def test_figures_in_the_page_cannot_end_their_script() -> None:
+    html = page("hostile")
+    specs = re.findall(r'<script type="application/json" class="spec"[^>]*>(.*?)</script>', html, flags=re.DOTALL)
+    assert len(specs) == len(list(gallery(hostile())))
+    for spec in specs:
+        assert not set("<>&") & set(spec)
+        assert HOSTILE.rsplit("/", 1)[-1] in json.loads(spec)["title"]["subtitle"][0]
+
+
+@pytest.mark.parametrize("text", ["</script>", "<!--<script>", "]]>", "\u2028", 'quote " and \\ backslash', "é漢🙂"])
+def test_text_in_a_script_is_safe_and_comes_back_whole(text: str) -> None:
+    written = str(script_json({"text": text}))
+    assert not set("<>&\u2028") & set(written)
+    assert json.loads(written) == {"text": text}
+
+
+def test_the_page_asks_for_nothing_from_outside() -> None:
+    elements = Reader(page("plain")).elements
+    for tag, attributes in elements:
+        assert tag not in ("link", "img", "iframe", "object", "embed", "base")
+        assert not attributes.keys() & {"src", "srcset", "data"}
+        assert (attributes.get("href") or "#").startswith("#")
+    assert not re.search(r"@import|url\(", page("plain"))
+
+
+def test_links_lead_to_what_is_there() -> None:
+    elements = Reader(page("plain")).elements
+    there = {attributes["id"] for _, attributes in elements if "id" in attributes}
+    links = {(attributes["href"] or "").removeprefix("#") for tag, attributes in elements if tag == "a"}
+    assert links == {"summary", "figures", "heads", "provenance"}
+    assert links <= there
+
+
+def test_the_head_table_has_a_row_a_head_and_a_column_a_statistic() -> None:
+    values = made_values(2, 3)
+    table = head_rows(made_results())
+    assert len(table[0]) == 1 + 3 + 9 + 3
+    assert [row["head"] for row in table] == ["1-1", "1-2", "1-3", "2-1", "2-2", "2-3"]
+    assert [row["special: sep, other"] for row in table] == pytest.approx(values["special"][:, :, 1, 2].ravel().tolist(), rel=1e-9)
+
+
+def test_the_summary_names_the_strongest_head_with_its_interval() -> None:
+    values = made_values(2, 3)["position"][..., 0]
+    layer, head = divmod(int(values.argmax()), 3)
+    measure, label, mean, strongest, best, interval, _, examples = rows(page("plain"), 0)[0]
+    assert (measure, label, strongest, examples) == ("position", "previous", f"{layer + 1}-{head + 1}", "2")
+    assert (mean, best) == (f"{values.mean():.3f}", f"{values.max():.3f}")
+    error = 12.706204736 * 0.01  # Student's t of one degree of freedom, times the standard error of two examples 0.02 apart
+    assert interval == f"{values.max() - error:.3f} … {values.max() + error:.3f}"
+
+
+def test_what_a_causal_model_does_not_have_is_a_dash() -> None:
+    html = page("causal")
+    summary = {(row[0], row[1]): row[2:] for row in rows(html, 0)}
+    assert summary["position", "next"] == ["–", "–", "–", "–", "–", "0"]
+    assert summary["special", "sep, all"] == ["–", "–", "–", "–", "–", "0"]
+    assert summary["position", "previous"][0] != "–"
+    column = list(head_rows(made_results(causal=True))[0]).index("position: next")
+    assert {row[column] for row in rows(html, 1)} == {"–"}
+    assert not re.search(r"\bnan\b", html, flags=re.IGNORECASE)
+
+
+def test_a_number_is_read_with_three_decimals() -> None:
+    assert [number(value) for value in (0.12345, 1.0, 12, None, math.nan)] == ["0.123", "1.000", "12", "–", "–"]
+
+
+def test_what_was_left_out_is_counted_even_if_other_examples_were_split() -> None:
+    counts = made_results().provenance["counts"] | {"read": 10, "empty": 1, "too_long": 2, "split": 3, "truncated": 4, "used": 14, "seen": 14}
+    html = render(made_results(values={"entropy": made_values(2, 3)["entropy"]}, counts=counts))
+    facts = re.findall(r"<li><b>(.*?)</b><span>(.*?)</span></li>", html)
+    assert {text: value for value, text in facts} == {
+        "layers × heads (bert, encoder)": "2 × 3",
+        "examples used": "14",
+        "left out": "3",
+        "cut to 128 tokens": "4",
+        "split into parts of at most 128 tokens": "3",
+    }
+
+
+def test_a_plot_of_many_layers_gets_the_whole_width() -> None:
+    def wide(layers: int) -> set[str]:
+        values = {name: array for name, array in made_values(layers, 16).items() if name == "entropy"}
+        found = re.findall(r'<figure( class="wide")?><div class="chart" id="chart-([\w-]+)"', render(made_results(layers, 16, values=values)))
+        return {name for flag, name in found if flag}
+
+    assert wide(12) == set()
+    assert wide(24) == {"entropy"}
+    assert 46 * 12 < WIDE < 46 * 24
+
+
+def test_a_report_replaces_the_old_one_whole_and_leaves_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "x.html"
+    path.write_text("old")
+    results = made_results(values={"entropy": made_values(2, 3)["entropy"]})
+    assert write_report(results, path) == path
+    assert path.read_text(encoding="utf-8") == render(results)
+    assert [file.name for file in tmp_path.iterdir()] == ["x.html"]
+
+
+def test_a_report_that_fails_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.html"
+    path.write_text("old")
+
+    def fail(_: object) -> str:
+        raise RuntimeError("in the middle")
+
+    monkeypatch.setattr("headscope.page.document.render_document", fail)
+    with pytest.raises(RuntimeError):
+        write_report(made_results(), path)
+    assert path.read_text() == "old"
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ResultsError, match="cannot be written"):
+        write_report(made_results(), tmp_path / "file" / "x.html")
+
+
+def test_a_report_of_one_measure_has_its_figures_only() -> None:
+    html = render(made_results(values={"entropy": made_values(2, 3)["entropy"]}))
+    assert set(re.findall(r'id="chart-([\w-]+)"', html)) == {"entropy", "heat-entropy"}
+
+
+def test_a_chart_with_others_abreast_gets_the_whole_width() -> None:
+    one = alt.Chart(pd.DataFrame({"x": [1]}), width=80).mark_point().encode(x="x")
+    plots = [Plot("one", "", "", one), Plot("above", "", "", alt.vconcat(one, one)), Plot("rows", "", "", alt.vconcat(alt.hconcat(one, one), alt.hconcat(one, one)))]
+    page = render_document(Document("t", "s", sections=[Section("figures", "Figures", plots=plots)], provenance="{}"))
+    assert re.findall(r'<figure( class="wide")?><div class="chart" id="chart-([\w-]+)"', page) == [("", "one"), ("", "above"), (' class="wide"', "rows")]

@@ -1,0 +1,160 @@
+"""The exact solver, against scikit-learn, scipy's own minimiser and the conditions of an optimum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+
+from headscope.runs.probe import linear
+from headscope.runs.probe.linear import Fitted, Problems, solve
+
+Case = tuple[torch.Tensor, torch.Tensor]
+
+
+def made(units: int, rows: int, width: int, classes: int, *, seed: int = 0) -> Case:
+    """Correlated features of which each unit shows the labels more or less."""
+    random = torch.Generator().manual_seed(seed)
+    hidden = torch.randn(rows, 6, generator=random)
+    labels = (hidden @ torch.randn(6, classes, generator=random) + 0.5 * torch.randn(rows, classes, generator=random)).argmax(1)
+    x = (
+        torch.randn(units, rows, width, generator=random)
+        + torch.einsum("nk,ukd->und", hidden, torch.randn(units, 6, width, generator=random)) * torch.linspace(0, 1, units)[:, None, None]
+    )
+    return (x - x.mean(1, keepdim=True)) / x.std(1, keepdim=True), labels
+
+
+def everything(rows: int) -> torch.Tensor:
+    return torch.ones(1, rows, dtype=torch.bool)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 11])
+def test_the_weights_are_those_of_scikit_learn(classes: int) -> None:
+    x, labels = made(3, 500, 8, classes)
+    found = solve(Problems(x, labels, classes, everything(500)))
+    assert found.unsolved == 0
+    for unit in range(3):
+        for place, l2 in enumerate(linear.L2):
+            # scikit-learn's two classes have one weight vector, the difference of ours: its penalty is half as strong.
+            strength = (2 if classes == 2 else 1) / (500 * l2)
+            known = LogisticRegression(C=strength, tol=1e-9, max_iter=20_000).fit(x[unit].double().numpy(), labels.numpy())
+            weight, bias = found.weight[unit, 0, place].numpy(), found.bias[unit, 0, place].numpy()
+            if classes == 2:
+                weight, bias = weight[:, 1:] - weight[:, :1], bias[1:] - bias[:1]
+                assert pytest.approx(known.coef_, abs=2e-3 * max(1, np.abs(known.coef_).max())) == weight.T
+                assert bias == pytest.approx(known.intercept_, abs=5e-3)
+            scores = found.scores(x)[unit, 0, place]
+            agreement = (scores.argmax(1).numpy() == known.predict(x[unit].double().numpy())).mean()
+            assert agreement >= 0.996
+            probabilities = scores.softmax(1).numpy()
+            assert probabilities == pytest.approx(known.predict_proba(x[unit].double().numpy()), abs=0.02)
+            assert np.abs(probabilities - known.predict_proba(x[unit].double().numpy())).mean() < 1e-3
+
+
+def test_the_loss_is_the_least_that_scipy_finds() -> None:
+    x, labels = made(1, 200, 5, 4)
+    l2 = 0.01
+    found = solve(Problems(x, labels, 4, everything(200), (l2,)), tolerance=1e-6)
+    rows, gold = x[0].double().numpy(), labels.numpy()
+
+    def loss(parameters: np.ndarray) -> float:
+        weight, bias = parameters[:20].reshape(5, 4), parameters[20:]
+        logits = rows @ weight + bias
+        logits -= np.log(np.exp(logits).sum(1, keepdims=True))
+        return float(-logits[np.arange(200), gold].mean() + l2 / 2 * (weight**2).sum())
+
+    best = minimize(loss, np.zeros(24), method="BFGS", options={"gtol": 1e-8})
+    ours = np.concatenate([found.weight[0, 0, 0].double().numpy().ravel(), found.bias[0, 0, 0].double().numpy()])
+    assert loss(ours) == pytest.approx(best.fun, abs=1e-6)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_logits_that_are_there_are_added_to(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loss is the least that scipy finds with the same offset, of each training set its own; and portions of rows change nothing."""
+    x, labels = made(2, 200, 5, classes)
+    l2, sets = 0.01, torch.stack([torch.arange(200) < 150, torch.arange(200) >= 50])
+    offset = torch.randn(2, 200, classes, generator=torch.Generator().manual_seed(1))
+    problems = Problems(x, labels, classes, sets, (l2,), offset)
+    found = solve(problems, tolerance=1e-6)
+    size = 5 * classes
+    for unit in range(2):
+        for place, chosen in enumerate(sets.numpy()):
+            rows, gold, given = x[unit].double().numpy()[chosen], labels.numpy()[chosen], offset[place].double().numpy()[chosen]
+
+            def loss(parameters: np.ndarray, rows: np.ndarray = rows, gold: np.ndarray = gold, given: np.ndarray = given) -> float:
+                logits = given + rows @ parameters[:size].reshape(5, classes) + parameters[size:]
+                logits -= np.log(np.exp(logits).sum(1, keepdims=True))
+                return float(-logits[np.arange(150), gold].mean() + l2 / 2 * (parameters[:size] ** 2).sum())
+
+            best = minimize(loss, np.zeros(size + classes), method="BFGS", options={"gtol": 1e-8})
+            ours = np.concatenate([found.weight[unit, place, 0].double().numpy().ravel(), found.bias[unit, place, 0].double().numpy()])
+            assert loss(ours) == pytest.approx(best.fun, abs=1e-6)
+    monkeypatch.setattr(linear, "PILOT_ROWS", 8)
+    assert solve(problems, memory=1).weight == pytest.approx(found.weight, abs=1e-3)
+
+
+def test_soft_targets_are_those_of_copies_of_the_rows() -> None:
+    """A row that is class 0 to 30 % and class 2 to 70 % counts as three rows of class 0 and seven of class 2."""
+    x, _ = made(1, 60, 4, 3)
+    shares = torch.tensor([[0.3, 0.0, 0.7], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]).repeat(20, 1)
+    soft = solve(Problems(x, shares, 3, everything(60), (0.01,)))
+    counts = (10 * shares).round().long()
+    rows = torch.repeat_interleave(torch.arange(60), counts.sum(1))
+    labels = torch.cat([torch.repeat_interleave(torch.arange(3), row) for row in counts])
+    hard = solve(Problems(x[:, rows], labels, 3, everything(600), (0.01,)))
+    assert soft.weight == pytest.approx(hard.weight, abs=2e-3)
+
+
+def test_each_set_sees_its_own_rows_only() -> None:
+    x, labels = made(2, 300, 6, 2)
+    sets = torch.zeros(2, 300, dtype=torch.bool)
+    sets[0, :200], sets[1, 100:] = True, True
+    both = solve(Problems(x, labels, 2, sets, (0.01, 0.1)))
+    for place, rows in enumerate((slice(0, 200), slice(100, 300))):
+        alone = solve(Problems(x[:, rows], labels[rows], 2, everything(200), (0.01, 0.1)))
+        assert both.weight[:, place] == pytest.approx(alone.weight[:, 0], abs=1e-3)
+
+
+def test_portions_of_rows_and_units_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, labels = made(5, 400, 6, 5)
+    problems = Problems(x, labels, 5, everything(400), (0.01,))
+    whole = solve(problems)
+    monkeypatch.setattr(linear, "CACHE", 1)
+    parts = solve(problems, memory=1)
+    assert parts.weight == pytest.approx(whole.weight, abs=1e-3)
+    monkeypatch.setattr(linear, "AXES", 1)
+    assert solve(problems).weight == pytest.approx(whole.weight, abs=2e-3)
+
+
+def test_a_first_solution_on_a_part_of_the_rows_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, labels = made(2, 640, 6, 3)
+    problems = Problems(x, labels, 3, everything(640), (0.001,))
+    whole = solve(problems)
+    monkeypatch.setattr(linear, "PILOT_ROWS", 16)
+    assert solve(problems).weight == pytest.approx(whole.weight, abs=2e-3)
+
+
+def test_features_that_say_nothing_give_the_shares_of_the_classes() -> None:
+    labels = torch.tensor([0] * 30 + [1] * 50 + [2] * 20)
+    found = solve(Problems(torch.zeros(1, 100, 3), labels, 3, everything(100), (0.1,)))
+    assert found.scores(torch.zeros(1, 1, 3))[0, 0, 0, 0].softmax(0).tolist() == pytest.approx([0.3, 0.5, 0.2], abs=1e-3)
+    assert found.weight.abs().max() == 0
+
+
+def test_separable_rows_are_solved_too() -> None:
+    x = torch.linspace(-1, 1, 40)[None, :, None]
+    found = solve(Problems(x, (x[0, :, 0] > 0).long(), 2, everything(40), (1e-5,)))
+    assert (found.scores(x)[0, 0, 0].argmax(1) == (x[0, :, 0] > 0)).all()
+    known = LogisticRegression(C=2 / (40 * 1e-5), tol=1e-10, max_iter=100_000).fit(x[0].double().numpy(), (x[0, :, 0] > 0).numpy())
+    assert float(found.weight[0, 0, 0, 0, 1] - found.weight[0, 0, 0, 0, 0]) == pytest.approx(float(known.coef_[0, 0]), rel=0.05)
+
+
+def test_a_thousand_classes() -> None:
+    x, _ = made(1, 2000, 16, 2)
+    labels = torch.arange(2000) % 1000
+    x[0] += 3 * torch.randn(1000, 16, generator=torch.Generator().manual_seed(1))[labels]
+    found: Fitted = solve(Problems(x, labels, 1000, everything(2000), (1e-4,)))
+    assert found.unsolved == 0
+    assert float((found.scores(x)[0, 0, 0].argmax(1) == labels).float().mean()) > 0.9

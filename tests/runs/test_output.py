@@ -1,0 +1,94 @@
+"""A survey with an output file: saved when done, its state beside it until then, and never computed twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headscope.corpus import from_texts
+from headscope.errors import Interrupted, ResultsError
+from headscope.models import Model
+from headscope.results import Results, merge
+from headscope.runs import survey
+from headscope.runs.forward import Pass
+from planted import planted_bert
+
+CORPUS = from_texts(["a dog", "the cat sat.", "it saw", "the mat, a dog", "it barks!"])
+HOW: dict[str, Any] = {"batch_size": 1, "max_length": 24, "measures": ["position", "entropy"]}
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return planted_bert()
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Which batches go through the model."""
+    seen: list[int] = []
+    run = Pass.run
+
+    def spy(self: Pass, batch: Any) -> Any:
+        seen.append(batch.index)
+        return run(self, batch)
+
+    monkeypatch.setattr(Pass, "run", spy)
+    return seen
+
+
+def test_the_results_are_saved_and_no_state_is_left(model: Model, tmp_path: Path) -> None:
+    results = survey(model, CORPUS, output=tmp_path / "new" / "run.nc", **HOW)
+    assert [file.name for file in (tmp_path / "new").iterdir()] == ["run.nc"]
+    assert Results.open(tmp_path / "new" / "run.nc").tree.identical(results.tree)
+
+
+def test_the_same_call_again_opens_the_file_and_computes_nothing(model: Model, tmp_path: Path, passes: list[int]) -> None:
+    first = survey(model, CORPUS, output=tmp_path / "run.nc", **HOW)
+    assert passes == [0, 1, 2, 3, 4]
+    before = (tmp_path / "run.nc").read_bytes()
+    again = survey(model, CORPUS, output=tmp_path / "run.nc", **HOW)
+    assert passes == [0, 1, 2, 3, 4]
+    assert again.tree.identical(first.tree)
+    assert (tmp_path / "run.nc").read_bytes() == before
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"measures": ["entropy"]}, {"limit": 4}, {"shard": (1, 2)}], ids=lambda change: next(iter(change)))
+def test_another_call_computes_its_own_and_replaces_the_file(model: Model, tmp_path: Path, passes: list[int], change: dict[str, Any]) -> None:
+    survey(model, CORPUS, output=tmp_path / "run.nc", **HOW)
+    passes.clear()
+    other = survey(model, CORPUS, output=tmp_path / "run.nc", **{**HOW, **change})
+    assert passes
+    assert Results.open(tmp_path / "run.nc").tree.identical(other.tree)
+
+
+def test_a_stopped_run_keeps_its_state_beside_the_output_and_goes_on_from_it(model: Model, tmp_path: Path, passes: list[int]) -> None:
+    def stop(done: int, total: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as caught:
+        survey(model, CORPUS, output=tmp_path / "run.nc", progress=stop, **HOW)
+    assert caught.value.message == f"stopped after 3 examples; the state is kept in {tmp_path / 'run.nc.partial'}"
+    assert [file.name for file in tmp_path.iterdir()] == ["run.nc.partial"]
+    results = survey(model, CORPUS, output=tmp_path / "run.nc", **HOW)
+    assert passes == [0, 1, 2, 3, 4]
+    assert [file.name for file in tmp_path.iterdir()] == ["run.nc"]
+    undisturbed = survey(model, CORPUS, **HOW)
+    assert all(results[name].identical(undisturbed[name]) for name in HOW["measures"])
+
+
+def test_an_output_that_cannot_be_written_is_told_before_any_work(model: Model, tmp_path: Path, passes: list[int]) -> None:
+    with pytest.raises(ResultsError, match="is a folder, not a file that can be written"):
+        survey(model, CORPUS, output=tmp_path, **HOW)
+    assert passes == []
+
+
+def test_a_merged_file_is_not_taken_for_the_run_of_one_of_its_shards(model: Model, tmp_path: Path, passes: list[int]) -> None:
+    merge([survey(model, CORPUS, shard=(number, 2), **HOW) for number in (1, 2)]).save(tmp_path / "run.nc")
+    passes.clear()
+    part = survey(model, CORPUS, shard=(1, 2), output=tmp_path / "run.nc", **HOW)
+    assert passes == [0, 2, 4]
+    np.testing.assert_array_equal(part["entropy"]["n"].values, 3)

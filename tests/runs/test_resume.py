@@ -1,0 +1,260 @@
+"""A run that is killed, interrupted or refused: the same call goes on from the checkpoint, to the same numbers."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import headscope
+from headscope.corpus import Corpus, from_texts, read
+from headscope.encode import Batch
+from headscope.errors import Interrupted, UserError
+from headscope.measures import Sums
+from headscope.models import Model
+from headscope.results import Results
+from headscope.runs import survey
+from headscope.runs.checkpoint import Checkpoint, write_checkpoint
+from headscope.runs.forward import Pass, Seen
+from tiny import tiny_model, tiny_network, tiny_tokenizer
+
+TEXTS = [" ".join(["the cat sat on a mat, a dog saw it."] * (1 + index % 4)) for index in range(20)]
+NAMES = ["position", "special", "entropy"]
+AGAIN = "type the same command again to go on from there"
+HOW: dict[str, Any] = {"batch_size": 1, "max_length": 40, "measures": NAMES}
+
+# A run in a process of its own, slow enough to be killed half way.
+DRIVER = f"""
+import sys, time
+import headscope as hs
+
+def slow(done, total):
+    print(done, flush=True)
+    time.sleep(0.1)
+
+hs.survey(hs.load(sys.argv[1]), hs.corpus.read(sys.argv[2], pairs=False), checkpoint=sys.argv[3], every=0.0, progress=slow, **{HOW!r})
+"""
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return tiny_model("bert")
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return from_texts(TEXTS)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(model: Model, corpus: Corpus) -> Results:
+    return survey(model, corpus, **HOW)
+
+
+@pytest.fixture
+def batches_run(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Which batches go through the model."""
+    seen: list[int] = []
+    run = Pass.run
+
+    def spy(self: Pass, batch: Batch) -> Seen:
+        seen.append(batch.index)
+        return run(self, batch)
+
+    monkeypatch.setattr(Pass, "run", spy)
+    return seen
+
+
+def same(one: Results, other: Results) -> None:
+    """Identical to the last bit, provenance too, but for when they were made."""
+    assert one.measures == other.measures
+    for name in one:
+        assert one[name].identical(other[name]), name
+    known = [{key: value for key, value in results.provenance.items() if key != "created"} for results in (one, other)]
+    assert known[0] == known[1]
+
+
+def stop_at(batches: int) -> Any:
+    """A listener to progress during which the user types Ctrl-C."""
+    told: list[int] = []
+
+    def progress(done: int, total: int) -> None:
+        told.append(done)
+        if len(told) == batches:
+            signal.raise_signal(signal.SIGINT)
+
+    return progress
+
+
+def stopped(model: Model, corpus: Corpus, checkpoint: Path, batches: int = 8, **options: Any) -> Interrupted:
+    """Interrupt a run after some batches."""
+    with pytest.raises(Interrupted) as caught:
+        survey(model, corpus, checkpoint=checkpoint, progress=stop_at(batches), **{**HOW, **options})
+    return caught.value
+
+
+@pytest.mark.slow
+def test_a_run_killed_half_way_goes_on_to_the_same_results(tmp_path: Path, batches_run: list[int]) -> None:
+    folder, text, checkpoint = tmp_path / "model", tmp_path / "corpus.txt", tmp_path / "run.partial"
+    tiny_network("bert").save_pretrained(folder)
+    tiny_tokenizer("bert").save_pretrained(folder)
+    text.write_text("\n\n".join(TEXTS))
+    with subprocess.Popen([sys.executable, "-c", DRIVER, folder, text, checkpoint], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if int(line) >= 8:
+                process.kill()
+                break
+    assert process.returncode == -signal.SIGKILL
+    assert checkpoint.is_file()
+    loaded, corpus = headscope.load(folder), read(text, pairs=False)
+    resumed = survey(loaded, corpus, checkpoint=checkpoint, **HOW)
+    assert 0 < len(batches_run) <= 13  # seven batches at least were in the checkpoint
+    assert batches_run[-1] == 19
+    same(resumed, survey(loaded, corpus, **HOW))
+
+
+def test_ctrl_c_leaves_a_checkpoint_says_so_and_the_same_call_goes_on(model: Model, corpus: Corpus, undisturbed: Results, tmp_path: Path, batches_run: list[int]) -> None:
+    checkpoint = tmp_path / "run.partial"
+    error = stopped(model, corpus, checkpoint)
+    assert error.message == f"stopped after 8 examples; the state is kept in {checkpoint}"
+    assert error.hint == AGAIN
+    assert [file.name for file in tmp_path.iterdir()] == ["run.partial"]
+    same(survey(model, corpus, checkpoint=checkpoint, **HOW), undisturbed)
+    assert batches_run == list(range(20))  # each batch once
+
+
+def test_a_run_may_be_stopped_many_times(model: Model, corpus: Corpus, undisturbed: Results, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "run.partial"
+    for batches in (3, 7, 8, 15):
+        assert f"stopped after {batches} examples" in stopped(model, corpus, checkpoint, batches).message
+    same(survey(model, corpus, checkpoint=checkpoint, **HOW), undisturbed)
+
+
+def test_ctrl_c_without_a_checkpoint_says_that_nothing_was_kept(model: Model, corpus: Corpus) -> None:
+    with pytest.raises(Interrupted) as caught:
+        survey(model, corpus, progress=stop_at(3), **HOW)
+    assert caught.value.message == "stopped; nothing was kept"
+    assert caught.value.hint == "give an output file, and a stopped run can be resumed"
+
+
+@pytest.mark.parametrize("place", ["forward", "first sums", "last sums"])
+@pytest.mark.parametrize("every", [0.0, 1000.0])
+def test_ctrl_c_in_the_middle_of_a_batch_counts_nothing_twice(
+    model: Model, corpus: Corpus, undisturbed: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, every: float
+) -> None:
+    checkpoint = tmp_path / "run.partial"
+    kind, name, when = (Pass, "run", 6) if place == "forward" else (Sums, "add", 5 * len(NAMES) + (1 if place == "first sums" else len(NAMES)))
+    original, calls = getattr(kind, name), []
+
+    def interrupt(*args: Any) -> Any:
+        calls.append(1)
+        found = original(*args)
+        if len(calls) == when:
+            raise KeyboardInterrupt
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, name, interrupt)
+        with pytest.raises(Interrupted) as caught:
+            survey(model, corpus, checkpoint=checkpoint, every=every, **HOW)
+    if place == "forward":
+        assert caught.value.message == f"stopped after 5 examples; the state is kept in {checkpoint}"
+    else:
+        kept = "nothing was kept yet" if every else f"the state of the last checkpoint is kept in {checkpoint}"
+        assert caught.value.message == f"stopped in the middle of a batch; {kept}"
+    assert caught.value.hint == AGAIN
+    same(survey(model, corpus, checkpoint=checkpoint, **HOW), undisturbed)
+
+
+def test_a_shard_resumes_as_a_shard(model: Model, corpus: Corpus, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "part.partial"
+    stopped(model, corpus, checkpoint, 9, shard=(2, 3))
+    same(survey(model, corpus, checkpoint=checkpoint, shard=(2, 3), **HOW), survey(model, corpus, shard=(2, 3), **HOW))
+
+
+def test_what_was_not_finite_before_the_stop_is_still_told_after_it(corpus: Corpus, tmp_path: Path) -> None:
+    broken = tiny_model("bert")
+    with torch.no_grad():
+        broken.network.embeddings.word_embeddings.weight[broken.tokenizer("bird", add_special_tokens=False)["input_ids"][0]] = float("nan")
+    texts = from_texts(["bird", *TEXTS[:6]])
+    checkpoint = tmp_path / "run.partial"
+    stopped(broken, texts, checkpoint, 4)
+    counts = survey(broken, texts, checkpoint=checkpoint, **HOW).provenance["counts"]
+    assert (counts["nonfinite"], counts["seen"], counts["nonfinite_examples"]) == (1, 6, ["1: attention is not finite in layer 1"])
+
+
+@pytest.mark.parametrize("change", ["model", "corpus", "settings", "measures", "shard"])
+def test_the_checkpoint_of_another_run_is_refused_and_left_alone(model: Model, corpus: Corpus, tmp_path: Path, change: str) -> None:
+    checkpoint = tmp_path / "run.partial"
+    stopped(model, corpus, checkpoint)
+    before = checkpoint.read_bytes()
+    options = {**HOW, **{"settings": {"seed": 1}, "measures": {"measures": ["entropy"]}, "shard": {"shard": (1, 2)}}.get(change, {})}
+    other = tiny_model("bert", seed=1) if change == "model" else model
+    texts = from_texts([*TEXTS, "a dog"]) if change == "corpus" else corpus
+    with pytest.raises(UserError) as caught:
+        survey(other, texts, checkpoint=checkpoint, **options)
+    assert caught.value.message == f"{checkpoint} is the checkpoint of another run (another model, corpus or settings)"
+    assert caught.value.hint == f"delete {checkpoint} to start afresh, or give another -o"
+    assert checkpoint.read_bytes() == before
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "text", "foreign"])
+def test_a_damaged_checkpoint_is_refused_and_left_alone(model: Model, corpus: Corpus, tmp_path: Path, damage: str) -> None:
+    checkpoint = tmp_path / "run.partial"
+    stopped(model, corpus, checkpoint)
+    whole = checkpoint.read_bytes()
+    if damage == "foreign":
+        tiny_network("bert").save_pretrained(tmp_path)
+        (tmp_path / "model.safetensors").replace(checkpoint)
+    else:
+        checkpoint.write_bytes({"empty": b"", "cut": whole[:-100], "text": b"my notes, line after line\n" * 9}[damage])
+    before = checkpoint.read_bytes()
+    with pytest.raises(UserError) as caught:
+        survey(model, corpus, checkpoint=checkpoint, **HOW)
+    assert caught.value.message.startswith(f"{checkpoint} is not a checkpoint, or is damaged: ")
+    assert caught.value.hint == f"delete {checkpoint} to start afresh, or give another -o"
+    assert checkpoint.read_bytes() == before
+
+
+def test_a_checkpoint_that_cannot_be_written_is_told_before_any_work(model: Model, corpus: Corpus, tmp_path: Path, batches_run: list[int]) -> None:
+    (tmp_path / "taken").write_text("mine")
+    with pytest.raises(UserError, match="is a folder, not a file that can be written"):
+        survey(model, corpus, checkpoint=tmp_path, **HOW)
+    with pytest.raises(UserError, match="taken is a file, not a folder"):
+        survey(model, corpus, checkpoint=tmp_path / "taken" / "run.partial", **HOW)
+    assert batches_run == []
+
+
+def test_a_checkpoint_that_fails_half_way_leaves_the_last_one(model: Model, corpus: Corpus, undisturbed: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint = tmp_path / "run.partial"
+    stopped(model, corpus, checkpoint)
+    before = checkpoint.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(UserError) as caught:
+            survey(model, corpus, checkpoint=checkpoint, every=0.0, **HOW)
+    assert caught.value.message == f"the checkpoint {checkpoint} cannot be written: No space left on device"
+    assert caught.value.hint == "make room, then type the same command again to go on from the last checkpoint"
+    assert checkpoint.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["run.partial"]
+    same(survey(model, corpus, checkpoint=checkpoint, **HOW), undisturbed)
+
+
+def test_a_checkpoint_is_flushed_to_disk_before_it_takes_the_place_of_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.partial"
+    path.write_text("the last one")
+    held: list[str] = []
+    monkeypatch.setattr("os.fsync", lambda _: held.append(path.read_text()))
+    write_checkpoint(path, Checkpoint("identity", 3, {}, {}))
+    assert held == ["the last one"]
+    assert path.read_bytes() != b"the last one"

@@ -1,0 +1,126 @@
+"""A survey: what it counts, what it says of itself, and how far it tells it has come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import headscope
+from headscope.corpus import Corpus, from_texts
+from headscope.models import Model, wrap
+from headscope.results import Results, remarks
+from headscope.runs import survey
+from planted import VOCABULARY, planted_bert, planted_tokenizer
+from tiny import tiny_model
+
+TEXTS = ["a dog", "the cat sat.", "who saw it", "the old dog, the mat", "it barks!", "a cat sat on the mat.", "who barks"]
+NAMES = ["position", "special", "entropy"]
+
+
+def run(model: Model, corpus: Corpus, **options: Any) -> Results:
+    return survey(model, corpus, **{"max_length": 24, "batch_size": 2, "measures": NAMES, **options})
+
+
+def broken_bert() -> Model:
+    """A planted model that breaks on two words: at "who" its embedding is NaN; at "old" the first layer overflows, and the second sees NaN."""
+    model = planted_bert()
+    with torch.no_grad():
+        model.network.embeddings.word_embeddings.weight[VOCABULARY.index("who")] = float("nan")
+        first = model.network.encoder.layer[0]
+        first.intermediate.dense.weight[0, VOCABULARY.index("old")] = 10.0
+        first.intermediate.dense.bias[0] = -5.0
+        first.intermediate.intermediate_act_fn = torch.nn.ReLU()  # 5 for that word, and just 0 for all others
+        first.output.dense.weight[0, 0] = 3e38
+    return wrap(model.network, planted_tokenizer(), name="broken-bert")
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_examples_whose_attention_is_not_finite_are_named_with_their_layer_and_the_others_count(size: int) -> None:
+    results = run(broken_bert(), from_texts(TEXTS), batch_size=size)
+    counts = results.provenance["counts"]
+    assert sorted(counts["nonfinite_examples"]) == [
+        "3: attention is not finite in layer 1",
+        "4: attention is not finite in layer 2",
+        "7: attention is not finite in layer 1",
+    ]
+    assert (counts["read"], counts["used"], counts["seen"], counts["nonfinite"]) == (7, 7, 4, 3)
+    assert (results["position"]["n"] == 4).all()
+    without = run(broken_bert(), from_texts([TEXTS[index] for index in (0, 1, 4, 5)]))
+    for name in NAMES:
+        for key in ("mean", "deviation", "low", "high", "n"):
+            torch.testing.assert_close(torch.from_numpy(results[name][key].values), torch.from_numpy(without[name][key].values), atol=1e-6, rtol=1e-5, equal_nan=True)
+    assert "3 examples were left out because their attention was not finite, e.g. " in remarks(results)[-1]
+
+
+def test_at_most_twenty_broken_examples_are_named_but_all_are_counted() -> None:
+    counts = run(broken_bert(), from_texts(["who", "a dog"] * 25), batch_size=3).provenance["counts"]
+    assert (counts["nonfinite"], counts["seen"], len(counts["nonfinite_examples"])) == (25, 25, 20)
+
+
+def test_a_corpus_of_which_every_example_breaks_gives_nan_and_count_0() -> None:
+    results = run(broken_bert(), from_texts(["who", "who saw"]))
+    assert results["entropy"]["mean"].isnull().all()
+    assert not results["entropy"]["n"].any()
+
+
+def test_provenance_says_which_model_corpus_settings_and_versions_made_the_numbers() -> None:
+    model, corpus = tiny_model("gpt2"), from_texts(["a dog"], name="mine.txt")
+    known = run(model, corpus, seed=4, limit=1).provenance
+    assert known["model"] == {
+        "name": "tiny-gpt2",
+        "revision": "",
+        "type": "gpt2",
+        "dtype": "float32",
+        "weights": model.digest,
+        "stack": "decoder",
+        "layers": 2,
+        "heads": 4,
+    }
+    assert known["corpus"] == {"name": "mine.txt", "format": "memory", "sha256": corpus.checksum}
+    assert known["settings"].items() >= {"max_length": 24, "long": "truncate", "batch_size": 2, "stack": "decoder", "limit": 1, "seed": 4}.items()
+    assert known["measures"] == NAMES
+    assert known["shards"] == ["1/1"]
+    assert known["versions"]["torch"] == torch.__version__
+    assert known["versions"]["headscope"] == headscope.__version__
+
+
+def test_other_weights_are_another_model() -> None:
+    one, other = (run(tiny_model("bert", seed=seed), from_texts(["a dog"])).provenance["model"] for seed in (0, 1))
+    assert one["weights"] != other["weights"]
+    assert {**one, "weights": ""} == {**other, "weights": ""}
+
+
+def test_a_limit_counts_the_first_examples_only() -> None:
+    results = run(planted_bert(), from_texts(TEXTS), limit=3)
+    assert results.provenance["counts"]["read"] == 3
+    assert (results["entropy"]["n"] == 3).all()
+
+
+def test_one_measure_may_be_named_by_itself() -> None:
+    assert run(planted_bert(), from_texts(TEXTS), measures="entropy").measures == ("entropy",)
+
+
+def test_a_decoder_beside_an_encoder_is_surveyed_when_asked_for() -> None:
+    model = tiny_model("t5")
+    encoder, decoder = run(model, from_texts(TEXTS)), run(model, from_texts(TEXTS), stack="decoder")
+    assert encoder.provenance["model"]["stack"] == "encoder"
+    assert decoder.provenance["model"]["stack"] == "decoder"
+    assert encoder["position"]["mean"].sel(offset="next").notnull().all()
+    assert decoder["position"]["mean"].sel(offset="next").isnull().all()
+    assert (decoder["position"]["mean"].sel(offset="previous") > 0).all()
+
+
+@pytest.mark.parametrize(("long", "length"), [("truncate", 24), ("split", 6), ("drop", 6)])
+def test_progress_goes_up_from_nothing_to_the_size_of_the_corpus(long: str, length: int) -> None:
+    texts = ["the old dog saw it, the cat sat on a mat! who barks", "a dog", "it", "the old dog saw the cat"] * 4 + ["a dog"]
+    told: list[tuple[int, int]] = []
+    results = run(planted_bert(), from_texts(texts), long=long, max_length=length, batch_size=1, measures=["entropy"], progress=lambda done, total: told.append((done, total)))
+    assert results.provenance["counts"][{"truncate": "used", "split": "split", "drop": "too_long"}[long]] > 0
+    done = [one for one, _ in told]
+    assert done == sorted(done)
+    assert done[0] >= 0
+    assert done[0] < len(texts) / 2
+    assert done[-1] == len(texts)
+    assert {total for _, total in told} == {len(texts)}

@@ -1,0 +1,46 @@
+"""A task that tiny models can learn: whether a text has a cat or a dog in it; and tiny models in folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file
+
+from headscope.corpus import Corpus, Example, from_examples
+from headscope.tasks import Task
+from tiny import tiny_network, tiny_tokenizer
+
+ANIMALS = Task("animals", "animals", "classification", ("cat", "dog"), ("accuracy",))
+QUICK: dict[str, Any] = {"max_length": 32, "batch_size": 8, "learning_rate": 2e-3}
+FILLER = ("the", "a", "sat", "on", "mat", "by", "door", "rain", "fell", "we", "home", "again")
+
+
+def sentences(count: int, seed: int, *, pair: bool = False) -> Corpus:
+    """Random words of the tiny vocabulary with one animal among them, which is the label."""
+    random = np.random.default_rng(seed)
+    made = []
+    for number in range(count):
+        label = ANIMALS.labels[int(random.integers(2))]
+        words = list(random.choice(FILLER, int(random.integers(2, 9))))
+        words.insert(int(random.integers(len(words) + 1)), label)
+        texts = (" ".join(words), " ".join(random.choice(FILLER, 3))) if pair else (" ".join(words),)
+        made.append(Example(str(number), texts, label=label))
+    return from_examples(made, name=f"animals {seed}")
+
+
+def saved(kind: str, folder: Path, **changes: Any) -> Path:
+    tiny_network(kind, **changes).save_pretrained(folder)
+    tiny_tokenizer(kind).save_pretrained(folder)
+    return folder
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return dict(load_file(folder / "model.safetensors"))
+
+
+def same(one: Path, two: Path) -> bool:
+    first, second = weights(one), weights(two)
+    return first.keys() == second.keys() and all(torch.equal(value, second[name]) for name, value in first.items())

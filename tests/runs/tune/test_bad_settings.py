@@ -1,0 +1,63 @@
+"""What cannot be trained is told before anything is."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from headscope.corpus import Example, from_examples
+from headscope.errors import UserError
+from headscope.runs.tune import read_record, tune
+from headscope.tasks import GLUE
+from runs.tune.animals import ANIMALS, QUICK, sentences
+
+
+def test_one_class_in_training_is_an_error(bert, tmp_path):
+    corpus = from_examples([Example(str(number), ("the cat",), label="cat") for number in range(3)], name="cats.tsv")
+    with pytest.raises(UserError) as caught:
+        tune(bert, ANIMALS, corpus, sentences(8, 1), output=tmp_path / "x", **QUICK)
+    assert caught.value.message == "a task needs two classes or more; the 3 training examples of cats.tsv are all 'cat'"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"epochs": 0}, "the number of epochs must be 1 or more, got 0 instead"),
+        ({"learning_rate": 0.0}, "the learning rate must be between 0 and 1, got 0.0 instead"),
+        ({"learning_rate": math.nan}, "the learning rate must be between 0 and 1, got nan instead"),
+        ({"batch_size": 0}, "the batch size must be 1 or more, got 0 instead"),
+        ({"warmup": 1.0}, "the warm-up must be a share from 0 to below 1, got 1.0 instead"),
+        ({"seed": -1}, "the seed must be from 0 to 4294967295, got -1 instead"),
+        ({"limit": 0}, "the limit must be 1 or more, got 0 instead"),
+        ({"start": "scratch"}, "the start must be one of pretrained, random, untrained; got 'scratch' instead."),
+        ({"precision": "int8"}, "the precision must be one of bf16, float32, fp16; got 'int8' instead."),
+        ({"precision": "fp16"}, "fp16 needs a GPU: on a CPU half-precision training is bf16"),
+        ({"device": "cuda:1"}, "the device for fine-tuning must be one of cpu, cuda, mps, got 'cuda:1' instead"),
+        ({"max_length": 65}, "the maximum length must be at most 64 for "),
+    ],
+)
+def test_a_setting_that_cannot_be_is_told_before_anything_is_trained(bert, tmp_path, given, told):
+    with pytest.raises(UserError) as caught:
+        tune(bert, ANIMALS, sentences(8, 0), sentences(8, 1), output=tmp_path / "x", **{"max_length": 32} | given)
+    assert caught.value.message.startswith(told)
+    assert not (tmp_path / "x").exists()
+
+
+def test_without_accelerate_its_extra_is_named(bert, tmp_path, monkeypatch):
+    monkeypatch.setattr("headscope.runs.tune.train.find_spec", lambda name: None)
+    with pytest.raises(UserError) as caught:
+        tune(bert, GLUE["rte"], sentences(8, 0), sentences(8, 1), output=tmp_path / "x")
+    assert caught.value.hint == "pip install 'headscope[tune]'"
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"minutes": 1, "task": 3}'])
+def test_a_damaged_record_is_told(tmp_path, text):
+    (tmp_path / "headscope-tune.json").write_text(text)
+    with pytest.raises(UserError, match=r"headscope-tune.json cannot be read"):
+        read_record(tmp_path)
+
+
+def test_a_folder_without_a_record_is_told(tmp_path):
+    with pytest.raises(UserError, match=r"has no headscope-tune.json: it is no folder of a finished run"):
+        read_record(tmp_path)

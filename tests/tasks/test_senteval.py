@@ -1,0 +1,162 @@
+"""SentEval's files of probing tasks: what is read, what is refused, and that what is written is read back."""
+
+import csv
+import gzip
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headscope.corpus import Example
+from headscope.errors import CorpusError
+from headscope.tasks.probing import SPLITS, TITLES, ProbingTask
+from headscope.tasks.senteval import read_senteval, read_tasks, write_senteval
+
+GOOD = 'tr\t10\t" A " dog \'s\ntr\t9\tTwo cats .\nva\t9\tThree cats .\nte\t10\tA  cow .\n'
+SHAPE = "each line is a split (tr, va or te), a label and a sentence, separated by tabs"
+
+
+def write(folder, text, name="task.txt"):
+    path = folder / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("name", ["task.txt", "task.txt.gz", "task.tsv", "task.TXT", "task.tsv.gz"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n"])
+def test_sentences_are_kept_as_they_are_and_labels_that_are_numbers_are_sorted_as_numbers(tmp_path, name, end):
+    path = write(tmp_path, GOOD.replace("\n", end), name)
+    task = read_senteval(path)
+    assert (task.name, task.title, task.group, task.labels, task.notes) == ("task", "task", "", ("9", "10"), ())
+    assert [[(example.label, example.texts, example.words) for example in task.splits[split]] for split in SPLITS] == [
+        [("10", ('" A " dog \'s',), ()), ("9", ("Two cats .",), ())],
+        [("9", ("Three cats .",), ())],
+        [("10", ("A  cow .",), ())],
+    ]
+    assert task.splits["test"][0].source == f"{path}, line {7 if end == 2 * chr(10) else 4}"
+
+
+@pytest.mark.parametrize(
+    ("stem", "title", "group"),
+    [
+        ("sentence_length", "Length", "surface"),
+        ("word_content", "WordContent", "surface"),
+        ("tree_depth", "Depth", "syntactic"),
+        ("top_constituents", "TopConst", "syntactic"),
+        ("bigram_shift", "BigramShift", "syntactic"),
+        ("past_present", "Tense", "semantic"),
+        ("subj_number", "SubjNum", "semantic"),
+        ("obj_number", "ObjNum", "semantic"),
+        ("odd_man_out", "OddManOut", "semantic"),
+        ("coordination_inversion", "CoordInv", "semantic"),
+    ],
+)
+def test_the_ten_tasks_have_the_titles_and_groups_of_the_paper(tmp_path, stem, title, group):
+    task = read_senteval(write(tmp_path, GOOD, f"{stem}.txt"))
+    assert (task.name, task.title, task.group) == (stem, title, group)
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "message", "hint"),
+    [
+        ("tr\ta\tx\nte\ta\ty\n", ", line 1", "one class only, 'a', in the whole file", "a task needs two classes or more in the second column"),
+        ("tr\ta\tx\ntr\tb\n", ", line 2", "2 columns, expected 3", SHAPE),
+        ("tr\ta\tx\tz\n", ", line 1", "4 columns, expected 3", SHAPE),
+        ("tr\ta\tx\ntrain\tb\tx\n", ", line 2", "the split must be one of tr, va, te; got 'train' instead", SHAPE),
+        ("tr\t \tx\n", ", line 1", "the label is empty", SHAPE),
+        ("tr\ta\t \n", ", line 1", "the sentence is empty", "delete the line, or write its sentence"),
+        (
+            "tr\ta\tx\ntr\tb\ty\nva\tc\tz\nte\ta\tw\n",
+            ", line 3",
+            "a class that train lacks: 'c'",
+            "give each class at least one tr line (change the first column of some), or delete the va and te lines of the class",
+        ),
+        (
+            "tr\ta\tx\nte\td\tz\nte\tc\tw\nva\tc\tv\n",
+            ", line 4",
+            "2 classes that train lacks: 'c', 'd'",
+            "give each class at least one tr line (change the first column of some), or delete the va and te lines of the class",
+        ),
+    ],
+)
+def test_a_bad_line_is_told_with_its_number_and_what_to_do(tmp_path, text, where, message, hint):
+    path = write(tmp_path, text)
+    with pytest.raises(CorpusError) as caught:
+        read_senteval(path)
+    assert (caught.value.message, caught.value.hint) == (f"{path}{where}: {message}", hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty: no line has a sentence"),
+        ("\n \n", "is empty: no line has a sentence"),
+        ("te\ta\tx\nva\tb\ty\n", "has no tr lines: there is nothing to train on"),
+        ("tr\ta\tx\nva\tb\ty\n", "has no te lines: there is nothing to test on"),
+    ],
+)
+def test_a_file_without_a_split_that_is_needed_is_refused(tmp_path, text, message):
+    path = write(tmp_path, text)
+    with pytest.raises(CorpusError) as caught:
+        read_senteval(path)
+    assert caught.value.message == f"{path} {message}"
+
+
+def test_without_a_split_to_choose_on_folds_are_used_and_sentences_in_two_splits_are_counted(tmp_path):
+    task = read_senteval(write(tmp_path, "tr\ta\tx\ntr\tb\ty\ntr\tb\ty\nte\ta\tx\nte\tb\tz\n"))
+    assert "dev" not in task.splits
+    assert task.notes == ("no va lines: 5 folds are used", "1 sentence is in more than one split")
+    task = read_senteval(write(tmp_path, "tr\ta\tx\ntr\tb\ty\nva\ta\tx\nte\ta\tx\nte\tb\ty\n"))
+    assert task.notes == ("2 sentences are in more than one split",)
+
+
+def test_a_folder_is_read_in_the_order_of_the_paper_and_then_by_name(tmp_path):
+    for stem in ["zebra", "apple", *sorted(TITLES)]:
+        write(tmp_path, GOOD, f"{stem}.txt.gz" if stem in {"apple", "tree_depth"} else f"{stem}.txt")
+    write(tmp_path, "not a task", "README.md")
+    write(tmp_path, "not a task", ".hidden.txt")
+    assert [task.name for task in read_tasks(tmp_path)] == [*TITLES, "apple", "zebra"]
+    assert [task.name for task in read_tasks(tmp_path / "zebra.txt")] == ["zebra"]
+
+
+def test_a_folder_with_a_task_twice_or_with_none_is_refused(tmp_path):
+    with pytest.raises(CorpusError, match="has no files of probing tasks"):
+        read_tasks(tmp_path)
+    write(tmp_path, GOOD, "a.txt")
+    write(tmp_path, GOOD, "a.tsv.gz")
+    with pytest.raises(CorpusError, match=r"has one task twice: a\.tsv\.gz and a\.txt"):
+        read_tasks(tmp_path)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(CorpusError, match="no such corpus file"):
+        read_tasks(tmp_path / "none.txt")
+
+
+SENTENCES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1).filter(str.strip)
+
+
+@given(st.lists(st.tuples(st.sampled_from(SPLITS), st.sampled_from(["a", "b"]), SENTENCES), max_size=20))
+def test_what_is_written_is_read_back(tmp_path_factory, rows):
+    rows = [("train", "a", "x"), ("train", "b", "y"), ("test", "a", "z"), *rows]
+    splits = {split: tuple(Example("1", (text,), label=label) for name, label, text in rows if name == split) for split in SPLITS}
+    path = write_senteval(ProbingTask("mine", "mine", ("a", "b"), splits), tmp_path_factory.mktemp("tasks"))
+    task = read_senteval(path)
+    assert (task.name, task.labels) == ("mine", ("a", "b"))
+    for split in SPLITS:
+        assert [(example.label, example.texts) for example in task.splits.get(split, ())] == [(example.label, example.texts) for example in splits[split]]
+
+
+@pytest.mark.shared
+def test_the_public_tasks_are_read_as_the_csv_module_reads_them(shared):
+    tasks = {task.name: task for task in read_tasks(shared / "data" / "probing")}
+    assert list(tasks) == [name for name in TITLES if name != "odd_man_out"]
+    for name, task in tasks.items():
+        with gzip.open(shared / "data" / "probing" / f"{name}.txt.gz", "rt", encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+        for mark, split in zip(("tr", "va", "te"), SPLITS, strict=True):
+            assert task.counts(split) == Counter(label for found, label, _ in rows if found == mark)
+            assert [example.texts[0] for example in task.splits[split]] == [text for found, _, text in rows if found == mark]
+    assert len(tasks["word_content"].labels) == 1000
+    assert tasks["tree_depth"].labels == ("3", "4", "5", "6", "7")
