@@ -11,7 +11,9 @@ ALL = ("survey_speed", "survey_memory", "head_distances", "ablation", "probe_spe
 
 
 def main() -> int:
-    rows = [row for name in (sys.argv[1:] or ALL) for row in import_module(f"benchmarks.{name}").run()]
+    rows = [
+        row for name in (sys.argv[1:] or ALL) for row in import_module(f"benchmarks.{name}").run()
+    ]
     Console().table([{**row, "ok": "yes" if row["ok"] else "NO"} for row in rows])
     return 0 if all(row["ok"] for row in rows) else 1
 

@@ -25,11 +25,17 @@ class _Tokenizer:
 def run() -> list[dict[str, object]]:
     """Rows of the benchmark table."""
     torch.manual_seed(0)
-    model = wrap(BertModel(BertConfig(vocab_size=1000), add_pooling_layer=False), _Tokenizer(), name="random")
+    model = wrap(
+        BertModel(BertConfig(vocab_size=1000), add_pooling_layer=False), _Tokenizer(), name="random"
+    )
     ids = np.random.default_rng(0).integers(5, 1000, (BATCH, LENGTH))
     batch = Batch(0, (), ids, np.zeros_like(ids), np.ones_like(ids, dtype=np.bool_))
     shape = model.shape("encoder")
-    each = [Replacement("uniform", head_set([(layer, head)])) for layer in range(shape.layers) for head in range(0, shape.heads, STEP)]
+    each = [
+        Replacement("uniform", head_set([(layer, head)]))
+        for layer in range(shape.layers)
+        for head in range(0, shape.heads, STEP)
+    ]
     cache = LayerCache(model)
 
     def full() -> list[Tensor]:
@@ -42,7 +48,9 @@ def run() -> list[dict[str, object]]:
             return [cache.forward(one).last_hidden_state for one in each]
 
     base, ours = best_times(full, cached, rounds=3)
-    error = max(float((one - other).abs().max()) for one, other in zip(full(), cached(), strict=True))
+    error = max(
+        float((one - other).abs().max()) for one, other in zip(full(), cached(), strict=True)
+    )
     name = f"{len(each)} heads of {shape.layers} layers disabled in turn, {LENGTH} tokens"
     return [
         {
@@ -53,5 +61,12 @@ def run() -> list[dict[str, object]]:
             "bar": "≤ 0.6",
             "ok": ours / base <= 0.6,
         },
-        {"benchmark": f"{name}: largest difference", "base": "", "ours": "", "ratio": round(error, 8), "bar": "≤ 0.00001", "ok": error <= 1e-5},
+        {
+            "benchmark": f"{name}: largest difference",
+            "base": "",
+            "ours": "",
+            "ratio": round(error, 8),
+            "bar": "≤ 0.00001",
+            "ok": error <= 1e-5,
+        },
     ]

@@ -18,7 +18,10 @@ def pair_by_pair(maps: Tensor) -> Tensor:
     result = torch.zeros(len(flat), len(flat))
     for one in range(len(flat)):
         for other in range(one + 1, len(flat)):
-            result[one, other] = torch.special.entr((flat[one] + flat[other]) / 2).sum() - (entropy[one] + entropy[other]) / 2
+            result[one, other] = (
+                torch.special.entr((flat[one] + flat[other]) / 2).sum()
+                - (entropy[one] + entropy[other]) / 2
+            )
     return result / maps.shape[1]
 
 
@@ -38,13 +41,39 @@ def run() -> list[dict[str, object]]:
     generator = torch.Generator().manual_seed(0)
     sharpness = torch.linspace(0.5, 6, HEADS)[:, None, None]
     maps = torch.softmax(torch.randn(HEADS, TOKENS, TOKENS, generator=generator) * sharpness, -1)
-    loop, tensors, fast = best_times(lambda: pair_by_pair(maps), lambda: one_against_later(maps), lambda: fast_divergence(maps), rounds=3)
+    loop, tensors, fast = best_times(
+        lambda: pair_by_pair(maps),
+        lambda: one_against_later(maps),
+        lambda: fast_divergence(maps),
+        rounds=3,
+    )
     exact, found = exact_divergence(maps), fast_divergence(maps)
     upper = torch.triu_indices(HEADS, HEADS, 1)
     error = float(((found - exact).abs() / exact)[upper[0], upper[1]].max())
     name = f"head distances, {HEADS} heads, {TOKENS} tokens"
     return [
-        {"benchmark": f"{name}: fast ÷ pair by pair", "base": f"{loop:.2f} s", "ours": f"{fast:.2f} s", "ratio": round(fast / loop, 3), "bar": "≤ 0.2", "ok": fast / loop <= 0.2},
-        {"benchmark": f"{name}: fast ÷ one against all later", "base": f"{tensors:.2f} s", "ours": f"{fast:.2f} s", "ratio": round(fast / tensors, 3), "bar": "none", "ok": True},
-        {"benchmark": f"{name}: largest relative error", "base": "", "ours": "", "ratio": round(error, 6), "bar": "≤ 0.001", "ok": error <= 1e-3},
+        {
+            "benchmark": f"{name}: fast ÷ pair by pair",
+            "base": f"{loop:.2f} s",
+            "ours": f"{fast:.2f} s",
+            "ratio": round(fast / loop, 3),
+            "bar": "≤ 0.2",
+            "ok": fast / loop <= 0.2,
+        },
+        {
+            "benchmark": f"{name}: fast ÷ one against all later",
+            "base": f"{tensors:.2f} s",
+            "ours": f"{fast:.2f} s",
+            "ratio": round(fast / tensors, 3),
+            "bar": "none",
+            "ok": True,
+        },
+        {
+            "benchmark": f"{name}: largest relative error",
+            "base": "",
+            "ours": "",
+            "ratio": round(error, 6),
+            "bar": "≤ 0.001",
+            "ok": error <= 1e-3,
+        },
     ]

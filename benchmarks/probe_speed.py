@@ -46,7 +46,9 @@ class Data:
 
     @property
     def held(self) -> Tensor:
-        return ((torch.arange(len(self.y)) >= TRAIN) & (torch.arange(len(self.y)) < TRAIN + HELD))[None]
+        return ((torch.arange(len(self.y)) >= TRAIN) & (torch.arange(len(self.y)) < TRAIN + HELD))[
+            None
+        ]
 
     def accuracy(self, fitted: Fitted) -> Tensor:
         """On the test rows, by head, with the L2 value that is best on the held-out rows."""
@@ -125,7 +127,16 @@ def one_at_a_time(data: Data, stopping: Stopping) -> Tensor:
     found = []
     for head in SAMPLE:
         layers = [train_alone(data, head, l2, stopping) for l2 in L2]
-        place = int(np.argmax([share_right(layer, data.x[head, TRAIN : TRAIN + HELD], data.y[TRAIN : TRAIN + HELD]) for layer in layers]))
+        place = int(
+            np.argmax(
+                [
+                    share_right(
+                        layer, data.x[head, TRAIN : TRAIN + HELD], data.y[TRAIN : TRAIN + HELD]
+                    )
+                    for layer in layers
+                ]
+            )
+        )
         best = train_alone(data, head, L2[place], stopping) if stopping.again else layers[place]
         found.append(share_right(best, data.x[head, TRAIN + HELD :], data.y[TRAIN + HELD :]))
     return torch.tensor(found)
@@ -135,8 +146,12 @@ def scikit(data: Data) -> Tensor:
     """The test accuracy of each head of the sample at one L2 value. Of two classes scikit-learn seeks one vector of weights, the difference of our two: the same penalty is half as heavy on it."""
     found = []
     for head in SAMPLE:
-        model = LogisticRegression(C=2 / (TRAIN * L2[MIDDLE]), tol=1e-6, max_iter=1000).fit(data.x[head, :TRAIN].numpy(), data.y[:TRAIN].numpy())
-        found.append(float(model.score(data.x[head, TRAIN + HELD :].numpy(), data.y[TRAIN + HELD :].numpy())))
+        model = LogisticRegression(C=2 / (TRAIN * L2[MIDDLE]), tol=1e-6, max_iter=1000).fit(
+            data.x[head, :TRAIN].numpy(), data.y[:TRAIN].numpy()
+        )
+        found.append(
+            float(model.score(data.x[head, TRAIN + HELD :].numpy(), data.y[TRAIN + HELD :].numpy()))
+        )
     return torch.tensor(found)
 
 
@@ -150,10 +165,19 @@ def child() -> None:
 
 
 def status(field: str) -> float:
-    return int(re.search(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="utf-8")).group(1)) / 1024  # type: ignore[union-attr]
+    return (
+        int(
+            re.search(
+                rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="utf-8")
+            ).group(1)
+        )
+        / 1024
+    )  # type: ignore[union-attr]
 
 
-def points(benchmark: str, ours: Tensor, theirs: Tensor, *, bar: float = 0, both: bool = False) -> dict[str, object]:
+def points(
+    benchmark: str, ours: Tensor, theirs: Tensor, *, bar: float = 0, both: bool = False
+) -> dict[str, object]:
     """A row on accuracies in points: the mean difference counts, and is above 0 where ours is higher, which a bar forbids only if it is for both sides."""
     difference = 100 * (ours - theirs)
     mean = float(difference.mean())
@@ -179,25 +203,65 @@ def run() -> list[dict[str, object]]:
         rounds=2,
     )
     before, peak = map(
-        float, subprocess.run([sys.executable, "-c", "from benchmarks.probe_speed import child; child()"], check=True, capture_output=True, text=True).stdout.split()
+        float,
+        subprocess.run(
+            [sys.executable, "-c", "from benchmarks.probe_speed import child; child()"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.split(),
     )
     fitted = solve(data.problems)
     ours = data.accuracy(fitted)
-    middle = Fitted(fitted.weight[:, :, MIDDLE : MIDDLE + 1], fitted.bias[:, :, MIDDLE : MIDDLE + 1], fitted.steps)
-    alone, same = one_at_a_time(data, PAPER), data.accuracy(solve_rmsprop(data.problems, data.held, seed=SEED))
+    middle = Fitted(
+        fitted.weight[:, :, MIDDLE : MIDDLE + 1],
+        fitted.bias[:, :, MIDDLE : MIDDLE + 1],
+        fitted.steps,
+    )
+    alone, same = (
+        one_at_a_time(data, PAPER),
+        data.accuracy(solve_rmsprop(data.problems, data.held, seed=SEED)),
+    )
     slow = data.accuracy(solve_rmsprop(data.problems, data.held, rate=THEIR_RATE, seed=SEED))
     name = f"{HEADS} heads probed, {TRAIN} rows, {len(L2)} L2 values"
     scaled = f"({len(sample)} heads, scaled)"
     few = f"test accuracy of {len(sample)} heads, exact solver"
     return [
-        times(f"{name}: SentEval's way, one at a time {scaled} ÷ exact solver", senteval, exact, bar=50),
-        times(f"{name}: one at a time, stopped as the paper says {scaled} ÷ exact solver", paper, exact),
+        times(
+            f"{name}: SentEval's way, one at a time {scaled} ÷ exact solver",
+            senteval,
+            exact,
+            bar=50,
+        ),
+        times(
+            f"{name}: one at a time, stopped as the paper says {scaled} ÷ exact solver",
+            paper,
+            exact,
+        ),
         times(f"{name}: the same {scaled} ÷ batched RMSProp", paper, batched),
-        points(f"{few} against SentEval's way", ours[sample], one_at_a_time(data, SENTEVAL), bar=0.5),
+        points(
+            f"{few} against SentEval's way", ours[sample], one_at_a_time(data, SENTEVAL), bar=0.5
+        ),
         points(f"{few} against stopped as the paper says", ours[sample], alone),
-        points(f"test accuracy of {len(sample)} heads, batched RMSProp against one at a time", same[sample], alone, bar=0.5, both=True),
-        points(f"test accuracy of all heads, exact solver against batched RMSProp, rate {THEIR_RATE:g}", ours, slow),
-        points(f"{few} against scikit-learn, L2 {L2[MIDDLE]:g}", data.accuracy(middle)[sample], scikit(data), bar=0.5, both=True),
+        points(
+            f"test accuracy of {len(sample)} heads, batched RMSProp against one at a time",
+            same[sample],
+            alone,
+            bar=0.5,
+            both=True,
+        ),
+        points(
+            f"test accuracy of all heads, exact solver against batched RMSProp, rate {THEIR_RATE:g}",
+            ours,
+            slow,
+        ),
+        points(
+            f"{few} against scikit-learn, L2 {L2[MIDDLE]:g}",
+            data.accuracy(middle)[sample],
+            scikit(data),
+            bar=0.5,
+            both=True,
+        ),
         {
             "benchmark": f"{name}: peak memory of the exact solver ÷ with the features alone",
             "base": f"{before:.0f} MiB",

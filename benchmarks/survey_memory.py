@@ -24,7 +24,11 @@ def child(times: int) -> None:
 
 def peak(times: int) -> float:
     code = f"from benchmarks.survey_memory import child; child({times})"
-    return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()[-1])
+    return float(
+        subprocess.run(
+            [sys.executable, "-c", code], check=True, capture_output=True, text=True
+        ).stdout.split()[-1]
+    )
 
 
 def run() -> list[dict[str, object]]:

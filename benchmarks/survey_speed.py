@@ -27,21 +27,44 @@ class _Tokenizer:
 
 def random_item(generator: np.random.Generator) -> Encoded:
     """A pair of 128 tokens with [CLS] and two [SEP]s, full stops here and there, a tree over its words, and mentions."""
-    kind, segment = np.zeros(LENGTH, np.int8), np.where(np.arange(LENGTH) < SPLIT, 0, 1).astype(np.int8)
+    kind, segment = (
+        np.zeros(LENGTH, np.int8),
+        np.where(np.arange(LENGTH) < SPLIT, 0, 1).astype(np.int8),
+    )
     kind[0], kind[SPLIT], kind[-1] = 1, 2, 2
     segment[kind > 0] = -1
-    starts = (generator.random(LENGTH) > 0.08) & (kind == 0)  # about one piece in twelve goes on a word
+    starts = (generator.random(LENGTH) > 0.08) & (
+        kind == 0
+    )  # about one piece in twelve goes on a word
     starts[1] = True
     word = np.where(kind == 0, np.cumsum(starts) - 1, -1)
     count = int(word.max()) + 1
     labels = [*SYNTACTIC, *(f"r{number}" for number in range(RELATIONS))]
     words = tuple(
-        Word(f"w{index}", head=int(generator.integers(count)) if index else ROOT, relation=labels[generator.integers(RELATIONS)], upos="NOUN", xpos="NN") for index in range(count)
+        Word(
+            f"w{index}",
+            head=int(generator.integers(count)) if index else ROOT,
+            relation=labels[generator.integers(RELATIONS)],
+            upos="NOUN",
+            xpos="NN",
+        )
+        for index in range(count)
     )
-    mentions = tuple(Mention(place, place, place, str(generator.integers(5)), "nominal") for place in sorted(generator.choice(count, MENTIONS, replace=False).tolist()))
+    mentions = tuple(
+        Mention(place, place, place, str(generator.integers(5)), "nominal")
+        for place in sorted(generator.choice(count, MENTIONS, replace=False).tolist())
+    )
     example = Example("random", ("", ""), words, mentions)
     return Encoded(
-        example, generator.integers(5, 1000, LENGTH), (np.arange(LENGTH) > SPLIT).astype(np.int64), kind, segment, word, generator.random(LENGTH) < 0.08, ("",) * LENGTH, word
+        example,
+        generator.integers(5, 1000, LENGTH),
+        (np.arange(LENGTH) > SPLIT).astype(np.int64),
+        kind,
+        segment,
+        word,
+        generator.random(LENGTH) < 0.08,
+        ("",) * LENGTH,
+        word,
     )
 
 
@@ -56,9 +79,17 @@ def run() -> list[dict[str, object]]:
     model = wrap(watched, _Tokenizer(), name="random")
     batch = collate([random_item(generator) for _ in range(BATCH)])
     setting = Setting(model.shape("encoder"))
-    measures = [measure.study(setting, [item.example for item in batch.items]) for measure in available().values() if measure.offered]
+    measures = [
+        measure.study(setting, [item.example for item in batch.items])
+        for measure in available().values()
+        if measure.offered
+    ]
     surface = [measure for measure in measures if not measure.needs]
-    inputs = {"input_ids": torch.from_numpy(batch.ids), "attention_mask": torch.from_numpy(batch.mask).long(), "token_type_ids": torch.from_numpy(batch.types)}
+    inputs = {
+        "input_ids": torch.from_numpy(batch.ids),
+        "attention_mask": torch.from_numpy(batch.mask).long(),
+        "token_type_ids": torch.from_numpy(batch.types),
+    }
 
     def plain() -> None:
         with torch.inference_mode():
@@ -68,8 +99,18 @@ def run() -> list[dict[str, object]]:
     without = Pass(model, [measure for measure in measures if measure.name != "role"], "encoder")
     paper = Role.study(replace(setting, roles=PAPER), [item.example for item in batch.items])
     with_roles = Pass(model, [*without.linear, *without.word, *without.others, paper], "encoder")
-    base, *seen, less, more = best_times(plain, lambda: few.run(batch), lambda: all_of_them.run(batch), lambda: without.run(batch), lambda: with_roles.run(batch))
-    added: dict[str, object] = {"benchmark": f"survey with the {paper.width} roles of Pande et al. ÷ without", "base": f"{less:.2f} s", "ours": f"{more:.2f} s"}
+    base, *seen, less, more = best_times(
+        plain,
+        lambda: few.run(batch),
+        lambda: all_of_them.run(batch),
+        lambda: without.run(batch),
+        lambda: with_roles.run(batch),
+    )
+    added: dict[str, object] = {
+        "benchmark": f"survey with the {paper.width} roles of Pande et al. ÷ without",
+        "base": f"{less:.2f} s",
+        "ours": f"{more:.2f} s",
+    }
     return [
         added | {"ratio": round(more / less, 3), "bar": "≤ 1.1", "ok": more / less <= 1.1},
         *(

@@ -22,4 +22,6 @@ class Markdown(Extension):
 
 def markdown(docstring: str) -> str:
     """Fence the lines from a prompt to the next blank line."""
-    return ROLE.sub("", EXAMPLE.sub(lambda match: f"```pycon\n{match[0].rstrip()}\n```\n", docstring))
+    return ROLE.sub(
+        "", EXAMPLE.sub(lambda match: f"```pycon\n{match[0].rstrip()}\n```\n", docstring)
+    )

@@ -20,19 +20,34 @@ def cli_reference() -> str:
     from headscope.cli.app import app
 
     group: Any = typer.main.get_command(app)
-    return "\n".join([*_table(group.params), *(line for name, command in all_commands(group).items() for line in _command(name, command))])
+    return "\n".join(
+        [
+            *_table(group.params),
+            *(
+                line
+                for name, command in all_commands(group).items()
+                for line in _command(name, command)
+            ),
+        ]
+    )
 
 
 def all_commands(group: Any, before: str = "") -> dict[str, Any]:
     """Every command by what is typed for it; those of a group (``paper``) under the group's name, in place of it."""
     found: dict[str, Any] = {}
     for name, command in group.commands.items():
-        found |= all_commands(command, f"{before}{name} ") if hasattr(command, "commands") else {f"{before}{name}": command}
+        found |= (
+            all_commands(command, f"{before}{name} ")
+            if hasattr(command, "commands")
+            else {f"{before}{name}": command}
+        )
     return found
 
 
 def _command(name: str, command: Any) -> Iterator[str]:
-    arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
+    arguments = [
+        parameter for parameter in command.params if parameter.param_type_name == "argument"
+    ]
     yield f"\n## headscope {name}\n"
     for paragraph in command.help.split("\n\n"):
         example = paragraph.partition("Example: ")[2]

@@ -22,15 +22,41 @@ from headscope.encode import Encoded
 from headscope.models import Model, wrap
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-VOCABULARY = [*SPECIALS, ".", ",", "!", "the", "a", "dog", "cat", "bark", "##s", "##ing", "sat", "on", "mat", "who", "saw", "old", "it"]
+VOCABULARY = [
+    *SPECIALS,
+    ".",
+    ",",
+    "!",
+    "the",
+    "a",
+    "dog",
+    "cat",
+    "bark",
+    "##s",
+    "##ing",
+    "sat",
+    "on",
+    "mat",
+    "who",
+    "saw",
+    "old",
+    "it",
+]
 POSITIONS = 24
 TYPES = 2
 WORD = "dog"
 PIECE = "##s"
 STRENGTH = 60.0
-LAYERS = (("previous", "next", "current", "cls", "sep"), ("stop", "segment", "word", "piece", "uniform"))
+LAYERS = (
+    ("previous", "next", "current", "cls", "sep"),
+    ("stop", "segment", "word", "piece", "uniform"),
+)
 """The heads of each layer."""
-HEADS = {name: (layer, head) for layer, names in enumerate(LAYERS, 1) for head, name in enumerate(names, 1)}
+HEADS = {
+    name: (layer, head)
+    for layer, names in enumerate(LAYERS, 1)
+    for head, name in enumerate(names, 1)
+}
 """Where each head is, both counted from 1."""
 
 WIDTH = 24  # of a head: room for every position, and for every word
@@ -41,18 +67,46 @@ FIRST = {"word": 0, "position": len(VOCABULARY), "type": len(VOCABULARY) + POSIT
 
 def planted_tokenizer(start: str = "[CLS]", end: str = "[SEP]") -> PreTrainedTokenizerFast:
     """WordPiece with a vocabulary of a few words; ``end=""`` puts only the start token before a text, as for a language model."""
-    tokenizer = Tokenizer(models.WordPiece({token: index for index, token in enumerate(VOCABULARY)}, unk_token="[UNK]"))
-    tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
-    one, two = (f"{start}:0 $A:0 {end}:0", f"{start}:0 $A:0 {end}:0 $B:1 {end}:1") if end else (f"{start}:0 $A:0", f"{start}:0 $A:0 $B:0")
-    tokenizer.post_processor = processors.TemplateProcessing(single=one, pair=two, special_tokens=[(token, VOCABULARY.index(token)) for token in SPECIALS])
+    tokenizer = Tokenizer(
+        models.WordPiece(
+            {token: index for index, token in enumerate(VOCABULARY)}, unk_token="[UNK]"
+        )
+    )
+    tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder = (
+        normalizers.BertNormalizer(),
+        pre_tokenizers.BertPreTokenizer(),
+        decoders.WordPiece(),
+    )
+    one, two = (
+        (f"{start}:0 $A:0 {end}:0", f"{start}:0 $A:0 {end}:0 $B:1 {end}:1")
+        if end
+        else (f"{start}:0 $A:0", f"{start}:0 $A:0 $B:0")
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=one,
+        pair=two,
+        special_tokens=[(token, VOCABULARY.index(token)) for token in SPECIALS],
+    )
     roles = {"cls_token": start, "sep_token": end} if end else {"bos_token": start}
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", mask_token="[MASK]", model_max_length=POSITIONS, **roles)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        mask_token="[MASK]",
+        model_max_length=POSITIONS,
+        **roles,
+    )
 
 
 def planted_bert() -> Model:
     """Two layers of five heads; see LAYERS."""
     config = BertConfig(
-        vocab_size=len(VOCABULARY), hidden_size=SIZE, num_hidden_layers=len(LAYERS), num_attention_heads=len(LAYERS[0]), intermediate_size=4, max_position_embeddings=POSITIONS
+        vocab_size=len(VOCABULARY),
+        hidden_size=SIZE,
+        num_hidden_layers=len(LAYERS),
+        num_attention_heads=len(LAYERS[0]),
+        intermediate_size=4,
+        max_position_embeddings=POSITIONS,
     )
     network = BertModel(config, add_pooling_layer=False)
     gain = sqrt(6 / SIZE + config.layer_norm_eps)  # an embedding's variance: three times +1 and -1
@@ -60,7 +114,11 @@ def planted_bert() -> Model:
         for parameter in network.parameters():
             parameter.zero_()
         embeddings = network.embeddings
-        for table, kind in ((embeddings.word_embeddings, "word"), (embeddings.position_embeddings, "position"), (embeddings.token_type_embeddings, "type")):
+        for table, kind in (
+            (embeddings.word_embeddings, "word"),
+            (embeddings.position_embeddings, "position"),
+            (embeddings.token_type_embeddings, "type"),
+        ):
             table.weight.copy_(_one_hot(kind, len(table.weight)))
         for module in network.modules():
             if isinstance(module, torch.nn.LayerNorm):
@@ -76,7 +134,15 @@ def planted_bert() -> Model:
 
 def planted_gpt2() -> Model:
     """The same heads in a causal model, whose texts begin with [CLS] as BOS and have no end token, and which knows no types."""
-    config = GPT2Config(vocab_size=len(VOCABULARY), n_embd=SIZE, n_layer=len(LAYERS), n_head=len(LAYERS[0]), n_positions=POSITIONS, bos_token_id=2, eos_token_id=2)
+    config = GPT2Config(
+        vocab_size=len(VOCABULARY),
+        n_embd=SIZE,
+        n_layer=len(LAYERS),
+        n_head=len(LAYERS[0]),
+        n_positions=POSITIONS,
+        bos_token_id=2,
+        eos_token_id=2,
+    )
     network = GPT2Model(config)
     gain = sqrt(4 / SIZE + config.layer_norm_epsilon)
     with torch.no_grad():

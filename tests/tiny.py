@@ -14,14 +14,25 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 from torch import nn
 from transformers import AutoModel, PreTrainedTokenizerFast
 
 from headscope.encode import Batch
 from headscope.models import LayerView, Model, wrap
 
-torch.set_num_threads(1)  # tensors this small only wait for each other on more threads (ten times slower on a busy machine)
+torch.set_num_threads(
+    1
+)  # tensors this small only wait for each other on more threads (ten times slower on a busy machine)
 
 LAYERS, HEADS, WIDTH, HIDDEN, POSITIONS = 2, 4, 8, 32, 64
 WINDOW = 3
@@ -48,26 +59,66 @@ class Frame:
     types: bool = False  # whether the model reads which text a token is of
 
 
-_CLS = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+_CLS = {
+    "pad_token": "[PAD]",
+    "unk_token": "[UNK]",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "mask_token": "[MASK]",
+}
 _S = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
 _MASKED = _S | {"mask_token": "<mask>", "cls_token": "<s>", "sep_token": "</s>"}
 _END = dict.fromkeys(("bos_token", "eos_token", "unk_token"), "<|endoftext|>")
-_BERT = {"specials": tuple(_CLS.values()), "roles": _CLS, "one": "[CLS]:0 $A:0 [SEP]:0", "two": "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1"}
-_ROBERTA = {"specials": (*_S.values(), "<mask>"), "roles": _MASKED, "one": "<s>:0 $A:0 </s>:0", "two": "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0"}
+_BERT = {
+    "specials": tuple(_CLS.values()),
+    "roles": _CLS,
+    "one": "[CLS]:0 $A:0 [SEP]:0",
+    "two": "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+}
+_ROBERTA = {
+    "specials": (*_S.values(), "<mask>"),
+    "roles": _MASKED,
+    "one": "<s>:0 $A:0 </s>:0",
+    "two": "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0",
+}
 
 # In the order and with the frames of the real families.
 FRAMES: dict[str, Frame] = {
     "wordpiece": Frame("wordpiece", **_BERT, types=True),
     "mpnet": Frame("wordpiece", **_ROBERTA),
-    "bytes": Frame("bytes", ("<|endoftext|>",), _END),  # GPT-2: nothing around the text, and no padding token
+    "bytes": Frame(
+        "bytes", ("<|endoftext|>",), _END
+    ),  # GPT-2: nothing around the text, and no padding token
     "roberta": Frame("bytes", **_ROBERTA),
     "modernbert": Frame("bytes", **_BERT),
-    "opt": Frame("bytes", tuple(_S.values()), _S | {"bos_token": "</s>"}, "</s>:0 $A:0", "</s>:0 $A:0 </s>:0 $B:0"),
-    "qwen": Frame("bytes", ("<|endoftext|>", "<|im_end|>"), {"pad_token": "<|endoftext|>", "eos_token": "<|im_end|>"}),
-    "unigram": Frame("unigram", ("<pad>", "</s>", "<unk>"), {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}, "$A:0 </s>:0", "$A:0 </s>:0 $B:0 </s>:0"),  # T5
+    "opt": Frame(
+        "bytes",
+        tuple(_S.values()),
+        _S | {"bos_token": "</s>"},
+        "</s>:0 $A:0",
+        "</s>:0 $A:0 </s>:0 $B:0",
+    ),
+    "qwen": Frame(
+        "bytes",
+        ("<|endoftext|>", "<|im_end|>"),
+        {"pad_token": "<|endoftext|>", "eos_token": "<|im_end|>"},
+    ),
+    "unigram": Frame(
+        "unigram",
+        ("<pad>", "</s>", "<unk>"),
+        {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"},
+        "$A:0 </s>:0",
+        "$A:0 </s>:0 $B:0 </s>:0",
+    ),  # T5
     "albert": Frame("unigram", **_BERT, types=True),
     "xlmr": Frame("unigram", **_ROBERTA),
-    "llama": Frame("unigram", ("<unk>", "<s>", "</s>"), {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}, "<s>:0 $A:0", "<s>:0 $A:0 <s>:0 $B:0"),
+    "llama": Frame(
+        "unigram",
+        ("<unk>", "<s>", "</s>"),
+        {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
+        "<s>:0 $A:0",
+        "<s>:0 $A:0 <s>:0 $B:0",
+    ),
     "gemma": Frame(
         "unigram",
         ("<pad>", "<eos>", "<bos>", "<unk>"),
@@ -77,10 +128,20 @@ FRAMES: dict[str, Frame] = {
     ),
 }
 
-_SIZES = {"hidden_size": HIDDEN, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "intermediate_size": 48, "max_position_embeddings": POSITIONS}
+_SIZES = {
+    "hidden_size": HIDDEN,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "intermediate_size": 48,
+    "max_position_embeddings": POSITIONS,
+}
 _GROUPED = _SIZES | {"num_key_value_heads": 2, "head_dim": WIDTH}
 _GPT = {"n_embd": HIDDEN, "n_layer": LAYERS, "n_head": HEADS, "n_positions": POSITIONS}
-_BART = {f"{side}_{what}": size for side in ("encoder", "decoder") for what, size in (("layers", LAYERS), ("attention_heads", HEADS), ("ffn_dim", 48))}
+_BART = {
+    f"{side}_{what}": size
+    for side in ("encoder", "decoder")
+    for what, size in (("layers", LAYERS), ("attention_heads", HEADS), ("ffn_dim", 48))
+}
 
 # Kind of model: its configuration class, its sizes, and its tokenizer.
 KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -89,29 +150,58 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
     "xlmr": ("XLMRobertaConfig", _SIZES, "xlmr"),
     "electra": ("ElectraConfig", _SIZES | {"embedding_size": 16}, "wordpiece"),
     "albert": ("AlbertConfig", _SIZES | {"embedding_size": 16}, "albert"),
-    "distilbert": ("DistilBertConfig", {"dim": HIDDEN, "n_layers": LAYERS, "n_heads": HEADS, "hidden_dim": 48, "max_position_embeddings": POSITIONS}, "wordpiece"),
+    "distilbert": (
+        "DistilBertConfig",
+        {
+            "dim": HIDDEN,
+            "n_layers": LAYERS,
+            "n_heads": HEADS,
+            "hidden_dim": 48,
+            "max_position_embeddings": POSITIONS,
+        },
+        "wordpiece",
+    ),
     "modernbert": ("ModernBertConfig", _SIZES | {"local_attention": 2 * WINDOW}, "modernbert"),
     "mpnet": ("MPNetConfig", _SIZES, "mpnet"),
     "gpt": ("OpenAIGPTConfig", _GPT, "bytes"),
     "gpt2": ("GPT2Config", _GPT, "bytes"),
     "opt": (
         "OPTConfig",
-        {"hidden_size": HIDDEN, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "ffn_dim": 48, "max_position_embeddings": POSITIONS, "word_embed_proj_dim": HIDDEN},
+        {
+            "hidden_size": HIDDEN,
+            "num_hidden_layers": LAYERS,
+            "num_attention_heads": HEADS,
+            "ffn_dim": 48,
+            "max_position_embeddings": POSITIONS,
+            "word_embed_proj_dim": HIDDEN,
+        },
         "opt",
     ),
     "neox": ("GPTNeoXConfig", _SIZES, "bytes"),
     "llama": ("LlamaConfig", _GROUPED, "llama"),
     "qwen3": ("Qwen3Config", _GROUPED, "qwen"),
     "gemma": ("GemmaConfig", _GROUPED, "gemma"),
-    "t5": ("T5Config", {"d_model": HIDDEN, "d_kv": WIDTH, "d_ff": 48, "num_layers": LAYERS, "num_heads": HEADS}, "unigram"),
-    "bart": ("BartConfig", _BART | {"d_model": HIDDEN, "max_position_embeddings": POSITIONS}, "roberta"),
+    "t5": (
+        "T5Config",
+        {"d_model": HIDDEN, "d_kv": WIDTH, "d_ff": 48, "num_layers": LAYERS, "num_heads": HEADS},
+        "unigram",
+    ),
+    "bart": (
+        "BartConfig",
+        _BART | {"d_model": HIDDEN, "max_position_embeddings": POSITIONS},
+        "roberta",
+    ),
 }
 ENCODERS = ("bert", "roberta", "xlmr", "electra", "albert", "distilbert", "modernbert", "mpnet")
 DECODERS = ("gpt", "gpt2", "opt", "neox", "llama", "qwen3", "gemma")
 BOTH = ("t5", "bart")
 GROUPED = ("llama", "qwen3", "gemma")
 TYPED = ("bert", "roberta", "xlmr", "electra", "albert")
-STACKS: dict[str, tuple[str, ...]] = {**dict.fromkeys(ENCODERS, ("encoder",)), **dict.fromkeys(DECODERS, ("decoder",)), **dict.fromkeys(BOTH, ("encoder", "decoder", "cross"))}
+STACKS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(ENCODERS, ("encoder",)),
+    **dict.fromkeys(DECODERS, ("decoder",)),
+    **dict.fromkeys(BOTH, ("encoder", "decoder", "cross")),
+}
 EVERY_STACK = [(kind, stack) for kind, stacks in STACKS.items() for stack in stacks]
 
 
@@ -119,28 +209,54 @@ def tiny_tokenizer(kind: str) -> PreTrainedTokenizerFast:
     """A fast tokenizer trained on a few sentences: one of FRAMES, or that of a kind of model."""
     frame = FRAMES[kind if kind in FRAMES else KINDS[kind][2]]
     inputs = ["input_ids", *(["token_type_ids"] if frame.types else []), "attention_mask"]
-    return PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(_trained(frame.cut, frame.specials, frame.one, frame.two)), model_input_names=inputs, **frame.roles)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(
+            _trained(frame.cut, frame.specials, frame.one, frame.two)
+        ),
+        model_input_names=inputs,
+        **frame.roles,
+    )
 
 
 @cache
 def _trained(cut: str, specials: tuple[str, ...], one: str, two: str) -> str:
-    common: dict[str, Any] = {"special_tokens": [AddedToken(token, special=True, normalized=False) for token in specials], "show_progress": False}
+    common: dict[str, Any] = {
+        "special_tokens": [AddedToken(token, special=True, normalized=False) for token in specials],
+        "show_progress": False,
+    }
     unknown = next((token for token in specials if token.lower() in {"[unk]", "<unk>"}), None)
     if cut == "wordpiece":
         tokenizer = Tokenizer(models.WordPiece(unk_token=unknown))
-        tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+        tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder = (
+            normalizers.BertNormalizer(lowercase=True),
+            pre_tokenizers.BertPreTokenizer(),
+            decoders.WordPiece(),
+        )
         trainer: Any = trainers.WordPieceTrainer(vocab_size=110, **common)
     elif cut == "bytes":
         tokenizer = Tokenizer(models.BPE())
-        tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-        trainer = trainers.BpeTrainer(vocab_size=320, initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()), **common)
+        tokenizer.pre_tokenizer, tokenizer.decoder = (
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+            decoders.ByteLevel(),
+        )
+        trainer = trainers.BpeTrainer(
+            vocab_size=320, initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()), **common
+        )
     else:
         tokenizer = Tokenizer(models.Unigram())
-        tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder = normalizers.NFKC(), pre_tokenizers.Metaspace(), decoders.Metaspace()
+        tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder = (
+            normalizers.NFKC(),
+            pre_tokenizers.Metaspace(),
+            decoders.Metaspace(),
+        )
         trainer = trainers.UnigramTrainer(vocab_size=110, unk_token=unknown, **common)
     tokenizer.train_from_iterator(SENTENCES, trainer)
     if one:
-        tokenizer.post_processor = processors.TemplateProcessing(single=one, pair=two, special_tokens=[(token, tokenizer.token_to_id(token)) for token in specials])
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=one,
+            pair=two,
+            special_tokens=[(token, tokenizer.token_to_id(token)) for token in specials],
+        )
     elif cut == "bytes":
         tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
     return str(tokenizer.to_str())
@@ -151,13 +267,21 @@ def tiny_config(kind: str, **changes: Any) -> Any:
     name, sizes, _ = KINDS[kind]
     tokenizer = tiny_tokenizer(kind)
     pad = tokenizer.pad_token_id
-    tokens = {"pad_token_id": pad, "bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
+    tokens = {
+        "pad_token_id": pad,
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+    }
     if kind == "modernbert":
         tokens |= {"cls_token_id": tokenizer.cls_token_id, "sep_token_id": tokenizer.sep_token_id}
-    return getattr(transformers, name)(**{"vocab_size": len(tokenizer), **sizes, **tokens, **changes})
+    return getattr(transformers, name)(
+        **{"vocab_size": len(tokenizer), **sizes, **tokens, **changes}
+    )
 
 
-def tiny_network(kind: str, *, seed: int = 0, attention: str = "eager", auto: Any = AutoModel, **changes: Any) -> Any:
+def tiny_network(
+    kind: str, *, seed: int = 0, attention: str = "eager", auto: Any = AutoModel, **changes: Any
+) -> Any:
     """A transformers model whose weights are random, but large enough that its maps are far from uniform; no bias is zero."""
     network = auto.from_config(tiny_config(kind, **changes), attn_implementation=attention).eval()
     generator = torch.Generator().manual_seed(seed)
@@ -179,7 +303,11 @@ def tiny_batch(kind: str, lengths: tuple[int, ...] = (9, 5, 12), *, seed: int = 
     random = np.random.default_rng(seed)
     shape = (len(lengths), max(lengths))
     mask = np.arange(shape[1])[None] < np.array(lengths)[:, None]
-    ids = np.where(mask, random.integers(len(tokenizer.all_special_ids), len(tokenizer), shape), tokenizer.pad_token_id or 0)
+    ids = np.where(
+        mask,
+        random.integers(len(tokenizer.all_special_ids), len(tokenizer), shape),
+        tokenizer.pad_token_id or 0,
+    )
     types = np.where(mask, np.arange(shape[1])[None] >= np.array(lengths)[:, None] // 2, 0)
     return Batch(0, (), ids.astype(np.int64), types.astype(np.int64), mask)
 
@@ -209,16 +337,27 @@ def eager_inputs(kind: str, batch: Batch) -> dict[str, torch.Tensor]:
         inputs["token_type_ids"] = torch.from_numpy(batch.types)
     if kind in BOTH:
         start = torch.full((len(ids), 1), {"t5": 0, "bart": 2}[kind])
-        inputs |= {"decoder_input_ids": torch.cat([start, ids[:, :-1]], 1), "decoder_attention_mask": mask}
+        inputs |= {
+            "decoder_input_ids": torch.cat([start, ids[:, :-1]], 1),
+            "decoder_attention_mask": mask,
+        }
     return inputs
 
 
-def eager_run(kind: str, batch: Batch, *, network: Any = None, **options: Any) -> tuple[Any, dict[str, tuple[torch.Tensor, ...]]]:
+def eager_run(
+    kind: str, batch: Batch, *, network: Any = None, **options: Any
+) -> tuple[Any, dict[str, tuple[torch.Tensor, ...]]]:
     """The oracle: the same weights in transformers' eager attention, its outputs and the maps that it returns."""
     network = tiny_network(kind) if network is None else network
-    output = network(**eager_inputs(kind, batch), output_attentions=True, output_hidden_states=True, **options)
+    output = network(
+        **eager_inputs(kind, batch), output_attentions=True, output_hidden_states=True, **options
+    )
     if kind in BOTH:
-        return output, {"encoder": output.encoder_attentions, "decoder": output.decoder_attentions, "cross": output.cross_attentions}
+        return output, {
+            "encoder": output.encoder_attentions,
+            "decoder": output.decoder_attentions,
+            "cross": output.cross_attentions,
+        }
     return output, {STACKS[kind][0]: output.attentions}
 
 
@@ -229,7 +368,9 @@ _LIKE_LLAMA = {"decoder": ("layers.{}.self_attn", "o_proj", "v_proj")}
 _LIKE_GPT = {"decoder": ("h.{}.attn", "c_proj", "c_attn")}
 PLACES: dict[str, dict[str, tuple[str, str, str]]] = {
     **dict.fromkeys(("bert", "roberta", "xlmr", "electra"), _LIKE_BERT),
-    "albert": {"encoder": ("encoder.albert_layer_groups.0.albert_layers.0.attention", "dense", "value")},  # one block for every layer
+    "albert": {
+        "encoder": ("encoder.albert_layer_groups.0.albert_layers.0.attention", "dense", "value")
+    },  # one block for every layer
     "distilbert": {"encoder": ("transformer.layer.{}.attention", "out_lin", "v_lin")},
     "modernbert": {"encoder": ("layers.{}.attn", "Wo", "Wqkv")},
     "mpnet": {"encoder": ("encoder.layer.{}.attention.attn", "o", "v")},
@@ -250,7 +391,9 @@ PLACES: dict[str, dict[str, tuple[str, str, str]]] = {
 }
 
 
-def place(network: Any, kind: str, stack: str, layer: int) -> tuple[nn.Module, nn.Module, nn.Module]:
+def place(
+    network: Any, kind: str, stack: str, layer: int
+) -> tuple[nn.Module, nn.Module, nn.Module]:
     """The attention block of a layer, its output projection, and the projection that its values come from."""
     block, output, value = PLACES[kind][stack]
     found = network.get_submodule(block.format(layer))

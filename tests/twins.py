@@ -65,10 +65,16 @@ def entropy(map: Map, kinds: Sequence[int], *, causal: bool = False) -> dict[str
         if kinds[query] == START:
             starts.append(total)
         uniform.append(log(query + 1) if causal else log(len(map)))
-    return {"all": sum(rows) / len(rows), "cls": sum(starts) / len(starts) if starts else nan, "uniform": sum(uniform) / len(uniform)}
+    return {
+        "all": sum(rows) / len(rows),
+        "cls": sum(starts) / len(starts) if starts else nan,
+        "uniform": sum(uniform) / len(uniform),
+    }
 
 
-def word_map(map: Map, words: Sequence[int]) -> tuple[list[int], list[list[float]], list[list[float]]]:
+def word_map(
+    map: Map, words: Sequence[int]
+) -> tuple[list[int], list[list[float]], list[list[float]]]:
     """C6: the words with a piece, in order; the attention from each to each (mean over its pieces of the sum over the other's); and to each token that is no word."""
     order: list[int] = []
     for word in words:
@@ -79,7 +85,18 @@ def word_map(map: Map, words: Sequence[int]) -> tuple[list[int], list[list[float
     between, outside = [], []
     for source in order:
         pieces = [token for token in range(len(map)) if words[token] == source]
-        between.append([sum(map[query][key] for query in pieces for key in range(len(map)) if words[key] == target) / len(pieces) for target in order])
+        between.append(
+            [
+                sum(
+                    map[query][key]
+                    for query in pieces
+                    for key in range(len(map))
+                    if words[key] == target
+                )
+                / len(pieces)
+                for target in order
+            ]
+        )
         outside.append([sum(map[query][key] for query in pieces) / len(pieces) for key in others])
     return order, between, outside
 
@@ -90,7 +107,14 @@ def mean(values: Sequence[float]) -> tuple[float, int]:
     return (sum(known) / len(known) if known else nan), len(known)
 
 
-def dependency(map: Map, words: Sequence[int], tree: Sequence[Word], offsets: Mapping[str, int], *, fold: bool = False) -> tuple[Counter[Answer], Counter[Answer]]:
+def dependency(
+    map: Map,
+    words: Sequence[int],
+    tree: Sequence[Word],
+    offsets: Mapping[str, int],
+    *,
+    fold: bool = False,
+) -> tuple[Counter[Answer], Counter[Answer]]:
     """C7: right answers and all answers, by direction, relation, and whether the fixed offset is right; keys are (direction, relation, words)."""
     order, between, _ = word_map(map, words)
     right: Counter[Answer] = Counter()
@@ -100,11 +124,22 @@ def dependency(map: Map, words: Sequence[int], tree: Sequence[Word], offsets: Ma
         if head is None or (head != ROOT and head not in order):
             continue
         asked = word
-        if tree[word].relation in ("poss", "nmod:poss") and word + 1 in order and tree[word + 1].text in ("'s", "s'"):
+        if (
+            tree[word].relation in ("poss", "nmod:poss")
+            and word + 1 in order
+            and tree[word + 1].text in ("'s", "s'")
+        ):
             asked = word + 1
-        answers = {"dependent to head": head != ROOT and _most(order, asked, lambda one, other: between[one][other]) == head}
-        answers["head to dependent"] = head != ROOT and _most(order, head, lambda one, other: between[one][other]) == word
-        answers["head to dependent by column"] = head != ROOT and _most(order, word, lambda one, other: between[other][one]) == head
+        answers = {
+            "dependent to head": head != ROOT
+            and _most(order, asked, lambda one, other: between[one][other]) == head
+        }
+        answers["head to dependent"] = (
+            head != ROOT and _most(order, head, lambda one, other: between[one][other]) == word
+        )
+        answers["head to dependent by column"] = (
+            head != ROOT and _most(order, word, lambda one, other: between[other][one]) == head
+        )
         relations = ["all"]
         if head != ROOT:
             if tree[word].relation != "punct" and tree[word].upos != "PUNCT":
@@ -131,13 +166,22 @@ def _most(order: Sequence[int], word: int, weight: Callable[[int, int], float]) 
 
 def clitic(tree: Sequence[Word], word: int) -> int:
     """1 if the word after a possessor is a clitic, which then speaks for it (for a head and for the offset alike), else 0."""
-    return int(tree[word].relation in ("poss", "nmod:poss") and word + 1 < len(tree) and tree[word + 1].text in ("'s", "s'"))
+    return int(
+        tree[word].relation in ("poss", "nmod:poss")
+        and word + 1 < len(tree)
+        and tree[word + 1].text in ("'s", "s'")
+    )
 
 
 def best_offsets(trees: Sequence[Sequence[Word]], *, fold: bool = False) -> dict[str, int]:
     """C7: for each relation the offset, of -10 … 10, at which most heads stand; of equals the shorter, then the one to the right. 1 where there are no arcs."""
     found: dict[str, int] = {}
-    labels = {word.relation.split(":")[0] if fold else word.relation for tree in trees for word in tree if word.head not in (None, ROOT) and word.relation}
+    labels = {
+        word.relation.split(":")[0] if fold else word.relation
+        for tree in trees
+        for word in tree
+        if word.head not in (None, ROOT) and word.relation
+    }
     for label in ["all", "all but root and punctuation", *sorted(labels)]:
         best, most = 1, 0
         for offset in [sign * step for step in range(1, 11) for sign in (1, -1)]:
@@ -146,7 +190,11 @@ def best_offsets(trees: Sequence[Sequence[Word]], *, fold: bool = False) -> dict
                 for place, word in enumerate(tree):
                     name = word.relation.split(":")[0] if fold else word.relation
                     core = word.relation != "punct" and word.upos != "PUNCT"
-                    if word.head not in (None, ROOT) and word.head == place + clitic(tree, place) + offset and (label in ("all", name) or (label.startswith("all but") and core)):
+                    if (
+                        word.head not in (None, ROOT)
+                        and word.head == place + clitic(tree, place) + offset
+                        and (label in ("all", name) or (label.startswith("all but") and core))
+                    ):
                         count += 1
             if count > most:
                 best, most = offset, count
@@ -154,7 +202,9 @@ def best_offsets(trees: Sequence[Sequence[Word]], *, fold: bool = False) -> dict
     return found
 
 
-def coreference(map: Map, words: Sequence[int], tree: Sequence[Word], mentions: Sequence[Mention]) -> tuple[Counter[Answer], Counter[Answer]]:
+def coreference(
+    map: Map, words: Sequence[int], tree: Sequence[Word], mentions: Sequence[Mention]
+) -> tuple[Counter[Answer], Counter[Answer]]:
     """C8, the rules left out: right answers and all answers; keys are (candidates, kind, mentions)."""
     order, between, _ = word_map(map, words)
     right: Counter[Answer] = Counter()
@@ -166,15 +216,27 @@ def coreference(map: Map, words: Sequence[int], tree: Sequence[Word], mentions: 
         if not antecedents:
             continue
         nearest = max(earlier, key=lambda other: (other.head, other.start, other.end))
-        alike = [other for other in earlier if tree[other.head].text.lower() == tree[mention.head].text.lower()]
+        alike = [
+            other
+            for other in earlier
+            if tree[other.head].text.lower() == tree[mention.head].text.lower()
+        ]
         groups = ["every"]
         if nearest.entity == mention.entity:
             groups.append("nearest right")
-        if alike and max(alike, key=lambda other: (other.head, other.start, other.end)).entity == mention.entity:
+        if (
+            alike
+            and max(alike, key=lambda other: (other.head, other.start, other.end)).entity
+            == mention.entity
+        ):
             groups.append("same head word right")
         row = between[order.index(mention.head)]
         for candidates in ("mentions", "words"):
-            allowed = {other.head for other in earlier} if candidates == "mentions" else set(order) - {mention.head}
+            allowed = (
+                {other.head for other in earlier}
+                if candidates == "mentions"
+                else set(order) - {mention.head}
+            )
             choice, most = -1, -1.0
             for place, word in enumerate(order):
                 if word in allowed and row[place] > most:
@@ -186,14 +248,18 @@ def coreference(map: Map, words: Sequence[int], tree: Sequence[Word], mentions: 
     return right, total
 
 
-def gradient(slopes: Map, kinds: Sequence[int], stops: Sequence[bool], *, causal: bool = False) -> dict[str, float]:
+def gradient(
+    slopes: Map, kinds: Sequence[int], stops: Sequence[bool], *, causal: bool = False
+) -> dict[str, float]:
     """C4: the mean of |∂loss/∂α| over the weights on [SEP], on full stops and commas, and on others; a causal model has no weights on later tokens."""
     found = {}
     for token in ("sep", "punctuation", "other"):
         values = []
         for query in range(len(slopes)):
             for key in range(query + 1 if causal else len(slopes)):
-                kind = "sep" if kinds[key] == SEPARATOR else "punctuation" if stops[key] else "other"
+                kind = (
+                    "sep" if kinds[key] == SEPARATOR else "punctuation" if stops[key] else "other"
+                )
                 if kind == token:
                     values.append(abs(slopes[query][key]))
         found[token] = sum(values) / len(values) if values else nan

@@ -36,7 +36,9 @@ class Sentence:
 
 def passages(style: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for block in re.split(r"^# id: *", (FOLDER / f"{style}.txt").read_text(encoding="utf-8"), flags=re.M)[1:]:
+    for block in re.split(
+        r"^# id: *", (FOLDER / f"{style}.txt").read_text(encoding="utf-8"), flags=re.M
+    )[1:]:
         name, *paragraphs = [line.strip() for line in block.splitlines() if line.strip()]
         found[name] = paragraphs
     return found
@@ -95,7 +97,9 @@ def parse(style: str, only: str | None) -> None:
     old = {}
     if (FOLDER / f"{style}.conllu").exists():
         if only is None:
-            sys.exit(f"{style}.conllu exists already; re-parse one passage with --only ID (or delete the file to lose all corrections)")
+            sys.exit(
+                f"{style}.conllu exists already; re-parse one passage with --only ID (or delete the file to lose all corrections)"
+            )
         for sentence in read_trees(style):
             old.setdefault(re.sub(r"-p\d+-s\d+$", "", sentence.id), []).append(sentence)
     out: list[Sentence] = []
@@ -167,7 +171,12 @@ def fix(style: str, sent_id: str | None, changes: list[str], file: str | None) -
 
 
 def shift(row: list[str], by: int) -> list[str]:
-    return [str(int(row[0]) + by), *row[1:6], row[6] if row[6] == "0" else str(int(row[6]) + by), *row[7:]]
+    return [
+        str(int(row[0]) + by),
+        *row[1:6],
+        row[6] if row[6] == "0" else str(int(row[6]) + by),
+        *row[7:],
+    ]
 
 
 def join(style: str, sent_id: str) -> None:
@@ -218,7 +227,9 @@ def tree_problems(sentence: Sentence) -> list[str]:
             seen.add(at)
             at = heads[at - 1]
         if at:
-            problems.append(f"{sentence.id}: token {index} {row[1]} is in a cycle or its head is out of range")
+            problems.append(
+                f"{sentence.id}: token {index} {row[1]} is in a cycle or its head is out of range"
+            )
     return problems
 
 
@@ -241,7 +252,9 @@ def check(style: str) -> int:
             sentences = [s for s in trees if s.id.startswith(f"{name}-p{number}-s")]
             joined = " ".join(s.text for s in sentences)
             if joined != text:
-                problems.append(f"{name}-p{number}: trees do not spell the text (re-parse with --only {name})")
+                problems.append(
+                    f"{name}-p{number}: trees do not spell the text (re-parse with --only {name})"
+                )
                 continue
             total += sum(len(s.rows) for s in sentences)
             frames += check_spans(f"{name}-p{number}", sentences, spans, problems)
@@ -251,22 +264,34 @@ def check(style: str) -> int:
         words += total
         if not 80 <= total <= 115:
             problems.append(f"{name}: {total} words and marks, wanted about 95 (85–108)")
-        problems += [f"{name}: entity {key} has a single mention" for key, count in entities.items() if count < 2]
+        problems += [
+            f"{name}: entity {key} has a single mention"
+            for key, count in entities.items()
+            if count < 2
+        ]
         coref += bool(entities)
-    print(f"{style}: {len(texts)} passages, {len(trees)} sentences, {words} words, {coref} with coreference, {frames} sentences with frame links")
+    print(
+        f"{style}: {len(texts)} passages, {len(trees)} sentences, {words} words, {coref} with coreference, {frames} sentences with frame links"
+    )
     if len(texts) < 21 or coref < 10 or frames < 12:
-        problems.append("too few: wanted 21 passages, 10 with coreference, 12 sentences with frame links")
+        problems.append(
+            "too few: wanted 21 passages, 10 with coreference, 12 sentences with frame links"
+        )
     print("\n".join(problems) or "no errors")
     return bool(problems)
 
 
-def check_spans(name: str, sentences: list[Sentence], spans: list[Span], problems: list[str]) -> int:
+def check_spans(
+    name: str, sentences: list[Sentence], spans: list[Span], problems: list[str]
+) -> int:
     """Spans must fall on word boundaries; frame links must pass the paper's filter. Returns sentences with a link."""
     starts, ends, place, at = {}, {}, {}, 0
     for s, sentence in enumerate(sentences):
         for w, row in enumerate(sentence.rows):
             starts[at] = ends[at + len(row[1])] = place[at] = (s, w)
-            at += len(row[1]) + (0 if row[9] == "SpaceAfter=No" and w + 1 < len(sentence.rows) else 1)
+            at += len(row[1]) + (
+                0 if row[9] == "SpaceAfter=No" and w + 1 < len(sentence.rows) else 1
+            )
     by_sentence: dict[int, list[tuple[int, int, Span]]] = {}
     for span in spans:
         if span.start not in starts or span.end not in ends:
@@ -280,15 +305,23 @@ def check_spans(name: str, sentences: list[Sentence], spans: list[Span], problem
     for s, items in by_sentence.items():
         targets = [item for item in items if item[2].kind == "target"]
         if len(targets) != 1 or len(items) < 2:
-            problems.append(f"{name}: '{sentences[s].text}' has {len(targets)} targets and {len(items) - len(targets)} elements")
+            problems.append(
+                f"{name}: '{sentences[s].text}' has {len(targets)} targets and {len(items) - len(targets)} elements"
+            )
             continue
         if len(sentences[s].rows) > 12:
-            problems.append(f"{name}: '{sentences[s].text}' has {len(sentences[s].rows)} words, at most 12 for a frame link")
+            problems.append(
+                f"{name}: '{sentences[s].text}' has {len(sentences[s].rows)} words, at most 12 for a frame link"
+            )
         for first, last, span in items:
             if span.kind == "element":
-                gap = first - targets[0][1] - 1 if first > targets[0][1] else targets[0][0] - last - 1
+                gap = (
+                    first - targets[0][1] - 1 if first > targets[0][1] else targets[0][0] - last - 1
+                )
                 if last - first + 1 > 3 or gap < 2:
-                    problems.append(f"{name}: element {span.name} in '{sentences[s].text}': {last - first + 1} words, {gap} between it and the target")
+                    problems.append(
+                        f"{name}: element {span.name} in '{sentences[s].text}': {last - first + 1} words, {gap} between it and the target"
+                    )
     return len(by_sentence)
 
 

@@ -31,11 +31,19 @@ def main() -> None:
     target = divergence(p, q)
     terms = 0.5 * (np.expm1(-np.outer(p, nodes) / 2) - np.expm1(-np.outer(q, nodes) / 2)) ** 2
     weight = 1 / (target + 1e-7 + p * 1e-4)
-    factors = lsq_linear(terms * trapezoid * weight[:, None], target * weight, bounds=(0, np.inf), tol=1e-14, max_iter=2000).x
+    factors = lsq_linear(
+        terms * trapezoid * weight[:, None],
+        target * weight,
+        bounds=(0, np.inf),
+        tol=1e-14,
+        max_iter=2000,
+    ).x
     error = np.abs(terms @ (factors * trapezoid) - target) / (target + 1e-12)
     print("FACTORS =", tuple(round(float(factor), 5) for factor in factors))
     for low, high in ((1e-5, 1e-3), (1e-3, 1e-1), (1e-1, 1)):
-        print(f"larger of the two weights in {low:g}–{high:g}: relative error up to {error[(p >= low) & (p <= high)].max():.1e}")
+        print(
+            f"larger of the two weights in {low:g}–{high:g}: relative error up to {error[(p >= low) & (p <= high)].max():.1e}"
+        )
 
 
 if __name__ == "__main__":

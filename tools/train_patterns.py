@@ -30,23 +30,35 @@ def cross_validate(labelled: Labelled, folds: int, seed: int, epochs: int) -> No
     groups = [head_of(dict(row)) for row in labelled.known]
     gold: list[str] = []
     found: list[str] = []
-    for inside, outside in StratifiedGroupKFold(folds, shuffle=True, random_state=seed).split(groups, labelled.labels, groups):
+    for inside, outside in StratifiedGroupKFold(folds, shuffle=True, random_state=seed).split(
+        groups, labelled.labels, groups
+    ):
         network = train(labelled.take(inside.tolist()), seed=seed, epochs=epochs)
         held = labelled.take(outside.tolist())
         gold += held.labels
         found += predict(network, held.maps)
-        print(f"fold: macro-F1 {f1_score(held.labels, found[-len(held) :], average='macro'):.3f}", flush=True)
+        print(
+            f"fold: macro-F1 {f1_score(held.labels, found[-len(held) :], average='macro'):.3f}",
+            flush=True,
+        )
     each = f1_score(gold, found, average=None, labels=list(CLASSES))
-    print(f"all folds: macro-F1 {f1_score(gold, found, average='macro'):.3f}", dict(zip(CLASSES, each.round(3).tolist(), strict=True)))
+    print(
+        f"all folds: macro-F1 {f1_score(gold, found, average='macro'):.3f}",
+        dict(zip(CLASSES, each.round(3).tolist(), strict=True)),
+    )
     print(confusion_matrix(gold, found, labels=list(CLASSES)))
 
 
 def show(name: str, report: Report) -> None:
-    print(f"\n{name}: macro-F1 {report.f1:.3f}, accuracy {report.accuracy:.3f}\n{report.classes.round(3).to_string()}\n{report.confusion.to_string()}")
+    print(
+        f"\n{name}: macro-F1 {report.f1:.3f}, accuracy {report.accuracy:.3f}\n{report.classes.round(3).to_string()}\n{report.confusion.to_string()}"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--folds", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=EPOCHS)
@@ -63,7 +75,9 @@ def main() -> None:
         show("held-out maps", evaluate(network, held))
         for model in sorted({row["model"] for row in held.known}):
             report = evaluate(network, held.part(model=model))
-            print(f"{model}: {int(report.classes['count'].sum())} maps, accuracy {report.accuracy:.3f}")
+            print(
+                f"{model}: {int(report.classes['count'].sum())} maps, accuracy {report.accuracy:.3f}"
+            )
     print(f"{chosen.epochs} epochs, seed {chosen.seed}, {time.monotonic() - start:.0f} s")
 
 

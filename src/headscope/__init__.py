@@ -41,7 +41,24 @@ _WHERE = {
     "wrap": "headscope.models",
 }
 
-__all__ = ["Atlas", "LayerView", "Linear", "Measure", "Model", "Replacement", "UserError", "compare", "corpus", "load", "merge", "open", "probe", "sieve", "survey", "wrap"]
+__all__ = [
+    "Atlas",
+    "LayerView",
+    "Linear",
+    "Measure",
+    "Model",
+    "Replacement",
+    "UserError",
+    "compare",
+    "corpus",
+    "load",
+    "merge",
+    "open",
+    "probe",
+    "sieve",
+    "survey",
+    "wrap",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -28,7 +28,15 @@ class Atlas(Results):
 
         return write_report(self, Path(path))
 
-    def roles(self, *, tau: float | str | Mapping[str, float | str] = 3, test: str = "z", correction: str = "none", alpha: float = 0.05, seed: int = 0) -> xr.Dataset:
+    def roles(
+        self,
+        *,
+        tau: float | str | Mapping[str, float | str] = 3,
+        test: str = "z",
+        correction: str = "none",
+        alpha: float = 0.05,
+        seed: int = 0,
+    ) -> xr.Dataset:
         """Which heads have which role: mean sieve bias, interval, effect, p and ``has`` for every layer, head and role (Pande et al. 2021)."""
         from headscope.stats import role_tests
 
@@ -46,7 +54,14 @@ def survey(model: Model, corpus: Corpus, **options: Any) -> Atlas:
     return Atlas(run(model, corpus, **options).tree)
 
 
-def probe(model: Model, tasks: Sequence[str | ProbingTask], *, cache: str | Path = "headscope-vectors", data: str | None = None, **options: Any) -> Atlas:
+def probe(
+    model: Model,
+    tasks: Sequence[str | ProbingTask],
+    *,
+    cache: str | Path = "headscope-vectors",
+    data: str | None = None,
+    **options: Any,
+) -> Atlas:
     """A classifier on the output of every head, on every layer, and on the best heads together, for every task (Jo and Myaeng 2020).
 
     ``tasks`` are probing tasks, or where they are: SentEval files or folders, treebanks or "demo" (the ten tasks are made), GLUE tasks by name (their files in ``data``).
@@ -55,7 +70,11 @@ def probe(model: Model, tasks: Sequence[str | ProbingTask], *, cache: str | Path
     from headscope.runs.probe.probe import probe as run
     from headscope.tasks.find import find_tasks
 
-    found = [one for task in tasks for one in (find_tasks([task], data=data) if isinstance(task, str) else [task])]
+    found = [
+        one
+        for task in tasks
+        for one in (find_tasks([task], data=data) if isinstance(task, str) else [task])
+    ]
     return Atlas(run(model, found, cache=cache, **options).tree)
 
 
@@ -67,7 +86,9 @@ def compare(first: Results, second: Results) -> pd.DataFrame: ...
 def compare(first: Model, second: Model, corpus: Corpus, **options: Any) -> Atlas: ...
 
 
-def compare(first: Model | Results, second: Model | Results, corpus: Corpus | None = None, **options: Any) -> Atlas | pd.DataFrame:
+def compare(
+    first: Model | Results, second: Model | Results, corpus: Corpus | None = None, **options: Any
+) -> Atlas | pd.DataFrame:
     """Two models over one corpus: the cosine of their maps, head by head, and paired differences of ``measures`` (options as in :func:`headscope.runs.compare`).
 
     Two results: a table of the differences of their means, second less first.
@@ -77,9 +98,15 @@ def compare(first: Model | Results, second: Model | Results, corpus: Corpus | No
 
         return difference_table(first, second)
     if isinstance(first, Results) or isinstance(second, Results):
-        raise UserError("a model and results cannot be compared: give two models or two results", hint="survey the model, then compare the two results")
+        raise UserError(
+            "a model and results cannot be compared: give two models or two results",
+            hint="survey the model, then compare the two results",
+        )
     if corpus is None:
-        raise UserError("comparing two models needs a corpus to run them on", hint='give one, e.g. hs.compare(first, second, hs.corpus.read("demo"))')
+        raise UserError(
+            "comparing two models needs a corpus to run them on",
+            hint='give one, e.g. hs.compare(first, second, hs.corpus.read("demo"))',
+        )
     from headscope.runs import compare as run
 
     return Atlas(run(first, second, corpus, **options).tree)

@@ -39,7 +39,9 @@ class Interrupted(UserError):
     """The user stopped a run; what was done is kept in a checkpoint."""
 
 
-def unknown(kind: str, given: str, allowed: Iterable[str], *, error: type[UserError] = UserError) -> UserError:
+def unknown(
+    kind: str, given: str, allowed: Iterable[str], *, error: type[UserError] = UserError
+) -> UserError:
     """The error for a name that is not in a list, with the nearest ones.
 
     >>> str(unknown("measure", "entrpy", ["entropy", "position"])).splitlines()[0]

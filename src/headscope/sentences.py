@@ -12,7 +12,9 @@ from torch import Tensor
 try:
     from sentence_transformers.base.modules import InputModule
 except ImportError as error:
-    raise ImportError("headscope.sentences needs sentence-transformers 6 or later: pip install 'headscope[sentences]'") from error
+    raise ImportError(
+        "headscope.sentences needs sentence-transformers 6 or later: pip install 'headscope[sentences]'"
+    ) from error
 
 from headscope.encode import Batch, collate
 from headscope.errors import ModelError, UserError, unknown
@@ -34,15 +36,27 @@ class HeadVectors(InputModule):  # type: ignore[misc]
     config_file_name = "sentence_bert_config.json"
     config_keys = ["max_seq_length"]
 
-    def __init__(self, model: Model | str | Path, *, heads: Sequence[str] = (), pooling: Pooling | None = None) -> None:
+    def __init__(
+        self,
+        model: Model | str | Path,
+        *,
+        heads: Sequence[str] = (),
+        pooling: Pooling | None = None,
+    ) -> None:
         super().__init__()
         if heads and pooling is not None:
-            raise UserError("the vectors are of heads or of a pooling, not of both", hint="give one of them")
+            raise UserError(
+                "the vectors are of heads or of a pooling, not of both", hint="give one of them"
+            )
         self.model = model if isinstance(model, Model) else load(model)
         if heads:
-            pooling = Pooling(heads=tuple(parse_heads(heads if isinstance(heads, str) else ",".join(heads))))
+            pooling = Pooling(
+                heads=tuple(parse_heads(heads if isinstance(heads, str) else ",".join(heads)))
+            )
         self.pooling = (pooling or self.model.pooling).fit(self.model)
-        self.network = self.model.network  # known to torch as a part of this module: it is moved, trained and counted with it
+        self.network = (
+            self.model.network
+        )  # known to torch as a part of this module: it is moved, trained and counted with it
         self.width = self.pooling.width(self.model)
         self.max_seq_length = longest(self.model)
 
@@ -62,17 +76,33 @@ class HeadVectors(InputModule):  # type: ignore[misc]
         """How many numbers a vector has."""
         return self.width
 
-    def preprocess(self, inputs: Sequence[str | tuple[str, str]], prompt: str | None = None, **_: Any) -> dict[str, Tensor]:
+    def preprocess(
+        self, inputs: Sequence[str | tuple[str, str]], prompt: str | None = None, **_: Any
+    ) -> dict[str, Tensor]:
         """The tokens of texts or pairs, padded on the right. A prompt is put before each (before the first of a pair)."""
         if prompt:
-            inputs = [prompt + text if isinstance(text, str) else (prompt + text[0], text[1]) for text in inputs]
-        batch = collate(encode_sentences(self.model, inputs, self.max_seq_length), pad=self.model.pad)
-        return {"input_ids": torch.from_numpy(batch.ids), "attention_mask": torch.from_numpy(batch.mask).long(), "token_type_ids": torch.from_numpy(batch.types)}
+            inputs = [
+                prompt + text if isinstance(text, str) else (prompt + text[0], text[1])
+                for text in inputs
+            ]
+        batch = collate(
+            encode_sentences(self.model, inputs, self.max_seq_length), pad=self.model.pad
+        )
+        return {
+            "input_ids": torch.from_numpy(batch.ids),
+            "attention_mask": torch.from_numpy(batch.mask).long(),
+            "token_type_ids": torch.from_numpy(batch.types),
+        }
 
     def forward(self, features: dict[str, Tensor], **_: Any) -> dict[str, Tensor]:
         """Add the vectors, as ``sentence_embedding``."""
-        ids, mask, types = (features[name].cpu().numpy() for name in ("input_ids", "attention_mask", "token_type_ids"))
-        features["sentence_embedding"] = pooled(self.model, Batch(0, (), ids, types, mask.astype(bool)), self.pooling)
+        ids, mask, types = (
+            features[name].cpu().numpy()
+            for name in ("input_ids", "attention_mask", "token_type_ids")
+        )
+        features["sentence_embedding"] = pooled(
+            self.model, Batch(0, (), ids, types, mask.astype(bool)), self.pooling
+        )
         return features
 
     def save(self, output_path: str, *_: Any, **__: Any) -> None:
@@ -98,10 +128,17 @@ class HeadVectors(InputModule):  # type: ignore[misc]
         """Read what :meth:`save` or ``headscope tune`` wrote. ``trust_remote_code`` is not handed on: no code of the model's runs."""
         if backend != "torch":
             raise unknown("backend", backend, ["torch"])
-        place = {"token": token, "cache_folder": cache_folder, "revision": revision, "local_files_only": local_files_only}
+        place = {
+            "token": token,
+            "cache_folder": cache_folder,
+            "revision": revision,
+            "local_files_only": local_files_only,
+        }
         folder = cls.load_dir_path(model_name_or_path, subfolder, **place)
         if folder is None:
-            raise ModelError(f"{model_name_or_path} has no folder {subfolder!r}", hint="check its modules.json")
+            raise ModelError(
+                f"{model_name_or_path} has no folder {subfolder!r}", hint="check its modules.json"
+            )
         found = cls(load(folder, dtype=_dtype(model_kwargs or {})))
         found.max_seq_length = cls.load_config(folder).get("max_seq_length", found.max_seq_length)
         return found

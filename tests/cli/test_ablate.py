@@ -12,7 +12,14 @@ import pytest
 from cli.conftest import Run
 from headscope.results import Results
 
-TEXTS = ["the cat sat on the mat", "a small bird sang", "the dog sat by the door", "we walked to the river", "rain fell on the roof", "that is all there is"]
+TEXTS = [
+    "the cat sat on the mat",
+    "a small bird sang",
+    "the dog sat by the door",
+    "we walked to the river",
+    "rain fell on the roof",
+    "that is all there is",
+]
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +31,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
     made = {}
     names = {"id2label": {0: "no", 1: "yes"}, "label2id": {"no": 0, "yes": 1}}
-    for name, auto, changes in (("lm", AutoModelForMaskedLM, {}), ("classifier", AutoModelForSequenceClassification, names), ("bare", AutoModel, {})):
+    for name, auto, changes in (
+        ("lm", AutoModelForMaskedLM, {}),
+        ("classifier", AutoModelForSequenceClassification, names),
+        ("bare", AutoModel, {}),
+    ):
         made[name] = tmp_path_factory.mktemp("models") / name
         tiny_network("bert", auto=auto, **changes).save_pretrained(made[name])
         tiny_tokenizer("bert").save_pretrained(made[name])
@@ -34,7 +45,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     path = tmp_path / "mine.tsv"
-    path.write_text("text\tlabel\n" + "".join(f"{text}\t{'yes' if index % 2 else 'no'}\n" for index, text in enumerate(TEXTS)))
+    path.write_text(
+        "text\tlabel\n"
+        + "".join(f"{text}\t{'yes' if index % 2 else 'no'}\n" for index, text in enumerate(TEXTS))
+    )
     return path
 
 
@@ -45,8 +59,22 @@ def plain(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_classifier_on_a_table_of_ones_own(run: Run, here: Path, folders: dict[str, Path], table: Path) -> None:
-    done = run("ablate", folders["classifier"], "--data", table, "--set", "1-1,2-4", "--heads", "-o", "off.nc", "--max-length", 32)
+def test_a_classifier_on_a_table_of_ones_own(
+    run: Run, here: Path, folders: dict[str, Path], table: Path
+) -> None:
+    done = run(
+        "ablate",
+        folders["classifier"],
+        "--data",
+        table,
+        "--set",
+        "1-1,2-4",
+        "--heads",
+        "-o",
+        "off.nc",
+        "--max-length",
+        32,
+    )
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1] == "off.nc"
     results = Results.open(here / "off.nc")
@@ -62,25 +90,75 @@ def test_a_classifier_on_a_table_of_ones_own(run: Run, here: Path, folders: dict
     assert "warning: the classifier" not in done.err
 
 
-def test_a_language_models_loss_with_importance_and_pruning(run: Run, here: Path, folders: dict[str, Path], plain: Path) -> None:
-    done = run("ablate", folders["lm"], "--corpus", plain, "--importance", "--prune", "--way", "zero", "-o", "off.nc", "--max-length", 32)
+def test_a_language_models_loss_with_importance_and_pruning(
+    run: Run, here: Path, folders: dict[str, Path], plain: Path
+) -> None:
+    done = run(
+        "ablate",
+        folders["lm"],
+        "--corpus",
+        plain,
+        "--importance",
+        "--prune",
+        "--way",
+        "zero",
+        "-o",
+        "off.nc",
+        "--max-length",
+        32,
+    )
     assert done.code == 0, done.err
     results = Results.open(here / "off.nc")
     assert set(results.measures) == {"ablation", "importance", "head_off", "layer_off", "pruning"}
     assert results["head_off"].attrs["metric"] == "loss"
-    assert results["head_off"]["mean"].values.ravel() == pytest.approx(results["ablation"]["outputs"].mean(("example", "output")).values[1:9], abs=1e-5)
-    assert sorted(file.name for file in (here / "off-figures").iterdir()) == ["head-off.png", "importance-agreement.png", "importance.png", "layer-off.png", "pruning.png"]
+    assert results["head_off"]["mean"].values.ravel() == pytest.approx(
+        results["ablation"]["outputs"].mean(("example", "output")).values[1:9], abs=1e-5
+    )
+    assert sorted(file.name for file in (here / "off-figures").iterdir()) == [
+        "head-off.png",
+        "importance-agreement.png",
+        "importance.png",
+        "layer-off.png",
+        "pruning.png",
+    ]
     assert "gradient importance and disabling" in done.out
     for command in ("ls", "report", "export"):
         more = ["-o", "off.csv"] if command == "export" else []
         assert run(command, "off.nc", *more).code == 0
-    again = run("ablate", folders["lm"], "--corpus", plain, "--importance", "--way", "zero", "-o", "off.nc", "--max-length", 32, "--quiet")
+    again = run(
+        "ablate",
+        folders["lm"],
+        "--corpus",
+        plain,
+        "--importance",
+        "--way",
+        "zero",
+        "-o",
+        "off.nc",
+        "--max-length",
+        32,
+        "--quiet",
+    )
     assert again.code == 0
     assert again.out == "off.nc\n"
 
 
-def test_json_has_a_row_for_each_head_layer_and_set(run: Run, here: Path, folders: dict[str, Path], plain: Path) -> None:
-    done = run("ablate", folders["lm"], "--corpus", plain, "--json", "-o", "off.nc", "--correction", "none", "--max-length", 32)
+def test_json_has_a_row_for_each_head_layer_and_set(
+    run: Run, here: Path, folders: dict[str, Path], plain: Path
+) -> None:
+    done = run(
+        "ablate",
+        folders["lm"],
+        "--corpus",
+        plain,
+        "--json",
+        "-o",
+        "off.nc",
+        "--correction",
+        "none",
+        "--max-length",
+        32,
+    )
     rows: list[dict[str, Any]] = json.loads(done.out)
     assert [row["off"] for row in rows if row["kind"] == "layer"] in (["1", "2"], ["2", "1"])
     assert len(rows) == 10
@@ -89,17 +167,49 @@ def test_json_has_a_row_for_each_head_layer_and_set(run: Run, here: Path, folder
     assert head["score"] == pytest.approx(data["mean"].item())
     assert head["gain"] == pytest.approx(head["baseline"] - head["score"])
     assert head["p"] == head["p_corrected"] == pytest.approx(data["p"].item())
-    assert list(head) == ["kind", "off", "metric", "baseline", "score", "gain", "low", "high", "p", "p_corrected"]
+    assert list(head) == [
+        "kind",
+        "off",
+        "metric",
+        "baseline",
+        "score",
+        "gain",
+        "low",
+        "high",
+        "p",
+        "p_corrected",
+    ]
 
 
-def test_a_task_of_glue_is_read_from_its_folder_and_an_untrained_classifier_is_named(run: Run, here: Path, folders: dict[str, Path]) -> None:
+def test_a_task_of_glue_is_read_from_its_folder_and_an_untrained_classifier_is_named(
+    run: Run, here: Path, folders: dict[str, Path]
+) -> None:
     home = here / "glue" / "SST-2"
     home.mkdir(parents=True)
-    (home / "dev.tsv").write_text("sentence\tlabel\n" + "".join(f"{text}\t{index % 2}\n" for index, text in enumerate(TEXTS)))
-    done = run("ablate", folders["bare"], "--task", "sst2", "--data", "glue", "--layers", "-o", "off.nc", "--limit", 4, "--max-length", 32)
+    (home / "dev.tsv").write_text(
+        "sentence\tlabel\n" + "".join(f"{text}\t{index % 2}\n" for index, text in enumerate(TEXTS))
+    )
+    done = run(
+        "ablate",
+        folders["bare"],
+        "--task",
+        "sst2",
+        "--data",
+        "glue",
+        "--layers",
+        "-o",
+        "off.nc",
+        "--limit",
+        4,
+        "--max-length",
+        32,
+    )
     assert done.code == 0, done.err
     assert "warning: the classifier of" in done.err
-    assert "was never trained for this: 2 of its weights are random (classifier.bias, classifier.weight)" in done.err
+    assert (
+        "was never trained for this: 2 of its weights are random (classifier.bias, classifier.weight)"
+        in done.err
+    )
     results = Results.open(here / "off.nc")
     assert results["ablation"].sizes["example"] == 4
     assert np.isin(results["layer_off"]["mean"].values, [0, 0.25, 0.5, 0.75, 1]).all()
@@ -108,40 +218,96 @@ def test_a_task_of_glue_is_read_from_its_folder_and_an_untrained_classifier_is_n
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["classifier", "--set", "3-1"], ["error: the model has no head 3-1; its heads go from 1-1 to 2-4", "next:  give heads as LAYER-HEAD, both from 1, e.g. 3-9"]),
-        (["classifier", "--set", "1,2"], ["error: a set of heads must be written like 3-9,4-1 (layer-head, both from 1); got '1,2' instead", "next:  give e.g. --set 3-9,4-1"]),
         (
-            ["classifier", "--set", ",".join(f"{layer}-{head}" for layer in (1, 2) for head in (1, 2, 3, 4))],
-            ["error: 1-1,1-2,1-3,1-4,2-1,2-2,2-3,2-4 would disable all 8 heads of the model, which leaves nothing to compare", "next:  leave at least one head on"],
+            ["classifier", "--set", "3-1"],
+            [
+                "error: the model has no head 3-1; its heads go from 1-1 to 2-4",
+                "next:  give heads as LAYER-HEAD, both from 1, e.g. 3-9",
+            ],
         ),
-        (["classifier", "--way", "none"], ["error: the way to disable a head must be one of mean, uniform, zero; got 'none' instead.", "next:  see headscope ablate --help"]),
-        (["classifier", "--metric", "pearson"], ["error: the metric of", "next:  see headscope ablate --help"]),
+        (
+            ["classifier", "--set", "1,2"],
+            [
+                "error: a set of heads must be written like 3-9,4-1 (layer-head, both from 1); got '1,2' instead",
+                "next:  give e.g. --set 3-9,4-1",
+            ],
+        ),
+        (
+            [
+                "classifier",
+                "--set",
+                ",".join(f"{layer}-{head}" for layer in (1, 2) for head in (1, 2, 3, 4)),
+            ],
+            [
+                "error: 1-1,1-2,1-3,1-4,2-1,2-2,2-3,2-4 would disable all 8 heads of the model, which leaves nothing to compare",
+                "next:  leave at least one head on",
+            ],
+        ),
+        (
+            ["classifier", "--way", "none"],
+            [
+                "error: the way to disable a head must be one of mean, uniform, zero; got 'none' instead.",
+                "next:  see headscope ablate --help",
+            ],
+        ),
+        (
+            ["classifier", "--metric", "pearson"],
+            ["error: the metric of", "next:  see headscope ablate --help"],
+        ),
         (
             ["classifier", "--correction", "holms"],
-            ["error: the correction must be one of bh, holm, none; got 'holms' instead. Did you mean 'holm'?", "next:  see headscope ablate --help"],
+            [
+                "error: the correction must be one of bh, holm, none; got 'holms' instead. Did you mean 'holm'?",
+                "next:  see headscope ablate --help",
+            ],
         ),
-        (["lm", "--correction", "holms"], ["error: the correction must be", "next:  see headscope ablate --help"]),
+        (
+            ["lm", "--correction", "holms"],
+            ["error: the correction must be", "next:  see headscope ablate --help"],
+        ),
     ],
 )
-def test_mistakes_are_told_in_two_lines(run: Run, here: Path, folders: dict[str, Path], table: Path, arguments: list[str], told: list[str]) -> None:
+def test_mistakes_are_told_in_two_lines(
+    run: Run,
+    here: Path,
+    folders: dict[str, Path],
+    table: Path,
+    arguments: list[str],
+    told: list[str],
+) -> None:
     done = run("ablate", folders[arguments[0]], "--data", table, "-o", "off.nc", *arguments[1:])
     assert done.code == 2
-    assert all(line.startswith(start) for line, start in zip(done.told, told, strict=True)), done.told
+    assert all(line.startswith(start) for line, start in zip(done.told, told, strict=True)), (
+        done.told
+    )
 
 
-def test_a_model_without_a_head_for_what_is_asked_is_told_what_to_give(run: Run, here: Path, folders: dict[str, Path], plain: Path) -> None:
+def test_a_model_without_a_head_for_what_is_asked_is_told_what_to_give(
+    run: Run, here: Path, folders: dict[str, Path], plain: Path
+) -> None:
     done = run("ablate", folders["bare"], "--corpus", plain, "-o", "off.nc")
     assert done.code == 2
     assert "has no language-model head: " in done.told[0]
     assert done.told[0].endswith("; and no task was given")
-    assert done.told[1] == "next:  give --task and --data for a tuned classifier, or choose a masked or causal language model"
+    assert (
+        done.told[1]
+        == "next:  give --task and --data for a tuned classifier, or choose a masked or causal language model"
+    )
     done = run("ablate", folders["lm"], "--task", "mrpc", "-o", "off.nc")
-    assert done.told == ["error: the examples of mrpc are missing", "next:  give --data FOLDER (with FOLDER/MRPC/dev.tsv and so on), a file, or 'hub'"]
+    assert done.told == [
+        "error: the examples of mrpc are missing",
+        "next:  give --data FOLDER (with FOLDER/MRPC/dev.tsv and so on), a file, or 'hub'",
+    ]
     done = run("ablate", folders["lm"], "--metric", "f1", "-o", "off.nc")
-    assert done.told == ["error: the metric f1 needs a task", "next:  give --task and --data, or leave --metric out"]
+    assert done.told == [
+        "error: the metric f1 needs a task",
+        "next:  give --task and --data, or leave --metric out",
+    ]
 
 
-def test_labels_of_one_class_are_an_error(run: Run, here: Path, folders: dict[str, Path], tmp_path: Path) -> None:
+def test_labels_of_one_class_are_an_error(
+    run: Run, here: Path, folders: dict[str, Path], tmp_path: Path
+) -> None:
     path = tmp_path / "one.tsv"
     path.write_text("text\tlabel\n" + "".join(f"{text}\tyes\n" for text in TEXTS))
     done = run("ablate", folders["classifier"], "--data", path, "-o", "off.nc")

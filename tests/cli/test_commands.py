@@ -26,17 +26,46 @@ def test_a_survey_of_the_embedded_model_finds_its_previous_token_head(demo_nc: P
     assert not demo_nc.with_name("demo.nc.partial").exists()
 
 
-def test_results_are_named_after_model_and_corpus_unless_told(run, here: Path, tiny_folder: Path, text: Path) -> None:
+def test_results_are_named_after_model_and_corpus_unless_told(
+    run, here: Path, tiny_folder: Path, text: Path
+) -> None:
     done = run("survey", tiny_folder, text, "--max-length", "32")
     assert Path(done.out.splitlines()[-1]).name == f"{tiny_folder.name}-corpus.nc"
     assert Path(done.out.splitlines()[-1]).is_file()
 
 
-def test_the_options_of_a_survey_are_kept_in_its_results(run, tmp_path: Path, tiny_folder: Path, text: Path) -> None:
-    options = ["--limit", "1", "--seed", "7", "--batch-size", "3", "--max-length", "32", "--long", "drop", "--measure", "entropy", "--device", "cpu"]
+def test_the_options_of_a_survey_are_kept_in_its_results(
+    run, tmp_path: Path, tiny_folder: Path, text: Path
+) -> None:
+    options = [
+        "--limit",
+        "1",
+        "--seed",
+        "7",
+        "--batch-size",
+        "3",
+        "--max-length",
+        "32",
+        "--long",
+        "drop",
+        "--measure",
+        "entropy",
+        "--device",
+        "cpu",
+    ]
     assert run("survey", tiny_folder, text, "-o", tmp_path / "x.nc", *options).code == 0
     about = hs.open(tmp_path / "x.nc").provenance
-    assert about["settings"].items() >= {"max_length": 32, "long": "drop", "batch_size": 3, "stack": "encoder", "limit": 1, "seed": 7}.items()
+    assert (
+        about["settings"].items()
+        >= {
+            "max_length": 32,
+            "long": "drop",
+            "batch_size": 3,
+            "stack": "encoder",
+            "limit": 1,
+            "seed": 7,
+        }.items()
+    )
     assert about["measures"] == ["entropy"]
     assert about["counts"]["seen"] == 1
 
@@ -44,13 +73,35 @@ def test_the_options_of_a_survey_are_kept_in_its_results(run, tmp_path: Path, ti
 def test_the_corpus_options_reach_the_reader(run, tmp_path: Path, tiny_folder: Path) -> None:
     table = tmp_path / "table.data"
     table.write_text("id\tleft\tright\n1\tthe cat\tthe dog\n2\ta cat\ta dog\n")
-    assert run("survey", tiny_folder, table, "--format", "tsv", "--columns", "left,right", "--max-length", "32", "-o", tmp_path / "x.nc").code == 0
+    assert (
+        run(
+            "survey",
+            tiny_folder,
+            table,
+            "--format",
+            "tsv",
+            "--columns",
+            "left,right",
+            "--max-length",
+            "32",
+            "-o",
+            tmp_path / "x.nc",
+        ).code
+        == 0
+    )
     about = hs.open(tmp_path / "x.nc").provenance
     assert (about["corpus"]["format"], about["counts"]["seen"]) == ("tsv", 2)
 
 
-def test_single_takes_paragraphs_one_by_one(run, tmp_path: Path, tiny_folder: Path, text: Path) -> None:
-    assert run("survey", tiny_folder, text, "--single", "--max-length", "32", "-o", tmp_path / "x.nc").code == 0
+def test_single_takes_paragraphs_one_by_one(
+    run, tmp_path: Path, tiny_folder: Path, text: Path
+) -> None:
+    assert (
+        run(
+            "survey", tiny_folder, text, "--single", "--max-length", "32", "-o", tmp_path / "x.nc"
+        ).code
+        == 0
+    )
     assert hs.open(tmp_path / "x.nc").provenance["counts"]["seen"] == 4
 
 
@@ -58,21 +109,46 @@ def test_two_shards_merge_to_the_whole(run, tmp_path: Path, tiny_folder: Path, t
     common = [tiny_folder, text, *MEASURES, "--single", "--batch-size", "1", "--max-length", "32"]
     assert run("survey", *common, "-o", tmp_path / "whole.nc").code == 0
     for part in (1, 2):
-        assert run("survey", *common, "--shard", f"{part}/2", "-o", tmp_path / f"part{part}.nc").code == 0
+        assert (
+            run("survey", *common, "--shard", f"{part}/2", "-o", tmp_path / f"part{part}.nc").code
+            == 0
+        )
         assert hs.open(tmp_path / f"part{part}.nc").provenance["counts"]["seen"] == 2
-    done = run("merge", tmp_path / "part1.nc", tmp_path / "part2.nc", "-o", tmp_path / "merged.nc", "--json")
+    done = run(
+        "merge",
+        tmp_path / "part1.nc",
+        tmp_path / "part2.nc",
+        "-o",
+        tmp_path / "merged.nc",
+        "--json",
+    )
     assert done.code == 0
     assert len(json.loads(done.out)) == 15
     whole, merged = hs.open(tmp_path / "whole.nc"), hs.open(tmp_path / "merged.nc")
     for measure in whole:
         xr.testing.assert_allclose(whole[measure], merged[measure], rtol=1e-12)
-    assert (merged.provenance["shards"], merged.provenance["counts"]) == (["1/1"], whole.provenance["counts"])
+    assert (merged.provenance["shards"], merged.provenance["counts"]) == (
+        ["1/1"],
+        whole.provenance["counts"],
+    )
 
 
-def test_a_stopped_survey_goes_on_where_it_was(run, tmp_path: Path, tiny_folder: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_survey_goes_on_where_it_was(
+    run, tmp_path: Path, tiny_folder: Path, text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from headscope.runs.forward import Pass
 
-    common = ["survey", tiny_folder, text, *MEASURES, "--single", "--batch-size", "1", "--max-length", "32"]
+    common = [
+        "survey",
+        tiny_folder,
+        text,
+        *MEASURES,
+        "--single",
+        "--batch-size",
+        "1",
+        "--max-length",
+        "32",
+    ]
     assert run(*common, "-o", tmp_path / "whole.nc").code == 0
     batches = []
 
@@ -88,25 +164,38 @@ def test_a_stopped_survey_goes_on_where_it_was(run, tmp_path: Path, tiny_folder:
         patch.setattr(Pass, "run", stop_at_third)
         stopped = run(*common, "-o", output)
     assert stopped.code == 130
-    assert stopped.told == [f"error: stopped after 2 examples; the state is kept in {output}.partial", "next:  type the same command again to go on from there"]
+    assert stopped.told == [
+        f"error: stopped after 2 examples; the state is kept in {output}.partial",
+        "next:  type the same command again to go on from there",
+    ]
     assert not output.exists()
     done = run(*common, "-o", output)
     assert (done.code, f"going on from {output}.partial" in done.err) == (0, True)
     for measure in hs.open(tmp_path / "whole.nc"):
-        xr.testing.assert_identical(hs.open(tmp_path / "whole.nc")[measure], hs.open(output)[measure])
+        xr.testing.assert_identical(
+            hs.open(tmp_path / "whole.nc")[measure], hs.open(output)[measure]
+        )
 
 
 def test_an_interruption_is_no_mistake() -> None:
     from headscope.cli import INTERRUPTED, MISTAKE
 
     assert issubclass(Interrupted, hs.UserError)
-    assert (INTERRUPTED, MISTAKE) == (130, 2)  # as a shell says it of a program stopped by Ctrl-C, and of a wrong command line
+    assert (INTERRUPTED, MISTAKE) == (
+        130,
+        2,
+    )  # as a shell says it of a program stopped by Ctrl-C, and of a wrong command line
 
 
-def test_the_report_stands_beside_the_results_unless_told(run, tmp_path: Path, small_nc: Path) -> None:
+def test_the_report_stands_beside_the_results_unless_told(
+    run, tmp_path: Path, small_nc: Path
+) -> None:
     assert run("report", small_nc).out == f"{tmp_path / 'small.html'}\n"
     assert (tmp_path / "small.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    assert run("report", small_nc, "-o", tmp_path / "new" / "page.html").out == f"{tmp_path / 'new' / 'page.html'}\n"
+    assert (
+        run("report", small_nc, "-o", tmp_path / "new" / "page.html").out
+        == f"{tmp_path / 'new' / 'page.html'}\n"
+    )
     assert (tmp_path / "new" / "page.html").is_file()
 
 
@@ -133,12 +222,19 @@ def test_ls_as_json_lists_what_each_measure_has(run, made_nc: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_export_writes_one_row_a_head_and_statistic(run, tmp_path: Path, made_nc: Path, ending: str) -> None:
+def test_export_writes_one_row_a_head_and_statistic(
+    run, tmp_path: Path, made_nc: Path, ending: str
+) -> None:
     path = tmp_path / f"table.{ending}"
     assert run("export", made_nc, "-o", path).out == f"{path}\n"
     table = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
     assert len(table) == 2 * 3 * (3 + 9 + 3)
-    row = table[(table["measure"] == "special") & (table["label"] == "sep, other") & (table["layer"] == 2) & (table["head"] == 1)]
+    row = table[
+        (table["measure"] == "special")
+        & (table["label"] == "sep, other")
+        & (table["layer"] == 2)
+        & (table["head"] == 1)
+    ]
     expected = hs.open(made_nc).mean("special").sel(token="sep", row="other", layer=2, head=1)
     assert row["mean"].item() == pytest.approx(float(expected), rel=1e-12)
 
@@ -148,9 +244,31 @@ def test_export_takes_one_measure(run, tmp_path: Path, made_nc: Path) -> None:
     assert set(pd.read_csv(tmp_path / "x.csv")["measure"]) == {"entropy"}
 
 
-@pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG\r\n\x1a\n"), ("svg", b"<svg"), ("pdf", b"%PDF-"), ("html", b"<!DOCTYPE html>")])
-def test_figures_come_in_every_format(run, tmp_path: Path, made_nc: Path, ending: str, magic: bytes) -> None:
-    done = run("figures", made_nc, "-o", tmp_path / "figures", "--format", ending, "--figure", "entropy", "--figure", "heat-cls", "--json")
+@pytest.mark.parametrize(
+    ("ending", "magic"),
+    [
+        ("png", b"\x89PNG\r\n\x1a\n"),
+        ("svg", b"<svg"),
+        ("pdf", b"%PDF-"),
+        ("html", b"<!DOCTYPE html>"),
+    ],
+)
+def test_figures_come_in_every_format(
+    run, tmp_path: Path, made_nc: Path, ending: str, magic: bytes
+) -> None:
+    done = run(
+        "figures",
+        made_nc,
+        "-o",
+        tmp_path / "figures",
+        "--format",
+        ending,
+        "--figure",
+        "entropy",
+        "--figure",
+        "heat-cls",
+        "--json",
+    )
     files = [Path(row["file"]) for row in json.loads(done.out)]
     assert [file.name for file in files] == [f"entropy.{ending}", f"heat-cls.{ending}"]
     for file in files:
@@ -158,15 +276,31 @@ def test_figures_come_in_every_format(run, tmp_path: Path, made_nc: Path, ending
 
 
 def test_all_figures_are_drawn_unless_some_are_named(run, tmp_path: Path, made_nc: Path) -> None:
-    rows = json.loads(run("figures", made_nc, "-o", tmp_path / "all", "--format", "svg", "--json").out)
-    assert {row["figure"] for row in rows} >= {"position", "special", "from-sep", "entropy", "heat-previous", "heat-next", "heat-cls", "heat-sep", "heat-entropy"}
-    assert sorted(file.name for file in (tmp_path / "all").iterdir()) == sorted(f"{row['figure']}.svg" for row in rows)
+    rows = json.loads(
+        run("figures", made_nc, "-o", tmp_path / "all", "--format", "svg", "--json").out
+    )
+    assert {row["figure"] for row in rows} >= {
+        "position",
+        "special",
+        "from-sep",
+        "entropy",
+        "heat-previous",
+        "heat-next",
+        "heat-cls",
+        "heat-sep",
+        "heat-entropy",
+    }
+    assert sorted(file.name for file in (tmp_path / "all").iterdir()) == sorted(
+        f"{row['figure']}.svg" for row in rows
+    )
 
 
 def test_the_demo_writes_results_and_a_report(run, tmp_path: Path) -> None:
     done = run("demo", "--limit", "1", "-o", tmp_path / "demo", "--json")
     assert done.code == 0
-    assert {row["n"] for row in json.loads(done.out) if row["measure"] in ("position", "entropy")} == {1}
+    assert {
+        row["n"] for row in json.loads(done.out) if row["measure"] in ("position", "entropy")
+    } == {1}
     assert sorted(file.name for file in (tmp_path / "demo").iterdir()) == ["demo.html", "demo.nc"]
     assert str(tmp_path / "demo" / "demo.html") in done.err
 
@@ -192,12 +326,16 @@ def test_everything_but_a_survey_works_without_torch(tmp_path: Path, small_nc: P
         "    try:\n        main()\n"
         "    except SystemExit as stop:\n        assert not stop.code, (command, stop.code)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "f" / "entropy.png").is_file()
 
 
-def test_the_same_survey_gives_the_same_numbers_twice(run, tmp_path: Path, tiny_folder: Path, text: Path) -> None:
+def test_the_same_survey_gives_the_same_numbers_twice(
+    run, tmp_path: Path, tiny_folder: Path, text: Path
+) -> None:
     for name in ("a.nc", "b.nc"):
         run("survey", tiny_folder, text, "--max-length", "32", "-o", tmp_path / name)
     one, two = hs.open(tmp_path / "a.nc"), hs.open(tmp_path / "b.nc")

@@ -23,28 +23,76 @@ def other_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_two_models_are_compared_layer_by_layer(run, tmp_path: Path, tiny_folder: Path, other_folder: Path, text: Path) -> None:
-    done = run("compare", tiny_folder, other_folder, text, "--max-length", "32", "-o", tmp_path / "c.nc", "--json")
+def test_two_models_are_compared_layer_by_layer(
+    run, tmp_path: Path, tiny_folder: Path, other_folder: Path, text: Path
+) -> None:
+    done = run(
+        "compare",
+        tiny_folder,
+        other_folder,
+        text,
+        "--max-length",
+        "32",
+        "-o",
+        tmp_path / "c.nc",
+        "--json",
+    )
     assert done.code == 0
     rows = json.loads(done.out)
     found = hs.open(tmp_path / "c.nc")["change"]["mean"]
     assert [row["layer"] for row in rows] == [1, 2]
     assert [row["cosine"] for row in rows] == pytest.approx(found.mean("head").values.tolist())
     assert rows[0]["examples"] == 2
-    assert done.err.splitlines()[-2:] == [f"next: headscope figures {tmp_path / 'c.nc'}, headscope report {tmp_path / 'c.nc'}", str(tmp_path / "c.nc")]
+    assert done.err.splitlines()[-2:] == [
+        f"next: headscope figures {tmp_path / 'c.nc'}, headscope report {tmp_path / 'c.nc'}",
+        str(tmp_path / "c.nc"),
+    ]
 
 
-def test_the_options_reach_the_run_and_the_file_is_named_after_both(run, here: Path, tiny_folder: Path, other_folder: Path, text: Path) -> None:
-    options = ["--single", "--limit", "3", "--seed", "4", "--batch-size", "1", "--max-length", "32", "--long", "drop", "--quiet"]
+def test_the_options_reach_the_run_and_the_file_is_named_after_both(
+    run, here: Path, tiny_folder: Path, other_folder: Path, text: Path
+) -> None:
+    options = [
+        "--single",
+        "--limit",
+        "3",
+        "--seed",
+        "4",
+        "--batch-size",
+        "1",
+        "--max-length",
+        "32",
+        "--long",
+        "drop",
+        "--quiet",
+    ]
     done = run("compare", tiny_folder, other_folder, text, *options)
     assert (done.code, done.out) == (0, f"{tiny_folder.name}-{other_folder.name}-corpus.nc\n")
     about = hs.open(here / done.out.strip()).provenance
-    assert about["settings"].items() >= {"max_length": 32, "long": "drop", "batch_size": 1, "limit": 3, "seed": 4}.items()
+    assert (
+        about["settings"].items()
+        >= {"max_length": 32, "long": "drop", "batch_size": 1, "limit": 3, "seed": 4}.items()
+    )
     assert about["counts"]["seen"] == 3
 
 
-def test_features_adds_paired_differences(run, tmp_path: Path, tiny_folder: Path, other_folder: Path) -> None:
-    done = run("compare", tiny_folder, other_folder, "demo", "--features", "--limit", "4", "--max-length", "60", "-o", tmp_path / "c.nc", "--json")
+def test_features_adds_paired_differences(
+    run, tmp_path: Path, tiny_folder: Path, other_folder: Path
+) -> None:
+    done = run(
+        "compare",
+        tiny_folder,
+        other_folder,
+        "demo",
+        "--features",
+        "--limit",
+        "4",
+        "--max-length",
+        "60",
+        "-o",
+        tmp_path / "c.nc",
+        "--json",
+    )
     assert done.code == 0
     assert {row["measure"] for row in json.loads(done.out)[2:]} == {"feature-change", "link-change"}
     assert hs.open(tmp_path / "c.nc").measures == ("change", "feature-change", "link-change")
@@ -52,14 +100,26 @@ def test_features_adds_paired_differences(run, tmp_path: Path, tiny_folder: Path
 
 def test_two_results_files_are_compared_by_their_means(run, tmp_path: Path) -> None:
     before, after = (random_values("feature", seed=seed) for seed in (1, 2))
-    one, other = (sampled({"feature": values}).save(tmp_path / f"{name}.nc") for name, values in (("one", before), ("other", after)))
+    one, other = (
+        sampled({"feature": values}).save(tmp_path / f"{name}.nc")
+        for name, values in (("one", before), ("other", after))
+    )
     done = run("compare", one, other, "--json")
     assert done.code == 0
     rows = json.loads(done.out)
-    assert [row["mean change"] for row in rows] == pytest.approx((after.mean(0) - before.mean(0)).mean((0, 1)).tolist())
+    assert [row["mean change"] for row in rows] == pytest.approx(
+        (after.mean(0) - before.mean(0)).mean((0, 1)).tolist()
+    )
     assert done.err.startswith("both saw the same examples, but results keep only sums")
     elsewhere = sampled({"feature": after})
-    elsewhere = type(elsewhere).build(elsewhere.sums(), elsewhere.provenance | {"corpus": {"name": "x", "format": "text", "sha256": "1" * 64}}).save(tmp_path / "elsewhere.nc")
+    elsewhere = (
+        type(elsewhere)
+        .build(
+            elsewhere.sums(),
+            elsewhere.provenance | {"corpus": {"name": "x", "format": "text", "sha256": "1" * 64}},
+        )
+        .save(tmp_path / "elsewhere.nc")
+    )
     assert run("compare", one, elsewhere).err.startswith("the two runs saw different examples")
 
 
@@ -73,15 +133,42 @@ def test_a_model_and_a_results_file_are_refused(run, order: tuple[str, str]) -> 
     ]
 
 
-def test_models_that_cannot_be_compared_are_told_in_two_lines(run, tmp_path: Path, tiny_folder: Path, causal_folder: Path, text: Path) -> None:
-    done = run("compare", tiny_folder, causal_folder, text, "-o", tmp_path / "c.nc", "--max-length", "32", "--quiet")
+def test_models_that_cannot_be_compared_are_told_in_two_lines(
+    run, tmp_path: Path, tiny_folder: Path, causal_folder: Path, text: Path
+) -> None:
+    done = run(
+        "compare",
+        tiny_folder,
+        causal_folder,
+        text,
+        "-o",
+        tmp_path / "c.nc",
+        "--max-length",
+        "32",
+        "--quiet",
+    )
     assert done.code == 2
-    assert done.told[0] == f"error: {tiny_folder} has the stack 'encoder', {causal_folder} only decoder: their heads cannot be compared"
+    assert (
+        done.told[0]
+        == f"error: {tiny_folder} has the stack 'encoder', {causal_folder} only decoder: their heads cannot be compared"
+    )
     assert not (tmp_path / "c.nc").exists()
 
 
-def test_features_without_a_tree_are_refused(run, tmp_path: Path, tiny_folder: Path, other_folder: Path, text: Path) -> None:
-    done = run("compare", tiny_folder, other_folder, text, "--features", "-o", tmp_path / "c.nc", "--max-length", "32")
+def test_features_without_a_tree_are_refused(
+    run, tmp_path: Path, tiny_folder: Path, other_folder: Path, text: Path
+) -> None:
+    done = run(
+        "compare",
+        tiny_folder,
+        other_folder,
+        text,
+        "--features",
+        "-o",
+        tmp_path / "c.nc",
+        "--max-length",
+        "32",
+    )
     assert done.code == 2
     assert done.told[0].startswith("error: the measure 'feature' needs tags, tree, which ")
 
@@ -91,8 +178,12 @@ def test_frames_shows_the_heads_that_stand_out(run, tmp_path: Path) -> None:
     path = sampled({"frame": values}).save(tmp_path / "f.nc")
     rows = json.loads(run("frames", path, "--percentile", "80", "--count", "4", "--json").out)
     means = values.mean(0)[..., 0]
-    assert [row["mean"] for row in rows] == pytest.approx(np.sort(means, axis=None)[::-1][:4].tolist())
-    assert [row["over"] for row in rows] == [bool(row["mean"] > np.percentile(means, 80)) for row in rows]
+    assert [row["mean"] for row in rows] == pytest.approx(
+        np.sort(means, axis=None)[::-1][:4].tolist()
+    )
+    assert [row["over"] for row in rows] == [
+        bool(row["mean"] > np.percentile(means, 80)) for row in rows
+    ]
 
 
 def test_frames_of_results_without_them_are_refused(run, tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ from cli.conftest import MEASURES
 from headscope.cli.console import Console
 
 
-def test_json_stands_alone_on_standard_output_while_the_rest_goes_to_standard_error(demo_nc: Path) -> None:
+def test_json_stands_alone_on_standard_output_while_the_rest_goes_to_standard_error(
+    demo_nc: Path,
+) -> None:
     rows = json.loads(demo_nc.with_name("out.json").read_text(encoding="utf-8"))
     assert {row["measure"] for row in rows} >= {"position", "special", "entropy"}
     assert {row["heads"] for row in rows} == {6 * 12}
@@ -21,17 +23,40 @@ def test_json_stands_alone_on_standard_output_while_the_rest_goes_to_standard_er
     said = demo_nc.with_name("err.txt").read_text(encoding="utf-8").splitlines()
     assert "6 examples used; nothing cut or dropped" in said
     assert "* Head 1-3 puts more than half of the attention on the previous token." in said
-    assert said[-2:] == ["next: " + ", ".join(f"headscope {name} {demo_nc}" for name in ("report", "roles", "dependencies", "coreference")), str(demo_nc)]
+    assert said[-2:] == [
+        "next: "
+        + ", ".join(
+            f"headscope {name} {demo_nc}"
+            for name in ("report", "roles", "dependencies", "coreference")
+        ),
+        str(demo_nc),
+    ]
 
 
-def test_json_has_null_where_a_number_is_not_defined(run, tmp_path: Path, causal_folder: Path, text: Path) -> None:
-    done = run("survey", causal_folder, text, *MEASURES, "--max-length", "32", "-o", tmp_path / "x.nc", "--json")
-    rows = {(row["measure"], row["of"]): row for row in json.loads(done.out, parse_constant=pytest.fail)}
+def test_json_has_null_where_a_number_is_not_defined(
+    run, tmp_path: Path, causal_folder: Path, text: Path
+) -> None:
+    done = run(
+        "survey",
+        causal_folder,
+        text,
+        *MEASURES,
+        "--max-length",
+        "32",
+        "-o",
+        tmp_path / "x.nc",
+        "--json",
+    )
+    rows = {
+        (row["measure"], row["of"]): row for row in json.loads(done.out, parse_constant=pytest.fail)
+    }
     assert rows["position", "next"]["its mean"] is None
     assert rows["position", "previous"]["its mean"] > 0
 
 
-def test_a_table_has_a_dash_where_a_number_is_not_defined(run, tmp_path: Path, causal_folder: Path, text: Path) -> None:
+def test_a_table_has_a_dash_where_a_number_is_not_defined(
+    run, tmp_path: Path, causal_folder: Path, text: Path
+) -> None:
     done = run("survey", causal_folder, text, "--max-length", "32", "-o", tmp_path / "x.nc")
     row = next(line for line in done.out.splitlines() if "position" in line and "next" in line)
     assert [cell.strip() for cell in row.split("│")][4] == "–"
@@ -39,21 +64,44 @@ def test_a_table_has_a_dash_where_a_number_is_not_defined(run, tmp_path: Path, c
 
 
 @pytest.mark.parametrize("flag", ["--quiet", "-q"])
-def test_a_quiet_survey_says_only_where_the_results_are(run, tmp_path: Path, tiny_folder: Path, text: Path, flag: str) -> None:
+def test_a_quiet_survey_says_only_where_the_results_are(
+    run, tmp_path: Path, tiny_folder: Path, text: Path, flag: str
+) -> None:
     output = tmp_path / "x.nc"
     done = run("survey", tiny_folder, text, "--max-length", "32", "-o", output, flag)
     assert (done.code, done.out, done.err) == (0, f"{output}\n", "")
 
 
-def test_a_quiet_survey_with_json_says_only_the_json(run, tmp_path: Path, tiny_folder: Path, text: Path) -> None:
-    done = run("survey", tiny_folder, text, *MEASURES, "--max-length", "32", "-o", tmp_path / "x.nc", "--json", "--quiet")
+def test_a_quiet_survey_with_json_says_only_the_json(
+    run, tmp_path: Path, tiny_folder: Path, text: Path
+) -> None:
+    done = run(
+        "survey",
+        tiny_folder,
+        text,
+        *MEASURES,
+        "--max-length",
+        "32",
+        "-o",
+        tmp_path / "x.nc",
+        "--json",
+        "--quiet",
+    )
     assert done.err == ""
     assert len(json.loads(done.out)) == 15
 
 
 @pytest.mark.parametrize("command", ["ls", "figures", "report", "export", "merge"])
-def test_the_other_commands_are_silent_on_standard_error_when_quiet(run, tmp_path: Path, small_nc: Path, command: str) -> None:
-    output = {"ls": [], "figures": ["--figure", "entropy", "-o", tmp_path / "f"], "report": [], "export": ["-o", tmp_path / "x.csv"], "merge": ["-o", tmp_path / "whole.nc"]}
+def test_the_other_commands_are_silent_on_standard_error_when_quiet(
+    run, tmp_path: Path, small_nc: Path, command: str
+) -> None:
+    output = {
+        "ls": [],
+        "figures": ["--figure", "entropy", "-o", tmp_path / "f"],
+        "report": [],
+        "export": ["-o", tmp_path / "x.csv"],
+        "merge": ["-o", tmp_path / "whole.nc"],
+    }
     done = run(command, small_nc, *output[command], "--quiet")
     assert (done.code, done.err) == (0, "")
     assert done.out
@@ -70,11 +118,17 @@ def test_a_survey_tells_what_was_cut(run, tmp_path: Path, tiny_folder: Path, tex
     assert "2 examples used; 2 cut to the maximum length" in done.err
 
 
-def test_a_survey_names_what_was_left_out(run, tmp_path: Path, tiny_folder: Path, text: Path) -> None:
+def test_a_survey_names_what_was_left_out(
+    run, tmp_path: Path, tiny_folder: Path, text: Path
+) -> None:
     text.write_text("A cat.\n\nA dog.\n\n" + "The cat sat on the mat. " * 20 + "\n\nA bird.\n")
-    done = run("survey", tiny_folder, text, "--max-length", "32", "--long", "drop", "-o", tmp_path / "x.nc")
+    done = run(
+        "survey", tiny_folder, text, "--max-length", "32", "--long", "drop", "-o", tmp_path / "x.nc"
+    )
     assert "1 examples used; 1 dropped as too long" in done.err
-    assert "more than 32 tokens" in next(line for line in done.err.splitlines() if "left out:" in line)
+    assert "more than 32 tokens" in next(
+        line for line in done.err.splitlines() if "left out:" in line
+    )
 
 
 def test_markup_in_a_name_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,14 +141,20 @@ def test_a_table_without_rows_is_an_empty_list_in_json(capsys: pytest.CaptureFix
     assert json.loads(capsys.readouterr().out) == []
 
 
-def test_json_keeps_numbers_of_numpy_and_letters_of_every_script(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_keeps_numbers_of_numpy_and_letters_of_every_script(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     import numpy as np
 
-    Console(as_json=True).table([{"a": np.float64(0.25), "b": np.int64(3), "c": math.nan, "d": "häuser"}])
+    Console(as_json=True).table(
+        [{"a": np.float64(0.25), "b": np.int64(3), "c": math.nan, "d": "häuser"}]
+    )
     assert json.loads(capsys.readouterr().out) == [{"a": 0.25, "b": 3, "c": None, "d": "häuser"}]
 
 
-def test_a_log_has_a_line_on_progress_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_has_a_line_on_progress_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     now = [1000.0]
     monkeypatch.setattr("headscope.cli.console.time.monotonic", lambda: now[0])
     with Console().progress("surveying") as tell:

@@ -14,15 +14,38 @@ import headscope
 from headscope.cli.app import app
 
 GROUP = typer.main.get_command(app)
-ALL = {name: command for name, command in GROUP.commands.items() if not hasattr(command, "commands")}
-ALL |= {f"{group} {name}": command for group, parent in GROUP.commands.items() if hasattr(parent, "commands") for name, command in parent.commands.items()}
+ALL = {
+    name: command for name, command in GROUP.commands.items() if not hasattr(command, "commands")
+}
+ALL |= {
+    f"{group} {name}": command
+    for group, parent in GROUP.commands.items()
+    if hasattr(parent, "commands")
+    for name, command in parent.commands.items()
+}
 COMMANDS = tuple(ALL)
-HEAVY = ("torch", "transformers", "numpy", "pandas", "xarray", "altair", "spacy", "sklearn", "scipy", "vl_convert")
+HEAVY = (
+    "torch",
+    "transformers",
+    "numpy",
+    "pandas",
+    "xarray",
+    "altair",
+    "spacy",
+    "sklearn",
+    "scipy",
+    "vl_convert",
+)
 WIDE = {"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}
 
 
 def options_of(command: str) -> set[str]:
-    return {option for parameter in ALL[command].params for option in parameter.opts if option.startswith("--")}
+    return {
+        option
+        for parameter in ALL[command].params
+        for option in parameter.opts
+        if option.startswith("--")
+    }
 
 
 def test_the_commands_that_the_design_promises_are_there() -> None:
@@ -44,7 +67,9 @@ def test_every_option_of_a_command_is_explained(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["survey", "demo"])
-@pytest.mark.parametrize("option", ["--limit", "--seed", "--batch-size", "--device", "--max-length", "--quiet", "--json"])
+@pytest.mark.parametrize(
+    "option", ["--limit", "--seed", "--batch-size", "--device", "--max-length", "--quiet", "--json"]
+)
 def test_what_runs_a_model_takes_the_shared_options(command: str, option: str) -> None:
     assert option in options_of(command)
     assert option in CliRunner().invoke(app, [*command.split(), "--help"], env=WIDE).stdout
@@ -75,7 +100,11 @@ def test_the_version_is_the_package_s() -> None:
     assert CliRunner().invoke(app, ["--version"]).stdout == f"headscope {headscope.__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["survey", "--help"], ["figures", "--help"], ["--version"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["survey", "--help"], ["figures", "--help"], ["--version"]],
+    ids=" ".join,
+)
 def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
     script = (
         "import sys\n"
@@ -85,12 +114,18 @@ def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
         "except SystemExit as stop:\n    assert stop.code == 0, stop.code\n"
         f"print('heavy:', *(name for name in {HEAVY!r} if name in sys.modules), file=sys.stderr)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "heavy:\n")
     assert "headscope" in done.stdout
 
 
-@pytest.mark.parametrize("how", [["-m", "headscope"], [str(Path(sys.executable).with_name("headscope"))]], ids=["python -m", "script"])
+@pytest.mark.parametrize(
+    "how",
+    [["-m", "headscope"], [str(Path(sys.executable).with_name("headscope"))]],
+    ids=["python -m", "script"],
+)
 def test_both_ways_to_start_it_give_help(how: list[str]) -> None:
     command = [sys.executable, *how] if how[0] == "-m" else how
     if how[0] != "-m" and not Path(how[0]).exists():

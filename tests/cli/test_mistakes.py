@@ -31,7 +31,9 @@ def mistake(done: Outcome) -> tuple[str, str]:
 def survey(run: Run, tmp_path: Path, tiny_folder: Path, text: Path):
     """A small survey with one thing changed; it must leave no file behind."""
 
-    def survey(*options: object, model: object = tiny_folder, corpus: object = text) -> tuple[str, str]:
+    def survey(
+        *options: object, model: object = tiny_folder, corpus: object = text
+    ) -> tuple[str, str]:
         before = sorted(tmp_path.iterdir())
         output = () if "-o" in options else ("-o", tmp_path / "x.nc")
         length = () if "--max-length" in options else ("--max-length", "32")
@@ -44,7 +46,9 @@ def survey(run: Run, tmp_path: Path, tiny_folder: Path, text: Path):
 
 def test_a_model_that_is_nowhere(survey) -> None:
     error, after = survey(model="no-such-model-anywhere")
-    assert error.startswith("'no-such-model-anywhere' is neither a folder nor a model that can be reached on the hub")
+    assert error.startswith(
+        "'no-such-model-anywhere' is neither a folder nor a model that can be reached on the hub"
+    )
     assert after == "check the spelling and the connection, give a folder, or use 'demo'"
 
 
@@ -59,33 +63,49 @@ def test_a_folder_that_is_no_model(survey, tmp_path: Path) -> None:
 def test_a_model_folder_without_weights(survey, tmp_path: Path, tiny_folder: Path) -> None:
     folder = tmp_path / "bare"
     shutil.copytree(tiny_folder, folder, ignore=shutil.ignore_patterns("*.safetensors"))
-    assert survey(model=folder) == (f"{folder} has no weights: no model.safetensors", "give a folder saved with save_pretrained")
+    assert survey(model=folder) == (
+        f"{folder} has no weights: no model.safetensors",
+        "give a folder saved with save_pretrained",
+    )
 
 
-def test_a_model_folder_with_pickled_weights_only(survey, tmp_path: Path, tiny_folder: Path) -> None:
+def test_a_model_folder_with_pickled_weights_only(
+    survey, tmp_path: Path, tiny_folder: Path
+) -> None:
     folder = tmp_path / "pickled"
     shutil.copytree(tiny_folder, folder, ignore=shutil.ignore_patterns("*.safetensors"))
     (folder / "pytorch_model.bin").write_bytes(b"\x80\x04.")
     error, after = survey(model=folder)
-    assert error == f"{folder} has only pickled weights (pytorch_model.bin), which can run code when opened"
+    assert (
+        error
+        == f"{folder} has only pickled weights (pytorch_model.bin), which can run code when opened"
+    )
     assert "--allow-pickle" in after
 
 
 def test_a_corpus_that_is_nowhere(survey) -> None:
-    assert survey(corpus="nowhere.txt") == ("no such corpus file: nowhere.txt", "give the path of a text, TSV, JSON-lines or CoNLL file, or 'demo'")
+    assert survey(corpus="nowhere.txt") == (
+        "no such corpus file: nowhere.txt",
+        "give the path of a text, TSV, JSON-lines or CoNLL file, or 'demo'",
+    )
 
 
 def test_a_corpus_of_unknown_ending(survey, tmp_path: Path) -> None:
     (tmp_path / "corpus.xyz").write_text("words")
     error, after = survey(corpus=tmp_path / "corpus.xyz")
-    assert error.startswith(f"the format of {tmp_path / 'corpus.xyz'} cannot be told from its ending '.xyz'; known are .txt, ")
+    assert error.startswith(
+        f"the format of {tmp_path / 'corpus.xyz'} cannot be told from its ending '.xyz'; known are .txt, "
+    )
     assert after.startswith("give --format text, tsv, jsonl")
 
 
 @pytest.mark.parametrize("name", ["empty.txt", "empty.conllu", "empty.tsv", "empty.jsonl"])
 def test_an_empty_corpus(survey, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("\n\n")
-    assert survey(corpus=tmp_path / name) == (f"{tmp_path / name} has no examples: it is empty", "give a file with at least one sentence")
+    assert survey(corpus=tmp_path / name) == (
+        f"{tmp_path / name} has no examples: it is empty",
+        "give a file with at least one sentence",
+    )
 
 
 def test_a_line_that_is_no_json(survey, tmp_path: Path) -> None:
@@ -97,13 +117,22 @@ def test_a_line_that_is_no_json(survey, tmp_path: Path) -> None:
 
 
 def _conllu(*heads: int) -> str:
-    return "".join(f"{number}\tword\tword\tNOUN\tNN\t_\t{head}\tdep\t_\t_\n" for number, head in enumerate(heads, 1)) + "\n"
+    return (
+        "".join(
+            f"{number}\tword\tword\tNOUN\tNN\t_\t{head}\tdep\t_\t_\n"
+            for number, head in enumerate(heads, 1)
+        )
+        + "\n"
+    )
 
 
 def test_a_treebank_with_a_cycle_is_named_with_file_and_line(survey, tmp_path: Path) -> None:
     path = tmp_path / "trees.conllu"
     path.write_text(_conllu(2, 0) + _conllu(0, 3, 2))  # the second sentence begins on line 4
-    assert survey(corpus=path) == (f"{path}, line 5: the heads form a cycle (2 -> 3 -> 2)", "correct column 7, or drop the sentence")
+    assert survey(corpus=path) == (
+        f"{path}, line 5: the heads form a cycle (2 -> 3 -> 2)",
+        "correct column 7, or drop the sentence",
+    )
 
 
 def test_a_corpus_that_is_not_utf8(survey, tmp_path: Path) -> None:
@@ -122,7 +151,9 @@ def test_a_truncated_gzip_corpus(survey, tmp_path: Path) -> None:
     assert after == "copy or download it again"
 
 
-def test_an_output_that_cannot_be_written_is_told_before_the_model_is_looked_for(survey, tmp_path: Path) -> None:
+def test_an_output_that_cannot_be_written_is_told_before_the_model_is_looked_for(
+    survey, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("in the way")
     error, after = survey("-o", tmp_path / "file" / "x.nc", model="no-such-model-anywhere")
     assert error.startswith(f"{tmp_path / 'file' / 'x.nc'} cannot be written: ")
@@ -131,7 +162,10 @@ def test_an_output_that_cannot_be_written_is_told_before_the_model_is_looked_for
 
 def test_an_output_that_is_a_folder(survey, tmp_path: Path) -> None:
     (tmp_path / "folder.nc").mkdir()
-    assert survey("-o", tmp_path / "folder.nc") == (f"{tmp_path / 'folder.nc'} is a folder, not a file that can be written", "give a file name, e.g. -o results.nc")
+    assert survey("-o", tmp_path / "folder.nc") == (
+        f"{tmp_path / 'folder.nc'} is a folder, not a file that can be written",
+        "give a file name, e.g. -o results.nc",
+    )
 
 
 def test_an_unknown_measure_gets_a_suggestion(survey) -> None:
@@ -145,16 +179,25 @@ def test_an_unknown_measure_gets_a_suggestion(survey) -> None:
 def test_a_shard_that_is_none(survey, shard: str) -> None:
     from headscope.measures import BLOCKS
 
-    assert survey(f"--shard={shard}") == (f"the shard must be i/n with 1 ≤ i ≤ n ≤ {BLOCKS}, got {shard!r} instead", "give e.g. --shard 1/4")
+    assert survey(f"--shard={shard}") == (
+        f"the shard must be i/n with 1 ≤ i ≤ n ≤ {BLOCKS}, got {shard!r} instead",
+        "give e.g. --shard 1/4",
+    )
 
 
 def test_a_maximum_length_beyond_the_model(survey, tiny_folder: Path) -> None:
-    assert survey("--max-length", "65") == (f"the maximum length must be at most 64 for {tiny_folder}, got 65 instead", "give --max-length 64")
+    assert survey("--max-length", "65") == (
+        f"the maximum length must be at most 64 for {tiny_folder}, got 65 instead",
+        "give --max-length 64",
+    )
 
 
 def test_a_maximum_length_without_room_for_text(survey) -> None:
     error, _ = survey("--max-length", "4")
-    assert error == "the maximum length must leave room for text beside 3 special tokens; got 4 instead"
+    assert (
+        error
+        == "the maximum length must leave room for text beside 3 special tokens; got 4 instead"
+    )
 
 
 def test_an_unknown_way_with_long_examples(survey) -> None:
@@ -166,7 +209,10 @@ def test_an_unknown_way_with_long_examples(survey) -> None:
 @pytest.mark.parametrize(("option", "name"), [("--limit", "limit"), ("--batch-size", "batch size")])
 @pytest.mark.parametrize("number", ["0", "-3"])
 def test_a_number_below_one(survey, option: str, name: str, number: str) -> None:
-    assert survey(option, number) == (f"the {name} must be 1 or more, got {number} instead", "see headscope survey --help")
+    assert survey(option, number) == (
+        f"the {name} must be 1 or more, got {number} instead",
+        "see headscope survey --help",
+    )
 
 
 def test_a_device_that_is_not_there(survey) -> None:
@@ -183,7 +229,9 @@ def test_an_unknown_dtype_still_gets_a_next_step(survey) -> None:
 
 @pytest.mark.parametrize("command", ["ls", "report", "figures", "export", "merge"])
 def test_a_results_file_that_is_nowhere(run: Run, tmp_path: Path, command: str) -> None:
-    output = {"export": ["-o", tmp_path / "x.csv"], "merge": ["-o", tmp_path / "x.nc"]}.get(command, [])
+    output = {"export": ["-o", tmp_path / "x.csv"], "merge": ["-o", tmp_path / "x.nc"]}.get(
+        command, []
+    )
     error, after = mistake(run(command, tmp_path / "nowhere.nc", *output))
     assert error == f"no such results file: {tmp_path / 'nowhere.nc'}"
     assert after == "make one with: headscope survey MODEL CORPUS -o results.nc"
@@ -200,13 +248,17 @@ def test_a_truncated_results_file(run: Run, made_nc: Path, share: float) -> None
 
 def test_a_file_that_is_no_results_file(run: Run, tmp_path: Path) -> None:
     (tmp_path / "x.nc").write_text("some text, not netCDF")
-    assert mistake(run("report", tmp_path / "x.nc"))[0].startswith(f"{tmp_path / 'x.nc'} is not a results file, or is damaged")
+    assert mistake(run("report", tmp_path / "x.nc"))[0].startswith(
+        f"{tmp_path / 'x.nc'} is not a results file, or is damaged"
+    )
     assert not (tmp_path / "x.html").exists()
 
 
 def test_a_report_that_cannot_be_written(run: Run, tmp_path: Path, made_nc: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    assert mistake(run("report", made_nc, "-o", tmp_path / "file" / "x.html"))[0].startswith(f"{tmp_path / 'file' / 'x.html'} cannot be written: ")
+    assert mistake(run("report", made_nc, "-o", tmp_path / "file" / "x.html"))[0].startswith(
+        f"{tmp_path / 'file' / 'x.html'} cannot be written: "
+    )
 
 
 def test_an_unknown_figure_gets_a_suggestion(run: Run, made_nc: Path, tmp_path: Path) -> None:
@@ -242,7 +294,10 @@ def test_an_unknown_export_format(run: Run, made_nc: Path, tmp_path: Path) -> No
 
 def test_exporting_a_measure_that_is_not_there(run: Run, made_nc: Path, tmp_path: Path) -> None:
     error, _ = mistake(run("export", made_nc, "-o", tmp_path / "x.csv", "--measure", "positon"))
-    assert error == "the measure must be one of entropy, position, special; got 'positon' instead. Did you mean 'position'?"
+    assert (
+        error
+        == "the measure must be one of entropy, position, special; got 'positon' instead. Did you mean 'position'?"
+    )
 
 
 def _shard(path: Path, shard: str, **changes: object) -> Path:
@@ -251,24 +306,42 @@ def _shard(path: Path, shard: str, **changes: object) -> Path:
 
 def test_merging_with_a_shard_missing(run: Run, tmp_path: Path) -> None:
     one, three = _shard(tmp_path / "1.nc", "1/3"), _shard(tmp_path / "3.nc", "3/3")
-    assert mistake(run("merge", one, three, "-o", tmp_path / "x.nc")) == ("shards are missing: 2/3", "run them, or pass --partial to merge what there is")
+    assert mistake(run("merge", one, three, "-o", tmp_path / "x.nc")) == (
+        "shards are missing: 2/3",
+        "run them, or pass --partial to merge what there is",
+    )
     assert not (tmp_path / "x.nc").exists()
     assert run("merge", one, three, "--partial", "-o", tmp_path / "x.nc").code == 0
 
 
 def test_merging_a_shard_with_itself(run: Run, tmp_path: Path) -> None:
     one = _shard(tmp_path / "1.nc", "1/2")
-    assert mistake(run("merge", one, one, "-o", tmp_path / "x.nc")) == ("shard 1/2 is given more than once", "give each shard once")
+    assert mistake(run("merge", one, one, "-o", tmp_path / "x.nc")) == (
+        "shard 1/2 is given more than once",
+        "give each shard once",
+    )
 
 
 def test_merging_shards_of_two_models(run: Run, tmp_path: Path) -> None:
-    one, two = _shard(tmp_path / "1.nc", "1/2", model="bert"), _shard(tmp_path / "2.nc", "2/2", model="gpt")
+    one, two = (
+        _shard(tmp_path / "1.nc", "1/2", model="bert"),
+        _shard(tmp_path / "2.nc", "2/2", model="gpt"),
+    )
     error, _ = mistake(run("merge", one, two, "-o", tmp_path / "x.nc"))
     assert error == "these are not shards of one run: their model differs (name: 'bert' and 'gpt')"
 
 
 @pytest.mark.parametrize(
-    "arguments", [["survey"], ["survey", "demo"], ["nosuch"], ["survey", "demo", "demo", "--nope"], ["survey", "demo", "demo", "--limit", "many"], ["merge", "x.nc"]], ids=" ".join
+    "arguments",
+    [
+        ["survey"],
+        ["survey", "demo"],
+        ["nosuch"],
+        ["survey", "demo", "demo", "--nope"],
+        ["survey", "demo", "demo", "--limit", "many"],
+        ["merge", "x.nc"],
+    ],
+    ids=" ".join,
 )
 def test_a_command_line_that_cannot_be_read_points_to_help(run: Run, arguments: list[str]) -> None:
     done = run(*arguments)
@@ -278,6 +351,14 @@ def test_a_command_line_that_cannot_be_read_points_to_help(run: Run, arguments: 
 
 
 def test_a_mistake_in_a_true_process_has_exactly_two_lines() -> None:
-    done = subprocess.run([sys.executable, "-m", "headscope", "ls", "nowhere.nc"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "headscope", "ls", "nowhere.nc"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines() == ["error: no such results file: nowhere.nc", "next:  make one with: headscope survey MODEL CORPUS -o results.nc"]
+    assert done.stderr.splitlines() == [
+        "error: no such results file: nowhere.nc",
+        "next:  make one with: headscope survey MODEL CORPUS -o results.nc",
+    ]

@@ -55,20 +55,39 @@ def label(run: Run, tmp_path: Path, tiny_folder: Path, text: Path, network: Path
 
     def label(*options: object, model: object = tiny_folder, corpus: object = text):
         place = () if "-o" in options else ("-o", tmp_path / "labels")
-        return run("label", model, corpus, "--terminal", "--network", network, "--max-length", 32, *place, *options)
+        return run(
+            "label",
+            model,
+            corpus,
+            "--terminal",
+            "--network",
+            network,
+            "--max-length",
+            32,
+            *place,
+            *options,
+        )
 
     return label
 
 
-def test_the_shares_of_two_files_as_json(run: Run, tmp_path: Path, files: dict[str, np.ndarray]) -> None:
+def test_the_shares_of_two_files_as_json(
+    run: Run, tmp_path: Path, files: dict[str, np.ndarray]
+) -> None:
     done = run("patterns", tmp_path / "mrpc.nc", tmp_path / "qqp.nc", "--json", "-q")
     assert done.code == 0
     rows = json.loads(done.out)
-    assert [(row["file"], row["pattern"]) for row in rows] == [(name, pattern) for name in files for pattern in CLASSES]
-    assert [row["share"] for row in rows] == pytest.approx([(classes == place).mean() for classes in files.values() for place in range(5)])
+    assert [(row["file"], row["pattern"]) for row in rows] == [
+        (name, pattern) for name in files for pattern in CLASSES
+    ]
+    assert [row["share"] for row in rows] == pytest.approx(
+        [(classes == place).mean() for classes in files.values() for place in range(5)]
+    )
 
 
-def test_shares_are_told_by_layer_and_by_head_beside_the_published_ones(run: Run, tmp_path: Path, files: dict[str, np.ndarray]) -> None:
+def test_shares_are_told_by_layer_and_by_head_beside_the_published_ones(
+    run: Run, tmp_path: Path, files: dict[str, np.ndarray]
+) -> None:
     done = run("patterns", tmp_path / "qqp.nc")
     assert "qqp: share of each layer's maps" in done.out
     assert "qqp: heads by their leading class" in done.out
@@ -76,17 +95,34 @@ def test_shares_are_told_by_layer_and_by_head_beside_the_published_ones(run: Run
     assert "32% (MRPC) to 61% (QQP)" in done.err
 
 
-def test_maps_longer_than_the_labelled_ones_are_warned_of(run: Run, tmp_path: Path, files: dict[str, np.ndarray]) -> None:
+def test_maps_longer_than_the_labelled_ones_are_warned_of(
+    run: Run, tmp_path: Path, files: dict[str, np.ndarray]
+) -> None:
     assert max(len(one) for one in read_labelled().maps) == LABELLED
     results = pattern_results(files["qqp"], np.repeat(np.arange(4), 10))
     about = results.provenance
     for length, warned in ((LABELLED, False), (LABELLED + 1, True)):
-        Results.build(results.sums(), about | {"settings": about["settings"] | {"max_length": length}}).save(tmp_path / "x.nc")
-        assert ("warning: the built-in network learnt from maps of at most 64 tokens" in run("patterns", tmp_path / "x.nc", "--json").err) is warned
+        Results.build(
+            results.sums(), about | {"settings": about["settings"] | {"max_length": length}}
+        ).save(tmp_path / "x.nc")
+        assert (
+            "warning: the built-in network learnt from maps of at most 64 tokens"
+            in run("patterns", tmp_path / "x.nc", "--json").err
+        ) is warned
 
 
 def test_figures_go_into_a_folder(run: Run, tmp_path: Path, files: dict[str, np.ndarray]) -> None:
-    done = run("patterns", tmp_path / "mrpc.nc", tmp_path / "qqp.nc", "-o", tmp_path / "out", "--format", "svg", "-q", "--json")
+    done = run(
+        "patterns",
+        tmp_path / "mrpc.nc",
+        tmp_path / "qqp.nc",
+        "-o",
+        tmp_path / "out",
+        "--format",
+        "svg",
+        "-q",
+        "--json",
+    )
     assert done.code == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "mrpc-pattern-heads.svg",
@@ -97,7 +133,9 @@ def test_figures_go_into_a_folder(run: Run, tmp_path: Path, files: dict[str, np.
     ]
 
 
-def test_results_without_the_measure_say_which_file_and_what_to_type(run: Run, small_nc: Path) -> None:
+def test_results_without_the_measure_say_which_file_and_what_to_type(
+    run: Run, small_nc: Path
+) -> None:
     assert mistake(run("patterns", small_nc)) == (
         f"{small_nc}: these results have no pattern classes: they have entropy",
         "headscope survey MODEL CORPUS --measure pattern -o patterns.nc",
@@ -106,36 +144,83 @@ def test_results_without_the_measure_say_which_file_and_what_to_type(run: Run, s
 
 @pytest.mark.parametrize(
     "given",
-    [(), ("demo",), ("a.nc", "demo"), ("demo", "a text", "another"), ("--check", "a.nc"), ("demo", "a text", "--corpus", "demo"), ("a.nc", "--pair", "b"), ("--corpus", "demo")],
+    [
+        (),
+        ("demo",),
+        ("a.nc", "demo"),
+        ("demo", "a text", "another"),
+        ("--check", "a.nc"),
+        ("demo", "a text", "--corpus", "demo"),
+        ("a.nc", "--pair", "b"),
+        ("--corpus", "demo"),
+    ],
     ids=" ".join,
 )
-def test_what_does_not_go_together_is_told_with_all_the_ways(run: Run, given: tuple[str, ...]) -> None:
+def test_what_does_not_go_together_is_told_with_all_the_ways(
+    run: Run, given: tuple[str, ...]
+) -> None:
     error, after = mistake(run("patterns", *given))
-    assert error.startswith("results files, or a model with one text or --corpus, or --check are expected, and only one of them; got ")
+    assert error.startswith(
+        "results files, or a model with one text or --corpus, or --check are expected, and only one of them; got "
+    )
     assert after.startswith("headscope patterns RESULTS..., ")
 
 
-def test_every_map_of_a_pair_is_drawn_with_its_class(run: Run, tmp_path: Path, tiny_folder: Path, network: Path) -> None:
-    done = run("patterns", tiny_folder, "the cat sat", "--pair", "the dog & it", "--network", network, "-o", tmp_path / "grid.svg", "--json", "-q")
+def test_every_map_of_a_pair_is_drawn_with_its_class(
+    run: Run, tmp_path: Path, tiny_folder: Path, network: Path
+) -> None:
+    done = run(
+        "patterns",
+        tiny_folder,
+        "the cat sat",
+        "--pair",
+        "the dog & it",
+        "--network",
+        network,
+        "-o",
+        tmp_path / "grid.svg",
+        "--json",
+        "-q",
+    )
     assert done.code == 0
     rows = json.loads(done.out)
-    assert [(row["layer"], row["head"]) for row in rows] == [(layer, head) for layer in (1, 2) for head in (1, 2, 3, 4)]
+    assert [(row["layer"], row["head"]) for row in rows] == [
+        (layer, head) for layer in (1, 2) for head in (1, 2, 3, 4)
+    ]
     drawn = (tmp_path / "grid.svg").read_text()
     assert drawn.count("<image") == 8
     assert "the cat sat | the dog &amp; it" in drawn
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "told"), [("-o", "grid.gif", "the figure's ending must be one of png, svg, pdf, html"), ("--network", "none.safetensors", "no such file")]
+    ("option", "value", "told"),
+    [
+        ("-o", "grid.gif", "the figure's ending must be one of png, svg, pdf, html"),
+        ("--network", "none.safetensors", "no such file"),
+    ],
 )
-def test_a_wrong_picture_or_network_is_told(run: Run, here: Path, tiny_folder: Path, network: Path, option: str, value: str, told: str) -> None:
+def test_a_wrong_picture_or_network_is_told(
+    run: Run, here: Path, tiny_folder: Path, network: Path, option: str, value: str, told: str
+) -> None:
     options = {"--network": network, "-o": "grid.svg"} | {option: value}
-    error, _ = mistake(run("patterns", tiny_folder, "the cat", "-q", *(part for pair in options.items() for part in pair)))
+    error, _ = mistake(
+        run(
+            "patterns",
+            tiny_folder,
+            "the cat",
+            "-q",
+            *(part for pair in options.items() for part in pair),
+        )
+    )
     assert error.startswith(told)
 
 
-def test_check_tells_the_scores_on_the_held_out_maps(run: Run, tmp_path: Path, network: Path) -> None:
-    done = run("patterns", "--check", "--network", network, "-o", tmp_path / "out", "--format", "svg")
+def test_check_tells_the_scores_on_the_held_out_maps(
+    run: Run, tmp_path: Path, network: Path
+) -> None:
+    done = run(
+        "patterns", "--check", "--network", network, "-o", tmp_path / "out", "--format", "svg"
+    )
     held = read_labelled().part(split="test")
     found = predict(load_network(network), held.maps)
     wanted = f1_score(held.labels, found, average="macro", labels=list(CLASSES), zero_division=0.0)
@@ -145,12 +230,27 @@ def test_check_tells_the_scores_on_the_held_out_maps(run: Run, tmp_path: Path, n
     assert (tmp_path / "out" / "confusion.svg").is_file()
 
 
-def test_a_corpus_is_surveyed_with_a_network_of_ones_own(run: Run, tmp_path: Path, tiny_folder: Path, text: Path, network: Path) -> None:
+def test_a_corpus_is_surveyed_with_a_network_of_ones_own(
+    run: Run, tmp_path: Path, tiny_folder: Path, text: Path, network: Path
+) -> None:
     import headscope as hs
     from headscope.measures.patterns.measure import Pattern
 
     before = Pattern.weights
-    done = run("patterns", tiny_folder, "--corpus", text, "--network", network, "--max-length", 32, "-o", tmp_path / "x.nc", "--json", "-q")
+    done = run(
+        "patterns",
+        tiny_folder,
+        "--corpus",
+        text,
+        "--network",
+        network,
+        "--max-length",
+        32,
+        "-o",
+        tmp_path / "x.nc",
+        "--json",
+        "-q",
+    )
     assert done.code == 0, done.err
     assert Pattern.weights == before
     assert sum(row["share"] for row in json.loads(done.out)) == pytest.approx(1.0)
@@ -159,11 +259,16 @@ def test_a_corpus_is_surveyed_with_a_network_of_ones_own(run: Run, tmp_path: Pat
     assert results.provenance["counts"]["seen"] == 2
 
 
-def test_keys_at_the_terminal_become_labels_and_a_stopped_session_goes_on(label, keys, tmp_path: Path) -> None:
+def test_keys_at_the_terminal_become_labels_and_a_stopped_session_goes_on(
+    label, keys, tmp_path: Path
+) -> None:
     keys("1\n5 s 2 u q")
     done = label()
     assert done.code == 0
-    assert "2 labelled now, 2 in all: 1 vertical, 0 diagonal, 0 vertical+diagonal, 0 block, 1 heterogeneous" in done.err
+    assert (
+        "2 labelled now, 2 in all: 1 vertical, 0 diagonal, 0 vertical+diagonal, 0 block, 1 heterogeneous"
+        in done.err
+    )
     assert done.out.splitlines()[-1] == str(tmp_path / "labels")
     keys("4")
     assert "1 labelled now, 3 in all" in label().err
@@ -175,7 +280,10 @@ def test_when_all_maps_are_labelled_that_is_told(label, keys, tmp_path: Path) ->
     keys("3" * 8)
     assert "no maps are left" in label("--limit", 1).out
     error, after = mistake(label("--limit", 1))
-    assert error == f"no maps are left: all 8 maps of these examples are labelled or skipped in {tmp_path / 'labels'}"
+    assert (
+        error
+        == f"no maps are left: all 8 maps of these examples are labelled or skipped in {tmp_path / 'labels'}"
+    )
     assert after == "give another corpus, a higher --limit, or another folder"
 
 
@@ -190,7 +298,9 @@ def test_a_limit_of_no_example_is_told(label) -> None:
     assert error == "the limit must be 1 or more, got 0 instead"
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_the_model_is_loaded(label, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_told_before_the_model_is_loaded(
+    label, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("x")
     assert mistake(label("-o", tmp_path / "file", model="no-such-model")) == (
         f"{tmp_path / 'file'} is not a folder that labels can be kept in: a file is in the way",
@@ -202,34 +312,89 @@ def test_a_port_in_use_is_told(run: Run, tmp_path: Path, tiny_folder: Path) -> N
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        error, after = mistake(run("label", tiny_folder, "demo", "-o", tmp_path / "x", "--port", taken.getsockname()[1]))
+        error, after = mistake(
+            run(
+                "label", tiny_folder, "demo", "-o", tmp_path / "x", "--port", taken.getsockname()[1]
+            )
+        )
     assert "cannot be used: Address already in use" in error
     assert after == "leave --port out to take any free one"
     assert not (tmp_path / "x").exists()
 
 
 def test_retraining_compares_before_and_after_and_its_network_can_be_used(
-    run: Run, label, keys, tmp_path: Path, tiny_folder: Path, network: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run,
+    label,
+    keys,
+    tmp_path: Path,
+    tiny_folder: Path,
+    network: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     keys("1234512345")
     assert label().code == 0
     builtin = read_labelled()
     few = builtin.take(
-        [index for name in CLASSES for split in ("train", "test") for index in [i for i, row in enumerate(builtin.known) if (builtin.labels[i], row["split"]) == (name, split)][:2]]
+        [
+            index
+            for name in CLASSES
+            for split in ("train", "test")
+            for index in [
+                i
+                for i, row in enumerate(builtin.known)
+                if (builtin.labels[i], row["split"]) == (name, split)
+            ][:2]
+        ]
     )
-    monkeypatch.setattr(pattern_sets, "read_labelled", lambda folder=None: read_labelled(folder) if folder else few)
-    done = run("label", tmp_path / "labels", "--retrain", "--epochs", 1, "--network", network, "-o", tmp_path / "new.safetensors", "--json")
+    monkeypatch.setattr(
+        pattern_sets, "read_labelled", lambda folder=None: read_labelled(folder) if folder else few
+    )
+    done = run(
+        "label",
+        tmp_path / "labels",
+        "--retrain",
+        "--epochs",
+        1,
+        "--network",
+        network,
+        "-o",
+        tmp_path / "new.safetensors",
+        "--json",
+    )
     assert done.code == 0, done.err
     rows = json.loads(done.out)
     assert (rows[0]["maps"], rows[0]["count"]) == ("built-in test maps", 10)
     assert rows[1]["maps"] == "your held-out maps"
     held = few.part(split="test")
-    right = [sum(a == b for a, b in zip(held.labels, predict(load_network(path), held.maps), strict=True)) / 10 for path in (network, tmp_path / "new.safetensors")]
+    right = [
+        sum(
+            a == b for a, b in zip(held.labels, predict(load_network(path), held.maps), strict=True)
+        )
+        / 10
+        for path in (network, tmp_path / "new.safetensors")
+    ]
     assert [rows[0]["accuracy before"], rows[0]["accuracy after"]] == pytest.approx(right)
-    assert any((load_file(network)[name] != value).any() for name, value in load_file(tmp_path / "new.safetensors").items())
-    assert run("patterns", tiny_folder, "the cat", "--network", tmp_path / "new.safetensors", "-o", tmp_path / "grid.svg", "-q").code == 0
+    assert any(
+        (load_file(network)[name] != value).any()
+        for name, value in load_file(tmp_path / "new.safetensors").items()
+    )
+    assert (
+        run(
+            "patterns",
+            tiny_folder,
+            "the cat",
+            "--network",
+            tmp_path / "new.safetensors",
+            "-o",
+            tmp_path / "grid.svg",
+            "-q",
+        ).code
+        == 0
+    )
 
 
 def test_retraining_without_labels_is_told(run: Run, tmp_path: Path) -> None:
-    error, _ = mistake(run("label", tmp_path / "nothing", "--retrain", "-o", tmp_path / "n.safetensors"))
+    error, _ = mistake(
+        run("label", tmp_path / "nothing", "--retrain", "-o", tmp_path / "n.safetensors")
+    )
     assert error == f"no such file: {tmp_path / 'nothing' / 'maps.safetensors'}"

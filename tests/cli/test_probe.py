@@ -22,7 +22,11 @@ SMALL = ("--max-length", 32, "--curve", 2, "--l2", 0.01)
 
 def random_texts(count: int, seed: int) -> list[str]:
     random = np.random.default_rng(seed)
-    return list(dict.fromkeys(" ".join(random.choice(WORDS, random.integers(3, 8))) for _ in range(3 * count)))[:count]
+    return list(
+        dict.fromkeys(
+            " ".join(random.choice(WORDS, random.integers(3, 8))) for _ in range(3 * count)
+        )
+    )[:count]
 
 
 @pytest.fixture
@@ -33,32 +37,60 @@ def senteval(tmp_path: Path) -> Path:
     for name, classes, seed in (("tree_depth", 3, 1), ("past_present", 2, 2)):
         texts = random_texts(sum(SIZES.values()), seed)
         marks = [mark for mark, count in SIZES.items() for _ in range(count)]
-        (folder / f"{name}.txt").write_text("".join(f"{mark}\t{len(text) % classes}\t{text}\n" for mark, text in zip(marks, texts, strict=True)))
+        (folder / f"{name}.txt").write_text(
+            "".join(
+                f"{mark}\t{len(text) % classes}\t{text}\n"
+                for mark, text in zip(marks, texts, strict=True)
+            )
+        )
     return folder
 
 
 @pytest.fixture
 def glue(tmp_path: Path) -> Path:
     folder = tmp_path / "glue"
-    heads = {"MRPC": "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", "STS-B": "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore"}
+    heads = {
+        "MRPC": "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String",
+        "STS-B": "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore",
+    }
     for name, head in heads.items():
         (folder / name).mkdir(parents=True)
         for split, count, seed in (("train", 40, 3), ("dev", 12, 4)):
             pairs = zip(random_texts(count, seed), random_texts(count, seed + 10), strict=True)
             rows = [
-                f"{place % 2}\t{place}\t{place}\t{one}\t{two}" if name == "MRPC" else f"{place}\tg\tf\ty\to\ts\ts\t{one}\t{two}\t{5 * place / count:.3f}"
+                f"{place % 2}\t{place}\t{place}\t{one}\t{two}"
+                if name == "MRPC"
+                else f"{place}\tg\tf\ty\to\ts\ts\t{one}\t{two}\t{5 * place / count:.3f}"
                 for place, (one, two) in enumerate(pairs)
             ]
             (folder / name / f"{split}.tsv").write_text("\n".join([head, *rows]) + "\n")
     return folder
 
 
-def test_a_folder_of_tasks_and_everything_that_can_be_made_of_the_results(run: Run, here: Path, tiny_folder: Path, senteval: Path) -> None:
-    asked = ("probe", tiny_folder, senteval, "-o", "p.nc", "--max-length", 32, "--curve", 2, "--l2", 0.01, "--l2", 0.1)
+def test_a_folder_of_tasks_and_everything_that_can_be_made_of_the_results(
+    run: Run, here: Path, tiny_folder: Path, senteval: Path
+) -> None:
+    asked = (
+        "probe",
+        tiny_folder,
+        senteval,
+        "-o",
+        "p.nc",
+        "--max-length",
+        32,
+        "--curve",
+        2,
+        "--l2",
+        0.01,
+        "--l2",
+        0.1,
+    )
     done = run(*asked)
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1] == "p.nc"
-    assert all(word in done.out for word in ("Depth", "Tense", "majority", "last layer", "best layer"))
+    assert all(
+        word in done.out for word in ("Depth", "Tense", "majority", "last layer", "best layer")
+    )
     results = Results.open(here / "p.nc")
     assert results["probe"]["task"].values.tolist() == ["tree_depth", "past_present"]
     assert results["probe"]["test"].shape == (2, 2, 4)
@@ -72,8 +104,12 @@ def test_a_folder_of_tasks_and_everything_that_can_be_made_of_the_results(run: R
     rows: list[dict[str, Any]] = json.loads(run(*asked, "--json").out)
     assert [row["task"] for row in rows] == ["Depth", "Tense"]
     top = results["probe_top"]["test"].sel(task="tree_depth", n=4)
-    assert (rows[0]["top"], rows[0]["greedy"]) == pytest.approx((100 * float(top.sel(way="top")), 100 * float(top.sel(way="greedy"))))
-    assert rows[0]["last"] == pytest.approx(100 * float(results["probe_layer"]["test"].sel(task="tree_depth", layer=2)))
+    assert (rows[0]["top"], rows[0]["greedy"]) == pytest.approx(
+        (100 * float(top.sel(way="top")), 100 * float(top.sel(way="greedy")))
+    )
+    assert rows[0]["last"] == pytest.approx(
+        100 * float(results["probe_layer"]["test"].sel(task="tree_depth", layer=2))
+    )
     assert run(*asked, "--quiet").out == "p.nc\n"
     assert (here / "p.nc").stat().st_mtime_ns == before  # opened, not made again
 
@@ -86,8 +122,15 @@ def test_a_folder_of_tasks_and_everything_that_can_be_made_of_the_results(run: R
     assert "What each head knows of each task" in (here / "p.html").read_text()
     assert run("export", "p.nc", "-o", "p.csv").code == 0
     table = pd.read_csv(here / "p.csv")
-    head = table[(table["measure"] == "probe") & (table["label"] == "past_present") & (table["layer"] == 2) & (table["head"] == 3)].iloc[0]
-    assert head["mean"] == pytest.approx(float(results["probe"]["test"].sel(task="past_present", layer=2, head=3)))
+    head = table[
+        (table["measure"] == "probe")
+        & (table["label"] == "past_present")
+        & (table["layer"] == 2)
+        & (table["head"] == 3)
+    ].iloc[0]
+    assert head["mean"] == pytest.approx(
+        float(results["probe"]["test"].sel(task="past_present", layer=2, head=3))
+    )
     assert (len(table), head["n"]) == (2 * 8 + 2 * 2, 20)
     drawn = run("figures", "p.nc", "--format", "svg", "--json")
     assert drawn.code == 0, drawn.err
@@ -96,14 +139,37 @@ def test_a_folder_of_tasks_and_everything_that_can_be_made_of_the_results(run: R
     assert all((here / "figures" / f"{name}.svg").read_text().startswith("<svg") for name in names)
 
 
-def test_fewer_tasks_examples_and_classifiers(run: Run, here: Path, tiny_folder: Path, senteval: Path) -> None:
-    done = run("probe", tiny_folder, senteval, "--task", "tense", "--limit", 15, "--no-greedy", "--no-control", "-n", 3, "--cache", "kept", "-o", "p.nc", *SMALL)
+def test_fewer_tasks_examples_and_classifiers(
+    run: Run, here: Path, tiny_folder: Path, senteval: Path
+) -> None:
+    done = run(
+        "probe",
+        tiny_folder,
+        senteval,
+        "--task",
+        "tense",
+        "--limit",
+        15,
+        "--no-greedy",
+        "--no-control",
+        "-n",
+        3,
+        "--cache",
+        "kept",
+        "-o",
+        "p.nc",
+        *SMALL,
+    )
     assert done.code == 0, done.err
     assert "Tense: at most 15 examples of each split, drawn at random" in done.err
     assert "top-3 heads" in done.out
     results = Results.open(here / "p.nc")
     assert results["probe"]["task"].values.tolist() == ["past_present"]
-    assert [int(results["probe"][name][0]) for name in ("train", "dev", "test_size")] == [15, 15, 15]
+    assert [int(results["probe"][name][0]) for name in ("train", "dev", "test_size")] == [
+        15,
+        15,
+        15,
+    ]
     assert np.isnan(results["probe"]["control"].values).all()
     assert np.isnan(results["probe_top"]["test"].sel(way="greedy").values).all()
     assert results["probe_top"]["n"].values.tolist() == [2, 3]
@@ -111,27 +177,63 @@ def test_fewer_tasks_examples_and_classifiers(run: Run, here: Path, tiny_folder:
     assert sorted(path.name for path in here.iterdir()) == ["kept", "p.nc"]
 
 
-def test_a_task_of_ones_own_as_the_paper_trains_it(run: Run, here: Path, tiny_folder: Path, senteval: Path) -> None:
+def test_a_task_of_ones_own_as_the_paper_trains_it(
+    run: Run, here: Path, tiny_folder: Path, senteval: Path
+) -> None:
     shutil.copy(senteval / "past_present.txt", senteval / "mine.txt")
-    done = run("probe", tiny_folder, senteval, "--task", "mine", "--solver", "rmsprop", "-o", "p.nc", "--quiet", "--no-greedy", *SMALL)
+    done = run(
+        "probe",
+        tiny_folder,
+        senteval,
+        "--task",
+        "mine",
+        "--solver",
+        "rmsprop",
+        "-o",
+        "p.nc",
+        "--quiet",
+        "--no-greedy",
+        *SMALL,
+    )
     assert (done.code, done.out, done.err) == (0, "p.nc\n", "")
     results = Results.open(here / "p.nc")
     assert results["probe"]["task"].values.tolist() == ["mine"]
     assert results.provenance["settings"]["solver"] == "rmsprop"
 
 
-def test_tasks_of_glue_are_read_from_their_folder(run: Run, here: Path, tiny_folder: Path, glue: Path) -> None:
+def test_tasks_of_glue_are_read_from_their_folder(
+    run: Run, here: Path, tiny_folder: Path, glue: Path
+) -> None:
     (here / "mrpc").mkdir()  # as a recipe may have left one; ./mrpc would be the folder
-    done = run("probe", tiny_folder, "mrpc", "stsb", "--data", glue, "--pairs", "apart", "-o", "p.nc", "--no-greedy", "--no-control", "--json", *SMALL)
+    done = run(
+        "probe",
+        tiny_folder,
+        "mrpc",
+        "stsb",
+        "--data",
+        glue,
+        "--pairs",
+        "apart",
+        "-o",
+        "p.nc",
+        "--no-greedy",
+        "--no-control",
+        "--json",
+        *SMALL,
+    )
     assert done.code == 0, done.err
     assert [row["metric"] for row in json.loads(done.out)] == ["accuracy", "pearson"]
     assert "all tasks: tested on the dev part; L2 is chosen by folds of the train part" in done.err
     results = Results.open(here / "p.nc")
-    assert [results["probe"][name].values.tolist() for name in ("train", "dev", "test_size", "classes")] == [[40, 40], [0, 0], [12, 12], [2, 0]]
+    assert [
+        results["probe"][name].values.tolist() for name in ("train", "dev", "test_size", "classes")
+    ] == [[40, 40], [0, 0], [12, 12], [2, 0]]
     assert json.loads(done.out)[1]["majority"] is None
 
 
-def test_ctrl_c_ends_with_its_own_code(run: Run, here: Path, tiny_folder: Path, senteval: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_ends_with_its_own_code(
+    run: Run, here: Path, tiny_folder: Path, senteval: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from headscope.runs.probe import task as probing_task
 
     def stop(*_args: object) -> None:
@@ -140,7 +242,10 @@ def test_ctrl_c_ends_with_its_own_code(run: Run, here: Path, tiny_folder: Path, 
     monkeypatch.setattr(probing_task, "classify", stop)
     done = run("probe", tiny_folder, senteval, "-o", "p.nc", *SMALL)
     assert done.code == 130
-    assert done.told == ["error: stopped after 0 of 2 tasks", "next:  type the same command again to go on from there"]
+    assert done.told == [
+        "error: stopped after 0 of 2 tasks",
+        "next:  type the same command again to go on from there",
+    ]
     assert not (here / "p.nc").exists()
 
 
@@ -148,22 +253,35 @@ def test_ctrl_c_ends_with_its_own_code(run: Run, here: Path, tiny_folder: Path, 
     ("options", "told"),
     [
         (["--solver", "adam"], "the solver must be one of exact, rmsprop; got 'adam' instead."),
-        (["--pairs", "aside"], "the way with pairs must be one of apart, together; got 'aside' instead."),
-        (["--position", "frist"], "the position must be one of cls, last, mean; got 'frist' instead."),
+        (
+            ["--pairs", "aside"],
+            "the way with pairs must be one of apart, together; got 'aside' instead.",
+        ),
+        (
+            ["--position", "frist"],
+            "the position must be one of cls, last, mean; got 'frist' instead.",
+        ),
         (["--l2", "0"], "L2 values must be above 0, got 0.0 instead"),
         (["-n", "9"], "the number of heads must be from 1 to 8, all that "),
         (["-n", "0"], "the number of heads must be from 1 to 8, all that "),
         (["--curve", "20"], "the number of heads must be from 1 to 8, all that "),
         (["--limit", "0"], "the limit must be 1 or more, got 0 instead"),
         (["--limit", "1"], "1 examples of Depth have only one class"),
-        (["--task", "Tens"], "the task must be one of Depth, Tense; got 'Tens' instead. Did you mean 'Tense'?"),
+        (
+            ["--task", "Tens"],
+            "the task must be one of Depth, Tense; got 'Tens' instead. Did you mean 'Tense'?",
+        ),
         (["--batch-size", "0"], "the batch size must be 1 or more, got 0 instead"),
         (["--max-length", "65"], "the maximum length must be at most 64 for "),
     ],
 )
-def test_mistakes_in_options_are_told_in_two_lines(run: Run, here: Path, tiny_folder: Path, senteval: Path, options: list[str], told: str) -> None:
+def test_mistakes_in_options_are_told_in_two_lines(
+    run: Run, here: Path, tiny_folder: Path, senteval: Path, options: list[str], told: str
+) -> None:
     length = () if "--max-length" in options else ("--max-length", 32)
-    assert mistake(run("probe", tiny_folder, senteval, "-o", "p.nc", *length, *options))[0].startswith(told)
+    assert mistake(run("probe", tiny_folder, senteval, "-o", "p.nc", *length, *options))[
+        0
+    ].startswith(told)
     assert not (here / "p.nc").exists()
 
 
@@ -174,17 +292,32 @@ def test_mistakes_in_options_are_told_in_two_lines(run: Run, here: Path, tiny_fo
         (["tr\ta\tcat", "tr\tb\tdog", "te\tc\tbird"], "a class that train lacks: 'c'"),
         (["tr\ta\tcat", "tr\tb\tdog"], "has no te lines: there is nothing to test on"),
         (["te\ta\tcat", "te\tb\tdog"], "has no tr lines: there is nothing to train on"),
-        (["tr\ta\tcat", "tr\tb\tdog", "te\tb\tbird"], "5 folds need as many training examples, got 2 instead"),
-        (["tr\ta\tcat", "tr\tb\t\u200b", "te\tb\tbird"], "mine: all training examples have one and the same label, 'a'"),
+        (
+            ["tr\ta\tcat", "tr\tb\tdog", "te\tb\tbird"],
+            "5 folds need as many training examples, got 2 instead",
+        ),
+        (
+            ["tr\ta\tcat", "tr\tb\t\u200b", "te\tb\tbird"],
+            "mine: all training examples have one and the same label, 'a'",
+        ),
     ],
 )
-def test_mistakes_in_tasks_are_told_in_two_lines(run: Run, here: Path, tiny_folder: Path, lines: list[str], told: str) -> None:
+def test_mistakes_in_tasks_are_told_in_two_lines(
+    run: Run, here: Path, tiny_folder: Path, lines: list[str], told: str
+) -> None:
     (here / "mine.txt").write_text("\n".join(lines) + "\n")
-    assert told in mistake(run("probe", tiny_folder, "mine.txt", "-o", "p.nc", "--max-length", 32))[0]
+    assert (
+        told in mistake(run("probe", tiny_folder, "mine.txt", "-o", "p.nc", "--max-length", 32))[0]
+    )
 
 
-def test_mistakes_in_sources_are_told_in_two_lines(run: Run, here: Path, tiny_folder: Path, senteval: Path) -> None:
-    assert mistake(run("probe", tiny_folder, senteval, senteval / "tree_depth.txt", "-o", "p.nc"))[0] == "two tasks have the name tree_depth"
+def test_mistakes_in_sources_are_told_in_two_lines(
+    run: Run, here: Path, tiny_folder: Path, senteval: Path
+) -> None:
+    assert (
+        mistake(run("probe", tiny_folder, senteval, senteval / "tree_depth.txt", "-o", "p.nc"))[0]
+        == "two tasks have the name tree_depth"
+    )
     assert mistake(run("probe", tiny_folder, "mrpc", "-o", "p.nc")) == (
         "mrpc is a GLUE task, whose files must be given too",
         "give --data FOLDER (FOLDER/MRPC/train.tsv …), or --data hub",

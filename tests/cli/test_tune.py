@@ -23,8 +23,16 @@ def glue(tmp_path: Path) -> Path:
         ("RTE", "index\tsentence1\tsentence2\tlabel", "entailment", "not_entailment"),
         ("MRPC", "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", "1", "0"),
     ):
-        for split, labels in (("train", [first, second] * 4 + [first]), ("dev", [first, first, first, second])):
-            rows = [f"{number}\tthe cat sat\ta dog sat\t{label}" if task == "RTE" else f"{label}\t1\t2\tthe cat sat\ta dog sat" for number, label in enumerate(labels)]
+        for split, labels in (
+            ("train", [first, second] * 4 + [first]),
+            ("dev", [first, first, first, second]),
+        ):
+            rows = [
+                f"{number}\tthe cat sat\ta dog sat\t{label}"
+                if task == "RTE"
+                else f"{label}\t1\t2\tthe cat sat\ta dog sat"
+                for number, label in enumerate(labels)
+            ]
             (folder / task).mkdir(parents=True, exist_ok=True)
             (folder / task / f"{split}.tsv").write_text("\n".join([header, *rows]) + "\n")
     return folder
@@ -34,46 +42,100 @@ def glue(tmp_path: Path) -> Path:
 def table(tmp_path: Path) -> tuple[Path, Path]:
     """A table of one's own, without a header."""
     for name, count in (("train", 6), ("dev", 4)):
-        (tmp_path / f"{name}.tsv").write_text("".join(f"the {'cat' if row % 2 else 'dog'} sat\t{'cat' if row % 2 else 'dog'}\n" for row in range(count)))
+        (tmp_path / f"{name}.tsv").write_text(
+            "".join(
+                f"the {'cat' if row % 2 else 'dog'} sat\t{'cat' if row % 2 else 'dog'}\n"
+                for row in range(count)
+            )
+        )
     return tmp_path / "train.tsv", tmp_path / "dev.tsv"
 
 
 def test_the_published_table_is_the_one_whose_mean_gain_is_published():
-    gains = [row.pretrained[-1] - row.untrained[-1] for row in KOVALEVA_TABLE_1]  # the accuracies, where there are two
+    gains = [
+        row.pretrained[-1] - row.untrained[-1] for row in KOVALEVA_TABLE_1
+    ]  # the accuracies, where there are two
     assert np.mean(gains) == pytest.approx(KOVALEVA_MEAN_GAIN, abs=0.05)
     assert [row.task for row in KOVALEVA_TABLE_1] == list(GLUE)
     for row in KOVALEVA_TABLE_1:
-        assert {len(row.untrained), len(row.random), len(row.pretrained)} == {1 + ("/" in row.metric)}
+        assert {len(row.untrained), len(row.random), len(row.pretrained)} == {
+            1 + ("/" in row.metric)
+        }
 
 
 def test_all_three_columns_of_the_table_with_the_papers_beside(run, tmp_path, tiny_folder, glue):
-    done = run("tune", tiny_folder, "--task", "rte", "--task", "MRPC", "--data", glue, "--start", "all", "-o", tmp_path / "out", *QUICK)
+    done = run(
+        "tune",
+        tiny_folder,
+        "--task",
+        "rte",
+        "--task",
+        "MRPC",
+        "--data",
+        glue,
+        "--start",
+        "all",
+        "-o",
+        tmp_path / "out",
+        *QUICK,
+    )
     assert done.code == 0, done.err
     words = " ".join(done.out.split())
     for heading in ("majority", "untrained: paper", "random: paper", "pretrained: here", "minutes"):
         assert all(part in words for part in heading.split())
     for published in ("52.7", "64.6", "0.0/31.6", "81.2/68.3", "87.9/82.3"):
         assert published in words
-    folders = [str(tmp_path / "out" / f"{task}-{start}") for task in ("rte", "mrpc") for start in ("pretrained", "random", "untrained")]
+    folders = [
+        str(tmp_path / "out" / f"{task}-{start}")
+        for task in ("rte", "mrpc")
+        for start in ("pretrained", "random", "untrained")
+    ]
     assert done.out.splitlines()[-6:] == folders
     for folder in folders:
         assert (Path(folder) / "headscope-tune.json").is_file()
     assert "2 of its weights are random (classifier.bias, classifier.weight)" in done.err
 
 
-def test_json_has_a_record_for_each_run_and_a_second_time_nothing_is_trained(run, tmp_path, tiny_folder, glue):
-    command = ("tune", tiny_folder, "--task", "rte", "--data", glue, "--start", "untrained", "--seed", "1", "--seed", "2", "-o", tmp_path / "out", *QUICK)
+def test_json_has_a_record_for_each_run_and_a_second_time_nothing_is_trained(
+    run, tmp_path, tiny_folder, glue
+):
+    command = (
+        "tune",
+        tiny_folder,
+        "--task",
+        "rte",
+        "--data",
+        glue,
+        "--start",
+        "untrained",
+        "--seed",
+        "1",
+        "--seed",
+        "2",
+        "-o",
+        tmp_path / "out",
+        *QUICK,
+    )
     done = run(*command, "--json", "--quiet")
     records = json.loads(done.out)
-    assert [(record["task"], record["start"], record["seed"], record["train"], record["dev"]) for record in records] == [
+    assert [
+        (record["task"], record["start"], record["seed"], record["train"], record["dev"])
+        for record in records
+    ] == [
         ("rte", "untrained", 1, 9, 4),
         ("rte", "untrained", 2, 9, 4),
     ]
     assert {record["majority accuracy"] for record in records} == {0.75}
-    assert [Path(record["folder"]).name for record in records] == ["rte-untrained-seed1", "rte-untrained-seed2"]
+    assert [Path(record["folder"]).name for record in records] == [
+        "rte-untrained-seed1",
+        "rte-untrained-seed2",
+    ]
     assert done.err == ""
     again = run(*command)
-    assert f"{tmp_path / 'out' / 'rte-untrained-seed1'} is finished: its scores are read from there" in again.err
+    assert (
+        f"{tmp_path / 'out' / 'rte-untrained-seed1'} is finished: its scores are read from there"
+        in again.err
+    )
     assert "median of 2 seeds" in again.out
 
 
@@ -82,7 +144,19 @@ def test_the_table_shows_the_median_of_seeds_and_the_time_of_all():
 
     def made(seed: int, f1: float, accuracy: float) -> Tuned:
         scores, majority = {"f1": f1, "accuracy": accuracy}, {"f1": 0.812, "accuracy": 0.684}
-        return Tuned(Path(), "m", GLUE["mrpc"], Settings(seed=seed), scores, majority, {"train": 10, "dev": 4}, 60.0, [], "", {})
+        return Tuned(
+            Path(),
+            "m",
+            GLUE["mrpc"],
+            Settings(seed=seed),
+            scores,
+            majority,
+            {"train": 10, "dev": 4},
+            60.0,
+            [],
+            "",
+            {},
+        )
 
     found = table_rows([made(0, 0.8, 0.5), made(1, 0.9, 0.75), made(2, 0.85, 0.25)])
     assert found == [
@@ -102,18 +176,39 @@ def test_the_table_shows_the_median_of_seeds_and_the_time_of_all():
 def test_a_table_of_ones_own_is_trained_on_and_surveyed(run, tmp_path, tiny_folder, table):
     train, dev = table
     done = run("tune", tiny_folder, "--train", train, "--dev", dev, "-o", tmp_path / "out", *QUICK)
-    assert (done.code, done.out.splitlines()[-1]) == (0, str(tmp_path / "out" / "custom-pretrained"))
+    assert (done.code, done.out.splitlines()[-1]) == (
+        0,
+        str(tmp_path / "out" / "custom-pretrained"),
+    )
     assert "train.tsv" in done.out
     about = json.loads((tmp_path / "out" / "custom-pretrained" / "config.json").read_text())
     assert about["id2label"] == {"0": "cat", "1": "dog"}
-    assert run("survey", tmp_path / "out" / "custom-pretrained", dev, "--measure", "entropy", "--max-length", "32", "-o", tmp_path / "x.nc").code == 0
+    assert (
+        run(
+            "survey",
+            tmp_path / "out" / "custom-pretrained",
+            dev,
+            "--measure",
+            "entropy",
+            "--max-length",
+            "32",
+            "-o",
+            tmp_path / "x.nc",
+        ).code
+        == 0
+    )
 
 
 def test_from_heads_a_layer_or_the_last_one(run, tmp_path, tiny_folder, glue):
     quick = ("--epochs", "1", "--batch-size", "4", "--max-length", "32", "-o", tmp_path / "out")
     for given, name, title, position in (
         (("--pooling", "heads:2-3,1-1"), "rte-heads-2-3_1-1", "heads 2-3, 1-1", "cls"),
-        (("--pooling", "layer:1", "--position", "mean", "--seed", "4"), "rte-layer1-mean-seed4", "layer 1", "mean"),
+        (
+            ("--pooling", "layer:1", "--position", "mean", "--seed", "4"),
+            "rte-layer1-mean-seed4",
+            "layer 1",
+            "mean",
+        ),
         (("--pooling", "last", "--start", "untrained"), "rte-last-untrained", "layer 2", "cls"),
     ):
         done = run("tune", tiny_folder, "--task", "rte", "--data", glue, *given, *quick)
@@ -125,9 +220,35 @@ def test_from_heads_a_layer_or_the_last_one(run, tmp_path, tiny_folder, glue):
         about = json.loads((tmp_path / "out" / name / "headscope-tune.json").read_text())
         assert about["settings"]["learning_rate"] == 2e-5
     assert "the classifier on layer 2 of" in done.err
-    records = json.loads(run("tune", tiny_folder, "--task", "rte", "--data", glue, "--pooling", "heads:2-3, 1-1", *quick, "--json", "--quiet").out)
-    assert [(record["pooling"], record["position"], Path(record["folder"]).name) for record in records] == [("heads 2-3, 1-1", "cls", "rte-heads-2-3_1-1")]
-    survey = run("survey", tmp_path / "out" / "rte-heads-2-3_1-1", glue / "RTE" / "dev.tsv", "--measure", "entropy", "--max-length", "32", "-o", tmp_path / "x.nc")
+    records = json.loads(
+        run(
+            "tune",
+            tiny_folder,
+            "--task",
+            "rte",
+            "--data",
+            glue,
+            "--pooling",
+            "heads:2-3, 1-1",
+            *quick,
+            "--json",
+            "--quiet",
+        ).out
+    )
+    assert [
+        (record["pooling"], record["position"], Path(record["folder"]).name) for record in records
+    ] == [("heads 2-3, 1-1", "cls", "rte-heads-2-3_1-1")]
+    survey = run(
+        "survey",
+        tmp_path / "out" / "rte-heads-2-3_1-1",
+        glue / "RTE" / "dev.tsv",
+        "--measure",
+        "entropy",
+        "--max-length",
+        "32",
+        "-o",
+        tmp_path / "x.nc",
+    )
     assert survey.code == 0, survey.err
 
 
@@ -141,7 +262,10 @@ def test_an_interruption_tells_how_to_go_on(run, tmp_path, tiny_folder, glue, mo
     with monkeypatch.context() as patch:
         patch.setattr(Watcher, "on_train_begin", press)
         done = run(*command)
-    told = [f"error: stopped; the state after step 1 is kept in {tmp_path / 'out' / 'rte-pretrained' / 'checkpoints'}", "next:  type the same command again to go on from there"]
+    told = [
+        f"error: stopped; the state after step 1 is kept in {tmp_path / 'out' / 'rte-pretrained' / 'checkpoints'}",
+        "next:  type the same command again to go on from there",
+    ]
     assert (done.code, done.told) == (130, told)
     assert run(*command).code == 0
 
@@ -149,22 +273,60 @@ def test_an_interruption_tells_how_to_go_on(run, tmp_path, tiny_folder, glue, mo
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ((), "what to train on must be --task with --data, or --train with --dev; got neither instead"),
-        (("--task", "rte"), "what to train on must be --task with --data, or --train with --dev; got --task instead"),
-        (("--train", "a.tsv"), "what to train on must be --task with --data, or --train with --dev; got --train instead"),
-        (("--task", "rte", "--data", "GLUE", "--dev", "a.tsv"), "what to train on must be --task with --data, or --train with --dev; got --task and --data and --dev instead"),
-        (("--task", "rtx", "--data", "GLUE"), "the task must be one of mnli, mrpc, qnli, qqp, rte, sst-2, sts-b; got 'rtx' instead."),
-        (("--task", "rte", "--data", "GLUE", "--start", "scratch"), "the start must be one of all, pretrained, random, untrained; got 'scratch' instead."),
-        (("--task", "rte", "--data", "GLUE", "--epochs", "0"), "the number of epochs must be 1 or more, got 0 instead"),
-        (("--task", "rte", "--data", "GLUE", "--pooling", "layer4"), "a pooling must be last, layer:N or heads:LAYER-HEAD,…, counted from 1; got 'layer4' instead"),
-        (("--task", "rte", "--data", "GLUE", "--pooling", "last", "--position", "end"), "the position must be one of cls, last, mean; got 'end' instead."),
-        (("--task", "rte", "--data", "GLUE", "--pooling", "heads:1-1,1-1"), "every head can be taken once, got heads 1-1, 1-1 instead"),
-        (("--task", "rte", "--data", "GLUE", "--position", "last"), "--position goes with --pooling, got --position last alone"),
+        (
+            (),
+            "what to train on must be --task with --data, or --train with --dev; got neither instead",
+        ),
+        (
+            ("--task", "rte"),
+            "what to train on must be --task with --data, or --train with --dev; got --task instead",
+        ),
+        (
+            ("--train", "a.tsv"),
+            "what to train on must be --task with --data, or --train with --dev; got --train instead",
+        ),
+        (
+            ("--task", "rte", "--data", "GLUE", "--dev", "a.tsv"),
+            "what to train on must be --task with --data, or --train with --dev; got --task and --data and --dev instead",
+        ),
+        (
+            ("--task", "rtx", "--data", "GLUE"),
+            "the task must be one of mnli, mrpc, qnli, qqp, rte, sst-2, sts-b; got 'rtx' instead.",
+        ),
+        (
+            ("--task", "rte", "--data", "GLUE", "--start", "scratch"),
+            "the start must be one of all, pretrained, random, untrained; got 'scratch' instead.",
+        ),
+        (
+            ("--task", "rte", "--data", "GLUE", "--epochs", "0"),
+            "the number of epochs must be 1 or more, got 0 instead",
+        ),
+        (
+            ("--task", "rte", "--data", "GLUE", "--pooling", "layer4"),
+            "a pooling must be last, layer:N or heads:LAYER-HEAD,…, counted from 1; got 'layer4' instead",
+        ),
+        (
+            ("--task", "rte", "--data", "GLUE", "--pooling", "last", "--position", "end"),
+            "the position must be one of cls, last, mean; got 'end' instead.",
+        ),
+        (
+            ("--task", "rte", "--data", "GLUE", "--pooling", "heads:1-1,1-1"),
+            "every head can be taken once, got heads 1-1, 1-1 instead",
+        ),
+        (
+            ("--task", "rte", "--data", "GLUE", "--position", "last"),
+            "--position goes with --pooling, got --position last alone",
+        ),
         (("--task", "rte", "--data", "nowhere"), "no such corpus file: nowhere"),
-        (("--task", "qqp", "--data", "GLUE"), "GLUE has no folder for QQP; its folders are: MRPC, RTE"),
+        (
+            ("--task", "qqp", "--data", "GLUE"),
+            "GLUE has no folder for QQP; its folders are: MRPC, RTE",
+        ),
     ],
 )
-def test_a_mistake_is_told_before_anything_is_trained(run, tmp_path, tiny_folder, glue, monkeypatch, options, told):
+def test_a_mistake_is_told_before_anything_is_trained(
+    run, tmp_path, tiny_folder, glue, monkeypatch, options, told
+):
     monkeypatch.chdir(tmp_path)
     glue.rename(tmp_path / "GLUE")
     done = run("tune", tiny_folder, *options)

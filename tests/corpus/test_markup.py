@@ -19,7 +19,10 @@ def test_markup_is_taken_away_and_spans_point_at_the_words():
 
 
 def test_spans_nest_in_the_order_in_which_they_open():
-    assert read_markup("{1 {2 Ann}'s dog}")[1] == [Span(0, 9, "mention", "1"), Span(0, 3, "mention", "2")]
+    assert read_markup("{1 {2 Ann}'s dog}")[1] == [
+        Span(0, 9, "mention", "1"),
+        Span(0, 3, "mention", "2"),
+    ]
 
 
 def test_text_without_markup_is_unchanged():
@@ -27,7 +30,12 @@ def test_text_without_markup_is_unchanged():
 
 
 LEAF = st.text("abc .,é🙂", min_size=1, max_size=5).map(lambda text: (text, text, []))
-OPENERS = [("{1 ", "}", "mention", "1"), ("{23 ", "}", "mention", "23"), ("<Buyer ", ">", "element", "Buyer"), ("<Commerce_buy! ", ">", "target", "Commerce_buy")]
+OPENERS = [
+    ("{1 ", "}", "mention", "1"),
+    ("{23 ", "}", "mention", "23"),
+    ("<Buyer ", ">", "element", "Buyer"),
+    ("<Commerce_buy! ", ">", "target", "Commerce_buy"),
+]
 
 
 def wrap(inner):
@@ -41,7 +49,15 @@ def wrap(inner):
 
 
 @settings(deadline=None)
-@given(st.recursive(LEAF, lambda inner: st.tuples(st.sampled_from(OPENERS), st.lists(inner, min_size=1, max_size=3)).map(wrap), max_leaves=8))
+@given(
+    st.recursive(
+        LEAF,
+        lambda inner: st.tuples(
+            st.sampled_from(OPENERS), st.lists(inner, min_size=1, max_size=3)
+        ).map(wrap),
+        max_leaves=8,
+    )
+)
 def test_any_nesting_comes_back_as_it_was_built(built):
     marked, plain, spans = built
     assert read_markup(marked) == (plain, [Span(*span) for span in spans])
@@ -55,7 +71,10 @@ def test_any_nesting_comes_back_as_it_was_built(built):
         ("a} b", "'}' closes nothing, or crosses another span, before '} b'"),
         ("a > b", "'>' closes nothing, or crosses another span, before '> b'"),
         ("{1 a b", "mention '1' is never closed in '{1 a b'"),
-        ("x <Commerce_buy! a {2 b}", "target 'Commerce_buy' is never closed in 'x <Commerce_buy! a {2 b}'"),
+        (
+            "x <Commerce_buy! a {2 b}",
+            "target 'Commerce_buy' is never closed in 'x <Commerce_buy! a {2 b}'",
+        ),
         ("<Buyer a", "element 'Buyer' is never closed in '<Buyer a'"),
         ("a {x b}", "expected '{1 …}', '<Element …>' or '<Frame! …>' at '{x b}'"),
         ("{1a}", "expected '{1 …}', '<Element …>' or '<Frame! …>' at '{1a}'"),

@@ -16,7 +16,17 @@ def item(name, length, first=100):
     """An encoded example of a given length whose ids are its own."""
     ids = np.arange(first, first + length)
     zeros = np.zeros(length, np.int8)
-    return Encoded(Example(str(name), ("x",)), ids, np.ones(length, np.int64), zeros, zeros, ids - first, zeros.astype(bool), ("x",) * length, ids - first)
+    return Encoded(
+        Example(str(name), ("x",)),
+        ids,
+        np.ones(length, np.int64),
+        zeros,
+        zeros,
+        ids - first,
+        zeros.astype(bool),
+        ("x",) * length,
+        ids - first,
+    )
 
 
 def names(found):
@@ -27,7 +37,11 @@ def test_examples_are_padded_on_the_right_with_the_pad_token():
     batch = collate([item("a", 2, 10), item("b", 4, 20), item("c", 1, 30)], index=5, pad=7)
     assert batch.ids.tolist() == [[10, 11, 7, 7], [20, 21, 22, 23], [30, 7, 7, 7]]
     assert batch.types.tolist() == [[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]]
-    assert batch.mask.tolist() == [[True, True, False, False], [True] * 4, [True, False, False, False]]
+    assert batch.mask.tolist() == [
+        [True, True, False, False],
+        [True] * 4,
+        [True, False, False, False],
+    ]
     assert (batch.index, len(batch), batch.width, batch.lengths.tolist()) == (5, 3, 4, [2, 4, 1])
 
 
@@ -44,22 +58,41 @@ def test_every_example_is_in_one_batch_with_all_its_tokens(lengths, size, pad):
         for row, encoded in enumerate(batch.items):
             assert batch.ids[row, : len(encoded)].tolist() == encoded.ids.tolist()
             assert batch.ids[row, len(encoded) :].tolist() == [pad] * (batch.width - len(encoded))
-            assert batch.mask[row].tolist() == [place < len(encoded) for place in range(batch.width)]
+            assert batch.mask[row].tolist() == [
+                place < len(encoded) for place in range(batch.width)
+            ]
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=200), st.integers(1, 5))
-def test_a_window_of_the_stream_is_sorted_by_length_and_equal_lengths_keep_their_order(lengths, size):
-    found = [name for row in names(batches([item(number, length) for number, length in enumerate(lengths)], size=size)) for name in row]
+def test_a_window_of_the_stream_is_sorted_by_length_and_equal_lengths_keep_their_order(
+    lengths, size
+):
+    found = [
+        name
+        for row in names(
+            batches([item(number, length) for number, length in enumerate(lengths)], size=size)
+        )
+        for name in row
+    ]
     window = size * WINDOW
-    expected = [sorted(range(start, min(start + window, len(lengths))), key=lambda number: (lengths[number], number)) for start in range(0, len(lengths), window)]
+    expected = [
+        sorted(
+            range(start, min(start + window, len(lengths))),
+            key=lambda number: (lengths[number], number),
+        )
+        for start in range(0, len(lengths), window)
+    ]
     assert [int(name) for name in found] == [number for part in expected for number in part]
 
 
 def test_the_same_stream_gives_the_same_batches():
     def run():
         encoder = Encoder(tokenizer("t5"))
-        return [(batch.index, batch.ids.tolist(), batch.mask.tolist()) for batch in batches(encoder.encode(from_texts(SENTENCES * 9)), size=4, pad=1)]
+        return [
+            (batch.index, batch.ids.tolist(), batch.mask.tolist())
+            for batch in batches(encoder.encode(from_texts(SENTENCES * 9)), size=4, pad=1)
+        ]
 
     assert run() == run()
 
@@ -83,7 +116,12 @@ def test_only_a_window_of_the_stream_is_held_at_a_time():
 def test_an_example_of_one_token_is_a_batch_like_any_other():
     (found,) = Encoder(tokenizer("gpt2")).encode(from_texts(["a"]))
     (batch,) = batches([found], size=8, pad=0)
-    assert (batch.width, batch.ids.tolist(), batch.mask.tolist(), batch.lengths.tolist()) == (1, [found.ids.tolist()], [[True]], [1])
+    assert (batch.width, batch.ids.tolist(), batch.mask.tolist(), batch.lengths.tolist()) == (
+        1,
+        [found.ids.tolist()],
+        [[True]],
+        [1],
+    )
 
 
 def test_no_examples_are_no_batches():

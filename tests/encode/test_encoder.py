@@ -10,7 +10,19 @@ from headscope.corpus import Example, Word, from_texts
 from headscope.encode import SEPARATOR, START, TEXT, Encoder, shorten
 from headscope.errors import UserError
 
-TEXTS = [*SENTENCES, "", "a", ".", "Ω ᚠ unknown", "  spaces   around  ", "two\nlines\tand tabs", "\u200bzero\u200b width", "e\u0301", "[SEP] </s> <s>", "x" * 120]
+TEXTS = [
+    *SENTENCES,
+    "",
+    "a",
+    ".",
+    "Ω ᚠ unknown",
+    "  spaces   around  ",
+    "two\nlines\tand tabs",
+    "\u200bzero\u200b width",
+    "e\u0301",
+    "[SEP] </s> <s>",
+    "x" * 120,
+]
 
 
 def encode(kind, *texts, **options):
@@ -25,27 +37,40 @@ def reference(kind, first, second=None, **options):
     """
     if second is None:
         return tokenizer(kind)([first], return_token_type_ids=True, **options)
-    return tokenizer(kind)([first], [f" {second}" if kind == "gpt2" and second else second], return_token_type_ids=True, **options)
+    return tokenizer(kind)(
+        [first],
+        [f" {second}" if kind == "gpt2" and second else second],
+        return_token_type_ids=True,
+        **options,
+    )
 
 
 def check(found, expected):
     assert found.ids.tolist() == expected["input_ids"][0]
     assert found.types.tolist() == expected["token_type_ids"][0]
-    assert found.segment.tolist() == [-1 if sequence is None else sequence for sequence in expected.sequence_ids(0)]
-    assert (found.kind == TEXT).tolist() == [sequence is not None for sequence in expected.sequence_ids(0)]
+    assert found.segment.tolist() == [
+        -1 if sequence is None else sequence for sequence in expected.sequence_ids(0)
+    ]
+    assert (found.kind == TEXT).tolist() == [
+        sequence is not None for sequence in expected.sequence_ids(0)
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_text_has_the_ids_and_types_of_the_tokenizer(kind):
     texts = [text for text in TEXTS if text]
-    for text, found in zip(texts, Encoder(tokenizer(kind), max_length=1000).encode(from_texts(texts)), strict=True):
+    for text, found in zip(
+        texts, Encoder(tokenizer(kind), max_length=1000).encode(from_texts(texts)), strict=True
+    ):
         check(found, reference(kind, text))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_pair_has_the_ids_and_types_of_the_tokenizer(kind):
     pairs = [(first, second) for first in TEXTS for second in TEXTS if first or second]
-    for pair, found in zip(pairs, Encoder(tokenizer(kind), max_length=1000).encode(from_texts(pairs)), strict=True):
+    for pair, found in zip(
+        pairs, Encoder(tokenizer(kind), max_length=1000).encode(from_texts(pairs)), strict=True
+    ):
         check(found, reference(kind, *pair))
 
 
@@ -59,16 +84,24 @@ def test_a_pair_has_the_ids_and_types_of_the_tokenizer(kind):
 @example(19, 20, 14)
 @example(3, 20, 15)
 @example(20, 3, 15)
-def test_a_pair_is_truncated_as_the_tokenizer_truncates_the_longest_first(kind, first, second, room):
+def test_a_pair_is_truncated_as_the_tokenizer_truncates_the_longest_first(
+    kind, first, second, room
+):
     texts = " ".join(["a"] * first), " ".join(["b"] * second)
-    check(encode(kind, *texts, max_length=room), reference(kind, *texts, truncation="longest_first", max_length=room))
+    check(
+        encode(kind, *texts, max_length=room),
+        reference(kind, *texts, truncation="longest_first", max_length=room),
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("room", [6, 7, 11, 40])
 def test_one_text_is_truncated_as_the_tokenizer_truncates_it(kind, room):
     for text in SENTENCES:
-        check(encode(kind, text, max_length=room), reference(kind, text, truncation=True, max_length=room))
+        check(
+            encode(kind, text, max_length=room),
+            reference(kind, text, truncation=True, max_length=room),
+        )
 
 
 @settings(deadline=None)
@@ -113,13 +146,25 @@ def test_each_token_says_what_it_is(kind, kinds):
 def test_a_decoders_start_token_stands_before_everything_and_takes_its_room():
     made = tokenizer("t5")
     whole = made("a dog barks", truncation=True, max_length=6)["input_ids"]
-    (found,) = Encoder(made, max_length=7, start=made.pad_token_id).encode(from_texts(["a dog barks"]))
+    (found,) = Encoder(made, max_length=7, start=made.pad_token_id).encode(
+        from_texts(["a dog barks"])
+    )
     assert found.ids.tolist() == [made.pad_token_id, *whole]
     assert (found.types[0], found.segment[0], found.word[0], found.text[0]) == (0, -1, -1, "")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("text", "stops"), [("Dogs bark, cats sleep.", 2), (". a", 1), (", .", 2), ("10,000", 1), ("no stop!", 0), ("dog。犬", 0)])
+@pytest.mark.parametrize(
+    ("text", "stops"),
+    [
+        ("Dogs bark, cats sleep.", 2),
+        (". a", 1),
+        (", .", 2),
+        ("10,000", 1),
+        ("no stop!", 0),
+        ("dog。犬", 0),
+    ],
+)
 def test_full_stops_and_commas_are_marked_once_each(kind, text, stops):
     found = encode(kind, text)
     assert found.stop.sum() == stops
@@ -138,11 +183,21 @@ def test_a_text_alone_and_with_words_gives_the_same_tokens(kind):
 
 def test_a_text_that_is_not_its_words_is_refused():
     with pytest.raises(UserError) as caught:
-        list(Encoder(tokenizer("gpt2")).encode([Example("s7", ("Dogs bark.",), (Word("Dogs"), Word("bark"), Word(".")))]))
-    assert str(caught.value) == "example s7: its text is not its words joined by single spaces\nnext: make the texts with headscope.corpus.join_words"
+        list(
+            Encoder(tokenizer("gpt2")).encode(
+                [Example("s7", ("Dogs bark.",), (Word("Dogs"), Word("bark"), Word(".")))]
+            )
+        )
+    assert (
+        str(caught.value)
+        == "example s7: its text is not its words joined by single spaces\nnext: make the texts with headscope.corpus.join_words"
+    )
 
 
-@pytest.mark.parametrize(("kind", "length", "specials"), [("wordpiece", 4, 3), ("roberta", 5, 4), ("gpt2", 1, 0), ("t5", 0, 2)])
+@pytest.mark.parametrize(
+    ("kind", "length", "specials"),
+    [("wordpiece", 4, 3), ("roberta", 5, 4), ("gpt2", 1, 0), ("t5", 0, 2)],
+)
 def test_a_maximum_length_that_leaves_no_room_is_refused(kind, length, specials):
     with pytest.raises(UserError) as caught:
         Encoder(tokenizer(kind), max_length=length)
@@ -154,4 +209,7 @@ def test_a_maximum_length_that_leaves_no_room_is_refused(kind, length, specials)
 def test_an_unknown_way_with_long_examples_is_refused():
     with pytest.raises(UserError) as caught:
         Encoder(tokenizer("gpt2"), long="truncated")
-    assert str(caught.value) == "the way with long examples must be one of drop, split, truncate; got 'truncated' instead. Did you mean 'truncate'?"
+    assert (
+        str(caught.value)
+        == "the way with long examples must be one of drop, split, truncate; got 'truncated' instead. Did you mean 'truncate'?"
+    )

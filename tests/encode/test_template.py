@@ -24,7 +24,10 @@ FRAMES = {
 
 
 def spelled(made, parts):
-    return " ".join(str(part.text) if part.token is None else made.convert_ids_to_tokens(part.token) for part in parts)
+    return " ".join(
+        str(part.text) if part.token is None else made.convert_ids_to_tokens(part.token)
+        for part in parts
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -33,7 +36,10 @@ def test_the_frame_of_every_family_is_found(kind):
     template = find_template(made)
     one, two = FRAMES[kind]
     assert (spelled(made, template.one), spelled(made, template.two)) == (one, two)
-    assert (template.specials(1), template.specials(2)) == (len(one.split()) - 1, len(two.split()) - 2)
+    assert (template.specials(1), template.specials(2)) == (
+        len(one.split()) - 1,
+        len(two.split()) - 2,
+    )
     assert template.separates() == ("0 1" not in two)
 
 
@@ -69,7 +75,9 @@ def framed(model, normalizer=None):
         made.normalizer = normalizer
     made.add_special_tokens(["[CLS]", "[SEP]"])
     made.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[(name, made.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(name, made.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
     )
     return PreTrainedTokenizerFast(tokenizer_object=made, cls_token="[CLS]", sep_token="[SEP]")
 
@@ -79,13 +87,18 @@ def test_a_tokenizer_that_drops_letters_is_probed_with_its_own_tokens():
     assert digits("a", add_special_tokens=False)["input_ids"] == []
     assert probe(digits) == "7"
     template = find_template(digits)
-    assert (spelled(digits, template.one), spelled(digits, template.two)) == ("[CLS] 0 [SEP]", "[CLS] 0 [SEP] 1 [SEP]")
+    assert (spelled(digits, template.one), spelled(digits, template.two)) == (
+        "[CLS] 0 [SEP]",
+        "[CLS] 0 [SEP] 1 [SEP]",
+    )
     assert [part.type for part in template.two] == [0, 0, 0, 1, 1]
     assert marks_words(digits)
 
 
 def test_a_letter_that_becomes_several_pieces_is_one_text():
-    several = framed(models.WordLevel({"x": 0, "y": 1, "?": 2}, unk_token="?"), normalizers.Replace("a", "x y x"))
+    several = framed(
+        models.WordLevel({"x": 0, "y": 1, "?": 2}, unk_token="?"), normalizers.Replace("a", "x y x")
+    )
     assert len(several("a", add_special_tokens=False)["input_ids"]) == 3
     assert spelled(several, find_template(several).two) == "[CLS] 0 [SEP] 1 [SEP]"
 
@@ -100,11 +113,17 @@ def test_a_tokenizer_that_makes_nothing_of_any_text_is_refused():
     with pytest.raises(ModelError) as caught:
         find_template(nothing)
     name = type(nothing).__name__
-    assert str(caught.value) == f"{name} makes no tokens of any text\nnext: check the tokenizer.json beside the model"
+    assert (
+        str(caught.value)
+        == f"{name} makes no tokens of any text\nnext: check the tokenizer.json beside the model"
+    )
 
 
 def test_a_tokenizer_without_offsets_is_refused():
     with pytest.raises(ModelError) as caught:
         find_template(ByT5Tokenizer())
     message = "ByT5Tokenizer gives no character offsets, which aligning words and pieces needs"
-    assert str(caught.value) == f"{message}\nnext: save a fast tokenizer (tokenizer.json) beside the model"
+    assert (
+        str(caught.value)
+        == f"{message}\nnext: save a fast tokenizer (tokenizer.json) beside the model"
+    )

@@ -14,9 +14,32 @@ from numpy.typing import NDArray
 from headscope.results import Results
 from page.samples import made_results
 
-NAMES = ("local", "previous-local", "next-local", "delimiter", "cls", "sep", "block", "syntactic", "nsubj", "dobj", "amod", "advmod")
+NAMES = (
+    "local",
+    "previous-local",
+    "next-local",
+    "delimiter",
+    "cls",
+    "sep",
+    "block",
+    "syntactic",
+    "nsubj",
+    "dobj",
+    "amod",
+    "advmod",
+)
 
-GALLERY = {"role-scores", "role-cumulative", "role-p", "role-heat", "role-venn", "role-upset", "role-correlations", "role-skills", "role-layers"}
+GALLERY = {
+    "role-scores",
+    "role-cumulative",
+    "role-p",
+    "role-heat",
+    "role-venn",
+    "role-upset",
+    "role-correlations",
+    "role-skills",
+    "role-layers",
+}
 
 
 def made(scores: NDArray[Any], roles: Sequence[str] = NAMES, *, keep: int | None = None) -> Results:
@@ -24,20 +47,55 @@ def made(scores: NDArray[Any], roles: Sequence[str] = NAMES, *, keep: int | None
     known = ~np.isnan(scores)
     filled = np.where(known, scores, 0.0)
     dims = ("layer", "head", "role")
-    labels = {"layer": np.arange(1, scores.shape[1] + 1), "head": np.arange(1, scores.shape[2] + 1), "role": np.array(roles)}
-    sums = {name: (("block", *dims), part.sum(0, keepdims=True)) for name, part in (("sum", filled), ("square", filled**2), ("count", known.astype(np.int64)))}
-    dataset = xr.Dataset(sums, {"block": [1], **labels}, {"title": "Sieve bias of each role", "unit": "times uniform attention", "source": "Pande et al. 2021", "absent": "{}"})
+    labels = {
+        "layer": np.arange(1, scores.shape[1] + 1),
+        "head": np.arange(1, scores.shape[2] + 1),
+        "role": np.array(roles),
+    }
+    sums = {
+        name: (("block", *dims), part.sum(0, keepdims=True))
+        for name, part in (
+            ("sum", filled),
+            ("square", filled**2),
+            ("count", known.astype(np.int64)),
+        )
+    }
+    dataset = xr.Dataset(
+        sums,
+        {"block": [1], **labels},
+        {
+            "title": "Sieve bias of each role",
+            "unit": "times uniform attention",
+            "source": "Pande et al. 2021",
+            "absent": "{}",
+        },
+    )
     kept = scores[: len(scores) if keep is None else keep].astype(np.float32)
     if keep != 0:
         dataset["value"] = (("example", *dims), kept)
-        dataset = dataset.assign_coords(example=np.arange(len(kept)), id=("example", [f"s{number}" for number in range(len(kept))]))
-    return Results.build({"role": dataset}, made_results(scores.shape[1], scores.shape[2]).provenance)
+        dataset = dataset.assign_coords(
+            example=np.arange(len(kept)),
+            id=("example", [f"s{number}" for number in range(len(kept))]),
+        )
+    return Results.build(
+        {"role": dataset}, made_results(scores.shape[1], scores.shape[2]).provenance
+    )
 
 
-def random_scores(layers: int = 3, heads: int = 4, sequences: int = 40, roles: Sequence[str] = NAMES, seed: int = 0) -> NDArray[np.float64]:
+def random_scores(
+    layers: int = 3,
+    heads: int = 4,
+    sequences: int = 40,
+    roles: Sequence[str] = NAMES,
+    seed: int = 0,
+) -> NDArray[np.float64]:
     """Skewed scores, some heads' means well over 3 and some well under."""
     random = np.random.default_rng(seed)
-    return random.lognormal(random.normal(0.9, 0.8, (1, layers, heads, len(roles))), 0.6, (sequences, layers, heads, len(roles)))
+    return random.lognormal(
+        random.normal(0.9, 0.8, (1, layers, heads, len(roles))),
+        0.6,
+        (sequences, layers, heads, len(roles)),
+    )
 
 
 def rows_of(chart: Any, *columns: str) -> pd.DataFrame:
@@ -56,7 +114,9 @@ def _inline(part: Any) -> list[Any]:
     if not isinstance(part, dict):
         return []
     own = part["data"].get("values") if isinstance(part.get("data"), dict) else None
-    return ([json.loads(own) if isinstance(own, str) else own] if own else []) + [found for item in part.values() for found in _inline(item)]
+    return ([json.loads(own) if isinstance(own, str) else own] if own else []) + [
+        found for item in part.values() for found in _inline(item)
+    ]
 
 
 def lines_of(chart: Any) -> str:

@@ -16,27 +16,74 @@ from headscope.results import Results
 LAYERS, HEADS = 2, 3
 
 
-def made(metric: str = "accuracy", *, heads: int = HEADS, parts: tuple[str, ...] = ("head_off", "layer_off")) -> Results:
+def made(
+    metric: str = "accuracy",
+    *,
+    heads: int = HEADS,
+    parts: tuple[str, ...] = ("head_off", "layer_off"),
+) -> Results:
     """Scores by hand: the baseline is 0.8; head 1-2 gains 0.1 for sure, 2-3 loses 0.3 for sure, the score of 2-1 is not defined."""
     score = np.full((LAYERS, heads), 0.8)
     score[0, 1], score[1, 2], score[1, 0] = 0.9, 0.5, np.nan
     p = np.ones((LAYERS, heads))
     p[0, 1] = p[1, 2] = 0.01
-    attrs = {"metric": metric, "better": "lower" if metric == "loss" else "higher", "baseline": 0.8, "way": "uniform", "unit": metric, "title": "t", "source": "s"}
+    attrs = {
+        "metric": metric,
+        "better": "lower" if metric == "loss" else "higher",
+        "baseline": 0.8,
+        "way": "uniform",
+        "unit": metric,
+        "title": "t",
+        "source": "s",
+    }
     dims, coords = ("layer", "head"), {"layer": range(1, LAYERS + 1), "head": range(1, heads + 1)}
     gap = score - 0.8
-    values = {"mean": score, "difference": gap, "difference_low": gap - 0.02, "difference_high": gap + 0.03, "p": p, "p_corrected": p, "n": np.full((LAYERS, heads), 40)}
+    values = {
+        "mean": score,
+        "difference": gap,
+        "difference_low": gap - 0.02,
+        "difference_high": gap + 0.03,
+        "p": p,
+        "p_corrected": p,
+        "n": np.full((LAYERS, heads), 40),
+    }
     whole = xr.Dataset({name: (dims, array) for name, array in values.items()}, coords, attrs)
-    nodes = {"head_off": whole, "layer_off": whole.isel(head=1, drop=True), "pruning": curves(attrs)}
-    about = {"model": {"name": "made"}, "corpus": {"name": "c.tsv"}, "counts": {"seen": 40}, "settings": {"seed": 0}}
+    nodes = {
+        "head_off": whole,
+        "layer_off": whole.isel(head=1, drop=True),
+        "pruning": curves(attrs),
+    }
+    about = {
+        "model": {"name": "made"},
+        "corpus": {"name": "c.tsv"},
+        "counts": {"seen": 40},
+        "settings": {"seed": 0},
+    }
     root = xr.Dataset(attrs={"headscope_schema": 1, "provenance": json.dumps(about)})
-    return Results(xr.DataTree.from_dict({"/": root, **{f"/{name}": nodes[name] for name in parts}}))
+    return Results(
+        xr.DataTree.from_dict({"/": root, **{f"/{name}": nodes[name] for name in parts}})
+    )
 
 
 def curves(attrs: dict[str, Any]) -> xr.Dataset:
-    kinds, left, score = ["baseline", "greedy", "greedy", "importance"], [6, 4, 2, 3], [0.8, 0.82, 0.6, 0.7]
-    columns = {"kind": np.array(kinds, object), "left": left, "mean": score, "difference_low": np.array(score) - 0.9, "difference_high": np.array(score) - 0.7, "n": [20] * 4}
-    return xr.Dataset({name: (("run",), values) for name, values in columns.items()}, {"run": np.array(["none", "a", "b", "c"], object)}, attrs)
+    kinds, left, score = (
+        ["baseline", "greedy", "greedy", "importance"],
+        [6, 4, 2, 3],
+        [0.8, 0.82, 0.6, 0.7],
+    )
+    columns = {
+        "kind": np.array(kinds, object),
+        "left": left,
+        "mean": score,
+        "difference_low": np.array(score) - 0.9,
+        "difference_high": np.array(score) - 0.7,
+        "n": [20] * 4,
+    }
+    return xr.Dataset(
+        {name: (("run",), values) for name, values in columns.items()},
+        {"run": np.array(["none", "a", "b", "c"], object)},
+        attrs,
+    )
 
 
 def draw(name: str, results: Results) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
@@ -48,8 +95,13 @@ def rows_of(spec: dict[str, Any], layer: int) -> list[dict[str, Any]]:
     return spec["datasets"][spec["layer"][layer].get("data", spec.get("data"))["name"]]
 
 
-@pytest.mark.parametrize(("metric", "colours"), [("accuracy", [ORANGE, "#ffffff", BLUE]), ("loss", [BLUE, "#ffffff", ORANGE])])
-def test_colours_are_white_at_the_baseline_and_blue_where_it_is_better(metric: str, colours: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("metric", "colours"),
+    [("accuracy", [ORANGE, "#ffffff", BLUE]), ("loss", [BLUE, "#ffffff", ORANGE])],
+)
+def test_colours_are_white_at_the_baseline_and_blue_where_it_is_better(
+    metric: str, colours: list[str]
+) -> None:
     spec, _ = draw("head-off", made(metric))
     scale = spec["layer"][1]["encoding"]["color"]["scale"]
     assert scale["range"] == colours
@@ -76,8 +128,14 @@ def test_numbers_are_printed_only_where_there_is_room() -> None:
 def test_bars_of_layers_stand_on_the_baseline_with_the_interval_of_the_difference() -> None:
     spec, _ = draw("layer-off", made())
     rows = rows_of(spec, 0)
-    assert [(row["layer"], row["score"], row["baseline"]) for row in rows] == [(1, pytest.approx(0.9), 0.8), (2, pytest.approx(0.8), 0.8)]
-    assert [(row["from"], row["to"]) for row in rows] == [(pytest.approx(0.88), pytest.approx(0.93)), (pytest.approx(0.78), pytest.approx(0.83))]
+    assert [(row["layer"], row["score"], row["baseline"]) for row in rows] == [
+        (1, pytest.approx(0.9), 0.8),
+        (2, pytest.approx(0.8), 0.8),
+    ]
+    assert [(row["from"], row["to"]) for row in rows] == [
+        (pytest.approx(0.88), pytest.approx(0.93)),
+        (pytest.approx(0.78), pytest.approx(0.83)),
+    ]
     assert rows_of(spec, 2) == [{"score": 0.8}]
     assert spec["layer"][2]["mark"]["color"] == ORANGE
 
@@ -92,7 +150,11 @@ def test_pruning_curves_begin_at_the_whole_model() -> None:
         ("importance", 3, 0.7),
         ("importance", 6, 0.8),
     ]
-    assert all((row["low"], row["high"]) == (pytest.approx(row["score"] - 0.1), pytest.approx(row["score"] + 0.1)) for row in rows)  # the paired interval, around the baseline
+    assert all(
+        (row["low"], row["high"])
+        == (pytest.approx(row["score"] - 0.1), pytest.approx(row["score"] + 0.1))
+        for row in rows
+    )  # the paired interval, around the baseline
     assert [row["score"] for row in rows_of(spec, 1)] == [0.8]
     assert "20 of them for the curves" in spec["title"]["subtitle"][0]
 
@@ -100,4 +162,12 @@ def test_pruning_curves_begin_at_the_whole_model() -> None:
 def test_the_gallery_offers_what_the_results_have(tmp_path: Any) -> None:
     assert [item.name for item in gallery(made())] == ["head-off", "layer-off"]
     for item in gallery(made(parts=("head_off", "layer_off", "pruning"))):
-        assert save_chart(item.draw(made(parts=("head_off", "layer_off", "pruning"))), tmp_path / f"{item.name}.svg").stat().st_size > 2000
+        assert (
+            save_chart(
+                item.draw(made(parts=("head_off", "layer_off", "pruning"))),
+                tmp_path / f"{item.name}.svg",
+            )
+            .stat()
+            .st_size
+            > 2000
+        )

@@ -24,16 +24,24 @@ def pixels(png: bytes) -> np.ndarray:
     while at < len(png):
         (length,), kind = struct.unpack(">I", png[at : at + 4]), png[at + 4 : at + 8]
         body = png[at + 8 : at + 8 + length]
-        assert struct.unpack(">I", png[at + 8 + length : at + 12 + length])[0] == zlib.crc32(kind + body)
-        header, data = (body, data) if kind == b"IHDR" else (header, data + body if kind == b"IDAT" else data)
+        assert struct.unpack(">I", png[at + 8 + length : at + 12 + length])[0] == zlib.crc32(
+            kind + body
+        )
+        header, data = (
+            (body, data) if kind == b"IHDR" else (header, data + body if kind == b"IDAT" else data)
+        )
         at += 12 + length
     width, height, depth, colour = struct.unpack(">IIBB", header[:10])
     assert depth == 8
-    return np.frombuffer(zlib.decompress(data), np.uint8).reshape(height, 1 + width * {2: 3, 6: 4}[colour])
+    return np.frombuffer(zlib.decompress(data), np.uint8).reshape(
+        height, 1 + width * {2: 3, 6: 4}[colour]
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_figure_of_the_embedded_model_is_drawn(name: str, demo_results, tmp_path: Path) -> None:
+def test_every_figure_of_the_embedded_model_is_drawn(
+    name: str, demo_results, tmp_path: Path
+) -> None:
     path = save_chart(find_figure(name, demo_results).draw(demo_results), tmp_path / f"{name}.png")
     rows = pixels(path.read_bytes())
     assert rows.shape[0] > 300
@@ -47,14 +55,21 @@ def test_a_chart_without_content_would_not_pass_for_drawn(tmp_path: Path) -> Non
     import altair as alt
     import pandas as pd
 
-    blank = alt.Chart(pd.DataFrame({"x": []}), width=400, height=400).mark_point().configure_view(stroke=None)
+    blank = (
+        alt.Chart(pd.DataFrame({"x": []}), width=400, height=400)
+        .mark_point()
+        .configure_view(stroke=None)
+    )
     rows = pixels(save_chart(blank, tmp_path / "blank.png").read_bytes())
     assert (np.count_nonzero(rows[:, 1:], axis=1) > 12).mean() < 0.5
 
 
 def test_a_png_is_twice_as_fine_as_the_screen_unless_told(tmp_path: Path) -> None:
     chart = find_figure("entropy", made_results()).draw(made_results())
-    one, two = (pixels(save_chart(chart, tmp_path / f"{scale}.png", scale=scale).read_bytes()).shape[0] for scale in (1.0, 2.0))
+    one, two = (
+        pixels(save_chart(chart, tmp_path / f"{scale}.png", scale=scale).read_bytes()).shape[0]
+        for scale in (1.0, 2.0)
+    )
     assert two == pytest.approx(2 * one, abs=2)
     assert pixels(save_chart(chart, tmp_path / "default.png").read_bytes()).shape[0] == two
 
@@ -70,7 +85,9 @@ def test_every_svg_has_its_title_and_every_head(name: str, tmp_path: Path) -> No
 
 
 def test_an_html_figure_brings_its_scripts_along(tmp_path: Path) -> None:
-    html = save_chart(find_figure("entropy", made_results()).draw(made_results()), tmp_path / "x.html").read_text(encoding="utf-8")
+    html = save_chart(
+        find_figure("entropy", made_results()).draw(made_results()), tmp_path / "x.html"
+    ).read_text(encoding="utf-8")
     assert len(html) > 300_000  # Vega itself
     assert re.findall(r"<script[^>]*\bsrc\b", html) == []
     assert re.findall(r"<link[^>]*\bhref\b", html) == []
@@ -78,17 +95,24 @@ def test_an_html_figure_brings_its_scripts_along(tmp_path: Path) -> None:
 
 
 def test_a_pdf_is_whole(tmp_path: Path) -> None:
-    pdf = save_chart(find_figure("entropy", made_results()).draw(made_results()), tmp_path / "x.pdf").read_bytes()
+    pdf = save_chart(
+        find_figure("entropy", made_results()).draw(made_results()), tmp_path / "x.pdf"
+    ).read_bytes()
     assert pdf.startswith(b"%PDF-")
     assert pdf.rstrip().endswith(b"%%EOF")
 
 
 def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
-    assert save_chart(find_figure("entropy", made_results()).draw(made_results()), tmp_path / "a" / "b" / "x.svg").is_file()
+    assert save_chart(
+        find_figure("entropy", made_results()).draw(made_results()), tmp_path / "a" / "b" / "x.svg"
+    ).is_file()
 
 
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"^the figure's ending must be one of png, svg, pdf, html; got '.gif' instead\nnext: give e.g. --format png$"):
+    with pytest.raises(
+        UserError,
+        match=r"^the figure's ending must be one of png, svg, pdf, html; got '.gif' instead\nnext: give e.g. --format png$",
+    ):
         save_chart(find_figure("entropy", made_results()).draw(made_results()), tmp_path / "x.gif")
     assert not (tmp_path / "x.gif").exists()
 
@@ -98,5 +122,9 @@ def test_the_formats_are_those_of_the_help() -> None:
 
     from headscope.cli.app import app
 
-    help = next(parameter.help for parameter in get_command(app).commands["figures"].params if parameter.name == "format")
+    help = next(
+        parameter.help
+        for parameter in get_command(app).commands["figures"].params
+        if parameter.name == "format"
+    )
     assert set(re.findall(r"\w+", help)) - {"or"} == set(FORMATS)

@@ -36,21 +36,40 @@ def rows_of(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 def grid(values: list[list[float]]) -> xr.DataArray:
     array = np.array(values)
-    return xr.DataArray(array, dims=("layer", "head"), coords={"layer": np.arange(1, len(array) + 1), "head": np.arange(1, array.shape[1] + 1)})
+    return xr.DataArray(
+        array,
+        dims=("layer", "head"),
+        coords={"layer": np.arange(1, len(array) + 1), "head": np.arange(1, array.shape[1] + 1)},
+    )
 
 
 def squares(svg: str) -> list[tuple[float, float, str]]:
     """The drawn squares, (x, y, colour), from top to bottom and left to right."""
-    found = re.findall(r'<path aria-label="[^"]*" role="graphics-symbol" aria-roledescription="rect mark" d="M([\d.]+),([\d.]+)h[^"]*" fill="([^"]+)"', svg)
-    return sorted(((float(x), float(y), colour) for x, y, colour in found), key=lambda square: (square[1], square[0]))
+    found = re.findall(
+        r'<path aria-label="[^"]*" role="graphics-symbol" aria-roledescription="rect mark" d="M([\d.]+),([\d.]+)h[^"]*" fill="([^"]+)"',
+        svg,
+    )
+    return sorted(
+        ((float(x), float(y), colour) for x, y, colour in found),
+        key=lambda square: (square[1], square[0]),
+    )
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_head_has_its_own_value(name: str) -> None:
     measure, label = FIGURES[name]
     values = made_values(4, 5)[measure]
-    found = {(row["layer"], row["head"]): row["value"] for row in rows_of(draw(name, layers=4, heads=5))}
-    assert found == pytest.approx({(layer + 1, head + 1): values[layer, head][label] for layer in range(4) for head in range(5)}, rel=1e-9)
+    found = {
+        (row["layer"], row["head"]): row["value"] for row in rows_of(draw(name, layers=4, heads=5))
+    }
+    assert found == pytest.approx(
+        {
+            (layer + 1, head + 1): values[layer, head][label]
+            for layer in range(4)
+            for head in range(5)
+        },
+        rel=1e-9,
+    )
 
 
 def test_the_interval_is_student_s() -> None:
@@ -63,13 +82,18 @@ def test_the_interval_is_student_s() -> None:
 @pytest.mark.parametrize("name", FIGURES)
 def test_layer_one_is_at_the_bottom_and_head_one_at_the_left(name: str) -> None:
     for layer in draw(name)["layer"]:
-        assert (layer["encoding"]["y"]["field"], layer["encoding"]["y"]["sort"]) == ("layer", "descending")
+        assert (layer["encoding"]["y"]["field"], layer["encoding"]["y"]["sort"]) == (
+            "layer",
+            "descending",
+        )
         assert layer["encoding"]["x"]["field"] == "head"
 
 
 def test_the_drawing_has_layer_one_at_the_bottom() -> None:
     # Only head 1 of layer 1 is high: the brightest square (the end of viridis) must stand lowest and leftmost.
-    svg = vl_convert.vegalite_to_svg(heat_map(grid([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), title="t", domain=(0, 1)).to_dict())
+    svg = vl_convert.vegalite_to_svg(
+        heat_map(grid([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), title="t", domain=(0, 1)).to_dict()
+    )
     drawn = squares(svg)
     assert len(drawn) == 6
     bright, dark = drawn[4][2], {drawn[place][2] for place in (0, 1, 2, 3, 5)}
@@ -78,7 +102,11 @@ def test_the_drawing_has_layer_one_at_the_bottom() -> None:
 
 
 def color_domain(spec: dict[str, Any]) -> list[float]:
-    (scale,) = (layer["encoding"]["color"]["scale"] for layer in spec["layer"] if "scale" in layer["encoding"].get("color", {}))
+    (scale,) = (
+        layer["encoding"]["color"]["scale"]
+        for layer in spec["layer"]
+        if "scale" in layer["encoding"].get("color", {})
+    )
     return scale["domain"]
 
 
@@ -89,37 +117,62 @@ def test_shares_are_coloured_from_nought_to_one(name: str) -> None:
 
 def test_entropy_is_coloured_over_its_own_range() -> None:
     values = made_values(2, 3)["entropy"][..., 0]
-    assert color_domain(draw("heat-entropy")) == pytest.approx([values.min(), values.max()], rel=1e-9)
+    assert color_domain(draw("heat-entropy")) == pytest.approx(
+        [values.min(), values.max()], rel=1e-9
+    )
 
 
 def test_undefined_heads_are_drawn_grey_with_a_dash() -> None:
-    svg = vl_convert.vegalite_to_svg(heat_map(grid([[0.5, np.nan], [0.0, 1.0]]), title="t", domain=(0, 1)).to_dict())
-    assert [colour == GREY for _, _, colour in squares(svg)] == [False, False, False, True]  # bottom right: layer 1, head 2
+    svg = vl_convert.vegalite_to_svg(
+        heat_map(grid([[0.5, np.nan], [0.0, 1.0]]), title="t", domain=(0, 1)).to_dict()
+    )
+    assert [colour == GREY for _, _, colour in squares(svg)] == [
+        False,
+        False,
+        False,
+        True,
+    ]  # bottom right: layer 1, head 2
     assert re.findall(r">(0\.00|0\.50|1\.00|–)</text>", svg).count("–") == 1
     assert "NaN" not in svg
 
 
 def test_undefined_heads_are_grey_in_a_model_too_wide_for_numbers() -> None:
-    svg = vl_convert.vegalite_to_svg(heat_map(grid([[np.nan] + [0.5] * 19]), title="t", domain=(0, 1)).to_dict())
+    svg = vl_convert.vegalite_to_svg(
+        heat_map(grid([[np.nan] + [0.5] * 19]), title="t", domain=(0, 1)).to_dict()
+    )
     assert [colour == GREY for _, _, colour in squares(svg)] == [True] + [False] * 19
 
 
 @pytest.mark.parametrize("domain", [None, (0.0, 1.0)])
-def test_a_map_without_a_single_defined_head_is_all_grey(domain: tuple[float, float] | None) -> None:
-    svg = vl_convert.vegalite_to_svg(heat_map(grid([[np.nan, np.nan]]), title="t", domain=domain).to_dict())
+def test_a_map_without_a_single_defined_head_is_all_grey(
+    domain: tuple[float, float] | None,
+) -> None:
+    svg = vl_convert.vegalite_to_svg(
+        heat_map(grid([[np.nan, np.nan]]), title="t", domain=domain).to_dict()
+    )
     assert {colour for _, _, colour in squares(svg)} == {GREY}
     assert "NaN" not in svg
 
 
 def test_numbers_are_readable_on_their_square() -> None:
-    svg = vl_convert.vegalite_to_svg(heat_map(grid([[0.0, 1.0]]), title="t", domain=(0, 1)).to_dict())
-    colours = {text: colour for colour, text in re.findall(r'fill="(\w+)"[^>]*>(0\.00|1\.00)</text>', svg)}
-    assert colours == {"0.00": "white", "1.00": "black"}  # viridis is dark at its low end, bright at its high end
+    svg = vl_convert.vegalite_to_svg(
+        heat_map(grid([[0.0, 1.0]]), title="t", domain=(0, 1)).to_dict()
+    )
+    colours = {
+        text: colour for colour, text in re.findall(r'fill="(\w+)"[^>]*>(0\.00|1\.00)</text>', svg)
+    }
+    assert colours == {
+        "0.00": "white",
+        "1.00": "black",
+    }  # viridis is dark at its low end, bright at its high end
 
 
 @pytest.mark.parametrize(("heads", "printed"), [(12, True), (16, True), (17, False), (32, False)])
 def test_numbers_are_printed_where_there_is_room(heads: int, printed: bool) -> None:
-    assert any(layer["mark"]["type"] == "text" for layer in draw("heat-cls", heads=heads)["layer"]) is printed
+    assert (
+        any(layer["mark"]["type"] == "text" for layer in draw("heat-cls", heads=heads)["layer"])
+        is printed
+    )
 
 
 def test_a_large_model_has_a_square_for_each_head() -> None:

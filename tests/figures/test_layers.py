@@ -12,7 +12,11 @@ from page.samples import made_results, made_values
 
 FIGURES = {
     "position": {"previous": ("position", 0), "current": ("position", 1), "next": ("position", 2)},
-    "special": {"[CLS]": ("special", (0, 0)), "[SEP]": ("special", (1, 0)), ". or ,": ("special", (2, 0))},
+    "special": {
+        "[CLS]": ("special", (0, 0)),
+        "[SEP]": ("special", (1, 0)),
+        ". or ,": ("special", (2, 0)),
+    },
     "from-sep": {"[SEP] → [SEP]": ("special", (1, 1)), "other → [SEP]": ("special", (1, 2))},
     "entropy": {"all tokens": ("entropy", 0), "from [CLS]": ("entropy", 1)},
 }
@@ -35,8 +39,15 @@ def rows_of(spec: dict[str, Any], layer: dict[str, Any]) -> list[dict[str, Any]]
 def test_every_head_is_a_point_with_its_own_value(name: str) -> None:
     spec, values = draw(name, layers=4, heads=5), made_values(4, 5)
     (points,) = layer_of(spec, "point")
-    found = {(row["series"], row["layer"], row["head"]): row["value"] for row in rows_of(spec, points)}
-    expected = {(series, layer + 1, head + 1): values[measure][layer, head][label] for series, (measure, label) in FIGURES[name].items() for layer in range(4) for head in range(5)}
+    found = {
+        (row["series"], row["layer"], row["head"]): row["value"] for row in rows_of(spec, points)
+    }
+    expected = {
+        (series, layer + 1, head + 1): values[measure][layer, head][label]
+        for series, (measure, label) in FIGURES[name].items()
+        for layer in range(4)
+        for head in range(5)
+    }
     assert found == pytest.approx(expected, rel=1e-9)
 
 
@@ -52,7 +63,12 @@ def test_points_stand_over_their_layer_and_are_named_as_people_write_heads(name:
 def test_lines_are_means_of_the_same_points_over_the_layer(name: str) -> None:
     spec = draw(name)
     means = layer_of(spec, "line")[0]["encoding"]
-    assert (means["x"]["field"], means["y"]["field"], means["y"]["aggregate"], means["color"]["field"]) == ("layer", "value", "mean", "series")
+    assert (
+        means["x"]["field"],
+        means["y"]["field"],
+        means["y"]["aggregate"],
+        means["color"]["field"],
+    ) == ("layer", "value", "mean", "series")
 
 
 @pytest.mark.parametrize("name", ["position", "special", "from-sep"])
@@ -66,13 +82,19 @@ def test_entropy_starts_at_nought_and_has_the_uniform_line() -> None:
     assert layer_of(spec, "point")[0]["encoding"]["y"]["scale"] == {"zero": True}
     reference = layer_of(spec, "line")[1]
     assert reference["mark"]["strokeDash"]
-    assert [(row["layer"], row["value"]) for row in rows_of(spec, reference)] == [(layer, pytest.approx(np.log(20))) for layer in (1, 2, 3, 4)]
+    assert [(row["layer"], row["value"]) for row in rows_of(spec, reference)] == [
+        (layer, pytest.approx(np.log(20))) for layer in (1, 2, 3, 4)
+    ]
     assert rows_of(spec, layer_of(spec, "text")[0])[0]["what"] == "uniform attention"
 
 
 def test_series_differ_in_shape_as_well_as_colour() -> None:
     encoding = layer_of(draw("position"), "point")[0]["encoding"]
-    assert len(set(encoding["color"]["scale"]["range"])) == len(set(encoding["shape"]["scale"]["range"])) == 3
+    assert (
+        len(set(encoding["color"]["scale"]["range"]))
+        == len(set(encoding["shape"]["scale"]["range"]))
+        == 3
+    )
 
 
 def test_every_layer_is_on_the_axis_even_if_nothing_is_defined_there() -> None:
@@ -87,8 +109,14 @@ def test_every_layer_is_on_the_axis_even_if_nothing_is_defined_there() -> None:
 
 def test_what_a_causal_model_does_not_have_is_left_out_and_the_legend_keeps_its_colours() -> None:
     whole, causal = draw("position"), draw("position", causal=True)
-    assert {row["series"] for row in rows_of(causal, layer_of(causal, "point")[0])} == {"previous", "current"}
-    assert layer_of(causal, "point")[0]["encoding"]["color"] == layer_of(whole, "point")[0]["encoding"]["color"]
+    assert {row["series"] for row in rows_of(causal, layer_of(causal, "point")[0])} == {
+        "previous",
+        "current",
+    }
+    assert (
+        layer_of(causal, "point")[0]["encoding"]["color"]
+        == layer_of(whole, "point")[0]["encoding"]["color"]
+    )
 
 
 def test_a_figure_of_nothing_says_so() -> None:
@@ -99,11 +127,15 @@ def test_a_figure_of_nothing_says_so() -> None:
 
 
 def test_the_subtitle_names_model_corpus_and_number_of_examples() -> None:
-    assert draw("position", model="google/bert", corpus="data/deep/en.conllu")["title"]["subtitle"] == ["google/bert on en.conllu, 2 examples"]
+    assert draw("position", model="google/bert", corpus="data/deep/en.conllu")["title"][
+        "subtitle"
+    ] == ["google/bert on en.conllu, 2 examples"]
 
 
 def test_a_model_folder_is_named_by_its_last_part() -> None:
-    assert draw("position", model="/home/me/models/bert/")["title"]["subtitle"] == ["bert on texts.txt, 2 examples"]
+    assert draw("position", model="/home/me/models/bert/")["title"]["subtitle"] == [
+        "bert on texts.txt, 2 examples"
+    ]
 
 
 def test_a_subtitle_is_cut_rather_than_widening_the_figure() -> None:
@@ -117,7 +149,9 @@ def test_more_layers_make_a_wider_figure() -> None:
 def test_a_scatter_can_be_made_of_any_array_by_layer_and_head() -> None:
     import xarray as xr
 
-    values = xr.DataArray([[0.5, 0.25]], dims=("layer", "head"), coords={"layer": [1], "head": [1, 2]})
+    values = xr.DataArray(
+        [[0.5, 0.25]], dims=("layer", "head"), coords={"layer": [1], "head": [1, 2]}
+    )
     spec = layer_scatter({"mine": values}, title="Mine", unit="things").to_dict()
     assert [row["value"] for row in rows_of(spec, layer_of(spec, "point")[0])] == [0.5, 0.25]
     assert spec["title"]["text"] == "Mine"

@@ -39,7 +39,9 @@ def decoded(file: bytes) -> np.ndarray:
     while place < len(file):
         size, kind = struct.unpack(">I4s", file[place : place + 8])
         body = file[place + 8 : place + 8 + size]
-        assert struct.unpack(">I", file[place + 8 + size : place + 12 + size])[0] == zlib.crc32(kind + body)
+        assert struct.unpack(">I", file[place + 8 + size : place + 12 + size])[0] == zlib.crc32(
+            kind + body
+        )
         chunks[kind] = body
         place += 12 + size
     width, height, depth, colour = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
@@ -56,7 +58,11 @@ def test_the_classes_of_figures_and_network_are_the_same_in_the_same_order() -> 
 
 def test_the_gallery_has_three_figures_of_pattern_classes() -> None:
     results = pattern_results(random_patterns(), BLOCKS)
-    assert [item.name for item in gallery(results)] == ["patterns", "pattern-layers", "pattern-heads"]
+    assert [item.name for item in gallery(results)] == [
+        "patterns",
+        "pattern-layers",
+        "pattern-heads",
+    ]
     for item in gallery(results):
         assert "NaN" not in repr(item.draw(results).to_dict())
 
@@ -66,7 +72,9 @@ def test_a_stacked_bar_has_the_shares_of_all_maps_and_ends_at_one() -> None:
     results = pattern_results(found, BLOCKS)
     drawn = rows(find_figure("patterns", results).draw(results))
     assert [row["pattern"] for row in drawn] == list(CLASSES)
-    assert [row["end"] - row["start"] for row in drawn] == pytest.approx([(found == place).mean() for place in range(5)])
+    assert [row["end"] - row["start"] for row in drawn] == pytest.approx(
+        [(found == place).mean() for place in range(5)]
+    )
     assert (drawn[0]["start"], drawn[-1]["end"]) == pytest.approx((0.0, 1.0))
 
 
@@ -81,7 +89,10 @@ def test_every_layer_has_its_own_bar() -> None:
 
 
 def test_tasks_stand_side_by_side_in_the_order_given() -> None:
-    files = {name: pattern_results(random_patterns(seed=seed), BLOCKS) for seed, name in enumerate(("qqp", "mrpc"))}
+    files = {
+        name: pattern_results(random_patterns(seed=seed), BLOCKS)
+        for seed, name in enumerate(("qqp", "mrpc"))
+    }
     chart = task_patterns(files)
     assert chart.to_dict()["layer"][0]["encoding"]["x"]["sort"] == ["qqp", "mrpc"]
     assert len(rows(chart)) == 10
@@ -91,7 +102,10 @@ def test_a_head_is_drawn_in_the_colour_and_letter_of_its_leading_class() -> None
     found = np.array([[[0, 4]], [[0, 3]], [[1, 3]], [[2, 3]]])
     results = pattern_results(found, np.arange(4))
     drawn = rows(find_figure("pattern-heads", results).draw(results))
-    assert [(row["name"], row["letter"], row["share"]) for row in drawn] == [("1-1", "V", 0.5), ("1-2", "B", 0.75)]
+    assert [(row["name"], row["letter"], row["share"]) for row in drawn] == [
+        ("1-1", "V", 0.5),
+        ("1-2", "B", 0.75),
+    ]
     assert [row["of_heterogeneous"] for row in drawn] == [0.0, 0.25]
 
 
@@ -103,8 +117,12 @@ def test_models_of_any_shape_can_be_drawn(layers: int, heads: int) -> None:
 
 
 def test_shades_are_what_the_network_sees_in_its_first_channel() -> None:
-    attention = np.random.default_rng(0).dirichlet(np.full(32, 0.2), 32).astype(np.float32)  # 32 tokens: nothing is pooled
-    np.testing.assert_allclose(shades(attention), pictures(torch.from_numpy(attention)[None])[0, 0].numpy(), atol=1e-5)
+    attention = (
+        np.random.default_rng(0).dirichlet(np.full(32, 0.2), 32).astype(np.float32)
+    )  # 32 tokens: nothing is pooled
+    np.testing.assert_allclose(
+        shades(attention), pictures(torch.from_numpy(attention)[None])[0, 0].numpy(), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5)])
@@ -118,20 +136,32 @@ def test_the_grid_shows_every_map_at_its_place_framed_by_its_class() -> None:
     found = [["vertical", "block", "diagonal"], ["heterogeneous", "vertical+diagonal", "vertical"]]
     chart = pattern_grid(maps, found, title="Grid", subtitle="the text")
     drawn = {row["name"]: row for row in rows(chart)}
-    assert {name: row["pattern"] for name, row in drawn.items()} == {f"{layer + 1}-{head + 1}": found[layer][head] for layer in range(2) for head in range(3)}
-    assert drawn["1-1"]["y"] == drawn["2-1"]["y"] + CELL + (drawn["1-2"]["x"] - drawn["1-1"]["x"] - CELL)  # layer 1 at the bottom
+    assert {name: row["pattern"] for name, row in drawn.items()} == {
+        f"{layer + 1}-{head + 1}": found[layer][head] for layer in range(2) for head in range(3)
+    }
+    assert drawn["1-1"]["y"] == drawn["2-1"]["y"] + CELL + (
+        drawn["1-2"]["x"] - drawn["1-1"]["x"] - CELL
+    )  # layer 1 at the bottom
     for name, row in drawn.items():
         layer, head = (int(part) - 1 for part in name.split("-"))
         picture = decoded(base64.b64decode(row["url"].removeprefix("data:image/png;base64,")))
         step = picture.shape[0] // 7
         assert picture.shape == (7 * step, 7 * step)
         roots = np.sqrt(maps[layer, head])
-        np.testing.assert_allclose(picture[::step, ::step], 255 * (1 - np.minimum(roots / np.quantile(roots, 0.99), 1)), atol=0.51)
-        np.testing.assert_array_equal(picture, picture[::step, ::step].repeat(step, 0).repeat(step, 1))
+        np.testing.assert_allclose(
+            picture[::step, ::step],
+            255 * (1 - np.minimum(roots / np.quantile(roots, 0.99), 1)),
+            atol=0.51,
+        )
+        np.testing.assert_array_equal(
+            picture, picture[::step, ::step].repeat(step, 0).repeat(step, 1)
+        )
 
 
 def test_the_grid_of_wrong_maps_is_refused() -> None:
-    with pytest.raises(UserError, match=r"must be \(layer, head, query, key\).*got the shape \(2, 3, 4\) instead"):
+    with pytest.raises(
+        UserError, match=r"must be \(layer, head, query, key\).*got the shape \(2, 3, 4\) instead"
+    ):
         pattern_grid(np.zeros((2, 3, 4)), [], title="Grid")
 
 
@@ -139,7 +169,9 @@ def test_the_grid_of_wrong_maps_is_refused() -> None:
 def test_the_grid_can_be_saved_with_its_pictures(kind: str, tmp_path: Path) -> None:
     maps = np.zeros((1, 2, 4, 4))
     maps[0, 0], maps[0, 1] = np.eye(4), 0.25
-    path = save_chart(pattern_grid(maps, [["diagonal", "heterogeneous"]], title="Grid"), tmp_path / f"grid.{kind}")
+    path = save_chart(
+        pattern_grid(maps, [["diagonal", "heterogeneous"]], title="Grid"), tmp_path / f"grid.{kind}"
+    )
     if kind == "svg":
         assert path.read_text().count("data:image/png;base64,") == 2
     else:
@@ -147,7 +179,14 @@ def test_the_grid_can_be_saved_with_its_pictures(kind: str, tmp_path: Path) -> N
 
 
 def test_the_confusion_matrix_is_drawn_square_by_square() -> None:
-    table = pd.DataFrame(np.arange(25).reshape(5, 5), index=pd.Index(CLASSES, name="label"), columns=pd.Index(CLASSES, name="predicted"))
-    drawn = {(row["label"], row["predicted"]): row for row in rows(confusion_map(table, title="Confusion"))}
+    table = pd.DataFrame(
+        np.arange(25).reshape(5, 5),
+        index=pd.Index(CLASSES, name="label"),
+        columns=pd.Index(CLASSES, name="predicted"),
+    )
+    drawn = {
+        (row["label"], row["predicted"]): row
+        for row in rows(confusion_map(table, title="Confusion"))
+    }
     assert drawn["block", "diagonal"]["count"] == 16
     assert drawn["block", "diagonal"]["share"] == pytest.approx(16 / (15 + 16 + 17 + 18 + 19))

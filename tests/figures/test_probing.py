@@ -26,7 +26,9 @@ def draw(name: str, results: Results) -> dict[str, Any]:
 
 
 def rows_of(spec: dict[str, Any], panel: dict[str, Any], layer: int = 0) -> list[dict[str, Any]]:
-    data = panel.get("data") or panel["layer"][layer].get("data") or spec["data"]  # what all panels share stands above them
+    data = (
+        panel.get("data") or panel["layer"][layer].get("data") or spec["data"]
+    )  # what all panels share stands above them
     rows: list[dict[str, Any]] = spec["datasets"][data["name"]]
     return rows
 
@@ -47,19 +49,33 @@ def by_name(values: np.ndarray) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(("name", "column"), [("probe", "place"), ("probe-unsorted", "head")])
-def test_every_task_has_a_map_with_layer_1_at_the_bottom_and_every_head_s_score_and_interval(name: str, column: str) -> None:
+def test_every_task_has_a_map_with_layer_1_at_the_bottom_and_every_head_s_score_and_interval(
+    name: str, column: str
+) -> None:
     results = made_probing(LAYERS, HEADS, SOME)
     spec = draw(name, results)
-    assert [panel["title"]["text"] for panel in spec["concat"]] == [TITLES[task][0] for task in SOME]
+    assert [panel["title"]["text"] for panel in spec["concat"]] == [
+        TITLES[task][0] for task in SOME
+    ]
     for task, panel in zip(SOME, spec["concat"], strict=True):
         values = scores(results, task)
         for what, away in (("value", 0), ("low", -HALF), ("high", HALF)):
-            assert {row["name"]: row[what] for row in rows_of(spec, panel)} == pytest.approx(by_name(values + away))
+            assert {row["name"]: row[what] for row in rows_of(spec, panel)} == pytest.approx(
+                by_name(values + away)
+            )
         assert domain(panel) == pytest.approx([values.min(), values.max()])
         for layer in panel["layer"]:
             assert layer["encoding"]["x"]["field"] == column
-            assert (layer["encoding"]["y"]["field"], layer["encoding"]["y"]["sort"]) == ("layer", "descending")
-        assert [part["title"] for part in panel["layer"][1]["encoding"]["tooltip"]] == ["head", "accuracy", "95 % from", "to"]
+            assert (layer["encoding"]["y"]["field"], layer["encoding"]["y"]["sort"]) == (
+                "layer",
+                "descending",
+            )
+        assert [part["title"] for part in panel["layer"][1]["encoding"]["tooltip"]] == [
+            "head",
+            "accuracy",
+            "95 % from",
+            "to",
+        ]
 
 
 def test_the_best_head_of_each_layer_is_at_the_left_and_one_without_a_score_at_the_right() -> None:
@@ -71,19 +87,31 @@ def test_the_best_head_of_each_layer_is_at_the_left_and_one_without_a_score_at_t
     spec = draw("probe", results)
     values = scores(results, TEN[0])
     for layer in range(LAYERS):
-        order = sorted(range(HEADS), key=lambda head: (np.isnan(values[layer, head]), -values[layer, head]))
-        found = sorted((row["place"], row["head"]) for row in rows_of(spec, spec["concat"][0]) if row["layer"] == layer + 1)
+        order = sorted(
+            range(HEADS), key=lambda head: (np.isnan(values[layer, head]), -values[layer, head])
+        )
+        found = sorted(
+            (row["place"], row["head"])
+            for row in rows_of(spec, spec["concat"][0])
+            if row["layer"] == layer + 1
+        )
         assert found == [(place, head + 1) for place, head in enumerate(order, 1)]
     assert vl_convert.vegalite_to_svg(spec).count(f'fill="{GREY}"') == 1
 
 
-def test_selectivity_is_what_is_left_without_the_control_and_without_one_the_figure_says_so() -> None:
+def test_selectivity_is_what_is_left_without_the_control_and_without_one_the_figure_says_so() -> (
+    None
+):
     results = made_probing(LAYERS, HEADS, TEN[:2])
     spec = draw("probe-selectivity", results)
     for task, panel in zip(TEN, spec["concat"], strict=False):
         expected = scores(results, task) - scores(results, task, "control")
-        assert {row["name"]: row["value"] for row in rows_of(spec, panel)} == pytest.approx(by_name(expected))
-    assert "no probe was trained on shuffled labels" in repr(draw("probe-selectivity", made_probing(LAYERS, HEADS, SOME, control=False)))
+        assert {row["name"]: row["value"] for row in rows_of(spec, panel)} == pytest.approx(
+            by_name(expected)
+        )
+    assert "no probe was trained on shuffled labels" in repr(
+        draw("probe-selectivity", made_probing(LAYERS, HEADS, SOME, control=False))
+    )
 
 
 def test_a_grid_has_a_row_a_model_and_a_column_a_task_each_map_with_its_own_colours() -> None:
@@ -99,7 +127,16 @@ def test_a_grid_has_a_row_a_model_and_a_column_a_task_each_map_with_its_own_colo
             assert len(rows_of(spec, panel)) == values.size
             assert panel["layer"][0]["encoding"]["x"]["field"] == "head"
     assert spec["title"]["subtitle"] == ["every map has a colour range of its own"]
-    assert len({panel["layer"][0]["width"] if "width" in panel["layer"][0] else panel["width"] for row in spec["vconcat"] for panel in row["hconcat"]}) == 1
+    assert (
+        len(
+            {
+                panel["layer"][0]["width"] if "width" in panel["layer"][0] else panel["width"]
+                for row in spec["vconcat"]
+                for panel in row["hconcat"]
+            }
+        )
+        == 1
+    )
 
 
 def test_a_column_may_share_its_colours() -> None:
@@ -114,8 +151,13 @@ def test_a_column_may_share_its_colours() -> None:
 
 def test_a_grid_has_the_tasks_that_all_models_have_and_refuses_others() -> None:
     models = {"one": made_probing(2, 3, TEN[:4]), "other": made_probing(2, 3, TEN[2:6])}
-    assert [panel["title"]["text"] for panel in probe_grid(models).to_dict()["vconcat"][0]["hconcat"]] == ["Depth", "TopConst"]
-    with pytest.raises(UserError, match="the task must be one of top_constituents, tree_depth; got 'sentence_length' instead"):
+    assert [
+        panel["title"]["text"] for panel in probe_grid(models).to_dict()["vconcat"][0]["hconcat"]
+    ] == ["Depth", "TopConst"]
+    with pytest.raises(
+        UserError,
+        match="the task must be one of top_constituents, tree_depth; got 'sentence_length' instead",
+    ):
         probe_grid(models, ["sentence_length"])
     with pytest.raises(ResultsError, match="the results have no task in common"):
         probe_grid({"one": made_probing(2, 3, TEN[:1]), "other": made_probing(2, 3, TEN[1:2])})
@@ -124,7 +166,10 @@ def test_a_grid_has_the_tasks_that_all_models_have_and_refuses_others() -> None:
 
 
 def test_before_and_after_tuning_share_one_colour_range_a_task() -> None:
-    states = {name: made_probing(2, 3, ("mrpc", "sts-b"), seed=seed) for seed, name in enumerate(("before", "last layer", "top-3 heads"))}
+    states = {
+        name: made_probing(2, 3, ("mrpc", "sts-b"), seed=seed)
+        for seed, name in enumerate(("before", "last layer", "top-3 heads"))
+    }
     spec = before_after(states).to_dict()
     assert [row["title"]["text"] for row in spec["vconcat"]] == ["MRPC", "STS-B"]
     for task, row in zip(("mrpc", "sts-b"), spec["vconcat"], strict=True):
@@ -132,8 +177,13 @@ def test_before_and_after_tuning_share_one_colour_range_a_task() -> None:
         every = np.concatenate([scores(results, task).ravel() for results in states.values()])
         for results, panel in zip(states.values(), row["hconcat"], strict=True):
             assert domain(panel) == pytest.approx([every.min(), every.max()])
-            assert sorted(part["value"] for part in rows_of(spec, panel)) == pytest.approx(sorted(scores(results, task).ravel()))
-    with pytest.raises(ResultsError, match="the states must be of one model, with the same layers and heads; got before: 2 × 3, after: 3 × 3"):
+            assert sorted(part["value"] for part in rows_of(spec, panel)) == pytest.approx(
+                sorted(scores(results, task).ravel())
+            )
+    with pytest.raises(
+        ResultsError,
+        match="the states must be of one model, with the same layers and heads; got before: 2 × 3, after: 3 × 3",
+    ):
         before_after({"before": states["before"], "after": made_probing(3, 3, ("mrpc",))})
 
 
@@ -143,12 +193,21 @@ def test_the_curves_of_chosen_heads_stand_beside_the_last_and_the_best_layer() -
     top, layers = results["probe_top"], results["probe_layer"]
     for place, panel in enumerate(spec["concat"]):
         rows = rows_of(spec, panel)
-        expected = {(way, n): top["test"].values[place, i, j] for i, way in enumerate(("top", "greedy")) for j, n in enumerate(top["n"].values.tolist())}
+        expected = {
+            (way, n): top["test"].values[place, i, j]
+            for i, way in enumerate(("top", "greedy"))
+            for j, n in enumerate(top["n"].values.tolist())
+        }
         for what, away in (("test", 0), ("low", -HALF), ("high", HALF)):
-            assert {(row["what"], row["n"]): row[what] for row in rows} == pytest.approx({key: score + away for key, score in expected.items()})
+            assert {(row["what"], row["n"]): row[what] for row in rows} == pytest.approx(
+                {key: score + away for key, score in expected.items()}
+            )
         best = int(layers["validation"].values[place].argmax())
         rules = {row["what"]: (row["layer"], row["test"]) for row in rule_rows(spec, panel)}
-        assert rules == {"last layer": (LAYERS, pytest.approx(layers["test"].values[place, -1])), "best layer": (best + 1, pytest.approx(layers["test"].values[place, best]))}
+        assert rules == {
+            "last layer": (LAYERS, pytest.approx(layers["test"].values[place, -1])),
+            "best layer": (best + 1, pytest.approx(layers["test"].values[place, best])),
+        }
         assert panel["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
 
 
@@ -173,18 +232,27 @@ def test_the_scatter_has_a_point_a_head_and_tells_correlation_intervals_and_task
     spec = draw("syntactic-semantic", results)
     frame = syntactic_semantic(results)
     for what in ("syntactic", "semantic", "layer"):
-        assert {row["name"]: row[what] for row in rows_of(spec, spec)} == pytest.approx({f"{row['layer']}-{row['head']}": row[what] for row in frame.to_dict("records")})
+        assert {row["name"]: row[what] for row in rows_of(spec, spec)} == pytest.approx(
+            {f"{row['layer']}-{row['head']}": row[what] for row in frame.to_dict("records")}
+        )
     pearson, spearman = correlation(frame).to_dict("records")
     model, first, second, *tasks = spec["title"]["subtitle"]
     assert model == "made"
-    assert first == f"r = {pearson['value']:.2f} ({pearson['low']:.2f} … {pearson['high']:.2f}; by layers {pearson['layer low']:.2f} … {pearson['layer high']:.2f})"
-    assert second.startswith(f"ρ = {spearman['value']:.2f} ({spearman['low']:.2f} … {spearman['high']:.2f}; by layers")
+    assert (
+        first
+        == f"r = {pearson['value']:.2f} ({pearson['low']:.2f} … {pearson['high']:.2f}; by layers {pearson['layer low']:.2f} … {pearson['layer high']:.2f})"
+    )
+    assert second.startswith(
+        f"ρ = {spearman['value']:.2f} ({spearman['low']:.2f} … {spearman['high']:.2f}; by layers"
+    )
     assert tasks == ["syntactic: Depth, TopConst, BigramShift", "semantic: Tense, SubjNum"]
     assert spec["encoding"]["color"]["scale"]["scheme"] == "viridis"
 
 
 def test_results_without_syntactic_tasks_say_so_in_the_figure_and_are_refused_in_a_grid() -> None:
-    assert "none of the syntactic tasks was probed" in repr(draw("syntactic-semantic", made_probing(2, 3, ("mrpc",))))
+    assert "none of the syntactic tasks was probed" in repr(
+        draw("syntactic-semantic", made_probing(2, 3, ("mrpc",)))
+    )
     with pytest.raises(ResultsError, match="none of the syntactic tasks was probed"):
         scatter_grid({"one": made_probing(2, 3, ("mrpc",))})
     with pytest.raises(UserError, match="no results were given"):
@@ -192,11 +260,16 @@ def test_results_without_syntactic_tasks_say_so_in_the_figure_and_are_refused_in
 
 
 def test_a_grid_of_scatters_has_one_a_model_with_its_own_correlation() -> None:
-    models = {name: made_probing(LAYERS, HEADS, SOME, seed=seed) for seed, name in enumerate(("one", "two", "three"))}
+    models = {
+        name: made_probing(LAYERS, HEADS, SOME, seed=seed)
+        for seed, name in enumerate(("one", "two", "three"))
+    }
     spec = scatter_grid(models).to_dict()
     assert [panel["title"]["text"] for panel in spec["concat"]] == list(models)
     for results, panel in zip(models.values(), spec["concat"], strict=True):
-        value = np.corrcoef(*(syntactic_semantic(results)[name] for name in ("syntactic", "semantic")))[0, 1]
+        value = np.corrcoef(
+            *(syntactic_semantic(results)[name] for name in ("syntactic", "semantic"))
+        )[0, 1]
         assert panel["title"]["subtitle"][0].startswith(f"r = {value:.2f} (")
 
 
@@ -217,6 +290,12 @@ def test_every_figure_is_valid_for_models_of_every_shape(name: str, shape: tuple
 @pytest.mark.parametrize("name", NAMES)
 def test_scores_that_are_all_alike_or_unknown_have_a_figure_too(name: str) -> None:
     for value in (0.5, np.nan):
-        results = changed(made_probing(2, 3, SOME), "probe", **dict.fromkeys(("test", "low", "high"), lambda values, value=value: np.full_like(values, value)))
+        results = changed(
+            made_probing(2, 3, SOME),
+            "probe",
+            **dict.fromkeys(
+                ("test", "low", "high"), lambda values, value=value: np.full_like(values, value)
+            ),
+        )
         svg = vl_convert.vegalite_to_svg(draw(name, results))
         assert "NaN" not in svg

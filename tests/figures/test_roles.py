@@ -11,7 +11,17 @@ from scipy import stats
 
 from figures.made_roles import GALLERY, NAMES, lines_of, made, random_scores, rows_of
 from headscope.errors import ResultsError, UserError
-from headscope.figures import correlation_map, find_figure, gallery, p_histogram, role_layers, role_maps, save_chart, score_curves, score_histogram
+from headscope.figures import (
+    correlation_map,
+    find_figure,
+    gallery,
+    p_histogram,
+    role_layers,
+    role_maps,
+    save_chart,
+    score_curves,
+    score_histogram,
+)
 from headscope.figures.scores import bin_edges, skewness, telling_head
 from headscope.stats import COARSE, role_correlations, role_tests
 from headscope.stats.roles import FINE
@@ -22,7 +32,9 @@ COLUMNS = [NAMES.index(role) for role in COARSE]
 def z_test(scores: np.ndarray, tau: float = 3.0) -> np.ndarray:
     """p of "the mean is at most tau", by head and role, from the raw scores."""
     n = (~np.isnan(scores)).sum(0)
-    return np.asarray(stats.norm.sf((np.nanmean(scores, 0) - tau) / (np.nanstd(scores, 0, ddof=1) / np.sqrt(n))))
+    return np.asarray(
+        stats.norm.sf((np.nanmean(scores, 0) - tau) / (np.nanstd(scores, 0, ddof=1) / np.sqrt(n)))
+    )
 
 
 def test_results_with_roles_allow_all_figures_of_roles() -> None:
@@ -45,22 +57,28 @@ def test_the_histogram_of_a_head_counts_its_sequences() -> None:
     values = values[~np.isnan(values)]
     bars = rows_of(chart, "from", "to", "sequences")
     last = bars["to"].max()
-    counted = [sum(1 for value in values if low <= value < high or value == high == last) for low, high in zip(bars["from"], bars["to"], strict=True)]
+    counted = [
+        sum(1 for value in values if low <= value < high or value == high == last)
+        for low, high in zip(bars["from"], bars["to"], strict=True)
+    ]
     assert list(bars["sequences"]) == counted
     assert sum(counted) == 90 - 13
     marks = rows_of(chart, "at", "what").set_index("what")["at"]
     assert marks.iloc[0] == pytest.approx(values.mean(), rel=1e-6)
     assert marks["τ = 3"] == 3
     band = rows_of(chart, "low", "high").iloc[0]
-    assert tuple(band) == pytest.approx(stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values)), rel=1e-6)
+    assert tuple(band) == pytest.approx(
+        stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values)), rel=1e-6
+    )
 
 
 def test_the_histogram_says_whether_the_head_has_the_role() -> None:
     scores = random_scores()
     p = z_test(scores)[..., NAMES.index("local")]
     for layer, head in ((1, 1), (2, 2), (3, 4)):
-        assert f"p = {p[layer - 1, head - 1]:.2g}, {'has' if p[layer - 1, head - 1] < 0.05 else 'has not'} the role" in lines_of(
-            score_histogram(made(scores), "local", layer, head)
+        assert (
+            f"p = {p[layer - 1, head - 1]:.2g}, {'has' if p[layer - 1, head - 1] < 0.05 else 'has not'} the role"
+            in lines_of(score_histogram(made(scores), "local", layer, head))
         )
 
 
@@ -113,7 +131,9 @@ def test_without_any_head_over_the_threshold_the_strongest_is_shown() -> None:
         ("local", 1, 0, r"^the head must be between 1 and 4, got 0 instead\n"),
     ],
 )
-def test_a_head_that_is_not_there_is_refused(role: str, layer: int, head: int, message: str) -> None:
+def test_a_head_that_is_not_there_is_refused(
+    role: str, layer: int, head: int, message: str
+) -> None:
     with pytest.raises(UserError, match=message):
         score_histogram(made(random_scores()), role, layer, head)
 
@@ -127,7 +147,9 @@ def test_curves_are_quantiles_of_all_scores() -> None:
     for role, part in curves.groupby("role"):
         values = scores[..., COLUMNS if role == "all" else NAMES.index(role)].ravel()
         values = np.sort(values[~np.isnan(values)].astype(np.float32))
-        assert part["score"].to_numpy() == pytest.approx(np.quantile(values, part["share"]), rel=1e-6)
+        assert part["score"].to_numpy() == pytest.approx(
+            np.quantile(values, part["share"]), rel=1e-6
+        )
         below = np.searchsorted(values, part["score"] + 1e-6, side="right") / len(values)
         assert below == pytest.approx(part["share"].to_numpy(), abs=2 / len(values))
     assert rows_of(chart, "at")["at"][0] == pytest.approx(np.nanmean(scores[..., COLUMNS]))
@@ -178,16 +200,29 @@ def test_correlations_are_those_of_scipy() -> None:
         assert len(frame) == 6
         for row in frame.itertuples():
             one, two = (scores[..., NAMES.index(role)] for role in (row.role, row.other))
-            expected = stats.spearmanr(*((one.mean(0).ravel(), two.mean(0).ravel()) if over == "heads" else (one.ravel(), two.ravel())))
+            expected = stats.spearmanr(
+                *(
+                    (one.mean(0).ravel(), two.mean(0).ravel())
+                    if over == "heads"
+                    else (one.ravel(), two.ravel())
+                )
+            )
             assert row.rho == pytest.approx(expected.statistic, abs=1e-5)
             assert row.p == pytest.approx(expected.pvalue, rel=1e-3, abs=1e-12)
 
 
 def test_an_unknown_kind_of_correlation_is_refused() -> None:
-    with pytest.raises(UserError, match=r"^the kind of correlation must be one of heads, sequences; got 'tokens' instead"):
+    with pytest.raises(
+        UserError,
+        match=r"^the kind of correlation must be one of heads, sequences; got 'tokens' instead",
+    ):
         correlation_map(role_correlations(made(random_scores()), ["local", "block"]), over="tokens")
-    with pytest.raises(UserError, match=r"^the kind of correlation must be one of heads; got 'sequences' instead"):
-        correlation_map(role_correlations(made(random_scores(), keep=0), ["local", "block"]), over="sequences")
+    with pytest.raises(
+        UserError, match=r"^the kind of correlation must be one of heads; got 'sequences' instead"
+    ):
+        correlation_map(
+            role_correlations(made(random_scores(), keep=0), ["local", "block"]), over="sequences"
+        )
 
 
 def test_layers_show_the_share_of_heads() -> None:
@@ -199,7 +234,9 @@ def test_layers_show_the_share_of_heads() -> None:
     for row in shares.itertuples():
         assert row.share == pytest.approx(has[row.layer - 1, :, NAMES.index(row.role)].mean())
     fine = [NAMES.index(role) for role in FINE]
-    assert list(rows_of(chart, "layer", "roles")["roles"]) == pytest.approx(list(has[..., fine].sum(-1).mean(1)))
+    assert list(rows_of(chart, "layer", "roles")["roles"]) == pytest.approx(
+        list(has[..., fine].sum(-1).mean(1))
+    )
 
 
 def test_constant_scores_are_one_bar() -> None:
@@ -216,16 +253,28 @@ def test_one_sequence_has_a_mean_but_no_test() -> None:
 
 
 def test_a_role_that_no_sequence_has_says_so() -> None:
-    assert list(rows_of(score_histogram(made(np.where(np.array(NAMES) == "block", np.nan, random_scores())), "block", 1, 1), "what")["what"]) == [
-        "no sequence has a token with this role"
-    ]
+    assert list(
+        rows_of(
+            score_histogram(
+                made(np.where(np.array(NAMES) == "block", np.nan, random_scores())), "block", 1, 1
+            ),
+            "what",
+        )["what"]
+    ) == ["no sequence has a token with this role"]
 
 
 @pytest.mark.parametrize("name", ["role-scores", "role-cumulative"])
-def test_where_only_moments_are_kept_the_gallery_says_so_and_the_functions_refuse(name: str) -> None:
+def test_where_only_moments_are_kept_the_gallery_says_so_and_the_functions_refuse(
+    name: str,
+) -> None:
     results = made(random_scores(), keep=0)
     said = rows_of(find_figure(name, results).draw(results), "what")
-    pd.testing.assert_frame_equal(said, pd.DataFrame({"what": ["these results keep only the moments, not the score of every sequence"]}))
+    pd.testing.assert_frame_equal(
+        said,
+        pd.DataFrame(
+            {"what": ["these results keep only the moments, not the score of every sequence"]}
+        ),
+    )
     with pytest.raises(ResultsError, match=r"next: run the survey again without --keep 0"):
         score_curves(results)
     with pytest.raises(ResultsError, match=r"next: run the survey again without --keep 0"):
@@ -236,4 +285,7 @@ def test_figures_that_need_only_moments_do_without_the_scores() -> None:
     results = made(random_scores(), keep=0)
     whole = made(random_scores())
     for name in ("role-p", "role-upset"):
-        assert find_figure(name, results).draw(results).to_dict() == find_figure(name, whole).draw(whole).to_dict()
+        assert (
+            find_figure(name, results).draw(results).to_dict()
+            == find_figure(name, whole).draw(whole).to_dict()
+        )

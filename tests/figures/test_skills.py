@@ -20,13 +20,22 @@ from headscope.stats.roles import FINE
 @pytest.mark.parametrize("shape", [(4, 4), (12, 12), (24, 16), (1, 1)])
 def test_every_skill_stands_at_its_place(shape: tuple[int, int]) -> None:
     scores = random_scores(*shape, sequences=12)
-    has = stats.norm.sf((scores.mean(0) - 3) / (scores.std(0, ddof=1) / np.sqrt(12)))[..., [NAMES.index(role) for role in FINE]] < 0.05
+    has = (
+        stats.norm.sf((scores.mean(0) - 3) / (scores.std(0, ddof=1) / np.sqrt(12)))[
+            ..., [NAMES.index(role) for role in FINE]
+        ]
+        < 0.05
+    )
     cells = rows_of(skill_grid(role_tests(made(scores))), "left", "top", "colour")
     assert len(cells) == shape[0] * shape[1] * 9
     for layer in range(1, shape[0] + 1):
-        order = sorted(range(1, shape[1] + 1), key=lambda head: (-has[layer - 1, head - 1].sum(), head))
+        order = sorted(
+            range(1, shape[1] + 1), key=lambda head: (-has[layer - 1, head - 1].sum(), head)
+        )
         row = cells[cells["layer"] == layer]
-        for head, role, own, colour, left, right, bottom, top, name in row[["head", "role", "has", "colour", "left", "right", "bottom", "top", "name"]].itertuples(index=False):
+        for head, role, own, colour, left, right, bottom, top, name in row[
+            ["head", "role", "has", "colour", "left", "right", "bottom", "top", "name"]
+        ].itertuples(index=False):
             assert name == f"{layer}-{head}"
             assert own == has[layer - 1, head - 1, FINE.index(role)] == (colour != UNSKILLED)
             middle_x, middle_y = (left + right) / 2, (bottom + top) / 2
@@ -38,11 +47,18 @@ def test_every_skill_stands_at_its_place(shape: tuple[int, int]) -> None:
 
 def test_each_role_has_one_colour_of_its_own_that_the_key_has_too() -> None:
     chart = skill_grid(role_tests(made(random_scores() + 100)))
-    cells, key = rows_of(chart, "left", "top", "colour"), rows_of(chart, "column", "row", "role", "count")
+    cells, key = (
+        rows_of(chart, "left", "top", "colour"),
+        rows_of(chart, "column", "row", "role", "count"),
+    )
     colours = cells.groupby("role")["colour"].unique()
-    assert {role: list(found) for role, found in colours.items()} == {row.role: [row.colour] for row in key.itertuples()}
+    assert {role: list(found) for role, found in colours.items()} == {
+        row.role: [row.colour] for row in key.itertuples()
+    }
     assert key["colour"].nunique() == 9
-    assert [(row.role, 3 * row.row + row.column) for row in key.itertuples()] == [(role, index) for index, role in enumerate(FINE)]
+    assert [(row.role, 3 * row.row + row.column) for row in key.itertuples()] == [
+        (role, index) for index, role in enumerate(FINE)
+    ]
     assert set(key["count"]) == {"12 heads"}
 
 
@@ -58,7 +74,9 @@ def test_a_role_that_was_not_tested_is_empty_and_a_dash_in_the_key() -> None:
 
 
 def test_a_model_of_very_many_heads_is_drawn() -> None:
-    cells = rows_of(skill_grid(role_tests(made(random_scores(48, 25, sequences=3)))), "left", "top", "role")
+    cells = rows_of(
+        skill_grid(role_tests(made(random_scores(48, 25, sequences=3)))), "left", "top", "role"
+    )
     assert len(cells) == 48 * 25 * 9  # more than the 5000 rows that Altair takes
 
 
@@ -73,7 +91,11 @@ def shifted() -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
     after += np.random.default_rng(5).normal(0, 0.5, after.shape)
     after[:, 4:, :, NAMES.index("local")] += 2
     before[..., NAMES.index("block")] = np.nan
-    return before, after, role_shift(made(before), made(after), roles=["local", "delimiter", "block"])
+    return (
+        before,
+        after,
+        role_shift(made(before), made(after), roles=["local", "delimiter", "block"]),
+    )
 
 
 def test_dots_are_paired_differences_by_third_of_the_layers() -> None:
@@ -81,8 +103,14 @@ def test_dots_are_paired_differences_by_third_of_the_layers() -> None:
     drawn = rows_of(shift_dots(frame), "role", "part", "shift")
     assert len(drawn) == 6
     for row in drawn.itertuples():
-        layers = {"first (1–2)": slice(0, 2), "middle (3–4)": slice(2, 4), "last (5–6)": slice(4, 6)}[row.part]
-        old, new = (scores[:, layers, :, NAMES.index(row.role)].mean((1, 2)) for scores in (before, after))
+        layers = {
+            "first (1–2)": slice(0, 2),
+            "middle (3–4)": slice(2, 4),
+            "last (5–6)": slice(4, 6),
+        }[row.part]
+        old, new = (
+            scores[:, layers, :, NAMES.index(row.role)].mean((1, 2)) for scores in (before, after)
+        )
         test = stats.ttest_rel(new, old)
         assert row.shift == pytest.approx((new - old).mean(), abs=1e-5)
         assert (row.low, row.high) == pytest.approx(tuple(test.confidence_interval(0.95)), abs=1e-4)
@@ -99,11 +127,15 @@ def test_a_role_without_a_shift_keeps_its_row_and_says_so(tmp_path: Path) -> Non
 
 def test_a_shift_of_nothing_says_so() -> None:
     frame = shifted()[2]
-    assert list(rows_of(shift_dots(frame[frame["role"] == "block"]), "what")["what"]) == ["no role is defined in both"]
+    assert list(rows_of(shift_dots(frame[frame["role"] == "block"]), "what")["what"]) == [
+        "no role is defined in both"
+    ]
 
 
 def test_two_layers_have_two_thirds() -> None:
     scores = random_scores(2, 3)
-    drawn = rows_of(shift_dots(role_shift(made(scores), made(scores + 1), roles=["local"])), "part", "shift")
+    drawn = rows_of(
+        shift_dots(role_shift(made(scores), made(scores + 1), roles=["local"])), "part", "shift"
+    )
     assert list(drawn["part"]) == ["first (1)", "middle (2)"]
     assert list(drawn["shift"]) == pytest.approx([1.0, 1.0], abs=1e-5)

@@ -22,14 +22,18 @@ def reach(ellipse: Ellipse, x: float, y: float) -> float:
     """The sum of a point's distances to both foci, as a share of the long axis: under 1 inside, over 1 outside."""
     away = math.sqrt(ellipse.long**2 - ellipse.short**2)
     turn = math.radians(ellipse.angle)
-    foci = [(ellipse.x + sign * away * math.cos(turn), ellipse.y + sign * away * math.sin(turn)) for sign in (-1, 1)]
+    foci = [
+        (ellipse.x + sign * away * math.cos(turn), ellipse.y + sign * away * math.sin(turn))
+        for sign in (-1, 1)
+    ]
     return sum(math.dist((x, y), focus) for focus in foci) / (2 * ellipse.long)
 
 
 def exact(tests: xr.Dataset, roles: list[str]) -> Counter[tuple[str, ...]]:
     """How many heads have exactly which of some roles, head by head."""
     having = [
-        [tuple(role for role, one in zip(roles, head, strict=True) if one) for head in layer] for layer in tests["has"].sel(role=roles).transpose("layer", "head", "role").values
+        [tuple(role for role, one in zip(roles, head, strict=True) if one) for head in layer]
+        for layer in tests["has"].sel(role=roles).transpose("layer", "head", "role").values
     ]
     return Counter(names for layer in having for names in layer)
 
@@ -41,23 +45,38 @@ def test_every_combination_has_a_place_within_its_own_ellipses_and_no_others(num
     wide, high = 9 / PIXELS, 6 / PIXELS  # half of two digits in the largest type
     for combination, (x, y) in found.items():
         for dx, dy in product((-wide, 0, wide), (-high, 0, high)):
-            assert tuple(reach(ellipse, x + dx, y + dy) < 1 for ellipse in LAYOUTS[number]) == combination
+            assert (
+                tuple(reach(ellipse, x + dx, y + dy) < 1 for ellipse in LAYOUTS[number])
+                == combination
+            )
 
 
 @pytest.mark.parametrize("number", LAYOUTS)
 def test_outlines_are_the_ellipses_and_names_stand_outside_them(number: int) -> None:
     for ellipse in LAYOUTS[number]:
-        assert [reach(ellipse, x, y) for x, y in ellipse.outline()[["x", "y"]].to_numpy()] == pytest.approx([1.0] * 73)
+        assert [
+            reach(ellipse, x, y) for x, y in ellipse.outline()[["x", "y"]].to_numpy()
+        ] == pytest.approx([1.0] * 73)
         assert all(0 < x < 1 and 0 < y < HIGH for x, y in ellipse.outline()[["x", "y"]].to_numpy())
         below = 20 / PIXELS  # the number of heads is a line under the name
-        assert all(reach(other, ellipse.name_x, ellipse.name_y - dy) > 1 for other in LAYOUTS[number] for dy in (0, below))
-        nearest = min(LAYOUTS[number], key=lambda other: reach(other, ellipse.name_x, ellipse.name_y))
+        assert all(
+            reach(other, ellipse.name_x, ellipse.name_y - dy) > 1
+            for other in LAYOUTS[number]
+            for dy in (0, below)
+        )
+        nearest = min(
+            LAYOUTS[number], key=lambda other: reach(other, ellipse.name_x, ellipse.name_y)
+        )
         assert nearest is ellipse
 
 
-@pytest.mark.parametrize("roles", [COARSE, ("local", "syntactic", "delimiter"), ("cls", "sep"), ("nsubj",)])
+@pytest.mark.parametrize(
+    "roles", [COARSE, ("local", "syntactic", "delimiter"), ("cls", "sep"), ("nsubj",)]
+)
 @pytest.mark.parametrize("shape", [(4, 4), (24, 16)])
-def test_the_numbers_are_those_of_a_plain_count(shape: tuple[int, int], roles: tuple[str, ...]) -> None:
+def test_the_numbers_are_those_of_a_plain_count(
+    shape: tuple[int, int], roles: tuple[str, ...]
+) -> None:
     tests = role_tests(made(random_scores(*shape, sequences=12)))
     counted = exact(tests, list(roles))
     chart = venn(tests, roles=roles)
@@ -71,9 +90,13 @@ def test_the_numbers_are_those_of_a_plain_count(shape: tuple[int, int], roles: t
         assert inside == tuple(role in names for role in roles)
     labels = rows_of(chart, "name", "size")
     assert dict(zip(labels["name"], labels["size"], strict=True)) == {
-        role: f"{(count := int(tests['has'].sel(role=role).sum()))} head{'s' if count != 1 else ''}" for role in roles
+        role: f"{(count := int(tests['has'].sel(role=role).sum()))} head{'s' if count != 1 else ''}"
+        for role in roles
     }
-    assert rows_of(chart, "what")["what"][0] == f"none of these roles: {counted[()]} of {shape[0] * shape[1]} heads"
+    assert (
+        rows_of(chart, "what")["what"][0]
+        == f"none of these roles: {counted[()]} of {shape[0] * shape[1]} heads"
+    )
 
 
 def test_a_role_that_was_not_tested_is_not_a_set() -> None:
@@ -83,11 +106,16 @@ def test_a_role_that_was_not_tested_is_not_a_set() -> None:
 
 def test_without_any_of_the_four_roles_the_gallery_draws_the_first_four_there_are() -> None:
     results = made(np.where(np.isin(NAMES, COARSE), np.nan, random_scores()))
-    assert list(rows_of(find_figure("role-venn", results).draw(results), "name", "size")["name"]) == ["previous-local", "next-local", "cls", "sep"]
+    assert list(
+        rows_of(find_figure("role-venn", results).draw(results), "name", "size")["name"]
+    ) == ["previous-local", "next-local", "cls", "sep"]
 
 
 def test_a_venn_diagram_of_five_roles_is_refused() -> None:
-    with pytest.raises(UserError, match=r"^a Venn diagram takes 1 to 4 roles, got 9 instead\nnext: choose four of them, or draw the UpSet plot$"):
+    with pytest.raises(
+        UserError,
+        match=r"^a Venn diagram takes 1 to 4 roles, got 9 instead\nnext: choose four of them, or draw the UpSet plot$",
+    ):
         venn(role_tests(made(random_scores())), roles=FINE)
 
 
@@ -97,13 +125,18 @@ def test_bars_are_the_combinations_of_a_plain_count(roles: tuple[str, ...]) -> N
     counted = exact(tests, list(roles))
     chart = upset(tests, roles=roles, most=1000)
     bars = rows_of(chart, "roles", "degree", "heads")
-    assert {tuple(label.split(" & ")) if degree else (): heads for label, degree, heads in zip(bars["roles"], bars["degree"], bars["heads"], strict=True)} == counted
+    assert {
+        tuple(label.split(" & ")) if degree else (): heads
+        for label, degree, heads in zip(bars["roles"], bars["degree"], bars["heads"], strict=True)
+    } == counted
     assert list(bars["heads"]) == sorted(bars["heads"], reverse=True)
     dots = rows_of(chart, "roles", "role", "inside")
     assert len(dots) == len(bars) * len(roles)
     assert all(row.inside == (row.role in row.roles.split(" & ")) for row in dots.itertuples())
     sizes = rows_of(chart, "role", "heads", "colour")
-    assert dict(zip(sizes["role"], sizes["heads"], strict=True)) == {role: int(tests["has"].sel(role=role).sum()) for role in roles}
+    assert dict(zip(sizes["role"], sizes["heads"], strict=True)) == {
+        role: int(tests["has"].sel(role=role).sum()) for role in roles
+    }
 
 
 def test_only_the_largest_combinations_are_drawn_and_that_is_said() -> None:

@@ -38,6 +38,10 @@ def start(tmp_path: Path) -> Callable[..., Session]:
     """Start a session in a folder; again in the same folder is the next day's session."""
 
     def start(folder: Path = tmp_path / "labels", *, seed: int = 0) -> Session:
-        return Session(Maps(planted(), from_texts(TEXTS), limit=3, seed=seed, max_length=24), Store(folder), network())
+        return Session(
+            Maps(planted(), from_texts(TEXTS), limit=3, seed=seed, max_length=24),
+            Store(folder),
+            network(),
+        )
 
     return start

@@ -33,10 +33,25 @@ class Answer:
         return json.loads(self.body)
 
 
-def call(app: Any, method: str, path: str, *, given: Any = None, body: bytes | None = None, **headers: str) -> Answer:
+def call(
+    app: Any,
+    method: str,
+    path: str,
+    *,
+    given: Any = None,
+    body: bytes | None = None,
+    **headers: str,
+) -> Answer:
     """One request, as a server hands it over; ``headers`` has _ for -."""
     sent = body if body is not None else b"" if given is None else json.dumps(given).encode()
-    named = {"host": f"127.0.0.1:{PORT}", **({"content-type": "application/json", "content-length": str(len(sent))} if method == "POST" else {})}
+    named = {
+        "host": f"127.0.0.1:{PORT}",
+        **(
+            {"content-type": "application/json", "content-length": str(len(sent))}
+            if method == "POST"
+            else {}
+        ),
+    }
     named |= {name.replace("_", "-"): value for name, value in headers.items()}
     scope = {
         "type": "http",
@@ -61,7 +76,11 @@ def call(app: Any, method: str, path: str, *, given: Any = None, body: bytes | N
         messages.append(message)
 
     asyncio.run(app(scope, receive, send))
-    return Answer(messages[0]["status"], {name.decode(): value.decode() for name, value in messages[0]["headers"]}, b"".join(message.get("body", b"") for message in messages[1:]))
+    return Answer(
+        messages[0]["status"],
+        {name.decode(): value.decode() for name, value in messages[0]["headers"]},
+        b"".join(message.get("body", b"") for message in messages[1:]),
+    )
 
 
 @pytest.fixture
@@ -79,28 +98,59 @@ def app(session: Session, stopped: list[bool]) -> Any:
     return make_app(session, token=TOKEN, port=PORT, stop=lambda: stopped.append(True))
 
 
-@pytest.mark.parametrize(("name", "kind"), [("", "text/html"), ("label.js", "text/javascript"), ("label.css", "text/css")])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("", "text/html"), ("label.js", "text/javascript"), ("label.css", "text/css")],
+)
 def test_the_page_and_its_parts_are_served(app: Any, name: str, kind: str) -> None:
     answer = call(app, "GET", f"/{TOKEN}/{name}")
     assert answer.status == 200
     assert answer.headers["content-type"].startswith(kind)
 
 
-@pytest.mark.parametrize("path", ["/", "/state", "/wrong/", "/wrong/state", f"/{TOKEN}/../pyproject.toml", f"/{TOKEN}/session.py", "/SECRET/"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/state",
+        "/wrong/",
+        "/wrong/state",
+        f"/{TOKEN}/../pyproject.toml",
+        f"/{TOKEN}/session.py",
+        "/SECRET/",
+    ],
+)
 def test_nothing_is_served_without_the_token_and_nothing_else_with_it(app: Any, path: str) -> None:
     assert call(app, "GET", path).status in (404, 405)
 
 
 def test_every_answer_forbids_what_is_from_outside(app: Any) -> None:
-    for answer in (call(app, "GET", f"/{TOKEN}/"), call(app, "GET", f"/{TOKEN}/state"), call(app, "GET", "/nowhere"), call(app, "GET", f"/{TOKEN}/", host="evil.example")):
-        assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
+    for answer in (
+        call(app, "GET", f"/{TOKEN}/"),
+        call(app, "GET", f"/{TOKEN}/state"),
+        call(app, "GET", "/nowhere"),
+        call(app, "GET", f"/{TOKEN}/", host="evil.example"),
+    ):
+        assert answer.headers["content-security-policy"].startswith(
+            "default-src 'none'; script-src 'self';"
+        )
         assert "unsafe" not in answer.headers["content-security-policy"]
         assert answer.headers["referrer-policy"] == "no-referrer"  # the address is the secret
         assert answer.headers["cache-control"] == "no-store"
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize("host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:1", f"127.0.0.1.evil.example:{PORT}", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        f"evil.example:{PORT}",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        f"127.0.0.1.evil.example:{PORT}",
+        "",
+    ],
+)
 def test_another_host_name_is_refused(app: Any, host: str) -> None:
     answer = call(app, "GET", f"/{TOKEN}/state", host=host)
     assert (answer.status, answer.body) == (403, b"this page is only for this machine")
@@ -112,29 +162,59 @@ def test_localhost_is_this_machine_too(app: Any) -> None:
 
 def test_a_request_from_another_page_is_refused(app: Any, session: Session) -> None:
     number = session.current().number
-    answer = call(app, "POST", f"/{TOKEN}/label", given={"number": number, "label": "block"}, origin="http://evil.example")
+    answer = call(
+        app,
+        "POST",
+        f"/{TOKEN}/label",
+        given={"number": number, "label": "block"},
+        origin="http://evil.example",
+    )
     assert answer.status == 403
     assert len(session.left) == SIZE
-    assert call(app, "POST", f"/{TOKEN}/label", given={"number": number, "label": "block"}, origin=f"http://127.0.0.1:{PORT}").status == 200
+    assert (
+        call(
+            app,
+            "POST",
+            f"/{TOKEN}/label",
+            given={"number": number, "label": "block"},
+            origin=f"http://127.0.0.1:{PORT}",
+        ).status
+        == 200
+    )
 
 
-def test_the_state_has_the_map_and_does_not_tell_the_guess_or_the_head(app: Any, session: Session) -> None:
+def test_the_state_has_the_map_and_does_not_tell_the_guess_or_the_head(
+    app: Any, session: Session
+) -> None:
     state = call(app, "GET", f"/{TOKEN}/state").json
     shown = session.current()
     side = len(shown.attention)
     assert state["map"]["tokens"] == list(shown.seen.tokens)
-    np.testing.assert_allclose(np.array(state["map"]["cells"]).reshape(side, side) / 255, np.sqrt(shown.attention), atol=0.5 / 255 + 1e-6)
+    np.testing.assert_allclose(
+        np.array(state["map"]["cells"]).reshape(side, side) / 255,
+        np.sqrt(shown.attention),
+        atol=0.5 / 255 + 1e-6,
+    )
     assert set(state["map"]) == {"number", "tokens", "second", "cells"}
     assert state["last"] is None
     assert "guess" not in state
     assert [one["name"] for one in state["classes"]] == list(CLASSES) == list(HINTS)
 
 
-def test_labelling_by_the_page_keeps_the_label_and_tells_guess_and_head(app: Any, session: Session, tmp_path: Path) -> None:
+def test_labelling_by_the_page_keeps_the_label_and_tells_guess_and_head(
+    app: Any, session: Session, tmp_path: Path
+) -> None:
     shown, guess = session.current(), session.guess()
-    state = call(app, "POST", f"/{TOKEN}/label", given={"number": shown.number, "label": "diagonal"}).json
+    state = call(
+        app, "POST", f"/{TOKEN}/label", given={"number": shown.number, "label": "diagonal"}
+    ).json
     assert read_labelled(tmp_path / "labels").labels == ("diagonal",)
-    assert state["last"] == {"head": f"{shown.corner.layer}-{shown.corner.head}", "model": shown.corner.model, "label": "diagonal", "guess": guess}
+    assert state["last"] == {
+        "head": f"{shown.corner.layer}-{shown.corner.head}",
+        "model": shown.corner.model,
+        "label": "diagonal",
+        "guess": guess,
+    }
     assert (state["labelled"], state["left"]) == (1, SIZE - 1)
     assert {one["name"]: one["count"] for one in state["classes"]}["diagonal"] == 1
     assert state["map"]["number"] == session.current().number != shown.number
@@ -150,7 +230,10 @@ def test_a_key_pressed_twice_labels_once(app: Any, session: Session) -> None:
 
 def test_skip_undo_guess_and_stop(app: Any, session: Session, stopped: list[bool]) -> None:
     number = session.current().number
-    assert call(app, "POST", f"/{TOKEN}/guess", given={"number": number}).json["guess"] == session.guess()
+    assert (
+        call(app, "POST", f"/{TOKEN}/guess", given={"number": number}).json["guess"]
+        == session.guess()
+    )
     assert call(app, "POST", f"/{TOKEN}/skip", given={"number": number}).json["skipped"] == 1
     assert call(app, "POST", f"/{TOKEN}/undo", given={}).json["map"]["number"] == number
     assert call(app, "POST", f"/{TOKEN}/undo", given={}).json["undo"] is False
@@ -168,39 +251,71 @@ def test_when_no_map_is_left_the_page_says_so(app: Any, session: Session) -> Non
 
 
 @pytest.mark.parametrize("label", ["round", "", None, 3, ["block"]])
-def test_an_unknown_label_is_refused(app: Any, session: Session, tmp_path: Path, label: Any) -> None:
-    answer = call(app, "POST", f"/{TOKEN}/label", given={"number": session.current().number, "label": label})
+def test_an_unknown_label_is_refused(
+    app: Any, session: Session, tmp_path: Path, label: Any
+) -> None:
+    answer = call(
+        app, "POST", f"/{TOKEN}/label", given={"number": session.current().number, "label": label}
+    )
     assert answer.status == 400
     assert b"the pattern must be one of block, diagonal" in answer.body
     assert not (tmp_path / "labels" / LABELS).exists()
 
 
-@pytest.mark.parametrize("body", [b"", b"no json", b"[1]", b"\xff\xfe", b'{"number": "' + b"x" * 2000 + b'"}'])
+@pytest.mark.parametrize(
+    "body", [b"", b"no json", b"[1]", b"\xff\xfe", b'{"number": "' + b"x" * 2000 + b'"}']
+)
 def test_a_body_that_is_no_small_object_is_refused(app: Any, body: bytes) -> None:
     assert call(app, "POST", f"/{TOKEN}/label", body=body).status == 400
 
 
-@pytest.mark.parametrize("headers", [{"content_type": "text/plain"}, {"content_type": "application/x-www-form-urlencoded"}, {"content_length": "many"}])
-def test_what_a_form_elsewhere_could_send_is_refused(app: Any, session: Session, headers: dict[str, str]) -> None:
-    assert call(app, "POST", f"/{TOKEN}/skip", given={"number": session.current().number}, **headers).status == 400
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"content_type": "text/plain"},
+        {"content_type": "application/x-www-form-urlencoded"},
+        {"content_length": "many"},
+    ],
+)
+def test_what_a_form_elsewhere_could_send_is_refused(
+    app: Any, session: Session, headers: dict[str, str]
+) -> None:
+    assert (
+        call(
+            app, "POST", f"/{TOKEN}/skip", given={"number": session.current().number}, **headers
+        ).status
+        == 400
+    )
     assert len(session.left) == SIZE
 
 
-def test_an_unknown_action_is_not_found_and_reading_cannot_change_anything(app: Any, session: Session) -> None:
+def test_an_unknown_action_is_not_found_and_reading_cannot_change_anything(
+    app: Any, session: Session
+) -> None:
     assert call(app, "POST", f"/{TOKEN}/erase", given={}).status == 404
     for action in ("label", "skip", "undo", "stop"):
         assert call(app, "GET", f"/{TOKEN}/{action}").status in (404, 405)
     assert len(session.left) == SIZE
 
 
-def test_a_map_that_cannot_be_shown_is_told(app: Any, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_map_that_cannot_be_shown_is_told(
+    app: Any, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(_number: int) -> Any:
-        raise UserError("the attention of tiny is not finite in layer 2 on the example 7", hint="load the model with --dtype float32")
+        raise UserError(
+            "the attention of tiny is not finite in layer 2 on the example 7",
+            hint="load the model with --dtype float32",
+        )
 
     monkeypatch.setattr(session.maps, "map", broken)
     for method, path in (("GET", "state"), ("POST", "skip")):
-        answer = call(app, method, f"/{TOKEN}/{path}", given={"number": 0} if method == "POST" else None)
-        assert (answer.status, answer.body.decode()) == (400, "the attention of tiny is not finite in layer 2 on the example 7\nnext: load the model with --dtype float32")
+        answer = call(
+            app, method, f"/{TOKEN}/{path}", given={"number": 0} if method == "POST" else None
+        )
+        assert (answer.status, answer.body.decode()) == (
+            400,
+            "the attention of tiny is not finite in layer 2 on the example 7\nnext: load the model with --dtype float32",
+        )
 
 
 def test_tokens_cannot_be_guessed() -> None:
@@ -214,4 +329,16 @@ def test_the_page_asks_for_nothing_outside_and_never_writes_html() -> None:
         text = (STATIC / name).read_text(encoding="utf-8")
         assert "http" not in text
         assert "//" not in text.replace("// ", "")
-        assert not any(word in text for word in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "onclick", "<style", " style="))
+        assert not any(
+            word in text
+            for word in (
+                "innerHTML",
+                "outerHTML",
+                "insertAdjacent",
+                "document.write",
+                "eval(",
+                "onclick",
+                "<style",
+                " style=",
+            )
+        )

@@ -46,7 +46,11 @@ def serving() -> Iterator[Callable[[Session], tuple[str, threading.Thread]]]:
         ready = threading.Event()
         found: list[str] = []
         opened = open_port(0)
-        thread = threading.Thread(target=serve, args=(session, opened, lambda address: (found.append(address), ready.set())), daemon=True)
+        thread = threading.Thread(
+            target=serve,
+            args=(session, opened, lambda address: (found.append(address), ready.set())),
+            daemon=True,
+        )
         thread.start()
         threads.append(thread)
         assert ready.wait(30)
@@ -63,7 +67,12 @@ def opened(browser: Any, serving: Any, start: Callable[..., Session]) -> Iterato
     page = browser.new_page(viewport={"width": 1200, "height": 900})
     found = Opened(page, address, session)
     page.on("request", lambda request: found.asked.append(request.url))
-    page.on("console", lambda message: found.complaints.append(message.text) if message.type in ("error", "warning") else None)
+    page.on(
+        "console",
+        lambda message: (
+            found.complaints.append(message.text) if message.type in ("error", "warning") else None
+        ),
+    )
     page.on("pageerror", lambda error: found.complaints.append(str(error)))
     page.goto(address)
     page.wait_for_selector(".class")
@@ -105,7 +114,11 @@ def test_the_guess_is_hidden_until_it_is_asked_for_or_the_map_is_labelled(opened
     wait(page, "#told", f"The network says: {guess}Look again before you agree.")
     corner = opened.session.current().corner
     page.keyboard.press("4")
-    wait(page, "#told", f"You: block. The network: {guess}.That was layer-head {corner.layer}-{corner.head} of {corner.model}.")
+    wait(
+        page,
+        "#told",
+        f"You: block. The network: {guess}.That was layer-head {corner.layer}-{corner.head} of {corner.model}.",
+    )
 
 
 @pytest.mark.page
@@ -113,11 +126,21 @@ def test_the_canvas_shows_the_map_cell_by_cell_and_tells_a_weight(opened: Opened
     shown = opened.session.current()
     values = shades(shown.attention)
     count = len(values)
-    drawn = np.array([[opened.page.evaluate(SHADE, [row, column, count]) for column in range(count)] for row in range(count)])
+    drawn = np.array(
+        [
+            [opened.page.evaluate(SHADE, [row, column, count]) for column in range(count)]
+            for row in range(count)
+        ]
+    )
     np.testing.assert_allclose(drawn, 255 * (1 - values), atol=2.5)
     row, column = np.unravel_index(int(shown.attention.argmax()), shown.attention.shape)
     place = opened.page.evaluate("() => [layout.margin, layout.size]")
-    opened.page.locator("#map").hover(position={"x": place[0] + (int(column) + 0.5) * place[1], "y": place[1] * (int(row) + 0.5) + place[0]})
+    opened.page.locator("#map").hover(
+        position={
+            "x": place[0] + (int(column) + 0.5) * place[1],
+            "y": place[1] * (int(row) + 0.5) + place[0],
+        }
+    )
     tokens = shown.seen.tokens
     wait(opened.page, "#cell", f"{tokens[row]} → {tokens[column]}: {shown.attention.max():.3f}")
 
@@ -133,7 +156,9 @@ def test_the_page_asks_only_its_own_address_and_complains_of_nothing(opened: Ope
 
 
 @pytest.mark.page
-def test_when_all_is_labelled_the_page_says_so_and_the_last_can_be_taken_back(opened: Opened) -> None:
+def test_when_all_is_labelled_the_page_says_so_and_the_last_can_be_taken_back(
+    opened: Opened,
+) -> None:
     page = opened.page
     while len(opened.session.left) > 2:
         opened.session.skip()
@@ -150,10 +175,16 @@ def test_when_all_is_labelled_the_page_says_so_and_the_last_can_be_taken_back(op
 
 
 @pytest.mark.page
-def test_names_that_are_markup_are_shown_and_not_run(browser: Any, serving: Any, tmp_path: Path) -> None:
+def test_names_that_are_markup_are_shown_and_not_run(
+    browser: Any, serving: Any, tmp_path: Path
+) -> None:
     hostile = "<img src=x onerror=alert(1)>"
     model = replace(planted(), name=hostile)
-    session = Session(Maps(model, from_texts(["the dog"]), limit=1, seed=0, max_length=24), Store(tmp_path / "<b>labels"), network())
+    session = Session(
+        Maps(model, from_texts(["the dog"]), limit=1, seed=0, max_length=24),
+        Store(tmp_path / "<b>labels"),
+        network(),
+    )
     address, thread = serving(session)
     page = browser.new_page()
     said: list[str] = []
@@ -177,7 +208,10 @@ def test_a_port_in_use_is_told() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(UserError, match=rf"the port {port} cannot be used: Address already in use\nnext: leave --port out"):
+        with pytest.raises(
+            UserError,
+            match=rf"the port {port} cannot be used: Address already in use\nnext: leave --port out",
+        ):
             open_port(port)
 
 

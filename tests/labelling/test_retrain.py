@@ -33,14 +33,25 @@ def drawn(name: str, random: np.random.Generator) -> np.ndarray:
 def labelled(each: int, seed: int, **known: str) -> Labelled:
     random = np.random.default_rng(seed)
     labels = [name for name in CLASSES for _ in range(each)]
-    return label_maps([drawn(name, random) for name in labels], labels, [{**known, "corpus": "c", "example": str(place)} for place in range(len(labels))])
+    return label_maps(
+        [drawn(name, random) for name in labels],
+        labels,
+        [{**known, "corpus": "c", "example": str(place)} for place in range(len(labels))],
+    )
 
 
 def test_the_new_network_is_compared_with_the_old_on_maps_that_neither_saw() -> None:
     builtin = labelled(6, 1, split="train") + labelled(2, 2, split="test")
     own = labelled(3, 3)
     ticks: list[tuple[int, int]] = []
-    done = retrain(network(), builtin, own, seed=0, epochs=2, progress=lambda now, total: ticks.append((now, total)))
+    done = retrain(
+        network(),
+        builtin,
+        own,
+        seed=0,
+        epochs=2,
+        progress=lambda now, total: ticks.append((now, total)),
+    )
     assert ticks[-1] == (2, 2)
     assert list(done.before) == list(done.after) == ["built-in test maps", "your held-out maps"]
     assert done.after["built-in test maps"].classes["count"].tolist() == [2] * 5
@@ -48,13 +59,20 @@ def test_the_new_network_is_compared_with_the_old_on_maps_that_neither_saw() -> 
     assert int(done.after["your held-out maps"].classes["count"].sum()) == 3
     held = builtin.part(split="test")
     for net, reports in ((network(), done.before), (done.network, done.after)):
-        right = sum(label == found for label, found in zip(held.labels, predict(net, held.maps), strict=True))
+        right = sum(
+            label == found
+            for label, found in zip(held.labels, predict(net, held.maps), strict=True)
+        )
         assert reports["built-in test maps"].accuracy == pytest.approx(right / 10)
 
 
 def test_maps_of_one_example_are_never_on_both_sides() -> None:
     maps = labelled(4, 0)
-    own = Labelled(maps.maps, maps.labels, tuple({"corpus": "c", "example": str(place % 7)} for place in range(20)))
+    own = Labelled(
+        maps.maps,
+        maps.labels,
+        tuple({"corpus": "c", "example": str(place % 7)} for place in range(20)),
+    )
     inside, outside = hold_out(own, seed=0)
     assert len(inside) + len(outside) == 20
     assert len(outside) > 0
@@ -64,7 +82,11 @@ def test_maps_of_one_example_are_never_on_both_sides() -> None:
 @pytest.mark.parametrize(("count", "examples"), [(9, 9), (20, 1)])
 def test_few_maps_or_a_single_example_are_all_trained_on(count: int, examples: int) -> None:
     maps = labelled(4, 0).take(list(range(count)))
-    own = Labelled(maps.maps, maps.labels, tuple({"corpus": "c", "example": str(place % examples)} for place in range(count)))
+    own = Labelled(
+        maps.maps,
+        maps.labels,
+        tuple({"corpus": "c", "example": str(place % examples)} for place in range(count)),
+    )
     inside, outside = hold_out(own, seed=0)
     assert (len(inside), len(outside)) == (count, 0)
 

@@ -12,7 +12,15 @@ import pytest
 from headscope.corpus import Example, from_texts
 from headscope.errors import CorpusError, UserError
 from headscope.labelling import Corner, Maps, Session, Store, look
-from headscope.measures.patterns.labels import LABELS, MAPS, label_maps, read_labelled, read_maps, write_labelled, write_maps
+from headscope.measures.patterns.labels import (
+    LABELS,
+    MAPS,
+    label_maps,
+    read_labelled,
+    read_maps,
+    write_labelled,
+    write_maps,
+)
 from headscope.measures.patterns.network import CLASSES
 from labelling.conftest import SIZE, TEXTS, planted
 from planted import HEADS
@@ -36,11 +44,19 @@ def go_through(session: Session) -> list[Corner]:
 def test_every_map_of_every_text_is_shown_once(start: Start) -> None:
     seen = go_through(start())
     assert len(seen) == SIZE
-    assert {(corner.example, corner.layer, corner.head) for corner in seen} == {(str(text), layer, head) for text in (1, 2, 3) for layer in (1, 2) for head in (1, 2, 3, 4, 5)}
+    assert {(corner.example, corner.layer, corner.head) for corner in seen} == {
+        (str(text), layer, head)
+        for text in (1, 2, 3)
+        for layer in (1, 2)
+        for head in (1, 2, 3, 4, 5)
+    }
 
 
 def test_the_seed_decides_the_order(start: Start, tmp_path: Path) -> None:
-    orders = [go_through(start(tmp_path / name, seed=seed)) for name, seed in (("a", 0), ("b", 0), ("c", 1))]
+    orders = [
+        go_through(start(tmp_path / name, seed=seed))
+        for name, seed in (("a", 0), ("b", 0), ("c", 1))
+    ]
     assert orders[0] == orders[1] != orders[2]
 
 
@@ -63,7 +79,9 @@ def test_a_text_without_tokens_is_refused() -> None:
         Maps(planted(), from_texts(["", " "]), limit=2, seed=0)
 
 
-def test_a_label_is_on_disk_at_once_with_its_map_and_where_it_is_from(start: Start, tmp_path: Path) -> None:
+def test_a_label_is_on_disk_at_once_with_its_map_and_where_it_is_from(
+    start: Start, tmp_path: Path
+) -> None:
     session = start()
     shown = session.current()
     assert shown is not None
@@ -71,11 +89,18 @@ def test_a_label_is_on_disk_at_once_with_its_map_and_where_it_is_from(start: Sta
     kept = read_labelled(tmp_path / "labels")
     assert kept.labels == ("diagonal",)
     texts = TEXTS[int(shown.corner.example) - 1]
-    maps = look(planted(), Example("x", (texts,) if isinstance(texts, str) else texts), max_length=24).maps
+    maps = look(
+        planted(), Example("x", (texts,) if isinstance(texts, str) else texts), max_length=24
+    ).maps
     wanted = maps[shown.corner.layer - 1, shown.corner.head - 1]
     np.testing.assert_allclose(np.sqrt(wanted), kept.maps[0] / 255, atol=0.5 / 255 + 1e-6)
     known = kept.known[0]
-    assert (known["corpus"], known["example"], known["layer"], known["head"]) == ("texts", shown.corner.example, str(shown.corner.layer), str(shown.corner.head))
+    assert (known["corpus"], known["example"], known["layer"], known["head"]) == (
+        "texts",
+        shown.corner.example,
+        str(shown.corner.layer),
+        str(shown.corner.head),
+    )
     assert (known["length"], int(known["second"])) == (str(len(wanted)), shown.seen.second)
     assert sorted(path.name for path in (tmp_path / "labels").iterdir()) == [LABELS, MAPS]
 
@@ -89,7 +114,13 @@ def test_a_stopped_session_goes_on_with_what_is_left(start: Start) -> None:
         done.append(shown.corner)
         first.label(name) if name != "diagonal" else first.skip()
     second = start()
-    assert second.counts == {"vertical": 1, "diagonal": 0, "vertical+diagonal": 0, "block": 1, "heterogeneous": 0}
+    assert second.counts == {
+        "vertical": 1,
+        "diagonal": 0,
+        "vertical+diagonal": 0,
+        "block": 1,
+        "heterogeneous": 0,
+    }
     left = go_through(second)
     assert len(left) == SIZE - 3
     assert not set(left) & set(done)
@@ -98,13 +129,19 @@ def test_a_stopped_session_goes_on_with_what_is_left(start: Start) -> None:
 def test_another_corpus_in_the_same_folder_is_added_to_it(start: Start, tmp_path: Path) -> None:
     session = start()
     session.label("block")
-    other = Session(Maps(planted(), from_texts(["the cat"], name="more"), limit=1, seed=0, max_length=24), Store(tmp_path / "labels"), session.network)
+    other = Session(
+        Maps(planted(), from_texts(["the cat"], name="more"), limit=1, seed=0, max_length=24),
+        Store(tmp_path / "labels"),
+        session.network,
+    )
     assert len(other.left) == 10
     other.label("vertical")
     assert read_labelled(tmp_path / "labels").labels == ("block", "vertical")
 
 
-def test_undo_takes_back_labels_and_skips_and_shows_their_maps_again(start: Start, tmp_path: Path) -> None:
+def test_undo_takes_back_labels_and_skips_and_shows_their_maps_again(
+    start: Start, tmp_path: Path
+) -> None:
     session = start()
     shown = []
     for act in (lambda: session.label("vertical"), session.skip, lambda: session.label("block")):
@@ -150,7 +187,9 @@ def test_an_unknown_label_is_refused_and_nothing_is_kept(start: Start, tmp_path:
     assert not (tmp_path / "labels" / LABELS).exists()
 
 
-def test_a_session_killed_between_the_two_files_loses_only_the_last_label(start: Start, tmp_path: Path) -> None:
+def test_a_session_killed_between_the_two_files_loses_only_the_last_label(
+    start: Start, tmp_path: Path
+) -> None:
     session = start()
     for name in ("vertical", "block", "diagonal"):
         session.label(name)

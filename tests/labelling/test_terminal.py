@@ -25,19 +25,27 @@ def play(session: Session, keys: str) -> str:
 def test_keys_label_skip_and_take_back(start: Callable[..., Session]) -> None:
     session = start()
     told = play(session, "1s5u4q2")
-    assert session.store.labelled.labels == ("vertical", "block")  # 5 is taken back, q ends before 2
+    assert session.store.labelled.labels == (
+        "vertical",
+        "block",
+    )  # 5 is taken back, q ends before 2
     assert len(session.store.skipped) == 1
     assert "taken back" in told
 
 
-def test_the_guess_is_told_only_when_asked_for_or_after_the_label(start: Callable[..., Session]) -> None:
+def test_the_guess_is_told_only_when_asked_for_or_after_the_label(
+    start: Callable[..., Session],
+) -> None:
     session = start()
     assert "the network says" not in play(session, "")
     guess = session.guess()
     assert f"the network says {guess}\n" in play(session, "g")
     shown = session.current()
     assert shown is not None
-    assert f"block; the network says {guess} (layer {shown.corner.layer}, head {shown.corner.head})" in play(session, "4")
+    assert (
+        f"block; the network says {guess} (layer {shown.corner.layer}, head {shown.corner.head})"
+        in play(session, "4")
+    )
 
 
 def test_another_key_changes_nothing(start: Callable[..., Session]) -> None:
@@ -62,9 +70,13 @@ def test_a_map_in_block_characters_is_full_where_attention_is() -> None:
 def test_a_map_in_colours_has_two_rows_a_line_and_black_is_high() -> None:
     text = draw(np.eye(3), colours=True, most=10)
     assert text.plain.splitlines() == ["▀▀▀", "▀▀▀"]
-    assert str(text.spans[0].style) == "rgb(0,0,0) on rgb(255,255,255)"  # first column: row 1 black, row 2 white
+    assert (
+        str(text.spans[0].style) == "rgb(0,0,0) on rgb(255,255,255)"
+    )  # first column: row 1 black, row 2 white
     assert str(text.spans[1].style) == "rgb(255,255,255) on rgb(0,0,0)"
-    assert str(text.spans[5].style) == "rgb(0,0,0) on rgb(255,255,255)"  # last column: row 3 black, nothing below it
+    assert (
+        str(text.spans[5].style) == "rgb(0,0,0) on rgb(255,255,255)"
+    )  # last column: row 3 black, nothing below it
 
 
 @pytest.mark.parametrize("colours", [True, False])

@@ -18,7 +18,19 @@ from measures.test_twins import HEADS, maps_of, view_of
 
 TEXTS = ("dog", "do", "n't", "don't", "Not", "wo", "does", "nothing", "n’t")
 TAGS = ("NOUN", "PROPN", "VERB", "AUX", "PRON", "ADJ", "NNS", "VBZ", "PRP$", "MD", "")
-RELATIONS = ("nsubj", "nsubj:pass", "nsubjpass", "csubj", "obj", "dobj", "iobj", "pobj", "cop", "root", "")
+RELATIONS = (
+    "nsubj",
+    "nsubj:pass",
+    "nsubjpass",
+    "csubj",
+    "obj",
+    "dobj",
+    "iobj",
+    "pobj",
+    "cop",
+    "root",
+    "",
+)
 Sentence = tuple[tuple[Word, ...], tuple[int, ...], tuple[FrameLink, ...]]
 
 
@@ -32,7 +44,13 @@ def sentences(draw: st.DrawFn) -> Sentence:
         heads[word] = draw(st.sampled_from([*order[:index], None]))
     parts = sorted(draw(st.integers(0, 1)) for _ in range(size))
     words = tuple(
-        Word(draw(st.sampled_from(TEXTS)), sentence=part, head=head, relation=draw(st.sampled_from(RELATIONS)), upos=draw(st.sampled_from(TAGS)))
+        Word(
+            draw(st.sampled_from(TEXTS)),
+            sentence=part,
+            head=head,
+            relation=draw(st.sampled_from(RELATIONS)),
+            upos=draw(st.sampled_from(TAGS)),
+        )
         for head, part in zip(heads, parts, strict=True)
     )
     links = []
@@ -42,7 +60,9 @@ def sentences(draw: st.DrawFn) -> Sentence:
     return words, tuple(draw(st.sampled_from((0, 1, 1, 2, 3))) for _ in words), tuple(links)
 
 
-CASES = st.tuples(st.lists(sentences(), min_size=1, max_size=3), st.integers(0, 2**32 - 1), st.booleans())
+CASES = st.tuples(
+    st.lists(sentences(), min_size=1, max_size=3), st.integers(0, 2**32 - 1), st.booleans()
+)
 Case = tuple[list[Sentence], int, bool]
 
 
@@ -57,15 +77,23 @@ def made(case: Case) -> tuple[Batch, torch.Tensor, bool]:
     return batch, maps_of(batch, seed, causal=causal), causal
 
 
-def values_of(kind: type[Measure], batch: Batch, maps: torch.Tensor, *, causal: bool) -> NDArray[Any]:
+def values_of(
+    kind: type[Measure], batch: Batch, maps: torch.Tensor, *, causal: bool
+) -> NDArray[Any]:
     """(batch, head, label)."""
     measure = kind(Setting(Shape(1, HEADS, 1), causal))
     return measure.layer(view_of(maps), maps, measure.prepare(batch, "cpu")).numpy()
 
 
-def real_maps(batch: Batch, maps: torch.Tensor) -> list[tuple[int, int, Encoded, list[list[float]]]]:
+def real_maps(
+    batch: Batch, maps: torch.Tensor
+) -> list[tuple[int, int, Encoded, list[list[float]]]]:
     """Each example and head with its map, padding left out."""
-    return [(row, head, item, maps[row, head, : len(item), : len(item)].tolist()) for row, item in enumerate(batch.items) for head in range(HEADS)]
+    return [
+        (row, head, item, maps[row, head, : len(item), : len(item)].tolist())
+        for row, item in enumerate(batch.items)
+        for head in range(HEADS)
+    ]
 
 
 def plain_word(text: str) -> Word:

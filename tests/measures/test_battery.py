@@ -32,24 +32,40 @@ pytestmark = pytest.mark.parametrize("name", MEASURES)
 @cache
 def model_of(kind: str) -> Model:
     """A tiny model with its language-model head, which some measures need."""
-    return wrap(tiny_network(kind, auto=AutoModelForMaskedLM if kind == "bert" else AutoModelForCausalLM), tiny_tokenizer(kind), name=f"tiny-{kind}")
+    return wrap(
+        tiny_network(kind, auto=AutoModelForMaskedLM if kind == "bert" else AutoModelForCausalLM),
+        tiny_tokenizer(kind),
+        name=f"tiny-{kind}",
+    )
 
 
 @cache
 def corpus() -> Corpus:
     """Passages with every annotation there is, read once; the last two have a frame link among their first 40 tokens."""
     passages = list(read("demo"))
-    return from_examples([*passages[: EXAMPLES - 2], *(passage for passage in passages if passage.id in {"news-19", "instructions-19"})])
+    return from_examples(
+        [
+            *passages[: EXAMPLES - 2],
+            *(passage for passage in passages if passage.id in {"news-19", "instructions-19"}),
+        ]
+    )
 
 
 def run(*names: str, kind: str = "bert", **options: Any) -> Results:
-    return survey(model_of(kind), corpus(), measures=names, **{"batch_size": 2, "max_length": LENGTH, "seed": 5, **options})
+    return survey(
+        model_of(kind),
+        corpus(),
+        measures=names,
+        **{"batch_size": 2, "max_length": LENGTH, "seed": 5, **options},
+    )
 
 
 def measure_of(name: str, kind: str) -> Measure:
     """A measure as a run makes it."""
     model = model_of(kind)
-    return available()[name].study(Setting(model.shape(model.main_stack()), model.causal(model.main_stack())), corpus())
+    return available()[name].study(
+        Setting(model.shape(model.main_stack()), model.causal(model.main_stack())), corpus()
+    )
 
 
 @cache
@@ -72,7 +88,9 @@ def same(one: Results, other: Results) -> None:
     assert one.measures == other.measures
     for name in one:
         xr.testing.assert_identical(one[name], other[name])
-        assert {key: value.dtype for key, value in one[name].data_vars.items()} == {key: value.dtype for key, value in other[name].data_vars.items()}
+        assert {key: value.dtype for key, value in one[name].data_vars.items()} == {
+            key: value.dtype for key, value in other[name].data_vars.items()
+        }
 
 
 def test_the_corpus_of_the_battery_has_every_annotation_a_measure_needs(name: str) -> None:
@@ -86,7 +104,9 @@ def test_shards_merge_to_the_whole_to_the_last_bit(name: str, kind: str, shards:
     parts = [run(name, kind=kind, shard=(number, shards)) for number in range(1, shards + 1)]
     seen = [part.provenance["counts"]["seen"] for part in parts]
     assert sum(seen) == EXAMPLES
-    assert sum(count > 0 for count in seen) == min(shards, 6)  # six batches: the parts share the work
+    assert sum(count > 0 for count in seen) == min(
+        shards, 6
+    )  # six batches: the parts share the work
     merged = merge(parts)
     same(merged, whole(name, kind))
     assert timeless(merged, but="identity") == timeless(whole(name, kind), but="identity")
@@ -117,8 +137,12 @@ def test_padding_is_invisible(name: str, kind: str) -> None:
         np.concatenate([plain.types, random.integers(0, 2, strange)], 1),
         np.concatenate([plain.mask, np.zeros(strange, np.bool_)], 1),
     )
-    before, after = (Pass(model, [measure_of(name, kind)], stack).run(batch) for batch in (plain, wider))
-    np.testing.assert_allclose(after.values[name], before.values[name], atol=1e-5, rtol=1e-5, equal_nan=True)
+    before, after = (
+        Pass(model, [measure_of(name, kind)], stack).run(batch) for batch in (plain, wider)
+    )
+    np.testing.assert_allclose(
+        after.values[name], before.values[name], atol=1e-5, rtol=1e-5, equal_nan=True
+    )
     assert np.isfinite(before.values[name]).any()
     if name in before.totals:
         np.testing.assert_array_equal(after.totals[name], before.totals[name])
@@ -132,9 +156,13 @@ def test_results_survive_save_and_open(name: str, kind: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_corpus_of_which_every_example_is_dropped_gives_nan_and_count_0(name: str, kind: str, tmp_path: Path) -> None:
+def test_a_corpus_of_which_every_example_is_dropped_gives_nan_and_count_0(
+    name: str, kind: str, tmp_path: Path
+) -> None:
     results = run(name, kind=kind, max_length=5, long="drop")
-    assert results.provenance["counts"]["too_long"] == results.provenance["counts"]["read"] == EXAMPLES
+    assert (
+        results.provenance["counts"]["too_long"] == results.provenance["counts"]["read"] == EXAMPLES
+    )
     for opened in (results, Results.open(results.save(tmp_path / "none.nc"))):
         for key in ("mean", "deviation", "low", "high"):
             assert opened[name][key].isnull().all()
@@ -172,7 +200,9 @@ def test_a_measure_gives_alone_what_it_gives_among_all(name: str) -> None:
     together = among_all()
     assert set(together.measures) == set(MEASURES)
     for key in ("sum", "square", "count"):
-        xr.testing.assert_allclose(together[name][key], whole(name)[name][key], rtol=1e-5, atol=1e-6)
+        xr.testing.assert_allclose(
+            together[name][key], whole(name)[name][key], rtol=1e-5, atol=1e-6
+        )
 
 
 def test_a_measure_says_what_it_is(name: str) -> None:
@@ -187,22 +217,32 @@ def test_a_measure_says_what_it_is(name: str) -> None:
 
 def test_the_sums_are_those_of_the_values_of_a_pass_example_by_example(name: str) -> None:
     model, measure = model_of("bert"), measure_of(name, "bert")
-    items = list(model.encoder(max_length=LENGTH, long="truncate", stack="encoder").encode(corpus()))
+    items = list(
+        model.encoder(max_length=LENGTH, long="truncate", stack="encoder").encode(corpus())
+    )
     seen = [Pass(model, [measure], "encoder", 5).run(collate([item])) for item in items]
     values = np.concatenate([one.values[name] for one in seen]).astype(np.float64)
-    known = np.concatenate([one.totals[name] for one in seen])[:, None, None] * np.ones_like(values) if name in seen[0].totals else np.isfinite(values)
+    known = (
+        np.concatenate([one.totals[name] for one in seen])[:, None, None] * np.ones_like(values)
+        if name in seen[0].totals
+        else np.isfinite(values)
+    )
     count = known.sum(0)
     with np.errstate(invalid="ignore"):
         expected = np.nansum(values, 0) / count
     dataset = run(name, batch_size=1)[name]
     np.testing.assert_array_equal(dataset["n"].values.ravel(), count.ravel())
-    np.testing.assert_allclose(dataset["mean"].values.ravel(), expected.ravel(), rtol=1e-12, equal_nan=True)
+    np.testing.assert_allclose(
+        dataset["mean"].values.ravel(), expected.ravel(), rtol=1e-12, equal_nan=True
+    )
 
 
 def test_tables_have_a_row_for_each_number(name: str) -> None:
     table, mean = whole(name).table(name), whole(name).mean(name)
     assert len(table) == mean.size
-    np.testing.assert_array_equal(np.sort(table["mean"].to_numpy(np.float64)), np.sort(mean.values.ravel()))
+    np.testing.assert_array_equal(
+        np.sort(table["mean"].to_numpy(np.float64)), np.sort(mean.values.ravel())
+    )
 
 
 def test_a_run_of_one_measure_alone_can_be_shown_and_exported(name: str, tmp_path: Path) -> None:
@@ -210,4 +250,8 @@ def test_a_run_of_one_measure_alone_can_be_shown_and_exported(name: str, tmp_pat
     shown = summary(results)
     assert shown.empty or set(shown["measure"]) == {name}
     assert isinstance(remarks(results), list)
-    assert len(results.table()) == len(pd.read_parquet(export(results, tmp_path / "table.parquet"))) == results.mean(name).size
+    assert (
+        len(results.table())
+        == len(pd.read_parquet(export(results, tmp_path / "table.parquet")))
+        == results.mean(name).size
+    )

@@ -21,11 +21,16 @@ def test_the_cosine_is_scipy_s_on_real_tokens(case: Case) -> None:
     batch, one, causal = made(case)
     other = maps_of(batch, case[1] // 2 + 1, causal=causal)
     measure = Change(Setting(Shape(1, HEADS, 1)))
-    values = measure.layer(view_of(one), torch.stack([one, other]), measure.prepare(batch, "cpu")).numpy()
+    values = measure.layer(
+        view_of(one), torch.stack([one, other]), measure.prepare(batch, "cpu")
+    ).numpy()
     assert values.shape == (len(batch), HEADS, 1)
     for row, item in enumerate(batch.items):
         for head in range(HEADS):
-            flat = [maps[row, head, : len(item), : len(item)].double().numpy().ravel() for maps in (one, other)]
+            flat = [
+                maps[row, head, : len(item), : len(item)].double().numpy().ravel()
+                for maps in (one, other)
+            ]
             assert values[row, head, 0] == pytest.approx(1 - cosine(*flat), rel=1e-5, abs=1e-6)
 
 
@@ -39,17 +44,30 @@ def test_a_map_is_like_itself_whatever_its_padding_holds() -> None:
 
 
 def test_a_map_of_zeros_has_no_likeness() -> None:
-    assert np.isnan(map_cosine(torch.zeros(1, 1, 2, 2), torch.ones(1, 1, 2, 2), torch.ones(1, 1, 2, 2, dtype=torch.bool)).item())
+    assert np.isnan(
+        map_cosine(
+            torch.zeros(1, 1, 2, 2),
+            torch.ones(1, 1, 2, 2),
+            torch.ones(1, 1, 2, 2, dtype=torch.bool),
+        ).item()
+    )
 
 
 def test_the_difference_of_a_measure_says_that_it_is_one() -> None:
     measure = difference_of(Entropy)(Setting(Shape(1, HEADS, 1)))
     assert isinstance(measure, Entropy)
-    assert (measure.name, measure.unit, measure.dims) == ("entropy-change", "change in nats", Entropy.dims)
+    assert (measure.name, measure.unit, measure.dims) == (
+        "entropy-change",
+        "change in nats",
+        Entropy.dims,
+    )
     assert measure.attributes()["title"] == "Entropy of attention: change"
     assert Entropy.name == "entropy"
 
 
 def test_measures_that_count_answers_have_no_difference_by_example() -> None:
-    with pytest.raises(UserError, match=r"^the measure 'dependency' counts right answers, and has no difference example by example\nnext: survey both models"):
+    with pytest.raises(
+        UserError,
+        match=r"^the measure 'dependency' counts right answers, and has no difference example by example\nnext: survey both models",
+    ):
         difference_of(Dependency)

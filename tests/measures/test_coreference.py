@@ -31,7 +31,9 @@ def test_right_and_all_answers_equal_those_of_the_twin(drawn: list[Any], seed: i
     for row, item in enumerate(batch.items):
         for head in range(HEADS):
             real = maps[row, head, : len(item), : len(item)].tolist()
-            expected, of = twins.coreference(real, item.word.tolist(), item.example.words, item.example.mentions)
+            expected, of = twins.coreference(
+                real, item.word.tolist(), item.example.words, item.example.mentions
+            )
             assert without_rules(right[row][head]) == +expected
             assert without_rules(total[row]) == +of
 
@@ -47,25 +49,42 @@ def mentions(text: str, *spans: tuple[int, int, int, str]) -> tuple[list[Word], 
 
 
 def test_the_nearest_mention_is_the_last_before_this_one() -> None:
-    words, (ann, bo, she) = mentions("Ann saw Bo when she left", (0, 0, 0, "1"), (2, 2, 2, "2"), (4, 4, 4, "1"))
+    words, (ann, bo, she) = mentions(
+        "Ann saw Bo when she left", (0, 0, 0, "1"), (2, 2, 2, "2"), (4, 4, 4, "1")
+    )
     assert nearest(words, she, [ann, bo]) == bo
     assert nearest(words, ann, []) is None
 
 
 def test_the_same_head_word_is_sought_whatever_its_case_and_the_nearest_such_is_taken() -> None:
-    words, (first, second, cat, dog) = mentions("The dog saw a Dog and a cat : dog", (0, 1, 1, "1"), (3, 4, 4, "2"), (6, 7, 7, "3"), (9, 9, 9, "2"))
+    words, (first, second, cat, dog) = mentions(
+        "The dog saw a Dog and a cat : dog",
+        (0, 1, 1, "1"),
+        (3, 4, 4, "2"),
+        (6, 7, 7, "3"),
+        (9, 9, 9, "2"),
+    )
     assert same_head(words, dog, [first, second, cat]) == second
-    assert same_head(words, cat, [first, second]) is None  # nobody else is a cat: no answer, which is wrong
+    assert (
+        same_head(words, cat, [first, second]) is None
+    )  # nobody else is a cat: no answer, which is wrong
 
 
 def test_the_first_sieve_takes_the_nearest_mention_spelled_alike() -> None:
-    words, (old, young, again) = mentions("the old dog , the young dog , The old dog", (0, 2, 2, "1"), (4, 6, 6, "2"), (8, 10, 10, "1"))
+    words, (old, young, again) = mentions(
+        "the old dog , the young dog , The old dog",
+        (0, 2, 2, "1"),
+        (4, 6, 6, "2"),
+        (8, 10, 10, "1"),
+    )
     assert same_head(words, again, [old, young]) == young
     assert sieves(words, again, [old, young]) == old
 
 
 def test_the_second_sieve_takes_the_same_head_word_before_any_that_agrees() -> None:
-    words, (dog, cat, puppy) = mentions("a dog/NN , a cat/NN , the dog/NN", (0, 1, 1, "1"), (3, 4, 4, "2"), (6, 7, 7, "1"))
+    words, (dog, cat, puppy) = mentions(
+        "a dog/NN , a cat/NN , the dog/NN", (0, 1, 1, "1"), (3, 4, 4, "2"), (6, 7, 7, "1")
+    )
     assert sieves(words, puppy, [dog, cat]) == dog
 
 
@@ -104,8 +123,30 @@ def test_two_joined_by_and_are_many_and_a_word_without_a_tag_may_be_either() -> 
 DOCUMENT = Example(
     "1",
     ("the dog saw the cat . it sat . the dog sat .",),
-    tuple(Word(word) for word in ["the", "dog", "saw", "the", "cat", ".", "it", "sat", ".", "the", "dog", "sat", "."]),
-    (Mention(0, 1, 1, "dog", "nominal"), Mention(3, 4, 4, "cat", "nominal"), Mention(6, 6, 6, "dog", "pronoun"), Mention(9, 10, 10, "dog", "nominal")),
+    tuple(
+        Word(word)
+        for word in [
+            "the",
+            "dog",
+            "saw",
+            "the",
+            "cat",
+            ".",
+            "it",
+            "sat",
+            ".",
+            "the",
+            "dog",
+            "sat",
+            ".",
+        ]
+    ),
+    (
+        Mention(0, 1, 1, "dog", "nominal"),
+        Mention(3, 4, 4, "cat", "nominal"),
+        Mention(6, 6, 6, "dog", "pronoun"),
+        Mention(9, 10, 10, "dog", "nominal"),
+    ),
 )
 
 
@@ -116,61 +157,96 @@ def test_tasks_are_the_mentions_with_an_antecedent_and_their_candidates_the_earl
     assert (dog.row, dog.candidates, dog.answers, dog.kind) == (10, [1, 4, 6], [1, 6], "nominal")
     named = dict.fromkeys(BASELINES)
     assert list(named) == ["nearest", "same head word", "rules"]
-    assert it.baselines == (False, False, False)  # the cat is nearer, no other is called "it", and a cat agrees with it as well
+    assert it.baselines == (
+        False,
+        False,
+        False,
+    )  # the cat is nearer, no other is called "it", and a cat agrees with it as well
     assert dog.baselines == (True, True, True)
 
 
 @pytest.mark.parametrize(
     ("head", "candidates", "kind", "right", "n"),
     [
-        ("word", "mentions", "all", 2, 2),  # "dog" everywhere: also from the second "dog", whose nearest equal is the first
+        (
+            "word",
+            "mentions",
+            "all",
+            2,
+            2,
+        ),  # "dog" everywhere: also from the second "dog", whose nearest equal is the first
         ("word", "words", "all", 2, 2),
         ("word", "mentions", "pronoun", 1, 1),
         ("word", "mentions", "nominal", 1, 1),
-        ("previous", "mentions", "all", 2, 2),  # "." and "the" are no mentions: the leftmost candidate is the first "dog", and right
+        (
+            "previous",
+            "mentions",
+            "all",
+            2,
+            2,
+        ),  # "." and "the" are no mentions: the leftmost candidate is the first "dog", and right
         ("previous", "words", "all", 0, 2),
         ("cls", "words", "all", 0, 2),  # only words count: the leftmost is "the"
     ],
 )
-def test_planted_heads_have_the_accuracy_counted_by_hand(head: str, candidates: str, kind: str, right: int, n: int) -> None:
-    cell = survey(planted_bert(), from_examples([DOCUMENT]), measures=["coreference"], max_length=24)["coreference"]
+def test_planted_heads_have_the_accuracy_counted_by_hand(
+    head: str, candidates: str, kind: str, right: int, n: int
+) -> None:
+    cell = survey(
+        planted_bert(), from_examples([DOCUMENT]), measures=["coreference"], max_length=24
+    )["coreference"]
     cell = cell.sel(**place(head), candidates=candidates, kind=kind, mentions="every")
     assert (float(cell["sum"].sum()), int(cell["n"])) == (right, n)
 
 
 def test_a_kind_that_no_mention_has_is_not_defined() -> None:
-    data = survey(planted_bert(), from_examples([DOCUMENT]), measures=["coreference"], max_length=24)["coreference"].sel(mentions="every")
+    data = survey(
+        planted_bert(), from_examples([DOCUMENT]), measures=["coreference"], max_length=24
+    )["coreference"].sel(mentions="every")
     assert data["kind"].values.tolist() == list(KINDS)
     assert data["mean"].sel(kind="proper").isnull().all()
     assert (data["n"].sel(kind="proper") == 0).all()
 
 
 def test_mentions_that_were_cut_off_ask_nothing_and_are_no_candidates() -> None:
-    data = survey(planted_bert(), from_examples([DOCUMENT]), measures=["coreference"], max_length=9)["coreference"].sel(mentions="every")  # … . it [SEP]
+    data = survey(
+        planted_bert(), from_examples([DOCUMENT]), measures=["coreference"], max_length=9
+    )["coreference"].sel(mentions="every")  # … . it [SEP]
     assert (data["n"].sel(kind="all") == 1).all()
     assert (data["n"].sel(kind="pronoun") == 1).all()
-    shorter = survey(planted_bert(), from_examples([DOCUMENT]), measures=["coreference"], max_length=8)["coreference"]
+    shorter = survey(
+        planted_bert(), from_examples([DOCUMENT]), measures=["coreference"], max_length=8
+    )["coreference"]
     assert not shorter["n"].any()
 
 
 @pytest.mark.parametrize("kept", [1, 2])
 def test_a_document_of_one_mention_or_of_two_entities_asks_nothing(kept: int) -> None:
     document = Example("1", DOCUMENT.texts, DOCUMENT.words, DOCUMENT.mentions[:kept])
-    data = survey(planted_bert(), from_examples([document]), measures=["coreference"], max_length=24)["coreference"]
+    data = survey(
+        planted_bert(), from_examples([document]), measures=["coreference"], max_length=24
+    )["coreference"]
     assert not data["n"].any()
     assert data["mean"].isnull().all()
 
 
 def test_a_corpus_without_mentions_says_so_when_asked() -> None:
     with pytest.raises(
-        UserError, match=r"^the measure 'coreference' needs mentions, words, which texts does not have \(it has plain text only\)\nnext: give a corpus with coreference$"
+        UserError,
+        match=r"^the measure 'coreference' needs mentions, words, which texts does not have \(it has plain text only\)\nnext: give a corpus with coreference$",
     ):
         survey(planted_bert(), from_texts(["a dog"]), measures=["coreference"], max_length=24)
 
 
 def test_documents_without_a_whole_word_and_documents_with_mentions_go_through_together() -> None:
     cut = Example("2", ("dogsingsings",), (Word("dogsingsings"),), (Mention(0, 0, 0, "1"),))
-    data = survey(planted_bert(), from_examples([cut, DOCUMENT]), measures=["coreference"], max_length=24, batch_size=2)["coreference"]
+    data = survey(
+        planted_bert(),
+        from_examples([cut, DOCUMENT]),
+        measures=["coreference"],
+        max_length=24,
+        batch_size=2,
+    )["coreference"]
     assert (data["n"].sel(kind="all", mentions="every") == 2).all()
     alone = survey(planted_bert(), from_examples([cut]), measures=["coreference"], max_length=5)
     assert alone.provenance["counts"]["seen"] == 1

@@ -36,32 +36,62 @@ PIECES = (0, 1, 1, 2, 4)
 
 
 @st.composite
-def trees(draw: st.DrawFn, least: int = 0) -> tuple[tuple[Word, ...], tuple[int, ...], tuple[Mention, ...]]:
+def trees(
+    draw: st.DrawFn, least: int = 0
+) -> tuple[tuple[Word, ...], tuple[int, ...], tuple[Mention, ...]]:
     """Words with a random tree (a word now and then outside it), how many pieces each has, and mentions."""
     size = draw(st.integers(least, 6))
     order = draw(st.permutations(range(size)))
     heads: list[int | None] = [ROOT] * size
     for index, word in enumerate(order[1:], 1):
         heads[word] = draw(st.sampled_from([*order[:index], None]))
-    words = tuple(Word(draw(st.sampled_from(TEXTS)), head=head, relation=draw(st.sampled_from(RELATIONS)), upos=draw(st.sampled_from(["", "PUNCT"]))) for head in heads)
-    mentions: dict[tuple[int, int, int], Mention] = {}  # each span once: which of two equals is nearer nobody can say
+    words = tuple(
+        Word(
+            draw(st.sampled_from(TEXTS)),
+            head=head,
+            relation=draw(st.sampled_from(RELATIONS)),
+            upos=draw(st.sampled_from(["", "PUNCT"])),
+        )
+        for head in heads
+    )
+    mentions: dict[
+        tuple[int, int, int], Mention
+    ] = {}  # each span once: which of two equals is nearer nobody can say
     for _ in range(draw(st.integers(0, 6)) if size else 0):
         start, head, end = sorted(draw(st.integers(0, size - 1)) for _ in range(3))
-        mentions[start, head, end] = Mention(start, end, head, draw(st.sampled_from("ab")), draw(st.sampled_from(["", "pronoun", "proper", "nominal"])))
+        mentions[start, head, end] = Mention(
+            start,
+            end,
+            head,
+            draw(st.sampled_from("ab")),
+            draw(st.sampled_from(["", "pronoun", "proper", "nominal"])),
+        )
     return words, tuple(draw(st.sampled_from(PIECES)) for _ in words), tuple(mentions.values())
 
 
 CASES = st.tuples(st.lists(trees(), min_size=1, max_size=3), st.integers(0, 2**32 - 1))
 
 
-def encode(words: tuple[Word, ...], pieces: tuple[int, ...], mentions: tuple[Mention, ...] = ()) -> Encoded:
+def encode(
+    words: tuple[Word, ...], pieces: tuple[int, ...], mentions: tuple[Mention, ...] = ()
+) -> Encoded:
     """[CLS] word word … [SEP], each word in so many pieces; a word of 0 pieces was cut off."""
     owners = [-1, *(index for index, count in enumerate(pieces) for _ in range(count)), -1]
     size = len(owners)
     kinds = np.array([START, *[TEXT] * (size - 2), SEPARATOR], np.int8)
     zeros = np.zeros(size, np.int64)
     example = Example("1", (" ".join(word.text for word in words),), words, mentions)
-    return Encoded(example, zeros, zeros, kinds, np.zeros(size, np.int8), np.array(owners, np.int64), np.zeros(size, np.bool_), ("",) * size, np.array(owners, np.int64))
+    return Encoded(
+        example,
+        zeros,
+        zeros,
+        kinds,
+        np.zeros(size, np.int8),
+        np.array(owners, np.int64),
+        np.zeros(size, np.bool_),
+        ("",) * size,
+        np.array(owners, np.int64),
+    )
 
 
 def maps_of(batch: Batch, seed: int) -> torch.Tensor:
@@ -72,41 +102,67 @@ def maps_of(batch: Batch, seed: int) -> torch.Tensor:
     return torch.from_numpy(np.where(real, maps, 1e6).astype(np.float32))
 
 
-def counted(measure: WordMeasure, batch: Batch, maps: torch.Tensor) -> tuple[list[list[Counter[Any]]], list[Counter[Any]]]:
+def counted(
+    measure: WordMeasure, batch: Batch, maps: torch.Tensor
+) -> tuple[list[list[Counter[Any]]], list[Counter[Any]]]:
     """What a measure counts: right answers by example and head, all answers by example, both by labels; zeros left out."""
     prepared = measure.prepare(batch, "cpu")
     shape = [len(labels) for labels in measure.dims.values()]
 
     def named(values: torch.Tensor) -> Counter[Any]:
         cells = np.ndenumerate(values.numpy().reshape(shape))
-        return Counter({tuple(labels[index] for labels, index in zip(measure.dims.values(), where, strict=True)): int(value) for where, value in cells if value})
+        return Counter(
+            {
+                tuple(
+                    labels[index]
+                    for labels, index in zip(measure.dims.values(), where, strict=True)
+                ): int(value)
+                for where, value in cells
+                if value
+            }
+        )
 
     right, total = measure.layer(view_of(maps), maps, prepared), measure.totals(prepared[1])
-    return [[named(head) for head in example] for example in right], [named(example) for example in total]
+    return [[named(head) for head in example] for example in right], [
+        named(example) for example in total
+    ]
 
 
 @given(case=CASES, subtypes=st.sampled_from(["keep", "fold"]))
 @SETTINGS
-def test_right_and_all_answers_equal_those_of_the_twin(case: tuple[list[Any], int], subtypes: str) -> None:
+def test_right_and_all_answers_equal_those_of_the_twin(
+    case: tuple[list[Any], int], subtypes: str
+) -> None:
     drawn, seed = case
     batch = collate([encode(*one) for one in drawn])
     maps = maps_of(batch, seed)
     offsets = twins.best_offsets([words for words, _, _ in drawn], fold=subtypes == "fold")
-    right, total = counted(Dependency(Setting(Shape(1, HEADS, 1), subtypes=subtypes), offsets), batch, maps)
+    right, total = counted(
+        Dependency(Setting(Shape(1, HEADS, 1), subtypes=subtypes), offsets), batch, maps
+    )
     for row, item in enumerate(batch.items):
         for head in range(HEADS):
             real = maps[row, head, : len(item), : len(item)].tolist()
-            expected, of = twins.dependency(real, item.word.tolist(), item.example.words, offsets, fold=subtypes == "fold")
+            expected, of = twins.dependency(
+                real, item.word.tolist(), item.example.words, offsets, fold=subtypes == "fold"
+            )
             assert right[row][head] == +expected
             assert total[row] == +of
 
 
 @given(drawn=st.lists(trees(), min_size=1, max_size=4), subtypes=st.sampled_from(["keep", "fold"]))
 @SETTINGS
-def test_study_finds_the_relations_and_the_best_fixed_offset_of_each(drawn: list[Any], subtypes: str) -> None:
-    corpus = [Example(str(number), (" ".join(word.text for word in words),), words) for number, (words, _, _) in enumerate(drawn)]
+def test_study_finds_the_relations_and_the_best_fixed_offset_of_each(
+    drawn: list[Any], subtypes: str
+) -> None:
+    corpus = [
+        Example(str(number), (" ".join(word.text for word in words),), words)
+        for number, (words, _, _) in enumerate(drawn)
+    ]
     measure = Dependency.study(Setting(Shape(1, HEADS, 1), subtypes=subtypes), corpus)
-    assert measure.offsets == twins.best_offsets([words for words, _, _ in drawn], fold=subtypes == "fold")
+    assert measure.offsets == twins.best_offsets(
+        [words for words, _, _ in drawn], fold=subtypes == "fold"
+    )
     assert measure.relations == (ALL, CORE, *sorted(set(measure.offsets) - {ALL, CORE}))
     assert json.loads(measure.attributes()["offsets"]) == measure.offsets
 
@@ -118,19 +174,36 @@ def test_an_offset_of_more_than_ten_words_is_no_baseline() -> None:
 
 def tree_map(item: Encoded, *, down: bool) -> torch.Tensor:
     """Every piece of a word attends to the first piece of its head word, or (down) of each of its dependents alike."""
-    first = {int(word): int(np.flatnonzero(item.word == word)[0]) for word in item.word if word >= 0}
+    first = {
+        int(word): int(np.flatnonzero(item.word == word)[0]) for word in item.word if word >= 0
+    }
     rows = torch.zeros(1, 1, len(item), len(item))
     for query, word in enumerate(item.word.tolist()):
-        targets = [place for place, other in enumerate(item.example.words) if other.head == word] if down else [item.example.words[word].head]
+        targets = (
+            [place for place, other in enumerate(item.example.words) if other.head == word]
+            if down
+            else [item.example.words[word].head]
+        )
         for target in targets if word >= 0 else ():
             rows[0, 0, query, first.get(target, 0)] = 1.0 / len(targets)
     return rows
 
 
-@pytest.mark.parametrize(("direction", "down"), [("dependent to head", False), ("head to dependent by column", True)])
-def test_a_head_whose_maps_are_the_trees_is_right_at_every_relation_and_wrong_only_at_roots(direction: str, down: bool) -> None:
+@pytest.mark.parametrize(
+    ("direction", "down"), [("dependent to head", False), ("head to dependent by column", True)]
+)
+def test_a_head_whose_maps_are_the_trees_is_right_at_every_relation_and_wrong_only_at_roots(
+    direction: str, down: bool
+) -> None:
     passages = [  # without the rule for possessors, who would be asked through their clitic
-        replace(example, words=tuple(replace(word, relation=word.relation.replace("poss", "own")) for word in example.words)) for example in read("demo", limit=4)
+        replace(
+            example,
+            words=tuple(
+                replace(word, relation=word.relation.replace("poss", "own"))
+                for word in example.words
+            ),
+        )
+        for example in read("demo", limit=4)
     ]
     model = tiny_model("bert", max_position_embeddings=512)
     measure = Dependency.study(Setting(Shape(1, 1, 1)), passages)
@@ -143,18 +216,31 @@ def test_a_head_whose_maps_are_the_trees_is_right_at_every_relation_and_wrong_on
     assert total[direction, ALL, "every"] == len(words)
     assert right[direction, ALL, "every"] == sum(word.head != ROOT for word in words)
     for relation in (CORE, *{word.relation for word in words if word.head != ROOT}):
-        assert right[direction, relation, "every"] == total[direction, relation, "every"] > 0, relation
+        assert right[direction, relation, "every"] == total[direction, relation, "every"] > 0, (
+            relation
+        )
     assert len(measure.relations) > 20
 
 
-SENTENCE = (("the", 2, "det"), ("old", 2, "amod"), ("dog", 3, "nsubj"), ("saw", ROOT, "root"), ("it", 3, "obj"), (".", 3, "punct"))
+SENTENCE = (
+    ("the", 2, "det"),
+    ("old", 2, "amod"),
+    ("dog", 3, "nsubj"),
+    ("saw", ROOT, "root"),
+    ("it", 3, "obj"),
+    (".", 3, "punct"),
+)
 """the old dog saw it . — each a single piece of the planted tokenizer."""
 
 
 def treebank(*sentences: tuple[tuple[str, int, str], ...]) -> Corpus:
     return from_examples(
         [
-            Example(str(number), (" ".join(text for text, _, _ in words),), tuple(Word(*word[:1], head=word[1], relation=word[2]) for word in words))
+            Example(
+                str(number),
+                (" ".join(text for text, _, _ in words),),
+                tuple(Word(*word[:1], head=word[1], relation=word[2]) for word in words),
+            )
             for number, words in enumerate(sentences)
         ]
     )
@@ -180,21 +266,58 @@ def planted() -> Results:
         ("previous", "head to dependent", ALL, 2, 6),  # old <- dog, dog <- saw
         ("word", "dependent to head", "det", 1, 1),  # every word attends to "dog"
         ("word", "head to dependent", "nsubj", 1, 1),
-        ("word", "dependent to head", ALL, 2, 6),  # the, old; "dog" itself looks at the leftmost of equals
-        ("cls", "dependent to head", ALL, 0, 6),  # nothing but [CLS], which is ignored: the leftmost other word, "the", is no head
-        ("previous", "head to dependent by column", "nsubj", 1, 1),  # of all words "saw" attends most to "dog"
+        (
+            "word",
+            "dependent to head",
+            ALL,
+            2,
+            6,
+        ),  # the, old; "dog" itself looks at the leftmost of equals
+        (
+            "cls",
+            "dependent to head",
+            ALL,
+            0,
+            6,
+        ),  # nothing but [CLS], which is ignored: the leftmost other word, "the", is no head
+        (
+            "previous",
+            "head to dependent by column",
+            "nsubj",
+            1,
+            1,
+        ),  # of all words "saw" attends most to "dog"
     ],
 )
-def test_planted_heads_have_the_accuracy_counted_by_hand(planted: Results, head: str, direction: str, relation: str, right: int, n: int) -> None:
-    cell = planted["dependency"].sel(**place(head), direction=direction, relation=relation, words="every")
+def test_planted_heads_have_the_accuracy_counted_by_hand(
+    planted: Results, head: str, direction: str, relation: str, right: int, n: int
+) -> None:
+    cell = planted["dependency"].sel(
+        **place(head), direction=direction, relation=relation, words="every"
+    )
     assert (float(cell["sum"].sum()), int(cell["n"])) == (right, n)
     assert float(cell["mean"]) == pytest.approx(right / n)
 
 
-def test_the_offset_baseline_and_what_a_head_gets_right_beside_it_are_counted(planted: Results) -> None:
+def test_the_offset_baseline_and_what_a_head_gets_right_beside_it_are_counted(
+    planted: Results,
+) -> None:
     data = planted["dependency"].sel(direction="dependent to head", words="offset right")
-    assert json.loads(data.attrs["offsets"]) == {ALL: 1, CORE: 1, "amod": 1, "det": 2, "nsubj": 1, "obj": -1, "punct": -2}
-    assert {str(name): int(count) for name, count in zip(data["relation"].values, data["n"].isel(layer=0, head=0).values, strict=True)} == {
+    assert json.loads(data.attrs["offsets"]) == {
+        ALL: 1,
+        CORE: 1,
+        "amod": 1,
+        "det": 2,
+        "nsubj": 1,
+        "obj": -1,
+        "punct": -2,
+    }
+    assert {
+        str(name): int(count)
+        for name, count in zip(
+            data["relation"].values, data["n"].isel(layer=0, head=0).values, strict=True
+        )
+    } == {
         ALL: 2,
         CORE: 2,
         **dict.fromkeys(("amod", "det", "nsubj", "obj", "punct"), 1),
@@ -205,43 +328,93 @@ def test_the_offset_baseline_and_what_a_head_gets_right_beside_it_are_counted(pl
 
 @pytest.mark.parametrize(("clitic", "right"), [("'s", 1), ("s'", 1), ("dog", 0)])
 @pytest.mark.parametrize("relation", ["poss", "nmod:poss", "det"])
-def test_a_possessor_before_a_clitic_is_represented_by_the_clitic(clitic: str, right: int, relation: str) -> None:
-    words = (Word("Ann", head=2, relation=relation), Word(clitic, head=0, relation="case"), Word("dog", head=ROOT, relation="root"))
+def test_a_possessor_before_a_clitic_is_represented_by_the_clitic(
+    clitic: str, right: int, relation: str
+) -> None:
+    words = (
+        Word("Ann", head=2, relation=relation),
+        Word(clitic, head=0, relation="case"),
+        Word("dog", head=ROOT, relation="root"),
+    )
     batch = collate([encode(words, (1, 1, 1))])
     maps = torch.zeros(1, HEADS, 5, 5)
     maps[0, :, 1, 2] = 1.0  # Ann -> clitic
     maps[0, :, 2, 3] = 1.0  # clitic -> dog
-    found, total = counted(Dependency(Setting(Shape(1, HEADS, 1)), {ALL: 1, CORE: 1, relation: 1}), batch, maps)
+    found, total = counted(
+        Dependency(Setting(Shape(1, HEADS, 1)), {ALL: 1, CORE: 1, relation: 1}), batch, maps
+    )
     assert total[0]["dependent to head", relation, "every"] == 1
-    assert found[0][0]["dependent to head", relation, "every"] == (right if "poss" in relation else 0)
+    assert found[0][0]["dependent to head", relation, "every"] == (
+        right if "poss" in relation else 0
+    )
 
 
 def test_subtypes_are_kept_or_folded() -> None:
-    corpus = treebank((("the", 1, "det:def"), ("dog", 2, "nsubj:pass"), ("sat", ROOT, "root")), (("a", 1, "det"), ("dog", 2, "nsubj"), ("sat", ROOT, "root")))
-    kept, folded = (survey(planted_bert(), corpus, measures=["dependency"], max_length=24, subtypes=way)["dependency"] for way in ("keep", "fold"))
+    corpus = treebank(
+        (("the", 1, "det:def"), ("dog", 2, "nsubj:pass"), ("sat", ROOT, "root")),
+        (("a", 1, "det"), ("dog", 2, "nsubj"), ("sat", ROOT, "root")),
+    )
+    kept, folded = (
+        survey(planted_bert(), corpus, measures=["dependency"], max_length=24, subtypes=way)[
+            "dependency"
+        ]
+        for way in ("keep", "fold")
+    )
     assert kept["relation"].values.tolist() == [ALL, CORE, "det", "det:def", "nsubj", "nsubj:pass"]
     assert folded["relation"].values.tolist() == [ALL, CORE, "det", "nsubj"]
     assert folded["n"].sel(relation="det", words="every").isel(layer=0, head=0, direction=0) == 2
 
 
 def test_words_that_were_cut_off_and_words_that_depend_on_them_are_left_out() -> None:
-    results = survey(planted_bert(), treebank(SENTENCE), measures=["dependency"], max_length=7)  # [CLS] the old dog saw [SEP], and one more
-    n = results["dependency"]["n"].sel(direction="dependent to head", words="every").isel(layer=0, head=0)
-    assert {str(name): int(n.sel(relation=name)) for name in n["relation"].values} == {ALL: 5, CORE: 4, "amod": 1, "det": 1, "nsubj": 1, "obj": 1, "punct": 0}
-    shorter = survey(planted_bert(), treebank(SENTENCE), measures=["dependency"], max_length=5)["dependency"]["n"].sel(words="every").isel(layer=0, head=0, direction=0)
-    assert {str(name): int(shorter.sel(relation=name)) for name in ("det", "amod", "nsubj")} == {"det": 1, "amod": 1, "nsubj": 0}  # "dog" depends on "saw", which is gone
+    results = survey(
+        planted_bert(), treebank(SENTENCE), measures=["dependency"], max_length=7
+    )  # [CLS] the old dog saw [SEP], and one more
+    n = (
+        results["dependency"]["n"]
+        .sel(direction="dependent to head", words="every")
+        .isel(layer=0, head=0)
+    )
+    assert {str(name): int(n.sel(relation=name)) for name in n["relation"].values} == {
+        ALL: 5,
+        CORE: 4,
+        "amod": 1,
+        "det": 1,
+        "nsubj": 1,
+        "obj": 1,
+        "punct": 0,
+    }
+    shorter = (
+        survey(planted_bert(), treebank(SENTENCE), measures=["dependency"], max_length=5)[
+            "dependency"
+        ]["n"]
+        .sel(words="every")
+        .isel(layer=0, head=0, direction=0)
+    )
+    assert {str(name): int(shorter.sel(relation=name)) for name in ("det", "amod", "nsubj")} == {
+        "det": 1,
+        "amod": 1,
+        "nsubj": 0,
+    }  # "dog" depends on "saw", which is gone
 
 
 def test_an_example_of_which_no_word_is_left_whole_counts_nothing() -> None:
-    long = Example("1", ("dogsings dog",), (Word("dogsings", head=1, relation="nsubj"), Word("dog", head=ROOT, relation="root")))  # dog ##s ##ing ##s
-    results = survey(planted_bert(), from_examples([long]), measures=["dependency"], max_length=5)  # room for two pieces of one word
+    long = Example(
+        "1",
+        ("dogsings dog",),
+        (Word("dogsings", head=1, relation="nsubj"), Word("dog", head=ROOT, relation="root")),
+    )  # dog ##s ##ing ##s
+    results = survey(
+        planted_bert(), from_examples([long]), measures=["dependency"], max_length=5
+    )  # room for two pieces of one word
     assert results.provenance["counts"]["seen"] == 1
     assert not results["dependency"]["n"].any()
     assert results["dependency"]["mean"].isnull().all()
 
 
 def test_one_word_alone_is_a_root_that_is_never_right() -> None:
-    results = survey(planted_bert(), treebank((("dog", ROOT, "root"),)), measures=["dependency"], max_length=24)["dependency"]
+    results = survey(
+        planted_bert(), treebank((("dog", ROOT, "root"),)), measures=["dependency"], max_length=24
+    )["dependency"]
     assert (results["n"].sel(relation=ALL, words="every") == 1).all()
     assert (results["mean"].sel(relation=ALL, words="every") == 0).all()
     assert results["mean"].sel(relation=CORE).isnull().all()
@@ -251,20 +424,39 @@ def test_every_direction_counts_the_same_arcs(planted: Results) -> None:
     n = planted["dependency"]["n"]
     assert n["direction"].values.tolist() == list(DIRECTIONS)
     for direction in DIRECTIONS[1:]:
-        assert n.sel(direction=direction).drop_vars("direction").equals(n.sel(direction=DIRECTIONS[0]).drop_vars("direction"))
+        assert (
+            n.sel(direction=direction)
+            .drop_vars("direction")
+            .equals(n.sel(direction=DIRECTIONS[0]).drop_vars("direction"))
+        )
 
 
-def test_a_treebank_without_heads_offers_no_dependencies_and_says_so_when_asked(tmp_path: Path) -> None:
+def test_a_treebank_without_heads_offers_no_dependencies_and_says_so_when_asked(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "bare.conllu"
-    path.write_text("".join(f"{number}\t{word}\t_\t_\t_\t_\t_\t_\t_\t_\n" for number, word in enumerate(("the", "dog", "sat"), 1)) + "\n")
+    path.write_text(
+        "".join(
+            f"{number}\t{word}\t_\t_\t_\t_\t_\t_\t_\t_\n"
+            for number, word in enumerate(("the", "dog", "sat"), 1)
+        )
+        + "\n"
+    )
     assert "dependency" not in survey(planted_bert(), read(path), max_length=24).measures
     with pytest.raises(UserError) as caught:
         survey(planted_bert(), read(path), measures=["dependency"], max_length=24)
-    assert caught.value.message == f"the measure 'dependency' needs tree, which {path} does not have (it has words)"
+    assert (
+        caught.value.message
+        == f"the measure 'dependency' needs tree, which {path} does not have (it has words)"
+    )
     assert caught.value.hint == "give a treebank (.conllu), or parse plain text with --parse"
 
 
-def test_a_treebank_with_heads_but_no_labels_has_only_the_accuracy_over_all_words(tmp_path: Path) -> None:
+def test_a_treebank_with_heads_but_no_labels_has_only_the_accuracy_over_all_words(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "unlabelled.conllu"
     path.write_text("1\tthe\t_\t_\t_\t_\t2\t_\t_\t_\n2\tdog\t_\t_\t_\t_\t0\t_\t_\t_\n\n")
-    assert survey(planted_bert(), read(path), measures=["dependency"], max_length=24)["dependency"]["relation"].values.tolist() == [ALL, CORE]
+    assert survey(planted_bert(), read(path), measures=["dependency"], max_length=24)["dependency"][
+        "relation"
+    ].values.tolist() == [ALL, CORE]

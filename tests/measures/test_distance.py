@@ -26,22 +26,30 @@ TINY = 1e-9
 """Nats: where identical rows are rounded to float32, this is all that a divergence can be off."""
 
 
-def random_maps(heads: int, size: int, temperature: float, seed: int, *, causal: bool = False) -> torch.Tensor:
+def random_maps(
+    heads: int, size: int, temperature: float, seed: int, *, causal: bool = False
+) -> torch.Tensor:
     """Softmax of random scores: from nearly uniform rows (hot) to nearly one-hot ones (cold)."""
-    scores = torch.randn(heads, size, size, generator=torch.Generator().manual_seed(seed)) / temperature
+    scores = (
+        torch.randn(heads, size, size, generator=torch.Generator().manual_seed(seed)) / temperature
+    )
     if causal:
         scores = scores.masked_fill(~torch.ones(size, size, dtype=torch.bool).tril(), -torch.inf)
     return scores.softmax(-1)
 
 
 def one_hot(heads: int, size: int, seed: int) -> torch.Tensor:
-    return torch.eye(size)[torch.randint(size, (heads, size), generator=torch.Generator().manual_seed(seed))]
+    return torch.eye(size)[
+        torch.randint(size, (heads, size), generator=torch.Generator().manual_seed(seed))
+    ]
 
 
 def by_scipy(maps: torch.Tensor) -> np.ndarray:
     """The mean over rows of the squared Jensen–Shannon distance, which is the divergence in nats."""
     rows = maps.double().numpy()
-    return np.array([[np.mean(jensenshannon(one, other, axis=1) ** 2) for other in rows] for one in rows])
+    return np.array(
+        [[np.mean(jensenshannon(one, other, axis=1) ** 2) for other in rows] for one in rows]
+    )
 
 
 def check(maps: torch.Tensor) -> None:
@@ -56,9 +64,17 @@ def check(maps: torch.Tensor) -> None:
         assert float(found.max()) <= log(2) * (1 + RELATIVE)
 
 
-@given(heads=st.integers(2, 4), size=st.integers(1, 12), temperature=st.sampled_from([0.05, 0.3, 1.0, 5.0]), seed=st.integers(0, 10**6), causal=st.booleans())
+@given(
+    heads=st.integers(2, 4),
+    size=st.integers(1, 12),
+    temperature=st.sampled_from([0.05, 0.3, 1.0, 5.0]),
+    seed=st.integers(0, 10**6),
+    causal=st.booleans(),
+)
 @settings(deadline=None, max_examples=40)
-def test_the_exact_path_is_scipys_divergence_averaged_over_rows(heads: int, size: int, temperature: float, seed: int, causal: bool) -> None:
+def test_the_exact_path_is_scipys_divergence_averaged_over_rows(
+    heads: int, size: int, temperature: float, seed: int, causal: bool
+) -> None:
     maps = random_maps(heads, size, temperature, seed, causal=causal)
     np.testing.assert_allclose(exact_divergence(maps), by_scipy(maps), rtol=1e-6, atol=TINY)
 
@@ -66,12 +82,22 @@ def test_the_exact_path_is_scipys_divergence_averaged_over_rows(heads: int, size
 @pytest.mark.parametrize("temperature", [0.02, 0.1, 0.5, 1.0, 3.0, 10.0, 100.0])
 @pytest.mark.parametrize("size", [2, 17, 128])
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_fast_path_is_within_a_thousandth_of_the_exact_one(temperature: float, size: int, causal: bool) -> None:
+def test_the_fast_path_is_within_a_thousandth_of_the_exact_one(
+    temperature: float, size: int, causal: bool
+) -> None:
     check(random_maps(8, size, temperature, seed=size, causal=causal))
 
 
 def test_sharp_and_broad_heads_together_are_within_a_thousandth_too() -> None:
-    check(torch.cat([random_maps(3, 64, temperature, seed=number) for number, temperature in enumerate((0.02, 0.3, 1.0, 30.0))] + [one_hot(3, 64, seed=9)]))
+    check(
+        torch.cat(
+            [
+                random_maps(3, 64, temperature, seed=number)
+                for number, temperature in enumerate((0.02, 0.3, 1.0, 30.0))
+            ]
+            + [one_hot(3, 64, seed=9)]
+        )
+    )
 
 
 def test_heads_on_different_tokens_are_ln_2_apart() -> None:
@@ -98,7 +124,10 @@ def test_nearly_equal_heads_are_within_a_thousandth_too(apart: float, temperatur
 
 def test_identical_heads_have_distance_0() -> None:
     one = random_maps(1, 30, 0.5, seed=4)[0]
-    for found in (exact_divergence(torch.stack([one, one, one])), fast_divergence(torch.stack([one, one, one]))):
+    for found in (
+        exact_divergence(torch.stack([one, one, one])),
+        fast_divergence(torch.stack([one, one, one])),
+    ):
         np.testing.assert_allclose(found, 0.0, atol=TINY)
 
 
@@ -116,7 +145,18 @@ def distances(model: Model, batch: Batch) -> np.ndarray:
 def test_distances_are_between_the_heads_of_all_layers_and_padding_is_invisible(kind: str) -> None:
     model, plain = tiny_model(kind), tiny_batch(kind)
     encoder = model.encoder(max_length=60, long="truncate", stack=model.main_stack())
-    batch = collate(encoder.encode(from_texts(["the cat sat on the mat, and the dog sat by the door.", "a bird", "we walked to the river"])), pad=model.pad)
+    batch = collate(
+        encoder.encode(
+            from_texts(
+                [
+                    "the cat sat on the mat, and the dog sat by the door.",
+                    "a bird",
+                    "we walked to the river",
+                ]
+            )
+        ),
+        pad=model.pad,
+    )
     assert len({*batch.lengths.tolist()}) == 3
     found = distances(model, batch)
     for row, item in enumerate(batch.items):
@@ -129,22 +169,37 @@ def test_distances_are_between_the_heads_of_all_layers_and_padding_is_invisible(
 def test_the_survey_names_every_pair_of_heads_and_averages_over_examples() -> None:
     model = tiny_model("bert")
     texts = ["the cat sat on the mat", "a bird sang"]
-    data = survey(model, from_texts(texts), measures=["distance"], max_length=60, batch_size=2)["distance"]
+    data = survey(model, from_texts(texts), measures=["distance"], max_length=60, batch_size=2)[
+        "distance"
+    ]
     names = [f"{layer}-{head}" for layer in (1, 2) for head in (1, 2, 3, 4)]
     assert data["one"].values.tolist() == data["other"].values.tolist() == names
     encoder = model.encoder(max_length=60, long="truncate", stack="encoder")
-    single = [by_scipy(torch.cat([layer[0] for layer in maps_of(model, collate([item]))["encoder"]])) for item in encoder.encode(from_texts(texts))]
+    single = [
+        by_scipy(torch.cat([layer[0] for layer in maps_of(model, collate([item]))["encoder"]]))
+        for item in encoder.encode(from_texts(texts))
+    ]
     np.testing.assert_allclose(data["mean"], np.mean(single, axis=0), rtol=2 * RELATIVE, atol=1e-7)
     assert (data["n"] == 2).all()
-    assert "distance" not in survey(model, from_texts(texts), max_length=60).measures  # only when asked for
+    assert (
+        "distance" not in survey(model, from_texts(texts), max_length=60).measures
+    )  # only when asked for
 
 
 def test_planted_heads_are_as_far_apart_as_what_they_attend_to() -> None:
-    data = survey(planted_bert(), from_texts(["the old dog saw it"]), measures=["distance"], max_length=24)["distance"]["mean"]
+    data = survey(
+        planted_bert(), from_texts(["the old dog saw it"]), measures=["distance"], max_length=24
+    )["distance"]["mean"]
     name = {head: f"{layer}-{number}" for head, (layer, number) in HEADS.items()}
-    assert float(data.sel(one=name["cls"], other=name["sep"])) == pytest.approx(log(2), rel=RELATIVE)
-    assert float(data.sel(one=name["segment"], other=name["uniform"])) == pytest.approx(0.0, abs=1e-6)  # one segment only
-    assert float(data.sel(one=name["current"], other=name["cls"])) == pytest.approx(6 / 7 * log(2), rel=RELATIVE)  # [CLS] itself is the same for both
+    assert float(data.sel(one=name["cls"], other=name["sep"])) == pytest.approx(
+        log(2), rel=RELATIVE
+    )
+    assert float(data.sel(one=name["segment"], other=name["uniform"])) == pytest.approx(
+        0.0, abs=1e-6
+    )  # one segment only
+    assert float(data.sel(one=name["current"], other=name["cls"])) == pytest.approx(
+        6 / 7 * log(2), rel=RELATIVE
+    )  # [CLS] itself is the same for both
 
 
 def test_a_shape_says_how_many_heads_are_compared() -> None:
@@ -153,8 +208,12 @@ def test_a_shape_says_how_many_heads_are_compared() -> None:
 
 @pytest.mark.shared
 @pytest.mark.parametrize("name", ["electra-mini", "gpt2-mini"])
-def test_on_the_maps_of_trained_models_the_fast_path_is_within_a_thousandth(shared: Path, name: str) -> None:
+def test_on_the_maps_of_trained_models_the_fast_path_is_within_a_thousandth(
+    shared: Path, name: str
+) -> None:
     model = load(shared / "models" / name)
     encoder = model.encoder(max_length=64, long="truncate", stack=model.main_stack())
     for item in encoder.encode(read("demo", limit=2)):
-        check(torch.cat([layer[0] for layer in maps_of(model, collate([item]))[model.main_stack()]]))
+        check(
+            torch.cat([layer[0] for layer in maps_of(model, collate([item]))[model.main_stack()]])
+        )

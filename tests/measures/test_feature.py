@@ -29,8 +29,18 @@ def has(feature: str, word: int, words: Sequence[Word]) -> bool:
         def text(index: int) -> str:
             return words[index].text.lower().replace("’", "'")
 
-        after = word + 1 < len(words) and text(word + 1) == "n't" and words[word + 1].sentence == one.sentence and text(word) + "n't" in listed
-        before = word > 0 and text(word) == "n't" and words[word - 1].sentence == one.sentence and text(word - 1) + "n't" in listed
+        after = (
+            word + 1 < len(words)
+            and text(word + 1) == "n't"
+            and words[word + 1].sentence == one.sentence
+            and text(word) + "n't" in listed
+        )
+        before = (
+            word > 0
+            and text(word) == "n't"
+            and words[word - 1].sentence == one.sentence
+            and text(word - 1) + "n't" in listed
+        )
         return text(word) in listed or after or before
     relation = one.relation.split(":")[0]
     return {
@@ -42,14 +52,20 @@ def has(feature: str, word: int, words: Sequence[Word]) -> bool:
     }[feature]
 
 
-def feature(map: list[list[float]], owners: Sequence[int], kinds: Sequence[int], words: Sequence[Word]) -> dict[str, float]:
+def feature(
+    map: list[list[float]], owners: Sequence[int], kinds: Sequence[int], words: Sequence[Word]
+) -> dict[str, float]:
     """METHODS, K5: attention to the token from all tokens, divided by L; the maximum if several; undefined without one."""
     found = {}
     for name in FEATURES:
         best = nan
         for key in range(len(map)):
             special = {"cls": kinds[key] == START, "sep": kinds[key] == SEPARATOR}
-            if special[name] if name in special else owners[key] >= 0 and has(name, owners[key], words):
+            if (
+                special[name]
+                if name in special
+                else owners[key] >= 0 and has(name, owners[key], words)
+            ):
                 value = sum(map[query][key] for query in range(len(map))) / len(map)
                 best = value if best != best else max(best, value)
         found[name] = best
@@ -63,7 +79,9 @@ def test_values_equal_those_of_the_twin(case: Case) -> None:
     values = values_of(Feature, batch, maps, causal=causal)
     for row, head, item, real in real_maps(batch, maps):
         expected = feature(real, item.word.tolist(), item.kind.tolist(), item.example.words)
-        assert values[row, head].tolist() == pytest.approx([expected[name] for name in FEATURES], rel=1e-5, abs=1e-6, nan_ok=True)
+        assert values[row, head].tolist() == pytest.approx(
+            [expected[name] for name in FEATURES], rel=1e-5, abs=1e-6, nan_ok=True
+        )
 
 
 def test_the_negations_are_the_words_of_the_paper_s_footnote() -> None:
@@ -83,7 +101,9 @@ def test_the_negations_are_the_words_of_the_paper_s_footnote() -> None:
         ("knot nothingness", set()),  # whole words only
     ],
 )
-def test_negations_are_whole_words_and_split_ones_count_together(text: str, found: set[int]) -> None:
+def test_negations_are_whole_words_and_split_ones_count_together(
+    text: str, found: set[int]
+) -> None:
     assert negations([Word(word) for word in text.split()]) == found
 
 
@@ -92,13 +112,24 @@ def test_a_clitic_of_another_sentence_or_text_does_not_make_a_negation() -> None
     assert negations([Word("do", segment=0), Word("n't", segment=1)]) == set()
 
 
-UNIVERSAL = tree("the|DET|det|2 dogs|NOUN|nsubj:pass|4 were|AUX|aux:pass|4 seen|VERB|root|0 and|CCONJ|cc|6 gave|VERB|conj|4 him|PRON|iobj|6 bones|NOUN|obj|6")
-STANFORD = tree("the|DT|det|2 dogs|NNS|nsubjpass|4 were|VBD|auxpass|4 seen|VBN|root|0 and|CC|cc|4 gave|VBD|conj|4 him|PRP|iobj|6 bones|NNS|dobj|6")
+UNIVERSAL = tree(
+    "the|DET|det|2 dogs|NOUN|nsubj:pass|4 were|AUX|aux:pass|4 seen|VERB|root|0 and|CCONJ|cc|6 gave|VERB|conj|4 him|PRON|iobj|6 bones|NOUN|obj|6"
+)
+STANFORD = tree(
+    "the|DT|det|2 dogs|NNS|nsubjpass|4 were|VBD|auxpass|4 seen|VBN|root|0 and|CC|cc|4 gave|VBD|conj|4 him|PRP|iobj|6 bones|NNS|dobj|6"
+)
 
 
 @pytest.mark.parametrize("words", [UNIVERSAL, STANFORD], ids=["universal", "stanford"])
 def test_universal_and_stanford_annotation_give_the_same_words(words: tuple[Word, ...]) -> None:
-    assert feature_words(words) == {"noun": {1, 7}, "verb": {2, 3, 5}, "pronoun": {6}, "subject": {1}, "object": {7}, "negation": set()}
+    assert feature_words(words) == {
+        "noun": {1, 7},
+        "verb": {2, 3, 5},
+        "pronoun": {6},
+        "subject": {1},
+        "object": {7},
+        "negation": set(),
+    }
 
 
 # [CLS] it saw the dog ##s [SEP]
@@ -107,7 +138,9 @@ SAW = tree("it|PRON|nsubj|2 saw|VERB|root|0 the|DET|det|4 dogs|NOUN|obj|2")
 
 def run(words: tuple[Word, ...], model=planted_bert, **options):
     corpus = from_examples([Example("1", join_words(words), words)])
-    return survey(model(), corpus, **{"measures": ["feature"], "max_length": 24, **options})["feature"]
+    return survey(model(), corpus, **{"measures": ["feature"], "max_length": 24, **options})[
+        "feature"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +150,11 @@ def run(words: tuple[Word, ...], model=planted_bert, **options):
         ("piece", "noun", 1.0),  # all attend to "##s", which is a token of the noun too
         ("word", "object", 1.0),
         ("word", "verb", 0.0),
-        ("previous", "noun", (1 + 1 / 7) / 7),  # the next token alone, and the first, which has none before it and so attends uniformly
+        (
+            "previous",
+            "noun",
+            (1 + 1 / 7) / 7,
+        ),  # the next token alone, and the first, which has none before it and so attends uniformly
         ("previous", "sep", (0 + 1 / 7) / 7),
         ("cls", "cls", 1.0),
         ("sep", "sep", 1.0),
@@ -125,12 +162,21 @@ def run(words: tuple[Word, ...], model=planted_bert, **options):
         ("uniform", "subject", 1 / 7),
     ],
 )
-def test_planted_heads_have_the_attention_counted_by_hand(head: str, name: str, value: float) -> None:
-    assert run(SAW)["mean"].sel(**place(head), feature=name).item() == pytest.approx(value, abs=1e-5)
+def test_planted_heads_have_the_attention_counted_by_hand(
+    head: str, name: str, value: float
+) -> None:
+    assert run(SAW)["mean"].sel(**place(head), feature=name).item() == pytest.approx(
+        value, abs=1e-5
+    )
 
 
 def test_an_example_without_the_feature_is_not_counted() -> None:
-    both = from_examples([Example("1", join_words(SAW), SAW), Example("2", ("it sat",), tree("it|PRON|nsubj|2 sat|VERB|root|0"))])
+    both = from_examples(
+        [
+            Example("1", join_words(SAW), SAW),
+            Example("2", ("it sat",), tree("it|PRON|nsubj|2 sat|VERB|root|0")),
+        ]
+    )
     data = survey(planted_bert(), both, measures=["feature"], max_length=24)["feature"]
     assert (data["n"].sel(feature="object") == 1).all()
     assert (data["n"].sel(feature="subject") == 2).all()
@@ -138,7 +184,9 @@ def test_an_example_without_the_feature_is_not_counted() -> None:
     assert data["mean"].sel(feature="negation").isnull().all()
 
 
-def test_in_a_causal_model_a_token_is_seen_by_those_after_it_and_the_sum_is_still_divided_by_all() -> None:
+def test_in_a_causal_model_a_token_is_seen_by_those_after_it_and_the_sum_is_still_divided_by_all() -> (
+    None
+):
     # [CLS] it saw the dog ##s: "dog" is the fifth of six tokens, and seen by itself and the last.
     data = run(SAW, planted_gpt2)["mean"]
     assert data.sel(**place("word"), feature="noun").item() == pytest.approx(2 / 6, abs=1e-5)

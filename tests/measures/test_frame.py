@@ -17,7 +17,9 @@ from measures.annotated import CASES, Case, made, real_maps, values_of
 from planted import place, planted_bert, planted_gpt2
 
 
-def frame(map: list[list[float]], words: Sequence[int], links: Sequence[FrameLink], *, causal: bool) -> dict[str, float]:
+def frame(
+    map: list[list[float]], words: Sequence[int], links: Sequence[FrameLink], *, causal: bool
+) -> dict[str, float]:
     """METHODS, K2: the largest attention among the token pairs of the annotated link, both directions and each alone; later tokens are not seen by a causal model."""
     found: dict[str, list[float]] = {name: [] for name in DIRECTIONS}
     for link in links:
@@ -25,8 +27,12 @@ def frame(map: list[list[float]], words: Sequence[int], links: Sequence[FrameLin
             for key in range(len(map)):
                 if causal and key > query:
                     continue
-                of_target = [link.target[0] <= words[token] <= link.target[1] for token in (query, key)]
-                of_element = [link.filler[0] <= words[token] <= link.filler[1] for token in (query, key)]
+                of_target = [
+                    link.target[0] <= words[token] <= link.target[1] for token in (query, key)
+                ]
+                of_element = [
+                    link.filler[0] <= words[token] <= link.filler[1] for token in (query, key)
+                ]
                 if of_target[0] and of_element[1]:
                     found["target to element"].append(map[query][key])
                 if of_element[0] and of_target[1]:
@@ -42,7 +48,9 @@ def test_values_equal_those_of_the_twin(case: Case) -> None:
     values = values_of(Frame, batch, maps, causal=causal)
     for row, head, item, real in real_maps(batch, maps):
         expected = frame(real, item.word.tolist(), item.example.links, causal=causal)
-        assert values[row, head].tolist() == pytest.approx([expected[name] for name in DIRECTIONS], nan_ok=True)
+        assert values[row, head].tolist() == pytest.approx(
+            [expected[name] for name in DIRECTIONS], nan_ok=True
+        )
 
 
 # [CLS] the old dog s saw the cat [SEP]: "dogs" is two pieces
@@ -53,7 +61,9 @@ CAT = FrameLink("Seeing", "Phenomenon", (3, 3), (4, 5))
 
 def run(links: tuple[FrameLink, ...], model=planted_bert, **options):
     corpus = from_examples([Example("1", ("the old dogs saw the cat",), WORDS, links=links)])
-    return survey(model(), corpus, **{"measures": ["frame"], "max_length": 24, **options}).mean("frame")
+    return survey(model(), corpus, **{"measures": ["frame"], "max_length": 24, **options}).mean(
+        "frame"
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +77,9 @@ def run(links: tuple[FrameLink, ...], model=planted_bert, **options):
         ("uniform", 1 / 9, 1 / 9),
     ],
 )
-def test_planted_heads_have_the_attention_counted_by_hand(head: str, there: float, back: float) -> None:
+def test_planted_heads_have_the_attention_counted_by_hand(
+    head: str, there: float, back: float
+) -> None:
     found = run((DOGS,)).sel(**place(head))
     assert found.sel(direction="target to element").item() == pytest.approx(there, abs=1e-5)
     assert found.sel(direction="element to target").item() == pytest.approx(back, abs=1e-5)
@@ -76,7 +88,9 @@ def test_planted_heads_have_the_attention_counted_by_hand(head: str, there: floa
 
 def test_of_several_links_the_largest_weight_counts() -> None:
     assert run((CAT,)).sel(**place("word"), direction="both").item() == pytest.approx(0.0, abs=1e-5)
-    assert run((CAT, DOGS)).sel(**place("word"), direction="both").item() == pytest.approx(1.0, abs=1e-5)
+    assert run((CAT, DOGS)).sel(**place("word"), direction="both").item() == pytest.approx(
+        1.0, abs=1e-5
+    )
 
 
 def test_a_causal_model_has_no_attention_to_an_element_that_comes_later() -> None:
@@ -87,9 +101,14 @@ def test_a_causal_model_has_no_attention_to_an_element_that_comes_later() -> Non
 
 def test_a_link_whose_element_was_cut_off_is_no_link() -> None:
     assert run((CAT,), max_length=7).isnull().all()  # [CLS] the old dog ##s saw [SEP]
-    assert run((CAT, DOGS), max_length=7).sel(**place("previous"), direction="both").item() == pytest.approx(1.0, abs=1e-5)
+    assert run((CAT, DOGS), max_length=7).sel(
+        **place("previous"), direction="both"
+    ).item() == pytest.approx(1.0, abs=1e-5)
 
 
 def test_a_corpus_without_frames_says_so_when_asked() -> None:
-    with pytest.raises(UserError, match=r"^the measure 'frame' needs frames, which texts does not have \(it has plain text only\)\nnext: give a corpus with frame links$"):
+    with pytest.raises(
+        UserError,
+        match=r"^the measure 'frame' needs frames, which texts does not have \(it has plain text only\)\nnext: give a corpus with frame links$",
+    ):
         survey(planted_bert(), from_texts(["a dog"]), measures=["frame"], max_length=24)

@@ -31,7 +31,9 @@ TEXTS = [SENTENCES[0], "a small bird sang.", "the cat, the dog"]
 @cache
 def model_of(kind: str) -> Model:
     """A tiny language model in double precision, so that differences can be small."""
-    return wrap(tiny_network(kind, auto=AUTO[kind]).double(), tiny_tokenizer(kind), name=f"tiny-{kind}")
+    return wrap(
+        tiny_network(kind, auto=AUTO[kind]).double(), tiny_tokenizer(kind), name=f"tiny-{kind}"
+    )
 
 
 def batch_of(model: Model, texts: list[str] | None = None) -> Batch:
@@ -42,7 +44,9 @@ def batch_of(model: Model, texts: list[str] | None = None) -> Batch:
 def gradients_of(kind: str, batch: Batch, seed: int = SEED) -> torch.Tensor:
     """(layer, batch, head, query, key)."""
     model = model_of(kind)
-    return torch.stack([gradient for _, gradient in map_gradients(model, batch, model.main_stack(), seed)])
+    return torch.stack(
+        [gradient for _, gradient in map_gradients(model, batch, model.main_stack(), seed)]
+    )
 
 
 def asked_of(kind: str, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
@@ -65,13 +69,24 @@ def loss_of(kind: str, batch: Batch, replacement: Replacement | None = None) -> 
     """Each example's mean cross-entropy over what is asked, added up: by hand, in double precision."""
     given, labels = asked_of(kind, batch)
     with torch.no_grad():
-        logits = model_of(kind).forward(Batch(0, batch.items, given.numpy(), batch.types, batch.mask), replacement=replacement).logits
+        logits = (
+            model_of(kind)
+            .forward(
+                Batch(0, batch.items, given.numpy(), batch.types, batch.mask),
+                replacement=replacement,
+            )
+            .logits
+        )
     if kind == "gpt2":
         logits, labels = logits[:, :-1], labels[:, 1:]
     logs = logits.log_softmax(-1)
     total = 0.0
     for row in range(len(batch)):
-        losses = [-float(logs[row, place, label]) for place, label in enumerate(labels[row].tolist()) if label != -100]
+        losses = [
+            -float(logs[row, place, label])
+            for place, label in enumerate(labels[row].tolist())
+            if label != -100
+        ]
         total += sum(losses) / len(losses)
     return total
 
@@ -83,7 +98,9 @@ class Nudge(Replacement):
     where: tuple[int, int, int, int] = (0, 0, 0, 0)  # example, head, query, key
     by: float = 0.0
 
-    def weights(self, weights: torch.Tensor, heads: list[int], visible: torch.Tensor | None) -> torch.Tensor:
+    def weights(
+        self, weights: torch.Tensor, heads: list[int], visible: torch.Tensor | None
+    ) -> torch.Tensor:
         changed = weights.clone()
         changed[self.where] += self.by
         return changed
@@ -97,10 +114,23 @@ def test_gradients_equal_finite_differences_of_the_loss(kind: str) -> None:
     random = np.random.default_rng(1)
     step = 1e-4
     for _ in range(30):
-        layer, row, head = int(random.integers(LAYERS)), int(random.integers(len(batch))), int(random.integers(HEADS))
+        layer, row, head = (
+            int(random.integers(LAYERS)),
+            int(random.integers(len(batch))),
+            int(random.integers(HEADS)),
+        )
         query, key = (int(random.integers(len(batch.items[row]))) for _ in range(2))
-        up, down = (loss_of(kind, batch, Nudge("uniform", {layer: frozenset({head})}, where=(row, head, query, key), by=by)) for by in (step, -step))
-        assert float(found[layer, row, head, query, key]) == pytest.approx((up - down) / (2 * step), rel=1e-4, abs=1e-7)
+        up, down = (
+            loss_of(
+                kind,
+                batch,
+                Nudge("uniform", {layer: frozenset({head})}, where=(row, head, query, key), by=by),
+            )
+            for by in (step, -step)
+        )
+        assert float(found[layer, row, head, query, key]) == pytest.approx(
+            (up - down) / (2 * step), rel=1e-4, abs=1e-7
+        )
     assert float(found.abs().max()) > 1e-3  # the loss does depend on the maps
 
 
@@ -110,12 +140,21 @@ def test_gradients_are_those_of_transformers_own_loss_and_maps(kind: str) -> Non
     for text in TEXTS:
         batch = batch_of(model_of(kind), [text])
         given, labels = asked_of(kind, batch)
-        output = network(input_ids=given, attention_mask=torch.from_numpy(batch.mask).long(), labels=labels, output_attentions=True)
+        output = network(
+            input_ids=given,
+            attention_mask=torch.from_numpy(batch.mask).long(),
+            labels=labels,
+            output_attentions=True,
+        )
         expected = torch.stack(torch.autograd.grad(output.loss, output.attentions))
         assert float(output.loss.detach()) == pytest.approx(loss_of(kind, batch), rel=1e-6)
         if kind == "gpt2":
-            torch.testing.assert_close(network(input_ids=given, labels=given).loss, output.loss)  # the causal loss is that of labels=input_ids
-        torch.testing.assert_close(gradients_of(kind, batch).double(), expected, rtol=1e-4, atol=1e-7)
+            torch.testing.assert_close(
+                network(input_ids=given, labels=given).loss, output.loss
+            )  # the causal loss is that of labels=input_ids
+        torch.testing.assert_close(
+            gradients_of(kind, batch).double(), expected, rtol=1e-4, atol=1e-7
+        )
 
 
 @pytest.mark.parametrize("kind", AUTO)
@@ -128,8 +167,15 @@ def test_the_measure_is_the_mean_size_of_the_gradient_by_kind_of_key(kind: str) 
     for row, item in enumerate(batch.items):
         for layer in range(LAYERS):
             for head in range(HEADS):
-                twin = twins.gradient(slopes[layer, row, head, : len(item), : len(item)].tolist(), item.kind.tolist(), item.stop.tolist(), causal=causal)
-                assert values[row, layer, head].tolist() == pytest.approx([twin[token] for token in measure.dims["token"]], rel=1e-5, nan_ok=True)
+                twin = twins.gradient(
+                    slopes[layer, row, head, : len(item), : len(item)].tolist(),
+                    item.kind.tolist(),
+                    item.stop.tolist(),
+                    causal=causal,
+                )
+                assert values[row, layer, head].tolist() == pytest.approx(
+                    [twin[token] for token in measure.dims["token"]], rel=1e-5, nan_ok=True
+                )
 
 
 @pytest.mark.parametrize("kind", AUTO)
@@ -138,12 +184,23 @@ def test_an_example_has_the_same_gradients_in_any_batch(kind: str) -> None:
     for row, text in enumerate(TEXTS):
         alone = collate([batch_of(model_of(kind)).items[row]], pad=model_of(kind).pad)
         size = alone.width
-        torch.testing.assert_close(gradients_of(kind, alone)[:, 0], together[:, row, :, :size, :size], rtol=1e-5, atol=1e-8, msg=text)
+        torch.testing.assert_close(
+            gradients_of(kind, alone)[:, 0],
+            together[:, row, :, :size, :size],
+            rtol=1e-5,
+            atol=1e-8,
+            msg=text,
+        )
 
 
 def test_fifteen_percent_of_the_pieces_are_masked_at_least_one_and_only_text() -> None:
-    encoder = tiny_model("bert", max_position_embeddings=512).encoder(max_length=512, long="truncate", stack="encoder")
-    for item in [*encoder.encode(read("demo", limit=4)), *encoder.encode(from_texts(["a", "the cat", " ".join(SENTENCES)]))]:
+    encoder = tiny_model("bert", max_position_embeddings=512).encoder(
+        max_length=512, long="truncate", stack="encoder"
+    )
+    for item in [
+        *encoder.encode(read("demo", limit=4)),
+        *encoder.encode(from_texts(["a", "the cat", " ".join(SENTENCES)])),
+    ]:
         pieces = item.kind == TEXT
         for seed in range(5):
             masked = masked_positions(item, seed)
@@ -159,19 +216,30 @@ def test_a_seed_and_an_example_always_give_the_same_masked_pieces_and_others_giv
     chosen = masked_positions(one, 0).tolist()
     assert masked_positions(one, 0).tolist() == chosen
     assert any(masked_positions(one, seed).tolist() != chosen for seed in range(1, 5))
-    assert any(masked_positions(other, seed).tolist() != masked_positions(one, seed).tolist() for seed in range(5))
+    assert any(
+        masked_positions(other, seed).tolist() != masked_positions(one, seed).tolist()
+        for seed in range(5)
+    )
 
 
 def test_every_piece_is_masked_about_equally_often() -> None:
-    (item,) = tiny_model("bert").encoder(max_length=60, long="truncate", stack="encoder").encode(from_texts([SENTENCES[1]]))
-    shares = np.mean([masked_positions(item, seed) for seed in range(400)], axis=0)[item.kind == TEXT]
+    (item,) = (
+        tiny_model("bert")
+        .encoder(max_length=60, long="truncate", stack="encoder")
+        .encode(from_texts([SENTENCES[1]]))
+    )
+    shares = np.mean([masked_positions(item, seed) for seed in range(400)], axis=0)[
+        item.kind == TEXT
+    ]
     assert shares.mean() == pytest.approx(0.15, abs=0.02)
     assert shares.min() > 0.05
     assert shares.max() < 0.3
 
 
 def run(kind: str, corpus: Corpus, **options: Any) -> Any:
-    return survey(model_of(kind), corpus, measures=["gradient"], max_length=60, **options)["gradient"]
+    return survey(model_of(kind), corpus, measures=["gradient"], max_length=60, **options)[
+        "gradient"
+    ]
 
 
 def test_without_separators_their_importance_is_not_defined() -> None:
@@ -183,11 +251,19 @@ def test_without_separators_their_importance_is_not_defined() -> None:
 
 
 def test_a_causal_text_of_one_token_has_no_next_token_to_lose_and_counts_nowhere() -> None:
-    (item,) = model_of("gpt2").encoder(max_length=60, long="truncate", stack="decoder").encode(from_texts(["a"]))
+    (item,) = (
+        model_of("gpt2")
+        .encoder(max_length=60, long="truncate", stack="decoder")
+        .encode(from_texts(["a"]))
+    )
     assert len(item) == 1
     data = run("gpt2", from_texts(["a", "the cat"]))
     assert (data["n"].sel(token="other") == 1).all()
-    assert data["mean"].sel(token="other").equals(run("gpt2", from_examples([Example("2", ("the cat",))]))["mean"].sel(token="other"))
+    assert (
+        data["mean"]
+        .sel(token="other")
+        .equals(run("gpt2", from_examples([Example("2", ("the cat",))]))["mean"].sel(token="other"))
+    )
 
 
 def test_a_seed_changes_what_is_masked_and_so_the_numbers() -> None:
@@ -203,7 +279,10 @@ def test_gradients_are_not_made_unless_asked_for() -> None:
 def test_a_model_without_a_language_model_head_is_refused_by_name() -> None:
     with pytest.raises(UserError) as caught:
         survey(tiny_model("bert"), from_texts(TEXTS), measures=["gradient"], max_length=60)
-    assert caught.value.message == "the measure 'gradient' needs a language-model head, which this model does not have"
+    assert (
+        caught.value.message
+        == "the measure 'gradient' needs a language-model head, which this model does not have"
+    )
     assert "head='lm'" in caught.value.hint
 
 
@@ -211,5 +290,8 @@ def test_a_masked_language_model_whose_tokenizer_has_no_mask_is_refused_by_name(
     tokenizer = tiny_tokenizer("bert")
     tokenizer.mask_token = None
     model = wrap(tiny_network("bert", auto=AutoModelForMaskedLM), tokenizer, name="maskless")
-    with pytest.raises(ModelError, match="the tokenizer of maskless has no mask token, which gradient importance needs"):
+    with pytest.raises(
+        ModelError,
+        match="the tokenizer of maskless has no mask token, which gradient importance needs",
+    ):
         survey(model, from_texts(TEXTS), measures=["gradient"], max_length=60)

@@ -35,10 +35,21 @@ def linked(name: str, query: int, key: int, words: Sequence[Word]) -> bool:
     if name == "subject to verb":
         return is_verb_of(key, query, words)
     one, other = name.split(" to ")
-    return has(one, query, words) and has(other, key, words) and words[query].sentence == words[key].sentence
+    return (
+        has(one, query, words)
+        and has(other, key, words)
+        and words[query].sentence == words[key].sentence
+    )
 
 
-def link(map: list[list[float]], owners: Sequence[int], kinds: Sequence[int], words: Sequence[Word], *, causal: bool) -> dict[str, float]:
+def link(
+    map: list[list[float]],
+    owners: Sequence[int],
+    kinds: Sequence[int],
+    words: Sequence[Word],
+    *,
+    causal: bool,
+) -> dict[str, float]:
     """METHODS, K6: the largest weight among the pairs; from [CLS] (in a causal model the last token) to each feature of K5."""
     found = {}
     for name in LINKS:
@@ -48,10 +59,18 @@ def link(map: list[list[float]], owners: Sequence[int], kinds: Sequence[int], wo
                 if name.startswith("cls to "):
                     goal = name.removeprefix("cls to ")
                     start = query == len(map) - 1 if causal else kinds[query] == START
-                    there = kinds[key] == {"cls": START, "sep": SEPARATOR}[goal] if goal in ("cls", "sep") else owners[key] >= 0 and has(goal, owners[key], words)
+                    there = (
+                        kinds[key] == {"cls": START, "sep": SEPARATOR}[goal]
+                        if goal in ("cls", "sep")
+                        else owners[key] >= 0 and has(goal, owners[key], words)
+                    )
                     pair = start and there
                 else:
-                    pair = owners[query] >= 0 and owners[key] >= 0 and linked(name, owners[query], owners[key], words)
+                    pair = (
+                        owners[query] >= 0
+                        and owners[key] >= 0
+                        and linked(name, owners[query], owners[key], words)
+                    )
                 if pair:
                     values.append(map[query][key])
         found[name] = max(values) if values else nan
@@ -64,8 +83,12 @@ def test_values_equal_those_of_the_twin(case: Case) -> None:
     batch, maps, causal = made(case)
     values = values_of(Link, batch, maps, causal=causal)
     for row, head, item, real in real_maps(batch, maps):
-        expected = link(real, item.word.tolist(), item.kind.tolist(), item.example.words, causal=causal)
-        assert values[row, head].tolist() == pytest.approx([expected[name] for name in LINKS], nan_ok=True)
+        expected = link(
+            real, item.word.tolist(), item.kind.tolist(), item.example.words, causal=causal
+        )
+        assert values[row, head].tolist() == pytest.approx(
+            [expected[name] for name in LINKS], nan_ok=True
+        )
 
 
 @pytest.mark.parametrize(
@@ -74,23 +97,42 @@ def test_values_equal_those_of_the_twin(case: Case) -> None:
         ("he|PRON|nsubj|2 sat|VERB|root|0", [(1, 0)]),
         ("it|PRP|nsubjpass|3 was|VBD|auxpass|3 seen|VBN|root|0", [(2, 0)]),
         ("it|PRON|nsubj:pass|3 was|AUX|aux:pass|3 seen|VERB|root|0", [(2, 0)]),
-        ("he|PRON|nsubj|3 is|AUX|cop|3 tall|ADJ|root|0", [(1, 0)]),  # universal: the adjective is the root
+        (
+            "he|PRON|nsubj|3 is|AUX|cop|3 tall|ADJ|root|0",
+            [(1, 0)],
+        ),  # universal: the adjective is the root
         ("he|PRON|nsubj|2 is|AUX|root|0 tall|ADJ|acomp|2", [(1, 0)]),  # CLEAR: the copula is
         ("he|PRON|nsubj|3 the|DET|det|3 man|NOUN|root|0", []),  # no verb at all
         ("leaving|VERB|csubj|3 was|AUX|cop|3 wise|ADJ|root|0", [(1, 0)]),
         ("he|PRON|obj|2 sat|VERB|root|0", []),
     ],
 )
-def test_verbs_and_their_subjects_are_found_in_the_tree(text: str, pairs: list[tuple[int, int]]) -> None:
+def test_verbs_and_their_subjects_are_found_in_the_tree(
+    text: str, pairs: list[tuple[int, int]]
+) -> None:
     assert verbs_and_subjects(tree(text)) == pairs
 
 
 def test_a_subject_that_is_a_root_or_outside_the_tree_has_no_verb() -> None:
-    assert verbs_and_subjects([Word("he", head=ROOT, relation="nsubj"), Word("it", head=None, relation="nsubj"), Word("sat", head=ROOT, upos="VERB")]) == []
+    assert (
+        verbs_and_subjects(
+            [
+                Word("he", head=ROOT, relation="nsubj"),
+                Word("it", head=None, relation="nsubj"),
+                Word("sat", head=ROOT, upos="VERB"),
+            ]
+        )
+        == []
+    )
 
 
 def test_nouns_and_pronouns_are_paired_within_a_sentence() -> None:
-    words = [Word("dog", upos="NOUN"), Word("it", upos="PRON"), Word("cat", upos="NOUN", sentence=1), Word("they", upos="PRON", sentence=1)]
+    words = [
+        Word("dog", upos="NOUN"),
+        Word("it", upos="PRON"),
+        Word("cat", upos="NOUN", sentence=1),
+        Word("they", upos="PRON", sentence=1),
+    ]
     assert nouns_and_pronouns(words) == [(0, 1), (2, 3)]
 
 
@@ -99,7 +141,12 @@ SAW = tree("it|PRON|nsubj|2 saw|VERB|root|0 the|DET|det|4 dogs|NOUN|obj|2")
 
 
 def run(words: tuple[Word, ...], model=planted_bert):
-    return survey(model(), from_examples([Example("1", join_words(words), words)]), measures=["link"], max_length=24).mean("link")
+    return survey(
+        model(),
+        from_examples([Example("1", join_words(words), words)]),
+        measures=["link"],
+        max_length=24,
+    ).mean("link")
 
 
 @pytest.mark.parametrize(
@@ -119,14 +166,20 @@ def run(words: tuple[Word, ...], model=planted_bert):
         ("uniform", "cls to verb", 1 / 7),
     ],
 )
-def test_planted_heads_have_the_attention_counted_by_hand(head: str, name: str, value: float) -> None:
+def test_planted_heads_have_the_attention_counted_by_hand(
+    head: str, name: str, value: float
+) -> None:
     assert run(SAW).sel(**place(head), link=name).item() == pytest.approx(value, abs=1e-5)
 
 
 def test_a_causal_model_sees_no_later_token_and_its_sentence_vector_is_at_the_last() -> None:
     found = run(SAW, planted_gpt2)  # [CLS] it saw the dog ##s
     assert found.sel(link=["subject to verb", "pronoun to noun"]).isnull().all()
-    assert found.sel(**place("previous"), link="verb to subject").item() == pytest.approx(1.0, abs=1e-5)
-    assert found.sel(**place("previous"), link="cls to noun").item() == pytest.approx(1.0, abs=1e-5)  # from "##s" to "dog"
+    assert found.sel(**place("previous"), link="verb to subject").item() == pytest.approx(
+        1.0, abs=1e-5
+    )
+    assert found.sel(**place("previous"), link="cls to noun").item() == pytest.approx(
+        1.0, abs=1e-5
+    )  # from "##s" to "dog"
     assert found.sel(**place("cls"), link="cls to cls").item() == pytest.approx(1.0, abs=1e-5)
     assert found.sel(link="cls to negation").isnull().all()

@@ -48,25 +48,39 @@ def causal(gpt2: Model) -> Results:
 
 
 def encoded(model: Model, corpus: Corpus) -> list[Encoded]:
-    return list(model.encoder(max_length=24, long="truncate", stack=model.main_stack()).encode(corpus))
+    return list(
+        model.encoder(max_length=24, long="truncate", stack=model.main_stack()).encode(corpus)
+    )
 
 
 def at(results: Results, measure: str, head: str, **labels: str) -> float:
     return float(results.mean(measure).sel(**place(head), **labels))
 
 
-def test_the_maps_of_the_planted_models_are_the_maps_that_were_planned(bert: Model, gpt2: Model) -> None:
+def test_the_maps_of_the_planted_models_are_the_maps_that_were_planned(
+    bert: Model, gpt2: Model
+) -> None:
     for model, blind in ((bert, False), (gpt2, True)):
         for item in encoded(model, from_texts(TEXTS)):
             maps: list[torch.Tensor] = []
             with torch.no_grad():
-                model.forward(collate([item]), listeners=[lambda view, maps=maps: maps.append(view.attention[0])])
+                model.forward(
+                    collate([item]),
+                    listeners=[lambda view, maps=maps: maps.append(view.attention[0])],
+                )
             for name, (layer, head) in HEADS.items():
-                np.testing.assert_allclose(maps[layer - 1][head - 1], expected_map(name, item, causal=blind), atol=1e-6, err_msg=f"{name}: {tokens(item)}")
+                np.testing.assert_allclose(
+                    maps[layer - 1][head - 1],
+                    expected_map(name, item, causal=blind),
+                    atol=1e-6,
+                    err_msg=f"{name}: {tokens(item)}",
+                )
 
 
 @pytest.mark.parametrize("offset", ["previous", "current", "next"])
-def test_position_finds_the_previous_current_and_next_token_head_and_no_other(found: Results, offset: str) -> None:
+def test_position_finds_the_previous_current_and_next_token_head_and_no_other(
+    found: Results, offset: str
+) -> None:
     means = found.mean("position").sel(offset=offset)
     assert at(found, "position", offset, offset=offset) >= 0.999
     assert heads_over(means, 0.5) == [head_name(*HEADS[offset])]
@@ -74,10 +88,14 @@ def test_position_finds_the_previous_current_and_next_token_head_and_no_other(fo
 
 @pytest.mark.parametrize(("head", "token"), [("cls", "cls"), ("sep", "sep")])
 @pytest.mark.parametrize("row", ["all", "sep", "other"])
-def test_special_finds_the_cls_head_and_the_sep_head_from_every_kind_of_row(found: Results, head: str, token: str, row: str) -> None:
+def test_special_finds_the_cls_head_and_the_sep_head_from_every_kind_of_row(
+    found: Results, head: str, token: str, row: str
+) -> None:
     means = found.mean("special").sel(token=token, row=row)
     assert float(means.sel(**place(head))) >= 0.999
-    also = {"current"} if token == row == "sep" else set()  # a [SEP] that attends to itself attends to [SEP]
+    also = (
+        {"current"} if token == row == "sep" else set()
+    )  # a [SEP] that attends to itself attends to [SEP]
     assert set(heads_over(means, 0.999)) == {head_name(*HEADS[name]) for name in {head} | also}
 
 
@@ -87,9 +105,15 @@ def test_special_finds_the_full_stop_head_in_the_texts_that_have_one(bert: Model
     assert int((results.mean("special").sel(token="punctuation", row="all") > 0.999).sum()) == 1
 
 
-def test_commas_count_with_full_stops_but_a_head_on_full_stops_does_not_look_at_them(bert: Model) -> None:
-    results = survey(bert, from_texts(["a dog, a cat"]), max_length=24)  # [CLS] a dog , a cat [SEP]: the full-stop head finds nothing and is uniform
-    assert at(results, "special", "stop", token="punctuation", row="all") == pytest.approx(1 / 7, abs=1e-5)
+def test_commas_count_with_full_stops_but_a_head_on_full_stops_does_not_look_at_them(
+    bert: Model,
+) -> None:
+    results = survey(
+        bert, from_texts(["a dog, a cat"]), max_length=24
+    )  # [CLS] a dog , a cat [SEP]: the full-stop head finds nothing and is uniform
+    assert at(results, "special", "stop", token="punctuation", row="all") == pytest.approx(
+        1 / 7, abs=1e-5
+    )
 
 
 def test_a_text_without_full_stop_or_comma_counts_nowhere_in_punctuation(bert: Model) -> None:
@@ -100,30 +124,50 @@ def test_a_text_without_full_stop_or_comma_counts_nowhere_in_punctuation(bert: M
     assert (results["special"].sel(token=["cls", "sep"])["n"] == 2).all()
 
 
-def test_the_uniform_head_has_one_in_l_everywhere_and_the_entropy_of_the_uniform_line(bert: Model) -> None:
-    results = survey(bert, from_texts([("the old dog", "saw it.")]), max_length=24)  # [CLS] the old dog [SEP] saw it . [SEP]
+def test_the_uniform_head_has_one_in_l_everywhere_and_the_entropy_of_the_uniform_line(
+    bert: Model,
+) -> None:
+    results = survey(
+        bert, from_texts([("the old dog", "saw it.")]), max_length=24
+    )  # [CLS] the old dog [SEP] saw it . [SEP]
     for offset in ("previous", "current", "next"):
         assert at(results, "position", "uniform", offset=offset) == pytest.approx(1 / 9, abs=1e-5)
     for row in ("all", "sep", "other"):
-        assert at(results, "special", "uniform", token="cls", row=row) == pytest.approx(1 / 9, abs=1e-5)
-        assert at(results, "special", "uniform", token="sep", row=row) == pytest.approx(2 / 9, abs=1e-5)
-        assert at(results, "special", "uniform", token="punctuation", row=row) == pytest.approx(1 / 9, abs=1e-5)
+        assert at(results, "special", "uniform", token="cls", row=row) == pytest.approx(
+            1 / 9, abs=1e-5
+        )
+        assert at(results, "special", "uniform", token="sep", row=row) == pytest.approx(
+            2 / 9, abs=1e-5
+        )
+        assert at(results, "special", "uniform", token="punctuation", row=row) == pytest.approx(
+            1 / 9, abs=1e-5
+        )
     for row in ("all", "cls", "uniform"):
         assert at(results, "entropy", "uniform", row=row) == pytest.approx(log(9), abs=1e-5)
 
 
-def test_a_head_on_one_token_has_entropy_0_and_a_segment_head_that_of_its_segment(bert: Model) -> None:
-    results = survey(bert, from_texts([("the old dog", "saw it.")]), max_length=24)  # five tokens of the first type, four of the second
+def test_a_head_on_one_token_has_entropy_0_and_a_segment_head_that_of_its_segment(
+    bert: Model,
+) -> None:
+    results = survey(
+        bert, from_texts([("the old dog", "saw it.")]), max_length=24
+    )  # five tokens of the first type, four of the second
     for head in ("current", "cls", "word"):
         assert at(results, "entropy", head, row="all") == pytest.approx(0.0, abs=1e-5)
     assert at(results, "entropy", "segment", row="cls") == pytest.approx(log(5), abs=1e-5)
-    assert at(results, "entropy", "segment", row="all") == pytest.approx((5 * log(5) + 4 * log(4)) / 9, abs=1e-5)
+    assert at(results, "entropy", "segment", row="all") == pytest.approx(
+        (5 * log(5) + 4 * log(4)) / 9, abs=1e-5
+    )
     assert at(results, "entropy", "sep", row="all") == pytest.approx(log(2), abs=1e-5)
-    assert at(results, "entropy", "previous", row="all") == pytest.approx(log(9) / 9, abs=1e-5)  # only [CLS] has no previous token, and is uniform
+    assert at(results, "entropy", "previous", row="all") == pytest.approx(
+        log(9) / 9, abs=1e-5
+    )  # only [CLS] has no previous token, and is uniform
     assert at(results, "entropy", "previous", row="cls") == pytest.approx(log(9), abs=1e-5)
 
 
-def test_in_a_causal_model_the_next_token_is_not_defined_and_the_others_are_found(causal: Results) -> None:
+def test_in_a_causal_model_the_next_token_is_not_defined_and_the_others_are_found(
+    causal: Results,
+) -> None:
     position = causal["position"]
     assert position["mean"].sel(offset="next").isnull().all()
     assert (position["n"].sel(offset="next") == 0).all()
@@ -132,7 +176,9 @@ def test_in_a_causal_model_the_next_token_is_not_defined_and_the_others_are_foun
     assert at(causal, "position", "current", offset="current") >= 0.999
 
 
-def test_in_a_causal_model_the_start_token_is_bos_and_a_missing_end_token_is_not_defined(causal: Results) -> None:
+def test_in_a_causal_model_the_start_token_is_bos_and_a_missing_end_token_is_not_defined(
+    causal: Results,
+) -> None:
     special = causal["special"]
     assert at(causal, "special", "cls", token="cls", row="all") >= 0.999
     assert special["mean"].sel(token="sep").isnull().all()
@@ -142,57 +188,110 @@ def test_in_a_causal_model_the_start_token_is_bos_and_a_missing_end_token_is_not
 
 def test_in_a_causal_model_a_uniform_head_attends_to_what_it_sees(gpt2: Model) -> None:
     results = survey(gpt2, from_texts(["a cat sat"]), max_length=24)  # [CLS] a cat sat
-    assert at(results, "position", "uniform", offset="current") == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4, abs=1e-5)
-    assert at(results, "position", "uniform", offset="previous") == pytest.approx((1 / 2 + 1 / 3 + 1 / 4) / 3, abs=1e-5)
+    assert at(results, "position", "uniform", offset="current") == pytest.approx(
+        (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4, abs=1e-5
+    )
+    assert at(results, "position", "uniform", offset="previous") == pytest.approx(
+        (1 / 2 + 1 / 3 + 1 / 4) / 3, abs=1e-5
+    )
     for row in ("all", "uniform"):
-        assert at(results, "entropy", "uniform", row=row) == pytest.approx((log(2) + log(3) + log(4)) / 4, abs=1e-5)
+        assert at(results, "entropy", "uniform", row=row) == pytest.approx(
+            (log(2) + log(3) + log(4)) / 4, abs=1e-5
+        )
     assert at(results, "entropy", "uniform", row="cls") == pytest.approx(0.0, abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_the_whole_survey_is_what_the_slow_twins_make_of_the_planned_maps(kind: str, bert: Model, gpt2: Model, found: Results, causal: Results) -> None:
+def test_the_whole_survey_is_what_the_slow_twins_make_of_the_planned_maps(
+    kind: str, bert: Model, gpt2: Model, found: Results, causal: Results
+) -> None:
     model, results = (bert, found) if kind == "bert" else (gpt2, causal)
     items = encoded(model, from_texts(TEXTS))
     for head in HEADS:
         maps = [expected_map(head, item, causal=kind == "gpt2") for item in items]
         slow: dict[str, list[dict[Any, float]]] = {
             "position": [twins.position(map, causal=kind == "gpt2") for map in maps],
-            "special": [twins.special(map, item.kind.tolist(), item.stop.tolist()) for map, item in zip(maps, items, strict=True)],
-            "entropy": [twins.entropy(map, item.kind.tolist(), causal=kind == "gpt2") for map, item in zip(maps, items, strict=True)],
+            "special": [
+                twins.special(map, item.kind.tolist(), item.stop.tolist())
+                for map, item in zip(maps, items, strict=True)
+            ],
+            "entropy": [
+                twins.entropy(map, item.kind.tolist(), causal=kind == "gpt2")
+                for map, item in zip(maps, items, strict=True)
+            ],
         }
         for measure, values in slow.items():
             for label in values[0]:
                 expected, count = twins.mean([value[label] for value in values])
-                dims = [dim for dim in results[measure]["mean"].dims if dim not in ("layer", "head")]
-                cell = results[measure].sel(**place(head), **dict(zip(dims, label if isinstance(label, tuple) else (label,), strict=True)))
-                assert float(cell["mean"]) == pytest.approx(expected, abs=1e-5, nan_ok=True), (head, measure, label)
+                dims = [
+                    dim for dim in results[measure]["mean"].dims if dim not in ("layer", "head")
+                ]
+                cell = results[measure].sel(
+                    **place(head),
+                    **dict(zip(dims, label if isinstance(label, tuple) else (label,), strict=True)),
+                )
+                assert float(cell["mean"]) == pytest.approx(expected, abs=1e-5, nan_ok=True), (
+                    head,
+                    measure,
+                    label,
+                )
                 assert int(cell["n"]) == count, (head, measure, label)
 
 
-def test_word_maps_find_the_given_word_whole_and_the_word_whose_last_piece_was_planted(bert: Model) -> None:
+def test_word_maps_find_the_given_word_whole_and_the_word_whose_last_piece_was_planted(
+    bert: Model,
+) -> None:
     words = ("the", "dogs", "saw", "a", "dog", "barking")  # the [dog ##s] saw a dog [bark ##ing]
     corpus = from_examples([Example("1", (" ".join(words),), tuple(Word(word) for word in words))])
     (item,) = encoded(bert, corpus)
-    assert tokens(item) == ["[CLS]", "the", "dog", "##s", "saw", "a", "dog", "bark", "##ing", "[SEP]"]
+    assert tokens(item) == [
+        "[CLS]",
+        "the",
+        "dog",
+        "##s",
+        "saw",
+        "a",
+        "dog",
+        "bark",
+        "##ing",
+        "[SEP]",
+    ]
     maps: list[torch.Tensor] = []
     batch = collate([item])
     with torch.no_grad():
-        bert.forward(batch, listeners=[lambda view: maps.append(word_map(batch).apply(view.attention)[0])])
+        bert.forward(
+            batch, listeners=[lambda view: maps.append(word_map(batch).apply(view.attention)[0])]
+        )
     by_head = {name: maps[layer - 1][head - 1] for name, (layer, head) in HEADS.items()}
     assert by_head["piece"].shape == (6, 8)  # six words; then [CLS] and [SEP] as columns
-    np.testing.assert_allclose(by_head["piece"], np.eye(8)[[1] * 6], atol=1e-5)  # every word attends to "dogs"
-    np.testing.assert_allclose(by_head["word"], (np.eye(8)[[1] * 6] + np.eye(8)[[4] * 6]) / 2, atol=1e-5)  # half on "dogs", half on "dog"
+    np.testing.assert_allclose(
+        by_head["piece"], np.eye(8)[[1] * 6], atol=1e-5
+    )  # every word attends to "dogs"
+    np.testing.assert_allclose(
+        by_head["word"], (np.eye(8)[[1] * 6] + np.eye(8)[[4] * 6]) / 2, atol=1e-5
+    )  # half on "dogs", half on "dog"
     np.testing.assert_allclose(by_head["cls"], np.eye(8)[[6] * 6], atol=1e-5)
-    np.testing.assert_allclose(by_head["uniform"], np.tile([0.1, 0.2, 0.1, 0.1, 0.1, 0.2, 0.1, 0.1], (6, 1)), atol=1e-5)
-    np.testing.assert_allclose(by_head["previous"][1], [0.5, 0.5, 0, 0, 0, 0, 0, 0], atol=1e-5)  # "dogs": from dog to "the", from ##s to itself
+    np.testing.assert_allclose(
+        by_head["uniform"], np.tile([0.1, 0.2, 0.1, 0.1, 0.1, 0.2, 0.1, 0.1], (6, 1)), atol=1e-5
+    )
+    np.testing.assert_allclose(
+        by_head["previous"][1], [0.5, 0.5, 0, 0, 0, 0, 0, 0], atol=1e-5
+    )  # "dogs": from dog to "the", from ##s to itself
     np.testing.assert_allclose(by_head["previous"][5], [0, 0, 0, 0, 0.5, 0.5, 0, 0], atol=1e-5)
 
 
 def test_remarks_name_the_planted_heads(found: Results) -> None:
     said = remarks(found)
-    for head, words in (("previous", "previous token"), ("next", "next token"), ("cls", "start token"), ("sep", "separator")):
+    for head, words in (
+        ("previous", "previous token"),
+        ("next", "next token"),
+        ("cls", "start token"),
+        ("sep", "separator"),
+    ):
         layer, number = HEADS[head]
-        assert sum(f"Head {layer}-{number} puts" in remark and words in remark for remark in said) == 1, (head, said)
+        assert (
+            sum(f"Head {layer}-{number} puts" in remark and words in remark for remark in said) == 1
+        ), (head, said)
     assert not any("Collapsed" in remark for remark in said)
 
 

@@ -55,7 +55,9 @@ def install(package: Path, points: dict[str, str], *, module: str, needs: str = 
     info = package / f"{module}-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[headscope.measures]\n" + "".join(f"{name} = {value}\n" for name, value in points.items()))
+    (info / "entry_points.txt").write_text(
+        "[headscope.measures]\n" + "".join(f"{name} = {value}\n" for name, value in points.items())
+    )
 
 
 def test_our_own_measures_come_first() -> None:
@@ -66,20 +68,31 @@ def test_our_own_measures_come_first() -> None:
 def test_without_names_every_measure_that_the_annotations_allow_is_chosen() -> None:
     everything = read("demo", limit=1).annotations
     assert [measure.name for measure in choose(None, everything, corpus="demo")] == [
-        name for name, measure in available().items() if measure.offered and measure.needs <= everything
+        name
+        for name, measure in available().items()
+        if measure.offered and measure.needs <= everything
     ]
-    assert [measure.name for measure in choose(None, (), corpus="plain")][:3] == ["position", "special", "entropy"]
+    assert [measure.name for measure in choose(None, (), corpus="plain")][:3] == [
+        "position",
+        "special",
+        "entropy",
+    ]
     assert not any(measure.needs for measure in choose(None, (), corpus="plain"))
 
 
 def test_named_measures_are_chosen_in_the_order_asked_for_and_once() -> None:
-    assert [measure.name for measure in choose(["entropy", "position", "entropy"], (), corpus="plain")] == ["entropy", "position"]
+    assert [
+        measure.name for measure in choose(["entropy", "position", "entropy"], (), corpus="plain")
+    ] == ["entropy", "position"]
 
 
 def test_a_misspelt_measure_gets_the_nearest_name_and_the_list() -> None:
     with pytest.raises(UserError) as caught:
         survey(planted_bert(), from_texts(["a dog"]), measures=["entrpy"], max_length=24)
-    assert caught.value.message == f"the measure must be one of {', '.join(sorted(available()))}; got 'entrpy' instead. Did you mean 'entropy'?"
+    assert (
+        caught.value.message
+        == f"the measure must be one of {', '.join(sorted(available()))}; got 'entrpy' instead. Did you mean 'entropy'?"
+    )
 
 
 def test_no_measure_at_all_is_an_error_that_lists_them() -> None:
@@ -97,39 +110,76 @@ def test_a_measure_of_another_package_is_run_with_ours(package: Path) -> None:
     assert results.measures[-1] == "largest"
     dataset = results["largest"]
     assert dataset["mean"].dims == ("layer", "head")
-    assert float(dataset["mean"].sel(layer=1, head=3)) == pytest.approx(1.0)  # the head on the current token
-    assert float(dataset["mean"].sel(layer=2, head=5)) == pytest.approx((1 / 6 + 1 / 4) / 2)  # the uniform head
+    assert float(dataset["mean"].sel(layer=1, head=3)) == pytest.approx(
+        1.0
+    )  # the head on the current token
+    assert float(dataset["mean"].sel(layer=2, head=5)) == pytest.approx(
+        (1 / 6 + 1 / 4) / 2
+    )  # the uniform head
     assert (dataset["n"] == 2).all()
 
 
-def test_a_measure_without_labels_has_its_rows_in_tables_and_summaries_and_survives_saving(package: Path) -> None:
+def test_a_measure_without_labels_has_its_rows_in_tables_and_summaries_and_survives_saving(
+    package: Path,
+) -> None:
     install(package, {"largest": "largest_two:Largest"}, module="largest_two")
-    results = survey(planted_bert(), from_texts(["a dog sat.", "it saw"]), measures=["largest", "position"], max_length=24)
+    results = survey(
+        planted_bert(),
+        from_texts(["a dog sat.", "it saw"]),
+        measures=["largest", "position"],
+        max_length=24,
+    )
     for opened in (results, Results.open(results.save(package / "run.nc"))):
         table = opened.table("largest")
         assert table["label"].tolist() == [""] * 10
-        assert list(zip(table["layer"], table["head"], strict=True)) == [(layer, head) for layer in (1, 2) for head in (1, 2, 3, 4, 5)]
+        assert list(zip(table["layer"], table["head"], strict=True)) == [
+            (layer, head) for layer in (1, 2) for head in (1, 2, 3, 4, 5)
+        ]
         assert table["mean"].tolist() == results["largest"]["mean"].values.ravel().tolist()
         assert len(opened.table()) == 10 + 30
-        assert summary(opened)["measure"].tolist() == ["largest", "position", "position", "position"]
+        assert summary(opened)["measure"].tolist() == [
+            "largest",
+            "position",
+            "position",
+            "position",
+        ]
 
 
-def test_a_measure_whose_annotation_is_missing_says_what_the_corpus_has_and_what_to_give(package: Path) -> None:
-    install(package, {"largest": "largest_three:Largest"}, module="largest_three", needs="('tree',)")
+def test_a_measure_whose_annotation_is_missing_says_what_the_corpus_has_and_what_to_give(
+    package: Path,
+) -> None:
+    install(
+        package, {"largest": "largest_three:Largest"}, module="largest_three", needs="('tree',)"
+    )
     with pytest.raises(UserError) as caught:
-        survey(planted_bert(), from_texts([("a dog", "it saw")], name="mine.txt"), measures=["largest"], max_length=24)
-    assert caught.value.message == "the measure 'largest' needs tree, which mine.txt does not have (it has pair)"
+        survey(
+            planted_bert(),
+            from_texts([("a dog", "it saw")], name="mine.txt"),
+            measures=["largest"],
+            max_length=24,
+        )
+    assert (
+        caught.value.message
+        == "the measure 'largest' needs tree, which mine.txt does not have (it has pair)"
+    )
     assert caught.value.hint == "give a treebank (.conllu), or parse plain text with --parse"
-    with pytest.raises(UserError, match=r"needs tree, which mine does not have \(it has plain text only\)"):
+    with pytest.raises(
+        UserError, match=r"needs tree, which mine does not have \(it has plain text only\)"
+    ):
         choose(["largest"], (), corpus="mine")
     assert "largest" not in survey(planted_bert(), from_texts(["a dog"]), max_length=24).measures
 
 
 def test_an_annotation_that_only_another_package_knows_is_named_in_the_hint(package: Path) -> None:
-    install(package, {"largest": "largest_four:Largest"}, module="largest_four", needs="('speakers',)")
+    install(
+        package, {"largest": "largest_four:Largest"}, module="largest_four", needs="('speakers',)"
+    )
     with pytest.raises(UserError) as caught:
         choose(["largest"], {"pair", "words"}, corpus="mine.txt")
-    assert caught.value.message == "the measure 'largest' needs speakers, which mine.txt does not have (it has pair, words)"
+    assert (
+        caught.value.message
+        == "the measure 'largest' needs speakers, which mine.txt does not have (it has pair, words)"
+    )
     assert caught.value.hint == "give a corpus with speakers"
 
 
@@ -143,9 +193,18 @@ def test_another_package_cannot_take_the_place_of_one_of_our_measures(package: P
 @pytest.mark.parametrize(
     ("point", "why"),
     [
-        ("{}:nothing", "the entry point 'largest' ({}:nothing) is not a measure: it must be a subclass of headscope.measures.Measure"),
-        ("{}:Absent", "the entry point 'largest' ({}:Absent) cannot be loaded: module '{}' has no attribute 'Absent'"),
-        ("{}:Position", "the entry point 'largest' ({}:Position) gives a measure that calls itself 'position': the two must be the same"),
+        (
+            "{}:nothing",
+            "the entry point 'largest' ({}:nothing) is not a measure: it must be a subclass of headscope.measures.Measure",
+        ),
+        (
+            "{}:Absent",
+            "the entry point 'largest' ({}:Absent) cannot be loaded: module '{}' has no attribute 'Absent'",
+        ),
+        (
+            "{}:Position",
+            "the entry point 'largest' ({}:Position) gives a measure that calls itself 'position': the two must be the same",
+        ),
     ],
     ids=["no measure", "not there", "another name"],
 )

@@ -27,8 +27,13 @@ from planted import expected_map, place, planted_bert, planted_gpt2
 from tiny import tiny_model
 
 SETTINGS = settings(deadline=None, max_examples=30)
-CASES = st.tuples(st.lists(items(), min_size=1, max_size=3), st.integers(0, 2**32 - 1), st.booleans())
-PAIR = ("the dog sat.", "a cat")  # [CLS] the dog sat . [SEP] a cat [SEP]: nine tokens, four words and two
+CASES = st.tuples(
+    st.lists(items(), min_size=1, max_size=3), st.integers(0, 2**32 - 1), st.booleans()
+)
+PAIR = (
+    "the dog sat.",
+    "a cat",
+)  # [CLS] the dog sat . [SEP] a cat [SEP]: nine tokens, four words and two
 
 
 def bias(map: twins.Map, pairs: Pairs, *, causal: bool) -> float:
@@ -57,7 +62,9 @@ def values_of(role: Role, batch: Batch, maps: torch.Tensor) -> torch.Tensor:
 
 @given(case=CASES)
 @SETTINGS
-def test_the_score_of_every_role_is_that_of_the_literal_loop(case: tuple[list[Made], int, bool]) -> None:
+def test_the_score_of_every_role_is_that_of_the_literal_loop(
+    case: tuple[list[Made], int, bool],
+) -> None:
     made, seed, causal = case
     role, batch = studied(made, causal=causal)
     maps = maps_of(batch, seed, causal=causal)
@@ -68,12 +75,16 @@ def test_the_score_of_every_role_is_that_of_the_literal_loop(case: tuple[list[Ma
             pairs = pairs_of(sieve, item)
             for head in range(HEADS):
                 real = maps[row, head, : len(item), : len(item)].tolist()
-                assert float(values[row, head, column]) == pytest.approx(bias(real, pairs, causal=causal), rel=1e-5, abs=1e-5, nan_ok=True), sieve.name
+                assert float(values[row, head, column]) == pytest.approx(
+                    bias(real, pairs, causal=causal), rel=1e-5, abs=1e-5, nan_ok=True
+                ), sieve.name
 
 
 @given(case=CASES)
 @SETTINGS
-def test_uniform_attention_scores_1_on_every_role_that_is_defined(case: tuple[list[Made], int, bool]) -> None:
+def test_uniform_attention_scores_1_on_every_role_that_is_defined(
+    case: tuple[list[Made], int, bool],
+) -> None:
     made, _, causal = case
     role, batch = studied(made, causal=causal)
     maps = torch.zeros(len(made), HEADS, batch.width, batch.width)
@@ -86,20 +97,26 @@ def test_uniform_attention_scores_1_on_every_role_that_is_defined(case: tuple[li
         for column, sieve in enumerate(role.sieves):
             defined = any(key <= query or not causal for query, key in pairs_of(sieve, item))
             expected = 1.0 if defined else float("nan")
-            assert values[row, :, column].tolist() == pytest.approx([expected] * HEADS, rel=1e-5, nan_ok=True), sieve.name
+            assert values[row, :, column].tolist() == pytest.approx(
+                [expected] * HEADS, rel=1e-5, nan_ok=True
+            ), sieve.name
 
 
 @given(first=st.integers(1, 6), second=st.integers(1, 6), others=st.integers(0, 3))
 @example(first=4, second=2, others=3)
 @settings(deadline=None, max_examples=25)
-def test_attention_wholly_within_two_segments_scores_twice_the_tokens_by_the_words_on_block(first: int, second: int, others: int) -> None:
+def test_attention_wholly_within_two_segments_scores_twice_the_tokens_by_the_words_on_block(
+    first: int, second: int, others: int
+) -> None:
     segment = np.array([0] * first + [1] * second + [-1] * others)
     pairs = (segment[:, None] == segment[None, :]) & (segment >= 0)[:, None]
     size = len(segment)
     weights = bias_weights(pairs, np.full(size, size))
     assert weights is not None
     attention = np.where(pairs, 1.0, 0.0) / np.maximum(pairs.sum(1), 1)[:, None]
-    assert float((weights * attention).sum()) == pytest.approx(2 * size / (first + second), rel=1e-5)
+    assert float((weights * attention).sum()) == pytest.approx(
+        2 * size / (first + second), rel=1e-5
+    )
 
 
 def test_a_sieve_without_a_pair_has_no_weights() -> None:
@@ -110,7 +127,9 @@ def test_a_sieve_without_a_pair_has_no_weights() -> None:
 
 
 def scores(model: Any, corpus: Corpus, **options: Any) -> Results:
-    return survey(model, corpus, **{"measures": ["role"], "max_length": 24, "batch_size": 2, **options})
+    return survey(
+        model, corpus, **{"measures": ["role"], "max_length": 24, "batch_size": 2, **options}
+    )
 
 
 def at(results: Results, head: str, role: str) -> float:
@@ -125,18 +144,30 @@ def pair() -> Results:
 def test_the_planted_heads_have_the_scores_that_are_worked_out_by_hand(pair: Results) -> None:
     size = 9
     # Token 1 has one token before it, 2 to 8 have two, and the head is on one of them: (9 + 7 · 9/2) / 8.
-    assert at(pair, "previous", "previous-local") == pytest.approx((size + (size - 2) * size / 2) / (size - 1), rel=1e-5)
-    assert at(pair, "next", "next-local") == pytest.approx((size + (size - 2) * size / 2) / (size - 1), rel=1e-5)
+    assert at(pair, "previous", "previous-local") == pytest.approx(
+        (size + (size - 2) * size / 2) / (size - 1), rel=1e-5
+    )
+    assert at(pair, "next", "next-local") == pytest.approx(
+        (size + (size - 2) * size / 2) / (size - 1), rel=1e-5
+    )
     # Local: 5 tokens in the middle, 3 at the ends and 4 beside them; the head on the current token is on one.
-    assert at(pair, "current", "local") == pytest.approx((5 * size / 5 + 2 * size / 3 + 2 * size / 4) / size, rel=1e-5)
+    assert at(pair, "current", "local") == pytest.approx(
+        (5 * size / 5 + 2 * size / 3 + 2 * size / 4) / size, rel=1e-5
+    )
     assert at(pair, "current", "previous-local") == pytest.approx(0.0, abs=1e-5)
-    assert at(pair, "sep", "sep") == pytest.approx(size / 2, rel=1e-5)  # all attention on two tokens
+    assert at(pair, "sep", "sep") == pytest.approx(
+        size / 2, rel=1e-5
+    )  # all attention on two tokens
     assert at(pair, "sep", "cls") == pytest.approx(0.0, abs=1e-5)
-    assert at(pair, "sep", "delimiter") == pytest.approx(size / 3, rel=1e-5)  # on two of three tokens
+    assert at(pair, "sep", "delimiter") == pytest.approx(
+        size / 3, rel=1e-5
+    )  # on two of three tokens
     assert at(pair, "cls", "cls") == pytest.approx(size, rel=1e-5)
     assert at(pair, "cls", "first token") == pytest.approx(size, rel=1e-5)
     # The first type has [CLS], four words and [SEP], the second two words and [SEP]: of 1/6 and 1/3 each, from four words and two.
-    assert at(pair, "segment", "block") == pytest.approx(size * (4 * (1 / 6) + 2 * (1 / 3)) / 6, rel=1e-5)
+    assert at(pair, "segment", "block") == pytest.approx(
+        size * (4 * (1 / 6) + 2 * (1 / 3)) / 6, rel=1e-5
+    )
     assert at(pair, "uniform", "block") == pytest.approx(1.0, rel=1e-5)
 
 
@@ -156,10 +187,19 @@ def test_every_planted_head_scores_what_the_loop_makes_of_its_planned_map() -> N
         role = Role.study(Setting(model.shape(stack), causal), corpus)
         for sieve in role.sieves:
             for head in PLANTED:
-                each = [bias(expected_map(head, item, causal=causal), pairs_of(sieve, item), causal=causal) for item in encoded]
+                each = [
+                    bias(
+                        expected_map(head, item, causal=causal),
+                        pairs_of(sieve, item),
+                        causal=causal,
+                    )
+                    for item in encoded
+                ]
                 expected, count = twins.mean(each)
                 cell = found.sel(role=sieve.name, **place(head))
-                assert float(cell["mean"]) == pytest.approx(expected, rel=1e-4, abs=1e-4, nan_ok=True), (head, sieve.name)
+                assert float(cell["mean"]) == pytest.approx(
+                    expected, rel=1e-4, abs=1e-4, nan_ok=True
+                ), (head, sieve.name)
                 assert int(cell["n"]) == count, (head, sieve.name)
 
 
@@ -191,9 +231,17 @@ def role_pairs(name: str, **options: Any) -> Pairs:
 
 
 @pytest.mark.parametrize(
-    ("direction", "expected"), [("to head", {(2, 3), (2, 4)}), ("from head", {(3, 2), (4, 2)}), ("both", {(2, 3), (2, 4), (3, 2), (4, 2)})], ids=["to", "from", "both"]
+    ("direction", "expected"),
+    [
+        ("to head", {(2, 3), (2, 4)}),
+        ("from head", {(3, 2), (4, 2)}),
+        ("both", {(2, 3), (2, 4), (3, 2), (4, 2)}),
+    ],
+    ids=["to", "from", "both"],
 )
-def test_a_dependent_looks_at_every_piece_of_its_head_word_or_the_other_way_or_both(direction: str, expected: Pairs) -> None:
+def test_a_dependent_looks_at_every_piece_of_its_head_word_or_the_other_way_or_both(
+    direction: str, expected: Pairs
+) -> None:
     assert role_pairs("amod", direction=direction) == expected
 
 
@@ -219,11 +267,21 @@ def test_any_dependency_label_of_the_corpus_is_a_role_when_named() -> None:
 
 
 def test_the_direction_is_written_beside_the_numbers_and_changes_them() -> None:
-    up, down = (scores(planted_bert(), tree(), roles=("amod",), direction=direction) for direction in ("to head", "from head"))
-    assert (up["role"].attrs["direction"], down["role"].attrs["direction"]) == ("to head", "from head")
-    assert at(up, "next", "amod") == pytest.approx(8 / 2, rel=1e-5)  # from "old" to "dog", one of its head's two pieces
+    up, down = (
+        scores(planted_bert(), tree(), roles=("amod",), direction=direction)
+        for direction in ("to head", "from head")
+    )
+    assert (up["role"].attrs["direction"], down["role"].attrs["direction"]) == (
+        "to head",
+        "from head",
+    )
+    assert at(up, "next", "amod") == pytest.approx(
+        8 / 2, rel=1e-5
+    )  # from "old" to "dog", one of its head's two pieces
     assert at(down, "next", "amod") == pytest.approx(0.0, abs=1e-5)
-    assert at(down, "previous", "amod") == pytest.approx(8 / 2, rel=1e-5)  # of "dog" and "##s" the first has "old" before it
+    assert at(down, "previous", "amod") == pytest.approx(
+        8 / 2, rel=1e-5
+    )  # of "dog" and "##s" the first has "old" before it
 
 
 # What is left out, and why
@@ -234,7 +292,9 @@ def absent(results: Results) -> dict[str, str]:
 
 
 def test_roles_come_in_the_order_asked_for_and_once() -> None:
-    assert scores(planted_bert(), from_texts(["a dog"]), roles=("sep", "local", "sep"))["role"]["role"].values.tolist() == ["sep", "local"]
+    assert scores(planted_bert(), from_texts(["a dog"]), roles=("sep", "local", "sep"))["role"][
+        "role"
+    ].values.tolist() == ["sep", "local"]
 
 
 def test_an_unknown_role_gets_the_nearest_name_and_labels_are_listed_too() -> None:
@@ -254,10 +314,15 @@ def test_an_unknown_role_gets_the_nearest_name_and_labels_are_listed_too() -> No
         ("coreferent", "mentions", "give a corpus with coreference"),
     ],
 )
-def test_a_role_that_the_corpus_does_not_allow_is_an_error_by_name_and_absent_with_the_reason_by_default(role: str, missing: str, hint: str) -> None:
+def test_a_role_that_the_corpus_does_not_allow_is_an_error_by_name_and_absent_with_the_reason_by_default(
+    role: str, missing: str, hint: str
+) -> None:
     with pytest.raises(UserError) as caught:
         scores(planted_bert(), from_texts(["a dog"]), roles=("local", role))
-    assert caught.value.message == f"the role {role!r} needs {missing}, which this corpus does not have"
+    assert (
+        caught.value.message
+        == f"the role {role!r} needs {missing}, which this corpus does not have"
+    )
     assert caught.value.hint == hint
     found = scores(planted_bert(), from_texts(["a dog"]))
     assert absent(found)[role] == f"the corpus has no {missing}: {hint}"
@@ -278,13 +343,18 @@ def test_a_causal_model_has_no_later_tokens_and_says_so() -> None:
     assert named["role"]["role"].values.tolist() == ["local"]
     with pytest.raises(UserError) as caught:
         scores(planted_gpt2(), from_texts(["a dog sat"]), roles=("next-local",))
-    assert caught.value.message == "none of the roles can be seen here: next-local: a causal model sees no later tokens"
+    assert (
+        caught.value.message
+        == "none of the roles can be seen here: next-local: a causal model sees no later tokens"
+    )
     assert caught.value.hint == "ask for other roles with --role"
 
 
 def test_in_a_causal_model_the_previous_token_head_scores_against_what_it_sees() -> None:
     found = scores(planted_gpt2(), from_texts(["a dog sat"]))  # [CLS] a dog sat
-    assert at(found, "previous", "previous-local") == pytest.approx((2 / 1 + 3 / 2 + 4 / 2) / 3, rel=1e-5)
+    assert at(found, "previous", "previous-local") == pytest.approx(
+        (2 / 1 + 3 / 2 + 4 / 2) / 3, rel=1e-5
+    )
     assert at(found, "cls", "cls") == pytest.approx((1 + 2 + 3 + 4) / 4, rel=1e-5)
     assert at(found, "uniform", "local") == pytest.approx(1.0, rel=1e-5)
 
@@ -307,7 +377,12 @@ def test_titles_go_with_the_roles(pair: Results) -> None:
 
 def test_roles_and_direction_make_another_run_and_are_in_the_provenance() -> None:
     one, two, three = (
-        scores(planted_bert(), tree(), **options).provenance for options in ({"roles": ("amod",)}, {"roles": ("amod", "cls")}, {"roles": ("amod",), "direction": "both"})
+        scores(planted_bert(), tree(), **options).provenance
+        for options in (
+            {"roles": ("amod",)},
+            {"roles": ("amod", "cls")},
+            {"roles": ("amod",), "direction": "both"},
+        )
     )
     assert len({about["identity"] for about in (one, two, three)}) == 3
     assert one["details"] == {"role": "amod"}

@@ -43,7 +43,9 @@ def random_values(seed: int, count: int) -> NDArray[np.float32]:
 
 @given(seed=st.integers(0, 2**32 - 1), cuts=st.lists(st.integers(0, 12), max_size=4))
 @settings(deadline=None, max_examples=50)
-def test_values_fed_in_parts_give_numpys_sums_of_all_whatever_the_parts(seed: int, cuts: list[int]) -> None:
+def test_values_fed_in_parts_give_numpys_sums_of_all_whatever_the_parts(
+    seed: int, cuts: list[int]
+) -> None:
     values = random_values(seed, 12)
     sums = empty()
     for number, part in enumerate(np.split(values, sorted(cuts))):
@@ -54,7 +56,9 @@ def test_values_fed_in_parts_give_numpys_sums_of_all_whatever_the_parts(seed: in
     np.testing.assert_array_equal(sums.count.sum(0), (~np.isnan(values)).sum(0))
 
 
-def test_counted_answers_are_averaged_over_what_was_asked_and_a_right_one_is_its_own_square() -> None:
+def test_counted_answers_are_averaged_over_what_was_asked_and_a_right_one_is_its_own_square() -> (
+    None
+):
     sums = empty()
     right = np.zeros((2, 2, 1, 3))
     right[:, 0, 0] = [[2, 0, 1], [1, 0, 0]]
@@ -97,6 +101,11 @@ def test_a_dataset_names_blocks_layers_and_heads_from_1_and_the_labels(name: str
     sums.add(4, values)
     dataset = sums.dataset()
     assert dataset[name].dims == ("block", "layer", "head", "label")
-    assert float(dataset[name].sel(block=5, layer=2, head=1, label="c")) == {"sum": 2.0, "square": 4.0, "count": 1}[name]
+    assert (
+        float(dataset[name].sel(block=5, layer=2, head=1, label="c"))
+        == {"sum": 2.0, "square": 4.0, "count": 1}[name]
+    )
     assert float(dataset[name].sum()) == {"sum": 2.0, "square": 4.0, "count": 6}[name]
-    assert dataset.attrs.items() >= {"title": "Nothing", "unit": "share", "source": "a test"}.items()
+    assert (
+        dataset.attrs.items() >= {"title": "Nothing", "unit": "share", "source": "a test"}.items()
+    )

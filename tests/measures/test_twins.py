@@ -23,8 +23,16 @@ HEADS = 3
 SETTINGS = settings(deadline=None, max_examples=40)
 
 Token = tuple[int, bool, bool]  # kind; a full stop or comma; goes on with the word before it
-TOKENS = st.lists(st.tuples(st.sampled_from([TEXT, TEXT, TEXT, START, SEPARATOR, OTHER]), st.booleans(), st.booleans()), min_size=1, max_size=8)
-CASES = st.tuples(st.lists(TOKENS, min_size=1, max_size=4), st.integers(0, 2**32 - 1), st.booleans())
+TOKENS = st.lists(
+    st.tuples(
+        st.sampled_from([TEXT, TEXT, TEXT, START, SEPARATOR, OTHER]), st.booleans(), st.booleans()
+    ),
+    min_size=1,
+    max_size=8,
+)
+CASES = st.tuples(
+    st.lists(TOKENS, min_size=1, max_size=4), st.integers(0, 2**32 - 1), st.booleans()
+)
 Case = tuple[list[list[Token]], int, bool]
 
 
@@ -41,13 +49,25 @@ def encode(tokens: list[Token], *, first: int = 0) -> Encoded:
     kinds = np.array([kind for kind, _, _ in tokens], np.int8)
     stops = np.array([stop and kind == TEXT for kind, stop, _ in tokens], np.bool_)
     zeros = np.zeros(size, np.int64)
-    return Encoded(Example("1", ("",)), zeros, zeros, kinds, np.zeros(size, np.int8), np.array(words, np.int64), stops, ("",) * size, np.array(words, np.int64))
+    return Encoded(
+        Example("1", ("",)),
+        zeros,
+        zeros,
+        kinds,
+        np.zeros(size, np.int8),
+        np.array(words, np.int64),
+        stops,
+        ("",) * size,
+        np.array(words, np.int64),
+    )
 
 
 def maps_of(batch: Batch, seed: int, *, causal: bool) -> torch.Tensor:
     """Random maps (batch, head, T, T): rows of real tokens sum to 1 over the keys they see, some weights are exactly 0 or 1, and padding holds garbage."""
     random = np.random.default_rng(seed)
-    maps = random.choice([0.0, 1.0, -3.0, 1e6, 1e-30, 1e20], (len(batch), HEADS, batch.width, batch.width))
+    maps = random.choice(
+        [0.0, 1.0, -3.0, 1e6, 1e-30, 1e20], (len(batch), HEADS, batch.width, batch.width)
+    )
     for row, item in enumerate(batch.items):
         for head in range(HEADS):
             for query in range(len(item)):
@@ -67,7 +87,9 @@ def made(case: Case) -> tuple[Batch, torch.Tensor, bool]:
 
 
 def view_of(maps: torch.Tensor) -> LayerView:
-    return LayerView("encoder", 0, maps, torch.zeros(len(maps), maps.shape[2], HEADS, 1), torch.nn.Identity())
+    return LayerView(
+        "encoder", 0, maps, torch.zeros(len(maps), maps.shape[2], HEADS, 1), torch.nn.Identity()
+    )
 
 
 def run(kind: type[Measure], batch: Batch, maps: torch.Tensor, *, causal: bool) -> NDArray[Any]:
@@ -75,7 +97,9 @@ def run(kind: type[Measure], batch: Batch, maps: torch.Tensor, *, causal: bool) 
     measure = kind(Setting(Shape(1, HEADS, 1), causal))
     view = view_of(maps)
     values = measure.layer(view, view.attention, measure.prepare(batch, "cpu"))
-    return values.numpy().reshape(len(batch), HEADS, *(len(labels) for labels in measure.dims.values()))
+    return values.numpy().reshape(
+        len(batch), HEADS, *(len(labels) for labels in measure.dims.values())
+    )
 
 
 Twin = Callable[[twins.Map, Encoded, bool], dict[Any, float]]
@@ -86,21 +110,39 @@ TWINS: dict[type[Measure], Twin] = {
 }
 
 
-def check(kind: type[Measure], batch: Batch, maps: torch.Tensor, values: NDArray[Any], *, causal: bool) -> None:
+def check(
+    kind: type[Measure], batch: Batch, maps: torch.Tensor, values: NDArray[Any], *, causal: bool
+) -> None:
     names = list(kind.dims.values())
     for row, item in enumerate(batch.items):
         for head in range(HEADS):
             real = maps[row, head, : len(item), : len(item)].tolist()
             for label, expected in TWINS[kind](real, item, causal).items():
-                place = tuple(names[axis].index(part) for axis, part in enumerate(label if isinstance(label, tuple) else (label,)))
-                assert values[(row, head, *place)] == pytest.approx(expected, rel=1e-5, abs=2e-6, nan_ok=True), (row, head, label)
+                place = tuple(
+                    names[axis].index(part)
+                    for axis, part in enumerate(label if isinstance(label, tuple) else (label,))
+                )
+                assert values[(row, head, *place)] == pytest.approx(
+                    expected, rel=1e-5, abs=2e-6, nan_ok=True
+                ), (row, head, label)
 
 
 @pytest.mark.parametrize("kind", TWINS, ids=lambda kind: kind.name)
 @given(case=CASES)
 @example(case=([[(TEXT, False, False)]], 1, False))  # one token
-@example(case=([[(START, False, False)], [(TEXT, False, False)] * 5], 2, True))  # one token beside a longer example, causal
-@example(case=([[(START, False, False), (TEXT, False, False), (SEPARATOR, False, False)], [(TEXT, True, False)] * 8], 3, False))  # no full stop; nothing else
+@example(
+    case=([[(START, False, False)], [(TEXT, False, False)] * 5], 2, True)
+)  # one token beside a longer example, causal
+@example(
+    case=(
+        [
+            [(START, False, False), (TEXT, False, False), (SEPARATOR, False, False)],
+            [(TEXT, True, False)] * 8,
+        ],
+        3,
+        False,
+    )
+)  # no full stop; nothing else
 @SETTINGS
 def test_a_measure_equals_its_twin(kind: type[Measure], case: Case) -> None:
     batch, maps, causal = made(case)
@@ -119,7 +161,13 @@ def test_a_bank_of_linear_measures_gives_each_its_own_share(case: Case) -> None:
 
 
 @given(case=CASES)
-@example(case=([[(TEXT, False, False), (TEXT, False, True), (TEXT, False, True)], [(START, False, False)]], 1, False))  # one split word, beside a text without words
+@example(
+    case=(
+        [[(TEXT, False, False), (TEXT, False, True), (TEXT, False, True)], [(START, False, False)]],
+        1,
+        False,
+    )
+)  # one split word, beside a text without words
 @SETTINGS
 def test_word_maps_equal_their_twin_and_their_rows_sum_to_1(case: Case) -> None:
     batch, maps, _ = made(case)
@@ -132,8 +180,16 @@ def test_word_maps_equal_their_twin_and_their_rows_sum_to_1(case: Case) -> None:
             words, between, outside = twins.word_map(real, item.word.tolist())
             assert mapped.words[row].tolist() == words
             count, others = len(words), len(item) - int((item.word >= 0).sum())
-            np.testing.assert_allclose(values[row, head, :count, :count], np.array(between).reshape(count, count), atol=2e-6)
-            np.testing.assert_allclose(values[row, head, :count, most : most + others], np.array(outside).reshape(count, others), atol=2e-6)
+            np.testing.assert_allclose(
+                values[row, head, :count, :count],
+                np.array(between).reshape(count, count),
+                atol=2e-6,
+            )
+            np.testing.assert_allclose(
+                values[row, head, :count, most : most + others],
+                np.array(outside).reshape(count, others),
+                atol=2e-6,
+            )
             np.testing.assert_allclose(values[row, head, :count].sum(-1), np.ones(count), atol=1e-5)
             assert not values[row, head, count:].any()
             assert not values[row, head, :, count:most].any()
@@ -147,13 +203,22 @@ def test_what_stands_in_the_padding_does_not_matter(case: Case) -> None:
     real = torch.from_numpy(batch.mask[:, None, :, None] & batch.mask[:, None, None, :])
     clean = maps.masked_fill(~real, 0.0)
     for kind in TWINS:
-        np.testing.assert_allclose(run(kind, batch, maps, causal=causal), run(kind, batch, clean, causal=causal), atol=1e-6, equal_nan=True)
-    torch.testing.assert_close(word_map(batch).apply(maps), word_map(batch).apply(clean), atol=1e-6, rtol=0)
+        np.testing.assert_allclose(
+            run(kind, batch, maps, causal=causal),
+            run(kind, batch, clean, causal=causal),
+            atol=1e-6,
+            equal_nan=True,
+        )
+    torch.testing.assert_close(
+        word_map(batch).apply(maps), word_map(batch).apply(clean), atol=1e-6, rtol=0
+    )
 
 
 @given(case=CASES, bad=st.sampled_from([float("nan"), float("inf"), float("-inf")]))
 @SETTINGS
-def test_maps_that_are_not_finite_are_told_only_where_tokens_are_real(case: Case, bad: float) -> None:
+def test_maps_that_are_not_finite_are_told_only_where_tokens_are_real(
+    case: Case, bad: float
+) -> None:
     batch, maps, _ = made(case)
     mask = torch.from_numpy(batch.mask)
     real = mask[:, None, :, None] & mask[:, None, None, :]

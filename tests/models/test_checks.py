@@ -19,8 +19,13 @@ def test_a_config_with_fewer_layers_than_the_checkpoint_is_refused(tmp_path: Pat
     model.tokenizer.save_pretrained(tmp_path)
     assert load(tmp_path).shapes["encoder"].layers == 2
     config = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
-    (tmp_path / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 1}), encoding="utf-8")
-    with pytest.raises(ModelError, match=r"belong to layers that the config does not have, e\.g\. encoder\.layer\.1\."):
+    (tmp_path / "config.json").write_text(
+        json.dumps(config | {"num_hidden_layers": 1}), encoding="utf-8"
+    )
+    with pytest.raises(
+        ModelError,
+        match=r"belong to layers that the config does not have, e\.g\. encoder\.layer\.1\.",
+    ):
         load(tmp_path)
 
 
@@ -28,13 +33,19 @@ def test_a_config_with_fewer_layers_than_the_checkpoint_is_refused(tmp_path: Pat
 def test_replacing_a_head_that_does_not_exist_is_refused(layer: int, head: int, name: str) -> None:
     model = tiny_model("bert")
     with pytest.raises(ModelError, match=rf"has no head {name}; its heads go from 1-1 to 2-4"):
-        model.forward(tiny_batch("bert"), replacement=Replacement("zero", head_set([(layer, head)])))
+        model.forward(
+            tiny_batch("bert"), replacement=Replacement("zero", head_set([(layer, head)]))
+        )
 
 
 def test_replacing_in_a_stack_that_does_not_exist_is_refused() -> None:
     model = tiny_model("bert")
-    with pytest.raises(ModelError, match=r"the stack of .* must be one of encoder; got 'decoder' instead"):
-        model.forward(tiny_batch("bert"), replacement=Replacement("zero", head_set([(0, 0)]), stack="decoder"))
+    with pytest.raises(
+        ModelError, match=r"the stack of .* must be one of encoder; got 'decoder' instead"
+    ):
+        model.forward(
+            tiny_batch("bert"), replacement=Replacement("zero", head_set([(0, 0)]), stack="decoder")
+        )
 
 
 def test_the_mean_way_without_means_is_refused() -> None:

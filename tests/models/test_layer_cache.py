@@ -14,15 +14,23 @@ from headscope.models import LayerView, Replacement, head_set, load
 from headscope.models.layer_cache import LayerCache, layer_blocks
 from tiny import BOTH, EVERY_STACK, HEADS, KINDS, LAYERS, WIDTH, tiny_batch, tiny_model
 
-MEANS = {layer: torch.arange(HEADS * WIDTH, dtype=torch.float32).reshape(HEADS, WIDTH) / 20 - layer for layer in range(LAYERS)}
+MEANS = {
+    layer: torch.arange(HEADS * WIDTH, dtype=torch.float32).reshape(HEADS, WIDTH) / 20 - layer
+    for layer in range(LAYERS)
+}
 
 
 @pytest.mark.parametrize("way", ["uniform", "zero", "mean"])
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_a_resumed_pass_gives_what_the_full_pass_gives_for_every_head_and_layer(kind: str, stack: str, way: str) -> None:
+def test_a_resumed_pass_gives_what_the_full_pass_gives_for_every_head_and_layer(
+    kind: str, stack: str, way: str
+) -> None:
     model, batch = tiny_model(kind), tiny_batch(kind)
     cache = LayerCache(model)
-    off = [head_set([(layer, head)]) for layer in range(LAYERS) for head in (0, HEADS - 1)] + [head_set([(1, head) for head in range(HEADS)]), head_set([(0, 1), (1, 2)])]
+    off = [head_set([(layer, head)]) for layer in range(LAYERS) for head in (0, HEADS - 1)] + [
+        head_set([(1, head) for head in range(HEADS)]),
+        head_set([(0, 1), (1, 2)]),
+    ]
     with torch.inference_mode():
         plain = cache.record(batch).last_hidden_state
         assert cache.skips
@@ -36,33 +44,57 @@ def test_a_resumed_pass_gives_what_the_full_pass_gives_for_every_head_and_layer(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_the_layers_from_the_changed_one_up_are_computed_and_keep_their_numbers(kind: str) -> None:
+def test_only_the_layers_from_the_changed_one_up_are_computed_and_keep_their_numbers(
+    kind: str,
+) -> None:
     model, batch = tiny_model(kind), tiny_batch(kind)
     stack = model.main_stack()
     cache, seen, whole = LayerCache(model), list[LayerView](), list[LayerView]()
     with torch.inference_mode():
         cache.record(batch)
         cache.forward(Replacement("zero", head_set([(1, 2)]), stack), listeners=[seen.append])
-        model.forward(batch, replacement=Replacement("zero", head_set([(1, 2)]), stack), listeners=[whole.append])
-    assert [(view.stack, view.layer) for view in seen] == [(view.stack, view.layer) for view in whole if (view.stack, view.layer) != (stack, 0)]
-    assert all(torch.allclose(one.weights, other.weights, atol=1e-6) for one, other in zip(seen, whole[1:], strict=True))
+        model.forward(
+            batch,
+            replacement=Replacement("zero", head_set([(1, 2)]), stack),
+            listeners=[whole.append],
+        )
+    assert [(view.stack, view.layer) for view in seen] == [
+        (view.stack, view.layer) for view in whole if (view.stack, view.layer) != (stack, 0)
+    ]
+    assert all(
+        torch.allclose(one.weights, other.weights, atol=1e-6)
+        for one, other in zip(seen, whole[1:], strict=True)
+    )
     assert not seen[0].output[:, :, 2].any()
     assert seen[0].output[:, :, 1].any()
 
 
 @pytest.mark.parametrize("kind", ["bert", "albert", "gpt2", "t5"])
-def test_what_was_off_in_the_recorded_pass_stays_off_and_only_what_is_new_is_computed(kind: str) -> None:
+def test_what_was_off_in_the_recorded_pass_stays_off_and_only_what_is_new_is_computed(
+    kind: str,
+) -> None:
     model, batch = tiny_model(kind), tiny_batch(kind)
     stack = model.main_stack()
-    base, more = Replacement("zero", head_set([(0, 1)]), stack), Replacement("zero", head_set([(0, 1), (1, 3)]), stack)
+    base, more = (
+        Replacement("zero", head_set([(0, 1)]), stack),
+        Replacement("zero", head_set([(0, 1), (1, 3)]), stack),
+    )
     cache, seen = LayerCache(model), list[LayerView]()
     with torch.inference_mode():
         cache.record(batch, replacement=base)
         output = cache.forward(more, listeners=[seen.append]).last_hidden_state
-        assert torch.allclose(output, model.forward(batch, replacement=more).last_hidden_state, atol=1e-5)
-        assert torch.allclose(cache.forward(None).last_hidden_state, model.forward(batch).last_hidden_state, atol=1e-5)
+        assert torch.allclose(
+            output, model.forward(batch, replacement=more).last_hidden_state, atol=1e-5
+        )
+        assert torch.allclose(
+            cache.forward(None).last_hidden_state, model.forward(batch).last_hidden_state, atol=1e-5
+        )
         other = Replacement("uniform", more.heads, stack)
-        assert torch.allclose(cache.forward(other).last_hidden_state, model.forward(batch, replacement=other).last_hidden_state, atol=1e-5)
+        assert torch.allclose(
+            cache.forward(other).last_hidden_state,
+            model.forward(batch, replacement=other).last_hidden_state,
+            atol=1e-5,
+        )
     assert (seen[0].stack, seen[0].layer) == (stack, 1)
 
 
@@ -78,12 +110,18 @@ def test_a_change_in_the_decoder_leaves_the_whole_encoder_out(kind: str) -> None
 
 def test_other_means_of_a_head_are_a_change() -> None:
     model, batch = tiny_model("bert"), tiny_batch("bert")
-    one, other = (Replacement("mean", head_set([(1, 0)]), means={1: MEANS[1] * factor}) for factor in (1, 2))
+    one, other = (
+        Replacement("mean", head_set([(1, 0)]), means={1: MEANS[1] * factor}) for factor in (1, 2)
+    )
     cache = LayerCache(model)
     with torch.inference_mode():
         cache.record(batch, replacement=one)
         assert cache.start(one) == LAYERS
-        assert torch.allclose(cache.forward(other).last_hidden_state, model.forward(batch, replacement=other).last_hidden_state, atol=1e-5)
+        assert torch.allclose(
+            cache.forward(other).last_hidden_state,
+            model.forward(batch, replacement=other).last_hidden_state,
+            atol=1e-5,
+        )
 
 
 def test_the_network_is_as_it_was_even_after_an_error() -> None:
@@ -120,7 +158,9 @@ def test_attention_outside_of_any_list_of_layers_makes_every_pass_a_full_one() -
 
 
 def test_the_layers_of_t5_are_its_blocks_not_the_parts_of_them() -> None:
-    assert [type(block).__name__ for block in layer_blocks(tiny_model("t5").network)] == ["T5Block"] * 2 * LAYERS
+    assert [type(block).__name__ for block in layer_blocks(tiny_model("t5").network)] == [
+        "T5Block"
+    ] * 2 * LAYERS
 
 
 def test_a_pass_before_the_recording_one_is_an_error() -> None:
@@ -131,8 +171,16 @@ def test_a_pass_before_the_recording_one_is_an_error() -> None:
 @pytest.mark.shared
 def test_on_real_weights_every_tenth_head_gives_the_logits_of_the_full_pass(shared: Path) -> None:
     model = load(shared / "models" / "minilm-l6-mlm", head="lm")
-    texts = from_texts(["The dog that I saw barked at the postman.", ("Who is there?", "Nobody, I think.")])
-    batch = next(batches(model.encoder(max_length=32, long="truncate", stack="").encode(texts), size=2, pad=model.pad))
+    texts = from_texts(
+        ["The dog that I saw barked at the postman.", ("Who is there?", "Nobody, I think.")]
+    )
+    batch = next(
+        batches(
+            model.encoder(max_length=32, long="truncate", stack="").encode(texts),
+            size=2,
+            pad=model.pad,
+        )
+    )
     cache, shape = LayerCache(model), model.shape("encoder")
     with torch.inference_mode():
         plain = cache.record(batch).logits

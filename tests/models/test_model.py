@@ -7,10 +7,34 @@ import torch
 
 from headscope.errors import ModelError
 from headscope.models import Shape, head_set, wrap
-from tiny import BOTH, HEADS, KINDS, LAYERS, POSITIONS, STACKS, WIDTH, tiny_batch, tiny_model, tiny_network, tiny_tokenizer
+from tiny import (
+    BOTH,
+    HEADS,
+    KINDS,
+    LAYERS,
+    POSITIONS,
+    STACKS,
+    WIDTH,
+    tiny_batch,
+    tiny_model,
+    tiny_network,
+    tiny_tokenizer,
+)
 
 # Positions are a table in these; in the others they are computed, or relative.
-TABLE = ("bert", "roberta", "xlmr", "electra", "albert", "distilbert", "mpnet", "gpt", "gpt2", "opt", "bart")
+TABLE = (
+    "bert",
+    "roberta",
+    "xlmr",
+    "electra",
+    "albert",
+    "distilbert",
+    "mpnet",
+    "gpt",
+    "gpt2",
+    "opt",
+    "bart",
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -25,12 +49,19 @@ def test_the_shape_is_that_of_the_configuration(kind: str) -> None:
 def test_a_stack_that_the_model_lacks_is_refused_with_those_it_has() -> None:
     with pytest.raises(ModelError) as error:
         tiny_model("t5").shape("decodr")
-    assert str(error.value) == "the stack of tiny-t5 must be one of cross, decoder, encoder; got 'decodr' instead. Did you mean 'decoder' or 'encoder'?"
+    assert (
+        str(error.value)
+        == "the stack of tiny-t5 must be one of cross, decoder, encoder; got 'decodr' instead. Did you mean 'decoder' or 'encoder'?"
+    )
 
 
 def test_encoder_and_decoder_may_differ_in_depth_and_heads() -> None:
     model = tiny_model("bart", encoder_layers=3, encoder_attention_heads=2)
-    assert model.shapes == {"encoder": Shape(3, 2, 16), "decoder": Shape(2, 4, 8), "cross": Shape(2, 4, 8)}
+    assert model.shapes == {
+        "encoder": Shape(3, 2, 16),
+        "decoder": Shape(2, 4, 8),
+        "cross": Shape(2, 4, 8),
+    }
 
 
 def test_grouped_queries_count_as_heads() -> None:
@@ -64,12 +95,26 @@ def test_a_longer_text_than_the_model_takes_is_refused_with_the_limit() -> None:
     model = tiny_model("roberta")
     with pytest.raises(ModelError) as error:
         model.encoder(max_length=63, long="truncate", stack="encoder")
-    assert str(error.value) == "the maximum length must be at most 62 for tiny-roberta, got 63 instead\nnext: give --max-length 62"
+    assert (
+        str(error.value)
+        == "the maximum length must be at most 62 for tiny-roberta, got 63 instead\nnext: give --max-length 62"
+    )
     assert model.encoder(max_length=62, long="truncate", stack="encoder").max_length == 62
 
 
-@pytest.mark.parametrize(("kind", "stack", "start"), [("t5", "decoder", 0), ("bart", "decoder", 2), ("t5", "encoder", None), ("bart", "cross", None), ("gpt2", "decoder", None)])
-def test_only_a_decoder_beside_an_encoder_reads_a_start_token(kind: str, stack: str, start: int | None) -> None:
+@pytest.mark.parametrize(
+    ("kind", "stack", "start"),
+    [
+        ("t5", "decoder", 0),
+        ("bart", "decoder", 2),
+        ("t5", "encoder", None),
+        ("bart", "cross", None),
+        ("gpt2", "decoder", None),
+    ],
+)
+def test_only_a_decoder_beside_an_encoder_reads_a_start_token(
+    kind: str, stack: str, start: int | None
+) -> None:
     assert tiny_model(kind).encoder(max_length=32, long="truncate", stack=stack).start == start
 
 

@@ -7,7 +7,20 @@ import torch
 from torch import Tensor, nn
 
 from headscope.models import LayerView
-from tiny import ENCODERS, EVERY_STACK, HEADS, KINDS, LAYERS, WIDTH, eager_run, place, tiny_batch, tiny_model, tiny_network, views_of
+from tiny import (
+    ENCODERS,
+    EVERY_STACK,
+    HEADS,
+    KINDS,
+    LAYERS,
+    WIDTH,
+    eager_run,
+    place,
+    tiny_batch,
+    tiny_model,
+    tiny_network,
+    views_of,
+)
 
 # Their blocks add the residual and normalise after projecting: what the projection itself gives is compared.
 NORMALISING = {"bert", "roberta", "xlmr", "electra", "albert"}
@@ -21,7 +34,9 @@ def project(projection: nn.Module, concatenated: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_concatenated_head_outputs_through_the_projection_are_what_the_attention_block_gives(kind: str, stack: str) -> None:
+def test_concatenated_head_outputs_through_the_projection_are_what_the_attention_block_gives(
+    kind: str, stack: str
+) -> None:
     batch = tiny_batch(kind)
     eager = tiny_network(kind)
     given: list[Tensor] = []
@@ -30,7 +45,9 @@ def test_concatenated_head_outputs_through_the_projection_are_what_the_attention
         given.append(output if isinstance(output, Tensor) else output[0])
 
     places = [place(eager, kind, stack, layer) for layer in range(LAYERS)]
-    for module in dict.fromkeys(projection if kind in NORMALISING else block for block, projection, _ in places):
+    for module in dict.fromkeys(
+        projection if kind in NORMALISING else block for block, projection, _ in places
+    ):
         module.register_forward_hook(keep)
     with torch.no_grad():
         eager_run(kind, batch, network=eager)
@@ -61,7 +78,9 @@ def test_gradients_reach_the_maps_as_they_do_in_eager(kind: str) -> None:
 
     output = model.forward(batch, listeners=[listen]).last_hidden_state
     # With a cache of keys and values, which we never use, autograd adds up in another order: 6e-7 of the largest gradient in T5.
-    expected, maps = eager_run(kind, batch, **({} if kind in {*ENCODERS, "gpt"} else {"use_cache": False}))
+    expected, maps = eager_run(
+        kind, batch, **({} if kind in {*ENCODERS, "gpt"} else {"use_cache": False})
+    )
     for weights in (weights for layers in maps.values() for weights in layers):
         weights.retain_grad()
     # The plain sum of a normalised vector is constant: weigh its entries.

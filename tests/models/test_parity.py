@@ -10,19 +10,40 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelFo
 
 from headscope.encode import Batch
 from headscope.models import wrap
-from tiny import BOTH, EVERY_STACK, KINDS, LAYERS, STACKS, WINDOW, eager_inputs, eager_run, maps_of, tiny_batch, tiny_model, tiny_network, tiny_tokenizer, views_of
+from tiny import (
+    BOTH,
+    EVERY_STACK,
+    KINDS,
+    LAYERS,
+    STACKS,
+    WINDOW,
+    eager_inputs,
+    eager_run,
+    maps_of,
+    tiny_batch,
+    tiny_model,
+    tiny_network,
+    tiny_tokenizer,
+    views_of,
+)
 
 
 def same(ours: dict[str, list[Tensor]], theirs: dict[str, tuple[Tensor, ...]]) -> bool:
     """Whether two sets of maps have the same stacks, layers and numbers."""
-    return {name: len(maps) for name, maps in ours.items()} == {name: len(maps) for name, maps in theirs.items()} and all(
-        torch.equal(one, other) for name in ours for one, other in zip(ours[name], theirs[name], strict=True)
+    return {name: len(maps) for name, maps in ours.items()} == {
+        name: len(maps) for name, maps in theirs.items()
+    } and all(
+        torch.equal(one, other)
+        for name in ours
+        for one, other in zip(ours[name], theirs[name], strict=True)
     )
 
 
 @pytest.mark.parametrize("lengths", [(9, 5, 12), (7, 7)], ids=["padded", "not padded"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_maps_and_hidden_states_equal_eager_bit_for_bit(kind: str, lengths: tuple[int, ...]) -> None:
+def test_maps_and_hidden_states_equal_eager_bit_for_bit(
+    kind: str, lengths: tuple[int, ...]
+) -> None:
     batch = tiny_batch(kind, lengths)
     model = tiny_model(kind)
     with torch.no_grad():
@@ -30,22 +51,35 @@ def test_maps_and_hidden_states_equal_eager_bit_for_bit(kind: str, lengths: tupl
         output = model.forward(batch, output_hidden_states=True)
     assert same(maps_of(model, batch), maps)
     assert torch.equal(output.last_hidden_state, expected.last_hidden_state)
-    for name in ("decoder_hidden_states", "encoder_hidden_states") if kind in BOTH else ("hidden_states",):
+    for name in (
+        ("decoder_hidden_states", "encoder_hidden_states") if kind in BOTH else ("hidden_states",)
+    ):
         assert len(expected[name]) == LAYERS + 1
-        assert all(torch.equal(one, other) for one, other in zip(output[name], expected[name], strict=True))
+        assert all(
+            torch.equal(one, other) for one, other in zip(output[name], expected[name], strict=True)
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_layers_are_numbered_from_0_in_order_and_stacks_named_apart(kind: str) -> None:
     views = [(view.stack, view.layer) for view in views_of(tiny_model(kind), tiny_batch(kind))]
     if kind in BOTH:
-        assert views == [("encoder", 0), ("encoder", 1), ("decoder", 0), ("cross", 0), ("decoder", 1), ("cross", 1)]
+        assert views == [
+            ("encoder", 0),
+            ("encoder", 1),
+            ("decoder", 0),
+            ("cross", 0),
+            ("decoder", 1),
+            ("cross", 1),
+        ]
     else:
         assert views == [(STACKS[kind][0], 0), (STACKS[kind][0], 1)]
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_a_batch_of_decoder_tokens_is_read_by_the_decoder_with_its_start_and_by_the_encoder_without(kind: str) -> None:
+def test_a_batch_of_decoder_tokens_is_read_by_the_decoder_with_its_start_and_by_the_encoder_without(
+    kind: str,
+) -> None:
     plain = tiny_batch(kind)
     start = {"t5": 0, "bart": 2}[kind]
 
@@ -54,16 +88,26 @@ def test_a_batch_of_decoder_tokens_is_read_by_the_decoder_with_its_start_and_by_
 
     batch = Batch(0, (), before(plain.ids, start), before(plain.types, 0), before(plain.mask, 1))
     with torch.no_grad():
-        inputs = eager_inputs(kind, plain) | {"decoder_input_ids": torch.from_numpy(batch.ids), "decoder_attention_mask": torch.from_numpy(batch.mask).long()}
+        inputs = eager_inputs(kind, plain) | {
+            "decoder_input_ids": torch.from_numpy(batch.ids),
+            "decoder_attention_mask": torch.from_numpy(batch.mask).long(),
+        }
         expected = tiny_network(kind)(**inputs, output_attentions=True)
-    theirs = {"encoder": expected.encoder_attentions, "decoder": expected.decoder_attentions, "cross": expected.cross_attentions}
+    theirs = {
+        "encoder": expected.encoder_attentions,
+        "decoder": expected.decoder_attentions,
+        "cross": expected.cross_attentions,
+    }
     assert same(maps_of(tiny_model(kind), batch, stack="decoder"), theirs)
     assert expected.cross_attentions[0].shape[-2:] == (13, 12)
 
 
 def test_the_decoder_of_t5_begins_with_padding_whether_or_not_its_config_says_so() -> None:
     batch = tiny_batch("t5")
-    assert same(maps_of(tiny_model("t5", decoder_start_token_id=0), batch), {name: tuple(maps) for name, maps in maps_of(tiny_model("t5"), batch).items()})
+    assert same(
+        maps_of(tiny_model("t5", decoder_start_token_id=0), batch),
+        {name: tuple(maps) for name, maps in maps_of(tiny_model("t5"), batch).items()},
+    )
     other = maps_of(tiny_model("t5", decoder_start_token_id=7), batch)
     assert not torch.equal(other["decoder"][0], maps_of(tiny_model("t5"), batch)["decoder"][0])
 
@@ -89,7 +133,9 @@ def test_a_bert_made_into_a_decoder_is_called_one_and_sees_only_the_past() -> No
     batch = tiny_batch("bert")
     model = tiny_model("bert", is_decoder=True)
     with torch.no_grad():
-        output = tiny_network("bert", is_decoder=True)(**eager_inputs("bert", batch), output_attentions=True)
+        output = tiny_network("bert", is_decoder=True)(
+            **eager_inputs("bert", batch), output_attentions=True
+        )
     maps = maps_of(model, batch)
     assert same(maps, {"decoder": output.attentions})
     assert not maps["decoder"][0].triu(1).any()
@@ -107,7 +153,9 @@ def test_decoders_pay_nothing_to_later_tokens_and_the_others_do(kind: str, stack
 def test_real_rows_sum_to_1_and_pay_nothing_to_padding(kind: str) -> None:
     batch = tiny_batch(kind)
     mask = torch.from_numpy(batch.mask)
-    for attention in (attention for layers in maps_of(tiny_model(kind), batch).values() for attention in layers):
+    for attention in (
+        attention for layers in maps_of(tiny_model(kind), batch).values() for attention in layers
+    ):
         rows = attention.transpose(1, 2)[mask]  # (real token, head, key)
         hidden = ~mask[:, None].expand(-1, mask.shape[1], -1)[mask]
         assert torch.allclose(rows.sum(-1), torch.ones(()), atol=1e-6)
@@ -128,10 +176,18 @@ def test_a_batch_gives_the_maps_of_its_texts_one_by_one(kind: str) -> None:
     model, batch = tiny_model(kind), tiny_batch(kind)
     together = views_of(model, batch)
     for row, length in enumerate(batch.lengths):
-        alone = Batch(0, (), batch.ids[row : row + 1, :length], batch.types[row : row + 1, :length], batch.mask[row : row + 1, :length])
+        alone = Batch(
+            0,
+            (),
+            batch.ids[row : row + 1, :length],
+            batch.types[row : row + 1, :length],
+            batch.mask[row : row + 1, :length],
+        )
         for one, many in zip(views_of(model, alone), together, strict=True):
             assert (one.stack, one.layer) == (many.stack, many.layer)
-            assert torch.allclose(one.attention[0], many.attention[row, :, :length, :length], atol=1e-5)
+            assert torch.allclose(
+                one.attention[0], many.attention[row, :, :length, :length], atol=1e-5
+            )
             assert torch.allclose(one.output[0], many.output[row, :length], atol=1e-5)
 
 
@@ -140,7 +196,10 @@ def test_a_model_without_token_types_ignores_them() -> None:
     batch = tiny_batch("roberta")
     assert batch.types.any()
     plain = Batch(0, (), batch.ids, np.zeros_like(batch.types), batch.mask)
-    assert all(torch.equal(one.weights, other.weights) for one, other in zip(views_of(model, batch), views_of(model, plain), strict=True))
+    assert all(
+        torch.equal(one.weights, other.weights)
+        for one, other in zip(views_of(model, batch), views_of(model, plain), strict=True)
+    )
 
 
 def test_a_model_with_token_types_reads_them() -> None:

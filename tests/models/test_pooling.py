@@ -18,12 +18,41 @@ from headscope.encode import Batch
 from headscope.errors import CorpusError, ModelError, UserError
 from headscope.models import Model, Pooling, load, take
 from headscope.models.pooling import POOLING, POSITIONS, write_modules
-from tiny import BOTH, KINDS, LAYERS, STACKS, eager_run, place, split_values, tiny_model, tiny_network, tiny_tokenizer
+from tiny import (
+    BOTH,
+    KINDS,
+    LAYERS,
+    STACKS,
+    eager_run,
+    place,
+    split_values,
+    tiny_model,
+    tiny_network,
+    tiny_tokenizer,
+)
 
-SENTENCES = ("the cat sat.", "a small bird sang in the old tree while rain fell on the roof.", "we walked", "She didn't know why; it was 10 o'clock.")
+SENTENCES = (
+    "the cat sat.",
+    "a small bird sang in the old tree while rain fell on the roof.",
+    "we walked",
+    "She didn't know why; it was 10 o'clock.",
+)
 PAIR = ("the dog sat by the door.", "a small bird sang.")
 POSITION = {
-    **dict.fromkeys(("bert", "electra", "roberta", "xlmr", "albert", "distilbert", "modernbert", "mpnet", "bart"), "cls"),
+    **dict.fromkeys(
+        (
+            "bert",
+            "electra",
+            "roberta",
+            "xlmr",
+            "albert",
+            "distilbert",
+            "modernbert",
+            "mpnet",
+            "bart",
+        ),
+        "cls",
+    ),
     **dict.fromkeys(("gpt", "gpt2", "opt", "neox", "llama", "qwen3", "gemma"), "last"),
     "t5": "mean",
 }
@@ -32,14 +61,20 @@ HEADS = ((1, 3), (0, 0), (1, 1))
 
 def alone(kind: str, *texts: str, **options: Any) -> Batch:
     """One text as the tokenizer itself encodes it, without padding."""
-    coded = tiny_tokenizer(kind)(*([text] for text in texts), return_token_type_ids=True, **options)  # lists: a lone second text is left out where it is empty
+    coded = tiny_tokenizer(kind)(
+        *([text] for text in texts), return_token_type_ids=True, **options
+    )  # lists: a lone second text is left out where it is empty
     ids, types = (np.array(coded[name], np.int64) for name in ("input_ids", "token_type_ids"))
     return Batch(0, (), ids, types, np.ones(ids.shape, bool))
 
 
 def at(position: str, values: Tensor) -> NDArray[np.float32]:
     """The position's row of (token, width), written out."""
-    return {"cls": values[0], "last": values[-1], "mean": sum(values, torch.zeros(values.shape[1])) / len(values)}[position].numpy()
+    return {
+        "cls": values[0],
+        "last": values[-1],
+        "mean": sum(values, torch.zeros(values.shape[1])) / len(values),
+    }[position].numpy()
 
 
 def head_outputs(kind: str, batch: Batch) -> list[Tensor]:
@@ -60,25 +95,42 @@ def head_outputs(kind: str, batch: Batch) -> list[Tensor]:
 def hidden_states(kind: str, batch: Batch) -> tuple[Tensor, ...]:
     with torch.no_grad():
         output = eager_run(kind, batch)[0]
-    states: tuple[Tensor, ...] = output.encoder_hidden_states if kind in BOTH else output.hidden_states
+    states: tuple[Tensor, ...] = (
+        output.encoder_hidden_states if kind in BOTH else output.hidden_states
+    )
     return states[1:]
 
 
 @settings(max_examples=30, deadline=None)
-@given(lengths=st.lists(st.integers(1, 6), min_size=1, max_size=4), wide=st.sampled_from([(3,), (2, 3)]), position=st.sampled_from(POSITIONS), seed=st.integers(0, 99))
-def test_take_is_a_loop_over_texts_and_their_real_tokens(lengths: list[int], wide: tuple[int, ...], position: str, seed: int) -> None:
-    values = torch.randn((len(lengths), max(lengths), *wide), generator=torch.Generator().manual_seed(seed))
+@given(
+    lengths=st.lists(st.integers(1, 6), min_size=1, max_size=4),
+    wide=st.sampled_from([(3,), (2, 3)]),
+    position=st.sampled_from(POSITIONS),
+    seed=st.integers(0, 99),
+)
+def test_take_is_a_loop_over_texts_and_their_real_tokens(
+    lengths: list[int], wide: tuple[int, ...], position: str, seed: int
+) -> None:
+    values = torch.randn(
+        (len(lengths), max(lengths), *wide), generator=torch.Generator().manual_seed(seed)
+    )
     mask = torch.tensor([[token < length for token in range(max(lengths))] for length in lengths])
     values[~mask] = torch.nan  # padding is never looked at
     expected = []
     for row, length in zip(values, lengths, strict=True):
         tokens = [row[token] for token in range(length)]
-        expected.append({"cls": tokens[0], "last": tokens[-1], "mean": sum(tokens[1:], tokens[0]) / length}[position])
+        expected.append(
+            {"cls": tokens[0], "last": tokens[-1], "mean": sum(tokens[1:], tokens[0]) / length}[
+                position
+            ]
+        )
     assert torch.allclose(take(values, mask, position), torch.stack(expected), atol=1e-6)
 
 
 def test_the_mean_of_half_precision_does_not_overflow() -> None:
-    values = torch.full((1, 100, 2), 1000.0, dtype=torch.float16)  # the sum, 100000, is more than float16 holds
+    values = torch.full(
+        (1, 100, 2), 1000.0, dtype=torch.float16
+    )  # the sum, 100000, is more than float16 holds
     mean = take(values, torch.ones(1, 100, dtype=torch.bool), "mean")
     assert (mean.dtype, mean.tolist()) == (torch.float16, [[1000.0, 1000.0]])
 
@@ -93,62 +145,106 @@ def test_head_vectors_are_attention_times_values_in_eager(kind: str) -> None:
     found = tiny_model(kind).encode(SENTENCES, pooling=Pooling(HEADS))
     for vector, text in zip(found, SENTENCES, strict=True):
         outputs = head_outputs(kind, alone(kind, text))
-        expected = np.concatenate([at(POSITION[kind], outputs[layer][head]) for layer, head in HEADS])
+        expected = np.concatenate(
+            [at(POSITION[kind], outputs[layer][head]) for layer, head in HEADS]
+        )
         assert np.allclose(vector, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_layer_vectors_are_hidden_states_of_transformers(kind: str) -> None:
     model = tiny_model(kind)
-    expected = [[at(POSITION[kind], state[0]) for state in hidden_states(kind, alone(kind, text))] for text in SENTENCES]
+    expected = [
+        [at(POSITION[kind], state[0]) for state in hidden_states(kind, alone(kind, text))]
+        for text in SENTENCES
+    ]
     for layer in range(LAYERS):
-        assert np.allclose(model.encode(SENTENCES, pooling=Pooling(layer=layer)), [states[layer] for states in expected], atol=1e-5)
-    assert np.allclose(model.encode(SENTENCES), [states[-1] for states in expected], atol=1e-5)  # without anything said: the last layer
+        assert np.allclose(
+            model.encode(SENTENCES, pooling=Pooling(layer=layer)),
+            [states[layer] for states in expected],
+            atol=1e-5,
+        )
+    assert np.allclose(
+        model.encode(SENTENCES), [states[-1] for states in expected], atol=1e-5
+    )  # without anything said: the last layer
 
 
-@pytest.mark.parametrize(("kind", "position"), [*(("bert", position) for position in POSITIONS), ("gpt2", "last"), ("gpt2", "mean")])
+@pytest.mark.parametrize(
+    ("kind", "position"),
+    [*(("bert", position) for position in POSITIONS), ("gpt2", "last"), ("gpt2", "mean")],
+)
 def test_any_position_can_be_asked_for(kind: str, position: str) -> None:
     found = tiny_model(kind).encode(SENTENCES, pooling=Pooling(HEADS[:1], position=position))
     for vector, text in zip(found, SENTENCES, strict=True):
-        assert np.allclose(vector, at(position, head_outputs(kind, alone(kind, text))[1][3]), atol=1e-5)
+        assert np.allclose(
+            vector, at(position, head_outputs(kind, alone(kind, text))[1][3]), atol=1e-5
+        )
 
 
 def test_the_first_token_of_a_causal_model_sees_nothing() -> None:
-    with pytest.raises(UserError, match=r"the first token of tiny-gpt2 sees nothing of the text.*must be last or mean"):
+    with pytest.raises(
+        UserError,
+        match=r"the first token of tiny-gpt2 sees nothing of the text.*must be last or mean",
+    ):
         tiny_model("gpt2").encode(SENTENCES, pooling=Pooling(position="cls"))
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])
 def test_a_pair_is_encoded_as_the_tokenizer_does_it(kind: str) -> None:
     found = tiny_model(kind).encode([SENTENCES[0], PAIR], pooling=Pooling(HEADS[:1]))
-    assert np.allclose(found[1], at(POSITION[kind], head_outputs(kind, alone(kind, *PAIR))[1][3]), atol=1e-5)
+    assert np.allclose(
+        found[1], at(POSITION[kind], head_outputs(kind, alone(kind, *PAIR))[1][3]), atol=1e-5
+    )
 
 
 def test_a_long_text_is_cut_as_the_tokenizer_does_it() -> None:
     model, long = tiny_model("bert"), " ".join(SENTENCES * 9)
     for length, options in ((64, {}), (10, {"max_length": 10})):
-        expected = at("mean", hidden_states("bert", alone("bert", long, truncation=True, max_length=length))[-1][0])
-        assert np.allclose(model.encode([long], pooling=Pooling(position="mean"), **options), expected, atol=1e-5)
+        expected = at(
+            "mean",
+            hidden_states("bert", alone("bert", long, truncation=True, max_length=length))[-1][0],
+        )
+        assert np.allclose(
+            model.encode([long], pooling=Pooling(position="mean"), **options), expected, atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama", "mpnet", "t5"])
-@pytest.mark.parametrize("pooling", [Pooling(HEADS), Pooling(layer=0, position="mean")], ids=["heads", "layer"])
-def test_neither_padding_nor_the_order_nor_the_batch_size_matters(kind: str, pooling: Pooling) -> None:
+@pytest.mark.parametrize(
+    "pooling", [Pooling(HEADS), Pooling(layer=0, position="mean")], ids=["heads", "layer"]
+)
+def test_neither_padding_nor_the_order_nor_the_batch_size_matters(
+    kind: str, pooling: Pooling
+) -> None:
     model, order = tiny_model(kind), [2, 0, 3, 1]
     whole = model.encode(SENTENCES, pooling=pooling)
     assert np.allclose(model.encode(SENTENCES, pooling=pooling, batch_size=1), whole, atol=1e-5)
-    assert np.allclose(model.encode([SENTENCES[place] for place in order], pooling=pooling, batch_size=3), whole[order], atol=1e-5)
+    assert np.allclose(
+        model.encode([SENTENCES[place] for place in order], pooling=pooling, batch_size=3),
+        whole[order],
+        atol=1e-5,
+    )
 
 
 def test_no_sentences_give_no_vectors_of_the_right_width() -> None:
     model = tiny_model("bert")
-    assert (model.encode([]).shape, model.encode([], pooling=Pooling(HEADS)).shape) == ((0, 32), (0, 24))
+    assert (model.encode([]).shape, model.encode([], pooling=Pooling(HEADS)).shape) == (
+        (0, 32),
+        (0, 24),
+    )
 
 
 def test_a_last_layer_that_is_projected_to_fewer_numbers_has_its_own_width() -> None:
     model = tiny_model("opt", word_embed_proj_dim=16)  # as OPT 350m
     widths = [Pooling(layer=layer).width(model) for layer in range(LAYERS)]
-    assert widths == [model.encode(SENTENCES[:1], pooling=Pooling(layer=layer)).shape[1] for layer in range(LAYERS)] == [32, 16]
+    assert (
+        widths
+        == [
+            model.encode(SENTENCES[:1], pooling=Pooling(layer=layer)).shape[1]
+            for layer in range(LAYERS)
+        ]
+        == [32, 16]
+    )
 
 
 def test_a_model_of_few_positions_has_a_position_and_vectors() -> None:
@@ -162,18 +258,30 @@ def test_a_model_of_few_positions_has_a_position_and_vectors() -> None:
 def test_a_sentence_without_text_is_an_error_that_says_which(kind: str, blank: str) -> None:
     with pytest.raises(UserError) as error:
         tiny_model(kind).encode([*SENTENCES, blank])
-    assert str(error.value) == f"sentence 5 has no text that tiny-{kind} can read, and so no vector; got {blank!r}\nnext: leave such sentences out"
+    assert (
+        str(error.value)
+        == f"sentence 5 has no text that tiny-{kind} can read, and so no vector; got {blank!r}\nnext: leave such sentences out"
+    )
 
 
-def test_a_sentence_of_characters_that_the_tokenizer_drops_is_an_error_and_never_a_vector_of_zeros() -> None:
+def test_a_sentence_of_characters_that_the_tokenizer_drops_is_an_error_and_never_a_vector_of_zeros() -> (
+    None
+):
     assert tiny_tokenizer("bert")("\u200b", add_special_tokens=False)["input_ids"] == []
-    with pytest.raises(UserError, match=r"^sentence 2 has no text that tiny-bert can read, and so no vector; got '\\u200b'"):
+    with pytest.raises(
+        UserError,
+        match=r"^sentence 2 has no text that tiny-bert can read, and so no vector; got '\\u200b'",
+    ):
         tiny_model("bert").encode(["the cat", "\u200b"])
 
 
 def test_a_pair_may_have_an_empty_side_but_no_third() -> None:
     model = tiny_model("bert")
-    assert np.allclose(model.encode([("the cat", "")])[0], at("cls", hidden_states("bert", alone("bert", "the cat", ""))[-1][0]), atol=1e-5)
+    assert np.allclose(
+        model.encode([("the cat", "")])[0],
+        at("cls", hidden_states("bert", alone("bert", "the cat", ""))[-1][0]),
+        atol=1e-5,
+    )
     with pytest.raises(CorpusError, match="one text or two are allowed, got 3 instead"):
         model.encode([("a", "b", "c")])  # type: ignore[list-item]
 
@@ -181,7 +289,10 @@ def test_a_pair_may_have_an_empty_side_but_no_third() -> None:
 def test_one_text_instead_of_a_list_is_an_error() -> None:
     with pytest.raises(UserError) as error:
         tiny_model("bert").encode("the cat")
-    assert str(error.value) == "sentences must be a list, got one text instead\nnext: put it into a list: [text]"
+    assert (
+        str(error.value)
+        == "sentences must be a list, got one text instead\nnext: put it into a list: [text]"
+    )
 
 
 @pytest.mark.parametrize(
@@ -194,7 +305,9 @@ def test_one_text_instead_of_a_list_is_an_error() -> None:
         (Pooling(layer=-1), "tiny-bert has no layer 0; its layers go from 1 to 2"),
     ],
 )
-def test_a_head_or_layer_that_the_model_does_not_have_is_an_error(pooling: Pooling, message: str) -> None:
+def test_a_head_or_layer_that_the_model_does_not_have_is_an_error(
+    pooling: Pooling, message: str
+) -> None:
     with pytest.raises(ModelError) as error:
         tiny_model("bert").encode(SENTENCES, pooling=pooling)
     assert error.value.message == message
@@ -203,13 +316,20 @@ def test_a_head_or_layer_that_the_model_does_not_have_is_an_error(pooling: Pooli
 def test_a_pooling_that_makes_no_sense_is_an_error() -> None:
     with pytest.raises(UserError, match=r"^a vector is of heads or of a layer, not of both"):
         Pooling(((0, 0),), layer=1)
-    with pytest.raises(UserError, match=r"^every head can be taken once, got heads 1-1, 2-1, 1-1 instead"):
+    with pytest.raises(
+        UserError, match=r"^every head can be taken once, got heads 1-1, 2-1, 1-1 instead"
+    ):
         Pooling(((0, 0), (1, 0), (0, 0)))
-    with pytest.raises(UserError, match=r"^the position must be one of cls, last, mean; got 'men' instead\. Did you mean 'mean'\?"):
+    with pytest.raises(
+        UserError,
+        match=r"^the position must be one of cls, last, mean; got 'men' instead\. Did you mean 'mean'\?",
+    ):
         Pooling(position="men")
 
 
-@pytest.mark.parametrize("pooling", [Pooling(), Pooling(HEADS, position="last"), Pooling(layer=1, position="mean")])
+@pytest.mark.parametrize(
+    "pooling", [Pooling(), Pooling(HEADS, position="last"), Pooling(layer=1, position="mean")]
+)
 def test_a_pooling_is_read_as_it_was_written(pooling: Pooling, tmp_path: Path) -> None:
     assert Pooling.read(tmp_path) is None
     assert pooling.write(tmp_path) == tmp_path / "headscope-pooling.json"
@@ -228,7 +348,10 @@ def test_a_model_that_is_loaded_gives_the_vectors_of_the_pooling_beside_it(tmp_p
     Pooling(HEADS, position="mean").write(tmp_path)
     model: Model = load(tmp_path)
     assert model.pooling == Pooling(HEADS, position="mean")
-    assert np.array_equal(model.encode(SENTENCES), tiny_model("bert").encode(SENTENCES, pooling=Pooling(HEADS, position="mean")))
+    assert np.array_equal(
+        model.encode(SENTENCES),
+        tiny_model("bert").encode(SENTENCES, pooling=Pooling(HEADS, position="mean")),
+    )
 
 
 @pytest.mark.parametrize(
@@ -240,7 +363,10 @@ def test_a_model_that_is_loaded_gives_the_vectors_of_the_pooling_beside_it(tmp_p
         ('{"heads": [[1, 3, 2]]}', "heads.0: Tuple should have at most 2 items"),
         ('{"heads": [[1.5, 3]]}', "heads.0.0: Input should be a valid integer"),
         ('{"layer": "1"}', "layer: Input should be a valid integer"),
-        ('{"position": "frist"}', "the position must be one of cls, last, mean; got 'frist' instead."),
+        (
+            '{"position": "frist"}',
+            "the position must be one of cls, last, mean; got 'frist' instead.",
+        ),
         ('{"heads": [[1, 3], [1, 3]]}', "every head can be taken once, got heads 2-4, 2-4 instead"),
         ('{"heads": [[1, 3]], "layer": 0}', "a vector is of heads or of a layer, not of both"),
     ],
@@ -251,7 +377,10 @@ def test_a_bad_pooling_file_is_an_error_that_says_why(text: str, why: str, tmp_p
     with pytest.raises(ModelError) as error:
         load(tmp_path)
     assert error.value.message.startswith(f"{path} is not a pooling: {why}")
-    assert error.value.hint == "put it right (heads are pairs of layer and head from 0), or delete it to take the last layer"
+    assert (
+        error.value.hint
+        == "put it right (heads are pairs of layer and head from 0), or delete it to take the last layer"
+    )
 
 
 def test_a_pooling_file_with_a_head_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
@@ -263,4 +392,6 @@ def test_a_pooling_file_with_a_head_that_does_not_exist_is_an_error(tmp_path: Pa
 def test_modules_name_the_class_that_sentence_transformers_is_to_use(tmp_path: Path) -> None:
     path = write_modules(tmp_path)
     assert path == tmp_path / "modules.json"
-    assert json.loads(path.read_text()) == [{"idx": 0, "name": "0", "path": "", "type": "headscope.sentences.HeadVectors"}]
+    assert json.loads(path.read_text()) == [
+        {"idx": 0, "name": "0", "path": "", "type": "headscope.sentences.HeadVectors"}
+    ]

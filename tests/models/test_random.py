@@ -24,7 +24,11 @@ EMBEDDINGS = {  # by hand: where each architecture keeps its word and position t
     "llama": ("embed_tokens.",),
     "qwen3": ("embed_tokens.",),
     "gemma": ("embed_tokens.",),
-    "t5": ("shared.", "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.", "decoder.block.0.layer.0.SelfAttention.relative_attention_bias."),
+    "t5": (
+        "shared.",
+        "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.",
+        "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.",
+    ),
     "bart": ("shared.", "encoder.embed_positions.", "decoder.embed_positions."),
 }
 
@@ -46,11 +50,15 @@ def test_the_given_model_and_the_random_state_of_torch_are_not_changed() -> None
     torch.manual_seed(5)
     random_init(model, seed=1)
     assert torch.equal(torch.rand(3), expected)
-    assert all(torch.equal(value, before[name]) for name, value in model.network.state_dict().items())
+    assert all(
+        torch.equal(value, before[name]) for name, value in model.network.state_dict().items()
+    )
 
 
 def test_weights_are_drawn_by_the_models_own_rule() -> None:
-    network = random_init(tiny_model("bert", hidden_size=64, initializer_range=0.07), seed=1).network
+    network = random_init(
+        tiny_model("bert", hidden_size=64, initializer_range=0.07), seed=1
+    ).network
     query = network.encoder.layer[0].attention.self.query
     assert float(query.weight.detach().std()) == pytest.approx(0.07, rel=0.1)
     assert not query.bias.any()

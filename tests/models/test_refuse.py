@@ -16,7 +16,12 @@ from headscope.models import Shape, load, wrap
 from tiny import tiny_config, tiny_network, tiny_tokenizer
 
 BELONG = "check that config.json and the weights belong together"
-SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+SMALL = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+}
 
 
 @pytest.fixture
@@ -46,9 +51,16 @@ def test_a_file_is_no_model(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [("{", "is not a valid JSON file"), ('{"model_type": "nonesuch"}', "has model type `nonesuch`"), ("{}", "Should have a `model_type` key")]
+    ("text", "why"),
+    [
+        ("{", "is not a valid JSON file"),
+        ('{"model_type": "nonesuch"}', "has model type `nonesuch`"),
+        ("{}", "Should have a `model_type` key"),
+    ],
 )
-def test_a_config_that_cannot_be_read_is_the_fault_of_the_config(folder: Path, text: str, why: str) -> None:
+def test_a_config_that_cannot_be_read_is_the_fault_of_the_config(
+    folder: Path, text: str, why: str
+) -> None:
     (folder / "config.json").write_text(text)
     error = refusal(folder)
     assert error.message.startswith(f"{folder} cannot be loaded: ")
@@ -56,7 +68,9 @@ def test_a_config_that_cannot_be_read_is_the_fault_of_the_config(folder: Path, t
     assert error.hint == "check its config.json"
 
 
-def test_a_bad_config_is_not_mistaken_for_missing_weights_when_the_path_speaks_of_safetensors(tmp_path: Path) -> None:
+def test_a_bad_config_is_not_mistaken_for_missing_weights_when_the_path_speaks_of_safetensors(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "no file named safetensors"
     folder.mkdir()
     tiny_network("bert").save_pretrained(folder)
@@ -66,7 +80,10 @@ def test_a_bad_config_is_not_mistaken_for_missing_weights_when_the_path_speaks_o
 
 def test_a_folder_without_weights_says_so(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
-    assert str(refusal(folder)) == f"{folder} has no weights: no model.safetensors\nnext: give a folder saved with save_pretrained"
+    assert (
+        str(refusal(folder))
+        == f"{folder} has no weights: no model.safetensors\nnext: give a folder saved with save_pretrained"
+    )
     assert str(refusal(folder, allow_pickle=True)) == str(refusal(folder))
 
 
@@ -74,7 +91,10 @@ def test_pickled_weights_are_refused_and_not_opened(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(b"opening this would fail otherwise")
     error = refusal(folder)
-    assert error.message == f"{folder} has only pickled weights (pytorch_model.bin), which can run code when opened"
+    assert (
+        error.message
+        == f"{folder} has only pickled weights (pytorch_model.bin), which can run code when opened"
+    )
     assert error.hint == "convert them to safetensors, or pass --allow-pickle if you trust the file"
 
 
@@ -84,29 +104,51 @@ def test_pickled_weights_load_when_asked_for(folder: Path) -> None:
     torch.save(weights, folder / "pytorch_model.bin")
     model = load(folder, allow_pickle=True)
     assert model.shapes == {"encoder": Shape(2, 4, 8)}
-    assert all(torch.equal(model.network.state_dict()[name], weight) for name, weight in weights.items())
+    assert all(
+        torch.equal(model.network.state_dict()[name], weight) for name, weight in weights.items()
+    )
 
 
 def test_weights_of_another_shape_do_not_fit(folder: Path) -> None:
     tiny_config("bert", hidden_size=64).save_pretrained(folder)
     error = refusal(folder)
-    everything = len([name for name in load_file(folder / "model.safetensors") if "intermediate.dense.bias" not in name])
-    assert error.message == f"the weights of {folder} do not fit its config: {everything} of another shape, e.g. embeddings.LayerNorm.bias"
+    everything = len(
+        [
+            name
+            for name in load_file(folder / "model.safetensors")
+            if "intermediate.dense.bias" not in name
+        ]
+    )
+    assert (
+        error.message
+        == f"the weights of {folder} do not fit its config: {everything} of another shape, e.g. embeddings.LayerNorm.bias"
+    )
     assert error.hint == BELONG
 
 
 def test_missing_attention_weights_are_an_error(folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
-    save_file({name: weight for name, weight in weights.items() if "self.query" not in name}, folder / "model.safetensors", {"format": "pt"})
+    save_file(
+        {name: weight for name, weight in weights.items() if "self.query" not in name},
+        folder / "model.safetensors",
+        {"format": "pt"},
+    )
     error = refusal(folder)
-    assert error.message == f"the weights of {folder} do not fit its config: 4 are missing, e.g. encoder.layer.0.attention.self.query.bias"
+    assert (
+        error.message
+        == f"the weights of {folder} do not fit its config: 4 are missing, e.g. encoder.layer.0.attention.self.query.bias"
+    )
     assert error.hint == BELONG
 
 
 def test_missing_layers_are_an_error(folder: Path) -> None:
     tiny_config("bert", num_hidden_layers=3).save_pretrained(folder)
-    layer = sum(name.startswith("encoder.layer.0.") for name in load_file(folder / "model.safetensors"))
-    assert refusal(folder).message.startswith(f"the weights of {folder} do not fit its config: {layer} are missing, e.g. encoder.layer.2.")
+    layer = sum(
+        name.startswith("encoder.layer.0.") for name in load_file(folder / "model.safetensors")
+    )
+    assert refusal(folder).message.startswith(
+        f"the weights of {folder} do not fit its config: {layer} are missing, e.g. encoder.layer.2."
+    )
 
 
 @pytest.mark.parametrize("left", [0.5, 0.0], ids=["half", "nothing"])
@@ -115,15 +157,26 @@ def test_weights_cut_short_cannot_be_read(folder: Path, left: float) -> None:
     content = file.read_bytes()
     file.write_bytes(content[: int(len(content) * left)])
     error = refusal(folder)
-    assert error.message.startswith(f"the weights of {folder} cannot be read: Error while deserializing header")
+    assert error.message.startswith(
+        f"the weights of {folder} cannot be read: Error while deserializing header"
+    )
     assert error.hint == "the file may be cut short: copy or download it again"
 
 
-@pytest.mark.parametrize("kind", ["bert", "roberta", "xlmr", "gpt2", "llama", "t5", "mpnet", "modernbert"])
-def test_a_folder_without_a_tokenizer_is_an_error_and_not_an_empty_tokenizer(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "kind", ["bert", "roberta", "xlmr", "gpt2", "llama", "t5", "mpnet", "modernbert"]
+)
+def test_a_folder_without_a_tokenizer_is_an_error_and_not_an_empty_tokenizer(
+    kind: str, tmp_path: Path
+) -> None:
     tiny_network(kind).save_pretrained(tmp_path)
     error = refusal(tmp_path)
-    assert error.message.startswith((f"{tmp_path} has no tokenizer: its vocabulary is empty", f"the tokenizer of {tmp_path} cannot be loaded: "))
+    assert error.message.startswith(
+        (
+            f"{tmp_path} has no tokenizer: its vocabulary is empty",
+            f"the tokenizer of {tmp_path} cannot be loaded: ",
+        )
+    )
     assert error.hint == "put tokenizer.json beside the model"
 
 
@@ -137,7 +190,14 @@ def test_a_broken_tokenizer_is_named(folder: Path) -> None:
 def test_code_that_comes_with_a_model_is_not_run(folder: Path) -> None:
     mark = folder / "ran"
     (folder / "own.py").write_text(f"import os\nos.mkdir({str(mark)!r})\n")
-    (folder / "config.json").write_text(json.dumps({"model_type": "own", "auto_map": {"AutoConfig": "own.OwnConfig", "AutoModel": "own.OwnModel"}}))
+    (folder / "config.json").write_text(
+        json.dumps(
+            {
+                "model_type": "own",
+                "auto_map": {"AutoConfig": "own.OwnConfig", "AutoModel": "own.OwnModel"},
+            }
+        )
+    )
     error = refusal(folder)
     assert error.message == f"{folder} comes with its own code, which is not run unless asked"
     assert error.hint == "pass --trust-remote-code if you trust it"
@@ -147,14 +207,30 @@ def test_code_that_comes_with_a_model_is_not_run(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "kind", "why"),
     [
-        (MambaConfig(vocab_size=50, hidden_size=32, num_hidden_layers=2), "MambaModel", "has no attention layers"),
-        (DebertaV2Config(vocab_size=50, **SMALL), "DebertaV2Model", "computes attention privately, and has no adapter"),
-        (XLNetConfig(vocab_size=50, d_model=32, n_layer=2, n_head=4, d_inner=48), "XLNetModel", "computes attention privately, and has no adapter"),
+        (
+            MambaConfig(vocab_size=50, hidden_size=32, num_hidden_layers=2),
+            "MambaModel",
+            "has no attention layers",
+        ),
+        (
+            DebertaV2Config(vocab_size=50, **SMALL),
+            "DebertaV2Model",
+            "computes attention privately, and has no adapter",
+        ),
+        (
+            XLNetConfig(vocab_size=50, d_model=32, n_layer=2, n_head=4, d_inner=48),
+            "XLNetModel",
+            "computes attention privately, and has no adapter",
+        ),
     ],
     ids=["mamba", "deberta", "xlnet"],
 )
-@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")  # DeBERTa's own file
-def test_a_model_whose_attention_cannot_be_seen_is_refused_with_what_is_supported(config: Any, kind: str, why: str, tmp_path: Path) -> None:
+@pytest.mark.filterwarnings(
+    "ignore:`torch.jit.script` is deprecated:DeprecationWarning"
+)  # DeBERTa's own file
+def test_a_model_whose_attention_cannot_be_seen_is_refused_with_what_is_supported(
+    config: Any, kind: str, why: str, tmp_path: Path
+) -> None:
     network = AutoModel.from_config(config)
     network.save_pretrained(tmp_path)
     tiny_tokenizer("bert").save_pretrained(tmp_path)
@@ -168,7 +244,9 @@ def test_a_model_whose_attention_cannot_be_seen_is_refused_with_what_is_supporte
 def test_an_unknown_dtype_is_refused_with_those_that_exist(folder: Path) -> None:
     with pytest.raises(UserError) as error:
         load(folder, dtype="float8")
-    assert str(error.value).startswith("the dtype must be one of bfloat16, float16, float32; got 'float8' instead.")
+    assert str(error.value).startswith(
+        "the dtype must be one of bfloat16, float16, float32; got 'float8' instead."
+    )
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")

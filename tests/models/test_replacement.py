@@ -11,10 +11,27 @@ from torch import Tensor, nn
 from headscope.encode import Batch
 from headscope.errors import UserError
 from headscope.models import Replacement, head_set
-from tiny import EVERY_STACK, HEADS, KINDS, LAYERS, WIDTH, WINDOW, eager_run, place, split_values, tiny_batch, tiny_model, tiny_network, views_of
+from tiny import (
+    EVERY_STACK,
+    HEADS,
+    KINDS,
+    LAYERS,
+    WIDTH,
+    WINDOW,
+    eager_run,
+    place,
+    split_values,
+    tiny_batch,
+    tiny_model,
+    tiny_network,
+    views_of,
+)
 
 HEADS_OFF = head_set([(0, 1), (0, 3), (1, 2)])
-MEANS = {layer: torch.arange(HEADS * WIDTH, dtype=torch.float32).reshape(HEADS, WIDTH) / 20 - layer for layer in range(LAYERS)}
+MEANS = {
+    layer: torch.arange(HEADS * WIDTH, dtype=torch.float32).reshape(HEADS, WIDTH) / 20 - layer
+    for layer in range(LAYERS)
+}
 
 
 def visible(kind: str, stack: str, layer: int, batch: Batch) -> Tensor:
@@ -62,18 +79,28 @@ def fills(kind: str, stack: str, batch: Batch) -> dict[str, Callable[[int, Tenso
 
     def uniform(layer: int, values: Tensor) -> Tensor:
         share = visible(kind, stack, layer, batch).float()
-        return torch.einsum("bqk,bkhw->bqhw", share / share.sum(-1, keepdim=True).clamp_min(1), values)
+        return torch.einsum(
+            "bqk,bkhw->bqhw", share / share.sum(-1, keepdim=True).clamp_min(1), values
+        )
 
-    return {"uniform": uniform, "zero": lambda _layer, _values: torch.zeros(()), "mean": lambda layer, _values: MEANS[layer]}
+    return {
+        "uniform": uniform,
+        "zero": lambda _layer, _values: torch.zeros(()),
+        "mean": lambda layer, _values: MEANS[layer],
+    }
 
 
 @pytest.mark.parametrize("way", ["uniform", "zero", "mean"])
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_a_model_with_heads_replaced_gives_what_the_eager_model_gives_when_it_is_done_by_hand(kind: str, stack: str, way: str) -> None:
+def test_a_model_with_heads_replaced_gives_what_the_eager_model_gives_when_it_is_done_by_hand(
+    kind: str, stack: str, way: str
+) -> None:
     batch, model = tiny_batch(kind), tiny_model(kind)
     mask = torch.from_numpy(batch.mask)
     with torch.no_grad():
-        output = model.forward(batch, replacement=Replacement(way, HEADS_OFF, stack, MEANS)).last_hidden_state
+        output = model.forward(
+            batch, replacement=Replacement(way, HEADS_OFF, stack, MEANS)
+        ).last_hidden_state
         untouched = model.forward(batch).last_hidden_state
     expected = by_hand(kind, stack, batch, fills(kind, stack, batch)[way])
     assert torch.allclose(output[mask], expected[mask], atol=1e-4)
@@ -81,10 +108,18 @@ def test_a_model_with_heads_replaced_gives_what_the_eager_model_gives_when_it_is
 
 
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_a_uniform_head_attends_equally_to_what_it_may_see_and_the_others_as_before(kind: str, stack: str) -> None:
+def test_a_uniform_head_attends_equally_to_what_it_may_see_and_the_others_as_before(
+    kind: str, stack: str
+) -> None:
     batch, model = tiny_batch(kind), tiny_model(kind)
     before = [view for view in views_of(model, batch) if view.stack == stack]
-    after = [view for view in views_of(model, batch, replacement=Replacement("uniform", {0: frozenset({1, 3})}, stack)) if view.stack == stack]
+    after = [
+        view
+        for view in views_of(
+            model, batch, replacement=Replacement("uniform", {0: frozenset({1, 3})}, stack)
+        )
+        if view.stack == stack
+    ]
     mask = torch.from_numpy(batch.mask)
     share = visible(kind, stack, 0, batch).float()
     expected = (share / share.sum(-1, keepdim=True))[mask]
@@ -93,12 +128,16 @@ def test_a_uniform_head_attends_equally_to_what_it_may_see_and_the_others_as_bef
         assert not torch.allclose(before[0].weights[:, head][mask], expected, atol=1e-3)
     assert torch.equal(after[0].weights[:, [0, 2]], before[0].weights[:, [0, 2]])
     assert torch.equal(after[0].output[:, :, [0, 2]], before[0].output[:, :, [0, 2]])
-    assert (after[1].weights - before[1].weights).transpose(1, 2)[mask].abs().max() > 1e-4, "a later layer sees the change"
+    assert (after[1].weights - before[1].weights).transpose(1, 2)[mask].abs().max() > 1e-4, (
+        "a later layer sees the change"
+    )
 
 
 def test_a_uniform_head_gives_one_over_the_number_of_real_tokens() -> None:
     batch = tiny_batch("bert", (4, 2))
-    weights = views_of(tiny_model("bert"), batch, replacement=Replacement("uniform", {0: frozenset({0})}))[0].weights[:, 0]
+    weights = views_of(
+        tiny_model("bert"), batch, replacement=Replacement("uniform", {0: frozenset({0})})
+    )[0].weights[:, 0]
     assert weights[0].tolist() == [[0.25] * 4] * 4
     assert weights[1, :2].tolist() == [[0.5, 0.5, 0.0, 0.0]] * 2
 
@@ -106,17 +145,32 @@ def test_a_uniform_head_gives_one_over_the_number_of_real_tokens() -> None:
 @pytest.mark.parametrize("kind", ["gpt", "gpt2", "llama"])
 def test_a_uniform_head_of_a_decoder_looks_at_itself_and_what_is_before(kind: str) -> None:
     batch = tiny_batch(kind, (4, 2))
-    weights = views_of(tiny_model(kind), batch, replacement=Replacement("uniform", {0: frozenset({0})}))[0].weights[:, 0]
-    assert weights[0].tolist() == [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [pytest.approx(1 / 3)] * 3 + [0], [0.25] * 4]
+    weights = views_of(
+        tiny_model(kind), batch, replacement=Replacement("uniform", {0: frozenset({0})})
+    )[0].weights[:, 0]
+    assert weights[0].tolist() == [
+        [1, 0, 0, 0],
+        [0.5, 0.5, 0, 0],
+        [pytest.approx(1 / 3)] * 3 + [0],
+        [0.25] * 4,
+    ]
     assert weights[1, :2].tolist() == [[1, 0, 0, 0], [0.5, 0.5, 0, 0]]
 
 
 @pytest.mark.parametrize("way", ["zero", "mean"])
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_a_zero_or_mean_head_keeps_its_map_and_gives_its_constant_while_the_others_stay(kind: str, stack: str, way: str) -> None:
+def test_a_zero_or_mean_head_keeps_its_map_and_gives_its_constant_while_the_others_stay(
+    kind: str, stack: str, way: str
+) -> None:
     batch, model = tiny_batch(kind), tiny_model(kind)
     before = [view for view in views_of(model, batch) if view.stack == stack]
-    after = [view for view in views_of(model, batch, replacement=Replacement(way, {0: frozenset({2})}, stack, MEANS)) if view.stack == stack]
+    after = [
+        view
+        for view in views_of(
+            model, batch, replacement=Replacement(way, {0: frozenset({2})}, stack, MEANS)
+        )
+        if view.stack == stack
+    ]
     constant = torch.zeros(WIDTH) if way == "zero" else MEANS[0][2]
     assert torch.equal(after[0].output[:, :, 2], constant.expand_as(after[0].output[:, :, 2]))
     assert torch.equal(after[0].output[:, :, [0, 1, 3]], before[0].output[:, :, [0, 1, 3]])
@@ -130,9 +184,15 @@ def test_replacing_nothing_changes_nothing_bit_for_bit(kind: str, way: str) -> N
     batch, model = tiny_batch(kind), tiny_model(kind)
     replacement = Replacement(way, {})
     before, after = views_of(model, batch), views_of(model, batch, replacement=replacement)
-    assert all(torch.equal(one.weights, other.weights) and torch.equal(one.output, other.output) for one, other in zip(before, after, strict=True))
+    assert all(
+        torch.equal(one.weights, other.weights) and torch.equal(one.output, other.output)
+        for one, other in zip(before, after, strict=True)
+    )
     with torch.no_grad():
-        assert torch.equal(model.forward(batch).last_hidden_state, model.forward(batch, replacement=replacement).last_hidden_state)
+        assert torch.equal(
+            model.forward(batch).last_hidden_state,
+            model.forward(batch, replacement=replacement).last_hidden_state,
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -140,30 +200,53 @@ def test_a_replacement_lasts_for_one_pass_only(kind: str) -> None:
     batch, model = tiny_batch(kind), tiny_model(kind)
     before = views_of(model, batch)
     views_of(model, batch, replacement=Replacement("uniform", HEADS_OFF))
-    assert all(torch.equal(one.weights, other.weights) and torch.equal(one.output, other.output) for one, other in zip(before, views_of(model, batch), strict=True))
+    assert all(
+        torch.equal(one.weights, other.weights) and torch.equal(one.output, other.output)
+        for one, other in zip(before, views_of(model, batch), strict=True)
+    )
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])
-def test_a_replacement_in_one_stack_leaves_the_stacks_before_it_alone_and_without_a_stack_is_made_in_all(kind: str) -> None:
+def test_a_replacement_in_one_stack_leaves_the_stacks_before_it_alone_and_without_a_stack_is_made_in_all(
+    kind: str,
+) -> None:
     batch, model = tiny_batch(kind), tiny_model(kind)
     before = {(view.stack, view.layer): view.output for view in views_of(model, batch)}
 
     def zeroed(stack: str) -> dict[tuple[str, int], Tensor]:
-        return {(view.stack, view.layer): view.output for view in views_of(model, batch, replacement=Replacement("zero", {0: frozenset({2})}, stack))}
+        return {
+            (view.stack, view.layer): view.output
+            for view in views_of(
+                model, batch, replacement=Replacement("zero", {0: frozenset({2})}, stack)
+            )
+        }
 
     decoder, everywhere = zeroed("decoder"), zeroed("")
     assert torch.equal(decoder["encoder", 0], before["encoder", 0])
     assert torch.equal(decoder["encoder", 1], before["encoder", 1])
-    assert [stack for stack in ("encoder", "decoder", "cross") if not decoder[stack, 0][:, :, 2].any()] == ["decoder"]
-    assert [stack for stack in ("encoder", "decoder", "cross") if not everywhere[stack, 0][:, :, 2].any()] == ["encoder", "decoder", "cross"]
+    assert [
+        stack for stack in ("encoder", "decoder", "cross") if not decoder[stack, 0][:, :, 2].any()
+    ] == ["decoder"]
+    assert [
+        stack
+        for stack in ("encoder", "decoder", "cross")
+        if not everywhere[stack, 0][:, :, 2].any()
+    ] == ["encoder", "decoder", "cross"]
 
 
 def test_all_heads_of_a_layer_can_be_replaced() -> None:
-    view = views_of(tiny_model("llama"), tiny_batch("llama"), replacement=Replacement("zero", {1: frozenset(range(HEADS))}))[1]
+    view = views_of(
+        tiny_model("llama"),
+        tiny_batch("llama"),
+        replacement=Replacement("zero", {1: frozenset(range(HEADS))}),
+    )[1]
     assert not view.output.any()
 
 
 def test_a_way_that_does_not_exist_is_refused_with_those_that_do() -> None:
     with pytest.raises(UserError) as error:
         Replacement("uniforn", {})
-    assert str(error.value) == "the replacement must be one of mean, uniform, zero; got 'uniforn' instead. Did you mean 'uniform'?"
+    assert (
+        str(error.value)
+        == "the replacement must be one of mean, uniform, zero; got 'uniforn' instead. Did you mean 'uniform'?"
+    )

@@ -14,7 +14,20 @@ from torch import Tensor
 from headscope.encode import Batch
 from headscope.models import LayerView, Model, Replacement, Shape, wrap
 from headscope.models.attention import current_watch
-from tiny import BOTH, DECODERS, KINDS, LAYERS, eager_inputs, eager_run, maps_of, tiny_batch, tiny_model, tiny_network, tiny_tokenizer, views_of
+from tiny import (
+    BOTH,
+    DECODERS,
+    KINDS,
+    LAYERS,
+    eager_inputs,
+    eager_run,
+    maps_of,
+    tiny_batch,
+    tiny_model,
+    tiny_network,
+    tiny_tokenizer,
+    views_of,
+)
 
 PRIVATE = ("gpt", "mpnet")
 
@@ -39,12 +52,17 @@ def in_threads(*jobs: Callable[[], None]) -> None:
 
 
 def equal(one: list[LayerView], other: list[LayerView]) -> bool:
-    return [(view.stack, view.layer) for view in one] == [(view.stack, view.layer) for view in other] and all(
-        torch.equal(a.weights, b.weights) and torch.equal(a.output, b.output) for a, b in zip(one, other, strict=True)
+    return [(view.stack, view.layer) for view in one] == [
+        (view.stack, view.layer) for view in other
+    ] and all(
+        torch.equal(a.weights, b.weights) and torch.equal(a.output, b.output)
+        for a, b in zip(one, other, strict=True)
     )
 
 
-@pytest.mark.parametrize(("first", "second"), [("bert", "gpt2"), ("gpt", "mpnet"), ("llama", "gpt")])
+@pytest.mark.parametrize(
+    ("first", "second"), [("bert", "gpt2"), ("gpt", "mpnet"), ("llama", "gpt")]
+)
 def test_two_threads_observing_two_models_at_once_do_not_mix(first: str, second: str) -> None:
     meet = threading.Barrier(2, timeout=30)
     seen: dict[str, list[LayerView]] = {first: [], second: []}
@@ -58,13 +76,17 @@ def test_two_threads_observing_two_models_at_once_do_not_mix(first: str, second:
 
         def job() -> None:
             with torch.no_grad():
-                models[kind].forward(tiny_batch(kind), listeners=[listen], replacement=replacements[kind])
+                models[kind].forward(
+                    tiny_batch(kind), listeners=[listen], replacement=replacements[kind]
+                )
 
         return job
 
     in_threads(observe(first), observe(second))
     for kind, views in seen.items():
-        assert equal(views, views_of(models[kind], tiny_batch(kind), replacement=replacements[kind]))
+        assert equal(
+            views, views_of(models[kind], tiny_batch(kind), replacement=replacements[kind])
+        )
 
 
 @pytest.mark.parametrize("kind", ["bert", *PRIVATE])
@@ -127,7 +149,13 @@ def test_a_listener_that_fails_ends_the_observation_and_the_next_one_is_whole(ki
 def test_all_listeners_are_told_in_order() -> None:
     told: list[tuple[str, int]] = []
     model = tiny_model("bert")
-    model.forward(tiny_batch("bert"), listeners=[lambda view: told.append(("first", view.layer)), lambda view: told.append(("second", view.layer))])
+    model.forward(
+        tiny_batch("bert"),
+        listeners=[
+            lambda view: told.append(("first", view.layer)),
+            lambda view: told.append(("second", view.layer)),
+        ],
+    )
     assert told == [("first", 0), ("second", 0), ("first", 1), ("second", 1)]
 
 
@@ -141,16 +169,24 @@ def test_a_network_wrapped_twice_is_observed_once(kind: str) -> None:
     assert equal(views_of(twice, batch), views_of(tiny_model(kind), batch))
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=["deepcopy", "pickle"])
+@pytest.mark.parametrize(
+    "copied",
+    [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))],
+    ids=["deepcopy", "pickle"],
+)
 @pytest.mark.parametrize("kind", ["bert", *DECODERS, *BOTH, "mpnet"])
-def test_a_copy_of_a_model_is_observed_like_the_original_and_names_its_own_modules(kind: str, copied: Callable[[Model], Model]) -> None:
+def test_a_copy_of_a_model_is_observed_like_the_original_and_names_its_own_modules(
+    kind: str, copied: Callable[[Model], Model]
+) -> None:
     batch, model = tiny_batch(kind), tiny_model(kind)
     other = copied(model)
     views = views_of(other, batch)
     assert equal(views, views_of(model, batch))
     assert all(view.module in set(other.network.modules()) for view in views)
     with torch.no_grad():
-        other.network.get_input_embeddings().weight.add_(torch.randn(other.network.get_input_embeddings().weight.shape))
+        other.network.get_input_embeddings().weight.add_(
+            torch.randn(other.network.get_input_embeddings().weight.shape)
+        )
     assert not equal(views_of(other, batch), views_of(model, batch))
 
 
@@ -185,10 +221,16 @@ def test_it_does_not_matter_which_attention_the_network_came_with(attention: str
     model = wrap(tiny_network("bert", attention=attention), tiny_tokenizer("bert"))
     with torch.no_grad():
         _, maps = eager_run("bert", batch)
-    assert all(torch.equal(one, other) for one, other in zip(maps_of(model, batch)["encoder"], maps["encoder"], strict=True))
+    assert all(
+        torch.equal(one, other)
+        for one, other in zip(maps_of(model, batch)["encoder"], maps["encoder"], strict=True)
+    )
 
 
 def test_one_token_is_enough() -> None:
     batch = tiny_batch("bert", (1,))
-    seen: list[Tensor] = [view.attention for view in views_of(tiny_model("bert"), Batch(0, (), batch.ids, batch.types, batch.mask))]
+    seen: list[Tensor] = [
+        view.attention
+        for view in views_of(tiny_model("bert"), Batch(0, (), batch.ids, batch.types, batch.mask))
+    ]
     assert [attention.tolist() for attention in seen] == [[[[[1.0]]] * 4]] * LAYERS

@@ -42,13 +42,28 @@ def visit(browser: Any) -> Iterator[Callable[..., Opened]]:
                 route.abort()
 
         context.route("**/*", decide)
-        opened.page.on("console", lambda message: opened.complaints.append(message.text) if message.type in ("error", "warning") else None)
+        opened.page.on(
+            "console",
+            lambda message: (
+                opened.complaints.append(message.text)
+                if message.type in ("error", "warning")
+                else None
+            ),
+        )
         opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
-        opened.page.on("dialog", lambda dialog: (opened.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        opened.page.on(
+            "dialog",
+            lambda dialog: (
+                opened.complaints.append(f"dialog: {dialog.message}"),
+                dialog.dismiss(),
+            ),
+        )
         opened.page.goto(path.as_uri())
         if charts:  # all of them, as before printing: a window draws only those near it
             opened.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-            opened.page.wait_for_function("document.querySelectorAll('.chart svg.marks').length === document.querySelectorAll('.chart').length")
+            opened.page.wait_for_function(
+                "document.querySelectorAll('.chart svg.marks').length === document.querySelectorAll('.chart').length"
+            )
         return opened
 
     yield visit

@@ -27,7 +27,10 @@ APART = 0.01
 def made_values(layers: int, heads: int, *, causal: bool = False) -> dict[str, NDArray[np.float64]]:
     """The means that hand-made results will have: shares between 0.02 and 0.9, all different; a causal model has no next token and no separator."""
     random = np.random.default_rng(0)
-    values = {name: random.uniform(0.02, 0.9, (layers, heads, *(len(labels) for labels in dims.values()))) for name, dims in DIMS.items()}
+    values = {
+        name: random.uniform(0.02, 0.9, (layers, heads, *(len(labels) for labels in dims.values())))
+        for name, dims in DIMS.items()
+    }
     values["entropy"][..., 2] = math.log(20)
     if causal:
         values["position"][..., 2] = np.nan
@@ -48,28 +51,71 @@ def made_results(
 ) -> Results:
     """Results with the means of ``made_values`` (or those given), each from two examples. ``changes`` replaces parts of the provenance."""
     values = values if values is not None else made_values(layers, heads, causal=causal)
-    return Results.build({name: _sums(name, means) for name, means in values.items()}, _provenance(layers, heads, model, corpus, list(values)) | changes)
+    return Results.build(
+        {name: _sums(name, means) for name, means in values.items()},
+        _provenance(layers, heads, model, corpus, list(values)) | changes,
+    )
 
 
 def _sums(name: str, means: NDArray[np.float64]) -> xr.Dataset:
     both = np.stack([means - APART, means + APART])
     known = ~np.isnan(both)
     dims = ("block", "layer", "head", *DIMS[name])
-    variables = {"sum": (dims, np.where(known, both, 0.0)), "square": (dims, np.where(known, both**2, 0.0)), "count": (dims, known.astype(np.int64))}
+    variables = {
+        "sum": (dims, np.where(known, both, 0.0)),
+        "square": (dims, np.where(known, both**2, 0.0)),
+        "count": (dims, known.astype(np.int64)),
+    }
     labels = {dim: np.array(labels, dtype=object) for dim, labels in DIMS[name].items()}
-    coordinates = {"block": [1, 2], "layer": np.arange(1, means.shape[0] + 1), "head": np.arange(1, means.shape[1] + 1), **labels}
-    return xr.Dataset(variables, coordinates, {"title": f"Title of {name}", "unit": UNITS[name], "source": f"Source of {name}"})
+    coordinates = {
+        "block": [1, 2],
+        "layer": np.arange(1, means.shape[0] + 1),
+        "head": np.arange(1, means.shape[1] + 1),
+        **labels,
+    }
+    return xr.Dataset(
+        variables,
+        coordinates,
+        {"title": f"Title of {name}", "unit": UNITS[name], "source": f"Source of {name}"},
+    )
 
 
-def _provenance(layers: int, heads: int, model: str, corpus: str, measures: list[str]) -> dict[str, Any]:
-    zero = dict.fromkeys(("truncated", "split", "too_long", "empty", "words", "words_lost", "nonfinite"), 0)
+def _provenance(
+    layers: int, heads: int, model: str, corpus: str, measures: list[str]
+) -> dict[str, Any]:
+    zero = dict.fromkeys(
+        ("truncated", "split", "too_long", "empty", "words", "words_lost", "nonfinite"), 0
+    )
     return {
-        "model": {"name": model, "revision": "r1", "type": "bert", "dtype": "float32", "weights": "0" * 16, "stack": "encoder", "layers": layers, "heads": heads},
+        "model": {
+            "name": model,
+            "revision": "r1",
+            "type": "bert",
+            "dtype": "float32",
+            "weights": "0" * 16,
+            "stack": "encoder",
+            "layers": layers,
+            "heads": heads,
+        },
         "corpus": {"name": corpus, "format": "text", "sha256": "0" * 64},
-        "settings": {"max_length": 128, "long": "truncate", "batch_size": 16, "stack": "encoder", "limit": None, "seed": 0},
+        "settings": {
+            "max_length": 128,
+            "long": "truncate",
+            "batch_size": 16,
+            "stack": "encoder",
+            "limit": None,
+            "seed": 0,
+        },
         "measures": measures,
         "shards": ["1/1"],
-        "counts": {**zero, "read": 2, "used": 2, "seen": 2, "dropped": [], "nonfinite_examples": []},
+        "counts": {
+            **zero,
+            "read": 2,
+            "used": 2,
+            "seen": 2,
+            "dropped": [],
+            "nonfinite_examples": [],
+        },
         "versions": {"python": "3.11", "headscope": "0.1.0"},
         "created": "2024-01-01T00:00:00Z",
     }
@@ -81,7 +127,19 @@ def demo_file(base: Path) -> Path:
     path = folder / "demo.nc"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "headscope", "survey", "demo", "demo", "--limit", "6", "-o", str(path), "--json"]
+        command = [
+            sys.executable,
+            "-m",
+            "headscope",
+            "survey",
+            "demo",
+            "demo",
+            "--limit",
+            "6",
+            "-o",
+            str(path),
+            "--json",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         (folder / "out.json").write_text(done.stdout, encoding="utf-8")

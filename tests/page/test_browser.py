@@ -41,18 +41,25 @@ def test_the_report_of_the_embedded_model_draws_every_head(visit, demo_page: Pat
     opened = visit(demo_page)
     marks = dict(opened.page.evaluate(CHARTS))
     heads = 6 * 12
-    assert {name: marks[f"chart-{name}"] for name in ("position", "special", "from-sep", "entropy")} == {
+    assert {
+        name: marks[f"chart-{name}"] for name in ("position", "special", "from-sep", "entropy")
+    } == {
         "position": 3 * heads,
         "special": 3 * heads,
         "from-sep": 2 * heads,
         "entropy": 2 * heads,
     }
-    assert {marks[f"chart-heat-{name}"] for name in ("previous", "next", "cls", "sep", "entropy")} == {heads}
+    assert {
+        marks[f"chart-heat-{name}"] for name in ("previous", "next", "cls", "sep", "entropy")
+    } == {heads}
     drawn = dict(opened.page.evaluate(ANY))
     assert drawn.keys() == marks.keys()
     assert all(count > 0 for count in drawn.values()), drawn
     assert opened.page.title() == "Headscope: demo, every attention head, on demo"
-    assert "Head 1-3 puts more than half of the attention on the previous token." in opened.page.locator(".remarks").inner_text()
+    assert (
+        "Head 1-3 puts more than half of the attention on the previous token."
+        in opened.page.locator(".remarks").inner_text()
+    )
 
 
 def test_charts_are_drawn_when_they_come_near_the_window(visit, demo_page: Path) -> None:
@@ -87,7 +94,10 @@ def test_a_name_that_is_a_script_is_shown_and_not_run(visit, tmp_path: Path) -> 
     assert opened.page.locator("h1").text_content() == HOSTILE
     assert opened.page.title() == f"Headscope: {HOSTILE}, every attention head, on {HOSTILE}"
     assert opened.page.locator("img").count() == 0
-    assert opened.page.evaluate("JSON.parse(document.querySelector('pre').textContent).model.name") == HOSTILE
+    assert (
+        opened.page.evaluate("JSON.parse(document.querySelector('pre').textContent).model.name")
+        == HOSTILE
+    )
 
 
 @pytest.fixture(scope="module")
@@ -109,9 +119,14 @@ def large_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(made_results(24, 16), tmp_path_factory.mktemp("large") / "x.html")
 
 
-def test_a_click_sorts_by_a_column_and_another_turns_it_round(visit, gap: dict[str, np.ndarray], gap_page: Path) -> None:
+def test_a_click_sorts_by_a_column_and_another_turns_it_round(
+    visit, gap: dict[str, np.ndarray], gap_page: Path
+) -> None:
     page = visit(gap_page).page
-    best_first = [f"{place // 12 + 1}-{place % 12 + 1}" for place in np.argsort(-gap["entropy"][..., 0].ravel())]
+    best_first = [
+        f"{place // 12 + 1}-{place % 12 + 1}"
+        for place in np.argsort(-gap["entropy"][..., 0].ravel())
+    ]
     press(page, "entropy: all")
     assert [head for head, _ in column(page, "entropy: all")] == best_first
     press(page, "entropy: all")
@@ -123,14 +138,18 @@ def test_heads_are_sorted_by_number_not_by_letters(visit, gap_page: Path) -> Non
     press(page, "entropy: all")
     press(page, "head")
     press(page, "head")
-    assert [head for head, _ in column(page, "head")] == [f"{layer}-{head}" for layer in (1, 2) for head in range(1, 13)]
+    assert [head for head, _ in column(page, "head")] == [
+        f"{layer}-{head}" for layer in (1, 2) for head in range(1, 13)
+    ]
 
 
 def test_the_keyboard_sorts_too(visit, gap: dict[str, np.ndarray], gap_page: Path) -> None:
     page = visit(gap_page).page
     page.locator("#head-table th button", has_text="entropy: cls").focus()
     page.keyboard.press("Enter")
-    assert [value for _, value in column(page, "entropy: cls")] == [f"{value:.3f}" for value in sorted(gap["entropy"][..., 1].ravel(), reverse=True)]
+    assert [value for _, value in column(page, "entropy: cls")] == [
+        f"{value:.3f}" for value in sorted(gap["entropy"][..., 1].ravel(), reverse=True)
+    ]
 
 
 def test_heads_without_a_value_come_last_either_way(visit, gap_page: Path) -> None:
@@ -143,7 +162,9 @@ def test_heads_without_a_value_come_last_either_way(visit, gap_page: Path) -> No
 def test_a_causal_model_has_dashes_and_grey_squares(visit, tmp_path: Path) -> None:
     opened = visit(write_report(made_results(causal=True), tmp_path / "x.html"))
     assert {value for _, value in column(opened.page, "position: next")} == {"–"}
-    fills = opened.page.evaluate("[...document.querySelectorAll(\"#chart-heat-next [aria-roledescription='rect mark']\")].map(mark => mark.getAttribute('fill'))")
+    fills = opened.page.evaluate(
+        "[...document.querySelectorAll(\"#chart-heat-next [aria-roledescription='rect mark']\")].map(mark => mark.getAttribute('fill'))"
+    )
     assert fills == ["#dddddd"] * 6
     assert "not defined" in opened.page.locator("#chart-from-sep").text_content()
     assert opened.complaints == []
@@ -157,9 +178,13 @@ def test_results_without_a_single_number_still_make_a_page(visit, tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", ["demo", "large", "long names"])
-def test_the_page_never_scrolls_sideways(visit, demo_page: Path, large_page: Path, tmp_path: Path, kind: str) -> None:
+def test_the_page_never_scrolls_sideways(
+    visit, demo_page: Path, large_page: Path, tmp_path: Path, kind: str
+) -> None:
     long = "a-very-long-name-without-a-space-" * 8
-    path = {"demo": demo_page, "large": large_page}.get(kind) or write_report(made_results(model=long, corpus=f"{long}.txt"), tmp_path / "x.html")
+    path = {"demo": demo_page, "large": large_page}.get(kind) or write_report(
+        made_results(model=long, corpus=f"{long}.txt"), tmp_path / "x.html"
+    )
     page = visit(path, width=400).page
     for width in (400, 700, 1280):
         page.set_viewport_size({"width": width, "height": 900})
@@ -176,6 +201,9 @@ def test_no_figure_is_cut_on_a_desktop(visit, demo_page: Path, large_page: Path)
 
 def test_a_figure_as_html_draws_without_a_network(visit, tmp_path: Path) -> None:
     results = made_results()
-    opened = visit(save_chart(find_figure("heat-cls", results).draw(results), tmp_path / "x.html"), charts=False)
+    opened = visit(
+        save_chart(find_figure("heat-cls", results).draw(results), tmp_path / "x.html"),
+        charts=False,
+    )
     opened.page.wait_for_selector("canvas, svg.marks")
     assert (opened.asked, opened.complaints) == ([], [])

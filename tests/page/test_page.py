@@ -22,7 +22,9 @@ from headscope.page.report import head_rows
 from headscope.results import Results
 from page.samples import made_results, made_values
 
-HOSTILE = """<script>alert(1)</script>{{7*7}}{% raw %}"'</script><!-- & <img src=x onerror=alert(2)>"""
+HOSTILE = (
+    """<script>alert(1)</script>{{7*7}}{% raw %}"'</script><!-- & <img src=x onerror=alert(2)>"""
+)
 
 
 class Reader(HTMLParser):
@@ -52,14 +54,21 @@ class Reader(HTMLParser):
 @cache
 def page(kind: str) -> str:
     """The page of hand-made results, less the last two scripts (Vega and ours), which hold no text of the user's."""
-    results = {"plain": made_results, "hostile": hostile, "causal": partial(made_results, causal=True)}[kind]()
+    results = {
+        "plain": made_results,
+        "hostile": hostile,
+        "causal": partial(made_results, causal=True),
+    }[kind]()
     return render(results).rpartition('<script type="module">')[0]
 
 
 def rows(html: str, table: int) -> list[list[str]]:
     """The cells of a table's body, as text."""
     body = html.split("<tbody>")[table + 1].split("</tbody>")[0]
-    return [[re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)] for row in body.split("</tr>")[:-1]]
+    return [
+        [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)]
+        for row in body.split("</tr>")[:-1]
+    ]
 
 
 def hostile() -> Results:
@@ -68,7 +77,8 @@ def hostile() -> Results:
         "settings": plain["settings"] | {"long": HOSTILE, HOSTILE: HOSTILE},
         "versions": {"python": HOSTILE},
         "created": HOSTILE,
-        "counts": plain["counts"] | {"dropped": [HOSTILE], "nonfinite": 1, "nonfinite_examples": [HOSTILE]},
+        "counts": plain["counts"]
+        | {"dropped": [HOSTILE], "nonfinite": 1, "nonfinite_examples": [HOSTILE]},
     }
     results = made_results(model=HOSTILE, corpus=HOSTILE, **poisoned)
     about = results.provenance
@@ -81,8 +91,16 @@ def test_no_name_can_add_an_element_to_the_page() -> None:
     extra = [tag for tag, _ in attacked.elements]
     for tag, _ in harmless.elements:
         extra.remove(tag)
-    assert sorted(extra) == ["b", "li", "li", "span"]  # the fact and the remark about an example that was not finite
-    assert all("onerror" not in attributes and "src" not in attributes for _, attributes in attacked.elements)
+    assert sorted(extra) == [
+        "b",
+        "li",
+        "li",
+        "span",
+    ]  # the fact and the remark about an example that was not finite
+    assert all(
+        "onerror" not in attributes and "src" not in attributes
+        for _, attributes in attacked.elements
+    )
 
 
 def test_names_are_shown_literally() -> None:
@@ -103,14 +121,18 @@ def test_templates_in_names_are_not_run() -> None:
 
 def test_figures_in_the_page_cannot_end_their_script() -> None:
     html = page("hostile")
-    specs = re.findall(r'<script type="application/json" class="spec"[^>]*>(.*?)</script>', html, flags=re.DOTALL)
+    specs = re.findall(
+        r'<script type="application/json" class="spec"[^>]*>(.*?)</script>', html, flags=re.DOTALL
+    )
     assert len(specs) == len(list(gallery(hostile())))
     for spec in specs:
         assert not set("<>&") & set(spec)
         assert HOSTILE.rsplit("/", 1)[-1] in json.loads(spec)["title"]["subtitle"][0]
 
 
-@pytest.mark.parametrize("text", ["</script>", "<!--<script>", "]]>", "\u2028", 'quote " and \\ backslash', "é漢🙂"])
+@pytest.mark.parametrize(
+    "text", ["</script>", "<!--<script>", "]]>", "\u2028", 'quote " and \\ backslash', "é漢🙂"]
+)
 def test_text_in_a_script_is_safe_and_comes_back_whole(text: str) -> None:
     written = str(script_json({"text": text}))
     assert not set("<>&\u2028") & set(written)
@@ -129,7 +151,9 @@ def test_the_page_asks_for_nothing_from_outside() -> None:
 def test_links_lead_to_what_is_there() -> None:
     elements = Reader(page("plain")).elements
     there = {attributes["id"] for _, attributes in elements if "id" in attributes}
-    links = {(attributes["href"] or "").removeprefix("#") for tag, attributes in elements if tag == "a"}
+    links = {
+        (attributes["href"] or "").removeprefix("#") for tag, attributes in elements if tag == "a"
+    }
     assert links == {"summary", "figures", "heads", "provenance"}
     assert links <= there
 
@@ -139,16 +163,25 @@ def test_the_head_table_has_a_row_a_head_and_a_column_a_statistic() -> None:
     table = head_rows(made_results())
     assert len(table[0]) == 1 + 3 + 9 + 3
     assert [row["head"] for row in table] == ["1-1", "1-2", "1-3", "2-1", "2-2", "2-3"]
-    assert [row["special: sep, other"] for row in table] == pytest.approx(values["special"][:, :, 1, 2].ravel().tolist(), rel=1e-9)
+    assert [row["special: sep, other"] for row in table] == pytest.approx(
+        values["special"][:, :, 1, 2].ravel().tolist(), rel=1e-9
+    )
 
 
 def test_the_summary_names_the_strongest_head_with_its_interval() -> None:
     values = made_values(2, 3)["position"][..., 0]
     layer, head = divmod(int(values.argmax()), 3)
     measure, label, mean, strongest, best, interval, _, examples = rows(page("plain"), 0)[0]
-    assert (measure, label, strongest, examples) == ("position", "previous", f"{layer + 1}-{head + 1}", "2")
+    assert (measure, label, strongest, examples) == (
+        "position",
+        "previous",
+        f"{layer + 1}-{head + 1}",
+        "2",
+    )
     assert (mean, best) == (f"{values.mean():.3f}", f"{values.max():.3f}")
-    error = 12.706204736 * 0.01  # Student's t of one degree of freedom, times the standard error of two examples 0.02 apart
+    error = (
+        12.706204736 * 0.01
+    )  # Student's t of one degree of freedom, times the standard error of two examples 0.02 apart
     assert interval == f"{values.max() - error:.3f} … {values.max() + error:.3f}"
 
 
@@ -164,11 +197,25 @@ def test_what_a_causal_model_does_not_have_is_a_dash() -> None:
 
 
 def test_a_number_is_read_with_three_decimals() -> None:
-    assert [number(value) for value in (0.12345, 1.0, 12, None, math.nan)] == ["0.123", "1.000", "12", "–", "–"]
+    assert [number(value) for value in (0.12345, 1.0, 12, None, math.nan)] == [
+        "0.123",
+        "1.000",
+        "12",
+        "–",
+        "–",
+    ]
 
 
 def test_what_was_left_out_is_counted_even_if_other_examples_were_split() -> None:
-    counts = made_results().provenance["counts"] | {"read": 10, "empty": 1, "too_long": 2, "split": 3, "truncated": 4, "used": 14, "seen": 14}
+    counts = made_results().provenance["counts"] | {
+        "read": 10,
+        "empty": 1,
+        "too_long": 2,
+        "split": 3,
+        "truncated": 4,
+        "used": 14,
+        "seen": 14,
+    }
     html = render(made_results(values={"entropy": made_values(2, 3)["entropy"]}, counts=counts))
     facts = re.findall(r"<li><b>(.*?)</b><span>(.*?)</span></li>", html)
     assert {text: value for value, text in facts} == {
@@ -182,8 +229,13 @@ def test_what_was_left_out_is_counted_even_if_other_examples_were_split() -> Non
 
 def test_a_plot_of_many_layers_gets_the_whole_width() -> None:
     def wide(layers: int) -> set[str]:
-        values = {name: array for name, array in made_values(layers, 16).items() if name == "entropy"}
-        found = re.findall(r'<figure( class="wide")?><div class="chart" id="chart-([\w-]+)"', render(made_results(layers, 16, values=values)))
+        values = {
+            name: array for name, array in made_values(layers, 16).items() if name == "entropy"
+        }
+        found = re.findall(
+            r'<figure( class="wide")?><div class="chart" id="chart-([\w-]+)"',
+            render(made_results(layers, 16, values=values)),
+        )
         return {name for flag, name in found if flag}
 
     assert wide(12) == set()
@@ -200,7 +252,9 @@ def test_a_report_replaces_the_old_one_whole_and_leaves_nothing_else(tmp_path: P
     assert [file.name for file in tmp_path.iterdir()] == ["x.html"]
 
 
-def test_a_report_that_fails_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_that_fails_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "x.html"
     path.write_text("old")
 
@@ -226,6 +280,16 @@ def test_a_report_of_one_measure_has_its_figures_only() -> None:
 
 def test_a_chart_with_others_abreast_gets_the_whole_width() -> None:
     one = alt.Chart(pd.DataFrame({"x": [1]}), width=80).mark_point().encode(x="x")
-    plots = [Plot("one", "", "", one), Plot("above", "", "", alt.vconcat(one, one)), Plot("rows", "", "", alt.vconcat(alt.hconcat(one, one), alt.hconcat(one, one)))]
-    page = render_document(Document("t", "s", sections=[Section("figures", "Figures", plots=plots)], provenance="{}"))
-    assert re.findall(r'<figure( class="wide")?><div class="chart" id="chart-([\w-]+)"', page) == [("", "one"), ("", "above"), (' class="wide"', "rows")]
+    plots = [
+        Plot("one", "", "", one),
+        Plot("above", "", "", alt.vconcat(one, one)),
+        Plot("rows", "", "", alt.vconcat(alt.hconcat(one, one), alt.hconcat(one, one))),
+    ]
+    page = render_document(
+        Document("t", "s", sections=[Section("figures", "Figures", plots=plots)], provenance="{}")
+    )
+    assert re.findall(r'<figure( class="wide")?><div class="chart" id="chart-([\w-]+)"', page) == [
+        ("", "one"),
+        ("", "above"),
+        (' class="wide"', "rows"),
+    ]

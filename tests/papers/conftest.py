@@ -21,7 +21,9 @@ def clark(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of ``headscope paper clark2019 --limit 3``: the embedded model and the built-in corpus."""
     folder = tmp_path_factory.mktemp("papers") / "clark"
     shop = Workshop(folder, Console(quiet=True), Options(limit=LIMIT))
-    Clark2019("demo", shop, text=read("demo"), treebank=read("demo"), coref=read("demo"), epochs=EPOCHS).run()
+    Clark2019(
+        "demo", shop, text=read("demo"), treebank=read("demo"), coref=read("demo"), epochs=EPOCHS
+    ).run()
     return folder
 
 

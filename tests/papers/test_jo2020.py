@@ -16,7 +16,14 @@ from papers.conftest import rows_of
 
 
 @pytest.mark.slow
-def test_the_whole_paper_from_the_command_line(run: Run, tiny_folder: Path, senteval: Path, glue: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_the_whole_paper_from_the_command_line(
+    run: Run,
+    tiny_folder: Path,
+    senteval: Path,
+    glue: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     folder, name = tmp_path / "jo", tiny_folder.name
     asked = (
         "paper",
@@ -46,9 +53,25 @@ def test_the_whole_paper_from_the_command_line(run: Run, tiny_folder: Path, sent
     assert (done.code, done.out) == (0, f"{folder / 'jo2020.html'}\n"), done.err
     page = (folder / "jo2020.html").read_text(encoding="utf-8")
     assert "Left out" not in page
-    for section in ("what", f"heads-{name}", "maps", "scatter", f"frozen-{name}-mrpc", f"tuned-{name}-mrpc"):
+    for section in (
+        "what",
+        f"heads-{name}",
+        "maps",
+        "scatter",
+        f"frozen-{name}-mrpc",
+        f"tuned-{name}-mrpc",
+    ):
         assert f'<h2 id="{section}">' in page, section
-    plots = (f"top-n-{name}", f"probe-selectivity-{name}", "heads-sorted", "heads-unsorted", "scatter", f"probe-{name}-mrpc", f"top-n-{name}-mrpc", f"before-after-{name}-mrpc")
+    plots = (
+        f"top-n-{name}",
+        f"probe-selectivity-{name}",
+        "heads-sorted",
+        "heads-unsorted",
+        "scatter",
+        f"probe-{name}-mrpc",
+        f"top-n-{name}-mrpc",
+        f"before-after-{name}-mrpc",
+    )
     for plot in plots:
         assert (folder / "figures" / f"{plot}.png").read_bytes().startswith(b"\x89PNG"), plot
 
@@ -56,17 +79,34 @@ def test_the_whole_paper_from_the_command_line(run: Run, tiny_folder: Path, sent
     published = dict(facts.JO_TABLE_3["BERT base"])["tree_depth"]
     depth = next(row for row in rows if row and row[0] == "Depth" and len(row) > 8)
     results = Results.open(folder / f"probe-{name}.nc")
-    assert [float(cell) for cell in depth if cell in {f"{value:g}" for value in published}] == list(published)
-    assert any(cell.startswith(f"{100 * float(results['probe_top']['test'].sel(task='tree_depth', way='top', n=2)):.1f} (") for cell in depth)
+    assert [float(cell) for cell in depth if cell in {f"{value:g}" for value in published}] == list(
+        published
+    )
+    assert any(
+        cell.startswith(
+            f"{100 * float(results['probe_top']['test'].sel(task='tree_depth', way='top', n=2)):.1f} ("
+        )
+        for cell in depth
+    )
     assert any("top-2 heads" in row for row in rows)
 
     frozen = Results.open(folder / f"probe-{name}-mrpc.nc")
     best = frozen["probe_top"]["rank"].sel(task="mrpc", way="top").values[:2]
-    assert {path.name for path in (folder / "tuned").iterdir()} >= {"mrpc-last", f"mrpc-heads-{'_'.join(best)}"}
+    assert {path.name for path in (folder / "tuned").iterdir()} >= {
+        "mrpc-last",
+        f"mrpc-heads-{'_'.join(best)}",
+    }
     after = Results.open(folder / f"probe-{name}-mrpc-top-heads.nc")
     assert after.provenance["model"]["weights"] != frozen.provenance["model"]["weights"]
 
-    kept = {path: path.stat().st_mtime_ns for path in [*folder.glob("*.nc"), *folder.rglob("*.safetensors"), *folder.rglob("headscope-tune.json")]}
+    kept = {
+        path: path.stat().st_mtime_ns
+        for path in [
+            *folder.glob("*.nc"),
+            *folder.rglob("*.safetensors"),
+            *folder.rglob("headscope-tune.json"),
+        ]
+    }
     assert len(kept) >= 4 + 4 + 3
     monkeypatch.setattr(base, "save_chart", lambda _chart, path: path)  # they are drawn again
     assert run(*asked, "--quiet").code == 0
@@ -74,12 +114,35 @@ def test_the_whole_paper_from_the_command_line(run: Run, tiny_folder: Path, sent
 
 
 def test_mistakes_are_told_before_anything_is_made(run: Run, tmp_path: Path) -> None:
-    assert mistake(run("paper", "jo2020", "--downstream", "mrcp", "-o", tmp_path / "x"))[0].endswith("Did you mean 'mrpc'?")
-    assert mistake(run("paper", "jo2020", "--seeds", "-1", "-o", tmp_path / "x"))[0] == "the number of seeds must be 0 or more, got -1 instead"
-    assert mistake(run("paper", "jo2020", "--solver", "adam", "--task", "Length", "-o", tmp_path / "x"))[0].startswith("the solver must be one of exact, rmsprop")
+    assert mistake(run("paper", "jo2020", "--downstream", "mrcp", "-o", tmp_path / "x"))[
+        0
+    ].endswith("Did you mean 'mrpc'?")
+    assert (
+        mistake(run("paper", "jo2020", "--seeds", "-1", "-o", tmp_path / "x"))[0]
+        == "the number of seeds must be 0 or more, got -1 instead"
+    )
+    assert mistake(
+        run("paper", "jo2020", "--solver", "adam", "--task", "Length", "-o", tmp_path / "x")
+    )[0].startswith("the solver must be one of exact, rmsprop")
     assert not (tmp_path / "x").exists()
     for name in ("one", "two"):
         (tmp_path / name / "model").mkdir(parents=True)
     both = (tmp_path / "one" / "model", tmp_path / "two" / "model")
-    told = mistake(run("paper", "jo2020", "--model", both[0], "--model", both[1], "--task", "Length", "-o", tmp_path / "y"))
-    assert told == (f"{both[0]} and {both[1]} have the same short name, model, and so the same files", "rename a folder, or run them into two folders (-o)")
+    told = mistake(
+        run(
+            "paper",
+            "jo2020",
+            "--model",
+            both[0],
+            "--model",
+            both[1],
+            "--task",
+            "Length",
+            "-o",
+            tmp_path / "y",
+        )
+    )
+    assert told == (
+        f"{both[0]} and {both[1]} have the same short name, model, and so the same files",
+        "rename a folder, or run them into two folders (-o)",
+    )

@@ -31,7 +31,10 @@ def even(tokens):
 def tables(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Two small tables, of pairs and of single sentences, in folders as GLUE has them."""
     folder = tmp_path_factory.mktemp("glue")
-    lines = [("The old cat slept quietly.", "A small dog saw the red ball."), ("Who wrote this long book?", "My sister quickly wrote the book.")] * 20
+    lines = [
+        ("The old cat slept quietly.", "A small dog saw the red ball."),
+        ("Who wrote this long book?", "My sister quickly wrote the book."),
+    ] * 20
     for task, header, rows in (
         ("MRPC", "sentence1\tsentence2", [f"{one}\t{two}" for one, two in lines]),
         ("SST-2", "sentence\tlabel", [f"{one}\t1" for one, _ in lines]),
@@ -49,9 +52,28 @@ def sieves(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_the_whole_paper_from_the_command_line(run: Run, tables: list[Path], sieves: Path, tmp_path: Path) -> None:
+def test_the_whole_paper_from_the_command_line(
+    run: Run, tables: list[Path], sieves: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "pande"
-    done = run("paper", "pande2021", "--corpus", tables[0], "--corpus", tables[1], "--tuned", "demo", "--limit", LIMIT, "--sieve", sieves, "-o", folder, "--correction", "holm")
+    done = run(
+        "paper",
+        "pande2021",
+        "--corpus",
+        tables[0],
+        "--corpus",
+        tables[1],
+        "--tuned",
+        "demo",
+        "--limit",
+        LIMIT,
+        "--sieve",
+        sieves,
+        "-o",
+        folder,
+        "--correction",
+        "holm",
+    )
     assert (done.code, done.out) == (0, f"{folder / 'pande2021.html'}\n"), done.err
     page = (folder / "pande2021.html").read_text(encoding="utf-8")
     for task in ("MRPC", "SST-2"):
@@ -61,19 +83,38 @@ def test_the_whole_paper_from_the_command_line(run: Run, tables: list[Path], sie
     rows = rows_of(folder / "pande2021.html")
     summary = next(row for row in rows if row and row[0] == "paper, mean of four tasks")
     assert [cell.strip() for cell in summary[3:8]] == ["2.800", "0.018", "0.734", "0.094", "0.709"]
-    assert [row[1].strip() for row in rows if row and row[0] == "Spearman, local and syntactic, over heads"] == ["0.850", "0.730"]
+    assert [
+        row[1].strip()
+        for row in rows
+        if row and row[0] == "Spearman, local and syntactic, over heads"
+    ] == ["0.850", "0.730"]
     assert any(row and row[0] == "even" for row in rows)
     # the same model before and after: nothing shifts
     shifted = [row for row in rows if len(row) > 5 and row[1] in ("first", "middle", "last")]
     assert shifted
     assert all(row[5].strip() in ("0.000", "–") for row in shifted)
-    for name in ("role-heat-MRPC", "role-venn-SST-2", "role-skills-MRPC", "role-shift-MRPC", "role-upset-SST-2", "role-p-MRPC", "role-cumulative-MRPC", "role-scores-SST-2"):
+    for name in (
+        "role-heat-MRPC",
+        "role-venn-SST-2",
+        "role-skills-MRPC",
+        "role-shift-MRPC",
+        "role-upset-SST-2",
+        "role-p-MRPC",
+        "role-cumulative-MRPC",
+        "role-scores-SST-2",
+    ):
         assert (folder / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     results = Results.open(folder / "MRPC.nc")["role"]
     # our Spearman over heads and sequences is scipy's on the kept scores
-    local, syntactic = (results["value"].sel(role=role).values.ravel() for role in ("local", "syntactic"))
+    local, syntactic = (
+        results["value"].sel(role=role).values.ravel() for role in ("local", "syntactic")
+    )
     rho = stats.spearmanr(local, syntactic, nan_policy="omit").statistic
-    shown = next(row for row in rows if row and row[0] == "Spearman, local and syntactic, over heads and sequences")
+    shown = next(
+        row
+        for row in rows
+        if row and row[0] == "Spearman, local and syntactic, over heads and sequences"
+    )
     assert float(shown[2]) == pytest.approx(float(rho), abs=6e-4)
 
 
@@ -88,15 +129,21 @@ def roles_nc(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_roles_prints_the_heads_of_each_role(run: Run, roles_nc: Path) -> None:
-    rows: list[dict[str, Any]] = json.loads(run("roles", roles_nc, "--json", "--tau", "2", "--test", "t", "--correction", "bh").out)
+    rows: list[dict[str, Any]] = json.loads(
+        run("roles", roles_nc, "--json", "--tau", "2", "--test", "t", "--correction", "bh").out
+    )
     data = Results.open(roles_nc)["role"]
     by_role = {row["role"]: row for row in rows}
     assert list(by_role) == [str(name) for name in data["role"].values]
     scores = data["value"].sel(role="previous-local", layer=1, head=3).values
     assert by_role["previous-local"]["strongest"] == "1-3"
     assert by_role["previous-local"]["mean"] == pytest.approx(scores.mean(), rel=1e-5)
-    assert by_role["previous-local"]["p"] == pytest.approx(stats.ttest_1samp(scores.astype(float), 2, alternative="greater").pvalue, abs=1e-12)
-    assert by_role["previous-local"]["effect"] == pytest.approx((scores.mean() - 2) / scores.std(ddof=1), rel=1e-4)
+    assert by_role["previous-local"]["p"] == pytest.approx(
+        stats.ttest_1samp(scores.astype(float), 2, alternative="greater").pvalue, abs=1e-12
+    )
+    assert by_role["previous-local"]["effect"] == pytest.approx(
+        (scores.mean() - 2) / scores.std(ddof=1), rel=1e-4
+    )
     printed = run("roles", roles_nc, "--role", "local").out
     assert "How many heads get each role, by tau" in printed
     assert "delimiter heads" in printed
@@ -104,7 +151,19 @@ def test_roles_prints_the_heads_of_each_role(run: Run, roles_nc: Path) -> None:
 
 @pytest.mark.slow
 def test_roles_writes_a_page_with_the_shift(run: Run, roles_nc: Path, tmp_path: Path) -> None:
-    done = run("roles", roles_nc, "--tau", "3", "--tau", "block=1.5", "--before", roles_nc, "-o", tmp_path / "roles.html", "--quiet")
+    done = run(
+        "roles",
+        roles_nc,
+        "--tau",
+        "3",
+        "--tau",
+        "block=1.5",
+        "--before",
+        roles_nc,
+        "-o",
+        tmp_path / "roles.html",
+        "--quiet",
+    )
     assert done.code == 0
     assert done.out.splitlines()[-1] == str(tmp_path / "roles.html")
     page = (tmp_path / "roles.html").read_text(encoding="utf-8")
@@ -113,15 +172,35 @@ def test_roles_writes_a_page_with_the_shift(run: Run, roles_nc: Path, tmp_path: 
 
 
 @pytest.mark.slow
-def test_roles_tells_what_is_wrong(run: Run, roles_nc: Path, small_nc: Path, tmp_path: Path) -> None:
-    assert mistake(run("roles", roles_nc, "--tau", "0"))[0] == "tau must be over 0 (1 is what uniform attention gives), got 0 instead"
-    assert mistake(run("roles", roles_nc, "--tau", "-1"))[0] == "tau must be over 0 (1 is what uniform attention gives), got -1 instead"
-    assert mistake(run("roles", roles_nc, "--tau", "x"))[0] == "tau must be a number over 0, 'auto', or ROLE=NUMBER; got 'x' instead"
-    assert mistake(run("roles", roles_nc, "--tau", "blok=2"))[0].endswith("got 'blok' instead. Did you mean 'block'?")
-    assert mistake(run("roles", roles_nc, "--test", "u"))[0] == "the test must be one of bootstrap, permutation, t, z; got 'u' instead."
-    assert mistake(run("roles", roles_nc, "--role", "locl"))[0].endswith("Did you mean 'local' or 'block'?")
+def test_roles_tells_what_is_wrong(
+    run: Run, roles_nc: Path, small_nc: Path, tmp_path: Path
+) -> None:
+    assert (
+        mistake(run("roles", roles_nc, "--tau", "0"))[0]
+        == "tau must be over 0 (1 is what uniform attention gives), got 0 instead"
+    )
+    assert (
+        mistake(run("roles", roles_nc, "--tau", "-1"))[0]
+        == "tau must be over 0 (1 is what uniform attention gives), got -1 instead"
+    )
+    assert (
+        mistake(run("roles", roles_nc, "--tau", "x"))[0]
+        == "tau must be a number over 0, 'auto', or ROLE=NUMBER; got 'x' instead"
+    )
+    assert mistake(run("roles", roles_nc, "--tau", "blok=2"))[0].endswith(
+        "got 'blok' instead. Did you mean 'block'?"
+    )
+    assert (
+        mistake(run("roles", roles_nc, "--test", "u"))[0]
+        == "the test must be one of bootstrap, permutation, t, z; got 'u' instead."
+    )
+    assert mistake(run("roles", roles_nc, "--role", "locl"))[0].endswith(
+        "Did you mean 'local' or 'block'?"
+    )
     assert mistake(run("roles", small_nc))[0] == "these results have no roles in them"
-    assert mistake(run("roles", roles_nc, "--before", small_nc))[0].startswith("the two models have different heads (2 × 3 and 6 × 12)")
+    assert mistake(run("roles", roles_nc, "--before", small_nc))[0].startswith(
+        "the two models have different heads (2 × 3 and 6 × 12)"
+    )
 
 
 def test_a_role_that_the_corpus_does_not_have(run: Run, tiny_folder: Path, tmp_path: Path) -> None:
@@ -129,27 +208,75 @@ def test_a_role_that_the_corpus_does_not_have(run: Run, tiny_folder: Path, tmp_p
     single.write_text("The cat sat.\n\nA dog barked.\n")
 
     def asked(role: str) -> tuple[str, str]:
-        return mistake(run("survey", tiny_folder, single, "--single", "--max-length", "32", "--measure", "role", "--role", role, "-o", tmp_path / "x.nc", "--quiet"))
+        return mistake(
+            run(
+                "survey",
+                tiny_folder,
+                single,
+                "--single",
+                "--max-length",
+                "32",
+                "--measure",
+                "role",
+                "--role",
+                role,
+                "-o",
+                tmp_path / "x.nc",
+                "--quiet",
+            )
+        )
 
-    assert asked("block") == ("the role 'block' needs pair, which this corpus does not have", "give a corpus of pairs: paragraphs, TSV or JSON lines with two texts")
-    assert asked("nsubj") == ("the role 'nsubj' needs tree, which this corpus does not have", "give a treebank (.conllu), or parse plain text with --parse")
+    assert asked("block") == (
+        "the role 'block' needs pair, which this corpus does not have",
+        "give a corpus of pairs: paragraphs, TSV or JSON lines with two texts",
+    )
+    assert asked("nsubj") == (
+        "the role 'nsubj' needs tree, which this corpus does not have",
+        "give a treebank (.conllu), or parse plain text with --parse",
+    )
     assert not (tmp_path / "x.nc").exists()
 
 
-def test_few_sequences_are_warned_of_beside_the_test(run: Run, tiny_folder: Path, text: Path, tmp_path: Path) -> None:
-    assert run("survey", tiny_folder, text, "--max-length", "32", "--measure", "role", "-o", tmp_path / "few.nc", "--quiet").code == 0
+def test_few_sequences_are_warned_of_beside_the_test(
+    run: Run, tiny_folder: Path, text: Path, tmp_path: Path
+) -> None:
+    assert (
+        run(
+            "survey",
+            tiny_folder,
+            text,
+            "--max-length",
+            "32",
+            "--measure",
+            "role",
+            "-o",
+            tmp_path / "few.nc",
+            "--quiet",
+        ).code
+        == 0
+    )
     told = run("roles", tmp_path / "few.nc").err
     assert "Fewer than 30 sequences: local (2)" in told
-    assert "Absent: nsubj (the corpus has no tree: give a treebank (.conllu), or parse plain text with --parse)." in told
+    assert (
+        "Absent: nsubj (the corpus has no tree: give a treebank (.conllu), or parse plain text with --parse)."
+        in told
+    )
 
 
 def test_the_facts_are_those_of_the_paper(shared: Path) -> None:
-    paper = re.sub(r"\s+", " ", (shared / "papers" / "pande2021.txt").read_text(encoding="utf-8").replace("*", ""))
+    paper = re.sub(
+        r"\s+",
+        " ",
+        (shared / "papers" / "pande2021.txt").read_text(encoding="utf-8").replace("*", ""),
+    )
     assert f"mean sieve bias score is around {facts.MEAN_SCORE}" in paper
     assert f"on average {100 * facts.SHARES['delimiter heads']:.2f}% across the 4 tasks" in paper
     assert f"avg. {100 * facts.SHARES['heads without a role']:.2f}% across the 4 tasks" in paper
     low, high = (f"{100 * bound:.1f}%" for bound in facts.SYNTACTIC_LOCAL_RANGE)
-    assert f"{low} to {high} (with a mean of {100 * facts.SHARES['syntactic heads that are local too']:.1f}%)" in paper
+    assert (
+        f"{low} to {high} (with a mean of {100 * facts.SHARES['syntactic heads that are local too']:.1f}%)"
+        in paper
+    )
     assert f"only {100 * facts.UNDECIDED:.1f}% of points in the range (0.05, 0.95)" in paper
     listed = ", ".join(f"{facts.SPEARMAN[task]:.2f}" for task in ("QNLI", "QQP", "MRPC", "SST-2"))
     assert f"{listed} scores for QNLI, QQP, MRPC, SST-2 tasks" in paper

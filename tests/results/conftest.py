@@ -43,9 +43,15 @@ def sums(name: str, values: NDArray[Any], *, first: int = 0) -> xr.Dataset:
         square[(first + index) % BLOCKS][known] += value[known] ** 2
         count[(first + index) % BLOCKS] += known
     dims = ("block", "layer", "head", *DIMS[name])
-    coordinates: dict[str, Any] = {dim: range(1, size + 1) for dim, size in zip(dims[:3], shape[:3], strict=True)}
+    coordinates: dict[str, Any] = {
+        dim: range(1, size + 1) for dim, size in zip(dims[:3], shape[:3], strict=True)
+    }
     coordinates |= {dim: np.array(labels, object) for dim, labels in DIMS[name].items()}
-    return xr.Dataset({"sum": (dims, total), "square": (dims, square), "count": (dims, count)}, coordinates, {"title": name.title(), "unit": UNITS[name], "source": "a test"})
+    return xr.Dataset(
+        {"sum": (dims, total), "square": (dims, square), "count": (dims, count)},
+        coordinates,
+        {"title": name.title(), "unit": UNITS[name], "source": "a test"},
+    )
 
 
 @pytest.fixture
@@ -53,8 +59,13 @@ def make() -> Make:
     """Make results: ``make(position=values, shards=[...])``; what is no measure is provenance."""
 
     def build(*, first: int = 0, **given: Any) -> Results:
-        values: Values = {name: np.asarray(given.pop(name), np.float64) for name in DIMS if name in given}
-        return Results.build({name: sums(name, array, first=first) for name, array in values.items()}, {**PROVENANCE, "measures": list(values), **given})
+        values: Values = {
+            name: np.asarray(given.pop(name), np.float64) for name in DIMS if name in given
+        }
+        return Results.build(
+            {name: sums(name, array, first=first) for name, array in values.items()},
+            {**PROVENANCE, "measures": list(values), **given},
+        )
 
     return build
 
@@ -63,4 +74,8 @@ def make() -> Make:
 def some(make: Make) -> Results:
     """Three measures of nine examples, two layers and three heads."""
     random = np.random.default_rng(1)
-    return make(position=random.random((9, 2, 3, 3)), special=random.random((9, 2, 3, 3, 3)), entropy=random.random((9, 2, 3, 3)))
+    return make(
+        position=random.random((9, 2, 3, 3)),
+        special=random.random((9, 2, 3, 3, 3)),
+        entropy=random.random((9, 2, 3, 3)),
+    )

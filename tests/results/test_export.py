@@ -11,12 +11,17 @@ import pytest
 from headscope.errors import ResultsError
 from headscope.results import Results, export
 
-READERS = {".csv": lambda path: pd.read_csv(path, engine="python"), ".parquet": pd.read_parquet}  # Python reads floats to the last bit
+READERS = {
+    ".csv": lambda path: pd.read_csv(path, engine="python"),
+    ".parquet": pd.read_parquet,
+}  # Python reads floats to the last bit
 
 
 @pytest.mark.parametrize("ending", READERS)
 @pytest.mark.parametrize("measure", [None, "special"])
-def test_an_exported_table_comes_back_as_it_was(make, tmp_path: Path, ending: str, measure: str | None) -> None:
+def test_an_exported_table_comes_back_as_it_was(
+    make, tmp_path: Path, ending: str, measure: str | None
+) -> None:
     values = np.random.default_rng(4).random((4, 2, 2, 3, 3))
     values[:, 1, 1] = np.nan
     results = make(special=values, position=values[..., 0])
@@ -30,7 +35,10 @@ def test_an_exported_table_comes_back_as_it_was(make, tmp_path: Path, ending: st
 def test_an_ending_that_is_no_table_names_those_that_are(some: Results, tmp_path: Path) -> None:
     with pytest.raises(ResultsError) as caught:
         export(some, tmp_path / "table.xlsx")
-    assert caught.value.message == "the export's ending must be one of .csv, .parquet; got '.xlsx' instead"
+    assert (
+        caught.value.message
+        == "the export's ending must be one of .csv, .parquet; got '.xlsx' instead"
+    )
     assert caught.value.hint == "give -o table.csv or -o table.parquet"
     assert not list(tmp_path.iterdir())
 

@@ -40,7 +40,9 @@ def test_a_saved_file_opens_to_the_same_results(some: Results, tmp_path: Path) -
     assert [file.name for file in path.parent.iterdir()] == ["run.nc"]
 
 
-def test_saving_again_replaces_the_file_also_while_the_old_one_is_open(some: Results, make, tmp_path: Path) -> None:
+def test_saving_again_replaces_the_file_also_while_the_old_one_is_open(
+    some: Results, make, tmp_path: Path
+) -> None:
     path = make(position=np.ones((1, 1, 1, 3))).save(tmp_path / "run.nc")
     held = Results.open(path)
     some.save(path)
@@ -61,7 +63,9 @@ def test_a_truncated_copy_is_said_to_be_damaged(some: Results, tmp_path: Path, k
     path.write_bytes(whole[: int(len(whole) * kept)])
     with pytest.raises(ResultsError) as caught:
         Results.open(path)
-    assert caught.value.message.startswith(f"{path} is not a results file, or is damaged (a truncated copy?): ")
+    assert caught.value.message.startswith(
+        f"{path} is not a results file, or is damaged (a truncated copy?): "
+    )
     assert caught.value.hint == "copy it again, or run the survey again"
 
 
@@ -73,10 +77,18 @@ def test_a_text_file_is_not_a_results_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["NETCDF4", "NETCDF3_CLASSIC"])
-@pytest.mark.parametrize("attributes", [{}, {"headscope_schema": 1}, {"provenance": "a lake"}], ids=["none", "schema alone", "provenance alone"])
-def test_a_netcdf_file_of_others_is_told_from_ours(tmp_path: Path, format: str, attributes: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "attributes",
+    [{}, {"headscope_schema": 1}, {"provenance": "a lake"}],
+    ids=["none", "schema alone", "provenance alone"],
+)
+def test_a_netcdf_file_of_others_is_told_from_ours(
+    tmp_path: Path, format: str, attributes: dict[str, object]
+) -> None:
     path = tmp_path / "weather.nc"
-    xr.Dataset({"rain": ("day", [1.0, 2.0])}, attrs=attributes).to_netcdf(path, engine="netcdf4", format=format)
+    xr.Dataset({"rain": ("day", [1.0, 2.0])}, attrs=attributes).to_netcdf(
+        path, engine="netcdf4", format=format
+    )
     with pytest.raises(ResultsError) as caught:
         Results.open(path)
     assert caught.value.message == f"{path} is a netCDF file, but not one of Headscope's"
@@ -89,7 +101,10 @@ def test_a_file_of_a_newer_schema_asks_for_a_newer_headscope(some: Results, tmp_
     path = Results(newer).save(tmp_path / "run.nc")
     with pytest.raises(ResultsError) as caught:
         Results.open(path)
-    assert caught.value.message == f"{path} was written by a newer Headscope (schema {SCHEMA + 1}, this one reads up to {SCHEMA})"
+    assert (
+        caught.value.message
+        == f"{path} was written by a newer Headscope (schema {SCHEMA + 1}, this one reads up to {SCHEMA})"
+    )
     assert caught.value.hint == "pip install --upgrade headscope"
 
 
@@ -102,12 +117,17 @@ def test_a_missing_file_or_a_folder_is_no_results_file(tmp_path: Path, name: str
 
 
 @pytest.mark.parametrize("below", ["run.nc", "deep/run.nc"])
-def test_a_folder_that_is_a_file_cannot_be_written_into(some: Results, tmp_path: Path, below: str) -> None:
+def test_a_folder_that_is_a_file_cannot_be_written_into(
+    some: Results, tmp_path: Path, below: str
+) -> None:
     (tmp_path / "taken").write_text("mine")
     path = tmp_path / "taken" / below
     with pytest.raises(ResultsError) as caught:
         some.save(path)
-    assert caught.value.message == f"{path} cannot be written: {tmp_path / 'taken'} is a file, not a folder"
+    assert (
+        caught.value.message
+        == f"{path} cannot be written: {tmp_path / 'taken'} is a file, not a folder"
+    )
     assert caught.value.hint == "give another place with -o"
     assert (tmp_path / "taken").read_text() == "mine"
 
@@ -120,11 +140,18 @@ def test_a_folder_in_place_of_the_file_cannot_be_written(some: Results, tmp_path
     assert not list(tmp_path.iterdir())
 
 
-def test_a_write_protected_file_or_folder_is_told_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_protected_file_or_folder_is_told_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "run.nc"
     path.write_text("mine")
-    monkeypatch.setattr("os.access", lambda *_: False)  # root may write anything, so the system cannot be asked here
-    with pytest.raises(ResultsError, match=r"run\.nc cannot be written: the file is write-protected\nnext: give another place with -o"):
+    monkeypatch.setattr(
+        "os.access", lambda *_: False
+    )  # root may write anything, so the system cannot be asked here
+    with pytest.raises(
+        ResultsError,
+        match=r"run\.nc cannot be written: the file is write-protected\nnext: give another place with -o",
+    ):
         check_writable(path)
 
     def refuse(**_: object) -> None:
@@ -141,7 +168,9 @@ def test_checking_leaves_nothing_behind_but_the_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["run.nc", "table.csv", "table.parquet"])
-def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(some: Results, tmp_path: Path, name: str) -> None:
+def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(
+    some: Results, tmp_path: Path, name: str
+) -> None:
     path = tmp_path / name
     path.write_bytes(b"the old file")
     with full_disk(3000), pytest.raises(ResultsError) as caught:
@@ -152,7 +181,9 @@ def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(some: 
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
-def test_an_interrupt_while_writing_leaves_the_old_file(some: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_while_writing_leaves_the_old_file(
+    some: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = some.save(tmp_path / "run.nc")
     before = path.read_bytes()
     write = xr.DataTree.to_netcdf
@@ -179,8 +210,25 @@ summary(atlas), remarks(atlas)
 """
 
 
-@pytest.mark.parametrize("work", [READING, "import sys, headscope.figures, headscope.page"], ids=["reading", "figures and report"])
-def test_reading_results_drawing_and_reporting_need_no_torch(some: Results, tmp_path: Path, work: str) -> None:
+@pytest.mark.parametrize(
+    "work",
+    [READING, "import sys, headscope.figures, headscope.page"],
+    ids=["reading", "figures and report"],
+)
+def test_reading_results_drawing_and_reporting_need_no_torch(
+    some: Results, tmp_path: Path, work: str
+) -> None:
     check = "heavy = {'torch', 'transformers'} & set(sys.modules)\nassert not heavy, heavy"
-    done = subprocess.run([sys.executable, "-c", f"{work}\n{check}", some.save(tmp_path / "run.nc"), tmp_path / "run.csv"], check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"{work}\n{check}",
+            some.save(tmp_path / "run.nc"),
+            tmp_path / "run.csv",
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr

@@ -25,7 +25,12 @@ def parts(make, total: int = 3, **changes: Any) -> list[Results]:
             position=VALUES[number * each : (number + 1) * each],
             first=number * each,
             shards=[f"{number + 1}/{total}"],
-            counts={**COUNTS, "seen": each, "nonfinite": number, "nonfinite_examples": [f"{number}-{index}" for index in range(number)]},
+            counts={
+                **COUNTS,
+                "seen": each,
+                "nonfinite": number,
+                "nonfinite_examples": [f"{number}-{index}" for index in range(number)],
+            },
             created=f"day {number}",
             **changes,
         )
@@ -47,13 +52,21 @@ def test_shards_in_any_order_merge_to_the_whole(make) -> None:
         assert one.tree.identical(merged[0].tree)
     known = merged[0].provenance
     assert known["shards"] == ["1/1"]
-    assert known["counts"] == {**COUNTS, "seen": 9, "nonfinite": 3, "nonfinite_examples": ["1-0", "2-0", "2-1"]}
+    assert known["counts"] == {
+        **COUNTS,
+        "seen": 9,
+        "nonfinite": 3,
+        "nonfinite_examples": ["1-0", "2-0", "2-1"],
+    }
 
 
 def test_a_whole_run_merges_to_itself(some: Results) -> None:
     merged = merge([some])
     assert all(merged[name].identical(some[name]) for name in some)
-    assert merged.provenance == {**some.provenance, "identity": ""}  # but it is not what one call made
+    assert merged.provenance == {
+        **some.provenance,
+        "identity": "",
+    }  # but it is not what one call made
 
 
 def test_missing_shards_are_listed_unless_what_there_is_will_do(make) -> None:
@@ -71,39 +84,64 @@ def test_partial_merges_merge_on_to_the_whole(make) -> None:
     merged = merge([merge([last, first], partial=True), second])
     xr.testing.assert_identical(merged["position"], make(position=VALUES)["position"])
     assert merged.provenance["shards"] == ["1/1"]
-    assert refused([merge([last, first], partial=True), first], partial=True)[0] == "shard 1/3 is given more than once"
+    assert (
+        refused([merge([last, first], partial=True), first], partial=True)[0]
+        == "shard 1/3 is given more than once"
+    )
 
 
 def test_more_than_nine_shards_are_listed_in_the_order_of_their_numbers(make) -> None:
-    each = [make(position=VALUES[:1], first=number, shards=[f"{number}/12"]) for number in (10, 2, 11)]
+    each = [
+        make(position=VALUES[:1], first=number, shards=[f"{number}/12"]) for number in (10, 2, 11)
+    ]
     assert merge(each, partial=True).provenance["shards"] == ["2/12", "10/12", "11/12"]
 
 
 @pytest.mark.parametrize("partial", [False, True])
 def test_a_shard_given_twice_is_refused(make, partial: bool) -> None:
     first, second, last = parts(make)
-    assert refused([first, second, last, second], partial=partial) == ("shard 2/3 is given more than once", "give each shard once")
+    assert refused([first, second, last, second], partial=partial) == (
+        "shard 2/3 is given more than once",
+        "give each shard once",
+    )
 
 
 @pytest.mark.parametrize("partial", [False, True])
 def test_shards_of_different_cuts_are_refused_for_they_share_examples(make, partial: bool) -> None:
     halves, thirds = parts(make, 1), parts(make, 3)
-    assert refused([*halves, thirds[1]], partial=partial)[0] == "shards 1/1 and 2/3 are of different cuts of the corpus, and cannot be added"
-    assert refused([thirds[0], make(position=VALUES[:1], shards=["2/2"])], partial=partial)[0] == "shards 2/2 and 1/3 are of different cuts of the corpus, and cannot be added"
+    assert (
+        refused([*halves, thirds[1]], partial=partial)[0]
+        == "shards 1/1 and 2/3 are of different cuts of the corpus, and cannot be added"
+    )
+    assert (
+        refused([thirds[0], make(position=VALUES[:1], shards=["2/2"])], partial=partial)[0]
+        == "shards 2/2 and 1/3 are of different cuts of the corpus, and cannot be added"
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
         ({"model": {"name": "hand", "weights": "xyz"}}, "model differs (weights: 'abc' and 'xyz')"),
-        ({"corpus": {"name": "mine.txt", "sha256": "999"}}, "corpus differs (sha256: '123' and '999')"),
+        (
+            {"corpus": {"name": "mine.txt", "sha256": "999"}},
+            "corpus differs (sha256: '123' and '999')",
+        ),
         ({"settings": {"batch_size": 16, "seed": 7}}, "settings differs (seed: 0 and 7)"),
-        ({"settings": {"batch_size": 16, "seed": 0, "new": 1}}, "settings differs (new: None and 1)"),
-        ({"measures": ["position", "entropy"]}, "measures differs (['position'] and ['position', 'entropy'])"),
+        (
+            {"settings": {"batch_size": 16, "seed": 0, "new": 1}},
+            "settings differs (new: None and 1)",
+        ),
+        (
+            {"measures": ["position", "entropy"]},
+            "measures differs (['position'] and ['position', 'entropy'])",
+        ),
     ],
     ids=["model", "corpus", "settings", "a new setting", "measures"],
 )
-def test_shards_of_another_run_are_refused_with_what_differs(make, change: dict[str, Any], why: str) -> None:
+def test_shards_of_another_run_are_refused_with_what_differs(
+    make, change: dict[str, Any], why: str
+) -> None:
     first, other = parts(make)[0], parts(make, **change)[1]
     for given in ([first, other], [other, first]):
         message, hint = refused(given)
@@ -124,11 +162,24 @@ def test_merging_changes_none_of_the_parts(make) -> None:
 
 def test_a_label_that_only_one_shard_has_counts_as_nothing_in_the_other() -> None:
     def dataset(labels: list[str], value: int) -> xr.Dataset:
-        parts = {"sum": [float(value)] * len(labels), "square": [float(value**2)] * len(labels), "count": [value] * len(labels)}
-        return xr.Dataset({name: ("relation", numbers) for name, numbers in parts.items()}, {"relation": labels}, {"unit": "share"})
+        parts = {
+            "sum": [float(value)] * len(labels),
+            "square": [float(value**2)] * len(labels),
+            "count": [value] * len(labels),
+        }
+        return xr.Dataset(
+            {name: ("relation", numbers) for name, numbers in parts.items()},
+            {"relation": labels},
+            {"unit": "share"},
+        )
 
     both = add(dataset(["nsubj", "det"], 2), dataset(["det", "obj"], 3))
-    assert {str(label): tuple(float(both[name].sel(relation=label)) for name in ("sum", "square", "count")) for label in both["relation"].values} == {
+    assert {
+        str(label): tuple(
+            float(both[name].sel(relation=label)) for name in ("sum", "square", "count")
+        )
+        for label in both["relation"].values
+    } == {
         "det": (5.0, 13.0, 5.0),
         "nsubj": (2.0, 4.0, 2.0),
         "obj": (3.0, 9.0, 3.0),

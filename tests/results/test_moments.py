@@ -23,7 +23,9 @@ def sums(values: list[float], blocks: int) -> xr.Dataset:
             total[index % blocks] += value
             square[index % blocks] += value * value
             count[index % blocks] += 1
-    return xr.Dataset({"sum": ("block", total), "square": ("block", square), "count": ("block", count)})
+    return xr.Dataset(
+        {"sum": ("block", total), "square": ("block", square), "count": ("block", count)}
+    )
 
 
 @given(values=VALUES, blocks=st.integers(1, 5), confidence=st.sampled_from([0.5, 0.9, 0.95, 0.999]))
@@ -31,33 +33,49 @@ def sums(values: list[float], blocks: int) -> xr.Dataset:
 @example(values=[2.5], blocks=3, confidence=0.95)
 @example(values=[0.1] * 10, blocks=2, confidence=0.95)
 @settings(deadline=None, max_examples=80)
-def test_mean_deviation_and_interval_are_those_of_the_raw_values(values: list[float], blocks: int, confidence: float) -> None:
+def test_mean_deviation_and_interval_are_those_of_the_raw_values(
+    values: list[float], blocks: int, confidence: float
+) -> None:
     derived = moments.derive(sums(values, blocks), confidence)
     raw = np.array([value for value in values if value == value])
-    near = {"rel": 1e-6, "abs": 1e-6 * max(np.abs(raw).max(initial=0.0), 1e-3), "nan_ok": True}  # squares cost half of the digits
+    near = {
+        "rel": 1e-6,
+        "abs": 1e-6 * max(np.abs(raw).max(initial=0.0), 1e-3),
+        "nan_ok": True,
+    }  # squares cost half of the digits
     assert int(derived["n"]) == len(raw)
     assert float(derived["mean"]) == pytest.approx(raw.mean() if len(raw) else np.nan, **near)
     if len(raw) < 2:
         assert np.isnan([float(derived[name]) for name in ("deviation", "low", "high")]).all()
         return
-    assert float(derived["deviation"]) == pytest.approx(np.sqrt(stats.describe(raw).variance) if np.ptp(raw) else 0.0, **near)
+    assert float(derived["deviation"]) == pytest.approx(
+        np.sqrt(stats.describe(raw).variance) if np.ptp(raw) else 0.0, **near
+    )
     low, high = DescrStatsW(raw).tconfint_mean(alpha=1 - confidence)
     wide = {**near, "abs": near["abs"] * stats.t.ppf(0.5 + confidence / 2, len(raw) - 1)}
     assert float(derived["low"]) == pytest.approx(low, **wide)
     assert float(derived["high"]) == pytest.approx(high, **wide)
     if np.ptp(raw):
-        assert (low, high) == pytest.approx(stats.t.interval(confidence, len(raw) - 1, raw.mean(), stats.sem(raw)), rel=1e-9)
+        assert (low, high) == pytest.approx(
+            stats.t.interval(confidence, len(raw) - 1, raw.mean(), stats.sem(raw)), rel=1e-9
+        )
 
 
 def test_an_interval_is_of_95_percent_unless_said_otherwise() -> None:
     raw = np.array([1.0, 2.0, 4.0, 8.0])
     derived = moments.derive(sums(raw.tolist(), 2))
-    assert (float(derived["low"]), float(derived["high"])) == pytest.approx(stats.ttest_1samp(raw, 0.0).confidence_interval(0.95))
+    assert (float(derived["low"]), float(derived["high"])) == pytest.approx(
+        stats.ttest_1samp(raw, 0.0).confidence_interval(0.95)
+    )
 
 
 def test_what_was_never_counted_is_nan_and_not_0_beside_what_was() -> None:
     whole = xr.Dataset(
-        {"sum": (("block", "head"), [[3.0, 0.0], [1.0, 0.0]]), "square": (("block", "head"), [[9.0, 0.0], [1.0, 0.0]]), "count": (("block", "head"), [[1, 0], [1, 0]])}
+        {
+            "sum": (("block", "head"), [[3.0, 0.0], [1.0, 0.0]]),
+            "square": (("block", "head"), [[9.0, 0.0], [1.0, 0.0]]),
+            "count": (("block", "head"), [[1, 0], [1, 0]]),
+        }
     )
     derived = moments.derive(whole)
     assert derived["mean"].values == pytest.approx([2.0, np.nan], nan_ok=True)

@@ -14,7 +14,9 @@ def test_means_are_selected_by_layer_head_and_label_from_1(make) -> None:
     values = np.zeros((2, 2, 3, 3))
     values[:, 1, 2, 0] = [0.2, 0.6]
     results = make(position=values)
-    assert float(results.mean("position").sel(layer=2, head=3, offset="previous")) == pytest.approx(0.4)
+    assert float(results.mean("position").sel(layer=2, head=3, offset="previous")) == pytest.approx(
+        0.4
+    )
     assert float(results.mean("position").sum()) == pytest.approx(0.4)
     assert results.measures == tuple(results) == ("position",)
 
@@ -22,7 +24,10 @@ def test_means_are_selected_by_layer_head_and_label_from_1(make) -> None:
 def test_a_measure_that_is_not_in_the_results_gets_the_nearest_name(some: Results) -> None:
     with pytest.raises(ResultsError) as caught:
         some["positon"]
-    assert str(caught.value) == "the measure must be one of entropy, position, special; got 'positon' instead. Did you mean 'position'?"
+    assert (
+        str(caught.value)
+        == "the measure must be one of entropy, position, special; got 'positon' instead. Did you mean 'position'?"
+    )
     with pytest.raises(ResultsError, match="got 'roles' instead"):
         some.table("roles")
 
@@ -52,13 +57,18 @@ def test_runs_with_other_heads_or_layers_cannot_be_subtracted(make, shape: tuple
     for left, right in ((one, two), (two, one)):
         with pytest.raises(ResultsError) as caught:
             left - right
-        assert caught.value.message == "the two results have different layers, heads or labels, and cannot be subtracted"
+        assert (
+            caught.value.message
+            == "the two results have different layers, heads or labels, and cannot be subtracted"
+        )
         assert caught.value.hint == "compare runs of models of one shape with the same measures"
 
 
 def test_runs_whose_heads_are_as_many_but_labelled_otherwise_cannot_be_subtracted(make) -> None:
     one = make(position=np.ones((2, 2, 3, 3)))
-    other = Results.build({"position": one.sums()["position"].assign_coords(head=[4, 5, 6])}, one.provenance)
+    other = Results.build(
+        {"position": one.sums()["position"].assign_coords(head=[4, 5, 6])}, one.provenance
+    )
     with pytest.raises(ResultsError, match="cannot be subtracted"):
         one - other
 
@@ -68,15 +78,31 @@ def test_a_table_has_one_row_for_each_layer_head_and_label(make) -> None:
     values[:, 0, 0, 2, 1] = np.nan
     results = make(special=values, position=values[..., 0])
     table = results.table("special")
-    assert list(table) == ["measure", "label", "layer", "head", "mean", "low", "high", "deviation", "n"]
+    assert list(table) == [
+        "measure",
+        "label",
+        "layer",
+        "head",
+        "mean",
+        "low",
+        "high",
+        "deviation",
+        "n",
+    ]
     assert len(table) == 2 * 2 * 9
-    assert set(table["label"]) == {f"{token}, {row}" for token in ("cls", "sep", "punctuation") for row in ("all", "sep", "other")}
+    assert set(table["label"]) == {
+        f"{token}, {row}"
+        for token in ("cls", "sep", "punctuation")
+        for row in ("all", "sep", "other")
+    }
     row = table[(table["layer"] == 2) & (table["head"] == 1) & (table["label"] == "sep, other")]
     assert len(row) == 1
     assert float(row["mean"].iloc[0]) == pytest.approx(values[:, 1, 0, 1, 2].mean())
     assert float(row["deviation"].iloc[0]) == pytest.approx(values[:, 1, 0, 1, 2].std(ddof=1))
     assert int(row["n"].iloc[0]) == 5
-    unknown = table[(table["layer"] == 1) & (table["head"] == 1) & (table["label"] == "punctuation, sep")]
+    unknown = table[
+        (table["layer"] == 1) & (table["head"] == 1) & (table["label"] == "punctuation, sep")
+    ]
     assert unknown[["mean", "low", "high", "deviation"]].isna().all(axis=None)
     assert unknown["n"].tolist() == [0]
 

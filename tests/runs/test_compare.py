@@ -24,7 +24,15 @@ from headscope.runs.forward import Pass
 from planted import HEADS, VOCABULARY, planted_bert, planted_tokenizer
 from tiny import maps_of, tiny_model, tiny_network, tiny_tokenizer
 
-TEXTS = ["a dog", "the cat sat.", "who saw it", "the old dog, the mat", "it barks!", "a cat sat on the mat.", "who barks"]
+TEXTS = [
+    "a dog",
+    "the cat sat.",
+    "who saw it",
+    "the old dog, the mat",
+    "it barks!",
+    "a cat sat on the mat.",
+    "who barks",
+]
 ALIKE = "compare models of one shape and one tokenizer, e.g. a model before and after fine-tuning"
 HOW: dict[str, Any] = {"max_length": 24, "batch_size": 2}
 
@@ -50,15 +58,26 @@ def cosines(one: Model, other: Model, corpus: Corpus) -> np.ndarray[Any, Any]:
     encoder = one.encoder(max_length=24, long="truncate", stack=one.main_stack())
     for item in encoder.encode(corpus):
         batch = collate([item], pad=one.pad)
-        mine, theirs = (np.stack([maps[0].double().numpy() for maps in maps_of(model, batch)[model.main_stack()]]) for model in (one, other))
+        mine, theirs = (
+            np.stack(
+                [maps[0].double().numpy() for maps in maps_of(model, batch)[model.main_stack()]]
+            )
+            for model in (one, other)
+        )
         flat, others = mine.reshape(*mine.shape[:2], -1), theirs.reshape(*theirs.shape[:2], -1)
-        found.append((flat * others).sum(-1) / np.linalg.norm(flat, axis=-1) / np.linalg.norm(others, axis=-1))
+        found.append(
+            (flat * others).sum(-1)
+            / np.linalg.norm(flat, axis=-1)
+            / np.linalg.norm(others, axis=-1)
+        )
     return np.stack(found)
 
 
 @pytest.mark.parametrize("size", [1, 2, 7])
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "albert"])
-def test_the_change_is_the_mean_cosine_over_examples_computed_one_by_one(kind: str, size: int, corpus: Corpus) -> None:
+def test_the_change_is_the_mean_cosine_over_examples_computed_one_by_one(
+    kind: str, size: int, corpus: Corpus
+) -> None:
     one, other = tiny_model(kind, seed=1), tiny_model(kind, seed=2)
     data = compare(one, other, corpus, max_length=24, batch_size=size)["change"]
     expected = cosines(one, other, corpus)
@@ -79,8 +98,15 @@ def test_only_the_head_that_was_changed_is_unlike() -> None:
     layer, head = HEADS["previous"]
     with torch.no_grad():
         width = 24
-        changed.network.encoder.layer[layer - 1].attention.self.query.weight[(head - 1) * width : head * width] = 0.0  # attends uniformly now
-    found = compare(planted_bert(), wrap(changed.network, planted_tokenizer(), name="changed"), from_texts(["the dog sat"]), max_length=24)["change"]["mean"]
+        changed.network.encoder.layer[layer - 1].attention.self.query.weight[
+            (head - 1) * width : head * width
+        ] = 0.0  # attends uniformly now
+    found = compare(
+        planted_bert(),
+        wrap(changed.network, planted_tokenizer(), name="changed"),
+        from_texts(["the dog sat"]),
+        max_length=24,
+    )["change"]["mean"]
     # [CLS] the dog sat [SEP]: four rows of a single 1, and one that was uniform before (the first has no previous token)
     one, other = np.eye(5, k=-1), np.full((5, 5), 1 / 5)
     one[0] = 1 / 5
@@ -100,7 +126,12 @@ def test_differences_are_those_of_two_surveys_but_paired(first: Model, second: M
     for name in names:
         xr.testing.assert_allclose(found.mean(f"{name}-change"), (after - before)[name], atol=1e-6)
     singles = [
-        [survey(model, from_examples([example]), measures=["position"], **how).mean("position").sel(layer=1, head=2, offset="next") for example in corpus]
+        [
+            survey(model, from_examples([example]), measures=["position"], **how)
+            .mean("position")
+            .sel(layer=1, head=2, offset="next")
+            for example in corpus
+        ]
         for model in (first, second)
     ]
     low, high = stats.ttest_rel(singles[1], singles[0]).confidence_interval()
@@ -154,7 +185,9 @@ def test_an_example_that_breaks_either_model_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("which", ["first", "second"])
-def test_an_error_in_either_model_is_raised_and_leaves_no_thread_behind(which: str, first: Model, second: Model, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_either_model_is_raised_and_leaves_no_thread_behind(
+    which: str, first: Model, second: Model, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model, threads = {"first": first, "second": second}[which], threading.active_count()
 
     def fail(module: Any, inputs: Any) -> None:
@@ -170,16 +203,26 @@ def test_an_error_in_either_model_is_raised_and_leaves_no_thread_behind(which: s
 
 
 def test_models_of_different_shapes_are_refused(first: Model, corpus: Corpus) -> None:
-    wide = wrap(tiny_network("bert", num_attention_heads=2, num_hidden_layers=3), tiny_tokenizer("bert"), name="wide")
+    wide = wrap(
+        tiny_network("bert", num_attention_heads=2, num_hidden_layers=3),
+        tiny_tokenizer("bert"),
+        name="wide",
+    )
     with pytest.raises(ModelError) as caught:
         compare(first, wide, corpus)
-    assert str(caught.value) == f"the two models have different shapes: tiny-bert has 2 layers of 4 heads, wide 3 of 2\nnext: {ALIKE}"
+    assert (
+        str(caught.value)
+        == f"the two models have different shapes: tiny-bert has 2 layers of 4 heads, wide 3 of 2\nnext: {ALIKE}"
+    )
 
 
 def test_models_of_different_stacks_are_refused(first: Model, corpus: Corpus) -> None:
     with pytest.raises(ModelError) as caught:
         compare(first, tiny_model("gpt2"), corpus)
-    assert str(caught.value) == f"tiny-bert has the stack 'encoder', tiny-gpt2 only decoder: their heads cannot be compared\nnext: {ALIKE}"
+    assert (
+        str(caught.value)
+        == f"tiny-bert has the stack 'encoder', tiny-gpt2 only decoder: their heads cannot be compared\nnext: {ALIKE}"
+    )
 
 
 def test_tokenizers_that_cut_an_example_differently_are_refused_with_that_example() -> None:
@@ -194,26 +237,47 @@ def test_tokenizers_that_cut_an_example_differently_are_refused_with_that_exampl
     assert str(caught.value) == f"the two models have different tokenizers: {what}\nnext: {ALIKE}"
 
 
-def test_tokenizers_that_differ_only_in_words_that_the_corpus_does_not_have_are_no_obstacle() -> None:
+def test_tokenizers_that_differ_only_in_words_that_the_corpus_does_not_have_are_no_obstacle() -> (
+    None
+):
     tokenizer = planted_tokenizer()
     tokenizer.add_tokens(["unheard"])
-    found = compare(planted_bert(), wrap(planted_bert().network, tokenizer, name="other"), from_texts(["a cat"]), max_length=24)
+    found = compare(
+        planted_bert(),
+        wrap(planted_bert().network, tokenizer, name="other"),
+        from_texts(["a cat"]),
+        max_length=24,
+    )
     np.testing.assert_allclose(found["change"]["mean"].values, 1.0, atol=1e-6)
 
 
 def test_the_second_model_must_take_the_length_too(first: Model, corpus: Corpus) -> None:
-    short = wrap(tiny_network("bert", max_position_embeddings=16), tiny_tokenizer("bert"), name="short")
-    with pytest.raises(ModelError, match=r"^the maximum length must be at most 16 for short, got 24 instead"):
+    short = wrap(
+        tiny_network("bert", max_position_embeddings=16), tiny_tokenizer("bert"), name="short"
+    )
+    with pytest.raises(
+        ModelError, match=r"^the maximum length must be at most 16 for short, got 24 instead"
+    ):
         compare(first, short, corpus, max_length=24)
 
 
-def test_a_measure_without_its_annotation_is_refused(first: Model, second: Model, corpus: Corpus) -> None:
-    with pytest.raises(UserError, match=r"^the measure 'feature' needs tags, tree, which texts does not have"):
+def test_a_measure_without_its_annotation_is_refused(
+    first: Model, second: Model, corpus: Corpus
+) -> None:
+    with pytest.raises(
+        UserError, match=r"^the measure 'feature' needs tags, tree, which texts does not have"
+    ):
         compare(first, second, corpus, measures=["feature"], **HOW)
 
 
 def test_provenance_names_both_models(first: Model, second: Model, corpus: Corpus) -> None:
-    about = compare(first, wrap(second.network, second.tokenizer, name="a/b/tuned"), corpus, measures=["entropy"], **HOW).provenance
+    about = compare(
+        first,
+        wrap(second.network, second.tokenizer, name="a/b/tuned"),
+        corpus,
+        measures=["entropy"],
+        **HOW,
+    ).provenance
     assert about["model"] == {
         "name": "tiny-bert and tuned",
         "first": "tiny-bert",
@@ -254,14 +318,21 @@ def test_a_stopped_comparison_goes_on_to_the_same_numbers_and_a_finished_one_is_
     assert not (tmp_path / "c.nc.partial").exists()
 
 
-def test_the_same_in_the_other_order_is_the_same_likeness_and_the_opposite_difference(corpus: Corpus) -> None:
+def test_the_same_in_the_other_order_is_the_same_likeness_and_the_opposite_difference(
+    corpus: Corpus,
+) -> None:
     one, other = tiny_model("gpt2", seed=1), tiny_model("gpt2", seed=2)
-    there, back = (compare(*models, corpus, measures=["entropy"], **HOW) for models in ((one, other), (other, one)))
+    there, back = (
+        compare(*models, corpus, measures=["entropy"], **HOW)
+        for models in ((one, other), (other, one))
+    )
     xr.testing.assert_allclose(there["change"]["mean"], back["change"]["mean"])
     xr.testing.assert_allclose(there.mean("entropy-change"), -back.mean("entropy-change"))
 
 
-def test_hs_compare_takes_models_or_results_and_says_what_it_needs(first: Model, second: Model, corpus: Corpus) -> None:
+def test_hs_compare_takes_models_or_results_and_says_what_it_needs(
+    first: Model, second: Model, corpus: Corpus
+) -> None:
     atlas = hs.compare(first, second, corpus, **HOW)
     assert isinstance(atlas, hs.Atlas)
     results = [hs.survey(model, corpus, measures=["entropy"], **HOW) for model in (first, second)]
@@ -276,7 +347,9 @@ def test_hs_compare_takes_models_or_results_and_says_what_it_needs(first: Model,
 @pytest.mark.shared
 def test_the_trained_layers_of_the_small_model_changed_and_the_others_did_not(shared: Path) -> None:
     # models/README.md: layers 1-4 are the embedded model's own (stored in half precision), 5 and 6 were trained on.
-    found = compare(hs.load("demo"), hs.load(str(shared / "models" / "minilm-l6-mlm")), read("demo", limit=8))["change"]["mean"]
+    found = compare(
+        hs.load("demo"), hs.load(str(shared / "models" / "minilm-l6-mlm")), read("demo", limit=8)
+    )["change"]["mean"]
     assert (found.sel(layer=slice(1, 4)) > 0.9995).all()
     assert (found.sel(layer=slice(5, 6)) < 0.99).all()
     assert found.sel(layer=6).mean() < found.sel(layer=5).mean()

@@ -9,7 +9,14 @@ from headscope.corpus import ROOT, Example, Word, from_examples, join_words, rea
 from headscope.errors import UserError
 from headscope.models import Model
 from headscope.papers.clark2019.recipe import sentence_corpus, split
-from headscope.runs.examples import parse_head, relation_example, sentences, token_attention, which_tokens, word_attention
+from headscope.runs.examples import (
+    parse_head,
+    relation_example,
+    sentences,
+    token_attention,
+    which_tokens,
+    word_attention,
+)
 from planted import HEADS, planted_bert
 
 
@@ -28,7 +35,8 @@ def test_passages_are_cut_into_their_sentences_and_every_tree_stays_what_it_was(
             first = passage.words.index(before[0])
             assert [word.text for word in after.words] == [word.text for word in before]
             assert [(word.head, word.relation, word.upos) for word in after.words] == [
-                (word.head if word.head == ROOT else word.head - first, word.relation, word.upos) for word in before
+                (word.head if word.head == ROOT else word.head - first, word.relation, word.upos)
+                for word in before
             ]
     assert next(whole, None) is None
     assert len({sentence.id for sentence in cut}) == len(cut)
@@ -75,16 +83,27 @@ def test_a_head_is_named_by_layer_and_number_from_1(model: Model) -> None:
 def test_a_head_that_does_not_exist_is_told_with_those_that_do(model: Model, name: str) -> None:
     with pytest.raises(UserError) as caught:
         parse_head(name, model)
-    assert caught.value.message == f"the head must be LAYER-HEAD from 1-1 to 2-5, got {name!r} instead"
+    assert (
+        caught.value.message == f"the head must be LAYER-HEAD from 1-1 to 2-5, got {name!r} instead"
+    )
 
 
 def test_words_are_found_whatever_their_case_and_everywhere() -> None:
-    assert which_tokens(["[CLS]", "the", "dog", "saw", "The", "[SEP]"], ["THE", "[SEP]"]) == [1, 4, 5]
-    with pytest.raises(UserError, match=r"^the word must be one of a, dog; got 'dgo' instead\. Did you mean 'dog'\?$"):
+    assert which_tokens(["[CLS]", "the", "dog", "saw", "The", "[SEP]"], ["THE", "[SEP]"]) == [
+        1,
+        4,
+        5,
+    ]
+    with pytest.raises(
+        UserError,
+        match=r"^the word must be one of a, dog; got 'dgo' instead\. Did you mean 'dog'\?$",
+    ):
         which_tokens(["a", "dog"], ["dgo"])
 
 
-def test_token_attention_has_the_tokens_as_the_model_sees_them_and_the_maps_of_all_heads(model: Model) -> None:
+def test_token_attention_has_the_tokens_as_the_model_sees_them_and_the_maps_of_all_heads(
+    model: Model,
+) -> None:
     tokens, maps = token_attention(model, "The dogs sat", max_length=24)
     assert [token.lower() for token in tokens] == ["[cls]", "the", "dog", "s", "sat", "[sep]"]
     assert maps.shape == (2, 5, 6, 6)
@@ -96,7 +115,9 @@ def test_token_attention_has_the_tokens_as_the_model_sees_them_and_the_maps_of_a
 
 def test_word_attention_has_a_row_and_a_column_for_each_word(model: Model) -> None:
     words = ("the", "dogs", "sat")
-    maps, kept = word_attention(model, Example("1", (" ".join(words),), tuple(Word(word) for word in words)), "encoder")
+    maps, kept = word_attention(
+        model, Example("1", (" ".join(words),), tuple(Word(word) for word in words)), "encoder"
+    )
     assert kept == [0, 1, 2]
     assert maps.shape == (2, 5, 3, 3)
     layer, head = HEADS["piece"]
@@ -104,7 +125,10 @@ def test_word_attention_has_a_row_and_a_column_for_each_word(model: Model) -> No
 
 
 def tree(text: str, heads: list[int], relation: str = "dep") -> Example:
-    words = tuple(Word(word, head=head, relation="root" if head == ROOT else relation) for word, head in zip(text.split(), heads, strict=True))
+    words = tuple(
+        Word(word, head=head, relation="root" if head == ROOT else relation)
+        for word, head in zip(text.split(), heads, strict=True)
+    )
     return Example(text, (text,), words)
 
 
@@ -113,11 +137,28 @@ def test_the_sentence_drawn_is_the_one_on_which_the_head_is_right_most_often(mod
     right = tree("the cat saw a dog", [ROOT, 0, 1, 2, 3])
     short = tree("the dog", [1, ROOT])
     layer, head = (number - 1 for number in HEADS["previous"])
-    drawn = relation_example(model, [wrong, short, right], relation="dep", layer=layer, head=head, direction="dependent to head")
+    drawn = relation_example(
+        model,
+        [wrong, short, right],
+        relation="dep",
+        layer=layer,
+        head=head,
+        direction="dependent to head",
+    )
     assert drawn is not None
     assert drawn.words == ("the", "cat", "saw", "a", "dog")
     assert (drawn.right, drawn.arcs, drawn.marked) == (4, 4, frozenset({1, 2, 3, 4}))
-    down = relation_example(model, [right], relation="dep", layer=layer, head=head, direction="head to dependent")
+    down = relation_example(
+        model, [right], relation="dep", layer=layer, head=head, direction="head to dependent"
+    )
     assert down is not None
-    assert (down.right, down.marked) == (1, frozenset({0, 1, 2, 3}))  # "the" attends to no word, and so to the leftmost other
-    assert relation_example(model, [right], relation="obj", layer=layer, head=head, direction="dependent to head") is None
+    assert (down.right, down.marked) == (
+        1,
+        frozenset({0, 1, 2, 3}),
+    )  # "the" attends to no word, and so to the leftmost other
+    assert (
+        relation_example(
+            model, [right], relation="obj", layer=layer, head=head, direction="dependent to head"
+        )
+        is None
+    )

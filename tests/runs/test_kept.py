@@ -21,7 +21,10 @@ from runs.test_survey import broken_bert
 from tiny import tiny_model
 
 WORDS = ("the cat", "a dog", "sat on", "the old mat", "by the door", "again!", "who sang?")
-TEXTS = [" ".join(WORDS[(index * step) % len(WORDS)] for step in range(1, 2 + index % 5)) for index in range(14)]
+TEXTS = [
+    " ".join(WORDS[(index * step) % len(WORDS)] for step in range(1, 2 + index % 5))
+    for index in range(14)
+]
 HOW: dict[str, Any] = {"measures": ["role"], "max_length": 40, "batch_size": 2}
 
 
@@ -40,15 +43,33 @@ def whole(model: Model, corpus: Corpus) -> Results:
     return survey(model, corpus, **HOW)
 
 
-def test_each_value_is_that_of_a_run_of_its_example_alone(model: Model, corpus: Corpus, whole: Results) -> None:
+def test_each_value_is_that_of_a_run_of_its_example_alone(
+    model: Model, corpus: Corpus, whole: Results
+) -> None:
     data = whole["role"]
     assert sorted(data["id"].values.tolist(), key=int) == [str(number) for number in range(1, 15)]
     assert data["value"].dtype == np.float32
     assert data["value"].dims == ("example", "layer", "head", "role")
-    shared = ["local", "previous-local", "next-local", "delimiter", "cls", "sep", "same word", "question mark", "first token", "duplicate", "induction"]
+    shared = [
+        "local",
+        "previous-local",
+        "next-local",
+        "delimiter",
+        "cls",
+        "sep",
+        "same word",
+        "question mark",
+        "first token",
+        "duplicate",
+        "induction",
+    ]
     for place, name in enumerate(data["id"].values):
-        alone = survey(model, from_texts([TEXTS[int(name) - 1]]), roles=shared, **HOW)["role"]["mean"]
-        np.testing.assert_allclose(data["value"].isel(example=place).sel(role=shared), alone, rtol=1e-4, atol=1e-5)
+        alone = survey(model, from_texts([TEXTS[int(name) - 1]]), roles=shared, **HOW)["role"][
+            "mean"
+        ]
+        np.testing.assert_allclose(
+            data["value"].isel(example=place).sel(role=shared), alone, rtol=1e-4, atol=1e-5
+        )
     assert data["value"].sel(role="question mark").isnull().any()
 
 
@@ -56,33 +77,62 @@ def test_the_moments_are_those_of_the_values(whole: Results) -> None:
     data = whole["role"]
     values = data["value"].astype(np.float64)
     np.testing.assert_allclose(data["mean"], values.mean("example"), rtol=1e-12)
-    np.testing.assert_allclose(data["deviation"], values.std("example", ddof=1), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        data["deviation"], values.std("example", ddof=1), rtol=1e-6, atol=1e-6
+    )
     np.testing.assert_array_equal(data["n"], values.notnull().sum("example"))
 
 
-def test_examples_are_numbered_in_the_order_of_batches_which_go_by_length(model: Model, corpus: Corpus, whole: Results) -> None:
-    lengths = {item.example.id: len(item) for item in model.encoder(max_length=40, long="truncate", stack="encoder").encode(corpus)}
+def test_examples_are_numbered_in_the_order_of_batches_which_go_by_length(
+    model: Model, corpus: Corpus, whole: Results
+) -> None:
+    lengths = {
+        item.example.id: len(item)
+        for item in model.encoder(max_length=40, long="truncate", stack="encoder").encode(corpus)
+    }
     assert whole["role"]["example"].values.tolist() == list(range(14))
-    assert whole["role"]["id"].values.tolist() == sorted(lengths, key=lambda name: (lengths[name], int(name)))  # all in one window
+    assert whole["role"]["id"].values.tolist() == sorted(
+        lengths, key=lambda name: (lengths[name], int(name))
+    )  # all in one window
 
 
 @pytest.mark.parametrize("shards", [2, 3, 16])
-def test_shards_merge_to_the_whole_with_values_ids_and_order(model: Model, corpus: Corpus, whole: Results, tmp_path: Path, shards: int) -> None:
-    parts = [survey(model, corpus, shard=(number, shards), **HOW) for number in range(1, shards + 1)]
+def test_shards_merge_to_the_whole_with_values_ids_and_order(
+    model: Model, corpus: Corpus, whole: Results, tmp_path: Path, shards: int
+) -> None:
+    parts = [
+        survey(model, corpus, shard=(number, shards), **HOW) for number in range(1, shards + 1)
+    ]
     sizes = [part["role"].sizes["example"] for part in parts]
     assert sum(sizes) == 14
-    assert sum(size > 0 for size in sizes) == min(shards, 7)  # seven batches; of 16 parts some have none
+    assert sum(size > 0 for size in sizes) == min(
+        shards, 7
+    )  # seven batches; of 16 parts some have none
     xr.testing.assert_identical(merge(parts)["role"], whole["role"])
-    saved = [Results.open(part.save(tmp_path / f"{number}.nc")) for number, part in enumerate(parts)]
+    saved = [
+        Results.open(part.save(tmp_path / f"{number}.nc")) for number, part in enumerate(parts)
+    ]
     xr.testing.assert_identical(merge(saved[::-1])["role"], whole["role"])
     if shards == 3:
         some = merge([parts[2], parts[0]], partial=True)["role"]
-        xr.testing.assert_identical(some["value"], whole["role"]["value"].isel(example=np.isin(whole["role"]["example"], [0, 1, 4, 5, 6, 7, 10, 11, 12, 13])))
+        xr.testing.assert_identical(
+            some["value"],
+            whole["role"]["value"].isel(
+                example=np.isin(whole["role"]["example"], [0, 1, 4, 5, 6, 7, 10, 11, 12, 13])
+            ),
+        )
 
 
 @pytest.mark.parametrize("batches", [1, 4, 6])
 @pytest.mark.parametrize("shard", [(1, 1), (2, 2)])
-def test_a_stopped_run_goes_on_to_the_same_values(model: Model, corpus: Corpus, whole: Results, tmp_path: Path, batches: int, shard: tuple[int, int]) -> None:
+def test_a_stopped_run_goes_on_to_the_same_values(
+    model: Model,
+    corpus: Corpus,
+    whole: Results,
+    tmp_path: Path,
+    batches: int,
+    shard: tuple[int, int],
+) -> None:
     told: list[int] = []
 
     def stop(done: int, total: int) -> None:
@@ -103,7 +153,9 @@ class Killed(BaseException):
     """Nothing is tidied up after it, as after kill -9."""
 
 
-def test_a_killed_run_goes_on_from_the_last_checkpoint_to_the_same_values(model: Model, corpus: Corpus, whole: Results, tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_from_the_last_checkpoint_to_the_same_values(
+    model: Model, corpus: Corpus, whole: Results, tmp_path: Path
+) -> None:
     told: list[int] = []
 
     def kill(done: int, total: int) -> None:
@@ -114,47 +166,73 @@ def test_a_killed_run_goes_on_from_the_last_checkpoint_to_the_same_values(model:
     checkpoint = tmp_path / "run.partial"
     with pytest.raises(Killed):
         survey(model, corpus, checkpoint=checkpoint, every=0.0, progress=kill, **HOW)
-    xr.testing.assert_identical(survey(model, corpus, checkpoint=checkpoint, **HOW)["role"], whole["role"])
+    xr.testing.assert_identical(
+        survey(model, corpus, checkpoint=checkpoint, **HOW)["role"], whole["role"]
+    )
 
 
 def test_examples_whose_attention_is_not_finite_are_not_kept() -> None:
     texts = ["a dog", "who sat", "the cat sat.", "it barks!"]
-    data = survey(broken_bert(), from_texts(texts), roles=("local",), **(HOW | {"max_length": 24}))["role"]
+    data = survey(broken_bert(), from_texts(texts), roles=("local",), **(HOW | {"max_length": 24}))[
+        "role"
+    ]
     assert data["id"].values.tolist() == ["1", "3", "4"]
     assert data["value"].notnull().all()
     assert (data["n"] == 3).all()
 
 
-def test_a_checkpoint_at_every_batch_changes_nothing(model: Model, corpus: Corpus, whole: Results, tmp_path: Path) -> None:
-    xr.testing.assert_identical(survey(model, corpus, checkpoint=tmp_path / "run.partial", every=0.0, **HOW)["role"], whole["role"])
+def test_a_checkpoint_at_every_batch_changes_nothing(
+    model: Model, corpus: Corpus, whole: Results, tmp_path: Path
+) -> None:
+    xr.testing.assert_identical(
+        survey(model, corpus, checkpoint=tmp_path / "run.partial", every=0.0, **HOW)["role"],
+        whole["role"],
+    )
 
 
-def test_keep_0_keeps_only_the_moments_and_they_are_the_same(model: Model, corpus: Corpus, whole: Results, tmp_path: Path) -> None:
+def test_keep_0_keeps_only_the_moments_and_they_are_the_same(
+    model: Model, corpus: Corpus, whole: Results, tmp_path: Path
+) -> None:
     moments = survey(model, corpus, keep=0, **HOW)
     assert "value" not in moments["role"]
     assert "example" not in moments["role"].dims
     for name in ("sum", "square", "count", "mean", "deviation", "low", "high", "n"):
         xr.testing.assert_identical(moments["role"][name], whole["role"][name])
-    xr.testing.assert_identical(Results.open(moments.save(tmp_path / "moments.nc"))["role"], moments["role"])
+    xr.testing.assert_identical(
+        Results.open(moments.save(tmp_path / "moments.nc"))["role"], moments["role"]
+    )
     parts = [survey(model, corpus, keep=0, shard=(number, 2), **HOW) for number in (1, 2)]
     xr.testing.assert_identical(merge(parts)["role"], moments["role"])
 
 
-@pytest.mark.parametrize(("keep", "kept"), [(1, WINDOW), (WINDOW, WINDOW), (WINDOW + 1, WINDOW + 5), (5000, WINDOW + 5)])
-def test_a_smaller_keep_keeps_whole_windows_and_the_moments_count_all(model: Model, keep: int, kept: int) -> None:
+@pytest.mark.parametrize(
+    ("keep", "kept"), [(1, WINDOW), (WINDOW, WINDOW), (WINDOW + 1, WINDOW + 5), (5000, WINDOW + 5)]
+)
+def test_a_smaller_keep_keeps_whole_windows_and_the_moments_count_all(
+    model: Model, keep: int, kept: int
+) -> None:
     texts = [TEXTS[index % 14] for index in range(WINDOW + 5)]
-    data = survey(model, from_texts(texts), keep=keep, roles=("local",), **(HOW | {"batch_size": 1}))["role"]
+    data = survey(
+        model, from_texts(texts), keep=keep, roles=("local",), **(HOW | {"batch_size": 1})
+    )["role"]
     assert data.sizes["example"] == kept
     assert (data["n"] == WINDOW + 5).all()
-    assert set(data["id"].values) == {str(number) for number in range(1, kept + 1)}  # the first of the corpus, not the shortest
+    assert set(data["id"].values) == {
+        str(number) for number in range(1, kept + 1)
+    }  # the first of the corpus, not the shortest
 
 
 def test_keep_must_be_a_number_of_sequences(model: Model, corpus: Corpus) -> None:
-    with pytest.raises(UserError, match="the number of sequences to keep scores of must be 0 or more, got -1 instead"):
+    with pytest.raises(
+        UserError,
+        match="the number of sequences to keep scores of must be 0 or more, got -1 instead",
+    ):
         survey(model, corpus, keep=-1, **HOW)
 
 
-def test_values_survive_save_and_open_and_are_left_out_of_tables(whole: Results, tmp_path: Path) -> None:
+def test_values_survive_save_and_open_and_are_left_out_of_tables(
+    whole: Results, tmp_path: Path
+) -> None:
     opened = Results.open(whole.save(tmp_path / "run.nc"))
     xr.testing.assert_identical(opened["role"], whole["role"])
     assert opened["role"]["value"].dtype == np.float32
@@ -163,24 +241,45 @@ def test_values_survive_save_and_open_and_are_left_out_of_tables(whole: Results,
 
 
 def test_parts_of_a_split_text_are_kept_one_by_one_under_its_id(model: Model) -> None:
-    data = survey(model, from_texts(["the cat sat on the mat, and the dog sat by the door.", "a dog"]), long="split", roles=("local",), **(HOW | {"max_length": 12}))["role"]
+    data = survey(
+        model,
+        from_texts(["the cat sat on the mat, and the dog sat by the door.", "a dog"]),
+        long="split",
+        roles=("local",),
+        **(HOW | {"max_length": 12}),
+    )["role"]
     assert sorted(set(data["id"].values)) == ["1", "2"]
     assert data["id"].values.tolist().count("1") == int(data["n"].max()) - 1 > 1
     assert data["example"].values.tolist() == list(range(data.sizes["example"]))
 
 
-def test_a_thousand_sequences_of_144_heads_and_20_roles_take_less_than_50_mb(tmp_path: Path) -> None:
+def test_a_thousand_sequences_of_144_heads_and_20_roles_take_less_than_50_mb(
+    tmp_path: Path,
+) -> None:
     roles = tuple(f"role {number}" for number in range(20))
     role = Role(Setting(Shape(12, 12, 64)), [], {})
     role.dims = {"role": roles}
     kept = Kept(role)
     random = np.random.default_rng(0)
-    values = random.gamma(2.0, 1.0, (1000, 12, 12, 20)).astype(np.float32)  # random bits: nothing for compression to find
+    values = random.gamma(2.0, 1.0, (1000, 12, 12, 20)).astype(
+        np.float32
+    )  # random bits: nothing for compression to find
     kept.add(list(range(1000)), [f"sequence {number}" for number in range(1000)], values)
     dims = ("block", "layer", "head", "role")
-    sums = {"sum": values.sum(0, dtype=np.float64)[None], "square": (values.astype(np.float64) ** 2).sum(0)[None], "count": np.full((1, 12, 12, 20), 1000)}
-    coordinates = {"block": [1], "layer": np.arange(1, 13), "head": np.arange(1, 13), "role": np.array(roles, dtype=object)}
-    dataset = xr.Dataset({name: (dims, array) for name, array in sums.items()}, coordinates).merge(kept.variables())
+    sums = {
+        "sum": values.sum(0, dtype=np.float64)[None],
+        "square": (values.astype(np.float64) ** 2).sum(0)[None],
+        "count": np.full((1, 12, 12, 20), 1000),
+    }
+    coordinates = {
+        "block": [1],
+        "layer": np.arange(1, 13),
+        "head": np.arange(1, 13),
+        "role": np.array(roles, dtype=object),
+    }
+    dataset = xr.Dataset({name: (dims, array) for name, array in sums.items()}, coordinates).merge(
+        kept.variables()
+    )
     path = Results.build({"role": dataset}, {}).save(tmp_path / "large.nc")
     assert path.stat().st_size < 50e6
     np.testing.assert_array_equal(Results.open(path)["role"]["value"].values, values)

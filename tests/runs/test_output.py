@@ -45,7 +45,9 @@ def test_the_results_are_saved_and_no_state_is_left(model: Model, tmp_path: Path
     assert Results.open(tmp_path / "new" / "run.nc").tree.identical(results.tree)
 
 
-def test_the_same_call_again_opens_the_file_and_computes_nothing(model: Model, tmp_path: Path, passes: list[int]) -> None:
+def test_the_same_call_again_opens_the_file_and_computes_nothing(
+    model: Model, tmp_path: Path, passes: list[int]
+) -> None:
     first = survey(model, CORPUS, output=tmp_path / "run.nc", **HOW)
     assert passes == [0, 1, 2, 3, 4]
     before = (tmp_path / "run.nc").read_bytes()
@@ -55,8 +57,14 @@ def test_the_same_call_again_opens_the_file_and_computes_nothing(model: Model, t
     assert (tmp_path / "run.nc").read_bytes() == before
 
 
-@pytest.mark.parametrize("change", [{"seed": 1}, {"measures": ["entropy"]}, {"limit": 4}, {"shard": (1, 2)}], ids=lambda change: next(iter(change)))
-def test_another_call_computes_its_own_and_replaces_the_file(model: Model, tmp_path: Path, passes: list[int], change: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 1}, {"measures": ["entropy"]}, {"limit": 4}, {"shard": (1, 2)}],
+    ids=lambda change: next(iter(change)),
+)
+def test_another_call_computes_its_own_and_replaces_the_file(
+    model: Model, tmp_path: Path, passes: list[int], change: dict[str, Any]
+) -> None:
     survey(model, CORPUS, output=tmp_path / "run.nc", **HOW)
     passes.clear()
     other = survey(model, CORPUS, output=tmp_path / "run.nc", **{**HOW, **change})
@@ -64,14 +72,19 @@ def test_another_call_computes_its_own_and_replaces_the_file(model: Model, tmp_p
     assert Results.open(tmp_path / "run.nc").tree.identical(other.tree)
 
 
-def test_a_stopped_run_keeps_its_state_beside_the_output_and_goes_on_from_it(model: Model, tmp_path: Path, passes: list[int]) -> None:
+def test_a_stopped_run_keeps_its_state_beside_the_output_and_goes_on_from_it(
+    model: Model, tmp_path: Path, passes: list[int]
+) -> None:
     def stop(done: int, total: int) -> None:
         if done == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(Interrupted) as caught:
         survey(model, CORPUS, output=tmp_path / "run.nc", progress=stop, **HOW)
-    assert caught.value.message == f"stopped after 3 examples; the state is kept in {tmp_path / 'run.nc.partial'}"
+    assert (
+        caught.value.message
+        == f"stopped after 3 examples; the state is kept in {tmp_path / 'run.nc.partial'}"
+    )
     assert [file.name for file in tmp_path.iterdir()] == ["run.nc.partial"]
     results = survey(model, CORPUS, output=tmp_path / "run.nc", **HOW)
     assert passes == [0, 1, 2, 3, 4]
@@ -80,14 +93,20 @@ def test_a_stopped_run_keeps_its_state_beside_the_output_and_goes_on_from_it(mod
     assert all(results[name].identical(undisturbed[name]) for name in HOW["measures"])
 
 
-def test_an_output_that_cannot_be_written_is_told_before_any_work(model: Model, tmp_path: Path, passes: list[int]) -> None:
+def test_an_output_that_cannot_be_written_is_told_before_any_work(
+    model: Model, tmp_path: Path, passes: list[int]
+) -> None:
     with pytest.raises(ResultsError, match="is a folder, not a file that can be written"):
         survey(model, CORPUS, output=tmp_path, **HOW)
     assert passes == []
 
 
-def test_a_merged_file_is_not_taken_for_the_run_of_one_of_its_shards(model: Model, tmp_path: Path, passes: list[int]) -> None:
-    merge([survey(model, CORPUS, shard=(number, 2), **HOW) for number in (1, 2)]).save(tmp_path / "run.nc")
+def test_a_merged_file_is_not_taken_for_the_run_of_one_of_its_shards(
+    model: Model, tmp_path: Path, passes: list[int]
+) -> None:
+    merge([survey(model, CORPUS, shard=(number, 2), **HOW) for number in (1, 2)]).save(
+        tmp_path / "run.nc"
+    )
     passes.clear()
     part = survey(model, CORPUS, shard=(1, 2), output=tmp_path / "run.nc", **HOW)
     assert passes == [0, 2, 4]

@@ -75,7 +75,10 @@ def same(one: Results, other: Results) -> None:
     assert one.measures == other.measures
     for name in one:
         assert one[name].identical(other[name]), name
-    known = [{key: value for key, value in results.provenance.items() if key != "created"} for results in (one, other)]
+    known = [
+        {key: value for key, value in results.provenance.items() if key != "created"}
+        for results in (one, other)
+    ]
     assert known[0] == known[1]
 
 
@@ -91,20 +94,28 @@ def stop_at(batches: int) -> Any:
     return progress
 
 
-def stopped(model: Model, corpus: Corpus, checkpoint: Path, batches: int = 8, **options: Any) -> Interrupted:
+def stopped(
+    model: Model, corpus: Corpus, checkpoint: Path, batches: int = 8, **options: Any
+) -> Interrupted:
     """Interrupt a run after some batches."""
     with pytest.raises(Interrupted) as caught:
-        survey(model, corpus, checkpoint=checkpoint, progress=stop_at(batches), **{**HOW, **options})
+        survey(
+            model, corpus, checkpoint=checkpoint, progress=stop_at(batches), **{**HOW, **options}
+        )
     return caught.value
 
 
 @pytest.mark.slow
-def test_a_run_killed_half_way_goes_on_to_the_same_results(tmp_path: Path, batches_run: list[int]) -> None:
+def test_a_run_killed_half_way_goes_on_to_the_same_results(
+    tmp_path: Path, batches_run: list[int]
+) -> None:
     folder, text, checkpoint = tmp_path / "model", tmp_path / "corpus.txt", tmp_path / "run.partial"
     tiny_network("bert").save_pretrained(folder)
     tiny_tokenizer("bert").save_pretrained(folder)
     text.write_text("\n\n".join(TEXTS))
-    with subprocess.Popen([sys.executable, "-c", DRIVER, folder, text, checkpoint], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", DRIVER, folder, text, checkpoint], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         for line in process.stdout:
             if int(line) >= 8:
@@ -119,7 +130,9 @@ def test_a_run_killed_half_way_goes_on_to_the_same_results(tmp_path: Path, batch
     same(resumed, survey(loaded, corpus, **HOW))
 
 
-def test_ctrl_c_leaves_a_checkpoint_says_so_and_the_same_call_goes_on(model: Model, corpus: Corpus, undisturbed: Results, tmp_path: Path, batches_run: list[int]) -> None:
+def test_ctrl_c_leaves_a_checkpoint_says_so_and_the_same_call_goes_on(
+    model: Model, corpus: Corpus, undisturbed: Results, tmp_path: Path, batches_run: list[int]
+) -> None:
     checkpoint = tmp_path / "run.partial"
     error = stopped(model, corpus, checkpoint)
     assert error.message == f"stopped after 8 examples; the state is kept in {checkpoint}"
@@ -129,14 +142,21 @@ def test_ctrl_c_leaves_a_checkpoint_says_so_and_the_same_call_goes_on(model: Mod
     assert batches_run == list(range(20))  # each batch once
 
 
-def test_a_run_may_be_stopped_many_times(model: Model, corpus: Corpus, undisturbed: Results, tmp_path: Path) -> None:
+def test_a_run_may_be_stopped_many_times(
+    model: Model, corpus: Corpus, undisturbed: Results, tmp_path: Path
+) -> None:
     checkpoint = tmp_path / "run.partial"
     for batches in (3, 7, 8, 15):
-        assert f"stopped after {batches} examples" in stopped(model, corpus, checkpoint, batches).message
+        assert (
+            f"stopped after {batches} examples"
+            in stopped(model, corpus, checkpoint, batches).message
+        )
     same(survey(model, corpus, checkpoint=checkpoint, **HOW), undisturbed)
 
 
-def test_ctrl_c_without_a_checkpoint_says_that_nothing_was_kept(model: Model, corpus: Corpus) -> None:
+def test_ctrl_c_without_a_checkpoint_says_that_nothing_was_kept(
+    model: Model, corpus: Corpus
+) -> None:
     with pytest.raises(Interrupted) as caught:
         survey(model, corpus, progress=stop_at(3), **HOW)
     assert caught.value.message == "stopped; nothing was kept"
@@ -146,10 +166,20 @@ def test_ctrl_c_without_a_checkpoint_says_that_nothing_was_kept(model: Model, co
 @pytest.mark.parametrize("place", ["forward", "first sums", "last sums"])
 @pytest.mark.parametrize("every", [0.0, 1000.0])
 def test_ctrl_c_in_the_middle_of_a_batch_counts_nothing_twice(
-    model: Model, corpus: Corpus, undisturbed: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, every: float
+    model: Model,
+    corpus: Corpus,
+    undisturbed: Results,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    every: float,
 ) -> None:
     checkpoint = tmp_path / "run.partial"
-    kind, name, when = (Pass, "run", 6) if place == "forward" else (Sums, "add", 5 * len(NAMES) + (1 if place == "first sums" else len(NAMES)))
+    kind, name, when = (
+        (Pass, "run", 6)
+        if place == "forward"
+        else (Sums, "add", 5 * len(NAMES) + (1 if place == "first sums" else len(NAMES)))
+    )
     original, calls = getattr(kind, name), []
 
     def interrupt(*args: Any) -> Any:
@@ -164,9 +194,15 @@ def test_ctrl_c_in_the_middle_of_a_batch_counts_nothing_twice(
         with pytest.raises(Interrupted) as caught:
             survey(model, corpus, checkpoint=checkpoint, every=every, **HOW)
     if place == "forward":
-        assert caught.value.message == f"stopped after 5 examples; the state is kept in {checkpoint}"
+        assert (
+            caught.value.message == f"stopped after 5 examples; the state is kept in {checkpoint}"
+        )
     else:
-        kept = "nothing was kept yet" if every else f"the state of the last checkpoint is kept in {checkpoint}"
+        kept = (
+            "nothing was kept yet"
+            if every
+            else f"the state of the last checkpoint is kept in {checkpoint}"
+        )
         assert caught.value.message == f"stopped in the middle of a batch; {kept}"
     assert caught.value.hint == AGAIN
     same(survey(model, corpus, checkpoint=checkpoint, **HOW), undisturbed)
@@ -175,37 +211,62 @@ def test_ctrl_c_in_the_middle_of_a_batch_counts_nothing_twice(
 def test_a_shard_resumes_as_a_shard(model: Model, corpus: Corpus, tmp_path: Path) -> None:
     checkpoint = tmp_path / "part.partial"
     stopped(model, corpus, checkpoint, 9, shard=(2, 3))
-    same(survey(model, corpus, checkpoint=checkpoint, shard=(2, 3), **HOW), survey(model, corpus, shard=(2, 3), **HOW))
+    same(
+        survey(model, corpus, checkpoint=checkpoint, shard=(2, 3), **HOW),
+        survey(model, corpus, shard=(2, 3), **HOW),
+    )
 
 
-def test_what_was_not_finite_before_the_stop_is_still_told_after_it(corpus: Corpus, tmp_path: Path) -> None:
+def test_what_was_not_finite_before_the_stop_is_still_told_after_it(
+    corpus: Corpus, tmp_path: Path
+) -> None:
     broken = tiny_model("bert")
     with torch.no_grad():
-        broken.network.embeddings.word_embeddings.weight[broken.tokenizer("bird", add_special_tokens=False)["input_ids"][0]] = float("nan")
+        broken.network.embeddings.word_embeddings.weight[
+            broken.tokenizer("bird", add_special_tokens=False)["input_ids"][0]
+        ] = float("nan")
     texts = from_texts(["bird", *TEXTS[:6]])
     checkpoint = tmp_path / "run.partial"
     stopped(broken, texts, checkpoint, 4)
     counts = survey(broken, texts, checkpoint=checkpoint, **HOW).provenance["counts"]
-    assert (counts["nonfinite"], counts["seen"], counts["nonfinite_examples"]) == (1, 6, ["1: attention is not finite in layer 1"])
+    assert (counts["nonfinite"], counts["seen"], counts["nonfinite_examples"]) == (
+        1,
+        6,
+        ["1: attention is not finite in layer 1"],
+    )
 
 
 @pytest.mark.parametrize("change", ["model", "corpus", "settings", "measures", "shard"])
-def test_the_checkpoint_of_another_run_is_refused_and_left_alone(model: Model, corpus: Corpus, tmp_path: Path, change: str) -> None:
+def test_the_checkpoint_of_another_run_is_refused_and_left_alone(
+    model: Model, corpus: Corpus, tmp_path: Path, change: str
+) -> None:
     checkpoint = tmp_path / "run.partial"
     stopped(model, corpus, checkpoint)
     before = checkpoint.read_bytes()
-    options = {**HOW, **{"settings": {"seed": 1}, "measures": {"measures": ["entropy"]}, "shard": {"shard": (1, 2)}}.get(change, {})}
+    options = {
+        **HOW,
+        **{
+            "settings": {"seed": 1},
+            "measures": {"measures": ["entropy"]},
+            "shard": {"shard": (1, 2)},
+        }.get(change, {}),
+    }
     other = tiny_model("bert", seed=1) if change == "model" else model
     texts = from_texts([*TEXTS, "a dog"]) if change == "corpus" else corpus
     with pytest.raises(UserError) as caught:
         survey(other, texts, checkpoint=checkpoint, **options)
-    assert caught.value.message == f"{checkpoint} is the checkpoint of another run (another model, corpus or settings)"
+    assert (
+        caught.value.message
+        == f"{checkpoint} is the checkpoint of another run (another model, corpus or settings)"
+    )
     assert caught.value.hint == f"delete {checkpoint} to start afresh, or give another -o"
     assert checkpoint.read_bytes() == before
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "text", "foreign"])
-def test_a_damaged_checkpoint_is_refused_and_left_alone(model: Model, corpus: Corpus, tmp_path: Path, damage: str) -> None:
+def test_a_damaged_checkpoint_is_refused_and_left_alone(
+    model: Model, corpus: Corpus, tmp_path: Path, damage: str
+) -> None:
     checkpoint = tmp_path / "run.partial"
     stopped(model, corpus, checkpoint)
     whole = checkpoint.read_bytes()
@@ -213,7 +274,9 @@ def test_a_damaged_checkpoint_is_refused_and_left_alone(model: Model, corpus: Co
         tiny_network("bert").save_pretrained(tmp_path)
         (tmp_path / "model.safetensors").replace(checkpoint)
     else:
-        checkpoint.write_bytes({"empty": b"", "cut": whole[:-100], "text": b"my notes, line after line\n" * 9}[damage])
+        checkpoint.write_bytes(
+            {"empty": b"", "cut": whole[:-100], "text": b"my notes, line after line\n" * 9}[damage]
+        )
     before = checkpoint.read_bytes()
     with pytest.raises(UserError) as caught:
         survey(model, corpus, checkpoint=checkpoint, **HOW)
@@ -222,7 +285,9 @@ def test_a_damaged_checkpoint_is_refused_and_left_alone(model: Model, corpus: Co
     assert checkpoint.read_bytes() == before
 
 
-def test_a_checkpoint_that_cannot_be_written_is_told_before_any_work(model: Model, corpus: Corpus, tmp_path: Path, batches_run: list[int]) -> None:
+def test_a_checkpoint_that_cannot_be_written_is_told_before_any_work(
+    model: Model, corpus: Corpus, tmp_path: Path, batches_run: list[int]
+) -> None:
     (tmp_path / "taken").write_text("mine")
     with pytest.raises(UserError, match="is a folder, not a file that can be written"):
         survey(model, corpus, checkpoint=tmp_path, **HOW)
@@ -231,7 +296,13 @@ def test_a_checkpoint_that_cannot_be_written_is_told_before_any_work(model: Mode
     assert batches_run == []
 
 
-def test_a_checkpoint_that_fails_half_way_leaves_the_last_one(model: Model, corpus: Corpus, undisturbed: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_that_fails_half_way_leaves_the_last_one(
+    model: Model,
+    corpus: Corpus,
+    undisturbed: Results,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     checkpoint = tmp_path / "run.partial"
     stopped(model, corpus, checkpoint)
     before = checkpoint.read_bytes()
@@ -243,14 +314,22 @@ def test_a_checkpoint_that_fails_half_way_leaves_the_last_one(model: Model, corp
         patch.setattr("os.fsync", full)
         with pytest.raises(UserError) as caught:
             survey(model, corpus, checkpoint=checkpoint, every=0.0, **HOW)
-    assert caught.value.message == f"the checkpoint {checkpoint} cannot be written: No space left on device"
-    assert caught.value.hint == "make room, then type the same command again to go on from the last checkpoint"
+    assert (
+        caught.value.message
+        == f"the checkpoint {checkpoint} cannot be written: No space left on device"
+    )
+    assert (
+        caught.value.hint
+        == "make room, then type the same command again to go on from the last checkpoint"
+    )
     assert checkpoint.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["run.partial"]
     same(survey(model, corpus, checkpoint=checkpoint, **HOW), undisturbed)
 
 
-def test_a_checkpoint_is_flushed_to_disk_before_it_takes_the_place_of_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_is_flushed_to_disk_before_it_takes_the_place_of_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "run.partial"
     path.write_text("the last one")
     held: list[str] = []

@@ -22,13 +22,20 @@ from planted import planted_bert
         ({"batch_size": 1.5}, "the batch size must be a valid integer, got 1.5 instead"),
         ({"max_length": 3}, "the max length must be 4 or more, got 3 instead"),
         ({"limit": 0}, "the limit must be 1 or more, got 0 instead"),
-        ({"long": "cut"}, "the way with long examples must be 'truncate', 'split' or 'drop', got 'cut' instead"),
+        (
+            {"long": "cut"},
+            "the way with long examples must be 'truncate', 'split' or 'drop', got 'cut' instead",
+        ),
         ({"seed": "x"}, "the seed must be a valid integer, got 'x' instead"),
         ({"stack": 3}, "the stack must be a valid string, got 3 instead"),
     ],
-    ids=lambda value: None if isinstance(value, str) else "-".join(f"{key}={one}" for key, one in value.items()),
+    ids=lambda value: (
+        None if isinstance(value, str) else "-".join(f"{key}={one}" for key, one in value.items())
+    ),
 )
-def test_a_setting_that_cannot_be_says_what_is_allowed_and_what_was_given(given: dict[str, Any], message: str) -> None:
+def test_a_setting_that_cannot_be_says_what_is_allowed_and_what_was_given(
+    given: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UserError) as caught:
         make_settings(**given)
     assert caught.value.message == message
@@ -51,33 +58,50 @@ def test_shards_are_numbered_from_1() -> None:
     assert parse_shard(f"{BLOCKS}/{BLOCKS}") == (BLOCKS, BLOCKS)
 
 
-@pytest.mark.parametrize("text", ["", "1", "0/2", "3/2", "1/0", "-1/2", "1/2/3", "a/b", "1.0/2", " 1/2", f"1/{BLOCKS + 1}"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "1", "0/2", "3/2", "1/0", "-1/2", "1/2/3", "a/b", "1.0/2", " 1/2", f"1/{BLOCKS + 1}"],
+)
 def test_a_shard_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UserError) as caught:
         parse_shard(text)
-    assert caught.value.message == f"the shard must be i/n with 1 ≤ i ≤ n ≤ {BLOCKS}, got {text!r} instead"
+    assert (
+        caught.value.message
+        == f"the shard must be i/n with 1 ≤ i ≤ n ≤ {BLOCKS}, got {text!r} instead"
+    )
     assert caught.value.hint == "give e.g. --shard 1/4"
 
 
 @pytest.mark.parametrize("shard", [(0, 2), (3, 2), (1, BLOCKS + 1)])
-def test_a_survey_of_a_shard_that_is_none_is_refused_rather_than_empty(shard: tuple[int, int]) -> None:
-    with pytest.raises(UserError, match=f"the shard must be i/n .* got '{shard[0]}/{shard[1]}' instead"):
+def test_a_survey_of_a_shard_that_is_none_is_refused_rather_than_empty(
+    shard: tuple[int, int],
+) -> None:
+    with pytest.raises(
+        UserError, match=f"the shard must be i/n .* got '{shard[0]}/{shard[1]}' instead"
+    ):
         survey(planted_bert(), from_texts(["a dog"]), shard=shard)
 
 
 def test_as_many_shards_as_blocks_merge_to_the_whole() -> None:
     model, corpus = planted_bert(), from_texts(["a dog", "the cat sat.", "it saw"])
     options: dict[str, Any] = {"batch_size": 1, "max_length": 24, "measures": ["position"]}
-    parts = [survey(model, corpus, shard=(number, BLOCKS), **options) for number in range(1, BLOCKS + 1)]
+    parts = [
+        survey(model, corpus, shard=(number, BLOCKS), **options) for number in range(1, BLOCKS + 1)
+    ]
     assert [part.provenance["counts"]["seen"] for part in parts] == [1, 1, 1] + [0] * (BLOCKS - 3)
     assert merge(parts)["position"].identical(survey(model, corpus, **options)["position"])
 
 
 def test_a_length_beyond_the_model_is_refused_with_the_longest_there_is() -> None:
-    with pytest.raises(UserError, match=r"the maximum length must be at most 24 for planted-bert, got 128 instead\nnext: give --max-length 24"):
+    with pytest.raises(
+        UserError,
+        match=r"the maximum length must be at most 24 for planted-bert, got 128 instead\nnext: give --max-length 24",
+    ):
         survey(planted_bert(), from_texts(["a dog"]))
 
 
 def test_a_stack_that_the_model_does_not_have_is_refused() -> None:
-    with pytest.raises(UserError, match="the stack of planted-bert must be one of encoder; got 'decoder' instead"):
+    with pytest.raises(
+        UserError, match="the stack of planted-bert must be one of encoder; got 'decoder' instead"
+    ):
         survey(planted_bert(), from_texts(["a dog"]), stack="decoder", max_length=24)

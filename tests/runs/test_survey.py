@@ -15,12 +15,22 @@ from headscope.runs import survey
 from planted import VOCABULARY, planted_bert, planted_tokenizer
 from tiny import tiny_model
 
-TEXTS = ["a dog", "the cat sat.", "who saw it", "the old dog, the mat", "it barks!", "a cat sat on the mat.", "who barks"]
+TEXTS = [
+    "a dog",
+    "the cat sat.",
+    "who saw it",
+    "the old dog, the mat",
+    "it barks!",
+    "a cat sat on the mat.",
+    "who barks",
+]
 NAMES = ["position", "special", "entropy"]
 
 
 def run(model: Model, corpus: Corpus, **options: Any) -> Results:
-    return survey(model, corpus, **{"max_length": 24, "batch_size": 2, "measures": NAMES, **options})
+    return survey(
+        model, corpus, **{"max_length": 24, "batch_size": 2, "measures": NAMES, **options}
+    )
 
 
 def broken_bert() -> Model:
@@ -31,13 +41,17 @@ def broken_bert() -> Model:
         first = model.network.encoder.layer[0]
         first.intermediate.dense.weight[0, VOCABULARY.index("old")] = 10.0
         first.intermediate.dense.bias[0] = -5.0
-        first.intermediate.intermediate_act_fn = torch.nn.ReLU()  # 5 for that word, and just 0 for all others
+        first.intermediate.intermediate_act_fn = (
+            torch.nn.ReLU()
+        )  # 5 for that word, and just 0 for all others
         first.output.dense.weight[0, 0] = 3e38
     return wrap(model.network, planted_tokenizer(), name="broken-bert")
 
 
 @pytest.mark.parametrize("size", [1, 2, 7])
-def test_examples_whose_attention_is_not_finite_are_named_with_their_layer_and_the_others_count(size: int) -> None:
+def test_examples_whose_attention_is_not_finite_are_named_with_their_layer_and_the_others_count(
+    size: int,
+) -> None:
     results = run(broken_bert(), from_texts(TEXTS), batch_size=size)
     counts = results.provenance["counts"]
     assert sorted(counts["nonfinite_examples"]) == [
@@ -50,12 +64,23 @@ def test_examples_whose_attention_is_not_finite_are_named_with_their_layer_and_t
     without = run(broken_bert(), from_texts([TEXTS[index] for index in (0, 1, 4, 5)]))
     for name in NAMES:
         for key in ("mean", "deviation", "low", "high", "n"):
-            torch.testing.assert_close(torch.from_numpy(results[name][key].values), torch.from_numpy(without[name][key].values), atol=1e-6, rtol=1e-5, equal_nan=True)
-    assert "3 examples were left out because their attention was not finite, e.g. " in remarks(results)[-1]
+            torch.testing.assert_close(
+                torch.from_numpy(results[name][key].values),
+                torch.from_numpy(without[name][key].values),
+                atol=1e-6,
+                rtol=1e-5,
+                equal_nan=True,
+            )
+    assert (
+        "3 examples were left out because their attention was not finite, e.g. "
+        in remarks(results)[-1]
+    )
 
 
 def test_at_most_twenty_broken_examples_are_named_but_all_are_counted() -> None:
-    counts = run(broken_bert(), from_texts(["who", "a dog"] * 25), batch_size=3).provenance["counts"]
+    counts = run(broken_bert(), from_texts(["who", "a dog"] * 25), batch_size=3).provenance[
+        "counts"
+    ]
     assert (counts["nonfinite"], counts["seen"], len(counts["nonfinite_examples"])) == (25, 25, 20)
 
 
@@ -79,7 +104,17 @@ def test_provenance_says_which_model_corpus_settings_and_versions_made_the_numbe
         "heads": 4,
     }
     assert known["corpus"] == {"name": "mine.txt", "format": "memory", "sha256": corpus.checksum}
-    assert known["settings"].items() >= {"max_length": 24, "long": "truncate", "batch_size": 2, "stack": "decoder", "limit": 1, "seed": 4}.items()
+    assert (
+        known["settings"].items()
+        >= {
+            "max_length": 24,
+            "long": "truncate",
+            "batch_size": 2,
+            "stack": "decoder",
+            "limit": 1,
+            "seed": 4,
+        }.items()
+    )
     assert known["measures"] == NAMES
     assert known["shards"] == ["1/1"]
     assert known["versions"]["torch"] == torch.__version__
@@ -87,7 +122,10 @@ def test_provenance_says_which_model_corpus_settings_and_versions_made_the_numbe
 
 
 def test_other_weights_are_another_model() -> None:
-    one, other = (run(tiny_model("bert", seed=seed), from_texts(["a dog"])).provenance["model"] for seed in (0, 1))
+    one, other = (
+        run(tiny_model("bert", seed=seed), from_texts(["a dog"])).provenance["model"]
+        for seed in (0, 1)
+    )
     assert one["weights"] != other["weights"]
     assert {**one, "weights": ""} == {**other, "weights": ""}
 
@@ -114,10 +152,28 @@ def test_a_decoder_beside_an_encoder_is_surveyed_when_asked_for() -> None:
 
 @pytest.mark.parametrize(("long", "length"), [("truncate", 24), ("split", 6), ("drop", 6)])
 def test_progress_goes_up_from_nothing_to_the_size_of_the_corpus(long: str, length: int) -> None:
-    texts = ["the old dog saw it, the cat sat on a mat! who barks", "a dog", "it", "the old dog saw the cat"] * 4 + ["a dog"]
+    texts = [
+        "the old dog saw it, the cat sat on a mat! who barks",
+        "a dog",
+        "it",
+        "the old dog saw the cat",
+    ] * 4 + ["a dog"]
     told: list[tuple[int, int]] = []
-    results = run(planted_bert(), from_texts(texts), long=long, max_length=length, batch_size=1, measures=["entropy"], progress=lambda done, total: told.append((done, total)))
-    assert results.provenance["counts"][{"truncate": "used", "split": "split", "drop": "too_long"}[long]] > 0
+    results = run(
+        planted_bert(),
+        from_texts(texts),
+        long=long,
+        max_length=length,
+        batch_size=1,
+        measures=["entropy"],
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert (
+        results.provenance["counts"][
+            {"truncate": "used", "split": "split", "drop": "too_long"}[long]
+        ]
+        > 0
+    )
     done = [one for one, _ in told]
     assert done == sorted(done)
     assert done[0] >= 0

@@ -26,14 +26,26 @@ def dependency(answers: Mapping[str, Mapping[str, Any]]) -> xr.Dataset:
     shape = (2, LAYERS, HEADS, len(DIRECTIONS), len(relations), 2)
     total, count = np.zeros(shape), np.zeros(shape, np.int64)
     for column, (_, given) in enumerate(answers.items()):
-        count[..., column, :] = halves(np.array([given["n"], given["offset_right"]]))[:, None, None, None]
+        count[..., column, :] = halves(np.array([given["n"], given["offset_right"]]))[
+            :, None, None, None
+        ]
         for (direction, layer, head), both in given.get("right", {}).items():
-            total[:, layer - 1, head - 1, DIRECTIONS.index(direction), column] = halves(np.array(both))
+            total[:, layer - 1, head - 1, DIRECTIONS.index(direction), column] = halves(
+                np.array(both)
+            )
     offsets = json.dumps({relation: given["offset"] for relation, given in answers.items()})
-    return _dataset(total, count, {"direction": DIRECTIONS, "relation": relations, "words": WORDS}, {"offsets": offsets})
+    return _dataset(
+        total,
+        count,
+        {"direction": DIRECTIONS, "relation": relations, "words": WORDS},
+        {"offsets": offsets},
+    )
 
 
-def coreference(n: Mapping[str, tuple[int, ...]], right: Mapping[tuple[str, int, int], Mapping[str, tuple[int, ...]]]) -> xr.Dataset:
+def coreference(
+    n: Mapping[str, tuple[int, ...]],
+    right: Mapping[tuple[str, int, int], Mapping[str, tuple[int, ...]]],
+) -> xr.Dataset:
     """Sums of the coreference measure: by kind, the number of mentions and of those that each baseline has right; and the same of those that a
     head (candidates, layer, head) has right.
     """
@@ -43,8 +55,12 @@ def coreference(n: Mapping[str, tuple[int, ...]], right: Mapping[tuple[str, int,
         count[..., KINDS.index(kind), :] = halves(np.array(numbers))[:, None, None, None]
     for (candidates, layer, head), kinds in right.items():
         for kind, numbers in kinds.items():
-            total[:, layer - 1, head - 1, CANDIDATES.index(candidates), KINDS.index(kind)] = halves(np.array(numbers))
-    return _dataset(total, count, {"candidates": CANDIDATES, "kind": KINDS, "mentions": MENTIONS}, {})
+            total[:, layer - 1, head - 1, CANDIDATES.index(candidates), KINDS.index(kind)] = halves(
+                np.array(numbers)
+            )
+    return _dataset(
+        total, count, {"candidates": CANDIDATES, "kind": KINDS, "mentions": MENTIONS}, {}
+    )
 
 
 def halves(numbers: NDArray[Any]) -> NDArray[Any]:
@@ -52,16 +68,37 @@ def halves(numbers: NDArray[Any]) -> NDArray[Any]:
     return np.stack([numbers // 3, numbers - numbers // 3])
 
 
-def _dataset(total: NDArray[Any], count: NDArray[Any], labels: Mapping[str, Any], attributes: Mapping[str, str]) -> xr.Dataset:
+def _dataset(
+    total: NDArray[Any],
+    count: NDArray[Any],
+    labels: Mapping[str, Any],
+    attributes: Mapping[str, str],
+) -> xr.Dataset:
     dims = ("block", "layer", "head", *labels)
-    coordinates = {"block": [1, 2], "layer": np.arange(1, LAYERS + 1), "head": np.arange(1, HEADS + 1), **{dim: np.array(names, dtype=object) for dim, names in labels.items()}}
-    about = {"title": "Title", "unit": "share", "source": "Source", "listed": "no", "answers": "yes", **attributes}
-    return xr.Dataset({"sum": (dims, total), "square": (dims, total), "count": (dims, count)}, coordinates, about)
+    coordinates = {
+        "block": [1, 2],
+        "layer": np.arange(1, LAYERS + 1),
+        "head": np.arange(1, HEADS + 1),
+        **{dim: np.array(names, dtype=object) for dim, names in labels.items()},
+    }
+    about = {
+        "title": "Title",
+        "unit": "share",
+        "source": "Source",
+        "listed": "no",
+        "answers": "yes",
+        **attributes,
+    }
+    return xr.Dataset(
+        {"sum": (dims, total), "square": (dims, total), "count": (dims, count)}, coordinates, about
+    )
 
 
 def results(**measures: Any) -> Results:
     """Results of these sums; ``surface`` gives means of position, special and entropy as well."""
     surface = measures.pop("surface", None)
-    plain = made_results(LAYERS, HEADS, values=surface if surface is not None else made_values(LAYERS, HEADS))
+    plain = made_results(
+        LAYERS, HEADS, values=surface if surface is not None else made_values(LAYERS, HEADS)
+    )
     sums = (plain.sums() if surface is not None else {}) | measures
     return Results.build(sums, plain.provenance)

@@ -12,7 +12,9 @@ from page.samples import made_results
 CLASSES = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 
 
-def pattern_results(found: NDArray[np.int64], blocks: NDArray[np.int64], *, corpus: str = "some/texts.txt") -> Results:
+def pattern_results(
+    found: NDArray[np.int64], blocks: NDArray[np.int64], *, corpus: str = "some/texts.txt"
+) -> Results:
     """Results of the classes ``found`` (example, layer, head), as indices, each example in one of the ``blocks`` (from 0); -1 is a map that was not counted."""
     examples, layers, heads = found.shape
     shape = (16, layers, heads, len(CLASSES))
@@ -24,11 +26,24 @@ def pattern_results(found: NDArray[np.int64], blocks: NDArray[np.int64], *, corp
                     total[blocks[example], layer, head, found[example, layer, head]] += 1
                     count[blocks[example], layer, head] += 1
     dims = ("block", "layer", "head", "pattern")
-    coordinates = {"block": np.arange(1, 17), "layer": np.arange(1, layers + 1), "head": np.arange(1, heads + 1), "pattern": np.array(CLASSES, dtype=object)}
-    data = xr.Dataset({"sum": (dims, total), "square": (dims, total), "count": (dims, count)}, coordinates, {"title": "Pattern classes", "unit": "share of inputs", "source": "K1"})
+    coordinates = {
+        "block": np.arange(1, 17),
+        "layer": np.arange(1, layers + 1),
+        "head": np.arange(1, heads + 1),
+        "pattern": np.array(CLASSES, dtype=object),
+    }
+    data = xr.Dataset(
+        {"sum": (dims, total), "square": (dims, total), "count": (dims, count)},
+        coordinates,
+        {"title": "Pattern classes", "unit": "share of inputs", "source": "K1"},
+    )
     return Results.build({"pattern": data}, made_results(layers, heads, corpus=corpus).provenance)
 
 
-def random_patterns(examples: int = 40, layers: int = 2, heads: int = 3, *, seed: int = 0) -> NDArray[np.int64]:
+def random_patterns(
+    examples: int = 40, layers: int = 2, heads: int = 3, *, seed: int = 0
+) -> NDArray[np.int64]:
     """Classes at random, some much more frequent than others."""
-    return np.random.default_rng(seed).choice(len(CLASSES), (examples, layers, heads), p=(0.4, 0.2, 0.05, 0.05, 0.3))
+    return np.random.default_rng(seed).choice(
+        len(CLASSES), (examples, layers, heads), p=(0.4, 0.2, 0.05, 0.05, 0.3)
+    )

@@ -45,50 +45,111 @@ def made_probing(
     random = np.random.default_rng(seed)
     skill = random.normal(0, 0.6, (layers, heads))
     height = np.linspace(0, 1, layers)
-    head, layer, top = (np.zeros((len(tasks), *shape)) for shape in ((layers, heads), (layers,), (2, len(_sizes(layers, heads)))))
+    head, layer, top = (
+        np.zeros((len(tasks), *shape))
+        for shape in ((layers, heads), (layers,), (2, len(_sizes(layers, heads))))
+    )
     floors = [1 / max(TITLES[task][2], 2) for task in tasks]
     for place, (task, floor) in enumerate(zip(tasks, floors, strict=True)):
         peak = random.uniform(0.1, 0.9)
         rise = np.exp(-(((height - peak) / 0.4) ** 2))
-        head[place] = floor + (0.95 - floor) / (1 + np.exp(-(2 * rise[:, None] - 2 + skill + random.normal(0, 0.5, (layers, heads)))))
+        head[place] = floor + (0.95 - floor) / (
+            1 + np.exp(-(2 * rise[:, None] - 2 + skill + random.normal(0, 0.5, (layers, heads))))
+        )
         layer[place] = floor + (0.9 - floor) * rise * random.uniform(0.8, 1.0, layers)
         reach = 1 - np.exp(-np.sqrt(_sizes(layers, heads)) / 2)
         best = float(head[place].max())
         top[place] = best + (0.98 - best) * np.stack([reach * 0.8, reach])
         assert task in TITLES
-    names = {"task": np.array(tasks, object), "layer": np.arange(1, layers + 1), "head": np.arange(1, heads + 1)}
+    names = {
+        "task": np.array(tasks, object),
+        "layer": np.arange(1, layers + 1),
+        "head": np.arange(1, heads + 1),
+    }
     about = {
-        "majority": ("task", np.array([np.nan if TITLES[task][2] == 0 else floor for task, floor in zip(tasks, floors, strict=True)])),
+        "majority": (
+            "task",
+            np.array(
+                [
+                    np.nan if TITLES[task][2] == 0 else floor
+                    for task, floor in zip(tasks, floors, strict=True)
+                ]
+            ),
+        ),
         "classes": ("task", np.array([TITLES[task][2] for task in tasks], np.float64)),
         "train": ("task", np.full(len(tasks), 8000.0)),
         "dev": ("task", np.full(len(tasks), 1000.0)),
         "test_size": ("task", np.full(len(tasks), 1000.0)),
         "title": ("task", np.array([TITLES[task][0] for task in tasks], object)),
         "group": ("task", np.array([TITLES[task][1] for task in tasks], object)),
-        "metric": ("task", np.array(["pearson" if TITLES[task][2] == 0 else "accuracy" for task in tasks], object)),
-    }
-    guessed = np.broadcast_to(np.array(floors)[:, None, None], head.shape) + random.uniform(0, 0.02, head.shape)
-    whole = _scores(head, ("task", "layer", "head"), random) | {"control": (("task", "layer", "head"), guessed if control else np.full(head.shape, np.nan))} | about
-    states = _scores(layer, ("task", "layer"), random) | {"control": (("task", "layer"), np.full(layer.shape, np.nan))}
-    sizes = _sizes(layers, heads)
-    chosen = _scores(top, ("task", "way", "n"), random) | {"rank": (("task", "way", "place"), _ranks(head, sizes[-1]))}
-    nodes = {
-        "probe": xr.Dataset(whole, names, {"listed": "no"}),
-        "probe_layer": xr.Dataset(states, {key: names[key] for key in ("task", "layer")}, {"listed": "no"}),
-        "probe_top": xr.Dataset(
-            chosen, {"task": names["task"], "way": np.array(["top", "greedy"], object), "n": list(sizes), "place": np.arange(1, sizes[-1] + 1)}, {"listed": "no"}
+        "metric": (
+            "task",
+            np.array(["pearson" if TITLES[task][2] == 0 else "accuracy" for task in tasks], object),
         ),
     }
-    provenance = {"model": {"name": model, "layers": layers, "heads": heads}, "settings": {"n": heads, "seed": 0}}
+    guessed = np.broadcast_to(np.array(floors)[:, None, None], head.shape) + random.uniform(
+        0, 0.02, head.shape
+    )
+    whole = (
+        _scores(head, ("task", "layer", "head"), random)
+        | {
+            "control": (
+                ("task", "layer", "head"),
+                guessed if control else np.full(head.shape, np.nan),
+            )
+        }
+        | about
+    )
+    states = _scores(layer, ("task", "layer"), random) | {
+        "control": (("task", "layer"), np.full(layer.shape, np.nan))
+    }
+    sizes = _sizes(layers, heads)
+    chosen = _scores(top, ("task", "way", "n"), random) | {
+        "rank": (("task", "way", "place"), _ranks(head, sizes[-1]))
+    }
+    nodes = {
+        "probe": xr.Dataset(whole, names, {"listed": "no"}),
+        "probe_layer": xr.Dataset(
+            states, {key: names[key] for key in ("task", "layer")}, {"listed": "no"}
+        ),
+        "probe_top": xr.Dataset(
+            chosen,
+            {
+                "task": names["task"],
+                "way": np.array(["top", "greedy"], object),
+                "n": list(sizes),
+                "place": np.arange(1, sizes[-1] + 1),
+            },
+            {"listed": "no"},
+        ),
+    }
+    provenance = {
+        "model": {"name": model, "layers": layers, "heads": heads},
+        "settings": {"n": heads, "seed": 0},
+    }
     root = xr.Dataset(attrs={"headscope_schema": 1, "provenance": json.dumps(provenance)})
-    return Results(xr.DataTree.from_dict({"/": root, **{f"/{name}": nodes[name] for name in parts}}))
+    return Results(
+        xr.DataTree.from_dict({"/": root, **{f"/{name}": nodes[name] for name in parts}})
+    )
 
 
 def changed(results: Results, group: str, **values: Any) -> Results:
     """The same results with other variables in one group; a function is given the old values and returns the new ones."""
     old = results[group]
-    new = old.assign({name: old[name].copy(data=value(old[name].values.copy())) if callable(value) else value for name, value in values.items()})
-    return Results(xr.DataTree.from_dict({"/": xr.Dataset(attrs=results.tree.attrs), **{f"/{name}": new if name == group else results[name] for name in results}}))
+    new = old.assign(
+        {
+            name: old[name].copy(data=value(old[name].values.copy())) if callable(value) else value
+            for name, value in values.items()
+        }
+    )
+    return Results(
+        xr.DataTree.from_dict(
+            {
+                "/": xr.Dataset(attrs=results.tree.attrs),
+                **{f"/{name}": new if name == group else results[name] for name in results},
+            }
+        )
+    )
 
 
 def _sizes(layers: int, heads: int) -> tuple[int, ...]:
@@ -111,5 +172,7 @@ def _ranks(head: Any, longest: int) -> Any:
     names = np.full((len(head), 2, longest), "", object)
     for task, scores in enumerate(head):
         order = np.argsort(-scores, axis=None)[:longest]
-        names[task, :, : len(order)] = [f"{place // scores.shape[1] + 1}-{place % scores.shape[1] + 1}" for place in order]
+        names[task, :, : len(order)] = [
+            f"{place // scores.shape[1] + 1}-{place % scores.shape[1] + 1}" for place in order
+        ]
     return names

@@ -27,7 +27,9 @@ Values = NDArray[np.float64]
 """(example, layer, head, label…); NaN is not counted."""
 
 
-def random_values(name: str, *, layers: int = 2, heads: int = 3, examples: int = 12, seed: int = 0) -> Values:
+def random_values(
+    name: str, *, layers: int = 2, heads: int = 3, examples: int = 12, seed: int = 0
+) -> Values:
     """Values between 0 and 1 (differences between -1 and 1), all different."""
     random = np.random.default_rng(seed)
     shape = (examples, layers, heads, *(len(labels) for labels in DIMS[name].values()))
@@ -38,7 +40,10 @@ def sampled(values: Mapping[str, Values], **changes: Any) -> Results:
     """Results of these examples, half of them in each of two blocks."""
     first = next(iter(values.values()))
     plain = made_results(first.shape[1], first.shape[2], values={}, **changes)
-    return Results.build({name: _sums(name, array) for name, array in values.items()}, plain.provenance | {"measures": list(values)})
+    return Results.build(
+        {name: _sums(name, array) for name, array in values.items()},
+        plain.provenance | {"measures": list(values)},
+    )
 
 
 def _sums(name: str, values: Values) -> xr.Dataset:
@@ -50,5 +55,14 @@ def _sums(name: str, values: Values) -> xr.Dataset:
         "count": np.stack([np.isfinite(half).sum(0) for half in halves]),
     }
     labels = {dim: np.array(names, dtype=object) for dim, names in DIMS[name].items()}
-    coordinates = {"block": [1, 2], "layer": np.arange(1, values.shape[1] + 1), "head": np.arange(1, values.shape[2] + 1), **labels}
-    return xr.Dataset({key: (dims, array) for key, array in arrays.items()}, coordinates, {"title": f"Title of {name}", "unit": "share of attention", "source": "Source"})
+    coordinates = {
+        "block": [1, 2],
+        "layer": np.arange(1, values.shape[1] + 1),
+        "head": np.arange(1, values.shape[2] + 1),
+        **labels,
+    }
+    return xr.Dataset(
+        {key: (dims, array) for key, array in arrays.items()},
+        coordinates,
+        {"title": f"Title of {name}", "unit": "share of attention", "source": "Source"},
+    )

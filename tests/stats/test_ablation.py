@@ -38,7 +38,11 @@ TWINS: dict[str, Any] = {
 def made(metric: str, runs: int = 4, examples: int = 25, seed: int = 0) -> tuple[Any, Any]:
     """Outputs that have something to do with the right answers, with equal values among them."""
     random = np.random.default_rng(seed)
-    gold = random.integers(0, 2, examples).astype(float) if metric in {"accuracy", "f1"} else random.normal(size=examples).round(1)
+    gold = (
+        random.integers(0, 2, examples).astype(float)
+        if metric in {"accuracy", "f1"}
+        else random.normal(size=examples).round(1)
+    )
     outputs = random.normal(size=(runs, examples, 2)).round(1)
     outputs[..., 0] += gold if metric in {"pearson", "spearman"} else 0
     outputs[..., 1] += gold if metric in {"accuracy", "f1"} else 0
@@ -46,14 +50,18 @@ def made(metric: str, runs: int = 4, examples: int = 25, seed: int = 0) -> tuple
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_a_metric_of_all_runs_and_resamples_is_that_of_a_loop_over_drawn_examples(metric: str) -> None:
+def test_a_metric_of_all_runs_and_resamples_is_that_of_a_loop_over_drawn_examples(
+    metric: str,
+) -> None:
     outputs, gold = made(metric)
     counts = next(draws(len(gold), 30, seed=1))
     found = METRICS[metric](outputs, gold)(counts)
     for row, drawn in enumerate(counts.astype(int)):
         places = np.repeat(np.arange(len(gold)), drawn)
         for run in range(len(outputs)):
-            assert found[row, run] == pytest.approx(TWINS[metric](outputs[run, places], gold[places]), abs=1e-9)
+            assert found[row, run] == pytest.approx(
+                TWINS[metric](outputs[run, places], gold[places]), abs=1e-9
+            )
 
 
 @pytest.mark.parametrize("metric", ["f1", "pearson", "spearman"])
@@ -72,7 +80,9 @@ def test_a_resample_draws_as_many_examples_as_there_are_and_the_same_for_one_see
     assert np.array_equal(counts, np.concatenate(list(draws(7, 1000, seed=3))))
     assert not np.array_equal(counts, np.concatenate(list(draws(7, 1000, seed=4))))
     assert counts.mean(0) == pytest.approx(np.ones(7), abs=0.15)
-    assert counts.var(0) == pytest.approx(np.full(7, 6 / 7), abs=0.15)  # binomial, 7 draws with chance 1/7
+    assert counts.var(0) == pytest.approx(
+        np.full(7, 6 / 7), abs=0.15
+    )  # binomial, 7 draws with chance 1/7
 
 
 @pytest.mark.parametrize("metric", ["pearson", "loss"])
@@ -82,12 +92,26 @@ def test_intervals_and_errors_are_those_of_scipys_paired_bootstrap(metric: str) 
 
     def difference(places: Any) -> float:
         chosen = places.astype(int)
-        return float(TWINS[metric](outputs[1, chosen], gold[chosen]) - TWINS[metric](outputs[0, chosen], gold[chosen]))
+        return float(
+            TWINS[metric](outputs[1, chosen], gold[chosen])
+            - TWINS[metric](outputs[0, chosen], gold[chosen])
+        )
 
-    twin = stats.bootstrap((np.arange(80),), difference, n_resamples=1000, method="percentile", vectorized=False, rng=np.random.default_rng(5))
+    twin = stats.bootstrap(
+        (np.arange(80),),
+        difference,
+        n_resamples=1000,
+        method="percentile",
+        vectorized=False,
+        rng=np.random.default_rng(5),
+    )
     width = twin.confidence_interval.high - twin.confidence_interval.low
-    assert float(boot["difference_low"][1]) == pytest.approx(twin.confidence_interval.low, abs=0.1 * width)
-    assert float(boot["difference_high"][1]) == pytest.approx(twin.confidence_interval.high, abs=0.1 * width)
+    assert float(boot["difference_low"][1]) == pytest.approx(
+        twin.confidence_interval.low, abs=0.1 * width
+    )
+    assert float(boot["difference_high"][1]) == pytest.approx(
+        twin.confidence_interval.high, abs=0.1 * width
+    )
     assert float(boot["difference"][1]) == pytest.approx(difference(np.arange(80)))
     assert boot["deviation"].values.shape == (2,)
 
@@ -117,10 +141,18 @@ def test_few_examples_cannot_make_p_smaller_than_flipping_their_signs_could() ->
     assert p == pytest.approx((np.abs(signs.sum(0)) >= 5).mean())
 
 
-def raw(outputs: Any, gold: Any, *, metric: str = "accuracy", importance: Any = None, sets: int = 0) -> Results:
+def raw(
+    outputs: Any, gold: Any, *, metric: str = "accuracy", importance: Any = None, sets: int = 0
+) -> Results:
     """Results as the engine makes them: a baseline, 6 heads, 2 layers, some sets."""
     kinds = ["baseline", *["head"] * LAYERS * HEADS, *["layer"] * LAYERS, *["set"] * sets]
-    names = ["none", *(f"{layer}-{head}" for layer in (1, 2) for head in (1, 2, 3)), "layer 1", "layer 2", *(f"1-1,2-{index + 1}" for index in range(sets))]
+    names = [
+        "none",
+        *(f"{layer}-{head}" for layer in (1, 2) for head in (1, 2, 3)),
+        "layer 1",
+        "layer 2",
+        *(f"1-1,2-{index + 1}" for index in range(sets)),
+    ]
     losses = example_losses(metric, outputs, gold)
     examples = [str(index) for index in range(len(gold))]
     dataset = xr.Dataset(
@@ -133,13 +165,30 @@ def raw(outputs: Any, gold: Any, *, metric: str = "accuracy", importance: Any = 
             "kind": (("run",), np.array(kinds, object)),
         },
         {"run": np.array(names, object), "example": np.array(examples, object)},
-        {"title": "t", "unit": "loss", "source": "s", "listed": "no", "metric": metric, "better": "lower" if metric == "loss" else "higher", "way": "uniform", "objective": "made"},
+        {
+            "title": "t",
+            "unit": "loss",
+            "source": "s",
+            "listed": "no",
+            "metric": metric,
+            "better": "lower" if metric == "loss" else "higher",
+            "way": "uniform",
+            "objective": "made",
+        },
     )
     nodes = {"/ablation": derive(dataset)}
     if importance is not None:
         dims = ("example", "layer", "head")
-        nodes["/importance"] = xr.Dataset({"values": (dims, importance), "mean": (dims[1:], importance.mean(0))}, {"layer": [1, 2], "head": [1, 2, 3]})
-    about = {"model": {"name": "made", "layers": LAYERS, "heads": HEADS}, "settings": {"seed": 0}, "corpus": {"name": "made"}, "counts": {"seen": len(gold)}}
+        nodes["/importance"] = xr.Dataset(
+            {"values": (dims, importance), "mean": (dims[1:], importance.mean(0))},
+            {"layer": [1, 2], "head": [1, 2, 3]},
+        )
+    about = {
+        "model": {"name": "made", "layers": LAYERS, "heads": HEADS},
+        "settings": {"seed": 0},
+        "corpus": {"name": "made"},
+        "counts": {"seen": len(gold)},
+    }
     root = xr.Dataset(attrs={"headscope_schema": 1, "provenance": json.dumps(about)})
     return Results(xr.DataTree.from_dict({"/": root, **nodes}))
 
@@ -159,11 +208,20 @@ def planted(sets: int = 0) -> Results:
 def test_planted_gains_and_drops_are_found_and_the_other_heads_are_not() -> None:
     data = scored(planted())["head_off"]
     assert data.attrs["baseline"] == pytest.approx(0.75)
-    assert data["mean"].values.tolist() == pytest.approx(np.array([[0.75, 0.95, 0.75], [0.75, 0.75, 0.5]]))
+    assert data["mean"].values.tolist() == pytest.approx(
+        np.array([[0.75, 0.95, 0.75], [0.75, 0.75, 0.5]])
+    )
     assert data["difference"].sel(layer=1, head=2).item() == pytest.approx(0.2)
-    assert (data["p_corrected"].values < 0.05).tolist() == [[False, True, False], [False, False, True]]
+    assert (data["p_corrected"].values < 0.05).tolist() == [
+        [False, True, False],
+        [False, False, True],
+    ]
     assert data["p"].sel(layer=1, head=1).item() == 1.0
-    assert data["difference_low"].sel(layer=1, head=2) < 0.2 < data["difference_high"].sel(layer=1, head=2)
+    assert (
+        data["difference_low"].sel(layer=1, head=2)
+        < 0.2
+        < data["difference_high"].sel(layer=1, head=2)
+    )
     assert data["difference_low"].sel(layer=1, head=2) > 0
 
 
@@ -189,7 +247,9 @@ def test_layers_and_sets_have_tables_of_their_own() -> None:
 
 
 def test_corrections_are_over_all_heads_and_none_leaves_p_alone() -> None:
-    free, holm, bh = (scored(planted(), correction=name)["head_off"] for name in ("none", "holm", "bh"))
+    free, holm, bh = (
+        scored(planted(), correction=name)["head_off"] for name in ("none", "holm", "bh")
+    )
     assert np.array_equal(free["p"].values, free["p_corrected"].values)
     least = float(holm["p"].min())
     assert float(holm["p_corrected"].min()) == pytest.approx(6 * least)
@@ -203,12 +263,16 @@ def test_scores_survive_save_and_open_and_show_in_the_common_table(tmp_path: Any
     back = Results.open(results.save(tmp_path / "off.nc"))
     assert back["head_off"]["p"].equals(results["head_off"]["p"])
     table = back.table("head_off")
-    assert table.loc[(table["layer"] == 1) & (table["head"] == 2), "mean"].item() == pytest.approx(0.95)
+    assert table.loc[(table["layer"] == 1) & (table["head"] == 2), "mean"].item() == pytest.approx(
+        0.95
+    )
     assert "head_off" in back.listed
     assert "ablation" not in back.listed
 
 
-def test_agreement_is_the_rank_correlation_of_importance_with_drops_and_with_changes_of_loss() -> None:
+def test_agreement_is_the_rank_correlation_of_importance_with_drops_and_with_changes_of_loss() -> (
+    None
+):
     random = np.random.default_rng(4)
     outputs, gold = random.normal(size=(9, EXAMPLES, 1)), np.zeros(EXAMPLES)
     importance = random.random((EXAMPLES, LAYERS, HEADS))
@@ -217,20 +281,30 @@ def test_agreement_is_the_rank_correlation_of_importance_with_drops_and_with_cha
     rise = outputs[1:7, :, 0].mean(1) - outputs[0, :, 0].mean()
     size = np.abs(outputs[1:7, :, 0] - outputs[0, :, 0]).mean(1)
     flat = importance.mean(0).ravel()
-    assert table["Spearman"].tolist() == pytest.approx([stats.spearmanr(flat, rise).statistic, stats.spearmanr(flat, size).statistic])
+    assert table["Spearman"].tolist() == pytest.approx(
+        [stats.spearmanr(flat, rise).statistic, stats.spearmanr(flat, size).statistic]
+    )
     assert (table["low"] <= table["high"]).all()
 
 
 def test_importance_that_orders_heads_as_disabling_does_agrees_wholly() -> None:
     outputs = np.tile(np.arange(9.0)[:, None, None], (1, EXAMPLES, 1))
     importance = np.tile(np.arange(1.0, 7.0).reshape(1, LAYERS, HEADS), (EXAMPLES, 1, 1))
-    table = agreement(raw(outputs, np.zeros(EXAMPLES), metric="loss", importance=importance), resamples=50)
+    table = agreement(
+        raw(outputs, np.zeros(EXAMPLES), metric="loss", importance=importance), resamples=50
+    )
     assert table[["Spearman", "low", "high"]].to_numpy() == pytest.approx(np.ones((2, 3)))
 
 
 def test_losses_of_examples_are_cross_entropy_squared_error_or_the_outputs() -> None:
     outputs, gold = made("accuracy", runs=2)
-    twin = [[-np.log(np.exp(row[int(label)]) / np.exp(row).sum()) for row, label in zip(run, gold, strict=True)] for run in outputs]
+    twin = [
+        [
+            -np.log(np.exp(row[int(label)]) / np.exp(row).sum())
+            for row, label in zip(run, gold, strict=True)
+        ]
+        for run in outputs
+    ]
     assert example_losses("f1", outputs, gold) == pytest.approx(np.array(twin))
     assert example_losses("pearson", outputs, gold) == pytest.approx((outputs[..., 0] - gold) ** 2)
     assert example_losses("loss", outputs, gold) == pytest.approx(outputs[..., 0])

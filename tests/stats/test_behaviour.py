@@ -17,7 +17,11 @@ NONE = "none of these"
 
 def surface(**changes: tuple[tuple[int, ...], float]) -> dict[str, NDArray[np.float64]]:
     """Means of heads that do nothing in particular, but for what is changed: {measure_NUMBER: (where, value)}."""
-    values = {"position": np.full((LAYERS, HEADS, 3), 0.1), "special": np.full((LAYERS, HEADS, 3, 3), 0.1), "entropy": np.full((LAYERS, HEADS, 3), 1.0)}
+    values = {
+        "position": np.full((LAYERS, HEADS, 3), 0.1),
+        "special": np.full((LAYERS, HEADS, 3, 3), 0.1),
+        "entropy": np.full((LAYERS, HEADS, 3), 1.0),
+    }
     values["entropy"][..., 2] = 4.0
     for name, (where, value) in changes.items():
         values[name.partition("_")[0]][where] = value
@@ -26,9 +30,15 @@ def surface(**changes: tuple[tuple[int, ...], float]) -> dict[str, NDArray[np.fl
 
 def found(results: Results, **limits: float) -> dict[str, str]:
     table = behaviours(results, Thresholds(**limits) if limits else None)
-    assert table["name"].tolist() == [f"{layer}-{head}" for layer in range(1, LAYERS + 1) for head in range(1, HEADS + 1)]
+    assert table["name"].tolist() == [
+        f"{layer}-{head}" for layer in range(1, LAYERS + 1) for head in range(1, HEADS + 1)
+    ]
     assert table["layer"].tolist() == [1, 1, 1, 2, 2, 2]
-    return {name: what for name, what in zip(table["name"], table["behaviour"], strict=True) if what != NONE}
+    return {
+        name: what
+        for name, what in zip(table["name"], table["behaviour"], strict=True)
+        if what != NONE
+    }
 
 
 def test_heads_are_named_after_the_token_that_has_more_than_half_of_their_attention() -> None:
@@ -42,16 +52,29 @@ def test_heads_are_named_after_the_token_that_has_more_than_half_of_their_attent
             special_3=((1, 2, 2, 0), 0.55),
         )
     )
-    assert found(made) == {"1-1": "previous token", "1-2": "next token", "1-3": "current token", "2-1": "[CLS]", "2-2": "[SEP]", "2-3": ". or ,"}
+    assert found(made) == {
+        "1-1": "previous token",
+        "1-2": "next token",
+        "1-3": "current token",
+        "2-1": "[CLS]",
+        "2-2": "[SEP]",
+        "2-3": ". or ,",
+    }
     assert found(made, position=0.85, token=0.65) == {"1-2": "next token", "2-1": "[CLS]"}
 
 
 def test_attention_from_separators_alone_makes_no_special_token_head() -> None:
-    assert found(results(surface=surface(special_1=((0, 0, 1, 1), 0.99)))) == {}  # to [SEP], from the rows of [SEP]
+    assert (
+        found(results(surface=surface(special_1=((0, 0, 1, 1), 0.99)))) == {}
+    )  # to [SEP], from the rows of [SEP]
 
 
 def test_the_first_that_fits_is_taken() -> None:
-    both = results(surface=surface(position_1=((0, 0, 0), 0.6), special_1=((0, 0, 1, 0), 0.9), entropy_1=((0, 0, 0), 3.9)))
+    both = results(
+        surface=surface(
+            position_1=((0, 0, 0), 0.6), special_1=((0, 0, 1, 0), 0.9), entropy_1=((0, 0, 0), 3.9)
+        )
+    )
     assert found(both) == {"1-1": "previous token"}
     assert found(both, position=0.7) == {"1-1": "[SEP]"}
     assert found(both, position=0.7, token=0.95) == {"1-1": "broad"}
@@ -71,14 +94,25 @@ ANSWERS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_the_best_head_of_a_relation_counts_where_it_beats_the_offset_and_all_is_no_relation() -> None:
+def test_the_best_head_of_a_relation_counts_where_it_beats_the_offset_and_all_is_no_relation() -> (
+    None
+):
     made = results(surface=surface(), dependency=dependency(ANSWERS))
     assert found(made) == {"2-3": "dependency"}
     assert found(made, p=1e-9) == {}
 
 
 def test_the_best_head_at_antecedents_is_one_too() -> None:
-    made = results(surface=surface(), coreference=coreference({"all": (50, 10, 20, 30)}, {("mentions", 2, 1): {"all": (36, 8, 18, 25)}, ("words", 1, 1): {"all": (40, 8, 18, 25)}}))
+    made = results(
+        surface=surface(),
+        coreference=coreference(
+            {"all": (50, 10, 20, 30)},
+            {
+                ("mentions", 2, 1): {"all": (36, 8, 18, 25)},
+                ("words", 1, 1): {"all": (40, 8, 18, 25)},
+            },
+        ),
+    )
     assert found(made) == {"2-1": "coreference"}
 
 
@@ -92,4 +126,6 @@ def test_a_treebank_of_few_words_or_none_does_not_stand_in_the_way(words: int) -
         "all": {"n": words, "offset_right": 0, "offset": 1, "right": {(UP, 1, 1): (words, 0)}},
         "det": {"n": words, "offset_right": 0, "offset": 1, "right": {(UP, 1, 2): (words, 0)}},
     }
-    assert found(results(surface=surface(position_1=((1, 0, 0), 0.9)), dependency=dependency(few))) == {"2-1": "previous token"}
+    assert found(
+        results(surface=surface(position_1=((1, 0, 0), 0.9)), dependency=dependency(few))
+    ) == {"2-1": "previous token"}

@@ -13,12 +13,20 @@ from stats.sampled import random_values, sampled
 
 def grid(values: list[list[float]]) -> xr.DataArray:
     array = np.array(values)
-    return xr.DataArray(array, dims=("layer", "head"), coords={"layer": np.arange(1, len(array) + 1), "head": np.arange(1, array.shape[1] + 1)})
+    return xr.DataArray(
+        array,
+        dims=("layer", "head"),
+        coords={"layer": np.arange(1, len(array) + 1), "head": np.arange(1, array.shape[1] + 1)},
+    )
 
 
 @pytest.mark.parametrize(("layers", "heads", "over"), [(12, 12, 2), (6, 12, 1), (24, 16, 4)])
-def test_as_many_heads_are_over_the_99th_percentile_as_in_the_paper(layers: int, heads: int, over: int) -> None:
-    values = np.random.default_rng(1).permutation(layers * heads).reshape(layers, heads) / 1000  # BERT base: 2 of 144
+def test_as_many_heads_are_over_the_99th_percentile_as_in_the_paper(
+    layers: int, heads: int, over: int
+) -> None:
+    values = (
+        np.random.default_rng(1).permutation(layers * heads).reshape(layers, heads) / 1000
+    )  # BERT base: 2 of 144
     threshold, names = outstanding(grid(values.tolist()))
     assert threshold == pytest.approx(np.percentile(values, 99))
     assert len(names) == over
@@ -41,19 +49,32 @@ def test_a_percentile_beyond_0_to_100_is_refused(percentile: float) -> None:
 
 def test_the_table_has_the_strongest_heads_with_each_direction() -> None:
     values = random_values("frame", layers=3, heads=4)
-    table = frame_table(sampled({"frame": values}), direction="element to target", percentile=80, count=5)
+    table = frame_table(
+        sampled({"frame": values}), direction="element to target", percentile=80, count=5
+    )
     means = values.mean(0)
     order = np.argsort(-means[..., 2], axis=None)[:5]
     places = [np.unravel_index(place, (3, 4)) for place in order]
     assert table["head"].tolist() == [f"{layer + 1}-{head + 1}" for layer, head in places]
-    assert table["mean"].tolist() == pytest.approx([means[layer, head, 2] for layer, head in places])
-    assert table["target to element"].tolist() == pytest.approx([means[layer, head, 1] for layer, head in places])
-    assert table["both"].tolist() == pytest.approx([means[layer, head, 0] for layer, head in places])
-    assert table["over"].tolist() == [means[layer, head, 2] > np.percentile(means[..., 2], 80) for layer, head in places]
+    assert table["mean"].tolist() == pytest.approx(
+        [means[layer, head, 2] for layer, head in places]
+    )
+    assert table["target to element"].tolist() == pytest.approx(
+        [means[layer, head, 1] for layer, head in places]
+    )
+    assert table["both"].tolist() == pytest.approx(
+        [means[layer, head, 0] for layer, head in places]
+    )
+    assert table["over"].tolist() == [
+        means[layer, head, 2] > np.percentile(means[..., 2], 80) for layer, head in places
+    ]
     assert (table["sentences"] == 12).all()
     assert ((table["low"] < table["mean"]) & (table["mean"] < table["high"])).all()
 
 
 def test_an_unknown_direction_gets_the_nearest() -> None:
-    with pytest.raises(UserError, match=r"^the direction must be one of both, element to target, target to element; got 'bth' instead\. Did you mean 'both'\?"):
+    with pytest.raises(
+        UserError,
+        match=r"^the direction must be one of both, element to target, target to element; got 'bth' instead\. Did you mean 'both'\?",
+    ):
         frame_table(sampled({"frame": random_values("frame")}), direction="bth")

@@ -11,7 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from headscope.stats import COARSE, FINE, layer_shares, overlap_shares, regions, role_correlations, role_sets, role_tests, skills
+from headscope.stats import (
+    COARSE,
+    FINE,
+    layer_shares,
+    overlap_shares,
+    regions,
+    role_correlations,
+    role_sets,
+    role_tests,
+    skills,
+)
 from stats.test_roles import ROLES, made_roles, random_scores
 
 LAYERS, HEADS = 2, 3
@@ -22,14 +32,34 @@ Has = dict[str, set[str]]
 def made_tests(has: Has, untested: tuple[str, ...] = ()) -> xr.Dataset:
     """Tests in which just these heads, "layer-head", have these roles; an untested role has no p."""
     roles = [*has, *untested]
-    cells = np.array([[[f"{layer}-{head}" in has.get(role, set()) for role in roles] for head in range(1, HEADS + 1)] for layer in range(1, LAYERS + 1)]).reshape(LAYERS, HEADS, -1)
+    cells = np.array(
+        [
+            [
+                [f"{layer}-{head}" in has.get(role, set()) for role in roles]
+                for head in range(1, HEADS + 1)
+            ]
+            for layer in range(1, LAYERS + 1)
+        ]
+    ).reshape(LAYERS, HEADS, -1)
     p = np.where(cells, 0.001, 0.9)
     p[..., len(has) :] = np.nan
-    coordinates = {"layer": np.arange(1, LAYERS + 1), "head": np.arange(1, HEADS + 1), "role": np.array(roles, dtype=object)}
-    return xr.Dataset({"has": (("layer", "head", "role"), cells), "p": (("layer", "head", "role"), p)}, coordinates)
+    coordinates = {
+        "layer": np.arange(1, LAYERS + 1),
+        "head": np.arange(1, HEADS + 1),
+        "role": np.array(roles, dtype=object),
+    }
+    return xr.Dataset(
+        {"has": (("layer", "head", "role"), cells), "p": (("layer", "head", "role"), p)},
+        coordinates,
+    )
 
 
-SETS = st.fixed_dictionaries({role: st.sets(st.sampled_from([f"{layer}-{head}" for layer, head in PLACES])) for role in COARSE})
+SETS = st.fixed_dictionaries(
+    {
+        role: st.sets(st.sampled_from([f"{layer}-{head}" for layer, head in PLACES]))
+        for role in COARSE
+    }
+)
 
 
 @given(has=SETS)
@@ -50,11 +80,17 @@ def test_sets_regions_and_shares_are_those_of_plain_sets(has: Has) -> None:
         assert found.loc[roles, "degree"] == roles.count("&") + 1
     assert found["heads"].tolist() == sorted(found["heads"], reverse=True)
     shares = overlap_shares(tests)
-    several = [f"{layer}-{head}" for layer, head in PLACES if sum(f"{layer}-{head}" in heads for heads in has.values()) >= 2]
+    several = [
+        f"{layer}-{head}"
+        for layer, head in PLACES
+        if sum(f"{layer}-{head}" in heads for heads in has.values()) >= 2
+    ]
     assert shares["delimiter heads"] == pytest.approx(len(has["delimiter"]) / 6)
     assert shares["heads without a role"] == pytest.approx(1 - len(set.union(*has.values())) / 6)
     assert shares["heads with two roles or more"] == pytest.approx(len(several) / 6)
-    both = len(has["syntactic"] & has["local"]) / len(has["syntactic"]) if has["syntactic"] else np.nan
+    both = (
+        len(has["syntactic"] & has["local"]) / len(has["syntactic"]) if has["syntactic"] else np.nan
+    )
     assert shares["syntactic heads that are local too"] == pytest.approx(both, nan_ok=True)
 
 
@@ -93,7 +129,8 @@ def test_sets_are_of_the_heads_that_the_test_gave_the_role() -> None:
         expected = {
             f"{layer + 1}-{head + 1}"
             for layer, head in product(range(LAYERS), range(HEADS))
-            if stats.norm.sf((x := values[:, layer, head, column]).mean() - 3.0, scale=stats.sem(x)) < 0.05
+            if stats.norm.sf((x := values[:, layer, head, column]).mean() - 3.0, scale=stats.sem(x))
+            < 0.05
         }
         assert role_sets(tests, [role]) == {role: expected}
 
@@ -103,7 +140,9 @@ def test_sets_are_of_the_heads_that_the_test_gave_the_role() -> None:
 
 def test_correlations_are_those_of_scipy_over_heads_and_over_heads_and_sequences() -> None:
     values = random_scores(20)
-    values[..., 1] = values[..., 0] ** 2 + np.random.default_rng(1).normal(0, 0.5, values.shape[:-1])
+    values[..., 1] = values[..., 0] ** 2 + np.random.default_rng(1).normal(
+        0, 0.5, values.shape[:-1]
+    )
     values[::4, ..., 1] = np.nan
     values = values.astype(np.float32).astype(np.float64)
     table = role_correlations(made_roles(values))
@@ -112,11 +151,17 @@ def test_correlations_are_those_of_scipy_over_heads_and_over_heads_and_sequences
     for _, row in table.iterrows():
         one, two = (values[..., ROLES.index(row[side])] for side in ("role", "other"))
         heads = stats.spearmanr(np.nanmean(one, 0).ravel(), np.nanmean(two, 0).ravel())
-        assert (row["rho (heads)"], row["p (heads)"], row["n (heads)"]) == pytest.approx((heads.statistic, heads.pvalue, 6))
+        assert (row["rho (heads)"], row["p (heads)"], row["n (heads)"]) == pytest.approx(
+            (heads.statistic, heads.pvalue, 6)
+        )
         left, right = one.ravel(), two.ravel()
         known = ~np.isnan(left) & ~np.isnan(right)
         each = stats.spearmanr(left[known], right[known])
-        assert (row["rho (sequences)"], row["p (sequences)"], row["n (sequences)"]) == pytest.approx((each.statistic, each.pvalue, known.sum()))
+        assert (
+            row["rho (sequences)"],
+            row["p (sequences)"],
+            row["n (sequences)"],
+        ) == pytest.approx((each.statistic, each.pvalue, known.sum()))
     assert table.set_index(["role", "other"])["rho (sequences)"][("local", "syntactic")] > 0.5
 
 
@@ -124,8 +169,14 @@ def test_correlations_of_some_roles_of_moments_alone_and_of_what_cannot_be_ranke
     values = random_scores(10)
     values[..., 2] = 1.0
     values[..., 3] = np.nan
-    table = role_correlations(made_roles(values, kept=0), ["local", "delimiter", "block", "not there"])
-    assert list(zip(table["role"], table["other"], strict=True)) == [("local", "delimiter"), ("local", "block"), ("delimiter", "block")]
+    table = role_correlations(
+        made_roles(values, kept=0), ["local", "delimiter", "block", "not there"]
+    )
+    assert list(zip(table["role"], table["other"], strict=True)) == [
+        ("local", "delimiter"),
+        ("local", "block"),
+        ("delimiter", "block"),
+    ]
     assert table["rho (heads)"].isnull().all()
     assert table["n (heads)"].tolist() == [6, 0, 0]
     assert not any("sequences" in str(column) for column in table)
@@ -134,29 +185,68 @@ def test_correlations_of_some_roles_of_moments_alone_and_of_what_cannot_be_ranke
 # Skills
 
 
-def test_heads_are_sorted_in_their_layer_by_how_many_fine_roles_they_have_and_then_by_number() -> None:
-    tests = made_tests({"cls": {"1-3", "2-1"}, "sep": {"1-3", "1-2"}, "local": {"1-1", "1-2"}, "nsubj": {"2-1", "2-3", "2-2"}})  # local is not one of the nine
+def test_heads_are_sorted_in_their_layer_by_how_many_fine_roles_they_have_and_then_by_number() -> (
+    None
+):
+    tests = made_tests(
+        {
+            "cls": {"1-3", "2-1"},
+            "sep": {"1-3", "1-2"},
+            "local": {"1-1", "1-2"},
+            "nsubj": {"2-1", "2-3", "2-2"},
+        }
+    )  # local is not one of the nine
     frame = skills(tests)
     assert set(frame["role"]) == {"cls", "sep", "nsubj"}
     assert len(frame) == 6 * 3
     heads = frame.drop_duplicates(["layer", "head"]).set_index(["layer", "head"])
-    assert heads["skills"].to_dict() == {(1, 1): 0, (1, 2): 1, (1, 3): 2, (2, 1): 2, (2, 2): 1, (2, 3): 1}
-    assert heads["place"].to_dict() == {(1, 3): 1, (1, 2): 2, (1, 1): 3, (2, 1): 1, (2, 2): 2, (2, 3): 3}
+    assert heads["skills"].to_dict() == {
+        (1, 1): 0,
+        (1, 2): 1,
+        (1, 3): 2,
+        (2, 1): 2,
+        (2, 2): 1,
+        (2, 3): 1,
+    }
+    assert heads["place"].to_dict() == {
+        (1, 3): 1,
+        (1, 2): 2,
+        (1, 1): 3,
+        (2, 1): 1,
+        (2, 2): 2,
+        (2, 3): 3,
+    }
     rows = frame.set_index(["layer", "head", "role"])["has"]
     assert rows[(1, 3, "sep")]
     assert not rows[(1, 1, "sep")]
 
 
 def test_the_nine_fine_roles_are_those_of_figure_5() -> None:
-    assert set(FINE) == {"cls", "sep", "block", "previous-local", "next-local", "nsubj", "dobj", "amod", "advmod"}
+    assert set(FINE) == {
+        "cls",
+        "sep",
+        "block",
+        "previous-local",
+        "next-local",
+        "nsubj",
+        "dobj",
+        "amod",
+        "advmod",
+    }
     assert len(FINE) == 9
 
 
 def test_shares_by_layer_count_the_heads_of_each() -> None:
-    tests = made_tests({"cls": {"1-3", "2-1"}, "sep": {"1-3", "1-2"}, "local": {"1-1"}}, untested=("block",))
+    tests = made_tests(
+        {"cls": {"1-3", "2-1"}, "sep": {"1-3", "1-2"}, "local": {"1-1"}}, untested=("block",)
+    )
     frame = layer_shares(tests).set_index("layer")
     assert frame.columns.tolist() == ["cls", "sep", "local", "block", "roles a head (fine)"]
     assert frame["cls"].tolist() == pytest.approx([1 / 3, 1 / 3])
     assert frame["sep"].tolist() == pytest.approx([2 / 3, 0])
     assert frame["roles a head (fine)"].tolist() == pytest.approx([3 / 3, 1 / 3])
-    assert layer_shares(tests, ["local", "block"]).columns.tolist() == ["layer", "local", "roles a head (fine)"]
+    assert layer_shares(tests, ["local", "block"]).columns.tolist() == [
+        "layer",
+        "local",
+        "roles a head (fine)",
+    ]

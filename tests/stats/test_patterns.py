@@ -10,7 +10,14 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.proportion import proportion_confint
 
 from headscope.errors import ResultsError
-from headscope.stats.patterns import HETEROGENEOUS, leading_patterns, pattern_heads, pattern_layers, pattern_shares, shares_by_file
+from headscope.stats.patterns import (
+    HETEROGENEOUS,
+    leading_patterns,
+    pattern_heads,
+    pattern_layers,
+    pattern_shares,
+    shares_by_file,
+)
 from page.samples import made_results
 from stats.made_patterns import CLASSES, pattern_results, random_patterns
 
@@ -59,7 +66,9 @@ def test_shares_by_layer_are_those_of_the_layer_alone() -> None:
     assert len(table) == 2 * 5
     for _, row in table.iterrows():
         share, half = left_out(found[:, row["layer"] - 1], UNEQUAL, CLASSES.index(row["pattern"]))
-        assert (row["share"], row["low"], row["high"]) == pytest.approx((share, max(share - half, 0.0), min(share + half, 1.0)))
+        assert (row["share"], row["low"], row["high"]) == pytest.approx(
+            (share, max(share - half, 0.0), min(share + half, 1.0))
+        )
     assert table.groupby("layer")["share"].sum().to_numpy() == pytest.approx([1.0, 1.0])
 
 
@@ -74,16 +83,25 @@ def test_a_head_has_wilsons_interval_over_its_inputs() -> None:
     table = pattern_heads(pattern_results(found, UNEQUAL))
     assert len(table) == 2 * 3 * 5
     for _, row in table.iterrows():
-        right = int((found[:, row["layer"] - 1, row["head"] - 1] == CLASSES.index(row["pattern"])).sum())
+        right = int(
+            (found[:, row["layer"] - 1, row["head"] - 1] == CLASSES.index(row["pattern"])).sum()
+        )
         low, high = proportion_confint(right, 40, method="wilson")
-        assert (row["share"], row["low"], row["high"]) == pytest.approx((right / 40, low, high), abs=1e-12)
+        assert (row["share"], row["low"], row["high"]) == pytest.approx(
+            (right / 40, low, high), abs=1e-12
+        )
         assert row["name"] == f"{row['layer']}-{row['head']}"
 
 
 def test_the_leading_class_is_the_most_frequent_one_and_the_first_of_equals() -> None:
-    found = np.array([[[0, 4]], [[0, 3]], [[1, 3]], [[2, 4]]])  # head 1: twice vertical; head 2: block and heterogeneous twice each
+    found = np.array(
+        [[[0, 4]], [[0, 3]], [[1, 3]], [[2, 4]]]
+    )  # head 1: twice vertical; head 2: block and heterogeneous twice each
     table = leading_patterns(pattern_results(found, np.arange(4)))
-    assert table[["name", "pattern", "share"]].to_numpy().tolist() == [["1-1", "vertical", 0.5], ["1-2", "block", 0.5]]
+    assert table[["name", "pattern", "share"]].to_numpy().tolist() == [
+        ["1-1", "vertical", 0.5],
+        ["1-2", "block", 0.5],
+    ]
 
 
 def test_a_head_whose_maps_were_never_counted_has_no_class() -> None:
@@ -98,11 +116,16 @@ def test_files_stand_one_after_the_other() -> None:
     one, two = (pattern_results(random_patterns(seed=seed), UNEQUAL) for seed in (1, 2))
     table = shares_by_file({"mrpc": one, "qqp": two})
     assert table["file"].tolist() == ["mrpc"] * 5 + ["qqp"] * 5
-    assert table["share"].to_numpy() == pytest.approx([*pattern_shares(one)["share"], *pattern_shares(two)["share"]])
+    assert table["share"].to_numpy() == pytest.approx(
+        [*pattern_shares(one)["share"], *pattern_shares(two)["share"]]
+    )
 
 
 def test_results_without_the_measure_say_how_to_get_it() -> None:
-    with pytest.raises(ResultsError, match=r"no pattern classes: they have position, special, entropy\nnext: headscope survey MODEL CORPUS --measure pattern"):
+    with pytest.raises(
+        ResultsError,
+        match=r"no pattern classes: they have position, special, entropy\nnext: headscope survey MODEL CORPUS --measure pattern",
+    ):
         pattern_shares(made_results())
 
 
@@ -114,4 +137,8 @@ def test_results_of_no_example_say_so() -> None:
 @pytest.mark.shared
 def test_the_published_shares_stand_in_the_paper(shared) -> None:
     text = (shared / "papers" / "kovaleva2019.txt").read_text(encoding="utf-8")
-    assert "varies from " + " to ".join(f"{share:.0%} ({task})" for task, share in HETEROGENEOUS.items()) in text
+    assert (
+        "varies from "
+        + " to ".join(f"{share:.0%} ({task})" for task, share in HETEROGENEOUS.items())
+        in text
+    )

@@ -12,7 +12,14 @@ from scipy import stats
 
 from headscope.errors import ResultsError, UserError
 from headscope.results import Results
-from headscope.stats.probing import GROUPS, correlation, head_table, median_gain, syntactic_semantic, top_table
+from headscope.stats.probing import (
+    GROUPS,
+    correlation,
+    head_table,
+    median_gain,
+    syntactic_semantic,
+    top_table,
+)
 from stats.made_probing import HALF, TEN, TITLES, changed, made_probing
 
 SYNTACTIC = ("tree_depth", "top_constituents", "bigram_shift")
@@ -30,31 +37,55 @@ def test_the_table_has_the_scores_of_layers_and_chosen_heads_in_percent() -> Non
         states = layers["test"].values[place]
         best = max(range(3), key=lambda layer: layers["validation"].values[place, layer])
         size = top["n"].values.tolist().index(4)
-        expected = {"last": states[-1], "best": states[best], "top": top["test"].values[place, 0, size], "greedy": top["test"].values[place, 1, size]}
+        expected = {
+            "last": states[-1],
+            "best": states[best],
+            "top": top["test"].values[place, 0, size],
+            "greedy": top["test"].values[place, 1, size],
+        }
         assert row["best layer"] == best + 1
         assert row["majority"] == pytest.approx(100 * heads["majority"].values[place])
         for name, score in expected.items():
-            assert (row[name], row[f"{name} low"], row[f"{name} high"]) == pytest.approx((100 * score, 100 * (score - HALF), 100 * (score + HALF)))
+            assert (row[name], row[f"{name} low"], row[f"{name} high"]) == pytest.approx(
+                (100 * score, 100 * (score - HALF), 100 * (score + HALF))
+            )
             if name != "last":
                 assert row[f"{name} gain"] == pytest.approx(100 * (score - states[-1]) / states[-1])
 
 
 def test_the_best_layer_is_chosen_by_validation_and_never_by_test() -> None:
-    results = changed(made_probing(3, 4, TEN[:2]), "probe_layer", validation=np.array, test=np.array)
-    results = changed(results, "probe_layer", test=lambda _: np.array([[0.9, 0.5, 0.6], [0.1, 0.2, 0.3]]), validation=lambda _: np.array([[0.1, 0.8, 0.8], [0.7, np.nan, 0.2]]))
+    results = changed(
+        made_probing(3, 4, TEN[:2]), "probe_layer", validation=np.array, test=np.array
+    )
+    results = changed(
+        results,
+        "probe_layer",
+        test=lambda _: np.array([[0.9, 0.5, 0.6], [0.1, 0.2, 0.3]]),
+        validation=lambda _: np.array([[0.1, 0.8, 0.8], [0.7, np.nan, 0.2]]),
+    )
     table = top_table(results)
-    assert table["best layer"].tolist() == [2, 1]  # of equal layers the lowest; one without a score is passed over
+    assert table["best layer"].tolist() == [
+        2,
+        1,
+    ]  # of equal layers the lowest; one without a score is passed over
     assert table["best"].tolist() == pytest.approx([50, 10])
-    assert table["best gain"].tolist() == pytest.approx([100 * (0.5 / 0.6 - 1), 100 * (0.1 / 0.3 - 1)])
+    assert table["best gain"].tolist() == pytest.approx(
+        [100 * (0.5 / 0.6 - 1), 100 * (0.1 / 0.3 - 1)]
+    )
 
 
 def test_any_number_of_heads_can_be_asked_for_that_was_probed() -> None:
     results = made_probing(3, 4, TEN[:2])
     place = results["probe_top"]["n"].values.tolist().index(12)
-    assert top_table(results, n=12)["greedy"].tolist() == pytest.approx((100 * results["probe_top"]["test"].values[:, 1, place]).tolist())
+    assert top_table(results, n=12)["greedy"].tolist() == pytest.approx(
+        (100 * results["probe_top"]["test"].values[:, 1, place]).tolist()
+    )
     with pytest.raises(UserError) as caught:
         top_table(results, n=5)
-    assert caught.value.message == "the number of heads must be one of 1, 2, 4, 6, 8, 12, got 5 instead"
+    assert (
+        caught.value.message
+        == "the number of heads must be one of 1, 2, 4, 6, 8, 12, got 5 instead"
+    )
 
 
 def test_what_was_not_probed_is_not_known_and_a_gain_over_nothing_is_none() -> None:
@@ -65,29 +96,47 @@ def test_what_was_not_probed_is_not_known_and_a_gain_over_nothing_is_none() -> N
         return values
 
     results = changed(results, "probe_top", test=unknown, low=unknown, high=unknown)
-    results = changed(results, "probe_layer", test=lambda values: np.where(np.arange(3) == 2, -0.1, values), validation=lambda values: np.full_like(values, np.nan))
+    results = changed(
+        results,
+        "probe_layer",
+        test=lambda values: np.where(np.arange(3) == 2, -0.1, values),
+        validation=lambda values: np.full_like(values, np.nan),
+    )
     table = top_table(results)
     assert table["metric"].tolist() == ["accuracy", "pearson"]
     assert np.isnan(table["majority"][1])
     assert table["last"].tolist() == pytest.approx([-10, -10])
     assert table["best layer"].isna().all()
-    assert table[["best", "best low", "greedy", "greedy low", "greedy gain", "top gain", "best gain"]].isna().all(axis=None)
+    assert (
+        table[["best", "best low", "greedy", "greedy low", "greedy gain", "top gain", "best gain"]]
+        .isna()
+        .all(axis=None)
+    )
     assert table["top"].notna().all()
     assert np.isnan(median_gain(table))
 
 
 def test_published_numbers_stand_beside_ours_with_their_gains() -> None:
-    table = top_table(made_probing(3, 4, TEN[:3]), {"sentence_length": (58.0, 87.8, 95.0), "tree_depth": (29.8, 31.7, None)})
+    table = top_table(
+        made_probing(3, 4, TEN[:3]),
+        {"sentence_length": (58.0, 87.8, 95.0), "tree_depth": (29.8, 31.7, None)},
+    )
     assert table["paper: last"].tolist() == pytest.approx([58.0, np.nan, 29.8], nan_ok=True)
     assert table["paper: top"].tolist() == pytest.approx([95.0, np.nan, np.nan], nan_ok=True)
-    assert table["paper: best gain"].round(0).tolist() == pytest.approx([51, np.nan, 6], nan_ok=True)
-    assert table["paper: top gain"].round(0).tolist() == pytest.approx([64, np.nan, np.nan], nan_ok=True)
+    assert table["paper: best gain"].round(0).tolist() == pytest.approx(
+        [51, np.nan, 6], nan_ok=True
+    )
+    assert table["paper: top gain"].round(0).tolist() == pytest.approx(
+        [64, np.nan, np.nan], nan_ok=True
+    )
     assert not any(column.startswith("paper") for column in top_table(made_probing(3, 4, TEN[:3])))
 
 
 def test_the_median_gain_is_over_all_tasks_of_all_models() -> None:
     both = pd.concat([top_table(made_probing(3, 4, seed=seed)) for seed in (1, 2)])
-    gains = sorted((row["greedy"] - row["last"]) / row["last"] * 100 for row in both.to_dict("records"))
+    gains = sorted(
+        (row["greedy"] - row["last"]) / row["last"] * 100 for row in both.to_dict("records")
+    )
     assert median_gain(both, way="greedy", over="last") == pytest.approx((gains[9] + gains[10]) / 2)
     ours = sorted((row["top"] - row["best"]) / row["best"] * 100 for row in both.to_dict("records"))
     assert median_gain(both) == pytest.approx((ours[9] + ours[10]) / 2)
@@ -99,14 +148,30 @@ def test_the_median_gain_is_over_all_tasks_of_all_models() -> None:
 
 def test_the_best_heads_come_by_validation_with_what_is_left_without_the_control() -> None:
     results = made_probing(2, 3)
-    test, control, validation = (results["probe"][name].values[2] for name in ("test", "control", "validation"))
-    order = sorted(((layer, head) for layer in range(2) for head in range(3)), key=lambda place: -validation[place])
+    test, control, validation = (
+        results["probe"][name].values[2] for name in ("test", "control", "validation")
+    )
+    order = sorted(
+        ((layer, head) for layer in range(2) for head in range(3)),
+        key=lambda place: -validation[place],
+    )
     table = head_table(results, "tree_depth", count=None)
     assert table["head"].tolist() == [f"{layer + 1}-{head + 1}" for layer, head in order]
     assert table["test"].tolist() == pytest.approx([test[place] for place in order])
-    assert table["selectivity"].tolist() == pytest.approx([test[place] - control[place] for place in order])
+    assert table["selectivity"].tolist() == pytest.approx(
+        [test[place] - control[place] for place in order]
+    )
     assert (table["high"] - table["low"]).tolist() == pytest.approx([2 * HALF] * 6)
-    assert list(table) == ["head", "test", "low", "high", "control", "selectivity", "validation", "l2"]
+    assert list(table) == [
+        "head",
+        "test",
+        "low",
+        "high",
+        "control",
+        "selectivity",
+        "validation",
+        "l2",
+    ]
     assert len(head_table(results, "tree_depth", count=4)) == 4
     assert head_table(made_probing(2, 3, control=False), "tree_depth")["selectivity"].isna().all()
     with pytest.raises(UserError, match="Did you mean 'tree_depth'"):
@@ -119,10 +184,14 @@ def test_a_head_s_two_scores_are_means_over_the_papers_tasks() -> None:
     frame = syntactic_semantic(results)
     assert list(frame) == ["layer", "head", "syntactic", "semantic"]
     for row in frame.to_dict("records"):
-        mine = {task: float(test.sel(task=task, layer=row["layer"], head=row["head"])) for task in TEN}
+        mine = {
+            task: float(test.sel(task=task, layer=row["layer"], head=row["head"])) for task in TEN
+        }
         assert row["syntactic"] == pytest.approx(sum(mine[task] for task in SYNTACTIC) / 3)
         assert row["semantic"] == pytest.approx(sum(mine[task] for task in SEMANTIC) / 5)
-    assert {group: [TITLES[name][0] for name in GROUPS[group]] for group in GROUPS} == frame.attrs["tasks"]
+    assert {group: [TITLES[name][0] for name in GROUPS[group]] for group in GROUPS} == frame.attrs[
+        "tasks"
+    ]
     assert frame.attrs["missing"] == []
 
 
@@ -131,28 +200,61 @@ def test_tasks_that_were_not_probed_are_told_and_a_head_without_a_score_is_nan()
         values[1, 0, 2] = np.nan
         return values
 
-    results = changed(made_probing(2, 3, ("bigram_shift", "past_present", "subj_number", "mrpc")), "probe", test=hole)
+    results = changed(
+        made_probing(2, 3, ("bigram_shift", "past_present", "subj_number", "mrpc")),
+        "probe",
+        test=hole,
+    )
     frame = syntactic_semantic(results)
     assert frame.attrs["tasks"] == {"syntactic": ["BigramShift"], "semantic": ["Tense", "SubjNum"]}
-    assert frame.attrs["missing"] == ["tree_depth", "top_constituents", "obj_number", "odd_man_out", "coordination_inversion"]
+    assert frame.attrs["missing"] == [
+        "tree_depth",
+        "top_constituents",
+        "obj_number",
+        "odd_man_out",
+        "coordination_inversion",
+    ]
     assert frame[["syntactic", "semantic"]].isna().to_numpy().nonzero() == (2, 1)
     assert correlation(frame, resamples=100)["heads"].tolist() == [5, 5]
     with pytest.raises(ResultsError) as caught:
         syntactic_semantic(made_probing(2, 3, ("tree_depth", "mrpc")))
-    assert caught.value.message == "none of the semantic tasks was probed (past_present, subj_number, obj_number, odd_man_out, coordination_inversion)"
-    with pytest.raises(ResultsError, match="no head has a score in all of the syntactic and semantic tasks"):
-        syntactic_semantic(changed(made_probing(2, 3), "probe", test=lambda values: np.full_like(values, np.nan)))
-    own = syntactic_semantic(made_probing(2, 3, ("tree_depth", "mrpc")), {"syntactic": ["tree_depth"], "semantic": ["mrpc"]})
+    assert (
+        caught.value.message
+        == "none of the semantic tasks was probed (past_present, subj_number, obj_number, odd_man_out, coordination_inversion)"
+    )
+    with pytest.raises(
+        ResultsError, match="no head has a score in all of the syntactic and semantic tasks"
+    ):
+        syntactic_semantic(
+            changed(made_probing(2, 3), "probe", test=lambda values: np.full_like(values, np.nan))
+        )
+    own = syntactic_semantic(
+        made_probing(2, 3, ("tree_depth", "mrpc")),
+        {"syntactic": ["tree_depth"], "semantic": ["mrpc"]},
+    )
     assert own.attrs["tasks"] == {"syntactic": ["Depth"], "semantic": ["MRPC"]}
 
 
-def points(layers: int = 8, heads: int = 10, *, clustered: float = 0.0, seed: int = 0) -> pd.DataFrame:
+def points(
+    layers: int = 8, heads: int = 10, *, clustered: float = 0.0, seed: int = 0
+) -> pd.DataFrame:
     """Two related scores a head; ``clustered`` is how much of both is the layer's own."""
     random = np.random.default_rng(seed)
     own = random.normal(size=(layers, heads, 2))
     own[..., 1] += own[..., 0]
-    whole = (own + clustered * random.normal(size=(layers, 1, 2))).round(2)  # with equal values among them
-    rows = [{"layer": layer + 1, "head": head + 1, "syntactic": whole[layer, head, 0], "semantic": whole[layer, head, 1]} for layer in range(layers) for head in range(heads)]
+    whole = (own + clustered * random.normal(size=(layers, 1, 2))).round(
+        2
+    )  # with equal values among them
+    rows = [
+        {
+            "layer": layer + 1,
+            "head": head + 1,
+            "syntactic": whole[layer, head, 0],
+            "semantic": whole[layer, head, 1],
+        }
+        for layer in range(layers)
+        for head in range(heads)
+    ]
     return pd.DataFrame(rows)
 
 
@@ -164,7 +266,9 @@ def test_correlations_and_fisher_s_interval_are_those_of_scipy_and_of_the_formul
     assert table["value"]["Spearman"] == pytest.approx(stats.spearmanr(one, other).statistic)
     half = stats.norm.ppf(0.975) / np.sqrt(len(frame) - 3)
     centre = np.arctanh(np.corrcoef(one, other)[0, 1])
-    assert (table["low"]["Pearson"], table["high"]["Pearson"]) == pytest.approx((np.tanh(centre - half), np.tanh(centre + half)))
+    assert (table["low"]["Pearson"], table["high"]["Pearson"]) == pytest.approx(
+        (np.tanh(centre - half), np.tanh(centre + half))
+    )
 
 
 def test_spearman_s_interval_over_heads_is_that_of_scipy_s_bootstrap() -> None:
@@ -183,16 +287,22 @@ def test_spearman_s_interval_over_heads_is_that_of_scipy_s_bootstrap() -> None:
 
 
 @pytest.mark.parametrize(("place", "seen"), [(0, np.asarray), (1, stats.rankdata)])
-def test_the_interval_over_layers_is_that_of_a_loop_that_draws_whole_layers(place: int, seen: Any) -> None:
+def test_the_interval_over_layers_is_that_of_a_loop_that_draws_whole_layers(
+    place: int, seen: Any
+) -> None:
     frame = points(clustered=1.0)
     row = correlation(frame, seed=3).iloc[place]
     random = np.random.default_rng(11)
     groups = [group[["syntactic", "semantic"]].to_numpy() for _, group in frame.groupby("layer")]
     found = []
     for _ in range(2000):
-        drawn = np.concatenate([groups[layer] for layer in random.integers(len(groups), size=len(groups))])
+        drawn = np.concatenate(
+            [groups[layer] for layer in random.integers(len(groups), size=len(groups))]
+        )
         found.append(np.corrcoef(seen(drawn[:, 0]), seen(drawn[:, 1]))[0, 1])
-    assert (row["layer low"], row["layer high"]) == pytest.approx(np.quantile(found, [0.025, 0.975]), abs=0.03)
+    assert (row["layer low"], row["layer high"]) == pytest.approx(
+        np.quantile(found, [0.025, 0.975]), abs=0.03
+    )
 
 
 def test_where_layers_differ_much_the_interval_over_layers_is_the_wider_one() -> None:
@@ -205,12 +315,21 @@ def test_where_layers_differ_much_the_interval_over_layers_is_the_wider_one() ->
 def test_correlations_that_are_not_defined_are_nan() -> None:
     single = correlation(points(layers=1), resamples=100)
     assert single[["value", "low", "high"]].notna().all(axis=None)
-    assert single[["layer low", "layer high"]].isna().all(axis=None)  # one layer cannot be drawn in different ways
+    assert (
+        single[["layer low", "layer high"]].isna().all(axis=None)
+    )  # one layer cannot be drawn in different ways
     for frame in (points().assign(semantic=0.5), points(layers=1, heads=2)):
-        assert correlation(frame, resamples=100)[["value", "low", "high", "layer low", "layer high"]].isna().all(axis=None)
+        assert (
+            correlation(frame, resamples=100)[["value", "low", "high", "layer low", "layer high"]]
+            .isna()
+            .all(axis=None)
+        )
 
 
-@pytest.mark.parametrize(("group", "what"), [("probe", "heads"), ("probe_layer", "layers"), ("probe_top", "concatenated heads")])
+@pytest.mark.parametrize(
+    ("group", "what"),
+    [("probe", "heads"), ("probe_layer", "layers"), ("probe_top", "concatenated heads")],
+)
 def test_results_without_probes_are_refused_with_what_to_type(group: str, what: str) -> None:
     parts = [name for name in ("probe", "probe_layer", "probe_top") if name != group]
     with pytest.raises(ResultsError) as caught:
@@ -223,5 +342,7 @@ def test_tables_of_saved_results_are_the_same(tmp_path: Path) -> None:
     results = made_probing(2, 3)
     opened = Results.open(results.save(tmp_path / "probe.nc"))
     pd.testing.assert_frame_equal(top_table(opened), top_table(results))
-    pd.testing.assert_frame_equal(head_table(opened, "bigram_shift"), head_table(results, "bigram_shift"))
+    pd.testing.assert_frame_equal(
+        head_table(opened, "bigram_shift"), head_table(results, "bigram_shift")
+    )
     pd.testing.assert_frame_equal(syntactic_semantic(opened), syntactic_semantic(results))

@@ -13,7 +13,9 @@ from headscope.stats import scale
 
 def distances(points: np.ndarray) -> xr.DataArray:
     names = [f"{number}-1" for number in range(1, len(points) + 1)]
-    return xr.DataArray(squareform(pdist(points)), coords={"one": names, "other": names}, dims=("one", "other"))
+    return xr.DataArray(
+        squareform(pdist(points)), coords={"one": names, "other": names}, dims=("one", "other")
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -34,16 +34,26 @@ def both(layers: int = 6, sequences: int = 20) -> tuple[Any, Any]:
 @pytest.mark.parametrize("layers", THIRDS)
 def test_a_third_is_a_paired_test_of_the_mean_over_its_heads(layers: int) -> None:
     before, after = both(layers)
-    table = role_shift(made_roles(before, ROLES), made_roles(after, ROLES)).set_index(["role", "third"])
+    table = role_shift(made_roles(before, ROLES), made_roles(after, ROLES)).set_index(
+        ["role", "third"]
+    )
     assert set(table.index) == {(role, third) for role in ROLES for third in THIRDS[layers]}
     for column, role in enumerate(ROLES):
         for third, which in THIRDS[layers].items():
             row: Any = table.loc[(role, third)]
-            old, new = ([np.mean([one[layer - 1, head, column] for layer in which for head in range(3)]) for one in scores] for scores in (before, after))
+            old, new = (
+                [
+                    np.mean([one[layer - 1, head, column] for layer in which for head in range(3)])
+                    for one in scores
+                ]
+                for scores in (before, after)
+            )
             expected = stats.ttest_rel(new, old)
             low, high = expected.confidence_interval(0.95)
             assert row["layers"] == (f"{which[0]}–{which[-1]}" if len(which) > 1 else str(which[0]))
-            assert (row["before"], row["after"]) == pytest.approx((np.mean(old), np.mean(new)), rel=1e-5)
+            assert (row["before"], row["after"]) == pytest.approx(
+                (np.mean(old), np.mean(new)), rel=1e-5
+            )
             assert row["shift"] == pytest.approx(np.mean(new) - np.mean(old), rel=1e-6)
             assert (row["low"], row["high"]) == pytest.approx((low, high), rel=1e-6)
             assert row["p"] == pytest.approx(expected.pvalue, rel=1e-6)
@@ -57,7 +67,9 @@ def test_ps_are_corrected_over_all_rows(correction: str, name: str) -> None:
     np.testing.assert_allclose(table["p_corrected"], multipletests(table["p"], method=name)[1])
     plain = role_shift(made_roles(before, ROLES), made_roles(after, ROLES), correction="none")
     assert plain["p_corrected"].tolist() == plain["p"].tolist()
-    with pytest.raises(UserError, match="the correction must be one of bh, holm, none; got 'bonferroni' instead"):
+    with pytest.raises(
+        UserError, match="the correction must be one of bh, holm, none; got 'bonferroni' instead"
+    ):
         role_shift(made_roles(before, ROLES), made_roles(after, ROLES), correction="bonferroni")
 
 
@@ -70,7 +82,10 @@ def test_no_change_has_shift_0_and_p_1() -> None:
 
 def test_the_other_way_round_the_shift_turns() -> None:
     before, after = both()
-    there, back = role_shift(made_roles(before, ROLES), made_roles(after, ROLES)), role_shift(made_roles(after, ROLES), made_roles(before, ROLES))
+    there, back = (
+        role_shift(made_roles(before, ROLES), made_roles(after, ROLES)),
+        role_shift(made_roles(after, ROLES), made_roles(before, ROLES)),
+    )
     assert there["shift"].to_numpy() == pytest.approx(-back["shift"].to_numpy())
     assert there["p"].to_numpy() == pytest.approx(back["p"].to_numpy())
     assert there["low"].to_numpy() == pytest.approx(-back["high"].to_numpy())
@@ -81,19 +96,27 @@ def test_sequences_without_the_role_do_not_count_and_one_alone_has_no_interval()
     for scores in (before, after):
         scores[1:, ..., 0] = np.nan
         scores[:5, ..., 1] = np.nan
-    table = role_shift(made_roles(before, ROLES), made_roles(after, ROLES)).set_index(["role", "third"])
+    table = role_shift(made_roles(before, ROLES), made_roles(after, ROLES)).set_index(
+        ["role", "third"]
+    )
     one: Any = table.loc[("local", "first")]
     rest: Any = table.loc[("delimiter", "first")]
     assert (one["sequences"], rest["sequences"]) == (1, 15)
     assert one["shift"] == pytest.approx((after - before)[0, 0, :, 0].mean(), rel=1e-5)
     assert np.isnan([one["low"], one["high"], one["p"], one["p_corrected"]]).all()
-    assert rest["p"] == pytest.approx(stats.ttest_rel(after[5:, 0, :, 1].mean(1), before[5:, 0, :, 1].mean(1)).pvalue, rel=1e-6)
+    assert rest["p"] == pytest.approx(
+        stats.ttest_rel(after[5:, 0, :, 1].mean(1), before[5:, 0, :, 1].mean(1)).pvalue, rel=1e-6
+    )
 
 
 def test_a_role_that_no_sequence_has_shifts_by_nothing_that_is_known() -> None:
     before, after = both(3)
     before[..., 1] = after[..., 1] = np.nan
-    row: Any = role_shift(made_roles(before, ROLES), made_roles(after, ROLES)).set_index(["role", "third"]).loc[("delimiter", "last")]
+    row: Any = (
+        role_shift(made_roles(before, ROLES), made_roles(after, ROLES))
+        .set_index(["role", "third"])
+        .loc[("delimiter", "last")]
+    )
     assert row["sequences"] == 0
     assert np.isnan([row["shift"], row["before"], row["after"], row["p"]]).all()
 
@@ -101,11 +124,15 @@ def test_a_role_that_no_sequence_has_shifts_by_nothing_that_is_known() -> None:
 def test_only_roles_and_sequences_that_both_have_are_compared() -> None:
     before, after = both(3)
     old = made_roles(before, ("local", "delimiter"))
-    new = made_roles(after[:, ..., ::-1], ("delimiter", "local"), kept=12)  # the same roles in another order, and fewer sequences kept
+    new = made_roles(
+        after[:, ..., ::-1], ("delimiter", "local"), kept=12
+    )  # the same roles in another order, and fewer sequences kept
     table = role_shift(old, new, roles=["local"])
     assert table["role"].unique().tolist() == ["local"]
     assert table["sequences"].tolist() == [12] * 3
-    assert table["shift"].tolist() == pytest.approx([(after - before)[:12, layer, :, 0].mean() for layer in range(3)], rel=1e-5)
+    assert table["shift"].tolist() == pytest.approx(
+        [(after - before)[:12, layer, :, 0].mean() for layer in range(3)], rel=1e-5
+    )
 
 
 def refused(before: Results, after: Results, **options: Any) -> ResultsError:
@@ -118,25 +145,55 @@ def test_results_that_cannot_be_compared_are_refused_with_the_reason() -> None:
     before, after = both(3)
     one = made_roles(before, ROLES)
     error = refused(one, made_roles(both(4)[0], ROLES))
-    assert error.message == "the two models have different heads (3 × 3 and 4 × 3), and cannot be compared head by head"
+    assert (
+        error.message
+        == "the two models have different heads (3 × 3 and 4 × 3), and cannot be compared head by head"
+    )
     assert error.hint == "compare a model with its own fine-tuned version"
     error = refused(one, made_roles(after, ROLES, corpus={"name": "other.txt", "sha256": "1" * 64}))
-    assert error.message == "the two results are of different corpora (some/texts.txt and other.txt)"
+    assert (
+        error.message == "the two results are of different corpora (some/texts.txt and other.txt)"
+    )
     assert error.hint == "survey both models with the same corpus"
-    error = refused(one, made_roles(after, ROLES, ids=[str(index) for index in (1, 0, *range(2, 20))]))
-    assert error.message == "the two results do not have the same sequences in the same order: another tokenizer, length or batch size was used"
+    error = refused(
+        one, made_roles(after, ROLES, ids=[str(index) for index in (1, 0, *range(2, 20))])
+    )
+    assert (
+        error.message
+        == "the two results do not have the same sequences in the same order: another tokenizer, length or batch size was used"
+    )
     assert error.hint == "survey both models with the same options"
-    assert refused(one, made_roles(after, ROLES, kept=0)).message == "these results keep only the moments, not the score of every sequence"
-    assert refused(one, made_roles(after, ("cls", "sep"))).message == "the two results have no role in common"
+    assert (
+        refused(one, made_roles(after, ROLES, kept=0)).message
+        == "these results keep only the moments, not the score of every sequence"
+    )
+    assert (
+        refused(one, made_roles(after, ("cls", "sep"))).message
+        == "the two results have no role in common"
+    )
     assert refused(one, one, roles=["amod"]).message == "the two results have no role in common"
-    assert refused(one, made_results(3, 3, corpus="some/texts.txt")).message == "these results have no roles in them"
+    assert (
+        refused(one, made_results(3, 3, corpus="some/texts.txt")).message
+        == "these results have no roles in them"
+    )
 
 
-@pytest.mark.parametrize(("setting", "value"), [("max_length", 64), ("direction", "from head"), ("subtypes", "fold"), ("token_types", False), ("long", "split")])
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("max_length", 64),
+        ("direction", "from head"),
+        ("subtypes", "fold"),
+        ("token_types", False),
+        ("long", "split"),
+    ],
+)
 def test_results_of_other_settings_are_refused_by_name(setting: str, value: Any) -> None:
     before, after = both(3)
     one = made_roles(before, ROLES)
     settings = one.provenance["settings"]
     error = refused(one, made_roles(after, ROLES, settings=settings | {setting: value}))
-    assert error.message == (f"the two results were made with another {setting.replace('_', ' ')} ({settings.get(setting)} and {value}): their scores are not of the same thing")
+    assert error.message == (
+        f"the two results were made with another {setting.replace('_', ' ')} ({settings.get(setting)} and {value}): their scores are not of the same thing"
+    )
     assert len(role_shift(one, made_roles(after, ROLES, settings=settings | {"seed": 7}))) == 6

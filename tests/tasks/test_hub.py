@@ -63,7 +63,10 @@ def test_texts_and_labels_come_as_from_files(asked, task, split, call, texts, la
 
 
 def test_a_hidden_label_is_an_error_with_its_row(asked):
-    with pytest.raises(UserError, match=r"nyu-mll/glue, mrpc, dev, row 1: the label of MRPC must be one of 0, 1; got '-1' instead"):
+    with pytest.raises(
+        UserError,
+        match=r"nyu-mll/glue, mrpc, dev, row 1: the label of MRPC must be one of 0, 1; got '-1' instead",
+    ):
         task_examples(GLUE["mrpc"], "hub", "dev")
 
 
@@ -78,5 +81,8 @@ def test_without_the_library_local_files_are_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(UserError) as caught:
         task_examples(GLUE["rte"], "hub", "dev")
-    assert caught.value.message == "GLUE from the hub needs the library datasets, which is not installed"
+    assert (
+        caught.value.message
+        == "GLUE from the hub needs the library datasets, which is not installed"
+    )
     assert "--data FOLDER" in caught.value.hint

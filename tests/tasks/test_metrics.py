@@ -16,14 +16,18 @@ from headscope.errors import UserError
 from headscope.tasks import GLUE
 from headscope.tasks.metrics import f1, main, majority, pearson, score, spearman
 
-OUTPUTS = arrays(np.float64, st.tuples(st.integers(1, 30), st.just(2)), elements=st.integers(-9, 9).map(float))
+OUTPUTS = arrays(
+    np.float64, st.tuples(st.integers(1, 30), st.just(2)), elements=st.integers(-9, 9).map(float)
+)
 NUMBERS = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=2, max_size=30)
 
 
 @given(OUTPUTS, st.integers(0, 2**30))
 def test_f1_and_accuracy_are_scikit_learns(outputs, seed):
     gold = np.random.default_rng(seed).integers(0, 2, len(outputs))
-    predicted = [1 if second > first else 0 for first, second in outputs]  # of two equal outputs the first class is taken
+    predicted = [
+        1 if second > first else 0 for first, second in outputs
+    ]  # of two equal outputs the first class is taken
     found = score(GLUE["mrpc"], outputs, gold)
     assert list(found) == ["f1", "accuracy"]
     assert found["accuracy"] == pytest.approx(reference.accuracy_score(gold, predicted))
@@ -60,8 +64,13 @@ def test_a_constant_that_is_no_round_number_still_has_no_correlation():
 
 
 def test_the_majority_is_that_of_training_and_scored_on_dev():
-    assert majority(GLUE["mrpc"], np.array([1, 1, 0]), np.array([0, 0, 0, 1])) == {"f1": pytest.approx(0.4), "accuracy": 0.25}
-    assert math.isnan(majority(GLUE["sts-b"], np.array([1.0, 2.0]), np.array([0.0, 5.0]))["pearson"])
+    assert majority(GLUE["mrpc"], np.array([1, 1, 0]), np.array([0, 0, 0, 1])) == {
+        "f1": pytest.approx(0.4),
+        "accuracy": 0.25,
+    }
+    assert math.isnan(
+        majority(GLUE["sts-b"], np.array([1.0, 2.0]), np.array([0.0, 5.0]))["pearson"]
+    )
 
 
 @pytest.mark.shared
@@ -70,13 +79,20 @@ def test_the_papers_random_models_of_two_tasks_say_only_the_majority_class(share
     # Table 1, "Fine-tuned, initialized with normal distr." The paper's own number, 68.3, is 279 of 408 cut rather than rounded.
     from headscope.tasks import label_ids, task_examples
 
-    train, dev = (label_ids(GLUE[task], task_examples(GLUE[task], shared / "data" / "glue", split)) for split in ("train", "dev"))
-    assert [100 * value for value in majority(GLUE[task], train, dev).values()] == pytest.approx(published, abs=0.1)
+    train, dev = (
+        label_ids(GLUE[task], task_examples(GLUE[task], shared / "data" / "glue", split))
+        for split in ("train", "dev")
+    )
+    assert [100 * value for value in majority(GLUE[task], train, dev).values()] == pytest.approx(
+        published, abs=0.1
+    )
 
 
 @pytest.mark.parametrize("outputs", [np.zeros((3, 3)), np.zeros(3), np.zeros((2, 2))])
 def test_outputs_of_another_shape_are_an_error(outputs):
-    with pytest.raises(UserError, match=r"the outputs for 3 examples of RTE must have shape \(3, 2\), got"):
+    with pytest.raises(
+        UserError, match=r"the outputs for 3 examples of RTE must have shape \(3, 2\), got"
+    ):
         score(GLUE["rte"], outputs, np.array([0, 1, 0]))
 
 

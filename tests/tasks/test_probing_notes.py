@@ -10,7 +10,9 @@ def task(title: str, *notes: str) -> ProbingTask:
 
 
 def test_a_note_of_several_tasks_is_said_once() -> None:
-    assert all_notes([task("Length", "few"), task("Tense", "few", "no va lines"), task("Depth")]) == ["Length, Tense: few", "Tense: no va lines"]
+    assert all_notes(
+        [task("Length", "few"), task("Tense", "few", "no va lines"), task("Depth")]
+    ) == ["Length, Tense: few", "Tense: no va lines"]
     assert all_notes([task("Length", "few"), task("Tense", "few")]) == ["all tasks: few"]
     assert all_notes([task("Length", "few")]) == ["Length: few"]
     assert all_notes([task("Length")]) == []

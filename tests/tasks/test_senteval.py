@@ -25,11 +25,22 @@ def write(folder, text, name="task.txt"):
 
 @pytest.mark.parametrize("name", ["task.txt", "task.txt.gz", "task.tsv", "task.TXT", "task.tsv.gz"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n"])
-def test_sentences_are_kept_as_they_are_and_labels_that_are_numbers_are_sorted_as_numbers(tmp_path, name, end):
+def test_sentences_are_kept_as_they_are_and_labels_that_are_numbers_are_sorted_as_numbers(
+    tmp_path, name, end
+):
     path = write(tmp_path, GOOD.replace("\n", end), name)
     task = read_senteval(path)
-    assert (task.name, task.title, task.group, task.labels, task.notes) == ("task", "task", "", ("9", "10"), ())
-    assert [[(example.label, example.texts, example.words) for example in task.splits[split]] for split in SPLITS] == [
+    assert (task.name, task.title, task.group, task.labels, task.notes) == (
+        "task",
+        "task",
+        "",
+        ("9", "10"),
+        (),
+    )
+    assert [
+        [(example.label, example.texts, example.words) for example in task.splits[split]]
+        for split in SPLITS
+    ] == [
         [("10", ('" A " dog \'s',), ()), ("9", ("Two cats .",), ())],
         [("9", ("Three cats .",), ())],
         [("10", ("A  cow .",), ())],
@@ -60,12 +71,27 @@ def test_the_ten_tasks_have_the_titles_and_groups_of_the_paper(tmp_path, stem, t
 @pytest.mark.parametrize(
     ("text", "where", "message", "hint"),
     [
-        ("tr\ta\tx\nte\ta\ty\n", ", line 1", "one class only, 'a', in the whole file", "a task needs two classes or more in the second column"),
+        (
+            "tr\ta\tx\nte\ta\ty\n",
+            ", line 1",
+            "one class only, 'a', in the whole file",
+            "a task needs two classes or more in the second column",
+        ),
         ("tr\ta\tx\ntr\tb\n", ", line 2", "2 columns, expected 3", SHAPE),
         ("tr\ta\tx\tz\n", ", line 1", "4 columns, expected 3", SHAPE),
-        ("tr\ta\tx\ntrain\tb\tx\n", ", line 2", "the split must be one of tr, va, te; got 'train' instead", SHAPE),
+        (
+            "tr\ta\tx\ntrain\tb\tx\n",
+            ", line 2",
+            "the split must be one of tr, va, te; got 'train' instead",
+            SHAPE,
+        ),
         ("tr\t \tx\n", ", line 1", "the label is empty", SHAPE),
-        ("tr\ta\t \n", ", line 1", "the sentence is empty", "delete the line, or write its sentence"),
+        (
+            "tr\ta\t \n",
+            ", line 1",
+            "the sentence is empty",
+            "delete the line, or write its sentence",
+        ),
         (
             "tr\ta\tx\ntr\tb\ty\nva\tc\tz\nte\ta\tw\n",
             ", line 3",
@@ -103,7 +129,9 @@ def test_a_file_without_a_split_that_is_needed_is_refused(tmp_path, text, messag
     assert caught.value.message == f"{path} {message}"
 
 
-def test_without_a_split_to_choose_on_folds_are_used_and_sentences_in_two_splits_are_counted(tmp_path):
+def test_without_a_split_to_choose_on_folds_are_used_and_sentences_in_two_splits_are_counted(
+    tmp_path,
+):
     task = read_senteval(write(tmp_path, "tr\ta\tx\ntr\tb\ty\ntr\tb\ty\nte\ta\tx\nte\tb\tz\n"))
     assert "dev" not in task.splits
     assert task.notes == ("no va lines: 5 folds are used", "1 sentence is in more than one split")
@@ -113,7 +141,9 @@ def test_without_a_split_to_choose_on_folds_are_used_and_sentences_in_two_splits
 
 def test_a_folder_is_read_in_the_order_of_the_paper_and_then_by_name(tmp_path):
     for stem in ["zebra", "apple", *sorted(TITLES)]:
-        write(tmp_path, GOOD, f"{stem}.txt.gz" if stem in {"apple", "tree_depth"} else f"{stem}.txt")
+        write(
+            tmp_path, GOOD, f"{stem}.txt.gz" if stem in {"apple", "tree_depth"} else f"{stem}.txt"
+        )
     write(tmp_path, "not a task", "README.md")
     write(tmp_path, "not a task", ".hidden.txt")
     assert [task.name for task in read_tasks(tmp_path)] == [*TITLES, "apple", "zebra"]
@@ -134,18 +164,33 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
         read_tasks(tmp_path / "none.txt")
 
 
-SENTENCES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1).filter(str.strip)
+SENTENCES = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1
+).filter(str.strip)
 
 
-@given(st.lists(st.tuples(st.sampled_from(SPLITS), st.sampled_from(["a", "b"]), SENTENCES), max_size=20))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(SPLITS), st.sampled_from(["a", "b"]), SENTENCES), max_size=20
+    )
+)
 def test_what_is_written_is_read_back(tmp_path_factory, rows):
     rows = [("train", "a", "x"), ("train", "b", "y"), ("test", "a", "z"), *rows]
-    splits = {split: tuple(Example("1", (text,), label=label) for name, label, text in rows if name == split) for split in SPLITS}
-    path = write_senteval(ProbingTask("mine", "mine", ("a", "b"), splits), tmp_path_factory.mktemp("tasks"))
+    splits = {
+        split: tuple(
+            Example("1", (text,), label=label) for name, label, text in rows if name == split
+        )
+        for split in SPLITS
+    }
+    path = write_senteval(
+        ProbingTask("mine", "mine", ("a", "b"), splits), tmp_path_factory.mktemp("tasks")
+    )
     task = read_senteval(path)
     assert (task.name, task.labels) == ("mine", ("a", "b"))
     for split in SPLITS:
-        assert [(example.label, example.texts) for example in task.splits.get(split, ())] == [(example.label, example.texts) for example in splits[split]]
+        assert [(example.label, example.texts) for example in task.splits.get(split, ())] == [
+            (example.label, example.texts) for example in splits[split]
+        ]
 
 
 @pytest.mark.shared
@@ -153,10 +198,14 @@ def test_the_public_tasks_are_read_as_the_csv_module_reads_them(shared):
     tasks = {task.name: task for task in read_tasks(shared / "data" / "probing")}
     assert list(tasks) == [name for name in TITLES if name != "odd_man_out"]
     for name, task in tasks.items():
-        with gzip.open(shared / "data" / "probing" / f"{name}.txt.gz", "rt", encoding="utf-8", newline="") as file:
+        with gzip.open(
+            shared / "data" / "probing" / f"{name}.txt.gz", "rt", encoding="utf-8", newline=""
+        ) as file:
             rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
         for mark, split in zip(("tr", "va", "te"), SPLITS, strict=True):
             assert task.counts(split) == Counter(label for found, label, _ in rows if found == mark)
-            assert [example.texts[0] for example in task.splits[split]] == [text for found, _, text in rows if found == mark]
+            assert [example.texts[0] for example in task.splits[split]] == [
+                text for found, _, text in rows if found == mark
+            ]
     assert len(tasks["word_content"].labels) == 1000
     assert tasks["tree_depth"].labels == ("3", "4", "5", "6", "7")

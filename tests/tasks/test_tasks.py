@@ -30,28 +30,53 @@ def test_a_task_is_found_however_it_is_written(name):
 
 
 def test_the_seven_tasks_are_those_of_the_table_in_its_order():
-    assert [task.title for task in GLUE.values()] == ["MRPC", "STS-B", "SST-2", "QQP", "RTE", "QNLI", "MNLI-m"]
+    assert [task.title for task in GLUE.values()] == [
+        "MRPC",
+        "STS-B",
+        "SST-2",
+        "QQP",
+        "RTE",
+        "QNLI",
+        "MNLI-m",
+    ]
     assert [name for name, task in GLUE.items() if task.kind == "regression"] == ["sts-b"]
-    assert {name: task.outputs for name, task in GLUE.items()} == {"mrpc": 2, "sts-b": 1, "sst-2": 2, "qqp": 2, "rte": 2, "qnli": 2, "mnli": 3}
+    assert {name: task.outputs for name, task in GLUE.items()} == {
+        "mrpc": 2,
+        "sts-b": 1,
+        "sst-2": 2,
+        "qqp": 2,
+        "rte": 2,
+        "qnli": 2,
+        "mnli": 3,
+    }
 
 
 def test_an_unknown_task_names_those_there_are():
     with pytest.raises(UserError) as caught:
         find_task("rtee")
-    assert caught.value.message == "the task must be one of mnli, mrpc, qnli, qqp, rte, sst-2, sts-b; got 'rtee' instead. Did you mean 'rte'?"
+    assert (
+        caught.value.message
+        == "the task must be one of mnli, mrpc, qnli, qqp, rte, sst-2, sts-b; got 'rtee' instead. Did you mean 'rte'?"
+    )
 
 
 @pytest.mark.parametrize("place", ["RTE/dev.tsv", "rte/dev.tsv.gz", "Rte/DEV.tsv"])
 def test_the_files_of_a_task_are_found_in_any_case_gzip_or_not(tmp_path, place):
     put(tmp_path / "glue" / place, RTE)
     corpus = task_examples(GLUE["rte"], tmp_path / "glue", "dev")
-    assert [(example.texts, example.label) for example in corpus] == [(("A.", "B."), "entailment"), (("C.", "D."), "not_entailment")]
+    assert [(example.texts, example.label) for example in corpus] == [
+        (("A.", "B."), "entailment"),
+        (("C.", "D."), "not_entailment"),
+    ]
 
 
 def test_the_folder_of_the_task_itself_and_a_file_will_do(tmp_path):
     file = put(tmp_path / "SST2" / "train.tsv", "sentence\tlabel\nfine \t1\n")
     for path in (tmp_path, file.parent, file):
-        assert [(example.texts, example.label) for example in task_examples(GLUE["sst-2"], path, "train")] == [(("fine",), "1")]
+        assert [
+            (example.texts, example.label)
+            for example in task_examples(GLUE["sst-2"], path, "train")
+        ] == [(("fine",), "1")]
 
 
 def test_mnli_is_scored_on_its_matched_half(tmp_path):
@@ -62,10 +87,19 @@ def test_mnli_is_scored_on_its_matched_half(tmp_path):
 
 
 def test_a_subset_stands_in_for_a_training_file_that_is_not_there_and_says_so(tmp_path):
-    part = put(tmp_path / "QNLI" / "train_subset99.tsv.gz", "index\tquestion\tsentence\tlabel\n0\tWho?\tMe.\tentailment\n")
+    part = put(
+        tmp_path / "QNLI" / "train_subset99.tsv.gz",
+        "index\tquestion\tsentence\tlabel\n0\tWho?\tMe.\tentailment\n",
+    )
     found = task_examples(GLUE["qnli"], tmp_path, "train")
-    assert (found.name, found.notes) == (str(part), (f"{part} holds only a part of the task's training examples",))
-    whole = put(tmp_path / "QNLI" / "train.tsv", "index\tquestion\tsentence\tlabel\n0\tWho?\tMe.\tentailment\n")
+    assert (found.name, found.notes) == (
+        str(part),
+        (f"{part} holds only a part of the task's training examples",),
+    )
+    whole = put(
+        tmp_path / "QNLI" / "train.tsv",
+        "index\tquestion\tsentence\tlabel\n0\tWho?\tMe.\tentailment\n",
+    )
     found = task_examples(GLUE["qnli"], tmp_path, "train")
     assert (found.name, found.notes) == (str(whole), ())
 
@@ -92,7 +126,13 @@ def test_an_unknown_label_is_told_with_its_line(tmp_path):
     )
 
 
-@pytest.mark.parametrize(("rows", "line"), [("sentence1\tsentence2\nA.\tB.\n", 2), ("sentence1\tsentence2\tlabel\nA.\tB.\tentailment\nA.\tB.\t \n", 3)])
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        ("sentence1\tsentence2\nA.\tB.\n", 2),
+        ("sentence1\tsentence2\tlabel\nA.\tB.\tentailment\nA.\tB.\t \n", 3),
+    ],
+)
 def test_a_missing_column_or_empty_label_is_told_with_its_line(tmp_path, rows, line):
     file = put(tmp_path / "rte.tsv", rows)
     with pytest.raises(CorpusError) as caught:
@@ -105,27 +145,49 @@ def test_a_score_must_be_a_number(tmp_path, label):
     file = put(tmp_path / "sts.tsv", f"sentence1\tsentence2\tscore\nA.\tB.\t{label}\n")
     with pytest.raises(CorpusError) as caught:
         task_examples(GLUE["sts-b"], file, "train")
-    assert caught.value.message == f"{file}, line 2: the label of STS-B must be a number, got {label!r} instead"
+    assert (
+        caught.value.message
+        == f"{file}, line 2: the label of STS-B must be a number, got {label!r} instead"
+    )
 
 
 def test_classes_are_numbered_by_the_task_and_scores_stay_numbers():
-    examples = [Example("1", ("a", "b"), label="not_entailment"), Example("2", ("a", "b"), label=" entailment ")]
-    assert (label_ids(GLUE["rte"], examples).tolist(), label_ids(GLUE["rte"], examples).dtype) == ([1, 0], np.int64)
+    examples = [
+        Example("1", ("a", "b"), label="not_entailment"),
+        Example("2", ("a", "b"), label=" entailment "),
+    ]
+    assert (label_ids(GLUE["rte"], examples).tolist(), label_ids(GLUE["rte"], examples).dtype) == (
+        [1, 0],
+        np.int64,
+    )
     scores = label_ids(GLUE["sts-b"], [Example("1", ("a", "b"), label="3.25")])
     assert (scores.tolist(), scores.dtype) == ([3.25], np.float64)
 
 
 def rows(*labels: str):
-    return from_examples([Example(str(number), ("x",), label=label) for number, label in enumerate(labels, 1)], name="folder/mine.tsv")
+    return from_examples(
+        [Example(str(number), ("x",), label=label) for number, label in enumerate(labels, 1)],
+        name="folder/mine.tsv",
+    )
 
 
 @pytest.mark.parametrize(
     ("labels", "classes"),
-    [(("pos", "neg", "pos", "neg"), ("neg", "pos")), (("10", "9", "10", "9"), ("9", "10")), (("b", "a", "c", "c", "a", "b"), ("a", "b", "c"))],
+    [
+        (("pos", "neg", "pos", "neg"), ("neg", "pos")),
+        (("10", "9", "10", "9"), ("9", "10")),
+        (("b", "a", "c", "c", "a", "b"), ("a", "b", "c")),
+    ],
 )
 def test_the_classes_of_ones_own_table_are_its_labels_in_order(labels, classes):
     task = custom_task(rows(*labels))
-    assert (task.name, task.title, task.kind, task.labels, task.metrics) == ("custom", "mine.tsv", "classification", classes, ("accuracy",))
+    assert (task.name, task.title, task.kind, task.labels, task.metrics) == (
+        "custom",
+        "mine.tsv",
+        "classification",
+        classes,
+        ("accuracy",),
+    )
 
 
 def test_labels_that_are_fractions_make_a_regression():
@@ -134,17 +196,24 @@ def test_labels_that_are_fractions_make_a_regression():
 
 
 def test_one_class_is_no_task():
-    with pytest.raises(UserError, match=r"a task needs two classes or more; folder/mine.tsv has only 'yes'"):
+    with pytest.raises(
+        UserError, match=r"a task needs two classes or more; folder/mine.tsv has only 'yes'"
+    ):
         custom_task(rows("yes", "yes"))
 
 
 def test_a_header_that_nobody_knows_is_not_taken_for_a_class():
-    with pytest.raises(CorpusError, match=r"folder/mine.tsv, example 1: the label 'sentiment' occurs nowhere else: the line looks like a header"):
+    with pytest.raises(
+        CorpusError,
+        match=r"folder/mine.tsv, example 1: the label 'sentiment' occurs nowhere else: the line looks like a header",
+    ):
         custom_task(rows("sentiment", "pos", "neg", "pos", "neg"))
 
 
 def test_labels_that_are_all_different_are_no_classes():
-    with pytest.raises(CorpusError, match=r"folder/mine.tsv: 3 different labels in 4 examples: they are no classes"):
+    with pytest.raises(
+        CorpusError, match=r"folder/mine.tsv: 3 different labels in 4 examples: they are no classes"
+    ):
         custom_task(rows("a text", "a text", "another", "and one more"))
 
 
@@ -154,12 +223,21 @@ def test_labels_that_are_all_different_are_no_classes():
         ("a.tsv", "A.\tpos\nB.\tneg\n", [("A.",), ("B.",)]),
         ("a.tsv", "text\tlabel\nA.\tpos\nB.\tneg\n", [("A.",), ("B.",)]),
         ("a.tsv", "A.\tC.\tpos\nB.\tD.\tneg\n", [("A.", "C."), ("B.", "D.")]),
-        ("a.jsonl", "".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in (("A.", "pos"), ("B.", "neg"))), [("A.",), ("B.",)]),
+        (
+            "a.jsonl",
+            "".join(
+                json.dumps({"text": text, "label": label}) + "\n"
+                for text, label in (("A.", "pos"), ("B.", "neg"))
+            ),
+            [("A.",), ("B.",)],
+        ),
     ],
 )
 def test_tables_of_two_and_three_columns_have_their_label_last(tmp_path, name, text, texts):
     corpus = labelled(put(tmp_path / name, text))
-    assert [(example.texts, example.label) for example in corpus] == list(zip(texts, ["pos", "neg"], strict=True))
+    assert [(example.texts, example.label) for example in corpus] == list(
+        zip(texts, ["pos", "neg"], strict=True)
+    )
 
 
 @pytest.mark.shared
@@ -172,9 +250,19 @@ def test_tables_of_two_and_three_columns_have_their_label_last(tmp_path, name, t
         ("qnli", "train", "QNLI/train_subset10475", "label", 10475),
     ],
 )
-def test_real_glue_labels_are_those_that_the_csv_module_reads(shared, task, split, file, column, count):
-    with gzip.open(shared / "data" / "glue" / f"{file}.tsv.gz", "rt", encoding="utf-8", newline="") as handle:
-        told = [row[column] for row in csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE)]
-    found = label_ids(GLUE[task], task_examples(GLUE[task], shared / "data" / "glue", split)).tolist()
+def test_real_glue_labels_are_those_that_the_csv_module_reads(
+    shared, task, split, file, column, count
+):
+    with gzip.open(
+        shared / "data" / "glue" / f"{file}.tsv.gz", "rt", encoding="utf-8", newline=""
+    ) as handle:
+        told = [
+            row[column] for row in csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE)
+        ]
+    found = label_ids(
+        GLUE[task], task_examples(GLUE[task], shared / "data" / "glue", split)
+    ).tolist()
     assert len(found) == count
-    assert found == [GLUE[task].labels.index(label) if GLUE[task].labels else float(label) for label in told]
+    assert found == [
+        GLUE[task].labels.index(label) if GLUE[task].labels else float(label) for label in told
+    ]

@@ -30,23 +30,93 @@ _WHAT = "What is disabled"
 def ablate(
     model: opt.Model,
     task: Annotated[
-        str | None, typer.Option("--task", metavar="NAME", help="The task of a tuned classifier: mrpc, sts-b, sst-2, qqp, rte, qnli or mnli.", show_default=False)
+        str | None,
+        typer.Option(
+            "--task",
+            metavar="NAME",
+            help="The task of a tuned classifier: mrpc, sts-b, sst-2, qqp, rte, qnli or mnli.",
+            show_default=False,
+        ),
     ] = None,
     data: Annotated[
-        str | None, typer.Option("--data", metavar="PLACE", help="GLUE files (FOLDER/MRPC/dev.tsv), 'hub', or a labelled table of your own.", show_default=False)
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="PLACE",
+            help="GLUE files (FOLDER/MRPC/dev.tsv), 'hub', or a labelled table of your own.",
+            show_default=False,
+        ),
     ] = None,
-    corpus: Annotated[str, typer.Option("--corpus", metavar="FILE", help="Without a task: the texts for the model's language-model loss.")] = "demo",
-    metric: Annotated[str, typer.Option("--metric", metavar="NAME", help="Another metric of the task than its main one: accuracy, spearman.", show_default=False)] = "",
-    heads: Annotated[bool, typer.Option("--heads", help="Each head in turn. Default: heads and layers.", rich_help_panel=_WHAT)] = False,
-    layers: Annotated[bool, typer.Option("--layers", help="Each layer in turn.", rich_help_panel=_WHAT)] = False,
+    corpus: Annotated[
+        str,
+        typer.Option(
+            "--corpus",
+            metavar="FILE",
+            help="Without a task: the texts for the model's language-model loss.",
+        ),
+    ] = "demo",
+    metric: Annotated[
+        str,
+        typer.Option(
+            "--metric",
+            metavar="NAME",
+            help="Another metric of the task than its main one: accuracy, spearman.",
+            show_default=False,
+        ),
+    ] = "",
+    heads: Annotated[
+        bool,
+        typer.Option(
+            "--heads", help="Each head in turn. Default: heads and layers.", rich_help_panel=_WHAT
+        ),
+    ] = False,
+    layers: Annotated[
+        bool, typer.Option("--layers", help="Each layer in turn.", rich_help_panel=_WHAT)
+    ] = False,
     sets: Annotated[
-        list[str] | None, typer.Option("--set", metavar="3-9,4-1", help="These heads together, LAYER-HEAD from 1 (repeat for more).", rich_help_panel=_WHAT, show_default=False)
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="3-9,4-1",
+            help="These heads together, LAYER-HEAD from 1 (repeat for more).",
+            rich_help_panel=_WHAT,
+            show_default=False,
+        ),
     ] = None,
-    way: Annotated[str, typer.Option("--way", help="uniform (1/L to every token, as the paper), zero, or mean (the head's mean output).", rich_help_panel=_WHAT)] = "uniform",
-    importance: Annotated[bool, typer.Option("--importance", help="Gradient head importance too, and how far it agrees.", rich_help_panel=_WHAT)] = False,
-    prune: Annotated[bool, typer.Option("--prune", help="A pruning curve too: score against heads left.", rich_help_panel=_WHAT)] = False,
-    correction: Annotated[str, typer.Option("--correction", help="none, holm or bh, over all heads (layers, sets).")] = "holm",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The results file (.nc). Default: MODEL-DATA-ablation.nc here.", show_default=False)] = None,
+    way: Annotated[
+        str,
+        typer.Option(
+            "--way",
+            help="uniform (1/L to every token, as the paper), zero, or mean (the head's mean output).",
+            rich_help_panel=_WHAT,
+        ),
+    ] = "uniform",
+    importance: Annotated[
+        bool,
+        typer.Option(
+            "--importance",
+            help="Gradient head importance too, and how far it agrees.",
+            rich_help_panel=_WHAT,
+        ),
+    ] = False,
+    prune: Annotated[
+        bool,
+        typer.Option(
+            "--prune", help="A pruning curve too: score against heads left.", rich_help_panel=_WHAT
+        ),
+    ] = False,
+    correction: Annotated[
+        str, typer.Option("--correction", help="none, holm or bh, over all heads (layers, sets).")
+    ] = "holm",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The results file (.nc). Default: MODEL-DATA-ablation.nc here.",
+            show_default=False,
+        ),
+    ] = None,
     limit: opt.Limit = None,
     seed: opt.Seed = 0,
     batch_size: opt.BatchSize = 16,
@@ -81,17 +151,44 @@ def ablate(
         from headscope.runs.ablate.prune import prune as run_prune
 
         chosen = [parse_heads(text) for text in sets or ()]
-        load_options = {"device": device, "dtype": dtype, "revision": revision, "allow_pickle": allow_pickle, "trust_remote_code": trust_remote_code}
-        loaded, examples, objective = _prepare(model, task, data, corpus, metric, seed, load_options)
+        load_options = {
+            "device": device,
+            "dtype": dtype,
+            "revision": revision,
+            "allow_pickle": allow_pickle,
+            "trust_remote_code": trust_remote_code,
+        }
+        loaded, examples, objective = _prepare(
+            model, task, data, corpus, metric, seed, load_options
+        )
     for note in loaded.notes:
         console.say(f"warning: {note}")
     if (partial := output.with_name(output.name + ".partial")).exists():
         console.say(f"going on from {partial}")
     both = not (heads or layers or sets)
-    what: dict[str, Any] = {"heads": heads or both, "layers": layers or (both and loaded.shape(loaded.main_stack()).layers > 1), "sets": chosen}
-    settings: dict[str, Any] = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length}
+    what: dict[str, Any] = {
+        "heads": heads or both,
+        "layers": layers or (both and loaded.shape(loaded.main_stack()).layers > 1),
+        "sets": chosen,
+    }
+    settings: dict[str, Any] = {
+        "limit": limit,
+        "seed": seed,
+        "batch_size": batch_size,
+        "max_length": max_length,
+    }
     with console.progress("disabling") as progress:
-        results = run(loaded, examples, objective, **what, way=way, importance=importance, output=output, progress=progress, **settings)
+        results = run(
+            loaded,
+            examples,
+            objective,
+            **what,
+            way=way,
+            importance=importance,
+            output=output,
+            progress=progress,
+            **settings,
+        )
     if prune:
         with console.progress("pruning") as progress:
             curve = run_prune(loaded, examples, objective, way=way, progress=progress, **settings)
@@ -108,7 +205,15 @@ def ablate(
     console.result(str(output))
 
 
-def _prepare(model: str, task: str | None, data: str | None, corpus: str, metric: str, seed: int, options: dict[str, Any]) -> tuple[Model, Corpus, Objective]:
+def _prepare(
+    model: str,
+    task: str | None,
+    data: str | None,
+    corpus: str,
+    metric: str,
+    seed: int,
+    options: dict[str, Any],
+) -> tuple[Model, Corpus, Objective]:
     """The model, its examples, and what it is judged by: the labels of a task, or else its own language-model loss."""
     from headscope.errors import ModelError, UserError
     from headscope.runs.ablate.objective import Labels, LanguageModel
@@ -121,16 +226,25 @@ def _prepare(model: str, task: str | None, data: str | None, corpus: str, metric
         from headscope.models import load
 
         if metric and metric != "loss":
-            raise UserError(f"the metric {metric} needs a task", hint="give --task and --data, or leave --metric out")
+            raise UserError(
+                f"the metric {metric} needs a task",
+                hint="give --task and --data, or leave --metric out",
+            )
         try:
             loaded = load(model, head="lm", **options)
         except ModelError as error:
             if "language-model head" not in error.message:
                 raise
-            raise ModelError(f"{error.message}; and no task was given", hint="give --task and --data for a tuned classifier, or choose a masked or causal language model") from None
+            raise ModelError(
+                f"{error.message}; and no task was given",
+                hint="give --task and --data for a tuned classifier, or choose a masked or causal language model",
+            ) from None
         return loaded, read(corpus), LanguageModel(loaded, seed)
     if data is None:
-        raise UserError(f"the examples of {task} are missing", hint="give --data FOLDER (with FOLDER/MRPC/dev.tsv and so on), a file, or 'hub'")
+        raise UserError(
+            f"the examples of {task} are missing",
+            hint="give --data FOLDER (with FOLDER/MRPC/dev.tsv and so on), a file, or 'hub'",
+        )
     named = find_task(task) if task else None
     examples = task_examples(named, data, "dev") if named else labelled(data)
     which = named or custom_task(examples)
@@ -141,14 +255,20 @@ def _prepare(model: str, task: str | None, data: str | None, corpus: str, metric
 def _draw(results: Results, folder: Path) -> list[Path]:
     from headscope.figures import gallery, save_chart
 
-    return [save_chart(item.draw(results), folder / f"{item.name}.png") for item in gallery(results)]
+    return [
+        save_chart(item.draw(results), folder / f"{item.name}.png") for item in gallery(results)
+    ]
 
 
 def _show(console: Console, results: Results) -> None:
     """The baseline, the best gains and worst drops, layers and sets; as JSON every row."""
     from headscope.stats.ablation import KINDS, agreement, change_table
 
-    tables = {kind: change_table(results, kind) for kind, name in KINDS.items() if name in results.measures}
+    tables = {
+        kind: change_table(results, kind)
+        for kind, name in KINDS.items()
+        if name in results.measures
+    }
     about = results[KINDS[next(iter(tables))]].attrs
     counts = results.provenance["counts"]
     console.say(
@@ -157,9 +277,17 @@ def _show(console: Console, results: Results) -> None:
         + f"; a gain is {'more' if about['better'] == 'higher' else 'less'} {about['metric']}; p by {about['resamples']} resamples, correction {about['correction']}"
     )
     if counts["seen"] < FEW:
-        console.say(f"warning: {counts['seen']} examples are few for a bootstrap: its intervals are too narrow below {FEW} or so")
+        console.say(
+            f"warning: {counts['seen']} examples are few for a bootstrap: its intervals are too narrow below {FEW} or so"
+        )
     if console.as_json:
-        console.table([_row(kind, about, row) for kind, table in tables.items() for row in table.to_dict("records")])
+        console.table(
+            [
+                _row(kind, about, row)
+                for kind, table in tables.items()
+                for row in table.to_dict("records")
+            ]
+        )
         return
     if console.quiet:
         return
@@ -181,13 +309,20 @@ def _told(table: pd.DataFrame) -> pd.DataFrame:
     """Four digits of scores, and p as text: three digits would hide what matters."""
     shown = table.copy()
     for name in shown.columns[1:5]:
-        shown[name] = [f"{value:+.4f}" if name in ("gain", "low", "high") else f"{value:.4f}" for value in shown[name]]
+        shown[name] = [
+            f"{value:+.4f}" if name in ("gain", "low", "high") else f"{value:.4f}"
+            for value in shown[name]
+        ]
     for name in ("p", "p corrected"):
         shown[name] = [f"{value:.2g}" for value in shown[name]]
     return shown
 
 
 def _row(kind: str, about: dict[str, Any], row: dict[Any, Any]) -> dict[str, Any]:
-    return {"kind": kind, "off": row[f"{kind} off"], "metric": about["metric"], "baseline": about["baseline"], "score": row[about["metric"]]} | {
-        name.replace(" ", "_"): row[name] for name in ("gain", "low", "high", "p", "p corrected")
-    }
+    return {
+        "kind": kind,
+        "off": row[f"{kind} off"],
+        "metric": about["metric"],
+        "baseline": about["baseline"],
+        "score": row[about["metric"]],
+    } | {name.replace(" ", "_"): row[name] for name in ("gain", "low", "high", "p", "p corrected")}

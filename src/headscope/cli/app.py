@@ -9,4 +9,17 @@ from headscope.cli import patterns, label  # isort: skip
 from headscope.cli import probe, probing  # isort: skip
 from headscope.cli.root import app
 
-__all__ = ["ablate", "app", "clark", "compare", "label", "papers", "patterns", "probe", "probing", "roles", "surveys", "tune"]
+__all__ = [
+    "ablate",
+    "app",
+    "clark",
+    "compare",
+    "label",
+    "papers",
+    "patterns",
+    "probe",
+    "probing",
+    "roles",
+    "surveys",
+    "tune",
+]

@@ -17,10 +17,33 @@ _SIDE = "A hub id, a model folder or 'demo'; or a results file (.nc)."
 @app.command()
 def compare(
     first: Annotated[str, typer.Argument(metavar="A", help=_SIDE, show_default=False)],
-    second: Annotated[str, typer.Argument(metavar="B", help=f"{_SIDE} Differences are B less A.", show_default=False)],
-    corpus: Annotated[str, typer.Argument(metavar="[CORPUS]", help="For two models: a corpus file, 'demo' for the built-in one, or 'framenet'.")] = "demo",
-    features: Annotated[bool, typer.Option("--features", help="Also how attention to linguistic features and from token to token differs (needs a tree).")] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="For two models: the results file (.nc). Default: A-B-CORPUS.nc here.", show_default=False)] = None,
+    second: Annotated[
+        str,
+        typer.Argument(metavar="B", help=f"{_SIDE} Differences are B less A.", show_default=False),
+    ],
+    corpus: Annotated[
+        str,
+        typer.Argument(
+            metavar="[CORPUS]",
+            help="For two models: a corpus file, 'demo' for the built-in one, or 'framenet'.",
+        ),
+    ] = "demo",
+    features: Annotated[
+        bool,
+        typer.Option(
+            "--features",
+            help="Also how attention to linguistic features and from token to token differs (needs a tree).",
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="For two models: the results file (.nc). Default: A-B-CORPUS.nc here.",
+            show_default=False,
+        ),
+    ] = None,
     limit: opt.Limit = None,
     seed: opt.Seed = 0,
     batch_size: opt.BatchSize = 16,
@@ -53,16 +76,41 @@ def compare(
     if any(files):
         from headscope.errors import UserError
 
-        raise UserError(f"a model and a results file cannot be compared: {first} and {second}", hint="give two models, or survey the model and give two results files")
-    how_load = {"device": device, "dtype": dtype, "allow_pickle": allow_pickle, "trust_remote_code": trust_remote_code}
+        raise UserError(
+            f"a model and a results file cannot be compared: {first} and {second}",
+            hint="give two models, or survey the model and give two results files",
+        )
+    how_load = {
+        "device": device,
+        "dtype": dtype,
+        "allow_pickle": allow_pickle,
+        "trust_remote_code": trust_remote_code,
+    }
     how_read = {
         "format": format,
         "pairs": not single,
         "columns": columns.split(",") if columns else None,
         "parse_with": parser if parser is not None else "" if parse else None,
     }
-    how_run = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length, "long": long, "stack": stack}
-    _compare_models(console, first, second, corpus, output, ("feature", "link") if features else (), how_load, how_read, how_run)
+    how_run = {
+        "limit": limit,
+        "seed": seed,
+        "batch_size": batch_size,
+        "max_length": max_length,
+        "long": long,
+        "stack": stack,
+    }
+    _compare_models(
+        console,
+        first,
+        second,
+        corpus,
+        output,
+        ("feature", "link") if features else (),
+        how_load,
+        how_read,
+        how_run,
+    )
 
 
 def _compare_results(console: Console, first: Path, second: Path) -> None:
@@ -72,14 +120,26 @@ def _compare_results(console: Console, first: Path, second: Path) -> None:
     one, other = open_atlas(first), open_atlas(second)
     table = difference_table(one, other)
     if same_examples(one, other):
-        console.say("both saw the same examples, but results keep only sums: the test is not paired, and misses small changes. Comparing the two models pairs.")
+        console.say(
+            "both saw the same examples, but results keep only sums: the test is not paired, and misses small changes. Comparing the two models pairs."
+        )
     else:
-        console.say("the two runs saw different examples: differences may come from these as well as from the models")
+        console.say(
+            "the two runs saw different examples: differences may come from these as well as from the models"
+        )
     console.frame(table)
 
 
 def _compare_models(
-    console: Console, first: str, second: str, corpus: str, output: Path | None, measures: tuple[str, ...], load: dict[str, Any], read: dict[str, Any], run: dict[str, Any]
+    console: Console,
+    first: str,
+    second: str,
+    corpus: str,
+    output: Path | None,
+    measures: tuple[str, ...],
+    load: dict[str, Any],
+    read: dict[str, Any],
+    run: dict[str, Any],
 ) -> None:
     from headscope.results import check_writable, slug
 
@@ -94,10 +154,18 @@ def _compare_models(
         read_corpus = hs.corpus.read(corpus, **read)
         one, other = hs.load(first, **load), hs.load(second, **load)
     with console.progress("comparing") as progress:
-        atlas = hs.compare(one, other, read_corpus, measures=measures, output=path, progress=progress, **run)
+        atlas = hs.compare(
+            one, other, read_corpus, measures=measures, output=path, progress=progress, **run
+        )
     tables = [change_table(atlas), *([paired_table(atlas)] if measures else [])]
     if console.as_json:
-        console.table([{str(key): value for key, value in row.items()} for table in tables for row in table.to_dict("records")])
+        console.table(
+            [
+                {str(key): value for key, value in row.items()}
+                for table in tables
+                for row in table.to_dict("records")
+            ]
+        )
     elif not console.quiet:
         for table in tables:
             console.frame(table)
@@ -108,9 +176,16 @@ def _compare_models(
 @app.command()
 def frames(
     results: opt.ResultsFile,
-    direction: Annotated[str, typer.Option("--direction", help="both, target to element, or element to target.")] = "both",
-    percentile: Annotated[float, typer.Option("--percentile", help="Heads over this percentile of all heads stand out.")] = 99.0,
-    count: Annotated[int, typer.Option("--count", metavar="N", help="How many heads to show.", min=1)] = 10,
+    direction: Annotated[
+        str, typer.Option("--direction", help="both, target to element, or element to target.")
+    ] = "both",
+    percentile: Annotated[
+        float,
+        typer.Option("--percentile", help="Heads over this percentile of all heads stand out."),
+    ] = 99.0,
+    count: Annotated[
+        int, typer.Option("--count", metavar="N", help="How many heads to show.", min=1)
+    ] = 10,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
@@ -121,4 +196,6 @@ def frames(
     from headscope.atlas import open as open_atlas
     from headscope.stats import frame_table
 
-    Console(quiet=quiet, as_json=json).frame(frame_table(open_atlas(results), direction=direction, percentile=percentile, count=count))
+    Console(quiet=quiet, as_json=json).frame(
+        frame_table(open_atlas(results), direction=direction, percentile=percentile, count=count)
+    )

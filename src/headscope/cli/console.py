@@ -40,7 +40,13 @@ class Console:
     def table(self, rows: Sequence[dict[str, Any]], *, title: str = "") -> None:
         """A table: drawn for people, or JSON for machines."""
         if self.as_json:
-            print(json.dumps([{key: _plain(value) for key, value in row.items()} for row in rows], indent=2, ensure_ascii=False))
+            print(
+                json.dumps(
+                    [{key: _plain(value) for key, value in row.items()} for row in rows],
+                    indent=2,
+                    ensure_ascii=False,
+                )
+            )
             return
         from rich.console import Console as Rich
         from rich.table import Table
@@ -56,7 +62,10 @@ class Console:
 
     def frame(self, frame: pd.DataFrame, *, title: str = "") -> None:
         """A data frame as a table."""
-        self.table([{str(key): value for key, value in row.items()} for row in frame.to_dict("records")], title=title)
+        self.table(
+            [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")],
+            title=title,
+        )
 
     @contextmanager
     def status(self, what: str) -> Iterator[None]:
@@ -82,9 +91,23 @@ class Console:
             yield lines.tell
             lines.end()
             return
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+        )
         with Progress(*columns, console=Rich(stderr=True)) as bar:
             task = bar.add_task(what, total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
@@ -100,7 +123,13 @@ def _shown(value: Any) -> str:
     value = _plain(value)
     if value is None:
         return "–"
-    return f"{value:.3f}" if isinstance(value, float) and not value.is_integer() else f"{value:g}" if isinstance(value, float) else str(value)
+    return (
+        f"{value:.3f}"
+        if isinstance(value, float) and not value.is_integer()
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
 
 
 class _Lines:
@@ -120,13 +149,19 @@ class _Lines:
         self.done, self.total = done, total
         if now - self.last >= EVERY:
             self.last = now
-            left = f", about {_clock((total - done) * (now - since) / (done - before))} left" if done > before else ""
+            left = (
+                f", about {_clock((total - done) * (now - since) / (done - before))} left"
+                if done > before
+                else ""
+            )
             self.say(f"{self.what}: {done} of {total}, {_clock(now - self.begun)} gone{left}")
 
     def end(self) -> None:
         """Say what was done, and how long it took."""
         if self.total:
-            self.say(f"{self.what}: {self.done} of {self.total} in {_clock(time.monotonic() - self.begun)}")
+            self.say(
+                f"{self.what}: {self.done} of {self.total} in {_clock(time.monotonic() - self.begun)}"
+            )
 
 
 def _clock(seconds: float) -> str:

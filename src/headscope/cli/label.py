@@ -24,14 +24,55 @@ EXAMPLES = 100
 
 @app.command()
 def label(
-    model: Annotated[str, typer.Argument(metavar="MODEL | LABELS", help="A hub id, a model folder or 'demo'; with --retrain a folder of labels.", show_default=False)],
-    corpus: Annotated[str, typer.Argument(metavar="[CORPUS]", help="A corpus file, or 'demo' for the built-in one.")] = "demo",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder of labels; with --retrain the file of the network.", show_default=False)] = None,
-    terminal: Annotated[bool, typer.Option("--terminal/--browser", help="Label here, in block characters, rather than in a browser.")] = False,
-    port: Annotated[int, typer.Option("--port", help="The page's port; 0 takes any free one.", rich_help_panel=_PAGE)] = 0,
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in the default browser.", rich_help_panel=_PAGE)] = False,
-    retrain: Annotated[bool, typer.Option("--retrain", help="Train a network on the built-in maps and those of LABELS.", rich_help_panel=_TRAIN)] = False,
-    epochs: Annotated[int, typer.Option("--epochs", help="How often each map is seen.", rich_help_panel=_TRAIN)] = 60,
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL | LABELS",
+            help="A hub id, a model folder or 'demo'; with --retrain a folder of labels.",
+            show_default=False,
+        ),
+    ],
+    corpus: Annotated[
+        str,
+        typer.Argument(metavar="[CORPUS]", help="A corpus file, or 'demo' for the built-in one."),
+    ] = "demo",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The folder of labels; with --retrain the file of the network.",
+            show_default=False,
+        ),
+    ] = None,
+    terminal: Annotated[
+        bool,
+        typer.Option(
+            "--terminal/--browser",
+            help="Label here, in block characters, rather than in a browser.",
+        ),
+    ] = False,
+    port: Annotated[
+        int,
+        typer.Option(
+            "--port", help="The page's port; 0 takes any free one.", rich_help_panel=_PAGE
+        ),
+    ] = 0,
+    open_page: Annotated[
+        bool,
+        typer.Option("--open", help="Open the page in the default browser.", rich_help_panel=_PAGE),
+    ] = False,
+    retrain: Annotated[
+        bool,
+        typer.Option(
+            "--retrain",
+            help="Train a network on the built-in maps and those of LABELS.",
+            rich_help_panel=_TRAIN,
+        ),
+    ] = False,
+    epochs: Annotated[
+        int, typer.Option("--epochs", help="How often each map is seen.", rich_help_panel=_TRAIN)
+    ] = 60,
     network: Network = None,
     limit: opt.Limit = EXAMPLES,
     seed: opt.Seed = 0,
@@ -64,7 +105,18 @@ def label(
         )
 
 
-def _label(console: Console, model: str, corpus: str, folder: Path, network: Path | None, run: dict[str, int], device: str, port: int, open_page: bool, terminal: bool) -> None:
+def _label(
+    console: Console,
+    model: str,
+    corpus: str,
+    folder: Path,
+    network: Path | None,
+    run: dict[str, int],
+    device: str,
+    port: int,
+    open_page: bool,
+    terminal: bool,
+) -> None:
     from headscope.labelling.server import open_port
 
     opened = None if terminal else open_port(port)
@@ -74,7 +126,11 @@ def _label(console: Console, model: str, corpus: str, folder: Path, network: Pat
         from headscope.measures.patterns.network import SHIPPED, load_network
         from headscope.models import load
 
-        store, chosen, texts = Store(folder), load_network(network or SHIPPED), read(corpus, limit=run["limit"])
+        store, chosen, texts = (
+            Store(folder),
+            load_network(network or SHIPPED),
+            read(corpus, limit=run["limit"]),
+        )
         session = Session(Maps(load(model, device=device), texts, **run), store, chosen)
     before = len(store.labelled)
     _nothing_left(session, folder)
@@ -92,7 +148,10 @@ def _label(console: Console, model: str, corpus: str, folder: Path, network: Pat
     finally:
         if opened is not None:
             opened.close()
-    console.say(f"{len(store.labelled) - before} labelled now, {len(store.labelled)} in all: " + ", ".join(f"{count} {name}" for name, count in session.counts.items()))
+    console.say(
+        f"{len(store.labelled) - before} labelled now, {len(store.labelled)} in all: "
+        + ", ".join(f"{count} {name}" for name, count in session.counts.items())
+    )
     if len(store.labelled):
         console.say(f"next: headscope label {folder} --retrain -o network.safetensors")
     console.result(str(folder))
@@ -103,12 +162,15 @@ def _nothing_left(session: Session, folder: Path) -> None:
 
     if not session.left:
         raise UserError(
-            f"no maps are left: all {len(session.maps)} maps of these examples are labelled or skipped in {folder}", hint="give another corpus, a higher --limit, or another folder"
+            f"no maps are left: all {len(session.maps)} maps of these examples are labelled or skipped in {folder}",
+            hint="give another corpus, a higher --limit, or another folder",
         )
 
 
 def _ready(console: Console, address: str, open_page: bool) -> None:
-    console.say("the page is at the address below, for this machine only; Ctrl-C stops, and every label is saved at once")
+    console.say(
+        "the page is at the address below, for this machine only; Ctrl-C stops, and every label is saved at once"
+    )
     print(address, file=sys.stderr, flush=True)
     if open_page:
         import webbrowser
@@ -129,7 +191,9 @@ def _keys() -> Callable[[], str]:
     return read
 
 
-def _retrain(console: Console, folder: Path, output: Path, network: Path | None, epochs: int, seed: int) -> None:
+def _retrain(
+    console: Console, folder: Path, output: Path, network: Path | None, epochs: int, seed: int
+) -> None:
     """Train, save, and tell how the old and the new network do on held-out maps."""
     from headscope.errors import UserError
     from headscope.results import check_writable
@@ -162,6 +226,9 @@ def _retrain(console: Console, folder: Path, output: Path, network: Path | None,
     if not (console.as_json or console.quiet):
         for name, report in done.after.items():
             show_report(console, report, title=f"{name}, after")
-    console.say(f"trained on the built-in maps and {done.trained} of your {len(own)}" + ("" if done.trained < len(own) else ": too few to hold some out"))
+    console.say(
+        f"trained on the built-in maps and {done.trained} of your {len(own)}"
+        + ("" if done.trained < len(own) else ": too few to hold some out")
+    )
     console.say(f"use it: headscope patterns MODEL --corpus FILE --network {output}")
     console.result(str(output))

@@ -35,20 +35,61 @@ paper = typer.Typer(
 app.add_typer(paper, name="paper")
 
 _Model = Annotated[str, typer.Option("--model", help="A hub id, a model folder, or 'demo'.")]
-_Output = Annotated[Path | None, typer.Option("--output", "-o", help="The folder for page, figures and results. Default: PAPER-MODEL.", show_default=False)]
+_Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="The folder for page, figures and results. Default: PAPER-MODEL.",
+        show_default=False,
+    ),
+]
 
 
 @paper.command()
 def clark2019(
     model: _Model = "demo",
-    text: Annotated[str, typer.Option("--text", metavar="FILE", help="Segments of two paragraphs: text, TSV or JSON lines.")] = "demo",
-    treebank: Annotated[str, typer.Option("--treebank", metavar="FILE", help="CoNLL-U or CoNLL-X.")] = "demo",
-    train: Annotated[str | None, typer.Option("--train", metavar="FILE", help="A treebank to train the probes on. Default: four fifths of --treebank.", show_default=False)] = None,
-    coref: Annotated[str, typer.Option("--coref", metavar="FILE", help="Coreference: JSON lines, CoNLL-U with Entity=, or CoNLL-2012 columns.")] = "demo",
-    vectors: Annotated[
-        str | None, typer.Option("--vectors", metavar="FILE", help="Word vectors: GloVe text, .npy with a vocabulary, or 'glove' for the wheel.", show_default=False)
+    text: Annotated[
+        str,
+        typer.Option(
+            "--text", metavar="FILE", help="Segments of two paragraphs: text, TSV or JSON lines."
+        ),
+    ] = "demo",
+    treebank: Annotated[
+        str, typer.Option("--treebank", metavar="FILE", help="CoNLL-U or CoNLL-X.")
+    ] = "demo",
+    train: Annotated[
+        str | None,
+        typer.Option(
+            "--train",
+            metavar="FILE",
+            help="A treebank to train the probes on. Default: four fifths of --treebank.",
+            show_default=False,
+        ),
     ] = None,
-    epochs: Annotated[int, typer.Option("--epochs", help="At most this many passes over the training sentences for a probe.")] = 20,
+    coref: Annotated[
+        str,
+        typer.Option(
+            "--coref",
+            metavar="FILE",
+            help="Coreference: JSON lines, CoNLL-U with Entity=, or CoNLL-2012 columns.",
+        ),
+    ] = "demo",
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            "--vectors",
+            metavar="FILE",
+            help="Word vectors: GloVe text, .npy with a vocabulary, or 'glove' for the wheel.",
+            show_default=False,
+        ),
+    ] = None,
+    epochs: Annotated[
+        int,
+        typer.Option(
+            "--epochs", help="At most this many passes over the training sentences for a probe."
+        ),
+    ] = 20,
     output: _Output = None,
     limit: opt.Limit = None,
     seed: opt.Seed = 0,
@@ -66,7 +107,17 @@ def clark2019(
     from headscope.corpus import read
     from headscope.papers import Clark2019
 
-    console, shop = _shop("clark2019", model, output, quiet, limit=limit, seed=seed, batch_size=batch_size, max_length=max_length, device=device)
+    console, shop = _shop(
+        "clark2019",
+        model,
+        output,
+        quiet,
+        limit=limit,
+        seed=seed,
+        batch_size=batch_size,
+        max_length=max_length,
+        device=device,
+    )
     recipe = Clark2019(
         model,
         shop,
@@ -83,9 +134,23 @@ def clark2019(
 @paper.command()
 def pande2021(
     model: _Model = "demo",
-    corpus: Annotated[list[str] | None, typer.Option("--corpus", metavar="FILE", help="A corpus (repeat for more). Default: the built-in one.", show_default=False)] = None,
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--corpus",
+            metavar="FILE",
+            help="A corpus (repeat for more). Default: the built-in one.",
+            show_default=False,
+        ),
+    ] = None,
     tuned: Annotated[
-        list[str] | None, typer.Option("--tuned", metavar="MODEL", help="The model after fine-tuning: one for all corpora, or one for each (repeat).", show_default=False)
+        list[str] | None,
+        typer.Option(
+            "--tuned",
+            metavar="MODEL",
+            help="The model after fine-tuning: one for all corpora, or one for each (repeat).",
+            show_default=False,
+        ),
     ] = None,
     tau: opt.Tau = None,
     test: opt.Test = "z",
@@ -115,11 +180,24 @@ def pande2021(
     from headscope.stats import parse_tau
 
     thresholds = parse_tau(tau or ())
-    console, shop = _shop("pande2021", model, output, quiet, limit=limit, seed=seed, batch_size=batch_size, max_length=max_length, device=device)
+    console, shop = _shop(
+        "pande2021",
+        model,
+        output,
+        quiet,
+        limit=limit,
+        seed=seed,
+        batch_size=batch_size,
+        max_length=max_length,
+        device=device,
+    )
     for file in sieve or ():
         console.say(f"sieves of {file}: {', '.join(load_sieves(file))}")
     files = corpus or ["demo"]
-    corpora = {name: read(file, parse_with=parser or "") if file != "demo" else read(file) for name, file in zip(corpus_names(files), files, strict=True)}
+    corpora = {
+        name: read(file, parse_with=parser or "") if file != "demo" else read(file)
+        for name, file in zip(corpus_names(files), files, strict=True)
+    }
     recipe = Pande2021(
         model,
         shop,
@@ -136,17 +214,54 @@ def pande2021(
 def kovaleva2019(
     model: _Model = "demo",
     task: Annotated[
-        list[str] | None, typer.Option("--task", metavar="NAME", help="A GLUE task: mrpc, sts-b, sst-2, qqp, rte, qnli, mnli (repeat for more).", show_default=False)
+        list[str] | None,
+        typer.Option(
+            "--task",
+            metavar="NAME",
+            help="A GLUE task: mrpc, sts-b, sst-2, qqp, rte, qnli, mnli (repeat for more).",
+            show_default=False,
+        ),
     ] = None,
-    data: Annotated[str, typer.Option("--data", metavar="FOLDER", help="GLUE files, FOLDER/RTE/train.tsv and so on (.gz too), or 'hub'.")] = "hub",
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data",
+            metavar="FOLDER",
+            help="GLUE files, FOLDER/RTE/train.tsv and so on (.gz too), or 'hub'.",
+        ),
+    ] = "hub",
     tuned: Annotated[
-        Path | None, typer.Option("--tuned", metavar="FOLDER", help="Where tuned models are, or go: FOLDER/TASK-START. Default: tuned/ in the output folder.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--tuned",
+            metavar="FOLDER",
+            help="Where tuned models are, or go: FOLDER/TASK-START. Default: tuned/ in the output folder.",
+            show_default=False,
+        ),
     ] = None,
-    frames: Annotated[str, typer.Option("--frames", metavar="FILE", help="Frame links: JSON lines, 'framenet' for nltk's, or 'demo'.")] = "demo",
-    start: Annotated[list[str] | None, typer.Option("--start", help="Columns of Table 1: pretrained, random, untrained (repeat). Default: all three.", show_default=False)] = None,
+    frames: Annotated[
+        str,
+        typer.Option(
+            "--frames",
+            metavar="FILE",
+            help="Frame links: JSON lines, 'framenet' for nltk's, or 'demo'.",
+        ),
+    ] = "demo",
+    start: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--start",
+            help="Columns of Table 1: pretrained, random, untrained (repeat). Default: all three.",
+            show_default=False,
+        ),
+    ] = None,
     epochs: Annotated[int, typer.Option("--epochs", help="Passes over the training examples.")] = 3,
-    learning_rate: Annotated[float, typer.Option("--learning-rate", help="The highest one, after warm-up.")] = 5e-5,
-    way: Annotated[str, typer.Option("--way", help="How a head is disabled: uniform, zero or mean.")] = "uniform",
+    learning_rate: Annotated[
+        float, typer.Option("--learning-rate", help="The highest one, after warm-up.")
+    ] = 5e-5,
+    way: Annotated[
+        str, typer.Option("--way", help="How a head is disabled: uniform, zero or mean.")
+    ] = "uniform",
     parser: opt.Parser = None,
     output: _Output = None,
     limit: opt.Limit = None,
@@ -172,7 +287,17 @@ def kovaleva2019(
         if name not in STARTS:
             raise unknown("start", name, STARTS)
     tasks = [find_task(name) for name in dict.fromkeys(task or ())]
-    console, shop = _shop("kovaleva2019", model, output, quiet, limit=limit, seed=seed, batch_size=batch_size, max_length=max_length, device=device)
+    console, shop = _shop(
+        "kovaleva2019",
+        model,
+        output,
+        quiet,
+        limit=limit,
+        seed=seed,
+        batch_size=batch_size,
+        max_length=max_length,
+        device=device,
+    )
     recipe = Kovaleva2019(
         model,
         shop,
@@ -190,31 +315,109 @@ def kovaleva2019(
 
 @paper.command()
 def jo2020(
-    model: Annotated[list[str] | None, typer.Option("--model", help="A hub id, a model folder, or 'demo' (repeat for more). Default: demo.", show_default=False)] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            help="A hub id, a model folder, or 'demo' (repeat for more). Default: demo.",
+            show_default=False,
+        ),
+    ] = None,
     tasks: Annotated[
         list[str] | None,
         typer.Option(
-            "--tasks", metavar="SOURCE", help="SentEval files, a folder of them, or a treebank (repeat for more). Default: made from the built-in corpus.", show_default=False
+            "--tasks",
+            metavar="SOURCE",
+            help="SentEval files, a folder of them, or a treebank (repeat for more). Default: made from the built-in corpus.",
+            show_default=False,
         ),
     ] = None,
-    task: Annotated[list[str] | None, typer.Option("--task", metavar="NAME", help="Only this probing task (repeat for more).", show_default=False)] = None,
-    downstream: Annotated[list[str] | None, typer.Option("--downstream", metavar="NAME", help="A GLUE task: mrpc, sts-b, sst-2 … (repeat for more).", show_default=False)] = None,
-    data: Annotated[str, typer.Option("--data", metavar="FOLDER", help="GLUE files, FOLDER/MRPC/train.tsv and so on (.gz too), or 'hub'.")] = "hub",
-    seeds: Annotated[int, typer.Option("--seeds", metavar="N", help="Fine-tune with so many seeds from each of last layer, best layer and top heads; 0: not at all.")] = 5,
+    task: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--task",
+            metavar="NAME",
+            help="Only this probing task (repeat for more).",
+            show_default=False,
+        ),
+    ] = None,
+    downstream: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--downstream",
+            metavar="NAME",
+            help="A GLUE task: mrpc, sts-b, sst-2 … (repeat for more).",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data",
+            metavar="FOLDER",
+            help="GLUE files, FOLDER/MRPC/train.tsv and so on (.gz too), or 'hub'.",
+        ),
+    ] = "hub",
+    seeds: Annotated[
+        int,
+        typer.Option(
+            "--seeds",
+            metavar="N",
+            help="Fine-tune with so many seeds from each of last layer, best layer and top heads; 0: not at all.",
+        ),
+    ] = 5,
     tuned: Annotated[
-        Path | None, typer.Option("--tuned", metavar="FOLDER", help="Where tuned models are, or go. Default: tuned/ in the output folder.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--tuned",
+            metavar="FOLDER",
+            help="Where tuned models are, or go. Default: tuned/ in the output folder.",
+            show_default=False,
+        ),
     ] = None,
     epochs: Annotated[int, typer.Option("--epochs", help="Passes over the training examples.")] = 3,
-    learning_rate: Annotated[float, typer.Option("--learning-rate", help="The highest one, after warm-up.")] = 2e-5,
-    position: Annotated[str | None, typer.Option("--position", help="Where vectors are read: cls, last or mean. Default: what fits the model.", show_default=False)] = None,
-    n: Annotated[
-        int | None, typer.Option("--n", "-n", metavar="N", help="How many of the best heads are put together. Default: as many as a layer has.", show_default=False)
+    learning_rate: Annotated[
+        float, typer.Option("--learning-rate", help="The highest one, after warm-up.")
+    ] = 2e-5,
+    position: Annotated[
+        str | None,
+        typer.Option(
+            "--position",
+            help="Where vectors are read: cls, last or mean. Default: what fits the model.",
+            show_default=False,
+        ),
     ] = None,
-    solver: Annotated[str, typer.Option("--solver", help="exact, or rmsprop (as in the paper).")] = "exact",
-    cache: Annotated[Path | None, typer.Option("--cache", metavar="FOLDER", help="Where vectors are kept. Default: vectors/ in the output folder.", show_default=False)] = None,
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "--n",
+            "-n",
+            metavar="N",
+            help="How many of the best heads are put together. Default: as many as a layer has.",
+            show_default=False,
+        ),
+    ] = None,
+    solver: Annotated[
+        str, typer.Option("--solver", help="exact, or rmsprop (as in the paper).")
+    ] = "exact",
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            "--cache",
+            metavar="FOLDER",
+            help="Where vectors are kept. Default: vectors/ in the output folder.",
+            show_default=False,
+        ),
+    ] = None,
     output: _Output = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", help="At most N examples of each split of a task, drawn at random (not for fine-tuning).", show_default=False)
+        int | None,
+        typer.Option(
+            "--limit",
+            metavar="N",
+            help="At most N examples of each split of a task, drawn at random (not for fine-tuning).",
+            show_default=False,
+        ),
     ] = None,
     seed: opt.Seed = 0,
     batch_size: opt.BatchSize = 32,
@@ -240,7 +443,17 @@ def jo2020(
     wanted = [find_task(name) for name in dict.fromkeys(downstream or ())]
     choice = Choice(position or "", n=n, max_length=max_length, batch_size=batch_size)
     settings = Settings(solver, seed=seed, device=device)
-    console, shop = _shop("jo2020", models[0], output, quiet, limit=limit, seed=seed, batch_size=batch_size, max_length=max_length, device=device)
+    console, shop = _shop(
+        "jo2020",
+        models[0],
+        output,
+        quiet,
+        limit=limit,
+        seed=seed,
+        batch_size=batch_size,
+        max_length=max_length,
+        device=device,
+    )
     recipe = Jo2020(
         models,
         shop,
@@ -257,7 +470,9 @@ def jo2020(
     console.result(str(recipe.run()))
 
 
-def _shop(name: str, model: str, output: Path | None, quiet: bool, **options: Any) -> tuple[Console, Workshop]:
+def _shop(
+    name: str, model: str, output: Path | None, quiet: bool, **options: Any
+) -> tuple[Console, Workshop]:
     """The console and the folder of a recipe."""
     from headscope.papers import Options, Workshop
     from headscope.results import check_writable, slug

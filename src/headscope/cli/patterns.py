@@ -20,28 +20,59 @@ LABELLED = 64
 """The most tokens of a map in the built-in labelled set."""
 Network = Annotated[
     Path | None,
-    typer.Option("--network", metavar="FILE", help="A network of your own, from 'headscope label --retrain'. Default: the one that comes with Headscope.", show_default=False),
+    typer.Option(
+        "--network",
+        metavar="FILE",
+        help="A network of your own, from 'headscope label --retrain'. Default: the one that comes with Headscope.",
+        show_default=False,
+    ),
 ]
 
 
 @app.command()
 def patterns(
     given: Annotated[
-        list[str] | None, typer.Argument(metavar="RESULTS... | MODEL [TEXT]", help="Results files (.nc) with the measure pattern; or a model and a sentence.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="RESULTS... | MODEL [TEXT]",
+            help="Results files (.nc) with the measure pattern; or a model and a sentence.",
+            show_default=False,
+        ),
     ] = None,
-    pair: Annotated[str | None, typer.Option("--pair", metavar="TEXT", help="A second text, for a pair.", show_default=False)] = None,
+    pair: Annotated[
+        str | None,
+        typer.Option(
+            "--pair", metavar="TEXT", help="A second text, for a pair.", show_default=False
+        ),
+    ] = None,
     corpus: Annotated[
-        str | None, typer.Option("--corpus", metavar="FILE", help="With a model: survey this corpus first ('demo' for the built-in one).", show_default=False)
+        str | None,
+        typer.Option(
+            "--corpus",
+            metavar="FILE",
+            help="With a model: survey this corpus first ('demo' for the built-in one).",
+            show_default=False,
+        ),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="How well the network does on labelled maps that it was not trained on.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="How well the network does on labelled maps that it was not trained on."
+        ),
+    ] = False,
     network: Network = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="MODEL TEXT: the picture (.png, .svg, .pdf, .html). With --corpus: the results file (.nc). Else: a folder for the figures.", show_default=False
+            "--output",
+            "-o",
+            help="MODEL TEXT: the picture (.png, .svg, .pdf, .html). With --corpus: the results file (.nc). Else: a folder for the figures.",
+            show_default=False,
         ),
     ] = None,
-    format: Annotated[str, typer.Option("--format", help="Of the figures in a folder: png, svg, pdf or html.")] = "png",
+    format: Annotated[
+        str, typer.Option("--format", help="Of the figures in a folder: png, svg, pdf or html.")
+    ] = "png",
     limit: opt.Limit = None,
     seed: opt.Seed = 0,
     batch_size: opt.BatchSize = 16,
@@ -66,12 +97,31 @@ def patterns(
     elif names and all(files) and not (check or corpus or pair):
         _shares(console, [Path(name) for name in names], output, format)
     elif len(names) == 1 and not any(files) and corpus and not (check or pair):
-        _survey(console, names[0], corpus, network, output, {"device": device}, {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length})
+        _survey(
+            console,
+            names[0],
+            corpus,
+            network,
+            output,
+            {"device": device},
+            {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length},
+        )
     elif len(names) == 2 and not any(files) and not (check or corpus):
-        _grid(console, names[0], tuple(names[1:]) + ((pair,) if pair else ()), network, output or Path("patterns.png"), max_length, device)
+        _grid(
+            console,
+            names[0],
+            tuple(names[1:]) + ((pair,) if pair else ()),
+            network,
+            output or Path("patterns.png"),
+            max_length,
+            device,
+        )
     else:
         raise UserError(
-            "results files, or a model with one text or --corpus, or --check are expected, and only one of them; got " + (" ".join(names) or "nothing") + " instead", hint=USAGE
+            "results files, or a model with one text or --corpus, or --check are expected, and only one of them; got "
+            + (" ".join(names) or "nothing")
+            + " instead",
+            hint=USAGE,
         )
 
 
@@ -94,7 +144,12 @@ def _shares(console: Console, paths: list[Path], output: Path | None, format: st
 
 
 def _tell(console: Console, opened: dict[str, Results]) -> None:
-    from headscope.stats.patterns import HETEROGENEOUS, leading_patterns, pattern_layers, shares_by_file
+    from headscope.stats.patterns import (
+        HETEROGENEOUS,
+        leading_patterns,
+        pattern_layers,
+        shares_by_file,
+    )
 
     shares = shares_by_file(opened)
     console.frame(shares, title="Share of all maps")
@@ -102,22 +157,37 @@ def _tell(console: Console, opened: dict[str, Results]) -> None:
         for name, results in opened.items():
             layers = pattern_layers(results)
             console.frame(
-                layers.pivot(index="layer", columns="pattern", values="share")[list(dict.fromkeys(layers["pattern"]))].reset_index(), title=f"{name}: share of each layer's maps"
+                layers.pivot(index="layer", columns="pattern", values="share")[
+                    list(dict.fromkeys(layers["pattern"]))
+                ].reset_index(),
+                title=f"{name}: share of each layer's maps",
             )
             heads = leading_patterns(results)
-            by_class = heads.sort_values(["share", "layer", "head"], ascending=[False, True, True]).groupby("pattern", sort=False)
+            by_class = heads.sort_values(
+                ["share", "layer", "head"], ascending=[False, True, True]
+            ).groupby("pattern", sort=False)
             rows = [
-                {"leading class": str(pattern), "heads": len(group), "which, the surest first": ", ".join(group["name"].head(10)) + (" …" if len(group) > 10 else "")}
+                {
+                    "leading class": str(pattern),
+                    "heads": len(group),
+                    "which, the surest first": ", ".join(group["name"].head(10))
+                    + (" …" if len(group) > 10 else ""),
+                }
                 for pattern, group in by_class
             ]
             console.table(rows, title=f"{name}: heads by their leading class")
-    console.say("95 % intervals by block jackknife (batches of examples left out in turn)" + (": needs at least two batches" if shares["low"].isna().any() else ""))
+    console.say(
+        "95 % intervals by block jackknife (batches of examples left out in turn)"
+        + (": needs at least two batches" if shares["low"].isna().any() else "")
+    )
     if any(results.provenance["settings"]["max_length"] > LABELLED for results in opened.values()):
         console.say(
             f"warning: the built-in network learnt from maps of at most {LABELLED} tokens, and longer ones get other classes: survey with --max-length {LABELLED}, or label longer maps"
         )
     console.say(
-        "published: heterogeneous from " + " to ".join(f"{share:.0%} ({task})" for task, share in HETEROGENEOUS.items()) + ", BERT base fine-tuned (Kovaleva et al. 2019, Figure 2)"
+        "published: heterogeneous from "
+        + " to ".join(f"{share:.0%} ({task})" for task, share in HETEROGENEOUS.items())
+        + ", BERT base fine-tuned (Kovaleva et al. 2019, Figure 2)"
     )
 
 
@@ -129,12 +199,25 @@ def _draw(console: Console, opened: dict[str, Results], folder: Path, format: st
         drawn = [save_chart(task_patterns(opened), folder / f"patterns.{format}")]
         for name, results in opened.items():
             before = "" if len(opened) == 1 else f"{Path(name).stem}-"
-            drawn += [save_chart(find_figure(kind, results).draw(results), folder / f"{before}{kind}.{format}") for kind in ("pattern-layers", "pattern-heads")]
+            drawn += [
+                save_chart(
+                    find_figure(kind, results).draw(results), folder / f"{before}{kind}.{format}"
+                )
+                for kind in ("pattern-layers", "pattern-heads")
+            ]
     for path in drawn:
         console.result(str(path))
 
 
-def _survey(console: Console, model: str, corpus: str, network: Path | None, output: Path | None, load: dict[str, Any], run: dict[str, Any]) -> None:
+def _survey(
+    console: Console,
+    model: str,
+    corpus: str,
+    network: Path | None,
+    output: Path | None,
+    load: dict[str, Any],
+    run: dict[str, Any],
+) -> None:
     """Survey a corpus for pattern classes alone, with any network, and tell the shares."""
     from headscope.results import check_writable, slug
 
@@ -151,14 +234,24 @@ def _survey(console: Console, model: str, corpus: str, network: Path | None, out
     Pattern.weights = network or SHIPPED
     try:
         with console.progress("surveying") as progress:
-            results = hs.survey(loaded, texts, measures=["pattern"], output=output, progress=progress, **run)
+            results = hs.survey(
+                loaded, texts, measures=["pattern"], output=output, progress=progress, **run
+            )
     finally:
         Pattern.weights = before
     _tell(console, {output.stem: results})
     console.result(str(output))
 
 
-def _grid(console: Console, model: str, texts: tuple[str, ...], network: Path | None, output: Path, max_length: int, device: str) -> None:
+def _grid(
+    console: Console,
+    model: str,
+    texts: tuple[str, ...],
+    network: Path | None,
+    output: Path,
+    max_length: int,
+    device: str,
+) -> None:
     """Draw every map of one example, and list their classes."""
     from headscope.results import check_writable
 
@@ -178,9 +271,20 @@ def _grid(console: Console, model: str, texts: tuple[str, ...], network: Path | 
     seen = look(loaded, Example("text", texts), max_length=max_length)
     found = [predict(chosen, [pack(one) for one in layer]) for layer in seen.maps]
     if console.as_json:
-        console.table([{"layer": layer, "head": head, "pattern": name} for layer, names in enumerate(found, 1) for head, name in enumerate(names, 1)])
+        console.table(
+            [
+                {"layer": layer, "head": head, "pattern": name}
+                for layer, names in enumerate(found, 1)
+                for head, name in enumerate(names, 1)
+            ]
+        )
     with console.status("drawing"):
-        chart = pattern_grid(seen.maps, found, title=f"Every map of {loaded.name.rstrip('/').rsplit('/', 1)[-1]}, by pattern class", subtitle=" | ".join(texts))
+        chart = pattern_grid(
+            seen.maps,
+            found,
+            title=f"Every map of {loaded.name.rstrip('/').rsplit('/', 1)[-1]}, by pattern class",
+            subtitle=" | ".join(texts),
+        )
         console.result(str(save_chart(chart, output)))
 
 
@@ -194,19 +298,35 @@ def _check(console: Console, network: Path | None, output: Path | None, format: 
     held = labelled.part(split="test")
     report = evaluate(load_network(network or SHIPPED), held)
     told = f"macro-F1 {report.f1:.3f}, accuracy {report.accuracy:.3f}"
-    console.say(f"{told} on {len(held)} held-out maps of {len(labelled)} (published: F1 0.86 on about 400 maps)")
+    console.say(
+        f"{told} on {len(held)} held-out maps of {len(labelled)} (published: F1 0.86 on about 400 maps)"
+    )
     show_report(console, report)
     if output:
         from headscope.figures.patterns.classes import confusion_map
         from headscope.figures.save import save_chart
 
         console.result(
-            str(save_chart(confusion_map(report.confusion, title="Labels against the network", subtitle=f"{len(held)} held-out maps, {told}"), output / f"confusion.{format}"))
+            str(
+                save_chart(
+                    confusion_map(
+                        report.confusion,
+                        title="Labels against the network",
+                        subtitle=f"{len(held)} held-out maps, {told}",
+                    ),
+                    output / f"confusion.{format}",
+                )
+            )
         )
 
 
 def show_report(console: Console, report: Report, *, title: str = "") -> None:
     """Scores by class, and unless a machine reads it the confusion matrix."""
-    console.frame(report.classes.reset_index(), title=f"{title}: scores by class" if title else "Scores by class")
+    console.frame(
+        report.classes.reset_index(),
+        title=f"{title}: scores by class" if title else "Scores by class",
+    )
     if not console.as_json:
-        console.frame(report.confusion.reset_index(), title="Labels (rows) and what the network says")
+        console.frame(
+            report.confusion.reset_index(), title="Labels (rows) and what the network says"
+        )

@@ -23,14 +23,42 @@ def tasks(
         ),
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="Where to write the tasks, one NAME.txt each. Default: only the table.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Where to write the tasks, one NAME.txt each. Default: only the table.",
+            show_default=False,
+        ),
     ] = None,
-    task: Annotated[list[str] | None, typer.Option("--task", metavar="NAME", help="Only this task, e.g. Tense or past_present (repeat for more).", show_default=False)] = None,
+    task: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--task",
+            metavar="NAME",
+            help="Only this task, e.g. Tense or past_present (repeat for more).",
+            show_default=False,
+        ),
+    ] = None,
     size: Annotated[
         str | None,
-        typer.Option("--size", metavar="N", help="The most examples of a task, or three numbers: TRAIN,DEV,TEST. Default: all there are, 80, 10 and 10 %.", show_default=False),
+        typer.Option(
+            "--size",
+            metavar="N",
+            help="The most examples of a task, or three numbers: TRAIN,DEV,TEST. Default: all there are, 80, 10 and 10 %.",
+            show_default=False,
+        ),
     ] = None,
-    brackets: Annotated[Path | None, typer.Option("--brackets", metavar="FILE", help="Bracketed trees for Depth and TopConst, as in the paper.", show_default=False)] = None,
+    brackets: Annotated[
+        Path | None,
+        typer.Option(
+            "--brackets",
+            metavar="FILE",
+            help="Bracketed trees for Depth and TopConst, as in the paper.",
+            show_default=False,
+        ),
+    ] = None,
     seed: opt.Seed = 0,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
@@ -46,11 +74,21 @@ def tasks(
     console = Console(quiet=quiet, as_json=json)
     trees = is_brackets(Path(source))
     if trees or not is_senteval(Path(source)):
-        _make(console, source, output, brackets=Path(source) if trees and brackets is None else brackets, tasks=task, size=_size(size), seed=seed, trees=trees)
+        _make(
+            console,
+            source,
+            output,
+            brackets=Path(source) if trees and brackets is None else brackets,
+            tasks=task,
+            size=_size(size),
+            seed=seed,
+            trees=trees,
+        )
         return
     if output or brackets or size:
         raise UserError(
-            f"{source} has tasks already: there is nothing to make", hint="leave out --output, --size and --brackets to see what is in it, or give a treebank (.conllu)"
+            f"{source} has tasks already: there is nothing to make",
+            hint="leave out --output, --size and --brackets to see what is in it, or give a treebank (.conllu)",
         )
     _show(console, source, task)
 
@@ -60,7 +98,10 @@ def _size(given: str | None) -> list[int] | None:
 
     parts = given.split(",") if given else []
     if not all(part.strip().isdecimal() for part in parts):
-        raise UserError(f"the size must be a number, or three separated by commas; got {given!r} instead", hint="e.g. --size 1000 or --size 800,100,100")
+        raise UserError(
+            f"the size must be a number, or three separated by commas; got {given!r} instead",
+            hint="e.g. --size 1000 or --size 800,100,100",
+        )
     return [int(part) for part in parts] or None
 
 
@@ -75,17 +116,39 @@ def _show(console: Console, source: str, names: list[str] | None) -> None:
     for name in names or ():
         if name.lower() not in known:
             raise unknown("task", name, [task.name for task in found])
-    chosen = [task for task in found if not names or task in [known[name.lower()] for name in names]]
+    chosen = [
+        task for task in found if not names or task in [known[name.lower()] for name in names]
+    ]
     rows: list[dict[str, Any]] = []
     for task in chosen:
         test = task.counts("test")
         sizes = {split: len(task.splits.get(split, ())) for split in SPLITS}
         share = max(test.values()) / test.total()
-        rows.append({"task": task.title, "name": task.name, "group": task.group, "classes": len(task.labels), **sizes, "largest class": share, "notes": "; ".join(task.notes)})
+        rows.append(
+            {
+                "task": task.title,
+                "name": task.name,
+                "group": task.group,
+                "classes": len(task.labels),
+                **sizes,
+                "largest class": share,
+                "notes": "; ".join(task.notes),
+            }
+        )
     console.table(rows)
 
 
-def _make(console: Console, source: str, output: Path | None, *, brackets: Path | None, tasks: list[str] | None, size: list[int] | None, seed: int, trees: bool) -> None:
+def _make(
+    console: Console,
+    source: str,
+    output: Path | None,
+    *,
+    brackets: Path | None,
+    tasks: list[str] | None,
+    size: list[int] | None,
+    seed: int,
+    trees: bool,
+) -> None:
     """Make tasks and write them."""
     from headscope.corpus import read
     from headscope.corpus.readers.brackets import bracket_corpus

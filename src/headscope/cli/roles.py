@@ -19,11 +19,34 @@ def roles(
     test: opt.Test = "z",
     correction: opt.Correction = "none",
     alpha: opt.Alpha = 0.05,
-    role: Annotated[list[str] | None, typer.Option("--role", metavar="NAME", help="Only this role in the tables (repeat for more).", show_default=False)] = None,
-    before: Annotated[
-        Path | None, typer.Option("--before", metavar="RESULTS", help="The same corpus before fine-tuning: how the roles shift, by thirds of the layers.", show_default=False)
+    role: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--role",
+            metavar="NAME",
+            help="Only this role in the tables (repeat for more).",
+            show_default=False,
+        ),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="PAGE", help="Write a page with every table and figure (.html).", show_default=False)] = None,
+    before: Annotated[
+        Path | None,
+        typer.Option(
+            "--before",
+            metavar="RESULTS",
+            help="The same corpus before fine-tuning: how the roles shift, by thirds of the layers.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="PAGE",
+            help="Write a page with every table and figure (.html).",
+            show_default=False,
+        ),
+    ] = None,
     seed: opt.Seed = 0,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
@@ -37,7 +60,17 @@ def roles(
     from headscope.atlas import open as open_atlas
     from headscope.errors import unknown
     from headscope.page import roles_document, write_document
-    from headscope.stats import COARSE, cautions, layer_shares, overlap_shares, parse_tau, role_shift, role_table, role_tests, tau_table
+    from headscope.stats import (
+        COARSE,
+        cautions,
+        layer_shares,
+        overlap_shares,
+        parse_tau,
+        role_shift,
+        role_table,
+        role_tests,
+        tau_table,
+    )
 
     console = Console(quiet=quiet, as_json=json)
     atlas = open_atlas(results)
@@ -53,12 +86,24 @@ def roles(
     console.frame(table[table["role"].isin(chosen)], title="Heads by role")
     if not (json or quiet):
         counts = tau_table(atlas, **how)
-        console.frame(counts[counts["role"].isin(chosen)], title="How many heads get each role, by tau")
-        console.frame(layer_shares(tests, role or COARSE), title="Share of each layer's heads that have a role")
-        console.table([{"of the paper's four roles": name, "share": value} for name, value in overlap_shares(tests).items()])
+        console.frame(
+            counts[counts["role"].isin(chosen)], title="How many heads get each role, by tau"
+        )
+        console.frame(
+            layer_shares(tests, role or COARSE),
+            title="Share of each layer's heads that have a role",
+        )
+        console.table(
+            [
+                {"of the paper's four roles": name, "share": value}
+                for name, value in overlap_shares(tests).items()
+            ]
+        )
         if shift is not None:
             console.frame(shift, title="Shift: after minus before")
     for caution in cautions(atlas, tests):
         console.say(f"* {caution}")
     if output:
-        console.result(str(write_document(roles_document(atlas, tests, shift=shift, how=how), output)))
+        console.result(
+            str(write_document(roles_document(atlas, tests, shift=shift, how=how), output))
+        )

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 def survey(
     model: opt.Model,
     corpus: opt.CorpusFile,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The results file (.nc). Default: MODEL-CORPUS.nc here.", show_default=False)] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The results file (.nc). Default: MODEL-CORPUS.nc here.",
+            show_default=False,
+        ),
+    ] = None,
     measure: opt.Measures = None,
     limit: opt.Limit = None,
     seed: opt.Seed = 0,
@@ -58,7 +66,13 @@ def survey(
 
     console = Console(quiet=quiet, as_json=json)
     output = output or Path(f"{slug(model)}-{slug(corpus)}.nc")
-    how_load = {"device": device, "dtype": dtype, "revision": revision, "allow_pickle": allow_pickle, "trust_remote_code": trust_remote_code}
+    how_load = {
+        "device": device,
+        "dtype": dtype,
+        "revision": revision,
+        "allow_pickle": allow_pickle,
+        "trust_remote_code": trust_remote_code,
+    }
     how_read = {
         "format": format,
         "pairs": not single,
@@ -66,7 +80,15 @@ def survey(
         "parse_with": parser if parser is not None else "" if parse else None,
         "documents": documents,
     }
-    how_run: dict[str, Any] = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length, "long": long, "stack": stack, "subtypes": subtypes}
+    how_run: dict[str, Any] = {
+        "limit": limit,
+        "seed": seed,
+        "batch_size": batch_size,
+        "max_length": max_length,
+        "long": long,
+        "stack": stack,
+        "subtypes": subtypes,
+    }
     how_run |= {"roles": tuple(role or ()), "direction": direction, "keep": keep}
     for file in sieve or ():
         from headscope.measures import load_sieves
@@ -74,14 +96,24 @@ def survey(
         console.say(f"sieves of {file}: {', '.join(load_sieves(file))}")
     atlas = _run(console, model, corpus, output, measure, shard, how_load, how_read, how_run)
     _show(console, atlas)
-    tables = [name for name, measure in (("roles", "role"), ("dependencies", "dependency"), ("coreference", "coreference")) if measure in atlas.measures]
+    tables = [
+        name
+        for name, measure in (
+            ("roles", "role"),
+            ("dependencies", "dependency"),
+            ("coreference", "coreference"),
+        )
+        if measure in atlas.measures
+    ]
     console.say("next: " + ", ".join(f"headscope {name} {output}" for name in ("report", *tables)))
     console.result(str(output))
 
 
 @app.command()
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for results and report.")] = Path("headscope-demo"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder for results and report.")
+    ] = Path("headscope-demo"),
     limit: opt.Limit = None,
     seed: opt.Seed = 0,
     batch_size: opt.BatchSize = 16,
@@ -96,7 +128,9 @@ def demo(
     """
     console = Console(quiet=quiet, as_json=json)
     run = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length}
-    atlas = _run(console, "demo", "demo", output / "demo.nc", None, "1/1", {"device": device}, {}, run)
+    atlas = _run(
+        console, "demo", "demo", output / "demo.nc", None, "1/1", {"device": device}, {}, run
+    )
     _show(console, atlas)
     console.say(f"results: {output / 'demo.nc'}\nreport:")
     console.result(str(atlas.report(output / "demo.html")))
@@ -105,7 +139,12 @@ def demo(
 @app.command()
 def report(
     results: opt.ResultsFile,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The page. Default: RESULTS with .html.", show_default=False)] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="The page. Default: RESULTS with .html.", show_default=False
+        ),
+    ] = None,
     quiet: opt.Quiet = False,
 ) -> None:
     """Write one self-contained HTML page about a results file.
@@ -121,8 +160,18 @@ def report(
 @app.command()
 def figures(
     results: opt.ResultsFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the figures.")] = Path("figures"),
-    name: Annotated[list[str] | None, typer.Option("--figure", metavar="NAME", help="Only this figure (repeat for more). Default: all.", show_default=False)] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder for the figures.")
+    ] = Path("figures"),
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--figure",
+            metavar="NAME",
+            help="Only this figure (repeat for more). Default: all.",
+            show_default=False,
+        ),
+    ] = None,
     format: Annotated[str, typer.Option("--format", help="png, svg, pdf or html.")] = "png",
     quiet: opt.Quiet = False,
     json: opt.Json = False,
@@ -137,7 +186,14 @@ def figures(
     console = Console(quiet=quiet, as_json=json)
     atlas = open_atlas(results)
     chosen = [find_figure(one, atlas) for one in name] if name else list(gallery(atlas))
-    rows = [{"figure": item.name, "title": item.title, "file": str(save_chart(item.draw(atlas), output / f"{item.name}.{format}"))} for item in chosen]
+    rows = [
+        {
+            "figure": item.name,
+            "title": item.title,
+            "file": str(save_chart(item.draw(atlas), output / f"{item.name}.{format}")),
+        }
+        for item in chosen
+    ]
     console.table(rows)
 
 
@@ -153,19 +209,34 @@ def ls(results: opt.ResultsFile, json: opt.Json = False, quiet: opt.Quiet = Fals
     atlas = open_atlas(results)
     about = atlas.provenance
     for key in ("model", "corpus", "settings", "counts", "versions"):
-        console.say(f"{key + ':':10} " + ", ".join(f"{name} {value}" for name, value in about[key].items() if value not in (None, "", [])))
+        console.say(
+            f"{key + ':':10} "
+            + ", ".join(
+                f"{name} {value}"
+                for name, value in about[key].items()
+                if value not in (None, "", [])
+            )
+        )
     console.say(f"shards:    {', '.join(about['shards'])}\ncreated:   {about['created']}")
     rows = []
     for name in atlas:
         dataset = atlas[name]
-        scores, counted = ("mean", "n") if "mean" in dataset else ("test", "test_size")  # n heads together
-        labels = {str(dim): [str(value) for value in dataset[dim].values] for dim in dataset[scores].dims if dim not in ("layer", "head")}
+        scores, counted = (
+            ("mean", "n") if "mean" in dataset else ("test", "test_size")
+        )  # n heads together
+        labels = {
+            str(dim): [str(value) for value in dataset[dim].values]
+            for dim in dataset[scores].dims
+            if dim not in ("layer", "head")
+        }
         rows.append(
             {
                 "measure": name,
                 "title": dataset.attrs["title"],
                 "unit": dataset.attrs["unit"],
-                "labels": "; ".join(f"{dim}: {', '.join(values)}" for dim, values in labels.items()),
+                "labels": "; ".join(
+                    f"{dim}: {', '.join(values)}" for dim, values in labels.items()
+                ),
                 "examples": int(dataset[counted].max()),
                 "source": dataset.attrs["source"],
             }
@@ -176,8 +247,13 @@ def ls(results: opt.ResultsFile, json: opt.Json = False, quiet: opt.Quiet = Fals
 @app.command()
 def export(
     results: opt.ResultsFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The table: .csv or .parquet.", show_default=False)],
-    measure: Annotated[str | None, typer.Option("--measure", help="Only this measure.", show_default=False)] = None,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The table: .csv or .parquet.", show_default=False),
+    ],
+    measure: Annotated[
+        str | None, typer.Option("--measure", help="Only this measure.", show_default=False)
+    ] = None,
     quiet: opt.Quiet = False,
 ) -> None:
     """Write results as one long table: a row a head and statistic, with its interval.
@@ -191,9 +267,16 @@ def export(
 
 @app.command()
 def merge(
-    parts: Annotated[list[Path], typer.Argument(metavar="RESULTS...", help="The shards of one run.", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The merged results file.", show_default=False)],
-    partial: Annotated[bool, typer.Option("--partial", help="Merge even if shards are missing.")] = False,
+    parts: Annotated[
+        list[Path],
+        typer.Argument(metavar="RESULTS...", help="The shards of one run.", show_default=False),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The merged results file.", show_default=False)
+    ],
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Merge even if shards are missing.")
+    ] = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -211,7 +294,17 @@ def merge(
     console.result(str(output))
 
 
-def _run(console: Console, model: str, corpus: str, output: Path, measures: list[str] | None, shard: str, load: dict[str, Any], read: dict[str, Any], run: dict[str, Any]) -> Atlas:
+def _run(
+    console: Console,
+    model: str,
+    corpus: str,
+    output: Path,
+    measures: list[str] | None,
+    shard: str,
+    load: dict[str, Any],
+    read: dict[str, Any],
+    run: dict[str, Any],
+) -> Atlas:
     """Load, read, survey with progress and a checkpoint beside the output, save."""
     from headscope.results import check_writable
 
@@ -228,7 +321,15 @@ def _run(console: Console, model: str, corpus: str, output: Path, measures: list
     if partial.exists():
         console.say(f"going on from {partial}")
     with console.progress("surveying") as progress:
-        return hs.survey(loaded, read_corpus, measures=measures, shard=part, output=output, progress=progress, **run)
+        return hs.survey(
+            loaded,
+            read_corpus,
+            measures=measures,
+            shard=part,
+            output=output,
+            progress=progress,
+            **run,
+        )
 
 
 def _show(console: Console, atlas: Results) -> None:
@@ -245,10 +346,24 @@ def _show(console: Console, atlas: Results) -> None:
         "words_lost": "words without a token",
         "words_unknown": "words that the tokenizer does not know at all",
     }
-    console.say(f"{counts['seen']} examples used; " + (", ".join(f"{counts[key]} {words}" for key, words in lost.items() if counts.get(key)) or "nothing cut or dropped"))
+    console.say(
+        f"{counts['seen']} examples used; "
+        + (
+            ", ".join(f"{counts[key]} {words}" for key, words in lost.items() if counts.get(key))
+            or "nothing cut or dropped"
+        )
+    )
     for name in [*counts["dropped"], *counts["nonfinite_examples"]][:5]:
         console.say(f"  left out: {name}")
-    frame = summary(atlas).rename(columns={"label": "of", "mean": "mean of heads", "strongest": "strongest head", "value": "its mean", "over": "heads over 0.5"})
+    frame = summary(atlas).rename(
+        columns={
+            "label": "of",
+            "mean": "mean of heads",
+            "strongest": "strongest head",
+            "value": "its mean",
+            "over": "heads over 0.5",
+        }
+    )
     if console.as_json or not console.quiet:  # quiet: the path alone
         console.frame(frame)
     for remark in remarks(atlas):

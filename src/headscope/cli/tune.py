@@ -23,17 +23,57 @@ ALL = "all"
 @app.command()
 def tune(
     model: opt.Model,
-    task: Annotated[list[str] | None, typer.Option("--task", metavar="NAME", help="mrpc, sts-b, sst-2, qqp, rte, qnli or mnli (repeat for more).", show_default=False)] = None,
-    data: Annotated[str | None, typer.Option("--data", metavar="FOLDER", help="GLUE files, FOLDER/RTE/train.tsv and so on (.gz too), or 'hub'.", show_default=False)] = None,
-    train: Annotated[
-        str | None, typer.Option("--train", metavar="FILE", help="A table of your own (TSV or JSON lines): text, second text if any, label.", show_default=False)
+    task: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--task",
+            metavar="NAME",
+            help="mrpc, sts-b, sst-2, qqp, rte, qnli or mnli (repeat for more).",
+            show_default=False,
+        ),
     ] = None,
-    dev: Annotated[str | None, typer.Option("--dev", metavar="FILE", help="A table with the same columns, to score on.", show_default=False)] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Models go to FOLDER/TASK-START, or FOLDER/TASK-POOLING.")] = Path("tuned"),
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="FOLDER",
+            help="GLUE files, FOLDER/RTE/train.tsv and so on (.gz too), or 'hub'.",
+            show_default=False,
+        ),
+    ] = None,
+    train: Annotated[
+        str | None,
+        typer.Option(
+            "--train",
+            metavar="FILE",
+            help="A table of your own (TSV or JSON lines): text, second text if any, label.",
+            show_default=False,
+        ),
+    ] = None,
+    dev: Annotated[
+        str | None,
+        typer.Option(
+            "--dev",
+            metavar="FILE",
+            help="A table with the same columns, to score on.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Models go to FOLDER/TASK-START, or FOLDER/TASK-POOLING.",
+        ),
+    ] = Path("tuned"),
     start: Annotated[
         list[str] | None,
         typer.Option(
-            "--start", help="pretrained, random (weights from a normal distribution), untrained (only scored) or all; repeat for more. Default: pretrained.", show_default=False
+            "--start",
+            help="pretrained, random (weights from a normal distribution), untrained (only scored) or all; repeat for more. Default: pretrained.",
+            show_default=False,
         ),
     ] = None,
     pooling: Annotated[
@@ -47,17 +87,35 @@ def tune(
     ] = None,
     position: Annotated[
         str | None,
-        typer.Option("--position", help="With --pooling: cls, last or mean. Default: the last token of a causal model, else [CLS] if there is one.", show_default=False),
+        typer.Option(
+            "--position",
+            help="With --pooling: cls, last or mean. Default: the last token of a causal model, else [CLS] if there is one.",
+            show_default=False,
+        ),
     ] = None,
     epochs: Annotated[int, typer.Option("--epochs", help="Passes over the training examples.")] = 3,
     learning_rate: Annotated[
-        float | None, typer.Option("--learning-rate", help="The highest one, after warm-up. Default: 5e-05, with --pooling 2e-05.", show_default=False)
+        float | None,
+        typer.Option(
+            "--learning-rate",
+            help="The highest one, after warm-up. Default: 5e-05, with --pooling 2e-05.",
+            show_default=False,
+        ),
     ] = None,
-    warmup: Annotated[float, typer.Option("--warmup", help="The share of steps in which the learning rate rises.")] = 0.1,
+    warmup: Annotated[
+        float, typer.Option("--warmup", help="The share of steps in which the learning rate rises.")
+    ] = 0.1,
     seed: Annotated[
-        list[int] | None, typer.Option("--seed", help="Seed of classifier, order and dropout; repeat for more, and medians are shown. Default: 0.", show_default=False)
+        list[int] | None,
+        typer.Option(
+            "--seed",
+            help="Seed of classifier, order and dropout; repeat for more, and medians are shown. Default: 0.",
+            show_default=False,
+        ),
     ] = None,
-    precision: Annotated[str, typer.Option("--precision", help="float32, or mixed precision: bf16, fp16 (GPU).")] = "float32",
+    precision: Annotated[
+        str, typer.Option("--precision", help="float32, or mixed precision: bf16, fp16 (GPU).")
+    ] = "float32",
     limit: opt.Limit = None,
     batch_size: opt.BatchSize = 32,
     max_length: opt.MaxLength = 128,
@@ -92,11 +150,17 @@ def tune(
     for name, number in plan:
         Settings(start=name, seed=number, **settings)
     check_writable(output / "headscope-tune.json")
-    load_options = {"revision": revision, "allow_pickle": allow_pickle, "trust_remote_code": trust_remote_code}
+    load_options = {
+        "revision": revision,
+        "allow_pickle": allow_pickle,
+        "trust_remote_code": trust_remote_code,
+    }
     done: list[Tuned] = []
     for which, train_set, dev_set in _jobs(task, data, train, dev):
         for name, number in plan:
-            folder = output / f"{which.name}-{_about(name, chosen)}{f'-seed{number}' if number else ''}"
+            folder = (
+                output / f"{which.name}-{_about(name, chosen)}{f'-seed{number}' if number else ''}"
+            )
             with console.progress(folder.name) as progress:
                 tuned = run(
                     model,
@@ -112,11 +176,16 @@ def tune(
                     seed=number,
                     **settings,
                 )
-            for note in ([f"{folder} is finished: its scores are read from there"] if tuned.again else []) + tuned.notes:
+            for note in (
+                [f"{folder} is finished: its scores are read from there"] if tuned.again else []
+            ) + tuned.notes:
                 console.say(note)
             done.append(tuned)
     seeds = len(seed or [0])
-    console.table([_record(tuned) for tuned in done] if json else _table(done), title="Dev scores in percent" + (f", median of {seeds} seeds" if seeds > 1 else ""))
+    console.table(
+        [_record(tuned) for tuned in done] if json else _table(done),
+        title="Dev scores in percent" + (f", median of {seeds} seeds" if seeds > 1 else ""),
+    )
     for tuned in done:
         console.result(str(tuned.folder))
 
@@ -126,7 +195,10 @@ def _pooling(given: str | None, position: str | None) -> Pooling | None:
     from headscope.runs.tune import parse_pooling
 
     if given is None and position is not None:
-        raise UserError(f"--position goes with --pooling, got --position {position} alone", hint=f"give e.g. --pooling last --position {position}")
+        raise UserError(
+            f"--position goes with --pooling, got --position {position} alone",
+            hint=f"give e.g. --pooling last --position {position}",
+        )
     return None if given is None else parse_pooling(given, position or "")
 
 
@@ -146,8 +218,18 @@ def _table(done: list[Tuned]) -> list[dict[str, Any]]:
     rows, pooling = table_rows(done), done[0].pooling
     if pooling is None:
         return rows
-    ours = [{key.removesuffix(": here"): value for key, value in row.items() if not key.endswith(": paper")} for row in rows]
-    return [{"task": row.pop("task"), "pooling": pooling.title, "position": pooling.position, **row} for row in ours]
+    ours = [
+        {
+            key.removesuffix(": here"): value
+            for key, value in row.items()
+            if not key.endswith(": paper")
+        }
+        for row in rows
+    ]
+    return [
+        {"task": row.pop("task"), "pooling": pooling.title, "position": pooling.position, **row}
+        for row in ours
+    ]
 
 
 def _starts(given: list[str] | None) -> list[str]:
@@ -161,7 +243,9 @@ def _starts(given: list[str] | None) -> list[str]:
     return [name for name in STARTS if name in names or ALL in names]
 
 
-def _jobs(names: list[str] | None, data: str | None, train: str | None, dev: str | None) -> list[tuple[Task, Corpus, Corpus]]:
+def _jobs(
+    names: list[str] | None, data: str | None, train: str | None, dev: str | None
+) -> list[tuple[Task, Corpus, Corpus]]:
     """The tasks and their examples, all read and checked before anything is trained."""
     from headscope.errors import UserError
     from headscope.tasks import custom_task, find_task, task_examples
@@ -169,11 +253,18 @@ def _jobs(names: list[str] | None, data: str | None, train: str | None, dev: str
 
     if names and data and not (train or dev):
         tasks = {task.name: task for task in map(find_task, names)}.values()
-        return [(task, task_examples(task, data, "train"), task_examples(task, data, "dev")) for task in tasks]
+        return [
+            (task, task_examples(task, data, "train"), task_examples(task, data, "dev"))
+            for task in tasks
+        ]
     if train and dev and not data and len(names or ()) <= 1:
         task = find_task(names[0]) if names else custom_task(labelled(train))
         return [(task, task_examples(task, train, "train"), task_examples(task, dev, "dev"))]
-    given = [f"--{name}" for name, value in (("task", names), ("data", data), ("train", train), ("dev", dev)) if value]
+    given = [
+        f"--{name}"
+        for name, value in (("task", names), ("data", data), ("train", train), ("dev", dev))
+        if value
+    ]
     raise UserError(
         f"what to train on must be --task with --data, or --train with --dev; got {' and '.join(given) or 'neither'} instead",
         hint="give e.g. --task rte --data glue, or --train train.tsv --dev dev.tsv",
@@ -183,7 +274,14 @@ def _jobs(names: list[str] | None, data: str | None, train: str | None, dev: str
 def _record(tuned: Tuned) -> dict[str, Any]:
     """One run as a flat record, scores from 0 to 1."""
     settings = tuned.settings
-    record = {"task": tuned.task.name, "start": settings.start, "seed": settings.seed, "epochs": settings.epochs, **tuned.examples, **tuned.scores}
+    record = {
+        "task": tuned.task.name,
+        "start": settings.start,
+        "seed": settings.seed,
+        "epochs": settings.epochs,
+        **tuned.examples,
+        **tuned.scores,
+    }
     record |= {f"majority {name}": value for name, value in tuned.majority.items()}
     if tuned.pooling:
         record |= {"pooling": tuned.pooling.title, "position": tuned.pooling.position}

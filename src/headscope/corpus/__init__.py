@@ -1,6 +1,28 @@
 """Corpora: reading text, pairs and treebanks into examples."""
 
 from headscope.corpus.corpus import Corpus, from_examples, from_texts, read
-from headscope.corpus.example import ROOT, Example, FrameLink, Mention, Word, join_words, plain_words, surface_words
+from headscope.corpus.example import (
+    ROOT,
+    Example,
+    FrameLink,
+    Mention,
+    Word,
+    join_words,
+    plain_words,
+    surface_words,
+)
 
-__all__ = ["ROOT", "Corpus", "Example", "FrameLink", "Mention", "Word", "from_examples", "from_texts", "join_words", "plain_words", "read", "surface_words"]
+__all__ = [
+    "ROOT",
+    "Corpus",
+    "Example",
+    "FrameLink",
+    "Mention",
+    "Word",
+    "from_examples",
+    "from_texts",
+    "join_words",
+    "plain_words",
+    "read",
+    "surface_words",
+]

@@ -13,10 +13,21 @@ from headscope.corpus.builtin import builtin_files, read_builtin
 from headscope.corpus.example import Example
 from headscope.corpus.files import checksum, lines
 from headscope.corpus.readers.conll import read_conll
-from headscope.corpus.readers.coref.columns import CONLL2012, LAST_WORD, fingerprint, is_collection, read_conll2012
+from headscope.corpus.readers.coref.columns import (
+    CONLL2012,
+    LAST_WORD,
+    fingerprint,
+    is_collection,
+    read_conll2012,
+)
 from headscope.corpus.readers.coref.conllu import CONLLU, read_coref_conllu, skipped_mentions
 from headscope.corpus.readers.coref.json_lines import is_coref_jsonl, read_coref_jsonl
-from headscope.corpus.readers.framenet import is_frames_jsonl, open_framenet, read_framenet, read_frames_jsonl
+from headscope.corpus.readers.framenet import (
+    is_frames_jsonl,
+    open_framenet,
+    read_framenet,
+    read_frames_jsonl,
+)
 from headscope.corpus.readers.plain import read_plain
 from headscope.corpus.readers.table import read_json_lines, read_tsv
 from headscope.corpus.spacy.parser import parse
@@ -24,11 +35,24 @@ from headscope.errors import CorpusError, unknown
 
 DEMO = "demo"
 FRAMENET = "framenet"
-FORMATS = {".txt": "text", ".md": "text", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".conllu": "conll", ".conllx": "conll", ".conll": "conll"}
+FORMATS = {
+    ".txt": "text",
+    ".md": "text",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".conllu": "conll",
+    ".conllx": "conll",
+    ".conll": "conll",
+}
 FORMATS |= dict.fromkeys(CONLL2012, "conll2012")
 COREF = {"coref-jsonl": (".jsonl",), "coref-conllu": CONLLU, "conll2012": CONLL2012}
 """Formats of whole documents with mentions, and the endings of their files."""
-NAMES = (*dict.fromkeys(FORMATS.values()), *(name for name in COREF if name not in FORMATS.values()), "frames-jsonl")
+NAMES = (
+    *dict.fromkeys(FORMATS.values()),
+    *(name for name in COREF if name not in FORMATS.values()),
+    "frames-jsonl",
+)
 PEEK = 200
 """How many examples are looked at to see which annotations a corpus offers."""
 
@@ -62,7 +86,10 @@ class Corpus:
             found = True
             yield example
         if not found and self.limit != 0:
-            raise CorpusError(f"{self.name} has no examples: it is empty", hint="give a file with at least one sentence")
+            raise CorpusError(
+                f"{self.name} has no examples: it is empty",
+                hint="give a file with at least one sentence",
+            )
 
     @cached_property
     def checksum(self) -> str:
@@ -81,7 +108,10 @@ class Corpus:
 
     def first(self, count: int | None) -> Corpus:
         """The same corpus, cut to its first ``count`` examples; None cuts nothing."""
-        return replace(self, limit=min((limit for limit in (self.limit, count) if limit is not None), default=None))
+        return replace(
+            self,
+            limit=min((limit for limit in (self.limit, count) if limit is not None), default=None),
+        )
 
 
 def read(
@@ -105,7 +135,10 @@ def read(
     ['frames', 'mentions', 'pair']
     """
     if limit is not None and limit < 1:
-        raise CorpusError(f"the limit must be 1 or more, got {limit} instead", hint="leave it out to read everything")
+        raise CorpusError(
+            f"the limit must be 1 or more, got {limit} instead",
+            hint="leave it out to read everything",
+        )
     if str(path) == DEMO:
         return Corpus(DEMO, "builtin", read_builtin, _builtin_checksum, limit)
     if str(path) == FRAMENET:
@@ -119,7 +152,10 @@ def read(
     if documents and kind == "conll":
         kind = "coref-conllu"
     if documents and kind not in COREF:
-        raise CorpusError(f"{path} has no documents to read: its format is {kind}", hint=f"give a corpus in one of the formats {', '.join(COREF)}")
+        raise CorpusError(
+            f"{path} has no documents to read: its format is {kind}",
+            hint=f"give a corpus in one of the formats {', '.join(COREF)}",
+        )
     readers: dict[str, Callable[[], Iterator[Example]]] = {
         "text": lambda: read_plain(path, pairs=pairs),
         "tsv": lambda: read_tsv(path, columns=columns),
@@ -131,19 +167,39 @@ def read(
         "frames-jsonl": lambda: read_frames_jsonl(path),
     }
     source = readers[kind]
-    remarks: dict[str, Callable[[], tuple[str, ...]]] = {"coref-conllu": lambda: skipped_mentions(path), "conll2012": lambda: (LAST_WORD,)}
-    corpus = Corpus(str(path), kind, source, lambda: fingerprint(path, COREF.get(kind, ())), limit, remarks=remarks.get(kind, tuple))
-    next(iter(corpus))  # a wrong path, format or empty file is told here, not in the middle of a run
+    remarks: dict[str, Callable[[], tuple[str, ...]]] = {
+        "coref-conllu": lambda: skipped_mentions(path),
+        "conll2012": lambda: (LAST_WORD,),
+    }
+    corpus = Corpus(
+        str(path),
+        kind,
+        source,
+        lambda: fingerprint(path, COREF.get(kind, ())),
+        limit,
+        remarks=remarks.get(kind, tuple),
+    )
+    next(
+        iter(corpus)
+    )  # a wrong path, format or empty file is told here, not in the middle of a run
     if parse_with is not None:
         plain = corpus
         options = (kind, pairs, columns)
-        corpus = replace(plain, source=lambda: parse(source(), parser=parse_with, key=(plain.checksum, *options)), rough=source, format=f"{kind}+spacy")
+        corpus = replace(
+            plain,
+            source=lambda: parse(source(), parser=parse_with, key=(plain.checksum, *options)),
+            rough=source,
+            format=f"{kind}+spacy",
+        )
     return corpus
 
 
 def from_texts(texts: Sequence[str | tuple[str, str]], *, name: str = "texts") -> Corpus:
     """A corpus of strings and pairs of strings held in memory."""
-    examples = [Example(str(index), (text,) if isinstance(text, str) else tuple(text)) for index, text in enumerate(texts, 1)]
+    examples = [
+        Example(str(index), (text,) if isinstance(text, str) else tuple(text))
+        for index, text in enumerate(texts, 1)
+    ]
     return from_examples(examples, name=name)
 
 
@@ -166,11 +222,16 @@ def _format(path: Path, given: str | None, *, documents: bool) -> str:
         return given
     if documents and is_collection(path):
         return "coref-conllu"
-    ending = next((suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), "")
+    ending = next(
+        (suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), ""
+    )
     if ending not in FORMATS:
         next(lines(path), None)  # a file that is not there, or a folder, is told before its ending
         known = f"known are {', '.join(FORMATS)}, and .gz of each"
-        raise CorpusError(f"the format of {path} cannot be told from its ending {ending!r}; {known}", hint=f"give --format {', '.join(NAMES[:-1])} or {NAMES[-1]}")
+        raise CorpusError(
+            f"the format of {path} cannot be told from its ending {ending!r}; {known}",
+            hint=f"give --format {', '.join(NAMES[:-1])} or {NAMES[-1]}",
+        )
     return FORMATS[ending]
 
 

@@ -68,7 +68,9 @@ class Example:
 
     def __post_init__(self) -> None:
         if len(self.texts) not in {1, 2}:
-            raise CorpusError(f"example {self.id}: one text or two are allowed, got {len(self.texts)} instead")
+            raise CorpusError(
+                f"example {self.id}: one text or two are allowed, got {len(self.texts)} instead"
+            )
 
     @property
     def annotations(self) -> frozenset[str]:
@@ -91,7 +93,10 @@ def join_words(words: tuple[Word, ...]) -> tuple[str, ...]:
     ('Hi !', 'Yes')
     """
     segments = max((word.segment for word in words), default=-1) + 1
-    return tuple(" ".join(word.text for word in words if word.segment == segment) for segment in range(segments))
+    return tuple(
+        " ".join(word.text for word in words if word.segment == segment)
+        for segment in range(segments)
+    )
 
 
 def plain_words(texts: tuple[str, ...]) -> list[list[tuple[int, int]]]:
@@ -111,4 +116,8 @@ def surface_words(example: Example) -> list[str]:
     """
     if example.words:
         return [word.text for word in example.words]
-    return [text[start:end] for text, spans in zip(example.texts, plain_words(example.texts), strict=True) for start, end in spans]
+    return [
+        text[start:end]
+        for text, spans in zip(example.texts, plain_words(example.texts), strict=True)
+        for start, end in spans
+    ]

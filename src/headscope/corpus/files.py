@@ -30,20 +30,32 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
                 try:
                     text = raw.decode("utf-8")
                 except UnicodeDecodeError as error:
-                    convert = "zcat {0} | iconv -f latin1 -t utf-8 | gzip > utf8-{0}" if zipped(path) else "iconv -f latin1 -t utf-8 {0} > utf8-{0}"
+                    convert = (
+                        "zcat {0} | iconv -f latin1 -t utf-8 | gzip > utf8-{0}"
+                        if zipped(path)
+                        else "iconv -f latin1 -t utf-8 {0} > utf8-{0}"
+                    )
                     raise CorpusError(
                         f"{path}, line {number}: not valid UTF-8 (byte {error.start + 1} of the line)",
                         hint=f"convert the file, e.g. {convert.format(path.name)}",
                     ) from None
                 yield number, text.removeprefix(BOM if number == 1 else "").rstrip("\r\n")
     except (FileNotFoundError, NotADirectoryError):
-        raise CorpusError(f"no such corpus file: {path}", hint="give the path of a text, TSV, JSON-lines or CoNLL file, or 'demo'") from None
+        raise CorpusError(
+            f"no such corpus file: {path}",
+            hint="give the path of a text, TSV, JSON-lines or CoNLL file, or 'demo'",
+        ) from None
     except IsADirectoryError:
         raise CorpusError(f"{path} is a folder, not a corpus file", hint="give one file") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise CorpusError(f"{path} is not a whole gzip file ({error})", hint="copy or download it again") from None
+        raise CorpusError(
+            f"{path} is not a whole gzip file ({error})", hint="copy or download it again"
+        ) from None
     except OSError as error:
-        raise CorpusError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}", hint="check the path and the file's permissions") from None
+        raise CorpusError(
+            f"{path} cannot be read: {(error.strerror or str(error)).lower()}",
+            hint="check the path and the file's permissions",
+        ) from None
 
 
 def checksum(path: Path) -> str:
@@ -63,10 +75,14 @@ def json_values(path: Path) -> Iterator[tuple[int, Any]]:
         try:
             value = json.loads(line)
         except ValueError as error:
-            raise CorpusError(f"{path}, line {number}: not JSON ({error})", hint="every line must be one JSON object; use .txt for plain text") from None
+            raise CorpusError(
+                f"{path}, line {number}: not JSON ({error})",
+                hint="every line must be one JSON object; use .txt for plain text",
+            ) from None
         if SURROGATE.search(line) and not _encodable(value):
             raise CorpusError(
-                f"{path}, line {number}: half of a surrogate pair (\\ud800 … \\udfff), which is no character", hint="write the character itself, or both halves of the pair"
+                f"{path}, line {number}: half of a surrogate pair (\\ud800 … \\udfff), which is no character",
+                hint="write the character itself, or both halves of the pair",
             )
         yield number, value
 

@@ -21,7 +21,9 @@ def head_among(words: Sequence[Word], places: Sequence[int]) -> int:
     """
     if any(words[place].head is None for place in places):
         return places[-1]
-    outside = [place for place in places if words[place].head == ROOT or words[place].head not in places]
+    outside = [
+        place for place in places if words[place].head == ROOT or words[place].head not in places
+    ]
     content = [place for place in outside if words[place].relation not in {"punct", "case"}]
     return (content or outside or [places[-1]])[0]
 
@@ -33,7 +35,11 @@ def mention_kind(head: Word) -> str:
     """
     if not head.upos and not head.xpos:
         return ""
-    if head.upos == "PRON" or head.xpos in {"PRP", "PRP$", "WP", "WP$"} or (head.xpos == "DT" and not head.upos):
+    if (
+        head.upos == "PRON"
+        or head.xpos in {"PRP", "PRP$", "WP", "WP$"}
+        or (head.xpos == "DT" and not head.upos)
+    ):
         return "pronoun"
     return "proper" if head.upos == "PROPN" or head.xpos in {"NNP", "NNPS"} else "nominal"
 
@@ -50,8 +56,14 @@ def in_order(found: Iterable[tuple[Mention, str]]) -> tuple[Mention, ...]:
         while outer and outer[-1].end < mention.start:
             outer.pop()
         if outer and (outer[-1].start, outer[-1].end) == (mention.start, mention.end):
-            raise CorpusError(f"{where}: entity {mention.entity!r} has this mention twice", hint="take one of the two away")
+            raise CorpusError(
+                f"{where}: entity {mention.entity!r} has this mention twice",
+                hint="take one of the two away",
+            )
         if outer and outer[-1].end < mention.end:
-            raise CorpusError(f"{where}: two mentions of entity {mention.entity!r} cross", hint="mentions of one entity may lie within one another, not overlap")
+            raise CorpusError(
+                f"{where}: two mentions of entity {mention.entity!r} cross",
+                hint="mentions of one entity may lie within one another, not overlap",
+            )
         outer.append(mention)
     return tuple(mention for mention, _ in ordered)

@@ -4,4 +4,18 @@ from headscope.encode.batch import WINDOW, Batch, batches, collate
 from headscope.encode.encoder import LONG, Counts, Encoded, Encoder, shorten
 from headscope.encode.template import OTHER, SEPARATOR, START, TEXT
 
-__all__ = ["LONG", "OTHER", "SEPARATOR", "START", "TEXT", "WINDOW", "Batch", "Counts", "Encoded", "Encoder", "batches", "collate", "shorten"]
+__all__ = [
+    "LONG",
+    "OTHER",
+    "SEPARATOR",
+    "START",
+    "TEXT",
+    "WINDOW",
+    "Batch",
+    "Counts",
+    "Encoded",
+    "Encoder",
+    "batches",
+    "collate",
+    "shorten",
+]

@@ -17,7 +17,12 @@ def word_ends(words: Sequence[str]) -> NDArray[np.int64]:
     return np.cumsum(np.array([len(word) + 1 for word in words], dtype=np.int64)) - 1
 
 
-def align(text: str, offsets: Sequence[tuple[int, int]], ends: NDArray[np.int64], begins: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+def align(
+    text: str,
+    offsets: Sequence[tuple[int, int]],
+    ends: NDArray[np.int64],
+    begins: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
     """The index of each piece's word, or -1. A piece belongs to the word of its first visible character.
 
     A piece without one belongs to the word it stands in, or else begins the next word: SentencePiece's lone ``▁`` is a space,

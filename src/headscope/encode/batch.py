@@ -44,7 +44,11 @@ def collate(items: Iterable[Encoded], *, index: int = 0, pad: int = 0) -> Batch:
     """Pad encoded examples to one batch."""
     held = tuple(items)
     shape = (len(held), max(len(item) for item in held))
-    ids, types, mask = np.full(shape, pad, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
+    ids, types, mask = (
+        np.full(shape, pad, np.int64),
+        np.zeros(shape, np.int64),
+        np.zeros(shape, np.bool_),
+    )
     for row, item in enumerate(held):
         ids[row, : len(item)] = item.ids
         types[row, : len(item)] = item.types

@@ -33,7 +33,9 @@ class Encoded:
     word: NDArray[np.int64]  # index into example.words; -1 for none
     stop: NDArray[np.bool_]  # "." or ","
     text: tuple[str, ...]  # the characters of each piece; "" for special tokens
-    unit: NDArray[np.int64]  # index into headscope.corpus.surface_words(example): as word, but text without annotation has its plain words; -1 for none
+    unit: NDArray[
+        np.int64
+    ]  # index into headscope.corpus.surface_words(example): as word, but text without annotation has its plain words; -1 for none
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -57,7 +59,11 @@ class Counts:
     def drop(self, example: Example, why: str) -> None:
         """Remember why an example is left out (the first few by name)."""
         if len(self.dropped) < NAMED:
-            self.dropped.append(f"{example.id} ({example.source}): {why}" if example.source else f"{example.id}: {why}")
+            self.dropped.append(
+                f"{example.id} ({example.source}): {why}"
+                if example.source
+                else f"{example.id}: {why}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,10 @@ class _Pieces:
 
     def cut(self, start: int, stop: int) -> _Pieces:
         """Pieces start to stop; a word that is cut in two belongs to neither side."""
-        inside, outside = self.word[start:stop], np.concatenate([self.word[:start], self.word[stop:]])
+        inside, outside = (
+            self.word[start:stop],
+            np.concatenate([self.word[:start], self.word[stop:]]),
+        )
         word = np.where(np.isin(inside, outside), -1, inside)
         return _Pieces(self.ids[start:stop], word, self.text[start:stop], self.unit[start:stop])
 
@@ -81,7 +90,15 @@ class Encoder:
     split (into consecutive parts) or drop. ``counts`` tells how often.
     """
 
-    def __init__(self, tokenizer: Any, *, max_length: int = 128, long: str = "truncate", start: int | None = None, token_types: bool = True) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        *,
+        max_length: int = 128,
+        long: str = "truncate",
+        start: int | None = None,
+        token_types: bool = True,
+    ) -> None:
         if long not in LONG:
             raise unknown("way with long examples", long, LONG)
         self.tokenizer = tokenizer
@@ -91,12 +108,17 @@ class Encoder:
         self.start = start  # a decoder's start token, put before everything
         # Where nothing else keeps the two texts of a pair apart, a space must.
         self.lead = "" if self.template.separates() or marks_words(tokenizer) else " "
-        self.token_types = token_types  # false: all 0, as the released code of Clark et al. has them
+        self.token_types = (
+            token_types  # false: all 0, as the released code of Clark et al. has them
+        )
         self.unknown = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
         self.counts = Counts()
         room = max_length - self.template.specials(2) - (start is not None)
         if room < 2:
-            raise UserError(f"the maximum length must leave room for text beside {max_length - room} special tokens; got {max_length} instead", hint="give --max-length 128, say")
+            raise UserError(
+                f"the maximum length must leave room for text beside {max_length - room} special tokens; got {max_length} instead",
+                hint="give --max-length 128, say",
+            )
 
     def encode(self, examples: Iterable[Example]) -> Iterator[Encoded]:
         """Encode examples one by one, counting what is cut or left out."""
@@ -125,18 +147,28 @@ class Encoder:
         before = 0  # plain words of the first text
         for segment, text in enumerate(example.texts):
             lead = self.lead if segment and text else ""
-            coded = self.tokenizer(lead + text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-            offsets = [(max(start - len(lead), 0), end - len(lead)) for start, end in coded["offset_mapping"]]
+            coded = self.tokenizer(
+                lead + text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+            )
+            offsets = [
+                (max(start - len(lead), 0), end - len(lead))
+                for start, end in coded["offset_mapping"]
+            ]
             indices = [index for index, word in enumerate(example.words) if word.segment == segment]
             owners = np.full(len(offsets), -1, dtype=np.int64)
             if indices:
                 words = [example.words[index].text for index in indices]
                 if text != " ".join(words):
-                    raise UserError(f"example {example.id}: its text is not its words joined by single spaces", hint="make the texts with headscope.corpus.join_words")
+                    raise UserError(
+                        f"example {example.id}: its text is not its words joined by single spaces",
+                        hint="make the texts with headscope.corpus.join_words",
+                    )
                 local = align(text, offsets, word_ends(words))
                 owners = np.where(local >= 0, np.array(indices)[local], -1)
                 self.counts.words += len(indices)
-                known = set(owners[(owners >= 0) & (np.array(coded["input_ids"]) != self.unknown)].tolist())
+                known = set(
+                    owners[(owners >= 0) & (np.array(coded["input_ids"]) != self.unknown)].tolist()
+                )
                 owned = set(owners[owners >= 0].tolist())
                 self.counts.words_lost += len(indices) - len(owned)
                 self.counts.words_unknown += len(owned - known)
@@ -146,7 +178,14 @@ class Encoder:
                 local = align(text, offsets, spans[:, 1], spans[:, 0])
                 units = np.where(local >= 0, local + before, -1)
                 before += len(spans)
-            found.append(_Pieces(np.array(coded["input_ids"], dtype=np.int64), owners, _characters(text, offsets), units))
+            found.append(
+                _Pieces(
+                    np.array(coded["input_ids"], dtype=np.int64),
+                    owners,
+                    _characters(text, offsets),
+                    units,
+                )
+            )
         return found
 
     def _fit(self, pieces: list[_Pieces]) -> list[list[_Pieces]] | None:
@@ -159,12 +198,23 @@ class Encoder:
             return None
         if self.long == "truncate":
             self.counts.truncated += 1
-            return [[part.cut(0, length) for part, length in zip(pieces, shorten(lengths, room), strict=True)]]
+            return [
+                [
+                    part.cut(0, length)
+                    for part, length in zip(pieces, shorten(lengths, room), strict=True)
+                ]
+            ]
         number = 2
         while sum(-(-length // number) for length in lengths) > room:
             number += 1
-        shares = [[(length * index // number, length * (index + 1) // number) for length in lengths] for index in range(number)]
-        return [[part.cut(*share) for part, share in zip(pieces, portion, strict=True)] for portion in shares]
+        shares = [
+            [(length * index // number, length * (index + 1) // number) for length in lengths]
+            for index in range(number)
+        ]
+        return [
+            [part.cut(*share) for part, share in zip(pieces, portion, strict=True)]
+            for portion in shares
+        ]
 
     def _assemble(self, example: Example, pieces: list[_Pieces]) -> Encoded:
         """Put the texts into the tokenizer's frame."""
@@ -176,8 +226,13 @@ class Encoder:
                 rows.append(self._special(part.token, part.type))
             elif part.text is not None:
                 run = pieces[part.text]
-                pieces_of = zip(run.ids.tolist(), run.word.tolist(), run.text, run.unit.tolist(), strict=True)
-                rows += [(token, part.type, TEXT, part.text, word, text, unit) for token, word, text, unit in pieces_of]
+                pieces_of = zip(
+                    run.ids.tolist(), run.word.tolist(), run.text, run.unit.tolist(), strict=True
+                )
+                rows += [
+                    (token, part.type, TEXT, part.text, word, text, unit)
+                    for token, word, text, unit in pieces_of
+                ]
         ids, types, kind, segment, word, text, unit = zip(*rows, strict=True)
         stop = np.array([piece.strip() in FULL_STOPS for piece in text], np.bool_)
         return Encoded(
@@ -203,7 +258,10 @@ def _characters(text: str, offsets: list[tuple[int, int]]) -> tuple[str, ...]:
     it with the same offsets is the mark of a word's start that the tokenizer put before the text, and shows nothing.
     """
     shown = [text[start:end] for start, end in offsets]
-    marks = [here == after and piece.isascii() for piece, here, after in zip(shown, offsets, offsets[1:], strict=False)]
+    marks = [
+        here == after and piece.isascii()
+        for piece, here, after in zip(shown, offsets, offsets[1:], strict=False)
+    ]
     return tuple("" if mark else piece for piece, mark in zip(shown, [*marks, False], strict=False))
 
 
@@ -217,7 +275,9 @@ def shorten(lengths: list[int], room: int) -> list[int]:
     """
     if sum(lengths) <= room or len(lengths) == 1:
         return [min(length, room) for length in lengths]
-    short, long = sorted(range(2), key=lambda index: lengths[index])  # stable: of two equal ones the second is the long one
+    short, long = sorted(
+        range(2), key=lambda index: lengths[index]
+    )  # stable: of two equal ones the second is the long one
     kept = [0, 0]
     kept[short] = min(lengths[short], room // 2)
     kept[long] = room - kept[short]

@@ -62,13 +62,18 @@ def probe(tokenizer: Any) -> str:
     for text in ["a", *texts]:
         if tokenizer(text, add_special_tokens=False)["input_ids"]:
             return text
-    raise ModelError(f"{type(tokenizer).__name__} makes no tokens of any text", hint="check the tokenizer.json beside the model")
+    raise ModelError(
+        f"{type(tokenizer).__name__} makes no tokens of any text",
+        hint="check the tokenizer.json beside the model",
+    )
 
 
 def marks_words(tokenizer: Any) -> bool:
     """Whether a word has the same pieces at the start of a text as after a space (``▁a ▁a``; not GPT-2's ``a Ġa``)."""
     word = probe(tokenizer)
-    once, twice = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in (word, f"{word} {word}"))
+    once, twice = (
+        tokenizer(text, add_special_tokens=False)["input_ids"] for text in (word, f"{word} {word}")
+    )
     return bool(twice == once + once)
 
 
@@ -76,7 +81,9 @@ def _parts(tokenizer: Any, *texts: str) -> tuple[Part, ...]:
     encoded = tokenizer(*texts, return_token_type_ids=True)
     types = encoded.get("token_type_ids") or [0] * len(encoded["input_ids"])
     parts: list[Part] = []
-    for token, sequence, kind in zip(encoded["input_ids"], encoded.sequence_ids(0), types, strict=True):
+    for token, sequence, kind in zip(
+        encoded["input_ids"], encoded.sequence_ids(0), types, strict=True
+    ):
         if sequence is None:
             parts.append(Part(token, None, kind))
         elif not parts or parts[-1].text != sequence:

@@ -32,21 +32,39 @@ def head_off(results: Results) -> Any:
     frame = _frame(data, ["layer", "head"])
     reach = float(frame["difference"].abs().max()) or 1e-3
     better_up = data.attrs["better"] == "higher"
-    colours = alt.Scale(domain=[baseline - reach, baseline, baseline + reach], range=[ORANGE, "#ffffff", BLUE] if better_up else [BLUE, "#ffffff", ORANGE], interpolate="rgb")
+    colours = alt.Scale(
+        domain=[baseline - reach, baseline, baseline + reach],
+        range=[ORANGE, "#ffffff", BLUE] if better_up else [BLUE, "#ffffff", ORANGE],
+        interpolate="rgb",
+    )
     heads, layers = data.sizes["head"], data.sizes["layer"]
     size = 36 if heads <= 16 else 20
     base = alt.Chart(frame, width=size * heads, height=size * 0.8 * layers).encode(
-        x=alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0)), y=alt.Y("layer:O", title="layer", sort="descending"), tooltip=_tooltip(metric)
+        x=alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("layer:O", title="layer", sort="descending"),
+        tooltip=_tooltip(metric),
     )
     known = base.transform_filter("isValid(datum.score)")
     marks = [
         base.transform_filter("!isValid(datum.score)").mark_rect(color=GREY),
-        known.mark_rect().encode(color=alt.Color("score:Q", scale=colours, title=f"{metric}, baseline {baseline:.3f}")),
-        base.transform_filter(f"datum.p_corrected < {ALPHA}").mark_rect(filled=False, stroke="black", strokeWidth=2),
+        known.mark_rect().encode(
+            color=alt.Color("score:Q", scale=colours, title=f"{metric}, baseline {baseline:.3f}")
+        ),
+        base.transform_filter(f"datum.p_corrected < {ALPHA}").mark_rect(
+            filled=False, stroke="black", strokeWidth=2
+        ),
     ]
     if heads <= 16:
-        marks.append(known.mark_text(fontSize=9).encode(text=alt.Text("score:Q", format=".3f" if reach < 0.1 else ".2f")))
-    return styled(alt.layer(*marks), f"{metric} with one head off ({data.attrs['way']})", subject(results.provenance))
+        marks.append(
+            known.mark_text(fontSize=9).encode(
+                text=alt.Text("score:Q", format=".3f" if reach < 0.1 else ".2f")
+            )
+        )
+    return styled(
+        alt.layer(*marks),
+        f"{metric} with one head off ({data.attrs['way']})",
+        subject(results.provenance),
+    )
 
 
 @figure(
@@ -61,22 +79,49 @@ def layer_off(results: Results) -> Any:
     metric, baseline = str(data.attrs["metric"]), float(data.attrs["baseline"])
     frame = _frame(data, ["layer"])
     frame["baseline"] = baseline
-    frame["from"], frame["to"] = baseline + frame["difference_low"], baseline + frame["difference_high"]
+    frame["from"], frame["to"] = (
+        baseline + frame["difference_low"],
+        baseline + frame["difference_high"],
+    )
     scale = alt.Scale(zero=False, nice=True)
-    base = alt.Chart(frame, width=max(240, 36 * len(frame)), height=240).encode(x=alt.X("layer:O", title="layer off", axis=alt.Axis(labelAngle=0)), tooltip=_tooltip(metric))
-    bars = base.mark_bar(color=BLUE, opacity=0.8).encode(y=alt.Y("score:Q", scale=scale, title=metric), y2="baseline:Q")
-    whiskers = base.mark_rule(color="black").encode(y=alt.Y("from:Q", scale=scale, title=metric), y2="to:Q")
-    line = alt.Chart(pd.DataFrame({"score": [baseline]})).mark_rule(color=ORANGE, strokeWidth=2).encode(y=alt.Y("score:Q", scale=scale, title=metric))
-    return styled(alt.layer(bars, whiskers, line), f"{metric} with one layer off ({data.attrs['way']})", f"{subject(results.provenance)}; baseline {baseline:.3f}")
+    base = alt.Chart(frame, width=max(240, 36 * len(frame)), height=240).encode(
+        x=alt.X("layer:O", title="layer off", axis=alt.Axis(labelAngle=0)), tooltip=_tooltip(metric)
+    )
+    bars = base.mark_bar(color=BLUE, opacity=0.8).encode(
+        y=alt.Y("score:Q", scale=scale, title=metric), y2="baseline:Q"
+    )
+    whiskers = base.mark_rule(color="black").encode(
+        y=alt.Y("from:Q", scale=scale, title=metric), y2="to:Q"
+    )
+    line = (
+        alt.Chart(pd.DataFrame({"score": [baseline]}))
+        .mark_rule(color=ORANGE, strokeWidth=2)
+        .encode(y=alt.Y("score:Q", scale=scale, title=metric))
+    )
+    return styled(
+        alt.layer(bars, whiskers, line),
+        f"{metric} with one layer off ({data.attrs['way']})",
+        f"{subject(results.provenance)}; baseline {baseline:.3f}",
+    )
 
 
 @figure(
-    "importance", title="Gradient head importance", caption="Michel et al. 2019: how much the loss changes with a gate on each head's output, |∂loss/∂ξ|.", needs=("importance",)
+    "importance",
+    title="Gradient head importance",
+    caption="Michel et al. 2019: how much the loss changes with a gate on each head's output, |∂loss/∂ξ|.",
+    needs=("importance",),
 )
 def importance(results: Results) -> Any:
     """A heat map of importance."""
     data = results["importance"]
-    return heat_map(data["mean"], title="Gradient head importance", subtitle=subject(results.provenance), unit="mean |∂loss/∂ξ|", low=data["low"], high=data["high"])
+    return heat_map(
+        data["mean"],
+        title="Gradient head importance",
+        subtitle=subject(results.provenance),
+        unit="mean |∂loss/∂ξ|",
+        low=data["low"],
+        high=data["high"],
+    )
 
 
 @figure(
@@ -99,12 +144,20 @@ def importance_agreement(results: Results) -> Any:
             x=alt.X("importance:Q", title="mean |∂loss/∂ξ|", scale=alt.Scale(zero=False)),
             y=alt.Y("gain:Q", title="gain from disabling"),
             color=alt.Color("layer:O", scale=alt.Scale(scheme="viridis"), title="layer"),
-            tooltip=[alt.Tooltip("name:N", title="head"), alt.Tooltip("importance:Q", format=".4f"), alt.Tooltip("gain:Q", format=".4f")],
+            tooltip=[
+                alt.Tooltip("name:N", title="head"),
+                alt.Tooltip("importance:Q", format=".4f"),
+                alt.Tooltip("gain:Q", format=".4f"),
+            ],
         )
     )
     zero = alt.Chart(pd.DataFrame({"gain": [0.0]})).mark_rule(color=ORANGE).encode(y="gain:Q")
     told = f"ρ with the {row['importance against']} = {row['Spearman']:.2f} ({row['low']:.2f} … {row['high']:.2f})"
-    return styled(alt.layer(zero, points), "Importance against disabling", f"{subject(results.provenance)}; {told}")
+    return styled(
+        alt.layer(zero, points),
+        "Importance against disabling",
+        f"{subject(results.provenance)}; {told}",
+    )
 
 
 @figure(
@@ -117,22 +170,54 @@ def pruning(results: Results) -> Any:
     """One curve an order of pruning, with its band; the orange line is the whole model."""
     data = results["pruning"]
     metric = str(data.attrs["metric"])
-    frame = data[["kind", "left", "mean", "difference_low", "difference_high"]].to_dataframe().reset_index().rename(columns={"mean": "score"})
+    frame = (
+        data[["kind", "left", "mean", "difference_low", "difference_high"]]
+        .to_dataframe()
+        .reset_index()
+        .rename(columns={"mean": "score"})
+    )
     baseline = float(frame.loc[frame["kind"] == "baseline", "score"].iloc[0])
-    frame["low"], frame["high"] = baseline + frame["difference_low"], baseline + frame["difference_high"]
+    frame["low"], frame["high"] = (
+        baseline + frame["difference_low"],
+        baseline + frame["difference_high"],
+    )
     whole = frame[frame["kind"] == "baseline"]
-    curves = pd.concat([frame[frame["kind"] != "baseline"], *(whole.assign(kind=kind) for kind in CURVES if kind in set(frame["kind"]))], ignore_index=True)
+    curves = pd.concat(
+        [
+            frame[frame["kind"] != "baseline"],
+            *(whole.assign(kind=kind) for kind in CURVES if kind in set(frame["kind"])),
+        ],
+        ignore_index=True,
+    )
     there = [kind for kind in CURVES if kind in set(curves["kind"])]
-    colour = alt.Color("kind:N", scale=alt.Scale(domain=there, range=[CURVES[kind] for kind in there]), title="heads go by")
+    colour = alt.Color(
+        "kind:N",
+        scale=alt.Scale(domain=there, range=[CURVES[kind] for kind in there]),
+        title="heads go by",
+    )
     x = alt.X("left:Q", title="heads left", scale=alt.Scale(reverse=True, nice=False))
     scale = alt.Scale(zero=False)
     base = alt.Chart(curves, width=420, height=280)
-    band = base.mark_area(opacity=0.15).encode(x=x, y=alt.Y("low:Q", scale=scale, title=metric), y2="high:Q", color=colour)
-    shown = [alt.Tooltip("kind:N", title="by"), alt.Tooltip("left:Q", title="heads left"), *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("score", "low", "high"))]
-    lines = base.mark_line(point=True).encode(x=x, y=alt.Y("score:Q", scale=scale, title=metric), color=colour, tooltip=shown)
-    rule = alt.Chart(whole).mark_rule(color=ORANGE, strokeWidth=2).encode(y=alt.Y("score:Q", scale=scale, title=metric))
+    band = base.mark_area(opacity=0.15).encode(
+        x=x, y=alt.Y("low:Q", scale=scale, title=metric), y2="high:Q", color=colour
+    )
+    shown = [
+        alt.Tooltip("kind:N", title="by"),
+        alt.Tooltip("left:Q", title="heads left"),
+        *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("score", "low", "high")),
+    ]
+    lines = base.mark_line(point=True).encode(
+        x=x, y=alt.Y("score:Q", scale=scale, title=metric), color=colour, tooltip=shown
+    )
+    rule = (
+        alt.Chart(whole)
+        .mark_rule(color=ORANGE, strokeWidth=2)
+        .encode(y=alt.Y("score:Q", scale=scale, title=metric))
+    )
     return styled(
-        alt.layer(band, rule, lines), f"{metric} against heads left ({data.attrs['way']})", f"{subject(results.provenance)}, {int(data['n'].max())} of them for the curves"
+        alt.layer(band, rule, lines),
+        f"{metric} against heads left ({data.attrs['way']})",
+        f"{subject(results.provenance)}, {int(data['n'].max())} of them for the curves",
     )
 
 
@@ -145,7 +230,12 @@ def _frame(data: xr.Dataset, by: list[str]) -> pd.DataFrame:
 
 
 def _tooltip(metric: str) -> list[Any]:
-    titles = {"score": metric, "difference": "change", "difference_low": "95 % from", "difference_high": "to"}
+    titles = {
+        "score": metric,
+        "difference": "change",
+        "difference_low": "95 % from",
+        "difference_high": "to",
+    }
     return [
         alt.Tooltip("name:N", title="off"),
         *(alt.Tooltip(f"{name}:Q", format=".4f", title=title) for name, title in titles.items()),

@@ -11,7 +11,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from headscope.figures.gallery import figure
-from headscope.figures.roles import NOTHING, known_scores, note, role_colours, shown_roles, titled, why_no_scores
+from headscope.figures.roles import (
+    NOTHING,
+    known_scores,
+    note,
+    role_colours,
+    shown_roles,
+    titled,
+    why_no_scores,
+)
 from headscope.figures.style import BLACK, RED, subject
 from headscope.results import Results
 from headscope.stats.roles import COARSE, TAU, kept_scores, role_data, role_tests
@@ -29,11 +37,24 @@ def score_curves(results: Results, *, roles: Sequence[str] = COARSE, tau: float 
     names = shown_roles(role_tests(results, tau=tau), roles)
     if not names:
         return note(NOTHING, TITLE, subject(results.provenance))
-    every = pd.concat([_curve(name, known_scores(scores.sel(role=role))) for name, role in [*zip(names, names, strict=True), ("all", names)]], ignore_index=True)
+    every = pd.concat(
+        [
+            _curve(name, known_scores(scores.sel(role=role)))
+            for name, role in [*zip(names, names, strict=True), ("all", names)]
+        ],
+        ignore_index=True,
+    )
     part = data[["sum", "count"]].sel(role=names).sum()
-    mean = float(part["sum"] / part["count"])  # of all sequences, whether their scores are kept or not
+    mean = float(
+        part["sum"] / part["count"]
+    )  # of all sequences, whether their scores are kept or not
     marks = pd.DataFrame({"at": [mean, tau], "what": [f"mean of all, {mean:.2f}", f"τ = {tau:g}"]})
-    return titled(_curves(every, [*names, "all"], marks), TITLE, subject(results.provenance), f"{known_scores(scores.sel(role=names)).size} scores: heads × sequences × roles")
+    return titled(
+        _curves(every, [*names, "all"], marks),
+        TITLE,
+        subject(results.provenance),
+        f"{known_scores(scores.sel(role=names)).size} scores: heads × sequences × roles",
+    )
 
 
 def _curves(frame: pd.DataFrame, names: list[str], marks: pd.DataFrame) -> Any:
@@ -51,9 +72,25 @@ def _curves(frame: pd.DataFrame, names: list[str], marks: pd.DataFrame) -> Any:
         .mark_line(strokeWidth=2, clip=True)
         .encode(
             x=x,
-            y=alt.Y("share:Q", title="share of scores up to it", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
-            color=alt.Color("role:N", scale=alt.Scale(domain=names, range=[*role_colours(names[:-1]), BLACK]), legend=legend),
-            strokeDash=alt.StrokeDash("role:N", scale=alt.Scale(domain=names, range=[*(dashes[index % 4] for index in range(len(names) - 1)), [1, 0]]), legend=legend),
+            y=alt.Y(
+                "share:Q",
+                title="share of scores up to it",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(format="%"),
+            ),
+            color=alt.Color(
+                "role:N",
+                scale=alt.Scale(domain=names, range=[*role_colours(names[:-1]), BLACK]),
+                legend=legend,
+            ),
+            strokeDash=alt.StrokeDash(
+                "role:N",
+                scale=alt.Scale(
+                    domain=names,
+                    range=[*(dashes[index % 4] for index in range(len(names) - 1)), [1, 0]],
+                ),
+                legend=legend,
+            ),
             order="share:Q",
         )
     )
@@ -63,11 +100,21 @@ def _curves(frame: pd.DataFrame, names: list[str], marks: pd.DataFrame) -> Any:
         .mark_rule(strokeWidth=1.5)
         .encode(
             x=alt.X("at:Q"),
-            color=alt.Color("what:N", scale=alt.Scale(domain=whats, range=["#555", RED]), legend=alt.Legend(orient="top", title=None, labelLimit=300)),
-            strokeDash=alt.StrokeDash("what:N", scale=alt.Scale(domain=whats, range=[[1, 0], [6, 4]])),
+            color=alt.Color(
+                "what:N",
+                scale=alt.Scale(domain=whats, range=["#555", RED]),
+                legend=alt.Legend(orient="top", title=None, labelLimit=300),
+            ),
+            strokeDash=alt.StrokeDash(
+                "what:N", scale=alt.Scale(domain=whats, range=[[1, 0], [6, 4]])
+            ),
         )
     )
-    return alt.layer(rules, lines).resolve_scale(color="independent", strokeDash="independent").properties(width=400, height=260)
+    return (
+        alt.layer(rules, lines)
+        .resolve_scale(color="independent", strokeDash="independent")
+        .properties(width=400, height=260)
+    )
 
 
 def _curve(name: str, scores: NDArray[np.float64]) -> pd.DataFrame:

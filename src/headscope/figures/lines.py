@@ -49,17 +49,27 @@ def attention_lines(
     [('dogs', 'dogs', 0.1), ('dogs', '[CLS]', 0.9), ('[CLS]', '[CLS]', 1.0), ('bark', 'dogs', 1.0)]
     """
     if isinstance(tokens, str):
-        raise UserError(f"the tokens must be a list of strings, got the string {tokens!r} instead", hint="split the sentence as the tokenizer does")
+        raise UserError(
+            f"the tokens must be a list of strings, got the string {tokens!r} instead",
+            hint="split the sentence as the tokenizer does",
+        )
     words = [_printable(token) for token in tokens]
     weights = _weights(attention, len(words))
     reds, hidden = _positions("red", red, len(words)), _positions("hidden", hide, len(words))
     size, row = (12, 18) if len(words) <= 30 else (10, 14)
-    column = min(WIDEST, max(_wide(word, size, bold=place in reds) for place, word in enumerate([*words, "from"])))
+    column = min(
+        WIDEST,
+        max(_wide(word, size, bold=place in reds) for place, word in enumerate([*words, "from"])),
+    )
     left, right = column + GAP, column + GAP + BETWEEN
     width, height = right + GAP + column, row * (len(words) + 1)  # a row more, for the headings
 
     # Pixels and colours are given as they are, with no scale, so that every head of a panel is drawn alike.
-    y = alt.Y("query:Q", axis=None, scale=alt.Scale(domain=[-1.5, len(words) - 0.5], reverse=True, nice=False, zero=False))
+    y = alt.Y(
+        "query:Q",
+        axis=None,
+        scale=alt.Scale(domain=[-1.5, len(words) - 0.5], reverse=True, nice=False, zero=False),
+    )
     lines = (
         alt.Chart(alt.InlineData(values=_lines(words, weights, reds, hidden, threshold)))
         .mark_rule(strokeWidth=1.6, strokeCap="round")
@@ -70,18 +80,29 @@ def attention_lines(
             y2="key:Q",
             color=alt.Color("colour:N", scale=None),
             opacity=alt.Opacity("weight:Q", scale=None),
-            tooltip=[alt.Tooltip("from:N"), alt.Tooltip("to:N"), alt.Tooltip("weight:Q", format=".3f")],
+            tooltip=[
+                alt.Tooltip("from:N"),
+                alt.Tooltip("to:N"),
+                alt.Tooltip("weight:Q", format=".3f"),
+            ],
         )
     )
-    columns = [_column(words, reds, set(), "from", left - GAP, "right", y, size), _column(words, reds, hidden, "to", right + GAP, "left", y, size)]
-    drawing = alt.layer(lines, *columns, view=alt.ViewBackground(strokeOpacity=0)).properties(width=width, height=height)
+    columns = [
+        _column(words, reds, set(), "from", left - GAP, "right", y, size),
+        _column(words, reds, hidden, "to", right + GAP, "left", y, size),
+    ]
+    drawing = alt.layer(lines, *columns, view=alt.ViewBackground(strokeOpacity=0)).properties(
+        width=width, height=height
+    )
     chart = styled(drawing, title)
     chart.title.text = _wrap(title, width, 14)
     chart.title.subtitle = _wrap(subtitle, width, 11) or alt.Undefined
     return chart
 
 
-def attention_panel(charts: Sequence[Any], *, title: str = "", subtitle: str = "", columns: int = 4) -> Any:
+def attention_panel(
+    charts: Sequence[Any], *, title: str = "", subtitle: str = "", columns: int = 4
+) -> Any:
     """Several drawings of ``attention_lines`` side by side, ``columns`` to a row, as the paper's Figure 5.
 
     >>> heads = [attention_lines(["a", "b"], [[1, 0], [1, 0]], title=f"Head 1-{head}") for head in (1, 2)]
@@ -89,7 +110,10 @@ def attention_panel(charts: Sequence[Any], *, title: str = "", subtitle: str = "
     [['Head 1-1'], ['Head 1-2']]
     """
     if not charts:
-        raise UserError("a panel must have at least one drawing, got none", hint="choose at least one head and one sentence")
+        raise UserError(
+            "a panel must have at least one drawing, got none",
+            hint="choose at least one head and one sentence",
+        )
     if columns < 1:
         raise UserError(f"the columns of a panel must be at least 1, got {columns} instead")
     plain = [chart.copy(deep=False) for chart in charts]
@@ -102,21 +126,65 @@ def attention_panel(charts: Sequence[Any], *, title: str = "", subtitle: str = "
     return panel
 
 
-def _lines(words: list[str], weights: NDArray[np.float64], red: set[int], hidden: set[int], threshold: float) -> list[dict[str, Any]]:
+def _lines(
+    words: list[str],
+    weights: NDArray[np.float64],
+    red: set[int],
+    hidden: set[int],
+    threshold: float,
+) -> list[dict[str, Any]]:
     """One record a line; the strongest, and then the red ones, are drawn last, on top."""
     pairs = [(int(i), int(j)) for i, j in np.argwhere(weights > threshold) if int(j) not in hidden]
-    records = [{"query": i, "key": j, "from": words[i], "to": words[j], "weight": float(weights[i, j]), "colour": RED if i in red or j in red else BLUE} for i, j in pairs]
+    records = [
+        {
+            "query": i,
+            "key": j,
+            "from": words[i],
+            "to": words[j],
+            "weight": float(weights[i, j]),
+            "colour": RED if i in red or j in red else BLUE,
+        }
+        for i, j in pairs
+    ]
     return sorted(records, key=lambda line: (line["colour"] == RED, line["weight"]))
 
 
-def _column(words: list[str], red: set[int], grey: set[int], heading: str, x: float, align: str, y: alt.Y, size: int) -> Any:
-    rows = [{"query": place, "word": word, "colour": RED if place in red else HIDDEN if place in grey else WORD} for place, word in enumerate(words)]
+def _column(
+    words: list[str],
+    red: set[int],
+    grey: set[int],
+    heading: str,
+    x: float,
+    align: str,
+    y: alt.Y,
+    size: int,
+) -> Any:
+    rows = [
+        {
+            "query": place,
+            "word": word,
+            "colour": RED if place in red else HIDDEN if place in grey else WORD,
+        }
+        for place, word in enumerate(words)
+    ]
     # The names of the columns stand in the row above the first word.
     rows.append({"query": -1, "word": heading, "colour": HIDDEN})
     return (
         alt.Chart(alt.InlineData(values=rows))
-        .mark_text(align=align, baseline="middle", fontSize=size, fontWeight=alt.expr(f"datum.colour === '{RED}' ? 'bold' : 'normal'"), limit=WIDEST)
-        .encode(x=alt.value(x), y=y, text="word:N", color=alt.Color("colour:N", scale=None), tooltip=alt.Tooltip("word:N"))
+        .mark_text(
+            align=align,
+            baseline="middle",
+            fontSize=size,
+            fontWeight=alt.expr(f"datum.colour === '{RED}' ? 'bold' : 'normal'"),
+            limit=WIDEST,
+        )
+        .encode(
+            x=alt.value(x),
+            y=y,
+            text="word:N",
+            color=alt.Color("colour:N", scale=None),
+            tooltip=alt.Tooltip("word:N"),
+        )
     )
 
 
@@ -127,15 +195,26 @@ def _weights(attention: ArrayLike, count: int) -> NDArray[np.float64]:
     except (TypeError, ValueError) as error:
         raise UserError(f"the attention must be a square array of numbers; {error}") from error
     if weights.ndim != 2 or weights.shape[0] != weights.shape[1]:
-        raise UserError(f"the attention must be square (query, key), got the shape {weights.shape} instead", hint="give the map of one head on one example")
+        raise UserError(
+            f"the attention must be square (query, key), got the shape {weights.shape} instead",
+            hint="give the map of one head on one example",
+        )
     if len(weights) != count:
-        raise UserError(f"the attention must have one row and column for each token: got {count} tokens and {len(weights)} rows", hint="leave out padding, keep special tokens")
+        raise UserError(
+            f"the attention must have one row and column for each token: got {count} tokens and {len(weights)} rows",
+            hint="leave out padding, keep special tokens",
+        )
     if not count:
         raise UserError("there must be at least one token to draw, got none")
     if not np.isfinite(weights).all():
-        raise UserError(f"the attention must be finite, got {int((~np.isfinite(weights)).sum())} values that are not")
+        raise UserError(
+            f"the attention must be finite, got {int((~np.isfinite(weights)).sum())} values that are not"
+        )
     if weights.min() < -SLACK or weights.max() > 1 + SLACK:
-        raise UserError(f"the attention must lie between 0 and 1, got {weights.min():.3g} to {weights.max():.3g} instead", hint="give weights after the softmax")
+        raise UserError(
+            f"the attention must lie between 0 and 1, got {weights.min():.3g} to {weights.max():.3g} instead",
+            hint="give weights after the softmax",
+        )
     return weights.clip(0.0, 1.0)
 
 
@@ -143,10 +222,15 @@ def _positions(name: str, given: Collection[int], count: int) -> set[int]:
     try:
         places = {index(place) for place in given}
     except TypeError as error:
-        raise UserError(f"the {name} words must be given by position (0 to {count - 1}), got {given!r} instead") from error
+        raise UserError(
+            f"the {name} words must be given by position (0 to {count - 1}), got {given!r} instead"
+        ) from error
     wrong = sorted(place for place in places if not 0 <= place < count)
     if wrong:
-        raise UserError(f"the {name} words must be positions from 0 to {count - 1}, got {wrong[0]} instead", hint="count tokens from 0, special tokens too")
+        raise UserError(
+            f"the {name} words must be positions from 0 to {count - 1}, got {wrong[0]} instead",
+            hint="count tokens from 0, special tokens too",
+        )
     return places
 
 
@@ -156,15 +240,35 @@ def _printable(token: str) -> str:
     >>> _printable("<b>[SEP]</b>"), _printable("a\\n")
     ('<b>[SEP]</b>', 'a\\\\n')
     """
-    return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in {"Cc", "Cs", "Cn", "Zl", "Zp"} else c for c in token)
+    return "".join(
+        c.encode("unicode_escape").decode()
+        if unicodedata.category(c) in {"Cc", "Cs", "Cn", "Zl", "Zp"}
+        else c
+        for c in token
+    )
 
 
 def _wide(text: str, size: float, *, bold: bool) -> float:
     """At most about how many pixels a text takes, in the widest of the fonts: Chinese, Japanese and Korean letters are squares."""
-    return size * (1.12 if bold else 1) * sum(1.05 if unicodedata.east_asian_width(c) in "WF" else 0.9 if c.isupper() or c in BROAD else 0.63 for c in text)
+    return (
+        size
+        * (1.12 if bold else 1)
+        * sum(
+            1.05
+            if unicodedata.east_asian_width(c) in "WF"
+            else 0.9
+            if c.isupper() or c in BROAD
+            else 0.63
+            for c in text
+        )
+    )
 
 
 def _wrap(text: str, width: float, size: float) -> list[str]:
     """A title in as many lines as the drawing's width asks for, so that neighbours in a panel stay apart."""
     letters = max(20, int(width / (0.52 * size)))
-    return [line for part in text.splitlines() for line in textwrap.wrap(_printable(part), letters, break_on_hyphens=False)]
+    return [
+        line
+        for part in text.splitlines()
+        for line in textwrap.wrap(_printable(part), letters, break_on_hyphens=False)
+    ]

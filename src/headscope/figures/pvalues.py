@@ -30,24 +30,49 @@ def p_histogram(tests: xr.Dataset, *, roles: Sequence[str] = COARSE, subtitle: s
     frame = p_counts(tests, names)
     totals = frame.groupby("bin", as_index=False)["heads"].sum()
     order = [bin_name(low, high) for low, high in pairwise(EDGES)]
-    x = alt.X("bin:N", sort=order, scale=alt.Scale(domain=order), title="p of “the mean is at most τ” (bins of different widths)", axis=alt.Axis(labelAngle=-40))
-    middle = pd.DataFrame({"bin": [name for name, low in zip(order, EDGES, strict=False) if 0.05 <= low < 0.95]})
+    x = alt.X(
+        "bin:N",
+        sort=order,
+        scale=alt.Scale(domain=order),
+        title="p of “the mean is at most τ” (bins of different widths)",
+        axis=alt.Axis(labelAngle=-40),
+    )
+    middle = pd.DataFrame(
+        {"bin": [name for name, low in zip(order, EDGES, strict=False) if 0.05 <= low < 0.95]}
+    )
     band = alt.Chart(middle).mark_rect(color="#eee").encode(x=x)
     bars = (
         alt.Chart(frame)
         .mark_bar()
         .encode(
             x=x,
-            y=alt.Y("heads:Q", title="heads (one for each role)", stack="zero", scale=alt.Scale(domain=[0, 1.08 * float(totals["heads"].max())], nice=False)),
-            color=alt.Color("role:N", scale=alt.Scale(domain=names, range=role_colours(names)), sort=names, title=None),
+            y=alt.Y(
+                "heads:Q",
+                title="heads (one for each role)",
+                stack="zero",
+                scale=alt.Scale(domain=[0, 1.08 * float(totals["heads"].max())], nice=False),
+            ),
+            color=alt.Color(
+                "role:N",
+                scale=alt.Scale(domain=names, range=role_colours(names)),
+                sort=names,
+                title=None,
+            ),
             order="place:Q",
             tooltip=["role:N", "bin:N", "heads:Q"],
         )
     )
-    numbers = alt.Chart(totals).mark_text(dy=-7, fontSize=10).encode(x=x, y="heads:Q", text="heads:Q")
+    numbers = (
+        alt.Chart(totals).mark_text(dy=-7, fontSize=10).encode(x=x, y="heads:Q", text="heads:Q")
+    )
     shown = int(totals["heads"].sum())
     share = f"{100 * undecided(tests, names):.1f} % of {shown} p-values between 0.05 and 0.95 (grey; published: 1.8 %)"
-    return titled(alt.layer(band, bars, numbers).properties(width=420, height=240), TITLE, f"{subtitle}; {how(tests)}" if subtitle else how(tests), share)
+    return titled(
+        alt.layer(band, bars, numbers).properties(width=420, height=240),
+        TITLE,
+        f"{subtitle}; {how(tests)}" if subtitle else how(tests),
+        share,
+    )
 
 
 def p_counts(tests: xr.Dataset, roles: Sequence[str]) -> pd.DataFrame:
@@ -56,7 +81,10 @@ def p_counts(tests: xr.Dataset, roles: Sequence[str]) -> pd.DataFrame:
     for place, role in enumerate(roles):
         p = tests["p"].sel(role=role).values.ravel()
         counts, _ = np.histogram(p[~np.isnan(p)], EDGES)
-        rows += [{"role": role, "place": place, "bin": bin_name(low, high), "heads": int(count)} for (low, high), count in zip(pairwise(EDGES), counts, strict=True)]
+        rows += [
+            {"role": role, "place": place, "bin": bin_name(low, high), "heads": int(count)}
+            for (low, high), count in zip(pairwise(EDGES), counts, strict=True)
+        ]
     return pd.DataFrame(rows)
 
 

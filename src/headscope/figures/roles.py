@@ -43,7 +43,10 @@ def how(tests: xr.Dataset) -> str:
     >>> how(xr.Dataset({"tau": ("role", [3.0, 1.5])}, {"role": ["local", "block"]}, {"test": "z", "correction": "none", "alpha": 0.05}))
     'τ = 3 (block: 1.5); z test, p < 0.05'
     """
-    taus = {str(name): float(tau) for name, tau in zip(tests["role"].values, tests["tau"].values, strict=True)}
+    taus = {
+        str(name): float(tau)
+        for name, tau in zip(tests["role"].values, tests["tau"].values, strict=True)
+    }
     usual = max(taus.values(), key=list(taus.values()).count)
     other = ", ".join(f"{name}: {tau:g}" for name, tau in taus.items() if tau != usual)
     corrected = "" if tests.attrs["correction"] == "none" else f" ({tests.attrs['correction']})"
@@ -68,7 +71,13 @@ def titled(chart: Any, title: str, *lines: str) -> Any:
 
 def note(text: str, title: str, *lines: str) -> Any:
     """A figure of which there is nothing to draw says why."""
-    return titled(alt.Chart(pd.DataFrame({"what": [text]}), width=440, height=80).mark_text(color="#555", limit=430).encode(text="what:N"), title, *lines)
+    return titled(
+        alt.Chart(pd.DataFrame({"what": [text]}), width=440, height=80)
+        .mark_text(color="#555", limit=430)
+        .encode(text="what:N"),
+        title,
+        *lines,
+    )
 
 
 NOTHING = "no role could be tested: two sequences or more are needed"
@@ -95,7 +104,12 @@ def role_maps(tests: xr.Dataset, *, roles: Sequence[str] = COARSE, subtitle: str
     names = shown_roles(tests, roles)
     if not names:
         return note(NOTHING, title, subtitle)
-    frame = tests[["mean", "low", "high", "effect", "p", "has"]].sel(role=names).to_dataframe().reset_index()
+    frame = (
+        tests[["mean", "low", "high", "effect", "p", "has"]]
+        .sel(role=names)
+        .to_dataframe()
+        .reset_index()
+    )
     frame["name"] = frame["layer"].astype(str) + "-" + frame["head"].astype(str)
     frame["strength"] = frame["mean"].clip(lower=FAINTEST)
     low, high = float(frame["strength"].min()), float(frame["strength"].max())
@@ -111,21 +125,46 @@ def role_maps(tests: xr.Dataset, *, roles: Sequence[str] = COARSE, subtitle: str
             y=alt.Y("layer:O", title="layer", sort="descending", axis=_axis(layers, every)),
             tooltip=[
                 alt.Tooltip("name:N", title="head"),
-                *(alt.Tooltip(f"{column}:Q", format=".3f") for column in ("mean", "low", "high", "effect")),
+                *(
+                    alt.Tooltip(f"{column}:Q", format=".3f")
+                    for column in ("mean", "low", "high", "effect")
+                ),
                 alt.Tooltip("p:Q", format=".2g"),
             ],
         )
-        squares = base.mark_rect().encode(color=alt.Color("strength:Q", scale=scale, title=["times", "uniform"]))
+        squares = base.mark_rect().encode(
+            color=alt.Color("strength:Q", scale=scale, title=["times", "uniform"])
+        )
         having = base.transform_filter("datum.has")
-        outline = [having.mark_rect(filled=False, stroke=colour, strokeWidth=width) for colour, width in (("black", 3), ("white", 1.2))]
-        heading = alt.TitleParams(f"{name}: {int(part['has'].sum())} of {heads * layers} heads", fontSize=11, fontWeight="normal", anchor="start", frame="group", offset=4)
+        outline = [
+            having.mark_rect(filled=False, stroke=colour, strokeWidth=width)
+            for colour, width in (("black", 3), ("white", 1.2))
+        ]
+        heading = alt.TitleParams(
+            f"{name}: {int(part['has'].sum())} of {heads * layers} heads",
+            fontSize=11,
+            fontWeight="normal",
+            anchor="start",
+            frame="group",
+            offset=4,
+        )
         maps.append(alt.layer(squares, *outline).properties(title=heading))
-    return titled(alt.concat(*maps, columns=2, spacing=18), title, subtitle, f"outlined: has the role ({how(tests)})")
+    return titled(
+        alt.concat(*maps, columns=2, spacing=18),
+        title,
+        subtitle,
+        f"outlined: has the role ({how(tests)})",
+    )
 
 
 def _axis(count: int, every: int) -> alt.Axis:
     """An axis of so many heads or layers, with a label at the first and then at every so many."""
-    return alt.Axis(labelAngle=0, labelFontSize=9, titleFontSize=10, values=[number for number in range(1, count + 1) if number == 1 or number % every == 0])
+    return alt.Axis(
+        labelAngle=0,
+        labelFontSize=9,
+        titleFontSize=10,
+        values=[number for number in range(1, count + 1) if number == 1 or number % every == 0],
+    )
 
 
 @figure(

@@ -26,10 +26,15 @@ def save_chart(chart: Any, path: Path, *, scale: float = 2.0) -> Path:
     """Write a chart in the format of the file's ending; no browser is needed."""
     kind = path.suffix.removeprefix(".")
     if kind not in FORMATS:
-        raise UserError(f"the figure's ending must be one of {', '.join(FORMATS)}; got {path.suffix!r} instead", hint="give e.g. --format png")
+        raise UserError(
+            f"the figure's ending must be one of {', '.join(FORMATS)}; got {path.suffix!r} instead",
+            hint="give e.g. --format png",
+        )
     check_writable(path)
     if kind == "html":  # Altair's own page would let a token that reads </script> end the script
-        path.write_text(_PAGE.format(spec=script_json(chart.to_dict()), bundle=vega_bundle()), encoding="utf-8")
+        path.write_text(
+            _PAGE.format(spec=script_json(chart.to_dict()), bundle=vega_bundle()), encoding="utf-8"
+        )
     else:
         chart.save(str(path), format=kind, **({"scale_factor": scale} if kind == "png" else {}))
     return path

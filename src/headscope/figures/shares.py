@@ -31,17 +31,38 @@ def role_layers(tests: xr.Dataset, *, roles: Sequence[str] = PAPER, subtitle: st
     width = max(200, 34 * tests.sizes["layer"])
     x = alt.X("layer:O", title="layer", axis=alt.Axis(labelAngle=0))
     base = alt.Chart(long, width=width, height=20 * len(names)).encode(
-        x=x, y=alt.Y("role:N", sort=names, title=None, scale=alt.Scale(domain=names)), tooltip=["role:N", "layer:O", alt.Tooltip("share:Q", format=".1%", title="share of heads")]
+        x=x,
+        y=alt.Y("role:N", sort=names, title=None, scale=alt.Scale(domain=names)),
+        tooltip=["role:N", "layer:O", alt.Tooltip("share:Q", format=".1%", title="share of heads")],
     )
-    squares = base.mark_rect().encode(color=alt.Color("share:Q", scale=alt.Scale(scheme="viridis", domain=[0, 1]), title=["share", "of heads"], legend=alt.Legend(format="%")))
-    numbers = base.mark_text(fontSize=9).encode(text=alt.Text("percent:Q", format=".0f"), color=alt.condition("datum.share > 0.5", alt.value("black"), alt.value("white")))
+    squares = base.mark_rect().encode(
+        color=alt.Color(
+            "share:Q",
+            scale=alt.Scale(scheme="viridis", domain=[0, 1]),
+            title=["share", "of heads"],
+            legend=alt.Legend(format="%"),
+        )
+    )
+    numbers = base.mark_text(fontSize=9).encode(
+        text=alt.Text("percent:Q", format=".0f"),
+        color=alt.condition("datum.share > 0.5", alt.value("black"), alt.value("white")),
+    )
     grid = alt.layer(squares, numbers.transform_calculate(percent="100 * datum.share"))
-    top = alt.Chart(frame.rename(columns={MEAN: "roles"})[["layer", "roles"]], width=width, height=70).encode(
+    top = alt.Chart(
+        frame.rename(columns={MEAN: "roles"})[["layer", "roles"]], width=width, height=70
+    ).encode(
         x=alt.X("layer:O", title=None, axis=alt.Axis(labels=False, ticks=False)),
-        y=alt.Y("roles:Q", title=["fine roles", "a head"], scale=alt.Scale(domain=[0, 1.25 * max(1.0, float(frame[MEAN].max()))], nice=False)),
+        y=alt.Y(
+            "roles:Q",
+            title=["fine roles", "a head"],
+            scale=alt.Scale(domain=[0, 1.25 * max(1.0, float(frame[MEAN].max()))], nice=False),
+        ),
         tooltip=["layer:O", alt.Tooltip("roles:Q", format=".2f")],
     )
-    bars = alt.layer(top.mark_bar(color=GREY), top.mark_text(dy=-6, fontSize=9).encode(text=alt.Text("roles:Q", format=".1f")))
+    bars = alt.layer(
+        top.mark_bar(color=GREY),
+        top.mark_text(dy=-6, fontSize=9).encode(text=alt.Text("roles:Q", format=".1f")),
+    )
     return titled(alt.vconcat(bars, grid, spacing=6), TITLE, subtitle, how(tests))
 
 

@@ -7,7 +7,16 @@ from typing import Any
 import altair as alt
 
 # Okabe and Ito's palette.
-BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#000000"
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#CC79A7",
+    "#56B4E9",
+    "#F0E442",
+    "#000000",
+)
 COLOURS = [BLUE, ORANGE, GREEN, RED, PURPLE, SKY]
 GREY = "#dddddd"
 FONT = "Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif"
@@ -18,12 +27,23 @@ LONGEST = 460
 
 def styled(chart: Any, title: str, subtitle: str = "") -> Any:
     """Give a finished chart its title and the common look."""
-    text = alt.TitleParams(title, subtitle=[subtitle] if subtitle else [], anchor="start", offset=8, limit=LONGEST, fontSize=14, subtitleFontSize=11, subtitleColor="#555")
+    text = alt.TitleParams(
+        title,
+        subtitle=[subtitle] if subtitle else [],
+        anchor="start",
+        offset=8,
+        limit=LONGEST,
+        fontSize=14,
+        subtitleFontSize=11,
+        subtitleColor="#555",
+    )
     return (
         chart.properties(title=text)
         .configure(font=FONT)
         .configure_view(stroke="#ddd")
-        .configure_axis(labelFontSize=11, titleFontSize=12, titleFontWeight="normal", gridColor="#eee")
+        .configure_axis(
+            labelFontSize=11, titleFontSize=12, titleFontWeight="normal", gridColor="#eee"
+        )
         .configure_legend(labelFontSize=11, titleFontSize=11, titleFontWeight="normal")
     )
 
@@ -31,7 +51,9 @@ def styled(chart: Any, title: str, subtitle: str = "") -> Any:
 def subject(provenance: dict[str, Any]) -> str:
     """The line under a title: which model, which corpus, how many examples."""
     model = provenance["model"]["name"].rstrip("/")
-    model = model if model.count("/") < 2 else model.rsplit("/", 1)[-1]  # a folder by its last part, a hub id whole
+    model = (
+        model if model.count("/") < 2 else model.rsplit("/", 1)[-1]
+    )  # a folder by its last part, a hub id whole
     return f"{model} on {short_corpus(provenance['corpus']['name'])}, {provenance['counts']['seen']} examples"
 
 
@@ -42,4 +64,8 @@ def short_corpus(name: str) -> str:
     ('ewt.conllu.gz', 'MRPC/dev.tsv.gz')
     """
     parts = name.split("/")
-    return "/".join(parts[-2:] if parts[-1].split(".")[0] in ("train", "dev", "test", "dev_matched") else parts[-1:])
+    return "/".join(
+        parts[-2:]
+        if parts[-1].split(".")[0] in ("train", "dev", "test", "dev_matched")
+        else parts[-1:]
+    )

@@ -23,7 +23,9 @@ MOST = 24
 STEP, ROW = 30, 24
 
 
-def upset(tests: xr.Dataset, *, roles: Sequence[str] = COARSE, subtitle: str = "", most: int = MOST) -> Any:
+def upset(
+    tests: xr.Dataset, *, roles: Sequence[str] = COARSE, subtitle: str = "", most: int = MOST
+) -> Any:
     """Bars of combinations, dots of their roles, and how many heads have each role in all. Heads with none of the roles are a combination too."""
     names = shown_roles(tests, roles)
     if not names:
@@ -34,29 +36,81 @@ def upset(tests: xr.Dataset, *, roles: Sequence[str] = COARSE, subtitle: str = "
     left = f"the {most} largest of {len(every)} combinations; " if len(every) > most else ""
     order = list(drawn["roles"])
     x = alt.X("roles:N", sort=order, axis=None, scale=alt.Scale(domain=order))
-    y = alt.Y("role:N", sort=names, scale=alt.Scale(domain=names), title=None, axis=alt.Axis(labelFontSize=12, ticks=False, domain=False))
+    y = alt.Y(
+        "role:N",
+        sort=names,
+        scale=alt.Scale(domain=names),
+        title=None,
+        axis=alt.Axis(labelFontSize=12, ticks=False, domain=False),
+    )
     shown = [alt.Tooltip("roles:N"), alt.Tooltip("heads:Q"), alt.Tooltip("which:N")]
     width, height = max(150, STEP * len(order)), ROW * len(names)
     bars = alt.Chart(drawn, width=width, height=170).encode(
-        x=x, y=alt.Y("heads:Q", title="heads", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(domain=[0, 1.1 * float(drawn["heads"].max())], nice=False)), tooltip=shown
+        x=x,
+        y=alt.Y(
+            "heads:Q",
+            title="heads",
+            axis=alt.Axis(tickMinStep=1),
+            scale=alt.Scale(domain=[0, 1.1 * float(drawn["heads"].max())], nice=False),
+        ),
+        tooltip=shown,
     )
-    top = alt.layer(bars.mark_bar(color="#444"), bars.mark_text(dy=-7, fontSize=11).encode(text="heads:Q"))
-    cells = pd.DataFrame([{"roles": label, "role": name, "inside": name in label.split(" & ")} for label in order for name in names])
+    top = alt.layer(
+        bars.mark_bar(color="#444"), bars.mark_text(dy=-7, fontSize=11).encode(text="heads:Q")
+    )
+    cells = pd.DataFrame(
+        [
+            {"roles": label, "role": name, "inside": name in label.split(" & ")}
+            for label in order
+            for name in names
+        ]
+    )
     dots = alt.Chart(cells, width=width, height=height).encode(x=x, y=y)
     matrix = alt.layer(
-        dots.transform_filter("datum.inside").mark_line(strokeWidth=2.5, color=BLACK).encode(detail="roles:N"),
-        dots.mark_circle(size=150, opacity=1).encode(color=alt.condition("datum.inside", alt.value(BLACK), alt.value("#e2e2e2"))),
+        dots.transform_filter("datum.inside")
+        .mark_line(strokeWidth=2.5, color=BLACK)
+        .encode(detail="roles:N"),
+        dots.mark_circle(size=150, opacity=1).encode(
+            color=alt.condition("datum.inside", alt.value(BLACK), alt.value("#e2e2e2"))
+        ),
     )
     largest = 1.25 * max(1, *(len(heads) for heads in sets.values()))
-    sizes = alt.Chart(pd.DataFrame({"role": names, "heads": [len(sets[name]) for name in names], "colour": role_colours(names)}), width=130, height=height)
+    sizes = alt.Chart(
+        pd.DataFrame(
+            {
+                "role": names,
+                "heads": [len(sets[name]) for name in names],
+                "colour": role_colours(names),
+            }
+        ),
+        width=130,
+        height=height,
+    )
     rows = sizes.encode(
         y=alt.Y("role:N", sort=names, scale=alt.Scale(domain=names), axis=None),
-        x=alt.X("heads:Q", title="heads in all", axis=alt.Axis(tickMinStep=1, tickCount=4), scale=alt.Scale(domain=[0, largest], nice=False)),
+        x=alt.X(
+            "heads:Q",
+            title="heads in all",
+            axis=alt.Axis(tickMinStep=1, tickCount=4),
+            scale=alt.Scale(domain=[0, largest], nice=False),
+        ),
     )
-    right = alt.layer(rows.mark_bar().encode(color=alt.Color("colour:N", scale=None)), rows.mark_text(align="left", dx=4, fontSize=11).encode(text="heads:Q"))
-    blank = alt.Chart(pd.DataFrame({"what": [""]}), width=130, height=170).mark_text().encode(text="what:N").properties(view=alt.ViewConfig(stroke=None))
+    right = alt.layer(
+        rows.mark_bar().encode(color=alt.Color("colour:N", scale=None)),
+        rows.mark_text(align="left", dx=4, fontSize=11).encode(text="heads:Q"),
+    )
+    blank = (
+        alt.Chart(pd.DataFrame({"what": [""]}), width=130, height=170)
+        .mark_text()
+        .encode(text="what:N")
+        .properties(view=alt.ViewConfig(stroke=None))
+    )
     return titled(
-        alt.concat(top, blank, matrix, right, columns=2, spacing=8), TITLE, subtitle, f"{left}{how(tests)}", "a column without a black dot: heads with none of these roles"
+        alt.concat(top, blank, matrix, right, columns=2, spacing=8),
+        TITLE,
+        subtitle,
+        f"{left}{how(tests)}",
+        "a column without a black dot: heads with none of these roles",
     )
 
 
@@ -66,7 +120,9 @@ def combinations_of(sets: dict[str, set[str]], total: int) -> pd.DataFrame:
     none = total - len(set().union(*sets.values()))
     if none:
         rows.append({"roles": NONE, "degree": 0, "heads": none, "which": ""})
-    return pd.DataFrame(rows).sort_values(["heads", "degree", "roles"], ascending=[False, True, True], ignore_index=True)
+    return pd.DataFrame(rows).sort_values(
+        ["heads", "degree", "roles"], ascending=[False, True, True], ignore_index=True
+    )
 
 
 @figure(

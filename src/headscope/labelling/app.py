@@ -20,9 +20,18 @@ from headscope.labelling.session import Session, Shown
 from headscope.measures.patterns.labels import pack
 
 STATIC = Path(__file__).parent / "static"
-FILES = {"": ("label.html", "text/html"), "label.js": ("label.js", "text/javascript"), "label.css": ("label.css", "text/css")}
+FILES = {
+    "": ("label.html", "text/html"),
+    "label.js": ("label.js", "text/javascript"),
+    "label.css": ("label.css", "text/css"),
+}
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-HEADERS = {"content-security-policy": POLICY, "x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
 LONGEST = 1000
 """Bytes of a request's body."""
 HINTS = {
@@ -43,8 +52,14 @@ def make_app(session: Session, *, token: str, port: int, stop: Callable[[], None
     """The application at ``/TOKEN/``. ``stop`` is called when the person at the page is done."""
     page = _Page(session, stop)
     routes = [Route(f"/{token}/{name}", page.file, methods=["GET"]) for name in FILES]
-    routes += [Route(f"/{token}/state", page.state, methods=["GET"]), Route(f"/{token}/{{action}}", page.act, methods=["POST"])]
-    return _Guard(Starlette(routes=routes, exception_handlers={UserError: _told}), frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost")))
+    routes += [
+        Route(f"/{token}/state", page.state, methods=["GET"]),
+        Route(f"/{token}/{{action}}", page.act, methods=["POST"]),
+    ]
+    return _Guard(
+        Starlette(routes=routes, exception_handlers={UserError: _told}),
+        frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost")),
+    )
 
 
 class _Page:
@@ -92,7 +107,12 @@ async def _told(_request: Request, error: Exception) -> Response:
 async def _body(request: Request) -> dict[str, Any] | None:
     """The JSON object that was sent. A page elsewhere cannot send this content type without being asked first."""
     length = request.headers.get("content-length", "")
-    if request.headers.get("content-type") != "application/json" or not length.isascii() or not length.isdigit() or int(length) > LONGEST:
+    if (
+        request.headers.get("content-type") != "application/json"
+        or not length.isascii()
+        or not length.isdigit()
+        or int(length) > LONGEST
+    ):
         return None
     try:
         given = json.loads(await request.body())
@@ -105,20 +125,35 @@ def describe(session: Session) -> dict[str, Any]:
     """All that the page shows. Layer and head are told only of the last map: a label should come from the picture alone."""
     shown, last = session.current(), session.last
     return {
-        "classes": [{"name": name, "hint": HINTS[name], "count": count} for name, count in session.counts.items()],
+        "classes": [
+            {"name": name, "hint": HINTS[name], "count": count}
+            for name, count in session.counts.items()
+        ],
         "folder": str(session.store.folder),
         "labelled": len(session.store.labelled),
         "skipped": len(session.store.skipped),
         "left": len(session.left),
         "undo": bool(session.history),
         "map": _drawn(shown) if shown else None,
-        "last": {"head": f"{last.corner.layer}-{last.corner.head}", "model": last.corner.model, "label": last.label, "guess": last.guess} if last else None,
+        "last": {
+            "head": f"{last.corner.layer}-{last.corner.head}",
+            "model": last.corner.model,
+            "label": last.label,
+            "guess": last.guess,
+        }
+        if last
+        else None,
     }
 
 
 def _drawn(shown: Shown) -> dict[str, Any]:
     """A map as numbers: the roots of its weights in 256 steps, row by row."""
-    return {"number": shown.number, "tokens": list(shown.seen.tokens), "second": shown.seen.second, "cells": pack(shown.attention).ravel().tolist()}
+    return {
+        "number": shown.number,
+        "tokens": list(shown.seen.tokens),
+        "second": shown.seen.second,
+        "cells": pack(shown.attention).ravel().tolist(),
+    }
 
 
 class _Guard:
@@ -141,4 +176,6 @@ class _Guard:
 
     def _known(self, headers: Headers) -> bool:
         origin = headers.get("origin")
-        return headers.get("host") in self.hosts and (origin is None or origin.removeprefix("http://") in self.hosts)
+        return headers.get("host") in self.hosts and (
+            origin is None or origin.removeprefix("http://") in self.hosts
+        )

@@ -48,7 +48,9 @@ def look(model: Model, example: Example, *, max_length: int = 64) -> Seen:
 class Maps:
     """All maps of the examples of a corpus, in an order that the seed decides."""
 
-    def __init__(self, model: Model, corpus: Corpus, *, limit: int, seed: int, max_length: int = 64) -> None:
+    def __init__(
+        self, model: Model, corpus: Corpus, *, limit: int, seed: int, max_length: int = 64
+    ) -> None:
         self.model = model
         self.corpus = corpus.name
         self.items = _encoded(model, islice(corpus, limit), max_length)
@@ -63,7 +65,9 @@ class Maps:
     def corner(self, number: int) -> Corner:
         """Which map is the one of this number in the order."""
         example, layer, head = self._place(number)
-        return Corner(self.model.name, self.corpus, self.items[example].example.id, layer + 1, head + 1)
+        return Corner(
+            self.model.name, self.corpus, self.items[example].example.id, layer + 1, head + 1
+        )
 
     def map(self, number: int) -> tuple[Seen, NDArray[np.float32]]:
         """The example of a number, and its map."""
@@ -78,7 +82,9 @@ class Maps:
 
 def _encoded(model: Model, examples: Iterable[Example], max_length: int) -> list[Encoded]:
     stack = model.main_stack()
-    encoder = model.encoder(max_length=min(max_length, model.longest or max_length), long="truncate", stack=stack)
+    encoder = model.encoder(
+        max_length=min(max_length, model.longest or max_length), long="truncate", stack=stack
+    )
     found = list(encoder.encode(examples))
     if not found:
         raise CorpusError("there is no text with a token in it", hint="give at least one word")
@@ -98,7 +104,12 @@ def _seen(model: Model, item: Encoded) -> Seen:
     whole = np.stack(maps)
     if not np.isfinite(whole).all():
         layer = int(np.argmin(np.isfinite(whole).all((1, 2, 3)))) + 1
-        raise UserError(f"the attention of {model.name} is not finite in layer {layer} on the example {item.example.id}", hint="load the model with --dtype float32")
+        raise UserError(
+            f"the attention of {model.name} is not finite in layer {layer} on the example {item.example.id}",
+            hint="load the model with --dtype float32",
+        )
     names = model.tokenizer.convert_ids_to_tokens(item.ids.tolist())
     tokens = tuple(piece.strip() or name for piece, name in zip(item.text, names, strict=True))
-    return Seen(tokens, whole, int(np.argmax(item.segment == 1)) if (item.segment == 1).any() else 0)
+    return Seen(
+        tokens, whole, int(np.argmax(item.segment == 1)) if (item.segment == 1).any() else 0
+    )

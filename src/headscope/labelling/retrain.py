@@ -28,23 +28,44 @@ class Retrained:
     after: Mapping[str, Report]
 
 
-def retrain(old: PatternNet, builtin: Labelled, own: Labelled, *, seed: int, epochs: int = EPOCHS, progress: Callable[[int, int], None] | None = None) -> Retrained:
+def retrain(
+    old: PatternNet,
+    builtin: Labelled,
+    own: Labelled,
+    *,
+    seed: int,
+    epochs: int = EPOCHS,
+    progress: Callable[[int, int], None] | None = None,
+) -> Retrained:
     """Train on the built-in training maps and four fifths of one's own; compare on the built-in test maps and on the last fifth, which is cut by example."""
     if not len(own):
-        raise UserError("there are no labelled maps to train on", hint="label some: headscope label MODEL CORPUS -o my-labels")
+        raise UserError(
+            "there are no labelled maps to train on",
+            hint="label some: headscope label MODEL CORPUS -o my-labels",
+        )
     inside, outside = hold_out(own, seed)
     held = {"built-in test maps": builtin.part(split="test"), "your held-out maps": outside}
     held = {name: part for name, part in held.items() if len(part)}
     new = train(builtin.part(split="train") + inside, seed=seed, epochs=epochs, progress=progress)
-    return Retrained(new, len(inside), {name: evaluate(old, part) for name, part in held.items()}, {name: evaluate(new, part) for name, part in held.items()})
+    return Retrained(
+        new,
+        len(inside),
+        {name: evaluate(old, part) for name, part in held.items()},
+        {name: evaluate(new, part) for name, part in held.items()},
+    )
 
 
 def hold_out(own: Labelled, seed: int) -> tuple[Labelled, Labelled]:
     """Maps to train on and maps to keep for the report: all maps of an example on one side."""
-    examples = [(row.get("corpus", ""), row.get("example", str(index))) for index, row in enumerate(own.known)]
+    examples = [
+        (row.get("corpus", ""), row.get("example", str(index)))
+        for index, row in enumerate(own.known)
+    ]
     names = sorted(set(examples))
     if len(own) < FEW or len(names) < 2:
         return own, own.take([])
     chosen = np.random.default_rng(seed).permutation(len(names))[: max(1, len(names) // SHARE)]
     out = {names[index] for index in chosen}
-    return own.take([index for index, name in enumerate(examples) if name not in out]), own.take([index for index, name in enumerate(examples) if name in out])
+    return own.take([index for index, name in enumerate(examples) if name not in out]), own.take(
+        [index for index, name in enumerate(examples) if name in out]
+    )

@@ -43,7 +43,11 @@ class Session:
         self.store = store
         self.network = network
         numbers = {maps.corner(number): number for number in range(len(maps))}
-        self.history = [corner for corner in (*store.skipped, *store.corners) if corner is not None and corner in numbers]
+        self.history = [
+            corner
+            for corner in (*store.skipped, *store.corners)
+            if corner is not None and corner in numbers
+        ]
         over = {numbers[corner] for corner in self.history}
         self.left = [number for number in range(len(maps)) if number not in over]
         self.last: Said | None = None

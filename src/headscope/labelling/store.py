@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from headscope.errors import UserError
 from headscope.labelling.maps import Corner
-from headscope.measures.patterns.labels import LABELS, MAPS, Labelled, pack, read_labelled, read_maps, write_labelled, write_maps
+from headscope.measures.patterns.labels import (
+    LABELS,
+    MAPS,
+    Labelled,
+    pack,
+    read_labelled,
+    read_maps,
+    write_labelled,
+    write_maps,
+)
 
 SKIPPED = "skipped.tsv"
 NAMES = tuple(field.name for field in fields(Corner))
@@ -26,22 +35,37 @@ class Store:
         self.folder = folder
         self._check()
         _mend(folder)
-        self.labelled = read_labelled(folder) if (folder / LABELS).exists() else Labelled((), (), ())
+        self.labelled = (
+            read_labelled(folder) if (folder / LABELS).exists() else Labelled((), (), ())
+        )
         self.skipped = _read_skipped(folder / SKIPPED)
 
     @property
     def corners(self) -> list[Corner | None]:
         """Where each labelled map comes from, in the order of labelling; None for maps that other hands put there without saying."""
-        return [_corner(row) if set(NAMES) <= set(row) and row["layer"].isdigit() and row["head"].isdigit() else None for row in self.labelled.known]
+        return [
+            _corner(row)
+            if set(NAMES) <= set(row) and row["layer"].isdigit() and row["head"].isdigit()
+            else None
+            for row in self.labelled.known
+        ]
 
     def add(self, corner: Corner, attention: NDArray[np.float32], label: str, second: int) -> None:
         """Keep a label, at once."""
-        known = {name: str(value) for name, value in asdict(corner).items()} | {"length": str(len(attention)), "second": str(second)}
+        known = {name: str(value) for name, value in asdict(corner).items()} | {
+            "length": str(len(attention)),
+            "second": str(second),
+        }
         self._write(self.labelled + Labelled((pack(attention),), (label,), (known,)), longer=True)
 
     def remove(self, corner: Corner) -> None:
         """Take a label back."""
-        self._write(self.labelled.take([index for index, found in enumerate(self.corners) if found != corner]), longer=False)
+        self._write(
+            self.labelled.take(
+                [index for index, found in enumerate(self.corners) if found != corner]
+            ),
+            longer=False,
+        )
 
     def skip(self, corner: Corner) -> None:
         """Remember that a map could not be decided."""
@@ -61,9 +85,14 @@ class Store:
             with tempfile.TemporaryFile(dir=self.folder):
                 pass
         except (FileExistsError, NotADirectoryError):
-            raise UserError(f"{self.folder} is not a folder that labels can be kept in: a file is in the way", hint=hint) from None
+            raise UserError(
+                f"{self.folder} is not a folder that labels can be kept in: a file is in the way",
+                hint=hint,
+            ) from None
         except OSError as error:
-            raise UserError(f"labels cannot be kept in {self.folder}: {error.strerror or error}", hint=hint) from None
+            raise UserError(
+                f"labels cannot be kept in {self.folder}: {error.strerror or error}", hint=hint
+            ) from None
         if (self.folder / "config.json").exists():
             raise UserError(f"{self.folder} is a model folder", hint=hint)
 
@@ -96,7 +125,10 @@ def _mend(folder: Path) -> None:
     maps = read_maps(folder / MAPS)
     if not (folder / LABELS).exists():
         if len(maps) > 1:
-            raise UserError(f"{folder / MAPS} has {len(maps)} maps, but {LABELS} is missing", hint=f"put {LABELS} back, or give another folder with -o")
+            raise UserError(
+                f"{folder / MAPS} has {len(maps)} maps, but {LABELS} is missing",
+                hint=f"put {LABELS} back, or give another folder with -o",
+            )
         (folder / MAPS).unlink()
         return
     with (folder / LABELS).open(encoding="utf-8", newline="") as file:
@@ -117,4 +149,7 @@ def _read_skipped(path: Path) -> list[Corner]:
     try:
         return [_corner(row) for row in rows]
     except (KeyError, TypeError, ValueError):
-        raise UserError(f"{path} is not a list of skipped maps: it must have the columns {', '.join(NAMES)}", hint="delete it, and skipped maps are shown again") from None
+        raise UserError(
+            f"{path} is not a list of skipped maps: it must have the columns {', '.join(NAMES)}",
+            hint="delete it, and skipped maps are shown again",
+        ) from None

@@ -19,7 +19,10 @@ from headscope.measures.patterns.network import CLASSES
 SHADES = " ░▒▓█"
 BELOW = 6
 """Lines that stand under a map."""
-KEYS = "  ".join(f"{number} {name}" for number, name in enumerate(CLASSES, 1)) + "   s skip  u undo  g guess  q stop"
+KEYS = (
+    "  ".join(f"{number} {name}" for number, name in enumerate(CLASSES, 1))
+    + "   s skip  u undo  g guess  q stop"
+)
 
 
 def label_here(session: Session, read: Callable[[], str], console: Console | None = None) -> None:
@@ -29,14 +32,18 @@ def label_here(session: Session, read: Callable[[], str], console: Console | Non
         console.print(Text(" ".join(shown.seen.tokens), style="dim"))
         console.print(_fitted(shown.attention, console))
         while True:
-            console.print(Text(f"{len(session.store.labelled)} labelled, {len(session.left)} left   {KEYS}"))
+            console.print(
+                Text(f"{len(session.store.labelled)} labelled, {len(session.left)} left   {KEYS}")
+            )
             key = read()
             if key in {"q", "", "\x03", "\x04"}:
                 return
             if key == "g":
                 console.print(Text(f"the network says {session.guess()}"))
             elif key == "u":
-                console.print(Text("taken back" if session.undo() else "there is nothing to take back"))
+                console.print(
+                    Text("taken back" if session.undo() else "there is nothing to take back")
+                )
                 break
             elif key == "s":
                 session.skip()
@@ -59,7 +66,13 @@ def told(last: Said) -> str:
 def _fitted(attention: NDArray[np.float32], console: Console) -> Text:
     """A map drawn no larger than the terminal."""
     colours = console.color_system is not None
-    return draw(attention, colours=colours, most=min(console.width, 2 * max(console.height - BELOW, 8)) if colours else console.width // 2)
+    return draw(
+        attention,
+        colours=colours,
+        most=min(console.width, 2 * max(console.height - BELOW, 8))
+        if colours
+        else console.width // 2,
+    )
 
 
 def draw(attention: NDArray[np.float32], *, colours: bool, most: int) -> Text:
@@ -68,7 +81,13 @@ def draw(attention: NDArray[np.float32], *, colours: bool, most: int) -> Text:
     if len(values) > most:
         values = adaptive_avg_pool2d(torch.from_numpy(values)[None], most)[0].numpy()
     if not colours:
-        return Text("\n".join("".join(2 * SHADES[round(value * (len(SHADES) - 1))] for value in row) for row in values.tolist()), no_wrap=True)
+        return Text(
+            "\n".join(
+                "".join(2 * SHADES[round(value * (len(SHADES) - 1))] for value in row)
+                for row in values.tolist()
+            ),
+            no_wrap=True,
+        )
     grey = np.round(255 * (1 - values)).astype(int)
     if len(grey) % 2:
         grey = np.vstack([grey, np.full(len(grey), 255)])

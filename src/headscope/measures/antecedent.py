@@ -14,11 +14,49 @@ _PRONOUNS = {
     **dict.fromkeys(["he", "him", "his", "himself"], ("one", "male", "3")),
     **dict.fromkeys(["she", "her", "hers", "herself"], ("one", "female", "3")),
     **dict.fromkeys(["it", "its", "itself", "this", "that"], ("one", "thing", "3")),
-    **dict.fromkeys(["they", "them", "their", "theirs", "themselves", "these", "those"], ("many", "", "3")),
+    **dict.fromkeys(
+        ["they", "them", "their", "theirs", "themselves", "these", "those"], ("many", "", "3")
+    ),
 }
 _GENDER = {
-    **dict.fromkeys(["mr.", "mr", "sir", "man", "boy", "father", "son", "brother", "husband", "king", "uncle", "grandfather", "gentleman"], "male"),
-    **dict.fromkeys(["mrs.", "mrs", "ms.", "ms", "miss", "woman", "girl", "mother", "daughter", "sister", "wife", "queen", "aunt", "grandmother", "lady"], "female"),
+    **dict.fromkeys(
+        [
+            "mr.",
+            "mr",
+            "sir",
+            "man",
+            "boy",
+            "father",
+            "son",
+            "brother",
+            "husband",
+            "king",
+            "uncle",
+            "grandfather",
+            "gentleman",
+        ],
+        "male",
+    ),
+    **dict.fromkeys(
+        [
+            "mrs.",
+            "mrs",
+            "ms.",
+            "ms",
+            "miss",
+            "woman",
+            "girl",
+            "mother",
+            "daughter",
+            "sister",
+            "wife",
+            "queen",
+            "aunt",
+            "grandmother",
+            "lady",
+        ],
+        "female",
+    ),
 }
 
 
@@ -31,8 +69,17 @@ def agreement(words: Sequence[Word], mention: Mention) -> tuple[str, str, str]:
     head = words[mention.head]
     if head.text.lower() in _PRONOUNS:
         return _PRONOUNS[head.text.lower()]
-    plural = head.xpos in {"NNS", "NNPS"} or any(word.text.lower() == "and" for word in words[mention.start : mention.end + 1])
-    gender = next((_GENDER[word.text.lower()] for word in words[mention.start : mention.end + 1] if word.text.lower() in _GENDER), "")
+    plural = head.xpos in {"NNS", "NNPS"} or any(
+        word.text.lower() == "and" for word in words[mention.start : mention.end + 1]
+    )
+    gender = next(
+        (
+            _GENDER[word.text.lower()]
+            for word in words[mention.start : mention.end + 1]
+            if word.text.lower() in _GENDER
+        ),
+        "",
+    )
     return "many" if plural else "one" if head.xpos or head.upos else "", gender, "3"
 
 
@@ -46,9 +93,13 @@ def nearest(words: Sequence[Word], mention: Mention, earlier: Sequence[Mention])
     return earlier[-1] if earlier else None
 
 
-def same_head(words: Sequence[Word], mention: Mention, earlier: Sequence[Mention]) -> Mention | None:
+def same_head(
+    words: Sequence[Word], mention: Mention, earlier: Sequence[Mention]
+) -> Mention | None:
     """The nearest mention with the same head word."""
-    return _last(earlier, lambda other: words[other.head].text.lower() == words[mention.head].text.lower())
+    return _last(
+        earlier, lambda other: words[other.head].text.lower() == words[mention.head].text.lower()
+    )
 
 
 def sieves(words: Sequence[Word], mention: Mention, earlier: Sequence[Mention]) -> Mention | None:

@@ -56,8 +56,12 @@ class Measure(ABC):
     source: ClassVar[str]
     needs: ClassVar[frozenset[str]] = frozenset()
     offered: ClassVar[bool] = True
-    listed: ClassVar[bool] = True  # false for those with tables of their own: too many labels for the table of heads
-    keeps: ClassVar[bool] = False  # true for those whose value of every example is kept beside the sums
+    listed: ClassVar[bool] = (
+        True  # false for those with tables of their own: too many labels for the table of heads
+    )
+    keeps: ClassVar[bool] = (
+        False  # true for those whose value of every example is kept beside the sums
+    )
     dims: Mapping[str, tuple[str, ...]]
 
     def __init__(self, setting: Setting) -> None:
@@ -72,11 +76,19 @@ class Measure(ABC):
     def lead(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
         """The dimensions before the measure's own: layers and heads, labelled from 1."""
         shape = self.setting.shape
-        return {"layer": tuple(range(1, shape.layers + 1)), "head": tuple(range(1, shape.heads + 1))}
+        return {
+            "layer": tuple(range(1, shape.layers + 1)),
+            "head": tuple(range(1, shape.heads + 1)),
+        }
 
     def attributes(self) -> dict[str, str]:
         """What is written beside the numbers."""
-        return {"title": self.title, "unit": self.unit, "source": self.source, "listed": "yes" if self.listed else "no"}
+        return {
+            "title": self.title,
+            "unit": self.unit,
+            "source": self.source,
+            "listed": "yes" if self.listed else "no",
+        }
 
     def identity(self) -> str:
         """What besides its name changes the measure's numbers (its own settings, a user's code): runs that differ in it are different runs."""
@@ -134,14 +146,25 @@ class Sums:
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take up the sums of a checkpoint."""
-        self.sum, self.square, self.count = (arrays[name].copy() for name in ("sum", "square", "count"))
+        self.sum, self.square, self.count = (
+            arrays[name].copy() for name in ("sum", "square", "count")
+        )
 
     def dataset(self) -> xr.Dataset:
         """The sums with names."""
         labels = {**self.lead, **self.measure.dims}
-        coordinates = {"block": np.arange(1, BLOCKS + 1), **{dim: np.array(values, dtype=object if isinstance(values[0], str) else int) for dim, values in labels.items()}}
+        coordinates = {
+            "block": np.arange(1, BLOCKS + 1),
+            **{
+                dim: np.array(values, dtype=object if isinstance(values[0], str) else int)
+                for dim, values in labels.items()
+            },
+        }
         shape = [len(values) for values in coordinates.values()]
-        variables = {name: (tuple(coordinates), array.reshape(shape)) for name, array in self.arrays().items()}
+        variables = {
+            name: (tuple(coordinates), array.reshape(shape))
+            for name, array in self.arrays().items()
+        }
         return xr.Dataset(variables, coordinates, self.measure.attributes())
 
 
@@ -181,7 +204,12 @@ class Kept:
         labels = {**self.measure.lead, **self.measure.dims}
         values = self._whole()[order].reshape(-1, *(len(names) for names in labels.values()))
         ids = np.array(self.ids, dtype=object)[order]
-        return xr.Dataset({"value": (("example", *labels), values)}, {"example": np.array(self.numbers, np.int64)[order], "id": ("example", ids)})
+        return xr.Dataset(
+            {"value": (("example", *labels), values)},
+            {"example": np.array(self.numbers, np.int64)[order], "id": ("example", ids)},
+        )
 
     def _whole(self) -> NDArray[np.float32]:
-        return np.concatenate(self.values) if self.values else np.zeros((0, *self.shape), np.float32)
+        return (
+            np.concatenate(self.values) if self.values else np.zeros((0, *self.shape), np.float32)
+        )

@@ -54,5 +54,11 @@ def difference_of(measure: type[Measure]) -> type[Measure]:
             f"the measure {measure.name!r} counts right answers, and has no difference example by example",
             hint="survey both models and compare the two results: headscope compare one.nc other.nc",
         )
-    changed = {"name": f"{measure.name}-change", "title": f"{measure.title}: change", "unit": f"change in {measure.unit}", "offered": False, "keeps": False}
+    changed = {
+        "name": f"{measure.name}-change",
+        "title": f"{measure.title}: change",
+        "unit": f"change in {measure.unit}",
+        "offered": False,
+        "keeps": False,
+    }
     return type(f"{measure.__name__}Change", (measure,), changed)

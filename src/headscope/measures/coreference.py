@@ -61,7 +61,10 @@ class Coreference(WordMeasure):
         most = max((len(tasks) for tasks in found), default=0)
         shape = (len(batch), max(most, 1))
         rows = np.zeros(shape, np.int64)
-        candidates, answers = np.zeros((*shape, words.most), bool), np.zeros((*shape, words.most), bool)
+        candidates, answers = (
+            np.zeros((*shape, words.most), bool),
+            np.zeros((*shape, words.most), bool),
+        )
         groups = np.zeros((*shape, len(KINDS), len(MENTIONS)), np.float32)
         real = np.zeros((len(batch), words.most), bool)
         for index, tasks in enumerate(found):
@@ -72,14 +75,21 @@ class Coreference(WordMeasure):
                 answers[index, column, task.answers] = True
                 for kind in {"all", task.kind} & set(KINDS):
                     groups[index, column, KINDS.index(kind)] = (1.0, *task.baselines)
-        return Tasks(*(torch.from_numpy(array).to(device) for array in (rows, candidates, answers, groups.reshape(*shape, -1), real)))
+        return Tasks(
+            *(
+                torch.from_numpy(array).to(device)
+                for array in (rows, candidates, answers, groups.reshape(*shape, -1), real)
+            )
+        )
 
     def words(self, maps: Tensor, prepared: Tasks) -> Tensor:
         """(batch, head, candidates · kind · mentions)."""
         heads = maps.shape[1]
         size = prepared.real.shape[1]
         rows = prepared.rows[:, None, :, None].expand(-1, heads, -1, size)
-        others = prepared.real[:, None] & (torch.arange(size, device=maps.device) != prepared.rows[:, :, None])
+        others = prepared.real[:, None] & (
+            torch.arange(size, device=maps.device) != prepared.rows[:, :, None]
+        )
         asked = maps[..., :size].gather(2, rows).masked_fill(~others[:, None], -1.0)
         answers = prepared.answers[:, None].expand(-1, heads, -1, -1)
         right = []
@@ -97,7 +107,10 @@ class Coreference(WordMeasure):
 def tasks_of(item: Encoded, places: dict[int, int]) -> list[Task]:
     """The mentions of an example that have an antecedent, with their candidates."""
     words = item.example.words
-    kept = sorted((mention for mention in item.example.mentions if mention.head in places), key=lambda mention: (mention.head, mention.start, mention.end))
+    kept = sorted(
+        (mention for mention in item.example.mentions if mention.head in places),
+        key=lambda mention: (mention.head, mention.start, mention.end),
+    )
     tasks = []
     for mention in kept:
         earlier = [other for other in kept if other.head < mention.head]
@@ -106,7 +119,11 @@ def tasks_of(item: Encoded, places: dict[int, int]) -> list[Task]:
             chosen = [baseline(words, mention, earlier) for baseline in BASELINES.values()]
             tasks.append(
                 Task(
-                    places[mention.head], _places(earlier, places), _places(right, places), mention.kind, tuple(one is not None and one.entity == mention.entity for one in chosen)
+                    places[mention.head],
+                    _places(earlier, places),
+                    _places(right, places),
+                    mention.kind,
+                    tuple(one is not None and one.entity == mention.entity for one in chosen),
                 )
             )
     return tasks

@@ -68,8 +68,16 @@ class Dependency(WordMeasure):
             for index, word in enumerate(example.words):
                 if word.head is not None and word.head != ROOT:
                     for relation in _groups(word, setting.subtypes):
-                        counts.setdefault(relation, Counter())[word.head - speaker(example.words, index)] += 1
-        return cls(setting, {relation: best_offset(counts[relation]) for relation in [ALL, CORE, *sorted(set(counts) - {ALL, CORE})]})
+                        counts.setdefault(relation, Counter())[
+                            word.head - speaker(example.words, index)
+                        ] += 1
+        return cls(
+            setting,
+            {
+                relation: best_offset(counts[relation])
+                for relation in [ALL, CORE, *sorted(set(counts) - {ALL, CORE})]
+            },
+        )
 
     def attributes(self) -> dict[str, str]:
         """The offsets too: they are the baseline."""
@@ -78,7 +86,11 @@ class Dependency(WordMeasure):
     def prepare_words(self, batch: Batch, words: WordMap, device: Any) -> Arcs:
         """Lay the arcs of each example out over its word rows. An arc whose head word was cut off is left out."""
         shape = (len(batch), words.most)
-        gold, asked, real = np.full(shape, -1), np.tile(np.arange(words.most), (len(batch), 1)), np.zeros(shape, bool)
+        gold, asked, real = (
+            np.full(shape, -1),
+            np.tile(np.arange(words.most), (len(batch), 1)),
+            np.zeros(shape, bool),
+        )
         groups = np.zeros((*shape, len(self.relations), 2), np.float32)
         for row, item in enumerate(batch.items):
             places, tree = words.places(row), item.example.words
@@ -93,15 +105,29 @@ class Dependency(WordMeasure):
                 for relation in _groups(word, self.setting.subtypes):
                     column = self._column.get(relation)
                     if column is not None:
-                        groups[row, place, column] = 1.0, word.head != ROOT and word.head - speaks == self.offsets[relation]
-        return Arcs(*(torch.from_numpy(array).to(device) for array in (gold, asked, real, groups.reshape(*shape, -1))))
+                        groups[row, place, column] = (
+                            1.0,
+                            word.head != ROOT and word.head - speaks == self.offsets[relation],
+                        )
+        return Arcs(
+            *(
+                torch.from_numpy(array).to(device)
+                for array in (gold, asked, real, groups.reshape(*shape, -1))
+            )
+        )
 
     def words(self, maps: Tensor, prepared: Arcs) -> Tensor:
         """(batch, head, direction · relation · words)."""
         scores = other_words(maps, prepared.real)
-        rows, columns = scores.argmax(-1), scores.max(-2).indices  # ties: the leftmost; argmax takes twice as long down columns
+        rows, columns = (
+            scores.argmax(-1),
+            scores.max(-2).indices,
+        )  # ties: the leftmost; argmax takes twice as long down columns
         heads = maps.shape[1]
-        gold, asked = prepared.gold[:, None].expand(-1, heads, -1), prepared.asked[:, None].expand(-1, heads, -1)
+        gold, asked = (
+            prepared.gold[:, None].expand(-1, heads, -1),
+            prepared.asked[:, None].expand(-1, heads, -1),
+        )
         itself = torch.arange(scores.shape[-1], device=maps.device)
         has_head = gold >= 0
         right = torch.stack(
@@ -126,7 +152,11 @@ def speaker(words: Sequence[Word], index: int) -> int:
     >>> speaker([Word("Ann", relation="poss"), Word("'s"), Word("hat")], 0)
     1
     """
-    clitic = words[index].relation in POSSESSIVE and index + 1 < len(words) and words[index + 1].text.lower() in CLITICS
+    clitic = (
+        words[index].relation in POSSESSIVE
+        and index + 1 < len(words)
+        and words[index + 1].text.lower() in CLITICS
+    )
     return index + clitic
 
 

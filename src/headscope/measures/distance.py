@@ -73,14 +73,18 @@ def fast_divergence(maps: Tensor) -> Tensor:
     result = torch.zeros(len(flat), len(flat), dtype=torch.float64, device=maps.device)
     power = torch.expm1(flat * (-FIRST / 2))
     for number, weight in enumerate(WEIGHTS):
-        if number:  # the next node is twice this one, and expm1(2x) = u(u + 2): no exponential needed
+        if (
+            number
+        ):  # the next node is twice this one, and expm1(2x) = u(u + 2): no exponential needed
             power.mul_(power + 2)
         if not weight:
             continue
         products = (power @ power.T).double()
         norms = products.diagonal()
         result += weight / 2 * (norms[:, None] + norms[None, :] - 2 * products)
-    result = (result + result.T) / (2 * maps.shape[1])  # float32 products are symmetric only to rounding
+    result = (result + result.T) / (
+        2 * maps.shape[1]
+    )  # float32 products are symmetric only to rounding
     _mend(result, flat, maps.shape[1])
     return result
 
@@ -128,7 +132,11 @@ class Distance(Measure):
     def lead(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
         """Every head against every other, named as people do."""
         shape = self.setting.shape
-        names = tuple(f"{layer}-{head}" for layer in range(1, shape.layers + 1) for head in range(1, shape.heads + 1))
+        names = tuple(
+            f"{layer}-{head}"
+            for layer in range(1, shape.layers + 1)
+            for head in range(1, shape.heads + 1)
+        )
         return {"one": names, "other": names}
 
     def prepare(self, batch: Batch, device: Any) -> Held:

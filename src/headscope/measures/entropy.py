@@ -56,15 +56,28 @@ class Entropy(Measure):
         for index, item in enumerate(batch.items):
             length = len(item)
             weights[index, :length, 0] = 1.0 / length
-            weights[index, :length, 1] = (item.kind == START) / max(int((item.kind == START).sum()), 1)
+            weights[index, :length, 1] = (item.kind == START) / max(
+                int((item.kind == START).sum()), 1
+            )
             seen = np.arange(1, length + 1) if self.setting.causal else np.full(length, length)
             uniform[index] = np.log(seen).mean()
         undefined = (weights.sum(1, keepdims=True) == 0).astype(np.bool_)
-        real = None if batch.mask.all() else torch.from_numpy(batch.mask[:, None, None].astype(np.float32)).to(device)
-        return Rows(torch.from_numpy(weights).to(device), torch.from_numpy(undefined).to(device), torch.from_numpy(uniform).to(device), real)
+        real = (
+            None
+            if batch.mask.all()
+            else torch.from_numpy(batch.mask[:, None, None].astype(np.float32)).to(device)
+        )
+        return Rows(
+            torch.from_numpy(weights).to(device),
+            torch.from_numpy(undefined).to(device),
+            torch.from_numpy(uniform).to(device),
+            real,
+        )
 
     def layer(self, view: LayerView, attention: Tensor, prepared: Rows) -> Tensor:
         """(batch, head, 3)."""
-        means = torch.einsum("bhq,bqk->bhk", row_entropy(attention, prepared.real), prepared.weights)
+        means = torch.einsum(
+            "bhq,bqk->bhk", row_entropy(attention, prepared.real), prepared.weights
+        )
         means = means.masked_fill(prepared.undefined, float("nan"))
         return torch.cat([means, prepared.uniform.expand(-1, means.shape[1], -1)], dim=-1)

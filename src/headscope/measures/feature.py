@@ -49,7 +49,10 @@ def negations(words: Sequence[Word]) -> set[int]:
     spelled = [word.text.lower().replace("’", "'") for word in words]
     found = {place for place, text in enumerate(spelled) if text in NEGATIONS}
     for place in range(1, len(words)):
-        together = words[place].sentence == words[place - 1].sentence and words[place].segment == words[place - 1].segment
+        together = (
+            words[place].sentence == words[place - 1].sentence
+            and words[place].segment == words[place - 1].segment
+        )
         if spelled[place] == CLITIC and together and spelled[place - 1] + CLITIC in NEGATIONS:
             found |= {place - 1, place}
     return found
@@ -57,14 +60,22 @@ def negations(words: Sequence[Word]) -> set[int]:
 
 def feature_words(words: Sequence[Word]) -> dict[str, set[int]]:
     """Which words have each feature, by their place in the example."""
-    by_tag = {name: {place for place, word in enumerate(words) if tag(word) in tags} for name, tags in (("noun", NOUN), ("verb", VERB), ("pronoun", PRONOUN))}
-    by_tree = {name: {place for place, word in enumerate(words) if relation(word) in kinds} for name, kinds in (("subject", SUBJECT), ("object", OBJECT))}
+    by_tag = {
+        name: {place for place, word in enumerate(words) if tag(word) in tags}
+        for name, tags in (("noun", NOUN), ("verb", VERB), ("pronoun", PRONOUN))
+    }
+    by_tree = {
+        name: {place for place, word in enumerate(words) if relation(word) in kinds}
+        for name, kinds in (("subject", SUBJECT), ("object", OBJECT))
+    }
     return {**by_tag, **by_tree, "negation": negations(words)}
 
 
 def tokens_of(item: Encoded, words: Collection[int]) -> Places:
     """The pieces of some words."""
-    marked = np.zeros(len(item.example.words) + 1, np.bool_)  # the last stands for tokens of no word
+    marked = np.zeros(
+        len(item.example.words) + 1, np.bool_
+    )  # the last stands for tokens of no word
     marked[list(words)] = True
     return np.flatnonzero(marked[item.word])
 

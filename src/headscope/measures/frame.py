@@ -28,7 +28,10 @@ class Frame(Strongest):
     def pairs(self, item: Encoded) -> Sequence[Places]:
         """All pairs of a piece of the target and a piece of the element, over all links of the example."""
         found = [np.zeros((0, 2), np.int64)]
-        found += [every_pair(_pieces(item, link.target), _pieces(item, link.filler)) for link in item.example.links]
+        found += [
+            every_pair(_pieces(item, link.target), _pieces(item, link.filler))
+            for link in item.example.links
+        ]
         there = np.concatenate(found)
         back = there[:, ::-1]
         return [np.concatenate([there, back]), there, back]

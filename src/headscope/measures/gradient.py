@@ -30,7 +30,9 @@ def masked_positions(item: Encoded, seed: int, share: float = SHARE) -> NDArray[
 
 def mean_loss(logits: Tensor, ids: Tensor, asked: Tensor) -> Tensor:
     """The sum over examples of each one's mean cross-entropy at the asked positions, so that no example's gradient depends on its batch."""
-    losses = torch.nn.functional.cross_entropy(logits.transpose(1, 2).float(), ids, reduction="none")
+    losses = torch.nn.functional.cross_entropy(
+        logits.transpose(1, 2).float(), ids, reduction="none"
+    )
     counts = asked.sum(1).clamp_min(1)
     return ((losses * asked).sum(1) / counts).sum()
 
@@ -60,7 +62,9 @@ class Gradient(Measure):
 
     def prepare(self, batch: Batch, device: Any) -> tuple[Tensor, Tensor]:
         """The kinds of keys, and the real rows."""
-        return key_kinds(batch.items, batch.width).to(device), torch.from_numpy(batch.mask).to(device)
+        return key_kinds(batch.items, batch.width).to(device), torch.from_numpy(batch.mask).to(
+            device
+        )
 
     def layer(self, view: LayerView, attention: Tensor, prepared: tuple[Tensor, Tensor]) -> Tensor:
         """``attention`` is here the gradient of the loss by the maps: (batch, head, kind). A causal model has no weights on later tokens to average over."""
@@ -68,6 +72,10 @@ class Gradient(Measure):
         seen = real[:, :, None] & real[:, None, :]
         if self.setting.causal:
             seen = seen.tril()
-        pairs = seen.float() @ kinds  # (batch, query, kind): how many keys of each kind a query may attend to
+        pairs = (
+            seen.float() @ kinds
+        )  # (batch, query, kind): how many keys of each kind a query may attend to
         rows = torch.einsum("bhqk,bqk,bkn->bhn", attention.abs(), seen.float(), kinds)
-        return (rows / pairs.sum(1)[:, None]).masked_fill((pairs.sum(1) == 0)[:, None], float("nan"))
+        return (rows / pairs.sum(1)[:, None]).masked_fill(
+            (pairs.sum(1) == 0)[:, None], float("nan")
+        )

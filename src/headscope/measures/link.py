@@ -9,7 +9,16 @@ import numpy as np
 
 from headscope.corpus import ROOT, Word
 from headscope.encode import START, Encoded
-from headscope.measures.feature import FEATURES, NOUN, PRONOUN, SUBJECT, VERB, feature_tokens, relation, tag
+from headscope.measures.feature import (
+    FEATURES,
+    NOUN,
+    PRONOUN,
+    SUBJECT,
+    VERB,
+    feature_tokens,
+    relation,
+    tag,
+)
 from headscope.measures.strongest import Places, Strongest, every_pair
 
 FROM_CLS = tuple(f"cls to {feature}" for feature in FEATURES)
@@ -37,8 +46,15 @@ def verbs_and_subjects(words: Sequence[Word]) -> list[tuple[int, int]]:
 
 def nouns_and_pronouns(words: Sequence[Word]) -> list[tuple[int, int]]:
     """Pairs of a noun and a pronoun of the same sentence."""
-    nouns, pronouns = ([place for place, word in enumerate(words) if tag(word) in tags] for tags in (NOUN, PRONOUN))
-    return [(noun, pronoun) for noun in nouns for pronoun in pronouns if words[noun].sentence == words[pronoun].sentence]
+    nouns, pronouns = (
+        [place for place, word in enumerate(words) if tag(word) in tags] for tags in (NOUN, PRONOUN)
+    )
+    return [
+        (noun, pronoun)
+        for noun in nouns
+        for pronoun in pronouns
+        if words[noun].sentence == words[pronoun].sentence
+    ]
 
 
 class Link(Strongest):
@@ -60,7 +76,14 @@ class Link(Strongest):
         pieces = np.split(order, np.searchsorted(item.word[order], np.arange(len(words) + 1)))[1:-1]
         found: list[Places] = []
         for linked in (verbs_and_subjects(words), nouns_and_pronouns(words)):
-            there = np.concatenate([np.zeros((0, 2), np.int64), *(every_pair(pieces[one], pieces[other]) for one, other in linked)])
+            there = np.concatenate(
+                [
+                    np.zeros((0, 2), np.int64),
+                    *(every_pair(pieces[one], pieces[other]) for one, other in linked),
+                ]
+            )
             found += [there, there[:, ::-1]]
-        start = np.array([len(item) - 1]) if self.setting.causal else np.flatnonzero(item.kind == START)
+        start = (
+            np.array([len(item) - 1]) if self.setting.causal else np.flatnonzero(item.kind == START)
+        )
         return [*found, *(every_pair(start, keys) for keys in feature_tokens(item))]

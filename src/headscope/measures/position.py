@@ -34,4 +34,8 @@ class Position(Linear):
         """Diagonals: one below, on and one above the middle."""
         length = len(item)
         later = None if self.setting.causal else mass_weights(offset_pairs(length, 1))
-        return [mass_weights(offset_pairs(length, -1)), mass_weights(offset_pairs(length, 0)), later]
+        return [
+            mass_weights(offset_pairs(length, -1)),
+            mass_weights(offset_pairs(length, 0)),
+            later,
+        ]

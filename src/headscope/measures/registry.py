@@ -22,7 +22,20 @@ from headscope.measures.role import Role
 from headscope.measures.special import Special
 
 GROUP = "headscope.measures"
-OWN: tuple[type[Measure], ...] = (Position, Special, Entropy, Role, Dependency, Coreference, Frame, Feature, Link, Distance, Gradient, Pattern)
+OWN: tuple[type[Measure], ...] = (
+    Position,
+    Special,
+    Entropy,
+    Role,
+    Dependency,
+    Coreference,
+    Frame,
+    Feature,
+    Link,
+    Distance,
+    Gradient,
+    Pattern,
+)
 
 
 @cache
@@ -35,31 +48,47 @@ def available() -> dict[str, type[Measure]]:
         try:
             loaded = point.load()
         except Exception as error:  # another package's import may fail in any way
-            raise UserError(f"the entry point {point.name!r} ({point.value}) cannot be loaded: {error}", hint="mend or uninstall that package") from error
+            raise UserError(
+                f"the entry point {point.name!r} ({point.value}) cannot be loaded: {error}",
+                hint="mend or uninstall that package",
+            ) from error
         if not (isinstance(loaded, type) and issubclass(loaded, Measure)):
             raise UserError(
-                f"the entry point {point.name!r} ({point.value}) is not a measure: it must be a subclass of headscope.measures.Measure", hint="mend or uninstall that package"
+                f"the entry point {point.name!r} ({point.value}) is not a measure: it must be a subclass of headscope.measures.Measure",
+                hint="mend or uninstall that package",
             )
-        if loaded.name != point.name:  # results are kept under the measure's own name, which may be another's
+        if (
+            loaded.name != point.name
+        ):  # results are kept under the measure's own name, which may be another's
             raise UserError(
-                f"the entry point {point.name!r} ({point.value}) gives a measure that calls itself {loaded.name!r}: the two must be the same", hint="mend or uninstall that package"
+                f"the entry point {point.name!r} ({point.value}) gives a measure that calls itself {loaded.name!r}: the two must be the same",
+                hint="mend or uninstall that package",
             )
         found[point.name] = loaded
     return found
 
 
-def choose(names: Iterable[str] | None, offered: Collection[str], *, corpus: str) -> list[type[Measure]]:
+def choose(
+    names: Iterable[str] | None, offered: Collection[str], *, corpus: str
+) -> list[type[Measure]]:
     """The measures asked for, or all that the corpus' annotations allow. Asking for one that they don't allow is an error."""
     measures = available()
     if names is None:
-        return [measure for measure in measures.values() if measure.offered and measure.needs <= set(offered)]
+        return [
+            measure
+            for measure in measures.values()
+            if measure.offered and measure.needs <= set(offered)
+        ]
     chosen = []
     for name in dict.fromkeys([names] if isinstance(names, str) else names):
         if name not in measures:
             raise unknown("measure", name, measures)
         missing = sorted(measures[name].needs - set(offered))
         if missing == ["lm"]:
-            raise UserError(f"the measure {name!r} needs a language-model head, which this model does not have", hint=HOW["lm"])
+            raise UserError(
+                f"the measure {name!r} needs a language-model head, which this model does not have",
+                hint=HOW["lm"],
+            )
         if missing:
             raise UserError(
                 f"the measure {name!r} needs {', '.join(missing)}, which {corpus} does not have (it has {', '.join(sorted(offered)) or 'plain text only'})",

@@ -64,12 +64,16 @@ class Bank:
         undefined = np.zeros((len(batch), 1, size), dtype=np.bool_)
         for row, item in enumerate(batch.items):
             length = len(item)
-            for column, matrix in enumerate(matrix for measure in self.measures for matrix in measure.weights(item)):
+            for column, matrix in enumerate(
+                matrix for measure in self.measures for matrix in measure.weights(item)
+            ):
                 if matrix is None:
                     undefined[row, 0, column] = True
                 else:
                     weights[row, column, :length, :length] = matrix
-        return torch.from_numpy(weights).to(device).flatten(2), torch.from_numpy(undefined).to(device)
+        return torch.from_numpy(weights).to(device).flatten(2), torch.from_numpy(undefined).to(
+            device
+        )
 
     def layer(self, attention: Tensor, prepared: tuple[Tensor, Tensor]) -> Tensor:
         """(batch, head, label) for all measures together; NaN where undefined."""

@@ -49,7 +49,9 @@ class Role(Linear):
     source = "Pande et al. 2021"
     keeps = True
 
-    def __init__(self, setting: Setting, sieves: Sequence[Sieve], absent: Mapping[str, str]) -> None:
+    def __init__(
+        self, setting: Setting, sieves: Sequence[Sieve], absent: Mapping[str, str]
+    ) -> None:
         super().__init__(setting)
         self.sieves = list(sieves)
         self.absent = dict(absent)
@@ -63,9 +65,15 @@ class Role(Linear):
         fold = setting.subtypes == "fold"
         for example in corpus:
             offered |= example.annotations
-            labels |= {word.relation.split(":")[0] if fold else word.relation for word in example.words if word.head is not None}
+            labels |= {
+                word.relation.split(":")[0] if fold else word.relation
+                for word in example.words
+                if word.head is not None
+            }
         found = known_sieves() | dependency_sieves(setting.direction, fold)
-        known = {name: found[name] for name in (*PAPER, *(name for name in found if name not in PAPER))}
+        known = {
+            name: found[name] for name in (*PAPER, *(name for name in found if name not in PAPER))
+        }
         chosen, absent = [], {}
         for name in dict.fromkeys(setting.roles or known):
             sieve = known.get(name)
@@ -75,21 +83,35 @@ class Role(Linear):
                 raise unknown("role", name, [*known, *sorted(labels - set(known))])
             missing = sorted(sieve.needs - offered)
             if missing and setting.roles:
-                raise UserError(f"the role {name!r} needs {', '.join(missing)}, which this corpus does not have", hint=HOW.get(missing[0], f"give a corpus with {missing[0]}"))
+                raise UserError(
+                    f"the role {name!r} needs {', '.join(missing)}, which this corpus does not have",
+                    hint=HOW.get(missing[0], f"give a corpus with {missing[0]}"),
+                )
             if missing:
-                absent[name] = f"the corpus has no {', '.join(missing)}: {HOW.get(missing[0], '')}".rstrip(": ")
+                absent[name] = (
+                    f"the corpus has no {', '.join(missing)}: {HOW.get(missing[0], '')}".rstrip(
+                        ": "
+                    )
+                )
             elif sieve.later and setting.causal:
                 absent[name] = CAUSAL
             else:
                 chosen.append(sieve.ready(corpus))
         if not chosen:
-            raise UserError(f"none of the roles can be seen here: {'; '.join(f'{name}: {why}' for name, why in absent.items())}", hint="ask for other roles with --role")
+            raise UserError(
+                f"none of the roles can be seen here: {'; '.join(f'{name}: {why}' for name, why in absent.items())}",
+                hint="ask for other roles with --role",
+            )
         return cls(setting, chosen, absent)
 
     def attributes(self) -> dict[str, str]:
         """Titles of the roles, and which are absent and why."""
         titles = {sieve.name: sieve.title for sieve in self.sieves}
-        return super().attributes() | {"titles": json.dumps(titles), "absent": json.dumps(self.absent), "direction": self.setting.direction}
+        return super().attributes() | {
+            "titles": json.dumps(titles),
+            "absent": json.dumps(self.absent),
+            "direction": self.setting.direction,
+        }
 
     def identity(self) -> str:
         """The roles, and the code of those that a user wrote."""

@@ -73,7 +73,13 @@ class Strongest(Measure):
 
     def prepare(self, batch: Batch, device: Any) -> Sets:
         """The pairs as places in flattened maps."""
-        return pack([[self._flat(pairs, batch.width) for pairs in self.pairs(item)] for item in batch.items], device)
+        return pack(
+            [
+                [self._flat(pairs, batch.width) for pairs in self.pairs(item)]
+                for item in batch.items
+            ],
+            device,
+        )
 
     def _flat(self, pairs: Places, width: int) -> Places:
         if self.setting.causal:

@@ -52,21 +52,31 @@ class WordMap:
         rows = tokens.index_select(0, (of_head * queries + self.first[:, None]).flatten())
         if self.further.shape[1]:
             example, word, token = self.further
-            rows.index_add_(0, places(example, word, self.most), tokens.index_select(0, places(example, token, queries)))
+            rows.index_add_(
+                0,
+                places(example, word, self.most),
+                tokens.index_select(0, places(example, token, queries)),
+            )
             example, word, pieces = self.split
             where = places(example, word, self.most)
-            rows.index_copy_(0, where, rows.index_select(0, where) / pieces.repeat_interleave(heads)[:, None])
+            rows.index_copy_(
+                0, where, rows.index_select(0, where) / pieces.repeat_interleave(heads)[:, None]
+            )
         if self.absent.shape[1]:
             example, word = self.absent
             rows.index_fill_(0, places(example, word, self.most), 0.0)
-        return (rows.view(batch, heads * self.most, keys) @ self.columns).view(batch, heads, self.most, -1)
+        return (rows.view(batch, heads * self.most, keys) @ self.columns).view(
+            batch, heads, self.most, -1
+        )
 
 
 def word_map(batch: Batch, device: Any = "cpu") -> WordMap:
     """The word map of a batch; padding takes part in nothing."""
     kept = tuple(np.unique(item.word[item.word >= 0]) for item in batch.items)
     others = [int((item.word < 0).sum()) for item in batch.items]
-    most = max(1, *(len(words) for words in kept))  # a batch of which no word is left whole still has a (blank) row
+    most = max(
+        1, *(len(words) for words in kept)
+    )  # a batch of which no word is left whole still has a (blank) row
     width = max((most + other for other in others), default=0)
     first = np.zeros((len(batch), most), np.int64)
     columns = np.zeros((len(batch), batch.width, width), dtype=np.float32)
@@ -75,7 +85,10 @@ def word_map(batch: Batch, device: Any = "cpu") -> WordMap:
     absent: list[tuple[int, ...]] = []
     for index, (item, words, other) in enumerate(zip(batch.items, kept, others, strict=True)):
         pieces = np.flatnonzero(item.word >= 0)
-        place, begin = np.searchsorted(words, item.word[pieces]), np.unique(item.word[pieces], return_index=True)[1]
+        place, begin = (
+            np.searchsorted(words, item.word[pieces]),
+            np.unique(item.word[pieces], return_index=True)[1],
+        )
         first[index, : len(words)] = pieces[begin]
         later = np.delete(np.arange(len(pieces)), begin)
         sizes = np.bincount(place, minlength=len(words))
@@ -88,7 +101,14 @@ def word_map(batch: Batch, device: Any = "cpu") -> WordMap:
     def listed(found: list[tuple[int, ...]], size: int) -> Tensor:
         return torch.tensor(found, dtype=torch.int64).view(-1, size).t().to(device)
 
-    return WordMap(torch.from_numpy(first).to(device), listed(further, 3), listed(split, 3), listed(absent, 2), torch.from_numpy(columns).to(device), kept)
+    return WordMap(
+        torch.from_numpy(first).to(device),
+        listed(further, 3),
+        listed(split, 3),
+        listed(absent, 2),
+        torch.from_numpy(columns).to(device),
+        kept,
+    )
 
 
 class WordMeasure(Measure):

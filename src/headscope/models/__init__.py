@@ -7,4 +7,19 @@ from headscope.models.pooling import POSITIONS, Pooling, take
 from headscope.models.replacement import Replacement, head_set
 from headscope.models.view import LayerView, Listener
 
-__all__ = ["NAME", "POSITIONS", "LayerView", "Listener", "Model", "Pooling", "Replacement", "Shape", "Watch", "head_set", "load", "take", "watching", "wrap"]
+__all__ = [
+    "NAME",
+    "POSITIONS",
+    "LayerView",
+    "Listener",
+    "Model",
+    "Pooling",
+    "Replacement",
+    "Shape",
+    "Watch",
+    "head_set",
+    "load",
+    "take",
+    "watching",
+    "wrap",
+]

@@ -27,8 +27,12 @@ class Private:
 
 
 PRIVATE: dict[str, Private] = {
-    "transformers.models.openai.modeling_openai.Attention": Private("attn_dropout", "c_proj", "n_head", causal=True),
-    "transformers.models.mpnet.modeling_mpnet.MPNetSelfAttention": Private("dropout", "o", "num_attention_heads", causal=False),
+    "transformers.models.openai.modeling_openai.Attention": Private(
+        "attn_dropout", "c_proj", "n_head", causal=True
+    ),
+    "transformers.models.mpnet.modeling_mpnet.MPNetSelfAttention": Private(
+        "dropout", "o", "num_attention_heads", causal=False
+    ),
 }
 
 
@@ -48,7 +52,9 @@ def attach(network: nn.Module) -> bool:
     modules = private_modules(network)
     for _, module, private in modules:
         dropout, projection = getattr(module, private.dropout), getattr(module, private.projection)
-        if any(getattr(hook, "func", None) is _see_maps for hook in dropout._forward_hooks.values()):
+        if any(
+            getattr(hook, "func", None) is _see_maps for hook in dropout._forward_hooks.values()
+        ):
             continue
         # Partials rather than closures: a copied network gets hooks that know the copy's modules.
         dropout.register_forward_hook(partial(_see_maps, module, private))
@@ -56,9 +62,13 @@ def attach(network: nn.Module) -> bool:
     return bool(modules)
 
 
-def _see_maps(module: nn.Module, private: Private, _dropout: nn.Module, _args: Any, weights: Tensor) -> Tensor | None:
+def _see_maps(
+    module: nn.Module, private: Private, _dropout: nn.Module, _args: Any, weights: Tensor
+) -> Tensor | None:
     watch = current_watch()
-    if watch is None or weights.dim() != 4:  # MPNet passes only maps here, but a hook should not rely on it
+    if (
+        watch is None or weights.dim() != 4
+    ):  # MPNet passes only maps here, but a hook should not rely on it
         return None
     visible = None if watch.mask is None else watch.mask[:, None, None, :]
     if private.causal:
@@ -68,7 +78,9 @@ def _see_maps(module: nn.Module, private: Private, _dropout: nn.Module, _args: A
     return watch.maps
 
 
-def _see_outputs(module: nn.Module, private: Private, _projection: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
+def _see_outputs(
+    module: nn.Module, private: Private, _projection: nn.Module, args: tuple[Tensor, ...]
+) -> tuple[Tensor, ...] | None:
     watch = current_watch()
     if watch is None or watch.maps is None:
         return None

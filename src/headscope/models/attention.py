@@ -26,17 +26,28 @@ class Watch:
     """One forward pass under observation: numbers the layers of each stack as they are computed, replaces, and tells listeners."""
 
     def __init__(
-        self, stacks: Mapping[nn.Module, str], listeners: Sequence[Listener], replacement: Replacement | None, mask: Tensor | None, first: Mapping[str, int] | None = None
+        self,
+        stacks: Mapping[nn.Module, str],
+        listeners: Sequence[Listener],
+        replacement: Replacement | None,
+        mask: Tensor | None,
+        first: Mapping[str, int] | None = None,
     ) -> None:
         self.stacks = stacks
         self.listeners = listeners
         self.replacement = replacement
         self.mask = mask  # (batch, token), true on real tokens: for architectures whose own mask we cannot see
-        self.maps: Tensor | None = None  # of the layer under way, where one hook sees the maps and another the outputs
-        self.counts = dict(first or {})  # how many layers of each stack lie behind; a pass that begins further up begins with those that it leaves out
+        self.maps: Tensor | None = (
+            None  # of the layer under way, where one hook sees the maps and another the outputs
+        )
+        self.counts = dict(
+            first or {}
+        )  # how many layers of each stack lie behind; a pass that begins further up begins with those that it leaves out
         self._current: tuple[str, int, list[int]] = ("", 0, [])
 
-    def weigh(self, module: nn.Module, weights: Tensor, visible: Tensor | None) -> tuple[Tensor, list[int]]:
+    def weigh(
+        self, module: nn.Module, weights: Tensor, visible: Tensor | None
+    ) -> tuple[Tensor, list[int]]:
         """Enter the next layer: its maps, changed where asked, and the heads whose output must be computed again."""
         stack = self.stacks.get(module, "encoder")
         layer = self.counts.get(stack, 0)
@@ -45,7 +56,9 @@ class Watch:
         self._current = (stack, layer, heads)
         if self.replacement is None or not heads:
             return weights, []
-        return self.replacement.weights(weights, heads, visible), heads if self.replacement.way == "uniform" else []
+        return self.replacement.weights(
+            weights, heads, visible
+        ), heads if self.replacement.way == "uniform" else []
 
     def emit(self, module: nn.Module, weights: Tensor, output: Tensor) -> Tensor:
         """Leave the layer: its head outputs, changed where asked, after the listeners have seen them."""
@@ -85,7 +98,14 @@ def eager_function(module: nn.Module) -> Any:
     return None
 
 
-def observed_attention(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any) -> tuple[Tensor, Tensor]:
+def observed_attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    **kwargs: Any,
+) -> tuple[Tensor, Tensor]:
     """Registered with transformers under the name "headscope"."""
     output, weights = eager_function(module)(module, query, key, value, attention_mask, **kwargs)
     watch = _watch.get()
@@ -93,7 +113,9 @@ def observed_attention(module: nn.Module, query: Tensor, key: Tensor, value: Ten
         return output, weights
     weights, again = watch.weigh(module, weights, visible_keys(attention_mask))
     if again:
-        groups = weights.shape[1] // value.shape[1]  # grouped-query attention: several query heads share one value head
+        groups = (
+            weights.shape[1] // value.shape[1]
+        )  # grouped-query attention: several query heads share one value head
         values = value.repeat_interleave(groups, dim=1)[:, again]
         output = output.clone()
         output[:, :, again] = (weights[:, again] @ values).transpose(1, 2)

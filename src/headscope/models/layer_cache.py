@@ -45,7 +45,13 @@ class LayerCache:
         self._batch: Batch | None = None
         self._replacement: Replacement | None = None
 
-    def record(self, batch: Batch, *, replacement: Replacement | None = None, listeners: Sequence[Listener] = ()) -> Any:
+    def record(
+        self,
+        batch: Batch,
+        *,
+        replacement: Replacement | None = None,
+        listeners: Sequence[Listener] = (),
+    ) -> Any:
         """A full pass, with what every layer gave kept until the next one."""
         self._batch, self._replacement, self._calls, self._end = batch, replacement, [], {}
         inside = 0
@@ -65,7 +71,9 @@ class LayerCache:
         self.skips = inside == sum(shape.layers for shape in self.model.shapes.values())
         return output
 
-    def forward(self, replacement: Replacement | None = None, *, listeners: Sequence[Listener] = ()) -> Any:
+    def forward(
+        self, replacement: Replacement | None = None, *, listeners: Sequence[Listener] = ()
+    ) -> Any:
         """The recorded batch with these heads replaced; listeners hear only of the layers that are computed."""
         if self._batch is None:
             raise UserError("nothing is recorded yet", hint="call record(batch) first")
@@ -76,18 +84,36 @@ class LayerCache:
         def skip(block: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
             nonlocal done
             done += 1
-            return self._calls[done - 1].output if done <= start else forwards[block](*arguments, **options)
+            return (
+                self._calls[done - 1].output
+                if done <= start
+                else forwards[block](*arguments, **options)
+            )
 
         with _replaced(self.blocks if start else [], skip) as forwards:
-            return self.model.forward(self._batch, replacement=replacement, listeners=listeners, first=first if start else None)
+            return self.model.forward(
+                self._batch,
+                replacement=replacement,
+                listeners=listeners,
+                first=first if start else None,
+            )
 
     def start(self, replacement: Replacement | None) -> int:
         """The first call of a layer that must be computed: the one in which the replacement first differs from the recorded one."""
         first = len(self._calls)
         for stack, shape in self.model.shapes.items():
-            layer = next((layer for layer in range(shape.layers) if _changed(self._replacement, replacement, stack, layer)), None)
+            layer = next(
+                (
+                    layer
+                    for layer in range(shape.layers)
+                    if _changed(self._replacement, replacement, stack, layer)
+                ),
+                None,
+            )
             if layer is not None:
-                first = min(first, sum(call.before.get(stack, 0) <= layer for call in self._calls) - 1)
+                first = min(
+                    first, sum(call.before.get(stack, 0) <= layer for call in self._calls) - 1
+                )
         return max(first, 0)
 
 
@@ -101,7 +127,9 @@ def layer_blocks(network: nn.Module) -> list[nn.Module]:
 
 def _changed(one: Replacement | None, other: Replacement | None, stack: str, layer: int) -> bool:
     """Whether two replacements do different things to a layer."""
-    mine, theirs = (replacement.at(stack, layer) if replacement else [] for replacement in (one, other))
+    mine, theirs = (
+        replacement.at(stack, layer) if replacement else [] for replacement in (one, other)
+    )
     if not mine and not theirs:
         return False
     if one is None or other is None or mine != theirs or one.way != other.way:
@@ -115,9 +143,13 @@ def _replaced(blocks: Sequence[nn.Module], instead: Any) -> Iterator[dict[nn.Mod
     forwards = {block: block.forward for block in blocks}
     with ExitStack() as stack:
         for block in forwards:
-            own = vars(block).get("forward")  # one put on the instance before us (by accelerate, say) must come back
+            own = vars(block).get(
+                "forward"
+            )  # one put on the instance before us (by accelerate, say) must come back
             stack.callback(_restore, block, own)
-            vars(block)["forward"] = lambda *arguments, _block=block, **options: instead(_block, arguments, options)
+            vars(block)["forward"] = lambda *arguments, _block=block, **options: instead(
+                _block, arguments, options
+            )
         yield forwards
 
 

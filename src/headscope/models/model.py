@@ -87,7 +87,11 @@ class Model:
     @property
     def capabilities(self) -> frozenset[str]:
         """What the model offers to measures besides attention: "lm" if it has a language-model head."""
-        return frozenset({"lm"}) if re.search(r"For(Masked|Causal)LM$|LMHead", type(self.network).__name__) else frozenset()
+        return (
+            frozenset({"lm"})
+            if re.search(r"For(Masked|Causal)LM$|LMHead", type(self.network).__name__)
+            else frozenset()
+        )
 
     @property
     def pad(self) -> int:
@@ -105,21 +109,42 @@ class Model:
 
     def identity(self, stack: str) -> dict[str, Any]:
         """Everything of the model that the numbers of a stack depend on: what is kept on disk is named after it."""
-        config = {key: value for key, value in self.config.to_dict().items() if key not in {"_name_or_path", "transformers_version"}}
-        return {"weights": self.digest, "dtype": str(self.network.dtype), "config": config, "tokenizer": self.tokenizer.backend_tokenizer.to_str(), "stack": stack}
+        config = {
+            key: value
+            for key, value in self.config.to_dict().items()
+            if key not in {"_name_or_path", "transformers_version"}
+        }
+        return {
+            "weights": self.digest,
+            "dtype": str(self.network.dtype),
+            "config": config,
+            "tokenizer": self.tokenizer.backend_tokenizer.to_str(),
+            "stack": stack,
+        }
 
     @cached_property
     def longest(self) -> int | None:
         """The most tokens the model takes, or None if nothing limits it."""
-        limits = [value for value in (_positions(self.network), self.tokenizer.model_max_length) if value and value < 10**6]
+        limits = [
+            value
+            for value in (_positions(self.network), self.tokenizer.model_max_length)
+            if value and value < 10**6
+        ]
         return min(limits, default=None)
 
-    def encoder(self, *, max_length: int, long: str, stack: str, token_types: bool = True) -> Encoder:
+    def encoder(
+        self, *, max_length: int, long: str, stack: str, token_types: bool = True
+    ) -> Encoder:
         """An encoder of examples for one stack; a decoder beside an encoder sees its start token first."""
         if self.longest is not None and max_length > self.longest:
-            raise ModelError(f"the maximum length must be at most {self.longest} for {self.name}, got {max_length} instead", hint=f"give --max-length {self.longest}")
+            raise ModelError(
+                f"the maximum length must be at most {self.longest} for {self.name}, got {max_length} instead",
+                hint=f"give --max-length {self.longest}",
+            )
         start = self._start() if self.encoder_decoder and stack == "decoder" else None
-        return Encoder(self.tokenizer, max_length=max_length, long=long, start=start, token_types=token_types)
+        return Encoder(
+            self.tokenizer, max_length=max_length, long=long, start=start, token_types=token_types
+        )
 
     def forward(
         self,
@@ -139,23 +164,38 @@ class Model:
             self._check_heads(replacement)
         inputs = self._inputs(batch, stack)
         network = self.network
-        if self.encoder_decoder and stack == "encoder":  # nothing is asked of the decoder: leave it out
+        if (
+            self.encoder_decoder and stack == "encoder"
+        ):  # nothing is asked of the decoder: leave it out
             network = self.network.get_encoder()
             inputs = {key: inputs[key] for key in ("input_ids", "attention_mask")}
         mask = torch.from_numpy(batch.mask).to(self.device)
         with watching(Watch(self._stacks, listeners, replacement, mask, first)):
             return network(**inputs, **extra)
 
-    def encode(self, sentences: Sequence[str | tuple[str, str]], *, pooling: Pooling | None = None, batch_size: int = 32, max_length: int | None = None) -> NDArray[np.float32]:
+    def encode(
+        self,
+        sentences: Sequence[str | tuple[str, str]],
+        *,
+        pooling: Pooling | None = None,
+        batch_size: int = 32,
+        max_length: int | None = None,
+    ) -> NDArray[np.float32]:
         """One vector a sentence (or pair of sentences), in their order: of the heads or the layer that the model was tuned with, or of its last layer."""
-        return sentence_vectors(self, sentences, pooling or self.pooling, batch_size=batch_size, max_length=max_length)
+        return sentence_vectors(
+            self, sentences, pooling or self.pooling, batch_size=batch_size, max_length=max_length
+        )
 
     def _check_heads(self, replacement: Replacement) -> None:
         """A head that does not exist would silently stay as it is."""
-        shapes = [self.shape(replacement.stack)] if replacement.stack else list(self.shapes.values())
+        shapes = (
+            [self.shape(replacement.stack)] if replacement.stack else list(self.shapes.values())
+        )
         for layer, heads in replacement.heads.items():
             for head in sorted(heads):
-                if not any(0 <= layer < shape.layers and 0 <= head < shape.heads for shape in shapes):
+                if not any(
+                    0 <= layer < shape.layers and 0 <= head < shape.heads for shape in shapes
+                ):
                     raise ModelError(
                         f"{self.name} has no head {layer + 1}-{head + 1}; its heads go from 1-1 to {shapes[0].layers}-{shapes[0].heads}",
                         hint="count layers and heads from 0 in a Replacement",
@@ -171,11 +211,21 @@ class Model:
         if "use_cache" in accepted:
             inputs["use_cache"] = False
         if self.encoder_decoder:
-            if stack == "decoder":  # the batch already begins with the start token; the encoder reads the text without it
-                inputs.update(decoder_input_ids=ids, decoder_attention_mask=mask, input_ids=ids[:, 1:], attention_mask=mask[:, 1:])
+            if (
+                stack == "decoder"
+            ):  # the batch already begins with the start token; the encoder reads the text without it
+                inputs.update(
+                    decoder_input_ids=ids,
+                    decoder_attention_mask=mask,
+                    input_ids=ids[:, 1:],
+                    attention_mask=mask[:, 1:],
+                )
             else:
                 start = torch.full_like(ids[:, :1], self._start())
-                inputs.update(decoder_input_ids=torch.cat([start, ids[:, :-1]], 1), decoder_attention_mask=mask)
+                inputs.update(
+                    decoder_input_ids=torch.cat([start, ids[:, :-1]], 1),
+                    decoder_attention_mask=mask,
+                )
         return inputs
 
     def _start(self) -> int:
@@ -196,13 +246,16 @@ class Model:
                 self.forward(probe, listeners=[listen])
         except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:
             raise ModelError(
-                f"{self.name} cannot be run on text: {type(error).__name__}: {error}", hint="Headscope reads text transformers; see the docs, 'Supported models'"
+                f"{self.name} cannot be run on text: {type(error).__name__}: {error}",
+                hint="Headscope reads text transformers; see the docs, 'Supported models'",
             ) from error
         if not seen:
             raise no_attention(self.name, self.network)
         for stack, layers in seen.items():
             if len(set(layers)) > 1:
-                raise ModelError(f"the layers of {self.name}'s {stack} have different numbers of heads, {sorted({heads for heads, _ in layers})}, which is not supported")
+                raise ModelError(
+                    f"the layers of {self.name}'s {stack} have different numbers of heads, {sorted({heads for heads, _ in layers})}, which is not supported"
+                )
         return {stack: Shape(len(layers), *layers[0]) for stack, layers in seen.items()}
 
 
@@ -214,7 +267,10 @@ def no_attention(name: str, network: nn.Module) -> ModelError:
     kind = type(network).__name__
     has = any("attention" in type(module).__name__.lower() for module in network.modules())
     why = "computes attention privately, and has no adapter" if has else "has no attention layers"
-    return ModelError(f"{name} ({kind}) {why}; supported are {SUPPORTED}", hint="choose another model, or ask for an adapter in an issue")
+    return ModelError(
+        f"{name} ({kind}) {why}; supported are {SUPPORTED}",
+        hint="choose another model, or ask for an adapter in an issue",
+    )
 
 
 def stack_names(network: nn.Module) -> dict[nn.Module, str]:
@@ -224,7 +280,9 @@ def stack_names(network: nn.Module) -> dict[nn.Module, str]:
     alone = "decoder" if is_causal(network) else "encoder"
     names: dict[nn.Module, str] = {}
     for name, module in network.named_modules():
-        if CROSS.search(name.rsplit(".", 2)[-1] if "." not in name else ".".join(name.split(".")[-2:])):
+        if CROSS.search(
+            name.rsplit(".", 2)[-1] if "." not in name else ".".join(name.split(".")[-2:])
+        ):
             names[module] = "cross"
         elif both:
             names[module] = "decoder" if re.search(r"(^|\.)decoder(\.|$)", name) else "encoder"
@@ -238,7 +296,12 @@ def is_causal(network: nn.Module) -> bool:
     config: Any = network.config
     if getattr(config, "is_decoder", False) or config.model_type == "openai-gpt":
         return True
-    flags = [module.is_causal for module in network.modules() if isinstance(getattr(module, "is_causal", None), bool) and "ttention" in type(module).__name__]
+    flags = [
+        module.is_causal
+        for module in network.modules()
+        if isinstance(getattr(module, "is_causal", None), bool)
+        and "ttention" in type(module).__name__
+    ]
     return bool(flags) and all(flags)
 
 
@@ -248,6 +311,13 @@ def _positions(network: nn.Module) -> int | None:
     limit = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
     if limit is None or config.model_type in {"t5", "mt5", "umt5"}:
         return None
-    if config.model_type in {"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl", "xmod"}:
+    if config.model_type in {
+        "roberta",
+        "xlm-roberta",
+        "camembert",
+        "mpnet",
+        "xlm-roberta-xl",
+        "xmod",
+    }:
         limit -= (config.pad_token_id or 0) + 1
     return int(limit)

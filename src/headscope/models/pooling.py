@@ -47,7 +47,9 @@ class Pooling:
 
     def __post_init__(self) -> None:
         if self.heads and self.layer is not None:
-            raise UserError("a vector is of heads or of a layer, not of both", hint="give one of them")
+            raise UserError(
+                "a vector is of heads or of a layer, not of both", hint="give one of them"
+            )
         if self.position and self.position not in POSITIONS:
             raise unknown("position", self.position, POSITIONS)
         if len(set(self.heads)) < len(self.heads):
@@ -66,10 +68,14 @@ class Pooling:
         shape = model.shape(stack)
         for layer, head in self.heads:
             if not (0 <= layer < shape.layers and 0 <= head < shape.heads):
-                raise ModelError(f"{model.name} has no head {layer + 1}-{head + 1}; its heads go from 1-1 to {shape.layers}-{shape.heads}")
+                raise ModelError(
+                    f"{model.name} has no head {layer + 1}-{head + 1}; its heads go from 1-1 to {shape.layers}-{shape.heads}"
+                )
         layer_ = self.layer if self.heads or self.layer is not None else shape.layers - 1
         if layer_ is not None and not 0 <= layer_ < shape.layers:
-            raise ModelError(f"{model.name} has no layer {layer_ + 1}; its layers go from 1 to {shape.layers}")
+            raise ModelError(
+                f"{model.name} has no layer {layer_ + 1}; its layers go from 1 to {shape.layers}"
+            )
         return Pooling(self.heads, layer_, known_position(model, stack, self.position))
 
     def width(self, model: Model) -> int:
@@ -97,16 +103,28 @@ class Pooling:
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
-            why = f"{where}: {first['msg']}" if where else first["msg"].removeprefix("Value error, ").partition("\n")[0]
-            raise ModelError(f"{path} is not a pooling: {why}", hint="put it right (heads are pairs of layer and head from 0), or delete it to take the last layer") from None
+            why = (
+                f"{where}: {first['msg']}"
+                if where
+                else first["msg"].removeprefix("Value error, ").partition("\n")[0]
+            )
+            raise ModelError(
+                f"{path} is not a pooling: {why}",
+                hint="put it right (heads are pairs of layer and head from 0), or delete it to take the last layer",
+            ) from None
         except OSError as error:
-            raise ModelError(f"{path} cannot be read: {error}", hint="check who may read it") from None
+            raise ModelError(
+                f"{path} cannot be read: {error}", hint="check who may read it"
+            ) from None
 
 
 def write_modules(folder: Path) -> Path:
     """Tell sentence-transformers that the vectors of this checkpoint are made by :class:`headscope.sentences.HeadVectors`."""
     path = folder / MODULES
-    path.write_text(json.dumps([{"idx": 0, "name": "0", "path": "", "type": MODULE}], indent=2) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps([{"idx": 0, "name": "0", "path": "", "type": MODULE}], indent=2) + "\n",
+        encoding="utf-8",
+    )
     return path
 
 
@@ -115,7 +133,10 @@ def known_position(model: Model, stack: str, asked: str) -> str:
     if asked and asked not in POSITIONS:
         raise unknown("position", asked, POSITIONS)
     if asked == "cls" and model.causal(stack):
-        raise UserError(f"the first token of {model.name} sees nothing of the text, for it is a causal model; its position must be last or mean", hint="leave --position out")
+        raise UserError(
+            f"the first token of {model.name} sees nothing of the text, for it is a causal model; its position must be last or mean",
+            hint="leave --position out",
+        )
     return asked or fitting_position(model, stack)
 
 
@@ -134,7 +155,9 @@ def take(values: Tensor, mask: Tensor, position: str) -> Tensor:
     if position == "last":
         return values[torch.arange(len(values), device=values.device), mask.sum(1) - 1]
     real = mask.reshape(*mask.shape, *[1] * (values.dim() - 2))
-    total = values.masked_fill(~real, 0.0).sum(1, dtype=torch.promote_types(values.dtype, torch.float32))  # half precision would overflow on long texts
+    total = values.masked_fill(~real, 0.0).sum(
+        1, dtype=torch.promote_types(values.dtype, torch.float32)
+    )  # half precision would overflow on long texts
     return (total / real.sum(1)).to(values.dtype)
 
 
@@ -142,7 +165,9 @@ def layer_states(output: Any) -> tuple[Tensor, ...]:
     """The hidden states after each layer of the stack that was run, from a network's output with ``output_hidden_states=True``."""
     found = getattr(output, "hidden_states", None) or getattr(output, "decoder_hidden_states", None)
     if not found:
-        raise ModelError(f"{type(output).__name__} has no hidden states", hint="choose heads instead of a layer")
+        raise ModelError(
+            f"{type(output).__name__} has no hidden states", hint="choose heads instead of a layer"
+        )
     return tuple(found[1:])
 
 
@@ -152,7 +177,11 @@ def pooled(model: Model, batch: Batch, pooling: Pooling) -> Tensor:
     mask = torch.from_numpy(batch.mask).to(model.device)
     if not pooling.heads:
         output = model.forward(batch, stack=stack, output_hidden_states=True)
-        return take(layer_states(output)[pooling.layer if pooling.layer is not None else -1], mask, pooling.position)
+        return take(
+            layer_states(output)[pooling.layer if pooling.layer is not None else -1],
+            mask,
+            pooling.position,
+        )
     found: dict[tuple[int, int], Tensor] = {}
 
     def listen(view: LayerView) -> None:
@@ -165,14 +194,25 @@ def pooled(model: Model, batch: Batch, pooling: Pooling) -> Tensor:
     return torch.cat([found[head] for head in pooling.heads], 1)
 
 
-def sentence_vectors(model: Model, sentences: Sequence[str | tuple[str, str]], pooling: Pooling, *, batch_size: int = 32, max_length: int | None = None) -> NDArray[np.float32]:
+def sentence_vectors(
+    model: Model,
+    sentences: Sequence[str | tuple[str, str]],
+    pooling: Pooling,
+    *,
+    batch_size: int = 32,
+    max_length: int | None = None,
+) -> NDArray[np.float32]:
     """One vector a sentence (or pair), in their order."""
     pooling = pooling.fit(model)
-    encoded = encode_sentences(model, sentences, longest(model) if max_length is None else max_length)
+    encoded = encode_sentences(
+        model, sentences, longest(model) if max_length is None else max_length
+    )
     vectors = np.zeros((len(sentences), pooling.width(model)), np.float32)
     for batch in batches(encoded, size=batch_size, pad=model.pad):
         with torch.inference_mode():
-            vectors[[int(item.example.id) for item in batch.items]] = pooled(model, batch, pooling).float().cpu().numpy()
+            vectors[[int(item.example.id) for item in batch.items]] = (
+                pooled(model, batch, pooling).float().cpu().numpy()
+            )
     return vectors
 
 
@@ -181,14 +221,21 @@ def longest(model: Model) -> int:
     return min(model.longest or LONGEST, LONGEST)
 
 
-def encode_sentences(model: Model, sentences: Sequence[str | tuple[str, str]], max_length: int) -> Iterator[Encoded]:
+def encode_sentences(
+    model: Model, sentences: Sequence[str | tuple[str, str]], max_length: int
+) -> Iterator[Encoded]:
     """The tokens of every sentence (or pair), in their order, cut at ``max_length``. One without any token has no vector: an error."""
     if isinstance(sentences, str):
-        raise UserError("sentences must be a list, got one text instead", hint="put it into a list: [text]")
+        raise UserError(
+            "sentences must be a list, got one text instead", hint="put it into a list: [text]"
+        )
     encoder = model.encoder(max_length=max_length, long="truncate", stack=model.main_stack())
     for place, sentence in enumerate(sentences):
         example = Example(str(place), (sentence,) if isinstance(sentence, str) else tuple(sentence))
         found = list(encoder.encode([example])) if "".join(example.texts).strip() else []
         if not found:
-            raise UserError(f"sentence {place + 1} has no text that {model.name} can read, and so no vector; got {sentence!r}", hint="leave such sentences out")
+            raise UserError(
+                f"sentence {place + 1} has no text that {model.name} can read, and so no vector; got {sentence!r}",
+                hint="leave such sentences out",
+            )
         yield found[0]

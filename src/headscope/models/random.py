@@ -32,4 +32,8 @@ def random_init(model: Model, *, seed: int) -> Model:
 
 def kept_modules(network: nn.Module) -> list[str]:
     """The names of the modules that hold embeddings."""
-    return [name for name, module in network.named_modules() if name.rpartition(".")[2] == EMBEDDINGS or isinstance(module, nn.Embedding)]
+    return [
+        name
+        for name, module in network.named_modules()
+        if name.rpartition(".")[2] == EMBEDDINGS or isinstance(module, nn.Embedding)
+    ]

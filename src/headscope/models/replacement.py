@@ -30,10 +30,13 @@ class Replacement:
     def __post_init__(self) -> None:
         if self.way not in WAYS:
             raise unknown("replacement", self.way, WAYS)
-        missing = [layer for layer in self.heads if layer not in self.means] if self.way == "mean" else []
+        missing = (
+            [layer for layer in self.heads if layer not in self.means] if self.way == "mean" else []
+        )
         if missing:
             raise UserError(
-                f"replacing heads by their mean needs the means of their layer; those of layer {missing[0] + 1} are not given", hint="give means={layer: tensor of (head, width)}"
+                f"replacing heads by their mean needs the means of their layer; those of layer {missing[0] + 1} are not given",
+                hint="give means={layer: tensor of (head, width)}",
             )
 
     def at(self, stack: str, layer: int) -> list[int]:

@@ -1,6 +1,14 @@
 """Pages: the report of a survey, and documents of sections, tables and charts."""
 
-from headscope.page.document import Document, Plot, Section, Table, records, render_document, write_document
+from headscope.page.document import (
+    Document,
+    Plot,
+    Section,
+    Table,
+    records,
+    render_document,
+    write_document,
+)
 from headscope.page.report import render, survey_document, write_report
 from headscope.page.roles import role_sections, roles_document, shift_section
 

@@ -43,7 +43,11 @@ class Table:
 
     def is_text(self, column: str) -> bool:
         """Whether a column holds words, and is set from the left; numbers written out (26.3 (1), +1.2, 3-9) are set from the right."""
-        return any(isinstance(cell := row.get(column), str) and (NUMBERS.fullmatch(cell) is None or len(cell) > LONG) for row in self.rows)
+        return any(
+            isinstance(cell := row.get(column), str)
+            and (NUMBERS.fullmatch(cell) is None or len(cell) > LONG)
+            for row in self.rows
+        )
 
 
 @dataclass(frozen=True)
@@ -87,10 +91,18 @@ def records(frame: pd.DataFrame) -> list[Row]:
 
 def render_document(document: Document) -> str:
     """The page as a string: self-contained, every text escaped."""
-    environment = jinja2.Environment(loader=jinja2.PackageLoader("headscope.page"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("headscope.page"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
     environment.filters["number"] = number
     environment.filters["order"] = order
-    return environment.get_template("document.html.j2").render(document=document, spec=spec, bundle=vega_bundle())
+    return environment.get_template("document.html.j2").render(
+        document=document, spec=spec, bundle=vega_bundle()
+    )
 
 
 def write_document(document: Document, path: Path) -> Path:
@@ -114,13 +126,22 @@ def spec(plot: Plot) -> dict[str, Any]:
 
 def _abreast(part: Any) -> bool:
     """Whether a chart has others beside each other."""
-    return isinstance(part, dict) and ("hconcat" in part or "concat" in part or any(_abreast(item) for item in part.get("vconcat", ())))
+    return isinstance(part, dict) and (
+        "hconcat" in part
+        or "concat" in part
+        or any(_abreast(item) for item in part.get("vconcat", ()))
+    )
 
 
 def _widths(part: Any) -> list[float]:
     if not isinstance(part, dict):
         return []
-    nested = [width for key in ("layer", "concat", "hconcat", "vconcat") for item in part.get(key, ()) for width in _widths(item)]
+    nested = [
+        width
+        for key in ("layer", "concat", "hconcat", "vconcat")
+        for item in part.get(key, ())
+        for width in _widths(item)
+    ]
     return [*nested, part["width"]] if isinstance(part.get("width"), int | float) else nested
 
 
@@ -138,7 +159,13 @@ def number(value: object) -> str:
     if missing(value):
         return "–"
     if isinstance(value, float):
-        return f"{value:.1e}" if 0 < abs(value) < 0.0005 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
+        return (
+            f"{value:.1e}"
+            if 0 < abs(value) < 0.0005
+            else f"{value:.1f}"
+            if abs(value) >= 10
+            else f"{value:.3f}"
+        )
     return str(value)
 
 

@@ -17,8 +17,28 @@ SELECTIVITY = "Selectivity: the score less that of a classifier on shuffled labe
 def probe_section(results: Results) -> Section:
     """What probing found, in two tables."""
     text = "Test scores in percent, with 95 % intervals, and gains over the last layer; layers, heads and L2 are chosen on validation."
-    tables = [Table(layer_rows(top_table(results)), title="Layers and top heads", note=" ".join(f"{remark}." for remark in probing_remarks(results)))]
-    return Section("probes", "Probes", text, [*tables, Table(best_head_rows(results), title="Best heads", sortable=True, id="probe-heads", note=SELECTIVITY)])
+    tables = [
+        Table(
+            layer_rows(top_table(results)),
+            title="Layers and top heads",
+            note=" ".join(f"{remark}." for remark in probing_remarks(results)),
+        )
+    ]
+    return Section(
+        "probes",
+        "Probes",
+        text,
+        [
+            *tables,
+            Table(
+                best_head_rows(results),
+                title="Best heads",
+                sortable=True,
+                id="probe-heads",
+                note=SELECTIVITY,
+            ),
+        ],
+    )
 
 
 def layer_rows(table: pd.DataFrame) -> list[Row]:
@@ -26,7 +46,12 @@ def layer_rows(table: pd.DataFrame) -> list[Row]:
     rows = []
     for row in records(table):
         shown: Row = {"task": row["task"], "majority": row["majority"]}
-        for what, title in (("last", "last layer"), ("best", "best layer"), ("top", f"top-{row['n']} heads"), ("greedy", f"greedy {row['n']}")):
+        for what, title in (
+            ("last", "last layer"),
+            ("best", "best layer"),
+            ("top", f"top-{row['n']} heads"),
+            ("greedy", f"greedy {row['n']}"),
+        ):
             shown[title] = _score(row, what)
             if f"paper: {what}" in row:
                 shown[f"{title}: paper"] = row[f"paper: {what}"]
@@ -37,7 +62,11 @@ def layer_rows(table: pd.DataFrame) -> list[Row]:
 def _score(row: dict[str, Any], what: str) -> str:
     if missing(row[what]):
         return "–"
-    gain = f" {row[f'{what} gain']:+.1f} %" if f"{what} gain" in row and not missing(row[f"{what} gain"]) else ""
+    gain = (
+        f" {row[f'{what} gain']:+.1f} %"
+        if f"{what} gain" in row and not missing(row[f"{what} gain"])
+        else ""
+    )
     layer = f" [{row['best layer']}]" if what == "best" else ""
     return f"{row[what]:.1f}{layer} ({row[f'{what} low']:.0f}–{row[f'{what} high']:.0f}){gain}"
 

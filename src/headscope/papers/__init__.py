@@ -13,4 +13,13 @@ PAPERS = {
     "pande2021": "Pande et al. 2021, The heads hypothesis",
 }
 
-__all__ = ["PAPERS", "Clark2019", "Jo2020", "Kovaleva2019", "Options", "Pande2021", "Workshop", "corpus_names"]
+__all__ = [
+    "PAPERS",
+    "Clark2019",
+    "Jo2020",
+    "Kovaleva2019",
+    "Options",
+    "Pande2021",
+    "Workshop",
+    "corpus_names",
+]

@@ -50,15 +50,24 @@ class Workshop:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of a run that all recipes share."""
-        return {"seed": self.options.seed, "batch_size": self.options.batch_size, "max_length": self.options.max_length, "limit": self.options.limit}
+        return {
+            "seed": self.options.seed,
+            "batch_size": self.options.batch_size,
+            "max_length": self.options.max_length,
+            "limit": self.options.limit,
+        }
 
-    def survey(self, name: str, model: Model, corpus: Corpus, measures: list[str] | None, **settings: Any) -> Results:
+    def survey(
+        self, name: str, model: Model, corpus: Corpus, measures: list[str] | None, **settings: Any
+    ) -> Results:
         """A survey, kept as NAME.nc."""
         chosen = self.settings | settings
         path = self.folder / f"{name}.nc"
         self.made.append(path)
         with self.voice.progress(name) as progress:
-            return survey(model, corpus, measures=measures, output=path, progress=progress, **chosen)
+            return survey(
+                model, corpus, measures=measures, output=path, progress=progress, **chosen
+            )
 
     def sections(self, parts: Sequence[Callable[[], Section]]) -> tuple[list[Section], list[str]]:
         """The sections of a page, one after the other. A part that cannot be run says why, and the others go on: the second list is of what they said."""

@@ -6,4 +6,17 @@ from headscope.results.merge import merge
 from headscope.results.summary import head_name, heads_over, remarks, summary
 from headscope.results.tree import KEPT, SCHEMA, SUMS, Results
 
-__all__ = ["KEPT", "SCHEMA", "SUMS", "Results", "check_writable", "export", "head_name", "heads_over", "merge", "remarks", "slug", "summary"]
+__all__ = [
+    "KEPT",
+    "SCHEMA",
+    "SUMS",
+    "Results",
+    "check_writable",
+    "export",
+    "head_name",
+    "heads_over",
+    "merge",
+    "remarks",
+    "slug",
+    "summary",
+]

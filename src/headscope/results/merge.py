@@ -15,7 +15,9 @@ def merge(parts: Sequence[Results], *, partial: bool = False) -> Results:
     """Add shards of one run. They must come from the same model, corpus and settings, each once; all of them, unless ``partial``."""
     if not parts:
         raise ResultsError("nothing to merge", hint="headscope merge part1.nc part2.nc -o whole.nc")
-    parts = sorted(parts, key=lambda part: _number(part.provenance["shards"][0]))  # so that the order in which they are given does not matter
+    parts = sorted(
+        parts, key=lambda part: _number(part.provenance["shards"][0])
+    )  # so that the order in which they are given does not matter
     first = parts[0].provenance
     for part in parts[1:]:
         for key in ("model", "corpus", "settings", "measures", "details"):
@@ -32,15 +34,29 @@ def merge(parts: Sequence[Results], *, partial: bool = False) -> Results:
     other = next((shard for shard in shards if _number(shard)[0] != total), None)
     if other is not None:  # 1/2 and 1/3 hold some examples both
         raise ResultsError(
-            f"shards {shards[0]} and {other} are of different cuts of the corpus, and cannot be added", hint="merge only shards made by one command with --shard 1/n … n/n"
+            f"shards {shards[0]} and {other} are of different cuts of the corpus, and cannot be added",
+            hint="merge only shards made by one command with --shard 1/n … n/n",
         )
-    missing = [f"{number}/{total}" for number in range(1, total + 1) if f"{number}/{total}" not in shards]
+    missing = [
+        f"{number}/{total}" for number in range(1, total + 1) if f"{number}/{total}" not in shards
+    ]
     if missing and not partial:
-        raise ResultsError(f"shards are missing: {', '.join(missing)}", hint="run them, or pass --partial to merge what there is")
+        raise ResultsError(
+            f"shards are missing: {', '.join(missing)}",
+            hint="run them, or pass --partial to merge what there is",
+        )
     sums = parts[0].sums()
     for part in parts[1:]:
         sums = {name: add(dataset, part.sums()[name]) for name, dataset in sums.items()}
-    return Results.build(sums, {**first, "shards": ["1/1"] if not missing else shards, "counts": _counts([part.provenance for part in parts]), "identity": ""})
+    return Results.build(
+        sums,
+        {
+            **first,
+            "shards": ["1/1"] if not missing else shards,
+            "counts": _counts([part.provenance for part in parts]),
+            "identity": "",
+        },
+    )
 
 
 def _number(shard: str) -> tuple[int, int]:
@@ -52,9 +68,18 @@ def _number(shard: str) -> tuple[int, int]:
 def add(left: xr.Dataset, right: xr.Dataset) -> xr.Dataset:
     """Sum two measures' sums; a label that only one of them has counts as zero in the other. Kept values of examples stand side by side, in their order."""
     names = list(SUMS)
-    one, two = xr.align(left[names].drop_vars(("example", "id"), errors="ignore"), right[names].drop_vars(("example", "id"), errors="ignore"), join="outer", fill_value=0)
+    one, two = xr.align(
+        left[names].drop_vars(("example", "id"), errors="ignore"),
+        right[names].drop_vars(("example", "id"), errors="ignore"),
+        join="outer",
+        fill_value=0,
+    )
     total = (one + two).assign_attrs(left.attrs)
-    return total.merge(xr.concat([left[[KEPT]], right[[KEPT]]], "example").sortby("example")) if KEPT in left else total
+    return (
+        total.merge(xr.concat([left[[KEPT]], right[[KEPT]]], "example").sortby("example"))
+        if KEPT in left
+        else total
+    )
 
 
 def _counts(provenances: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -63,12 +88,17 @@ def _counts(provenances: Sequence[dict[str, Any]]) -> dict[str, Any]:
     for other in provenances[1:]:
         for key in ("seen", "nonfinite"):
             counts[key] += other["counts"][key]
-        counts["nonfinite_examples"] = counts["nonfinite_examples"] + other["counts"]["nonfinite_examples"]
+        counts["nonfinite_examples"] = (
+            counts["nonfinite_examples"] + other["counts"]["nonfinite_examples"]
+        )
     return counts
 
 
 def _difference(one: Any, two: Any) -> str:
     if isinstance(one, dict) and isinstance(two, dict):
-        key = next((key for key in one if one.get(key) != two.get(key)), next((key for key in two if key not in one), ""))
+        key = next(
+            (key for key in one if one.get(key) != two.get(key)),
+            next((key for key in two if key not in one), ""),
+        )
         return f"{key}: {one.get(key)!r} and {two.get(key)!r}"
     return f"{one!r} and {two!r}"

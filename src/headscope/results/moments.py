@@ -27,15 +27,21 @@ def deviation(total: xr.DataArray, square: xr.DataArray, count: xr.DataArray) ->
     return spread.clip(min=0.0) ** 0.5
 
 
-def interval(total: xr.DataArray, square: xr.DataArray, count: xr.DataArray, confidence: float = CONFIDENCE) -> tuple[xr.DataArray, xr.DataArray]:
+def interval(
+    total: xr.DataArray, square: xr.DataArray, count: xr.DataArray, confidence: float = CONFIDENCE
+) -> tuple[xr.DataArray, xr.DataArray]:
     """Student's t interval of the mean over examples; NaN below two values."""
     centre = mean(total, count)
     error = deviation(total, square, count) / np.sqrt(count.where(count > 1))
-    factor = xr.apply_ufunc(lambda degrees: stats.t.ppf(0.5 + confidence / 2, degrees), count.where(count > 1) - 1.0)
+    factor = xr.apply_ufunc(
+        lambda degrees: stats.t.ppf(0.5 + confidence / 2, degrees), count.where(count > 1) - 1.0
+    )
     return centre - factor * error, centre + factor * error
 
 
-def wilson(right: ArrayLike, count: ArrayLike, confidence: float = CONFIDENCE) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def wilson(
+    right: ArrayLike, count: ArrayLike, confidence: float = CONFIDENCE
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Wilson's interval of a share of right answers; NaN where nothing was counted.
 
     >>> [round(float(bound), 3) for bound in wilson(9, 10)]
@@ -43,16 +49,23 @@ def wilson(right: ArrayLike, count: ArrayLike, confidence: float = CONFIDENCE) -
     """
     right, count = np.asarray(right, float), np.asarray(count, float)
     safe = np.where(count > 0, count, 1.0)
-    low, high = proportion_confint(np.where(count > 0, right, 0.0), safe, alpha=1 - confidence, method="wilson")
+    low, high = proportion_confint(
+        np.where(count > 0, right, 0.0), safe, alpha=1 - confidence, method="wilson"
+    )
     share = right / safe  # rounding may put a bound of 0 or 1 a hair inside it
-    return np.where(count > 0, np.minimum(low, share), np.nan), np.where(count > 0, np.maximum(high, share), np.nan)
+    return np.where(count > 0, np.minimum(low, share), np.nan), np.where(
+        count > 0, np.maximum(high, share), np.nan
+    )
 
 
 def derive(sums: xr.Dataset, confidence: float = CONFIDENCE) -> xr.Dataset:
     """Add mean, low, high and deviation over all blocks to a dataset of sum, square and count by block."""
     whole = sums[["sum", "square", "count"]].sum("block")
     if sums.attrs.get("answers") == "yes":  # what is averaged are right answers, not examples
-        low, high = (whole["sum"].copy(data=bound) for bound in wilson(whole["sum"].values, whole["count"].values, confidence))
+        low, high = (
+            whole["sum"].copy(data=bound)
+            for bound in wilson(whole["sum"].values, whole["count"].values, confidence)
+        )
     else:
         low, high = interval(whole["sum"], whole["square"], whole["count"], confidence)
     return sums.assign(
@@ -64,7 +77,9 @@ def derive(sums: xr.Dataset, confidence: float = CONFIDENCE) -> xr.Dataset:
     )
 
 
-def pearson_interval(value: ArrayLike, count: int, confidence: float = CONFIDENCE) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def pearson_interval(
+    value: ArrayLike, count: int, confidence: float = CONFIDENCE
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Fisher's interval of a correlation of ``count`` pairs; NaN below four.
 
     >>> [round(float(bound), 3) for bound in pearson_interval(0.5, 103)]

@@ -10,7 +10,11 @@ from headscope.results.tree import Results
 
 MOST = 0.5
 SINK = 0.8
-TOKENS = {"cls": "the start token ([CLS] or BOS)", "sep": "the separator ([SEP] or EOS)", "punctuation": "full stops and commas"}
+TOKENS = {
+    "cls": "the start token ([CLS] or BOS)",
+    "sep": "the separator ([SEP] or EOS)",
+    "punctuation": "full stops and commas",
+}
 
 
 def head_name(layer: int, head: int) -> str:
@@ -33,13 +37,23 @@ def summary(results: Results, *, threshold: float = MOST) -> pd.DataFrame:
     """One row a statistic: its mean over all heads, the strongest head with its interval, and how many heads are over the threshold (shares only)."""
     rows = []
     table = results.table()
-    for (measure, label), group in table[table["measure"].isin(results.listed)].groupby(["measure", "label"], sort=False):
+    for (measure, label), group in table[table["measure"].isin(results.listed)].groupby(
+        ["measure", "label"], sort=False
+    ):
         known = group.dropna(subset="mean")
-        row: dict[str, object] = {"measure": measure, "label": label, "heads": len(group), "mean": known["mean"].mean() if len(known) else np.nan}
+        row: dict[str, object] = {
+            "measure": measure,
+            "label": label,
+            "heads": len(group),
+            "mean": known["mean"].mean() if len(known) else np.nan,
+        }
         best = known.iloc[int(known["mean"].to_numpy().argmax())] if len(known) else None
         share = str(results[str(measure)].attrs.get("unit", "")).startswith("share")
         row["strongest"] = "" if best is None else head_name(int(best["layer"]), int(best["head"]))
-        row |= {key: np.nan if best is None else float(best[source]) for key, source in (("value", "mean"), ("low", "low"), ("high", "high"))}
+        row |= {
+            key: np.nan if best is None else float(best[source])
+            for key, source in (("value", "mean"), ("low", "low"), ("high", "high"))
+        }
         row["over"] = int((known["mean"] > threshold).sum()) if share else None
         row["n"] = int(group["n"].max()) if len(group) else 0
         rows.append(row)
@@ -54,7 +68,9 @@ def remarks(results: Results) -> list[str]:
         for offset in ("previous", "next"):
             heads = heads_over(means.sel(offset=offset), MOST)
             if heads:
-                found.append(f"{_heads(heads)} more than half of the attention on the {offset} token.")
+                found.append(
+                    f"{_heads(heads)} more than half of the attention on the {offset} token."
+                )
     if "special" in results.measures:
         means = results.mean("special").sel(row="all")
         for token, words in TOKENS.items():
@@ -71,10 +87,16 @@ def remarks(results: Results) -> list[str]:
         share = means.sel(row="all") / means.sel(row="uniform")
         heads = heads_over(share, 0.9)
         if heads:
-            found.append(f"{_heads(heads, 'attends', 'attend')} almost uniformly (entropy over 90 % of the uniform line).")
+            found.append(
+                f"{_heads(heads, 'attends', 'attend')} almost uniformly (entropy over 90 % of the uniform line)."
+            )
     counts = results.provenance.get("counts", {})
     if counts.get("nonfinite"):
-        those = "1 example was left out because its" if counts["nonfinite"] == 1 else f"{counts['nonfinite']} examples were left out because their"
+        those = (
+            "1 example was left out because its"
+            if counts["nonfinite"] == 1
+            else f"{counts['nonfinite']} examples were left out because their"
+        )
         found.append(f"{those} attention was not finite, e.g. {counts['nonfinite_examples'][0]}.")
     return found
 

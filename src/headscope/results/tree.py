@@ -33,8 +33,23 @@ class Results:
     @classmethod
     def build(cls, sums: Mapping[str, xr.Dataset], provenance: Mapping[str, Any]) -> Self:
         """Make results from each measure's sums and what is known of the run."""
-        root = xr.Dataset(attrs={"headscope_schema": SCHEMA, "provenance": json.dumps(dict(provenance), sort_keys=True)})
-        return cls(xr.DataTree.from_dict({"/": root, **{f"/{name}": derive(dataset) if "sum" in dataset else dataset for name, dataset in sums.items()}}))
+        root = xr.Dataset(
+            attrs={
+                "headscope_schema": SCHEMA,
+                "provenance": json.dumps(dict(provenance), sort_keys=True),
+            }
+        )
+        return cls(
+            xr.DataTree.from_dict(
+                {
+                    "/": root,
+                    **{
+                        f"/{name}": derive(dataset) if "sum" in dataset else dataset
+                        for name, dataset in sums.items()
+                    },
+                }
+            )
+        )
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -74,11 +89,18 @@ class Results:
 
     def sums(self) -> dict[str, xr.Dataset]:
         """The additive part of every measure, with the values of single examples where they are kept, and its attributes."""
-        return {name: self[name][[part for part in (*SUMS, KEPT) if part in self[name]]] for name in self}
+        return {
+            name: self[name][[part for part in (*SUMS, KEPT) if part in self[name]]]
+            for name in self
+        }
 
     def table(self, measure: str | None = None) -> pd.DataFrame:
         """A long table: one row a layer, head and label, with mean, low, high, deviation and n."""
-        names = [measure] if measure is not None else [name for name in self if "layer" in self[name].dims] or list(self)
+        names = (
+            [measure]
+            if measure is not None
+            else [name for name in self if "layer" in self[name].dims] or list(self)
+        )
         frames = []
         for name in names:
             dataset = self[name][["mean", "low", "high", "deviation", "n"]]
@@ -86,18 +108,27 @@ class Results:
             frame = dataset.to_dataframe().reset_index()
             frame.insert(0, "measure", name)
             texts = frame[labels].astype(str)
-            frame.insert(1, "label", texts[labels[0]].str.cat(texts[labels[1:]], sep=", ") if labels else "")
+            frame.insert(
+                1, "label", texts[labels[0]].str.cat(texts[labels[1:]], sep=", ") if labels else ""
+            )
             frames.append(frame.drop(columns=labels))
         whole = pd.concat(frames, ignore_index=True)
         columns = ("measure", "label", "layer", "head", "mean", "low", "high", "deviation", "n")
-        return whole[[column for column in columns if column in whole]]  # pairs of heads have no layer and head of their own
+        return whole[
+            [column for column in columns if column in whole]
+        ]  # pairs of heads have no layer and head of their own
 
     def __sub__(self, other: Results) -> dict[str, xr.DataArray]:
         """The difference of two runs' means, measure by measure; heads and labels must be the same."""
         with xr.set_options(arithmetic_join="exact"):  # type: ignore[no-untyped-call]
             try:
-                return {name: self.mean(name) - other.mean(name) for name in self if name in other.measures}
+                return {
+                    name: self.mean(name) - other.mean(name)
+                    for name in self
+                    if name in other.measures
+                }
             except ValueError:
                 raise ResultsError(
-                    "the two results have different layers, heads or labels, and cannot be subtracted", hint="compare runs of models of one shape with the same measures"
+                    "the two results have different layers, heads or labels, and cannot be subtracted",
+                    hint="compare runs of models of one shape with the same measures",
                 ) from None

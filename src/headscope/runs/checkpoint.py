@@ -29,17 +29,31 @@ class Checkpoint:
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write beside the file, flush to disk, then replace."""
-    meta = {"identity": checkpoint.identity, "next_batch": str(checkpoint.next_batch), "state": json.dumps(checkpoint.state)}
+    meta = {
+        "identity": checkpoint.identity,
+        "next_batch": str(checkpoint.next_batch),
+        "state": json.dumps(checkpoint.state),
+    }
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         with temporary.open("wb") as file:
-            file.write(save({name: np.ascontiguousarray(array) for name, array in checkpoint.arrays.items()}, metadata=meta))
+            file.write(
+                save(
+                    {
+                        name: np.ascontiguousarray(array)
+                        for name, array in checkpoint.arrays.items()
+                    },
+                    metadata=meta,
+                )
+            )
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
         hint = "make room, then type the same command again to go on from the last checkpoint"
-        raise UserError(f"the checkpoint {path} cannot be written: {error.strerror or error}", hint=hint) from None
+        raise UserError(
+            f"the checkpoint {path} cannot be written: {error.strerror or error}", hint=hint
+        ) from None
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -53,9 +67,14 @@ def read_checkpoint(path: Path, identity: str) -> Checkpoint | None:
         with safe_open(path, framework="numpy") as file:
             meta = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        found = Checkpoint(meta["identity"], int(meta["next_batch"]), json.loads(meta["state"]), arrays)
+        found = Checkpoint(
+            meta["identity"], int(meta["next_batch"]), json.loads(meta["state"]), arrays
+        )
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise UserError(f"{path} is not a checkpoint, or is damaged: {error}", hint=hint) from None
     if found.identity != identity:
-        raise UserError(f"{path} is the checkpoint of another run (another model, corpus or settings)", hint=hint)
+        raise UserError(
+            f"{path} is the checkpoint of another run (another model, corpus or settings)",
+            hint=hint,
+        )
     return found

@@ -47,7 +47,15 @@ def compare(
     path = Path(output) if output else None
     stack = chosen.stack or first.main_stack()
     check_alike(first, second, stack)
-    run = Comparison(first, second, corpus, measures, chosen.model_copy(update={"stack": stack}), state_path(path, checkpoint), every)
+    run = Comparison(
+        first,
+        second,
+        corpus,
+        measures,
+        chosen.model_copy(update={"stack": stack}),
+        state_path(path, checkpoint),
+        every,
+    )
     return run.to(path, progress)
 
 
@@ -55,35 +63,71 @@ def check_alike(first: Model, second: Model, stack: str) -> None:
     """Heads can be put side by side only if both models have the same ones."""
     one = first.shape(stack)
     if stack not in second.shapes:
-        raise ModelError(f"{first.name} has the stack {stack!r}, {second.name} only {', '.join(second.shapes)}: their heads cannot be compared", hint=ALIKE)
+        raise ModelError(
+            f"{first.name} has the stack {stack!r}, {second.name} only {', '.join(second.shapes)}: their heads cannot be compared",
+            hint=ALIKE,
+        )
     other = second.shape(stack)
     if (one.layers, one.heads) != (other.layers, other.heads):
         raise ModelError(
-            f"the two models have different shapes: {first.name} has {one.layers} layers of {one.heads} heads, {second.name} {other.layers} of {other.heads}", hint=ALIKE
+            f"the two models have different shapes: {first.name} has {one.layers} layers of {one.heads} heads, {second.name} {other.layers} of {other.heads}",
+            hint=ALIKE,
         )
 
 
 class Comparison(Run):
     """A run of two models: what it sums up are the likeness of their maps, and differences."""
 
-    def __init__(self, first: Model, second: Model, corpus: Corpus, measures: Iterable[str], settings: Settings, checkpoint: Path | None, every: float) -> None:
+    def __init__(
+        self,
+        first: Model,
+        second: Model,
+        corpus: Corpus,
+        measures: Iterable[str],
+        settings: Settings,
+        checkpoint: Path | None,
+        every: float,
+    ) -> None:
         self.second = second
         super().__init__(first, corpus, measures, settings, (1, 1), checkpoint, every)
-        self.second_encoder = second.encoder(max_length=settings.max_length, long=settings.long, stack=self.stack, token_types=settings.token_types)
+        self.second_encoder = second.encoder(
+            max_length=settings.max_length,
+            long=settings.long,
+            stack=self.stack,
+            token_types=settings.token_types,
+        )
 
     def chosen(self, names: Iterable[str] | None) -> list[type[Measure]]:
         """The likeness, and the differences asked for."""
         asked = [names] if isinstance(names, str) else list(names or ())
-        offered = self.corpus.annotations | (self.model.capabilities & self.second.capabilities) if asked else frozenset[str]()
-        return [Change, *(difference_of(measure) for measure in (choose(asked, offered, corpus=self.corpus.name) if asked else ()))]
+        offered = (
+            self.corpus.annotations | (self.model.capabilities & self.second.capabilities)
+            if asked
+            else frozenset[str]()
+        )
+        return [
+            Change,
+            *(
+                difference_of(measure)
+                for measure in (choose(asked, offered, corpus=self.corpus.name) if asked else ())
+            ),
+        ]
 
     def encoded(self) -> Iterator[Encoded]:
         """The examples as tokens, which must be the same for both models."""
         for example in self.corpus:
-            mine, theirs = (list(encoder.encode([example])) for encoder in (self.encoder, self.second_encoder))
+            mine, theirs = (
+                list(encoder.encode([example])) for encoder in (self.encoder, self.second_encoder)
+            )
             if [item.ids.tolist() for item in mine] != [item.ids.tolist() for item in theirs]:
-                one, other = (_tokens(model, items) for model, items in ((self.model, mine), (self.second, theirs)))
-                raise UserError(f"the two models have different tokenizers: of example {example.id} {self.model.name} makes {one}, {self.second.name} {other}", hint=ALIKE)
+                one, other = (
+                    _tokens(model, items)
+                    for model, items in ((self.model, mine), (self.second, theirs))
+                )
+                raise UserError(
+                    f"the two models have different tokenizers: of example {example.id} {self.model.name} makes {one}, {self.second.name} {other}",
+                    hint=ALIKE,
+                )
             yield from mine
 
     def forward(self) -> Callable[[Batch], Seen]:
@@ -93,8 +137,15 @@ class Comparison(Run):
     def described(self) -> dict[str, Any]:
         """Both models: what they share once, the rest side by side."""
         one, other = (describe(model, self.stack) for model in (self.model, self.second))
-        joined = {key: one[key] if one[key] == other[key] else f"{one[key]} and {other[key]}" for key in one}
-        return joined | {"name": f"{_short(one['name'])} and {_short(other['name'])}", "first": one["name"], "second": other["name"]}
+        joined = {
+            key: one[key] if one[key] == other[key] else f"{one[key]} and {other[key]}"
+            for key in one
+        }
+        return joined | {
+            "name": f"{_short(one['name'])} and {_short(other['name'])}",
+            "first": one["name"],
+            "second": other["name"],
+        }
 
 
 def _tokens(model: Model, items: Sequence[Encoded]) -> str:
@@ -112,7 +163,9 @@ class Lockstep:
     at most two layers' maps of the first model are held at a time.
     """
 
-    def __init__(self, first: Model, second: Model, measures: Sequence[Measure], stack: str, seed: int) -> None:
+    def __init__(
+        self, first: Model, second: Model, measures: Sequence[Measure], stack: str, seed: int
+    ) -> None:
         self.change, *others = measures
         self.first, self.second = (Pass(model, others, stack, seed) for model in (first, second))
         self.stack = stack
@@ -140,7 +193,11 @@ class Lockstep:
                 if other is None:
                     ahead.result()  # raises what went wrong there
                     raise AssertionError("the first model has fewer layers than it had")
-                layers.append(self.change.layer(view, torch.stack([other.to(device), view.attention]), prepared))
+                layers.append(
+                    self.change.layer(
+                        view, torch.stack([other.to(device), view.attention]), prepared
+                    )
+                )
 
         with ThreadPoolExecutor(1) as pool:
             ahead = pool.submit(lead)

@@ -41,7 +41,10 @@ class _Group:
         self.layers = [[] for _ in self.measures]
 
     def values(self) -> dict[str, NDArray[Any]]:
-        return {measure.name: torch.stack(layers, 1).cpu().numpy() for measure, layers in zip(self.measures, self.layers, strict=True)}
+        return {
+            measure.name: torch.stack(layers, 1).cpu().numpy()
+            for measure, layers in zip(self.measures, self.layers, strict=True)
+        }
 
 
 class Pass:
@@ -50,7 +53,9 @@ class Pass:
     Linear measures share one matrix product a layer, word measures one word map; gradients need a pass of their own.
     """
 
-    def __init__(self, model: Model, measures: Sequence[Measure], stack: str, seed: int = 0) -> None:
+    def __init__(
+        self, model: Model, measures: Sequence[Measure], stack: str, seed: int = 0
+    ) -> None:
         self.model = model
         self.stack = stack
         self.seed = seed
@@ -71,7 +76,9 @@ class Pass:
         together: list[Tensor] = []
         words = word_map(batch, device) if self.word else None
         by_word, by_token = _Group([*self.word]), _Group(self.others)
-        by_word.start([measure.prepare_words(batch, words, device) for measure in self.word] if words else [])
+        by_word.start(
+            [measure.prepare_words(batch, words, device) for measure in self.word] if words else []
+        )
         by_token.start([measure.prepare(batch, device) for measure in self.others])
 
         def listen(view: LayerView) -> None:
@@ -87,20 +94,36 @@ class Pass:
                 for index, measure in enumerate(self.word):
                     by_word.layers[index].append(measure.words(maps, by_word.prepared[index]))
             for index, other in enumerate(self.others):
-                by_token.layers[index].append(other.layer(view, attention, by_token.prepared[index]))
+                by_token.layers[index].append(
+                    other.layer(view, attention, by_token.prepared[index])
+                )
 
         with torch.inference_mode():
             self.model.forward(batch, listeners=[listen, *listeners], stack=self.stack)
-        values = by_token.values() | by_word.values() | self._distances(by_token) | self._gradients(batch)
+        values = (
+            by_token.values()
+            | by_word.values()
+            | self._distances(by_token)
+            | self._gradients(batch)
+        )
         if weights is not None:
             shares = self.bank.split(torch.stack(together, 1))
-            values |= {measure.name: share.cpu().numpy() for measure, share in zip(self.linear, shares, strict=True)}
-        totals = {measure.name: measure.totals(prepared).cpu().numpy() for measure, prepared in zip(self.word, by_word.prepared, strict=True)}
+            values |= {
+                measure.name: share.cpu().numpy()
+                for measure, share in zip(self.linear, shares, strict=True)
+            }
+        totals = {
+            measure.name: measure.totals(prepared).cpu().numpy()
+            for measure, prepared in zip(self.word, by_word.prepared, strict=True)
+        }
         return Seen(values, totals, broken.numpy())
 
     def _distances(self, group: _Group) -> dict[str, NDArray[Any]]:
         """Measures of all layers at once finish when the last layer is there."""
-        return {measure.name: measure.finish(group.prepared[self.others.index(measure)]).cpu().numpy() for measure in self.distance}
+        return {
+            measure.name: measure.finish(group.prepared[self.others.index(measure)]).cpu().numpy()
+            for measure in self.distance
+        }
 
     def _gradients(self, batch: Batch) -> dict[str, NDArray[Any]]:
         if not self.gradient:

@@ -18,7 +18,9 @@ def finished(path: Path, identity: str) -> Results | None:
     return found if found is not None and found.provenance.get("identity") == identity else None
 
 
-def run_to(path: Path | None, state: Path | None, identity: Callable[[], str], run: Callable[[], Results]) -> Results:
+def run_to(
+    path: Path | None, state: Path | None, identity: Callable[[], str], run: Callable[[], Results]
+) -> Results:
     """Run, and save to ``path``; nothing is computed if that file already holds this very run. Without a path the results are only returned."""
     if path is None:
         return run()

@@ -10,7 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from headscope.errors import UserError, unknown
 from headscope.measures import BLOCKS
 
-NAMES = {"long": "way with long examples", "subtypes": "way with subtypes", "direction": "direction of dependency roles", "keep": "number of sequences to keep scores of"}
+NAMES = {
+    "long": "way with long examples",
+    "subtypes": "way with subtypes",
+    "direction": "direction of dependency roles",
+    "keep": "number of sequences to keep scores of",
+}
 """What some settings are called in messages."""
 
 
@@ -42,10 +47,15 @@ def make_settings(**values: object) -> Settings:
     next: see headscope survey --help
     """
     try:
-        return Settings.model_validate({key: value for key, value in values.items() if value is not None})
+        return Settings.model_validate(
+            {key: value for key, value in values.items() if value is not None}
+        )
     except ValidationError as error:
         first = error.errors()[0]
-        name, context = NAMES.get(str(first["loc"][0]), str(first["loc"][0]).replace("_", " ")), first.get("ctx", {})
+        name, context = (
+            NAMES.get(str(first["loc"][0]), str(first["loc"][0]).replace("_", " ")),
+            first.get("ctx", {}),
+        )
         if first["type"] == "extra_forbidden":
             raise unknown("setting", str(first["loc"][0]), Settings.model_fields) from None
         if "ge" in context:
@@ -54,7 +64,10 @@ def make_settings(**values: object) -> Settings:
             rule = f"be {context['expected']}"
         else:
             rule = first["msg"].removeprefix("Input should ").split(",")[0]
-        raise UserError(f"the {name} must {rule}, got {first['input']!r} instead", hint="see headscope survey --help") from None
+        raise UserError(
+            f"the {name} must {rule}, got {first['input']!r} instead",
+            hint="see headscope survey --help",
+        ) from None
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -66,5 +79,8 @@ def parse_shard(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d+)/(\d+)", text)
     number, total = (int(group) for group in match.groups()) if match else (0, 0)
     if not 1 <= number <= total <= BLOCKS:
-        raise UserError(f"the shard must be i/n with 1 ≤ i ≤ n ≤ {BLOCKS}, got {text!r} instead", hint="give e.g. --shard 1/4")
+        raise UserError(
+            f"the shard must be i/n with 1 ≤ i ≤ n ≤ {BLOCKS}, got {text!r} instead",
+            hint="give e.g. --shard 1/4",
+        )
     return number, total

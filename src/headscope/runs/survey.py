@@ -64,18 +64,35 @@ def survey(
     chosen = make_settings(**settings)
     parse_shard(f"{shard[0]}/{shard[1]}")  # a part that is none would silently be empty
     path = Path(output) if output else None
-    return Run(model, corpus, measures, chosen, shard, state_path(path, checkpoint), every).to(path, progress)
+    return Run(model, corpus, measures, chosen, shard, state_path(path, checkpoint), every).to(
+        path, progress
+    )
 
 
 def state_path(output: Path | None, checkpoint: str | Path | None) -> Path | None:
     """Where the state of a run is kept: where asked, else beside the output."""
-    return Path(checkpoint) if checkpoint else output.with_name(output.name + ".partial") if output else None
+    return (
+        Path(checkpoint)
+        if checkpoint
+        else output.with_name(output.name + ".partial")
+        if output
+        else None
+    )
 
 
 class Run:
     """One pass of a corpus through a model, with what it needs to be stopped, resumed and split."""
 
-    def __init__(self, model: Model, corpus: Corpus, measures: Iterable[str] | None, settings: Settings, shard: tuple[int, int], checkpoint: Path | None, every: float) -> None:
+    def __init__(
+        self,
+        model: Model,
+        corpus: Corpus,
+        measures: Iterable[str] | None,
+        settings: Settings,
+        shard: tuple[int, int],
+        checkpoint: Path | None,
+        every: float,
+    ) -> None:
         self.model = model
         self.corpus = corpus.first(settings.limit) if settings.limit else corpus
         self.stack = settings.stack or model.main_stack()
@@ -88,13 +105,28 @@ class Run:
         self.shard = shard
         self.path = checkpoint
         self.every = every
-        setting = Setting(model.shape(self.stack), model.causal(self.stack), settings.subtypes, settings.roles, settings.direction)
+        setting = Setting(
+            model.shape(self.stack),
+            model.causal(self.stack),
+            settings.subtypes,
+            settings.roles,
+            settings.direction,
+        )
         self.measures = [measure.study(setting, self.corpus) for measure in self.chosen(measures)]
         self.sums = {measure.name: Sums(measure) for measure in self.measures}
         # Whole windows are kept: within one, batches are sorted by length, and the first of them would be the short examples.
         self.kept_batches = -(-settings.keep // (settings.batch_size * WINDOW)) * WINDOW
-        self.kept = {measure.name: Kept(measure) for measure in self.measures if measure.keeps and self.kept_batches}
-        self.encoder: Encoder = model.encoder(max_length=settings.max_length, long=settings.long, stack=self.stack, token_types=settings.token_types)
+        self.kept = {
+            measure.name: Kept(measure)
+            for measure in self.measures
+            if measure.keeps and self.kept_batches
+        }
+        self.encoder: Encoder = model.encoder(
+            max_length=settings.max_length,
+            long=settings.long,
+            stack=self.stack,
+            token_types=settings.token_types,
+        )
         self.tally = Tally()
         self.next_batch = 0
         self.whole = True  # false while the sums hold half a batch
@@ -102,7 +134,9 @@ class Run:
 
     def chosen(self, names: Iterable[str] | None) -> list[type[Measure]]:
         """The measures asked for, or all that corpus and model allow."""
-        return choose(names, self.corpus.annotations | self.model.capabilities, corpus=self.corpus.name)
+        return choose(
+            names, self.corpus.annotations | self.model.capabilities, corpus=self.corpus.name
+        )
 
     def encoded(self) -> Iterator[Encoded]:
         """The examples as tokens."""
@@ -129,7 +163,10 @@ class Run:
         saved = time.monotonic()
         try:
             for batch in self._batches():
-                if batch.index >= self.next_batch and (batch.index % BLOCKS) % self.shard[1] == self.shard[0] - 1:
+                if (
+                    batch.index >= self.next_batch
+                    and (batch.index % BLOCKS) % self.shard[1] == self.shard[0] - 1
+                ):
                     self._add(batch, forward)
                 self.next_batch = max(self.next_batch, batch.index + 1)
                 if progress:
@@ -162,15 +199,21 @@ class Run:
             if layer >= 0:
                 self.tally.nonfinite += 1
                 if len(self.tally.nonfinite_examples) < 20:
-                    self.tally.nonfinite_examples.append(f"{item.example.id}: attention is not finite in layer {layer + 1}")
+                    self.tally.nonfinite_examples.append(
+                        f"{item.example.id}: attention is not finite in layer {layer + 1}"
+                    )
         self.tally.seen += int(keep.sum())
         for name, values in seen.values.items():
             totals = seen.totals.get(name)
-            self.sums[name].add(batch.index % BLOCKS, values[keep], None if totals is None else totals[keep])
+            self.sums[name].add(
+                batch.index % BLOCKS, values[keep], None if totals is None else totals[keep]
+            )
             if name in self.kept and batch.index < self.kept_batches:
                 rows = np.flatnonzero(keep)
                 numbers = (batch.index * self.settings.batch_size + rows).tolist()
-                self.kept[name].add(numbers, [batch.items[row].example.id for row in rows], values[keep])
+                self.kept[name].add(
+                    numbers, [batch.items[row].example.id for row in rows], values[keep]
+                )
         self.next_batch = batch.index + 1
         self.whole = True
 
@@ -185,10 +228,16 @@ class Run:
         """Model, corpus, settings and measures."""
         return {
             "model": self.described(),
-            "corpus": {"name": self.corpus.name, "format": self.corpus.format, "sha256": self.corpus.checksum},
+            "corpus": {
+                "name": self.corpus.name,
+                "format": self.corpus.format,
+                "sha256": self.corpus.checksum,
+            },
             "settings": self.settings.model_dump(),
             "measures": [measure.name for measure in self.measures],
-            "details": {measure.name: found for measure in self.measures if (found := measure.identity())},
+            "details": {
+                measure.name: found for measure in self.measures if (found := measure.identity())
+            },
         }
 
     def _provenance(self) -> dict[str, Any]:
@@ -204,8 +253,14 @@ class Run:
 
     def _save(self) -> None:
         if self.path:
-            arrays = {f"{name}/{key}": array for name, sums in self._stores() for key, array in sums.arrays().items()}
-            write_checkpoint(self.path, Checkpoint(self.identity, self.next_batch, asdict(self.tally), arrays))
+            arrays = {
+                f"{name}/{key}": array
+                for name, sums in self._stores()
+                for key, array in sums.arrays().items()
+            }
+            write_checkpoint(
+                self.path, Checkpoint(self.identity, self.next_batch, asdict(self.tally), arrays)
+            )
 
     def _resume(self) -> None:
         if self.path is None:
@@ -225,12 +280,25 @@ class Run:
 
     def _interrupted(self) -> Interrupted:
         if self.path is None:
-            return Interrupted("stopped; nothing was kept", hint="give an output file, and a stopped run can be resumed")
+            return Interrupted(
+                "stopped; nothing was kept",
+                hint="give an output file, and a stopped run can be resumed",
+            )
         if not self.whole:  # half a batch is in the sums, and would be counted twice: the last checkpoint is what there is
-            kept = f"the state of the last checkpoint is kept in {self.path}" if self.path.exists() else "nothing was kept yet"
-            return Interrupted(f"stopped in the middle of a batch; {kept}", hint="type the same command again to go on from there")
+            kept = (
+                f"the state of the last checkpoint is kept in {self.path}"
+                if self.path.exists()
+                else "nothing was kept yet"
+            )
+            return Interrupted(
+                f"stopped in the middle of a batch; {kept}",
+                hint="type the same command again to go on from there",
+            )
         self._save()
-        return Interrupted(f"stopped after {self.tally.seen} examples; the state is kept in {self.path}", hint="type the same command again to go on from there")
+        return Interrupted(
+            f"stopped after {self.tally.seen} examples; the state is kept in {self.path}",
+            hint="type the same command again to go on from there",
+        )
 
 
 def describe(model: Model, stack: str) -> dict[str, Any]:
@@ -250,4 +318,10 @@ def describe(model: Model, stack: str) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """The libraries that numbers depend on."""
-    return {"python": platform.python_version(), **{name: version(name) for name in ("headscope", "torch", "transformers", "numpy", "xarray")}}
+    return {
+        "python": platform.python_version(),
+        **{
+            name: version(name)
+            for name in ("headscope", "torch", "transformers", "numpy", "xarray")
+        },
+    }

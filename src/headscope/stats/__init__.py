@@ -4,10 +4,36 @@ from headscope.stats.antecedents import antecedent_table
 from headscope.stats.behaviour import Thresholds, behaviours
 from headscope.stats.differences import change_table, difference_table, paired_table, same_examples
 from headscope.stats.frames import frame_table, outstanding
-from headscope.stats.overlap import layer_shares, overlap_shares, present, regions, role_correlations, role_sets, skills
-from headscope.stats.patterns import leading_patterns, pattern_heads, pattern_layers, pattern_shares, shares_by_file
+from headscope.stats.overlap import (
+    layer_shares,
+    overlap_shares,
+    present,
+    regions,
+    role_correlations,
+    role_sets,
+    skills,
+)
+from headscope.stats.patterns import (
+    leading_patterns,
+    pattern_heads,
+    pattern_layers,
+    pattern_shares,
+    shares_by_file,
+)
 from headscope.stats.relations import DEFAULT_DIRECTIONS, best_heads, relation_tests
-from headscope.stats.roles import COARSE, FINE, cautions, find_tau, find_taus, grand_mean, parse_tau, role_table, role_tests, tau_table, undecided
+from headscope.stats.roles import (
+    COARSE,
+    FINE,
+    cautions,
+    find_tau,
+    find_taus,
+    grand_mean,
+    parse_tau,
+    role_table,
+    role_tests,
+    tau_table,
+    undecided,
+)
 from headscope.stats.scaling import scale
 from headscope.stats.shift import role_shift
 from headscope.stats.tests import correct, paired_sign, wilson

@@ -9,7 +9,9 @@ from headscope.results import Results, head_name
 from headscope.stats.tests import correct, paired_sign, wilson
 
 
-def antecedent_table(results: Results, *, candidates: str = "mentions", correction: str = "holm") -> pd.DataFrame:
+def antecedent_table(
+    results: Results, *, candidates: str = "mentions", correction: str = "holm"
+) -> pd.DataFrame:
     """Rows: the baselines, then the best head over all mentions. For the head: Wilson's interval, and a paired one-sided p against each baseline, corrected over all heads."""
     data = results["coreference"].sel(candidates=candidates)
     right, n = data["sum"].sum("block"), data["n"]
@@ -19,14 +21,25 @@ def antecedent_table(results: Results, *, candidates: str = "mentions", correcti
     names = [str(name) for name in data["mentions"].values if name != "every"]
     for name in names:
         share = n.sel(mentions=name).isel(layer=0, head=0)
-        rows.append({"system": name.removesuffix(" right"), **{kind: float(share.sel(kind=kind)) / total[kind] if total[kind] else np.nan for kind in kinds}})
+        rows.append(
+            {
+                "system": name.removesuffix(" right"),
+                **{
+                    kind: float(share.sel(kind=kind)) / total[kind] if total[kind] else np.nan
+                    for kind in kinds
+                },
+            }
+        )
     every = right.sel(mentions="every", kind="all")
     place = np.unravel_index(int(np.argmax(every.values)), every.shape)
     layer, head = int(every["layer"][place[0]]), int(every["head"][place[1]])
     mine = right.sel(layer=layer, head=head)
     low, high = wilson(float(mine.sel(mentions="every", kind="all")), total["all"])
     row: dict[str, object] = {"system": f"head {head_name(layer, head)}"}
-    row |= {kind: float(mine.sel(mentions="every", kind=kind)) / total[kind] if total[kind] else np.nan for kind in kinds}
+    row |= {
+        kind: float(mine.sel(mentions="every", kind=kind)) / total[kind] if total[kind] else np.nan
+        for kind in kinds
+    }
     row |= {"low": float(low), "high": float(high)}
     for name in names:
         both, offset = right.sel(mentions=name, kind="all"), n.sel(mentions=name, kind="all")

@@ -42,10 +42,14 @@ def behaviours(results: Results, thresholds: Thresholds | None = None) -> pd.Dat
             give(_over(means.sel(token=token), limits.token, words))
     if "dependency" in results.measures and int(results["dependency"]["n"].max()) >= LEAST:
         table = best_heads(results)
-        good = table[(table["p_corrected"] < limits.p) & ~table["relation"].str.startswith("all")].sort_values("accuracy", ascending=False)
+        good = table[
+            (table["p_corrected"] < limits.p) & ~table["relation"].str.startswith("all")
+        ].sort_values("accuracy", ascending=False)
         give(dict.fromkeys(good["head"], "dependency"))
     if "coreference" in results.measures:
-        data = results["coreference"].sel(candidates="mentions", kind="all", mentions="every")["mean"]
+        data = results["coreference"].sel(candidates="mentions", kind="all", mentions="every")[
+            "mean"
+        ]
         if bool(data.notnull().any()):
             layer, head = data.stack(place=("layer", "head")).idxmax().item()
             give({head_name(int(layer), int(head)): "coreference"})
@@ -53,8 +57,22 @@ def behaviours(results: Results, thresholds: Thresholds | None = None) -> pd.Dat
         means = results.mean("entropy")
         give(_over(means.sel(row="all") / means.sel(row="uniform"), limits.broad, "broad"))
     shape = results.provenance["model"]
-    names = [(layer, head) for layer in range(1, shape["layers"] + 1) for head in range(1, shape["heads"] + 1)]
-    return pd.DataFrame([{"name": head_name(layer, head), "layer": layer, "head": head, "behaviour": found.get(head_name(layer, head), OTHER)} for layer, head in names])
+    names = [
+        (layer, head)
+        for layer in range(1, shape["layers"] + 1)
+        for head in range(1, shape["heads"] + 1)
+    ]
+    return pd.DataFrame(
+        [
+            {
+                "name": head_name(layer, head),
+                "layer": layer,
+                "head": head,
+                "behaviour": found.get(head_name(layer, head), OTHER),
+            }
+            for layer, head in names
+        ]
+    )
 
 
 def _over(values: xr.DataArray, threshold: float, what: str) -> dict[str, str]:

@@ -50,7 +50,10 @@ def pearson(outputs: Array, gold: Array) -> Counted:
         other, squares = (counts @ two)[:, None], (counts @ two**2)[:, None]
         spread, across = sums["square"] - sums["one"] ** 2 / total, squares - other**2 / total
         constant = (spread <= 1e-12 * sums["square"]) | (across <= 1e-12 * squares)
-        return _divide(sums["both"] - sums["one"] * other / total, np.where(constant, 0.0, np.sqrt(np.maximum(spread * across, 0.0))))
+        return _divide(
+            sums["both"] - sums["one"] * other / total,
+            np.where(constant, 0.0, np.sqrt(np.maximum(spread * across, 0.0))),
+        )
 
     return score
 
@@ -67,7 +70,9 @@ def spearman(outputs: Array, gold: Array) -> Counted:
         found = np.empty((len(counts), len(ranks)))
         for run, ranker in enumerate(ranks):
             mine = ranker(counts) - middle[:, None]
-            found[:, run] = _divide((counts * mine * other).sum(1), np.sqrt((counts * mine**2).sum(1) * across))
+            found[:, run] = _divide(
+                (counts * mine * other).sum(1), np.sqrt((counts * mine**2).sum(1) * across)
+            )
         return found
 
     return score
@@ -87,10 +92,21 @@ def _ranker(values: Array) -> Counted:
 
 
 def _divide(above: Array, below: Array) -> Array:
-    return np.asarray(np.divide(above, below, out=np.full(np.broadcast(above, below).shape, np.nan), where=below > 0))
+    return np.asarray(
+        np.divide(
+            above, below, out=np.full(np.broadcast(above, below).shape, np.nan), where=below > 0
+        )
+    )
 
 
-METRICS: dict[str, Callable[[Array, Array], Counted]] = {"accuracy": accuracy, "f1": f1, "pearson": pearson, "spearman": spearman, "mean": mean, "loss": mean}
+METRICS: dict[str, Callable[[Array, Array], Counted]] = {
+    "accuracy": accuracy,
+    "f1": f1,
+    "pearson": pearson,
+    "spearman": spearman,
+    "mean": mean,
+    "loss": mean,
+}
 
 
 def example_losses(metric: str, outputs: Array, gold: Array) -> Array:
@@ -98,7 +114,9 @@ def example_losses(metric: str, outputs: Array, gold: Array) -> Array:
     if metric in {"accuracy", "f1"}:
         top = outputs.max(-1, keepdims=True)
         spread = top[..., 0] + np.log(np.exp(outputs - top).sum(-1))
-        return np.asarray(spread - np.take_along_axis(outputs, gold.astype(np.int64)[None, :, None], -1)[..., 0])
+        return np.asarray(
+            spread - np.take_along_axis(outputs, gold.astype(np.int64)[None, :, None], -1)[..., 0]
+        )
     if metric in {"pearson", "spearman"}:
         return np.asarray((outputs[..., 0] - gold) ** 2)
     return np.asarray(outputs[..., 0] if metric == "loss" else -outputs[..., 0])

@@ -26,7 +26,11 @@ def difference_table(first: Results, second: Results, *, alpha: float = ALPHA) -
     examples, so that runs over the same corpus cannot be paired here: the test is then a careful one. Comparing the models themselves pairs.
     """
     differences = second - first
-    shared = [name for name in first if name in differences and {"layer", "head"} <= set(differences[name].dims)]
+    shared = [
+        name
+        for name in first
+        if name in differences and {"layer", "head"} <= set(differences[name].dims)
+    ]
     if not shared:
         raise ResultsError(
             f"the two results have no measure of heads in common: {', '.join(first.measures) or 'none'}; and {', '.join(second.measures) or 'none'}",
@@ -58,41 +62,71 @@ def change_table(comparison: Results) -> pd.DataFrame:
     for layer in data["layer"].values:
         one = data.sel(layer=layer)
         known = one["mean"].dropna("head")
-        row: dict[str, object] = {"layer": int(layer), "cosine": float(known.mean()) if known.size else np.nan}
+        row: dict[str, object] = {
+            "layer": int(layer),
+            "cosine": float(known.mean()) if known.size else np.nan,
+        }
         head = known["head"].values[int(known.values.argmin())] if known.size else None
         row["changed most"] = "" if head is None else head_name(int(layer), int(head))
-        row |= {words: np.nan if head is None else float(one[key].sel(head=head)) for words, key in (("its cosine", "mean"), ("low", "low"), ("high", "high"))}
+        row |= {
+            words: np.nan if head is None else float(one[key].sel(head=head))
+            for words, key in (("its cosine", "mean"), ("low", "low"), ("high", "high"))
+        }
         rows.append(row | {"examples": int(one["n"].max())})
     return pd.DataFrame(rows)
 
 
-def _rows(name: str, differences: xr.DataArray, p: xr.DataArray, alpha: float) -> list[dict[str, object]]:
+def _rows(
+    name: str, differences: xr.DataArray, p: xr.DataArray, alpha: float
+) -> list[dict[str, object]]:
     """One row a label of a measure."""
     (labels, change), (_, chance) = _by_head(differences), _by_head(p)
-    heads = [head_name(int(layer), int(head)) for layer, head in product(differences["layer"].values, differences["head"].values)]
+    heads = [
+        head_name(int(layer), int(head))
+        for layer, head in product(differences["layer"].values, differences["head"].values)
+    ]
     rows = []
     for column, label in enumerate(labels):
         values = change[:, column]
         known = np.flatnonzero(np.isfinite(values))
-        row: dict[str, object] = {"measure": name, "of": label, "mean change": float(values[known].mean()) if known.size else np.nan}
+        row: dict[str, object] = {
+            "measure": name,
+            "of": label,
+            "mean change": float(values[known].mean()) if known.size else np.nan,
+        }
         for words, order in (("rise", -values[known]), ("fall", values[known])):
             place = known[order.argmin()] if known.size else None
             row[f"largest {words}"] = "" if place is None else heads[place]
             row[f"{words} by"] = np.nan if place is None else float(values[place])
-        rows.append(row | {"heads changed": int(((correct(chance[:, column]) < alpha) & (np.abs(values) >= LEAST)).sum()), "heads": int(known.size)})
+        rows.append(
+            row
+            | {
+                "heads changed": int(
+                    ((correct(chance[:, column]) < alpha) & (np.abs(values) >= LEAST)).sum()
+                ),
+                "heads": int(known.size),
+            }
+        )
     return rows
 
 
 def same_examples(first: Results, second: Results) -> bool:
     """Whether both runs saw the same examples, cut alike."""
     one, other = first.provenance, second.provenance
-    settings = [{key: about["settings"].get(key) for key in ("max_length", "long", "limit")} for about in (one, other)]
+    settings = [
+        {key: about["settings"].get(key) for key in ("max_length", "long", "limit")}
+        for about in (one, other)
+    ]
     return bool(one["corpus"]["sha256"] == other["corpus"]["sha256"] and settings[0] == settings[1])
 
 
 def _welch(first: xr.Dataset, second: xr.Dataset) -> xr.DataArray:
     """p of the two means being the same; NaN below two values, and where neither spreads."""
-    arguments = [np.asarray(data[key].values, np.float64) for data in (first, second) for key in ("mean", "deviation", "n")]
+    arguments = [
+        np.asarray(data[key].values, np.float64)
+        for data in (first, second)
+        for key in ("mean", "deviation", "n")
+    ]
     with np.errstate(all="ignore"):
         found = stats.ttest_ind_from_stats(*arguments, equal_var=False)
     return first["mean"].copy(data=np.asarray(found.pvalue))
@@ -101,6 +135,9 @@ def _welch(first: xr.Dataset, second: xr.Dataset) -> xr.DataArray:
 def _by_head(values: xr.DataArray) -> tuple[list[str], NDArray[np.float64]]:
     """The labels of a measure, those of several dimensions joined, and its values, (head, label)."""
     dims = [str(dim) for dim in values.dims if dim not in ("layer", "head")]
-    labels = [", ".join(str(part) for part in parts) for parts in product(*(values[dim].values for dim in dims))]
+    labels = [
+        ", ".join(str(part) for part in parts)
+        for parts in product(*(values[dim].values for dim in dims))
+    ]
     ordered = values.transpose("layer", "head", *dims)
     return labels, np.asarray(ordered.values, np.float64).reshape(-1, len(labels))

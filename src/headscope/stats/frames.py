@@ -22,7 +22,9 @@ def outstanding(values: xr.DataArray, percentile: float = PERCENTILE) -> tuple[f
     return threshold, heads_over(values, threshold)
 
 
-def frame_table(results: Results, *, direction: str = "both", percentile: float = PERCENTILE, count: int = 10) -> pd.DataFrame:
+def frame_table(
+    results: Results, *, direction: str = "both", percentile: float = PERCENTILE, count: int = 10
+) -> pd.DataFrame:
     """The heads with the largest mean at frame links, with interval, both directions, and whether they are over the percentile of all heads."""
     data = results["frame"]
     known = [str(name) for name in data["direction"].values]
@@ -36,8 +38,21 @@ def frame_table(results: Results, *, direction: str = "both", percentile: float 
             one = data.sel(layer=layer, head=head)
             mine = one.sel(direction=direction)
             name = head_name(int(layer), int(head))
-            row: dict[str, object] = {"head": name, "mean": float(mine["mean"]), "low": float(mine["low"]), "high": float(mine["high"])}
-            row |= {other: float(one["mean"].sel(direction=other)) for other in known if other != direction}
-            rows.append(row | {"percentile": threshold, "over": name in over, "sentences": int(mine["n"])})
+            row: dict[str, object] = {
+                "head": name,
+                "mean": float(mine["mean"]),
+                "low": float(mine["low"]),
+                "high": float(mine["high"]),
+            }
+            row |= {
+                other: float(one["mean"].sel(direction=other))
+                for other in known
+                if other != direction
+            }
+            rows.append(
+                row | {"percentile": threshold, "over": name in over, "sentences": int(mine["n"])}
+            )
     table = pd.DataFrame(rows).dropna(subset="mean")
-    return table.sort_values("mean", ascending=False, kind="stable").head(count).reset_index(drop=True)
+    return (
+        table.sort_values("mean", ascending=False, kind="stable").head(count).reset_index(drop=True)
+    )

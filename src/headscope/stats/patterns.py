@@ -22,11 +22,15 @@ def pattern_data(results: Results) -> xr.Dataset:
     """The pattern measure of results that have it and saw an example."""
     if MEASURE not in results.measures:
         raise ResultsError(
-            f"these results have no pattern classes: they have {', '.join(results.measures) or 'nothing'}", hint="headscope survey MODEL CORPUS --measure pattern -o patterns.nc"
+            f"these results have no pattern classes: they have {', '.join(results.measures) or 'nothing'}",
+            hint="headscope survey MODEL CORPUS --measure pattern -o patterns.nc",
         )
     data = results[MEASURE]
     if not int(data["n"].max()):
-        raise ResultsError("these results have pattern classes of no example: all were left out", hint="headscope ls RESULTS says why; give another corpus")
+        raise ResultsError(
+            "these results have pattern classes of no example: all were left out",
+            hint="headscope ls RESULTS says why; give another corpus",
+        )
     return data
 
 
@@ -44,9 +48,20 @@ def pattern_heads(results: Results) -> pd.DataFrame:
     """One row a head and class: on which share of inputs the head's map is of the class, with Wilson's 95 % interval."""
     data = pattern_data(results)
     low, high = wilson(data["sum"].sum("block").values, data["n"].values)
-    whole = xr.Dataset({"share": data["mean"], "low": data["mean"].copy(data=low), "high": data["mean"].copy(data=high), "examples": data["n"]})
+    whole = xr.Dataset(
+        {
+            "share": data["mean"],
+            "low": data["mean"].copy(data=low),
+            "high": data["mean"].copy(data=high),
+            "examples": data["n"],
+        }
+    )
     frame = whole.reset_coords(drop=True).to_dataframe().reset_index()
-    frame.insert(0, "name", [head_name(layer, head) for layer, head in zip(frame["layer"], frame["head"], strict=True)])
+    frame.insert(
+        0,
+        "name",
+        [head_name(layer, head) for layer, head in zip(frame["layer"], frame["head"], strict=True)],
+    )
     return frame
 
 
@@ -59,7 +74,10 @@ def leading_patterns(results: Results) -> pd.DataFrame:
 
 def shares_by_file(files: Mapping[str, Results]) -> pd.DataFrame:
     """The shares of several results, a row a file and class: one task beside the other, as in Figure 2."""
-    return pd.concat([pattern_shares(results).assign(file=name) for name, results in files.items()], ignore_index=True)[["file", MEASURE, "share", "low", "high", "examples"]]
+    return pd.concat(
+        [pattern_shares(results).assign(file=name) for name, results in files.items()],
+        ignore_index=True,
+    )[["file", MEASURE, "share", "low", "high", "examples"]]
 
 
 def _shares(data: xr.Dataset, over: tuple[str, ...]) -> pd.DataFrame:
@@ -68,10 +86,17 @@ def _shares(data: xr.Dataset, over: tuple[str, ...]) -> pd.DataFrame:
     error = jackknife(sums, counts)
     low, high = (share - error).clip(min=0.0), (share + error).clip(max=1.0)
     examples = data["n"].max(over)
-    return xr.Dataset({"share": share, "low": low, "high": high, "examples": examples}).reset_coords(drop=True).to_dataframe().reset_index()
+    return (
+        xr.Dataset({"share": share, "low": low, "high": high, "examples": examples})
+        .reset_coords(drop=True)
+        .to_dataframe()
+        .reset_index()
+    )
 
 
-def jackknife(sums: xr.DataArray, counts: xr.DataArray, confidence: float = CONFIDENCE) -> xr.DataArray:
+def jackknife(
+    sums: xr.DataArray, counts: xr.DataArray, confidence: float = CONFIDENCE
+) -> xr.DataArray:
     """Half the width of the interval of sum / count when one block after the other is left out; NaN below two blocks.
 
     Maps of one example depend on each other, examples of different batches do not, and every batch lies in one block. Blocks differ in size: this is the
@@ -84,6 +109,8 @@ def jackknife(sums: xr.DataArray, counts: xr.DataArray, confidence: float = CONF
     centre = sums.sum("block") / total.where(total > 0)
     terms = (sums / filled - centre) ** 2 / (total / filled - 1.0).where(filled < total)
     variance = terms.sum("block") / blocks.where(blocks > 1)
-    factor = xr.apply_ufunc(lambda degrees: stats.t.ppf(0.5 + confidence / 2, degrees), blocks.where(blocks > 1) - 1.0)
+    factor = xr.apply_ufunc(
+        lambda degrees: stats.t.ppf(0.5 + confidence / 2, degrees), blocks.where(blocks > 1) - 1.0
+    )
     half: xr.DataArray = factor * np.sqrt(variance)
     return half

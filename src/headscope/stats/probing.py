@@ -17,7 +17,13 @@ from headscope.stats.bootstrap_metrics import METRICS
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "syntactic": ("tree_depth", "top_constituents", "bigram_shift"),
-    "semantic": ("past_present", "subj_number", "obj_number", "odd_man_out", "coordination_inversion"),
+    "semantic": (
+        "past_present",
+        "subj_number",
+        "obj_number",
+        "odd_man_out",
+        "coordination_inversion",
+    ),
 }
 """The tasks whose mean is a head's syntactic and semantic score (§6.2), by SentEval's names."""
 RESAMPLES = 10_000
@@ -34,53 +40,92 @@ def probing_of(results: Results, group: str = "probe") -> xr.Dataset:
     """The scores of heads (probe), layers (probe_layer) or concatenated heads (probe_top), or an error that says how to get them."""
     if group not in results.measures:
         what = {"probe": "heads", "probe_layer": "layers", "probe_top": "concatenated heads"}[group]
-        raise ResultsError(f"these results have no probes of {what}", hint="make some with: headscope probe MODEL TASKS -o probe.nc")
+        raise ResultsError(
+            f"these results have no probes of {what}",
+            hint="make some with: headscope probe MODEL TASKS -o probe.nc",
+        )
     return results[group]
 
 
 def task_titles(results: Results) -> dict[str, str]:
     """The tasks that were probed, by name: what people call them."""
     data = probing_of(results)
-    return {str(name): str(title) or str(name) for name, title in zip(data["task"].values, data["title"].values, strict=True)}
+    return {
+        str(name): str(title) or str(name)
+        for name, title in zip(data["task"].values, data["title"].values, strict=True)
+    }
 
 
 def best_layer(results: Results, task: str) -> int | None:
     """The layer whose hidden state has the best validation score (of equal ones the lowest), counted from 1; None where no layer has one."""
     validation = probing_of(results, "probe_layer")["validation"].sel(task=task)
-    return int(validation["layer"].values[int(np.nanargmax(validation.values))]) if bool(validation.notnull().any()) else None
+    return (
+        int(validation["layer"].values[int(np.nanargmax(validation.values))])
+        if bool(validation.notnull().any())
+        else None
+    )
 
 
-def top_table(results: Results, published: Published | None = None, *, n: int | None = None) -> pd.DataFrame:
+def top_table(
+    results: Results, published: Published | None = None, *, n: int | None = None
+) -> pd.DataFrame:
     """One row a task: the test scores, in percent, of the last layer, the best layer, the top n heads and n greedily chosen ones (Tables 3 and 5).
 
     Each score has its 95 % interval, and a gain: by how many percent it is above the last layer's. ``n`` is by default the number of heads of a layer, so that
     all vectors are equally wide. Layer and heads are chosen by validation (the paper's best layer may be the best on the test data: §3.1 reads so). ``published`` sets the paper's numbers beside.
     """
-    heads, layers, top = (probing_of(results, name) for name in ("probe", "probe_layer", "probe_top"))
+    heads, layers, top = (
+        probing_of(results, name) for name in ("probe", "probe_layer", "probe_top")
+    )
     size = heads.sizes["head"] if n is None else n
     if n is not None and n not in top["n"].values:
-        raise UserError(f"the number of heads must be one of {', '.join(str(one) for one in top['n'].values)}, got {n} instead", hint=f"probe with --n {n}")
+        raise UserError(
+            f"the number of heads must be one of {', '.join(str(one) for one in top['n'].values)}, got {n} instead",
+            hint=f"probe with --n {n}",
+        )
     rows = []
     for name, title in task_titles(results).items():
         mine, states = heads.sel(task=name), layers.sel(task=name)
         layer = best_layer(results, name)
-        row: dict[str, object] = {"task": title, "metric": str(mine["metric"].values), "majority": 100 * float(mine["majority"])}
-        row |= _score("last", states.isel(layer=-1)) | {"best layer": layer} | _score("best", None if layer is None else states.sel(layer=layer))
+        row: dict[str, object] = {
+            "task": title,
+            "metric": str(mine["metric"].values),
+            "majority": 100 * float(mine["majority"]),
+        }
+        row |= (
+            _score("last", states.isel(layer=-1))
+            | {"best layer": layer}
+            | _score("best", None if layer is None else states.sel(layer=layer))
+        )
         for way in WAYS:
-            row |= _score(way, top.sel(task=name, way=way, n=size) if size in top["n"].values and way in top["way"].values else None)
+            row |= _score(
+                way,
+                top.sel(task=name, way=way, n=size)
+                if size in top["n"].values and way in top["way"].values
+                else None,
+            )
         row |= {f"{what} gain": percent_gain(row[what], row["last"]) for what in ("best", *WAYS)}
         if published is not None:
             last, best, chosen = published.get(name, (None, None, None))
             row |= {"paper: last": last, "paper: best": best, "paper: top": chosen}
-            row |= {"paper: best gain": percent_gain(best, last), "paper: top gain": percent_gain(chosen, last)}
+            row |= {
+                "paper: best gain": percent_gain(best, last),
+                "paper: top gain": percent_gain(chosen, last),
+            }
         rows.append(row | {"n": size})
     frame = pd.DataFrame(rows)
-    return frame.astype({"best layer": "Int64"} | {column: np.float64 for column in frame if str(column).startswith("paper: ")})
+    return frame.astype(
+        {"best layer": "Int64"}
+        | {column: np.float64 for column in frame if str(column).startswith("paper: ")}
+    )
 
 
 def _score(what: str, data: xr.Dataset | None) -> dict[str, object]:
     """A score with its interval, in percent."""
-    return {name: np.nan if data is None else 100 * float(data[part]) for part, name in zip(SCORE, (what, f"{what} low", f"{what} high"), strict=True)}
+    return {
+        name: np.nan if data is None else 100 * float(data[part])
+        for part, name in zip(SCORE, (what, f"{what} low", f"{what} high"), strict=True)
+    }
 
 
 def percent_gain(score: object, base: object) -> float:
@@ -99,7 +144,10 @@ def median_gain(table: pd.DataFrame, *, way: str = "top", over: str = "best") ->
     for kind, given, allowed in (("way", way, WAYS), ("baseline", over, ("best", "last"))):
         if given not in allowed:
             raise unknown(kind, given, allowed)
-    gains = [percent_gain(score, base) for score, base in zip(table[way].tolist(), table[over].tolist(), strict=True)]
+    gains = [
+        percent_gain(score, base)
+        for score, base in zip(table[way].tolist(), table[over].tolist(), strict=True)
+    ]
     known = [gain for gain in gains if not np.isnan(gain)]
     return float(np.median(known)) if known else float("nan")
 
@@ -112,12 +160,20 @@ def probing_remarks(results: Results) -> list[str]:
         mine = data.sel(task=name)
         still = mine["constant"].stack(unit=("layer", "head")) if "constant" in mine else None
         if still is not None and bool((still > 0).any()):
-            units = [f"{head_name(layer, head)} ({int(count)})" for (layer, head), count in zip(still["unit"].values, still.values, strict=True) if count > 0]
+            units = [
+                f"{head_name(layer, head)} ({int(count)})"
+                for (layer, head), count in zip(still["unit"].values, still.values, strict=True)
+                if count > 0
+            ]
             more = f" and {len(units) - NAMED} more" if len(units) > NAMED else ""
-            said.append(f"{title}: heads with numbers that never change in training, and so tell nothing (how many): {', '.join(units[:NAMED])}{more}")
+            said.append(
+                f"{title}: heads with numbers that never change in training, and so tell nothing (how many): {', '.join(units[:NAMED])}{more}"
+            )
         if "unsolved" in mine and int(mine["unsolved"]):
             count = int(mine["unsolved"])
-            said.append(f"{title}: {count} classifier{'s' if count > 1 else ''} of heads had not quite reached their optimum after the last step")
+            said.append(
+                f"{title}: {count} classifier{'s' if count > 1 else ''} of heads had not quite reached their optimum after the last step"
+            )
     return said
 
 
@@ -127,13 +183,26 @@ def head_table(results: Results, task: str, *, count: int | None = 10) -> pd.Dat
     if task not in data["task"].values:
         raise unknown("task", task, [str(name) for name in data["task"].values])
     chosen = data.sel(task=task)
-    frame = chosen.assign(selectivity=chosen["test"] - chosen["control"]).reset_coords(drop=True).to_dataframe().reset_index()
-    frame["head"] = [head_name(layer, head) for layer, head in zip(frame["layer"], frame["head"], strict=True)]
-    best = frame.dropna(subset="test").sort_values("validation", ascending=False, kind="stable", ignore_index=True)
-    return best[["head", *SCORE, "control", "selectivity", "validation", "l2"]].head(len(best) if count is None else count)
+    frame = (
+        chosen.assign(selectivity=chosen["test"] - chosen["control"])
+        .reset_coords(drop=True)
+        .to_dataframe()
+        .reset_index()
+    )
+    frame["head"] = [
+        head_name(layer, head) for layer, head in zip(frame["layer"], frame["head"], strict=True)
+    ]
+    best = frame.dropna(subset="test").sort_values(
+        "validation", ascending=False, kind="stable", ignore_index=True
+    )
+    return best[["head", *SCORE, "control", "selectivity", "validation", "l2"]].head(
+        len(best) if count is None else count
+    )
 
 
-def syntactic_semantic(results: Results, groups: Mapping[str, Sequence[str]] = GROUPS) -> pd.DataFrame:
+def syntactic_semantic(
+    results: Results, groups: Mapping[str, Sequence[str]] = GROUPS
+) -> pd.DataFrame:
     """One row a head: its mean test score over the syntactic and over the semantic tasks (§6.2, Figure 5).
 
     Means are over the tasks that were probed; ``attrs["tasks"]`` says which, and ``attrs["missing"]`` which of the paper's were not.
@@ -142,13 +211,28 @@ def syntactic_semantic(results: Results, groups: Mapping[str, Sequence[str]] = G
     there = {group: [name for name in names if name in titles] for group, names in groups.items()}
     empty = next((group for group, names in there.items() if not names), None)
     if empty is not None:
-        raise ResultsError(f"none of the {empty} tasks was probed ({', '.join(groups[empty])})", hint="probe at least one syntactic and one semantic task")
-    means = xr.Dataset({group: data["test"].sel(task=names).mean("task", skipna=False) for group, names in there.items()})
+        raise ResultsError(
+            f"none of the {empty} tasks was probed ({', '.join(groups[empty])})",
+            hint="probe at least one syntactic and one semantic task",
+        )
+    means = xr.Dataset(
+        {
+            group: data["test"].sel(task=names).mean("task", skipna=False)
+            for group, names in there.items()
+        }
+    )
     frame = means.reset_coords(drop=True).to_dataframe().reset_index()[["layer", "head", *groups]]
     if frame[list(groups)].isna().any(axis=1).all():
-        raise ResultsError("no head has a score in all of the syntactic and semantic tasks", hint="probe the tasks again")
-    frame.attrs["tasks"] = {group: [titles[name] for name in names] for group, names in there.items()}
-    frame.attrs["missing"] = [name for names in groups.values() for name in names if name not in titles]
+        raise ResultsError(
+            "no head has a score in all of the syntactic and semantic tasks",
+            hint="probe the tasks again",
+        )
+    frame.attrs["tasks"] = {
+        group: [titles[name] for name in names] for group, names in there.items()
+    }
+    frame.attrs["missing"] = [
+        name for names in groups.values() for name in names if name not in titles
+    ]
     return frame
 
 
@@ -162,17 +246,31 @@ def correlation(frame: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLE
     one, other = (known[name].to_numpy(np.float64) for name in ("syntactic", "semantic"))
     rows = []
     for name in ("pearson", "spearman"):
-        row: dict[str, object] = {"correlation": name.title(), **dict.fromkeys(("value", "low", "high", "layer low", "layer high"), np.nan), "heads": len(known)}
+        row: dict[str, object] = {
+            "correlation": name.title(),
+            **dict.fromkeys(("value", "low", "high", "layer low", "layer high"), np.nan),
+            "heads": len(known),
+        }
         if len(known) > 2 and np.ptp(one) > 0 and np.ptp(other) > 0:
             metric = METRICS[name](one[None, :, None], other)
             row["value"] = float(metric(np.ones((1, len(known))))[0, 0])
             if name == "pearson":
-                row["low"], row["high"] = (float(end) for end in stats.pearsonr(one, other).confidence_interval(CONFIDENCE))
+                row["low"], row["high"] = (
+                    float(end) for end in stats.pearsonr(one, other).confidence_interval(CONFIDENCE)
+                )
             else:
-                row["low"], row["high"] = _ends(np.concatenate([metric(counts) for counts in draws(len(known), resamples, seed)]))
+                row["low"], row["high"] = _ends(
+                    np.concatenate(
+                        [metric(counts) for counts in draws(len(known), resamples, seed)]
+                    )
+                )
             layers, place = np.unique(known["layer"].to_numpy(), return_inverse=True)
             if len(layers) > 1:
-                row["layer low"], row["layer high"] = _ends(np.concatenate([metric(counts[:, place]) for counts in draws(len(layers), resamples, seed)]))
+                row["layer low"], row["layer high"] = _ends(
+                    np.concatenate(
+                        [metric(counts[:, place]) for counts in draws(len(layers), resamples, seed)]
+                    )
+                )
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -19,20 +19,37 @@ LEAST = 20
 """Relations with fewer words are left out, unless they are named."""
 
 
-def relation_tests(results: Results, *, directions: Sequence[str] = DEFAULT_DIRECTIONS, correction: str = "holm") -> xr.Dataset:
+def relation_tests(
+    results: Results, *, directions: Sequence[str] = DEFAULT_DIRECTIONS, correction: str = "holm"
+) -> xr.Dataset:
     """Accuracy, offset baseline and a paired one-sided test for every head, direction and relation, corrected over all of them together."""
     data = results["dependency"].sel(direction=list(directions))
     right, count = data["sum"].sum("block"), data["n"]
-    n, offset_right = count.sel(words="every", drop=True), count.sel(words="offset right", drop=True)
+    n, offset_right = (
+        count.sel(words="every", drop=True),
+        count.sel(words="offset right", drop=True),
+    )
     mine, both = right.sel(words="every", drop=True), right.sel(words="offset right", drop=True)
     p = xr.apply_ufunc(paired_sign, mine - both, offset_right - both).where(n > 0)
     return xr.Dataset(
-        {"accuracy": mine / n.where(n > 0), "right": mine, "n": n, "baseline": offset_right / n.where(n > 0), "p": p, "p_corrected": (p.dims, correct(p.values, correction))}
+        {
+            "accuracy": mine / n.where(n > 0),
+            "right": mine,
+            "n": n,
+            "baseline": offset_right / n.where(n > 0),
+            "p": p,
+            "p_corrected": (p.dims, correct(p.values, correction)),
+        }
     )
 
 
 def best_heads(
-    results: Results, *, relations: Iterable[str] | None = None, directions: Sequence[str] = DEFAULT_DIRECTIONS, correction: str = "holm", least: int | None = None
+    results: Results,
+    *,
+    relations: Iterable[str] | None = None,
+    directions: Sequence[str] = DEFAULT_DIRECTIONS,
+    correction: str = "holm",
+    least: int | None = None,
 ) -> pd.DataFrame:
     """One row a relation: its best head and direction with Wilson's interval, the best fixed offset, and the corrected p of the difference.
 
@@ -51,9 +68,14 @@ def best_heads(
         counts = tests["n"].isel(direction=0, layer=0, head=0)
         fewest = least if least is not None else max(1, min(LEAST, int(counts.max())))
         chosen = [name for name in known if int(counts.sel(relation=name)) >= fewest]
-        chosen.sort(key=lambda name: (not name.startswith(ALL), -int(counts.sel(relation=name)), name))
+        chosen.sort(
+            key=lambda name: (not name.startswith(ALL), -int(counts.sel(relation=name)), name)
+        )
     if not chosen:
-        raise UserError("no relation has enough words", hint="give a larger treebank, or a smaller least number of words")
+        raise UserError(
+            "no relation has enough words",
+            hint="give a larger treebank, or a smaller least number of words",
+        )
     rows = []
     for name in chosen:
         one = tests.sel(relation=name).stack(place=("direction", "layer", "head"))

@@ -19,7 +19,9 @@ SAME = ("max_length", "long", "token_types", "subtypes", "direction")
 """Settings that change what a score is of."""
 
 
-def role_shift(before: Results, after: Results, *, roles: Sequence[str] | None = None, correction: str = "holm") -> pd.DataFrame:
+def role_shift(
+    before: Results, after: Results, *, roles: Sequence[str] | None = None, correction: str = "holm"
+) -> pd.DataFrame:
     """One row a role and third of the layers: the mean over heads of the score after minus before, its 95 % interval over sequences, p of no change (paired t, corrected).
 
     Both must be of models with the same layers and heads, on the same corpus; sequences are paired by number and must have the same ids.
@@ -27,9 +29,15 @@ def role_shift(before: Results, after: Results, *, roles: Sequence[str] | None =
     if correction not in CORRECTIONS:
         raise unknown("correction", correction, CORRECTIONS)
     old, new = _paired(before, after)
-    names = [str(name) for name in old["role"].values if name in new["role"].values and (roles is None or name in roles)]
+    names = [
+        str(name)
+        for name in old["role"].values
+        if name in new["role"].values and (roles is None or name in roles)
+    ]
     if not names:
-        raise ResultsError("the two results have no role in common", hint="survey both with the same roles")
+        raise ResultsError(
+            "the two results have no role in common", hint="survey both with the same roles"
+        )
     difference = new.sel(role=names).astype(np.float64) - old.sel(role=names).astype(np.float64)
     rows = []
     for third, layers in zip(THIRDS, np.array_split(difference["layer"].values, 3), strict=True):
@@ -41,10 +49,32 @@ def role_shift(before: Results, after: Results, *, roles: Sequence[str] | None =
             values = single.sel(role=name).values
             values = values[~np.isnan(values)]
             low, high = _interval(values)
-            row: dict[str, object] = {"role": name, "third": third, "layers": f"{layers[0]}–{layers[-1]}" if len(layers) > 1 else str(layers[0])}
-            row |= {"before": float(old.sel(role=name, layer=layers).mean()), "after": float(new.sel(role=name, layer=layers).mean())}
-            p = float(stats.ttest_1samp(values, 0.0).pvalue) if len(values) > 1 and np.ptp(values) > 0 else 1.0 if len(values) and not values.any() else np.nan
-            rows.append(row | {"shift": float(values.mean()) if len(values) else np.nan, "low": low, "high": high, "p": p, "sequences": len(values)})
+            row: dict[str, object] = {
+                "role": name,
+                "third": third,
+                "layers": f"{layers[0]}–{layers[-1]}" if len(layers) > 1 else str(layers[0]),
+            }
+            row |= {
+                "before": float(old.sel(role=name, layer=layers).mean()),
+                "after": float(new.sel(role=name, layer=layers).mean()),
+            }
+            p = (
+                float(stats.ttest_1samp(values, 0.0).pvalue)
+                if len(values) > 1 and np.ptp(values) > 0
+                else 1.0
+                if len(values) and not values.any()
+                else np.nan
+            )
+            rows.append(
+                row
+                | {
+                    "shift": float(values.mean()) if len(values) else np.nan,
+                    "low": low,
+                    "high": high,
+                    "p": p,
+                    "sequences": len(values),
+                }
+            )
     frame = pd.DataFrame(rows)
     return frame.assign(p_corrected=correct(frame["p"], correction))
 
@@ -66,8 +96,13 @@ def _paired(before: Results, after: Results) -> tuple[xr.DataArray, xr.DataArray
             hint="compare a model with its own fine-tuned version",
         )
     if one["corpus"]["sha256"] != two["corpus"]["sha256"]:
-        raise ResultsError(f"the two results are of different corpora ({one['corpus']['name']} and {two['corpus']['name']})", hint="survey both models with the same corpus")
-    other = next((key for key in SAME if one["settings"].get(key) != two["settings"].get(key)), None)
+        raise ResultsError(
+            f"the two results are of different corpora ({one['corpus']['name']} and {two['corpus']['name']})",
+            hint="survey both models with the same corpus",
+        )
+    other = next(
+        (key for key in SAME if one["settings"].get(key) != two["settings"].get(key)), None
+    )
     if other is not None:
         raise ResultsError(
             f"the two results were made with another {other.replace('_', ' ')} ({one['settings'].get(other)} and {two['settings'].get(other)}): their scores are not of the same thing",
@@ -78,6 +113,7 @@ def _paired(before: Results, after: Results) -> tuple[xr.DataArray, xr.DataArray
     common = ids[0].index.intersection(ids[1].index)
     if common.empty or not (ids[0][common] == ids[1][common]).all():
         raise ResultsError(
-            "the two results do not have the same sequences in the same order: another tokenizer, length or batch size was used", hint="survey both models with the same options"
+            "the two results do not have the same sequences in the same order: another tokenizer, length or batch size was used",
+            hint="survey both models with the same options",
         )
     return old.sel(example=common), new.sel(example=common)

@@ -20,7 +20,14 @@ DOWNSTREAM = ("mrpc", "sts-b", "sst-2")
 """The downstream tasks of the paper."""
 
 
-def find_tasks(sources: Sequence[str], *, data: str | None = None, only: Sequence[str] | None = None, limit: int | None = None, seed: int = 0) -> list[ProbingTask]:
+def find_tasks(
+    sources: Sequence[str],
+    *,
+    data: str | None = None,
+    only: Sequence[str] | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+) -> list[ProbingTask]:
     """The tasks of some sources: a SentEval file or a folder of them, a treebank or "demo" (the ten tasks are made from it), or a GLUE task's name (its files in ``data``).
 
     ``only`` names those that are wanted; ``limit`` is how many examples of each split are drawn at random.
@@ -29,21 +36,50 @@ def find_tasks(sources: Sequence[str], *, data: str | None = None, only: Sequenc
     there: list[str] = []
     wanted = None if only is None else {name.lower() for name in only}
     for source in sources:
-        glue = next((task for task in GLUE.values() if plain(source) in {plain(task.name), plain(task.title)}), None)
-        if glue is not None and (data is not None or not Path(source).exists()):  # with --data a name is the task's, even if a folder has it too
+        glue = next(
+            (
+                task
+                for task in GLUE.values()
+                if plain(source) in {plain(task.name), plain(task.title)}
+            ),
+            None,
+        )
+        if glue is not None and (
+            data is not None or not Path(source).exists()
+        ):  # with --data a name is the task's, even if a folder has it too
             if data is None:
-                raise UserError(f"{source} is a GLUE task, whose files must be given too", hint="give --data FOLDER (FOLDER/MRPC/train.tsv …), or --data hub")
+                raise UserError(
+                    f"{source} is a GLUE task, whose files must be given too",
+                    hint="give --data FOLDER (FOLDER/MRPC/train.tsv …), or --data hub",
+                )
             found.append(glue_task(glue, data))
         elif Path(source).is_dir() or (Path(source).is_file() and is_senteval(Path(source))):
             read_ones = read_tasks(source)
             there += [task.title for task in read_ones]
-            found += [task for task in read_ones if wanted is None or _names(task.name, task.title) & wanted]
+            found += [
+                task
+                for task in read_ones
+                if wanted is None or _names(task.name, task.title) & wanted
+            ]
         else:
             there += TITLES.values()
-            chosen = [name for name, title in TITLES.items() if wanted is None or _names(name, title) & wanted]
+            chosen = [
+                name
+                for name, title in TITLES.items()
+                if wanted is None or _names(name, title) & wanted
+            ]
             trees = is_brackets(Path(source))
             corpus = bracket_corpus(source) if trees else read(source)
-            found += make_tasks(corpus, seed=seed, tasks=None if wanted is None else chosen, brackets=source if trees else None) if chosen else []
+            found += (
+                make_tasks(
+                    corpus,
+                    seed=seed,
+                    tasks=None if wanted is None else chosen,
+                    brackets=source if trees else None,
+                )
+                if chosen
+                else []
+            )
     for name in only or ():
         if not any(name.lower() in _names(task.name, task.title) for task in found):
             raise unknown("task", name, set(there))
@@ -57,9 +93,22 @@ def _names(name: str, title: str) -> set[str]:
 
 def glue_task(task: Task, data: str) -> ProbingTask:
     """A GLUE task as a probing task: trained on its train part (L2 by folds), tested on its dev part, whose labels are known."""
-    splits = {"train": tuple(task_examples(task, data, "train")), "test": tuple(task_examples(task, data, "dev"))}
-    splits = {split: tuple(replace(example, label=(example.label or "").strip()) for example in examples) for split, examples in splits.items()}
-    return ProbingTask(task.name, task.title, task.labels, splits, "downstream", ("tested on the dev part; L2 is chosen by folds of the train part",))
+    splits = {
+        "train": tuple(task_examples(task, data, "train")),
+        "test": tuple(task_examples(task, data, "dev")),
+    }
+    splits = {
+        split: tuple(replace(example, label=(example.label or "").strip()) for example in examples)
+        for split, examples in splits.items()
+    }
+    return ProbingTask(
+        task.name,
+        task.title,
+        task.labels,
+        splits,
+        "downstream",
+        ("tested on the dev part; L2 is chosen by folds of the train part",),
+    )
 
 
 def sample(task: ProbingTask, limit: int, seed: int) -> ProbingTask:
@@ -68,9 +117,19 @@ def sample(task: ProbingTask, limit: int, seed: int) -> ProbingTask:
         raise UserError(f"the limit must be 1 or more, got {limit} instead")
     splits: dict[str, tuple[Example, ...]] = {}
     for split, examples in task.splits.items():
-        chosen = sorted(Random(f"{seed} {task.name} {split}").sample(range(len(examples)), min(limit, len(examples))))
+        chosen = sorted(
+            Random(f"{seed} {task.name} {split}").sample(
+                range(len(examples)), min(limit, len(examples))
+            )
+        )
         splits[split] = tuple(examples[place] for place in chosen)
     labels = {example.label for example in splits["train"]}
     if task.labels and len(labels) < 2:
-        raise UserError(f"{limit} examples of {task.title} have only one class", hint="give a larger --limit")
-    return replace(task, splits=splits, notes=(*task.notes, f"at most {limit} examples of each split, drawn at random"))
+        raise UserError(
+            f"{limit} examples of {task.title} have only one class", hint="give a larger --limit"
+        )
+    return replace(
+        task,
+        splits=splits,
+        notes=(*task.notes, f"at most {limit} examples of each split, drawn at random"),
+    )

@@ -25,17 +25,39 @@ def hub_examples(task: Task, split: str) -> Corpus:
             "GLUE from the hub needs the library datasets, which is not installed",
             hint="pip install datasets, or give a folder with local files: --data FOLDER (FOLDER/RTE/train.tsv …)",
         ) from None
-    part = "train" if split == "train" else "validation_matched" if task.name == "mnli" else "validation"
+    part = (
+        "train"
+        if split == "train"
+        else "validation_matched"
+        if task.name == "mnli"
+        else "validation"
+    )
     try:
         rows = datasets.load_dataset(DATASET, plain(task.name), split=part)
     except (OSError, ValueError) as error:
         first = str(error).partition("\n")[0]
-        raise UserError(f"{place} cannot be fetched: {first}", hint="check the connection, or give a folder with local files: --data FOLDER") from error
-    texts = text_columns([name for name in rows.column_names if name not in ("label", "idx")], None, place)
-    return from_examples([_example(task, row, texts, f"{place}, row {number}") for number, row in enumerate(rows, 1)], name=place)
+        raise UserError(
+            f"{place} cannot be fetched: {first}",
+            hint="check the connection, or give a folder with local files: --data FOLDER",
+        ) from error
+    texts = text_columns(
+        [name for name in rows.column_names if name not in ("label", "idx")], None, place
+    )
+    return from_examples(
+        [
+            _example(task, row, texts, f"{place}, row {number}")
+            for number, row in enumerate(rows, 1)
+        ],
+        name=place,
+    )
 
 
 def _example(task: Task, row: dict[str, Any], texts: list[str], source: str) -> Example:
     value = row["label"]
     known = bool(task.labels) and 0 <= int(value) < len(task.labels)
-    return Example(str(row["idx"]), tuple(str(row[name]).strip() for name in texts), label=task.labels[int(value)] if known else str(value), source=source)
+    return Example(
+        str(row["idx"]),
+        tuple(str(row[name]).strip() for name in texts),
+        label=task.labels[int(value)] if known else str(value),
+        source=source,
+    )

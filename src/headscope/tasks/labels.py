@@ -27,10 +27,16 @@ def custom_task(corpus: Corpus) -> Task:
     found = [_label(example, corpus.name) for example in corpus]
     counts = Counter(found)
     numbers = [_number(label) for label in counts]
-    if any(number is not None and not number.is_integer() for number in numbers) and None not in numbers:
+    if (
+        any(number is not None and not number.is_integer() for number in numbers)
+        and None not in numbers
+    ):
         return Task("custom", Path(corpus.name).name, "regression", (), ("pearson", "spearman"))
     if len(counts) < 2:
-        raise UserError(f"a task needs two classes or more; {corpus.name} has only {found[0]!r}", hint="give a file with at least two different labels")
+        raise UserError(
+            f"a task needs two classes or more; {corpus.name} has only {found[0]!r}",
+            hint="give a file with at least two different labels",
+        )
     if counts[found[0]] == 1 and len(counts) > 2:
         raise CorpusError(
             f"{_place(next(iter(corpus)), corpus.name)}: the label {found[0]!r} occurs nowhere else: the line looks like a header with unknown names",
@@ -62,18 +68,25 @@ def _value(task: Task, example: Example, where: str) -> float:
     if task.labels:
         if label not in task.labels:
             wrong = unknown(f"label of {task.title}", label, task.labels)
-            raise CorpusError(f"{_place(example, where)}: {wrong.message}", hint="correct the file, or give --train and --dev for a task of your own")
+            raise CorpusError(
+                f"{_place(example, where)}: {wrong.message}",
+                hint="correct the file, or give --train and --dev for a task of your own",
+            )
         return task.labels.index(label)
     number = _number(label)
     if number is None:
-        raise CorpusError(f"{_place(example, where)}: the label of {task.title} must be a number, got {label!r} instead", hint="check the column of the score")
+        raise CorpusError(
+            f"{_place(example, where)}: the label of {task.title} must be a number, got {label!r} instead",
+            hint="check the column of the score",
+        )
     return number
 
 
 def _label(example: Example, where: str) -> str:
     if example.label is None or not example.label.strip():
         raise CorpusError(
-            f"{_place(example, where)}: no label, which a task needs", hint="name the column of the labels 'label' in the first line, or give the lines text, text and label"
+            f"{_place(example, where)}: no label, which a task needs",
+            hint="name the column of the labels 'label' in the first line, or give the lines text, text and label",
         )
     return example.label.strip()
 

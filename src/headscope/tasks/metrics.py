@@ -44,7 +44,12 @@ def spearman(predicted: Array, gold: Array) -> float:
     return pearson(rankdata(predicted), rankdata(gold))
 
 
-METRICS: dict[str, Callable[[Array, Array], float]] = {"accuracy": accuracy, "f1": f1, "pearson": pearson, "spearman": spearman}
+METRICS: dict[str, Callable[[Array, Array], float]] = {
+    "accuracy": accuracy,
+    "f1": f1,
+    "pearson": pearson,
+    "spearman": spearman,
+}
 
 
 def main(task: Task) -> str:
@@ -62,9 +67,14 @@ def score(task: Task, outputs: Array, gold: Array) -> dict[str, float]:
     outputs = np.asarray(outputs, np.float64)
     shape = (len(gold), len(task.labels)) if task.labels else (len(gold),)
     if outputs.shape != shape:
-        raise UserError(f"the outputs for {len(gold)} examples of {task.title} must have shape {shape}, got {outputs.shape} instead")
+        raise UserError(
+            f"the outputs for {len(gold)} examples of {task.title} must have shape {shape}, got {outputs.shape} instead"
+        )
     if not np.isfinite(outputs).all():
-        raise UserError(f"{int((~np.isfinite(outputs)).sum())} outputs for {task.title} are no numbers (NaN or infinite)", hint="train with a lower --learning-rate")
+        raise UserError(
+            f"{int((~np.isfinite(outputs)).sum())} outputs for {task.title} are no numbers (NaN or infinite)",
+            hint="train with a lower --learning-rate",
+        )
     predicted = outputs.argmax(1) if task.labels else outputs
     return {name: METRICS[name](predicted, np.asarray(gold)) for name in task.metrics}
 

@@ -61,7 +61,10 @@ def all_notes(tasks: Sequence[ProbingTask]) -> list[str]:
     for task in tasks:
         for note in task.notes:
             notes.setdefault(note, []).append(task.title)
-    return [f"{'all tasks' if len(titles) == len(tasks) > 1 else ', '.join(titles)}: {note}" for note, titles in notes.items()]
+    return [
+        f"{'all tasks' if len(titles) == len(tasks) > 1 else ', '.join(titles)}: {note}"
+        for note, titles in notes.items()
+    ]
 
 
 def sorted_labels(labels: set[str]) -> tuple[str, ...]:

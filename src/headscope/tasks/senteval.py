@@ -36,17 +36,29 @@ def read_senteval(path: str | Path) -> ProbingTask:
             raise CorpusError(f"{where}: {len(cells)} columns, expected 3", hint=SHAPE)
         mark, label, sentence = cells
         if mark not in MARKS:
-            raise CorpusError(f"{where}: the split must be one of {', '.join(MARKS)}; got {mark!r} instead", hint=SHAPE)
+            raise CorpusError(
+                f"{where}: the split must be one of {', '.join(MARKS)}; got {mark!r} instead",
+                hint=SHAPE,
+            )
         if not label.strip():
             raise CorpusError(f"{where}: the label is empty", hint=SHAPE)
         if not sentence.strip():
-            raise CorpusError(f"{where}: the sentence is empty", hint="delete the line, or write its sentence")
+            raise CorpusError(
+                f"{where}: the sentence is empty", hint="delete the line, or write its sentence"
+            )
         splits[MARKS[mark]].append(Example(str(number), (sentence,), label=label, source=where))
     _check(path, splits)
     name = _stem(path)
     title = TITLES.get(name, name)
     labels = sorted_labels({str(example.label) for example in splits["train"]})
-    return ProbingTask(name, title, labels, {split: tuple(found) for split, found in splits.items() if found}, task_group(title), tuple(_notes(splits)))
+    return ProbingTask(
+        name,
+        title,
+        labels,
+        {split: tuple(found) for split, found in splits.items() if found},
+        task_group(title),
+        tuple(_notes(splits)),
+    )
 
 
 def read_tasks(path: str | Path) -> list[ProbingTask]:
@@ -55,27 +67,52 @@ def read_tasks(path: str | Path) -> list[ProbingTask]:
     if not path.is_dir():
         return [read_senteval(path)]
     files: dict[str, Path] = {}
-    for file in sorted(file for file in path.iterdir() if file.name.lower().endswith(ENDINGS) and not file.name.startswith(".")):
+    for file in sorted(
+        file
+        for file in path.iterdir()
+        if file.name.lower().endswith(ENDINGS) and not file.name.startswith(".")
+    ):
         other = files.setdefault(_stem(file), file)
         if other != file:
-            raise CorpusError(f"{path} has one task twice: {other.name} and {file.name}", hint="keep one of them")
+            raise CorpusError(
+                f"{path} has one task twice: {other.name} and {file.name}", hint="keep one of them"
+            )
     if not files:
-        raise CorpusError(f"{path} has no files of probing tasks", hint=f"their names end in {', '.join(ENDINGS)}; {SHAPE}")
+        raise CorpusError(
+            f"{path} has no files of probing tasks",
+            hint=f"their names end in {', '.join(ENDINGS)}; {SHAPE}",
+        )
     order = list(TITLES)
-    return [read_senteval(files[name]) for name in sorted(files, key=lambda name: (order.index(name) if name in order else len(order), name))]
+    return [
+        read_senteval(files[name])
+        for name in sorted(
+            files, key=lambda name: (order.index(name) if name in order else len(order), name)
+        )
+    ]
 
 
 def write_senteval(task: ProbingTask, folder: Path) -> Path:
     """Write a task as SentEval does, to ``NAME.txt`` in a folder."""
     path = folder / f"{task.name}.txt"
-    rows = [(mark, example.label, example.texts[0]) for mark, split in MARKS.items() for example in task.splits.get(split, ())]
+    rows = [
+        (mark, example.label, example.texts[0])
+        for mark, split in MARKS.items()
+        for example in task.splits.get(split, ())
+    ]
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines("\t".join(map(str, row)) + "\n" for row in rows)
     return path
 
 
 def _stem(path: Path) -> str:
-    return next((path.name[: -len(ending)] for ending in reversed(ENDINGS) if path.name.lower().endswith(ending)), path.name)
+    return next(
+        (
+            path.name[: -len(ending)]
+            for ending in reversed(ENDINGS)
+            if path.name.lower().endswith(ending)
+        ),
+        path.name,
+    )
 
 
 def _check(path: Path, splits: Mapping[str, Sequence[Example]]) -> None:
@@ -84,11 +121,21 @@ def _check(path: Path, splits: Mapping[str, Sequence[Example]]) -> None:
         raise CorpusError(f"{path} is empty: no line has a sentence", hint=SHAPE)
     for mark in ("tr", "te"):
         if not splits[MARKS[mark]]:
-            raise CorpusError(f"{path} has no {mark} lines: there is nothing to {'train' if mark == 'tr' else 'test'} on", hint=f"mark some lines {mark} in the first column")
+            raise CorpusError(
+                f"{path} has no {mark} lines: there is nothing to {'train' if mark == 'tr' else 'test'} on",
+                hint=f"mark some lines {mark} in the first column",
+            )
     trained = {example.label for example in splits["train"]}
-    strange = {str(example.label): example for split in ("test", "dev") for example in reversed(splits[split]) if example.label not in trained}
+    strange = {
+        str(example.label): example
+        for split in ("test", "dev")
+        for example in reversed(splits[split])
+        if example.label not in trained
+    }
     if strange:
-        named = ", ".join(repr(label) for label in list(sorted_labels(set(strange)))[:SHOWN]) + (", …" if len(strange) > SHOWN else "")
+        named = ", ".join(repr(label) for label in list(sorted_labels(set(strange)))[:SHOWN]) + (
+            ", …" if len(strange) > SHOWN else ""
+        )
         first = strange[sorted_labels(set(strange))[0]]
         raise CorpusError(
             f"{first.source}: {'a class that train lacks' if len(strange) == 1 else f'{len(strange)} classes that train lacks'}: {named}",
@@ -96,11 +143,18 @@ def _check(path: Path, splits: Mapping[str, Sequence[Example]]) -> None:
         )
     if len(trained) == 1:
         example = splits["train"][0]
-        raise CorpusError(f"{example.source}: one class only, {example.label!r}, in the whole file", hint="a task needs two classes or more in the second column")
+        raise CorpusError(
+            f"{example.source}: one class only, {example.label!r}, in the whole file",
+            hint="a task needs two classes or more in the second column",
+        )
 
 
 def _notes(splits: Mapping[str, Sequence[Example]]) -> list[str]:
     notes = [] if splits["dev"] else [FOLDS]
     texts = [{example.texts[0] for example in found} for found in splits.values()]
     twice = sum(sum(text in split for split in texts) > 1 for text in set().union(*texts))
-    return [*notes, f"{twice} sentence{'s are' if twice > 1 else ' is'} in more than one split"] if twice else notes
+    return (
+        [*notes, f"{twice} sentence{'s are' if twice > 1 else ' is'} in more than one split"]
+        if twice
+        else notes
+    )

@@ -35,7 +35,13 @@ _TASKS = (
     Task("qqp", "QQP", "classification", _BINARY, ("f1", "accuracy")),
     Task("rte", "RTE", "classification", _ENTAILMENT, ("accuracy",)),
     Task("qnli", "QNLI", "classification", _ENTAILMENT, ("accuracy",)),
-    Task("mnli", "MNLI-m", "classification", ("entailment", "neutral", "contradiction"), ("accuracy",)),
+    Task(
+        "mnli",
+        "MNLI-m",
+        "classification",
+        ("entailment", "neutral", "contradiction"),
+        ("accuracy",),
+    ),
 )
 GLUE: dict[str, Task] = {task.name: task for task in _TASKS}
 """The tasks of Table 1, in its order. Classes are ordered as on the hub; F1 is that of class "1"."""

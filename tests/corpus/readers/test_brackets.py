@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.corpus.readers.brackets import bracket_corpus, bracket_examples, is_brackets, read_brackets
+from headscope.corpus.readers.brackets import (
+    bracket_corpus,
+    bracket_examples,
+    is_brackets,
+    read_brackets,
+)
 from headscope.errors import CorpusError
 
 Tree = pytest.importorskip("nltk", reason="nltk is not installed").Tree
@@ -34,16 +39,29 @@ def test_traces_go_function_tags_are_stripped_and_the_outer_bracket_is_none(tmp_
     assert is_brackets(path)
     first, second = read_brackets(path)
     assert (first.label, first.top, first.depth) == ("S", ("NP", "VP", "."), 4)
-    assert [(leaf.label, leaf.word) for leaf in first.leaves()] == [("DT", "The"), ("NN", "dog"), ("VBD", "was"), ("VBN", "seen"), (".", ".")]
+    assert [(leaf.label, leaf.word) for leaf in first.leaves()] == [
+        ("DT", "The"),
+        ("NN", "dog"),
+        ("VBD", "was"),
+        ("VBN", "seen"),
+        (".", "."),
+    ]
     assert (second.label, second.top) == ("SINV", ("``", "S", "''", "VP", "NP"))
-    assert [(leaf.label, leaf.word) for leaf in second.leaves()][3:6] == [("-LRB-", "("), ("RB", "1/2"), ("-RRB-", ")")]
+    assert [(leaf.label, leaf.word) for leaf in second.leaves()][3:6] == [
+        ("-LRB-", "("),
+        ("RB", "1/2"),
+        ("-RRB-", ")"),
+    ]
 
 
 def test_examples_have_words_and_tags_but_no_heads_and_tell_their_line(tmp_path):
     path = write(tmp_path, PENN)
     (example, tree), _ = bracket_examples(path)
     assert example.texts == ("The dog was seen .",)
-    assert [(word.xpos, word.upos, word.head) for word in example.words][:2] == [("DT", "", None), ("NN", "", None)]
+    assert [(word.xpos, word.upos, word.head) for word in example.words][:2] == [
+        ("DT", "", None),
+        ("NN", "", None),
+    ]
     assert (example.source, tree.top) == (f"{path}, line 1", ("NP", "VP", "."))
     assert [found.id for found in bracket_corpus(path)] == ["1", "2"]
 
@@ -86,8 +104,17 @@ def test_a_file_without_trees_is_an_empty_corpus(tmp_path):
 
 
 LABELS = st.sampled_from(["S", "NP-SBJ", "VP", "PP=3", "ADVP-TMP-2", "SBAR"])
-LEAVES = st.tuples(st.sampled_from(["NN", "VBD", ".", "PRP$", "-NONE-"]), st.text("abc*.'`", min_size=1, max_size=4)).map(lambda pair: Tree(pair[0], [pair[1]]))
-TREES = st.recursive(LEAVES, lambda inner: st.tuples(LABELS, st.lists(inner, min_size=1, max_size=4)).map(lambda pair: Tree(*pair)), max_leaves=20)
+LEAVES = st.tuples(
+    st.sampled_from(["NN", "VBD", ".", "PRP$", "-NONE-"]),
+    st.text("abc*.'`", min_size=1, max_size=4),
+).map(lambda pair: Tree(pair[0], [pair[1]]))
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.tuples(LABELS, st.lists(inner, min_size=1, max_size=4)).map(
+        lambda pair: Tree(*pair)
+    ),
+    max_leaves=20,
+)
 
 
 def without_traces(tree):
@@ -98,7 +125,11 @@ def without_traces(tree):
     return Tree(tree.label().split("-")[0].split("=")[0], kept) if kept else None
 
 
-@given(st.lists(TREES, min_size=1, max_size=4), st.sampled_from(["({})", "(ROOT {})", "(TOP {})", "{}"]), st.booleans())
+@given(
+    st.lists(TREES, min_size=1, max_size=4),
+    st.sampled_from(["({})", "(ROOT {})", "(TOP {})", "{}"]),
+    st.booleans(),
+)
 def test_trees_are_those_of_nltk(tmp_path_factory, trees, wrap, wide):
     text = "\n".join(wrap.format(tree.pformat(margin=10**6 if wide else 20)) for tree in trees)
     found = list(read_brackets(write(tmp_path_factory.mktemp("trees"), text)))

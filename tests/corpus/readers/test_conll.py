@@ -35,9 +35,15 @@ def read(tmp_path, text, name="a.conllu", **options):
     return list(corpus.read(file, **options))
 
 
-def test_multi_word_tokens_and_empty_nodes_are_left_out_and_comments_keep_their_equals_sign(tmp_path):
+def test_multi_word_tokens_and_empty_nodes_are_left_out_and_comments_keep_their_equals_sign(
+    tmp_path,
+):
     (example,) = read(tmp_path, VAMONOS)
-    assert (example.id, example.texts, example.source) == ("es-1", ("vamos nos a el mar",), f"{tmp_path / 'a.conllu'}, line 7")
+    assert (example.id, example.texts, example.source) == (
+        "es-1",
+        ("vamos nos a el mar",),
+        f"{tmp_path / 'a.conllu'}, line 7",
+    )
     assert example.words == (
         Word("vamos", 0, 0, ROOT, "root", "VERB", "V", "ir"),
         Word("nos", 0, 0, 0, "obj", "PRON", "", "nosotros"),
@@ -48,11 +54,21 @@ def test_multi_word_tokens_and_empty_nodes_are_left_out_and_comments_keep_their_
 
 
 @pytest.mark.parametrize("name", ["a.conllu", "a.conllx", "a.conll", "a.conllu.gz", "a.conllx.gz"])
-@pytest.mark.parametrize("text", [VAMONOS + DOG, (VAMONOS + DOG + "\n").replace("\n", "\r\n"), "\ufeff\n\n" + VAMONOS + "\n\n# x\n\n" + DOG + "\n\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        VAMONOS + DOG,
+        (VAMONOS + DOG + "\n").replace("\n", "\r\n"),
+        "\ufeff\n\n" + VAMONOS + "\n\n# x\n\n" + DOG + "\n\n",
+    ],
+)
 def test_blank_lines_line_ends_endings_and_gzip_change_nothing(tmp_path, name, text):
     found = read(tmp_path, text, name)
     assert [example.id for example in found] == ["es-1", "2"]
-    assert found[1].words == (Word("Dogs", 0, 0, 1, "nsubj", "N", "NNS"), Word("bark", 0, 0, ROOT, "root", "V", "VBP"))
+    assert found[1].words == (
+        Word("Dogs", 0, 0, 1, "nsubj", "N", "NNS"),
+        Word("bark", 0, 0, ROOT, "root", "V", "VBP"),
+    )
 
 
 def test_heads_that_are_not_given_are_none_and_offer_no_tree(tmp_path):
@@ -67,13 +83,19 @@ def test_a_zero_written_otherwise_is_still_the_root(tmp_path):
 
 
 def test_a_word_may_contain_a_space_and_be_a_hash_or_an_underscore(tmp_path):
-    text = "".join(f"{number}\t{form}\t_\tX\t_\t_\t{number - 1}\tdep\t_\t_\n" for number, form in enumerate(["10 000", "#", "_"], 1))
+    text = "".join(
+        f"{number}\t{form}\t_\tX\t_\t_\t{number - 1}\tdep\t_\t_\n"
+        for number, form in enumerate(["10 000", "#", "_"], 1)
+    )
     assert [word.text for word in read(tmp_path, text)[0].words] == ["10 000", "#", "_"]
 
 
 def test_several_roots_and_crossing_arcs_are_read_as_they_stand(tmp_path):
     heads = [3, 4, 0, 0]
-    text = "".join(f"{number}\tw{number}\t_\tX\t_\t_\t{head}\tdep\t_\t_\n" for number, head in enumerate(heads, 1))
+    text = "".join(
+        f"{number}\tw{number}\t_\tX\t_\t_\t{head}\tdep\t_\t_\n"
+        for number, head in enumerate(heads, 1)
+    )
     assert [word.head for word in read(tmp_path, text)[0].words] == [2, 3, ROOT, ROOT]
 
 
@@ -82,8 +104,19 @@ def as_library_reads(text):
     found = []
     for number, sentence in enumerate(conllu.parse(text), 1):
         words = [token for token in sentence if isinstance(token["id"], int)]
-        rows = [(token["form"], *(token[name] for name in ("head", "deprel", "upos", "xpos", "lemma"))) for token in words]
-        found.append((sentence.metadata.get("sent_id", str(number)), [(form, head, *("" if cell in {None, "_"} else cell for cell in rest)) for form, head, *rest in rows]))
+        rows = [
+            (token["form"], *(token[name] for name in ("head", "deprel", "upos", "xpos", "lemma")))
+            for token in words
+        ]
+        found.append(
+            (
+                sentence.metadata.get("sent_id", str(number)),
+                [
+                    (form, head, *("" if cell in {None, "_"} else cell for cell in rest))
+                    for form, head, *rest in rows
+                ],
+            )
+        )
     return found
 
 
@@ -91,7 +124,17 @@ def as_we_read(examples):
     """The same from our examples, heads counted from 1."""
     found = []
     for example in examples:
-        words = [(word.text, None if word.head is None else word.head + 1, word.relation, word.upos, word.xpos, word.lemma) for word in example.words]
+        words = [
+            (
+                word.text,
+                None if word.head is None else word.head + 1,
+                word.relation,
+                word.upos,
+                word.xpos,
+                word.lemma,
+            )
+            for word in example.words
+        ]
         found.append((example.id, words))
     return found
 
@@ -105,12 +148,28 @@ def sentences(draw):
     """A valid sentence: a random tree in a random order, with comments, multi-word tokens and empty nodes."""
     order = draw(st.permutations(range(1, draw(st.integers(1, 6)) + 1)))
     heads = {word: draw(st.sampled_from([0, *order[:place]])) for place, word in enumerate(order)}
-    comments = draw(st.lists(st.sampled_from(["# text = a = b", "# sent_id = x-1", "# newpar", "# note = 3 # 4"]), max_size=3))
+    comments = draw(
+        st.lists(
+            st.sampled_from(["# text = a = b", "# sent_id = x-1", "# newpar", "# note = 3 # 4"]),
+            max_size=3,
+        )
+    )
     rows = list(comments)
     for word in sorted(order):
         if draw(st.booleans()) and word < len(order):
             rows.append(f"{word}-{word + 1}\t{draw(FORM)}" + "\t_" * 8)
-        cells = [str(word), draw(FORM), draw(FORM), draw(TAG), draw(TAG), "_", str(heads[word]), draw(TAG), "_", draw(st.sampled_from(["_", "SpaceAfter=No"]))]
+        cells = [
+            str(word),
+            draw(FORM),
+            draw(FORM),
+            draw(TAG),
+            draw(TAG),
+            "_",
+            str(heads[word]),
+            draw(TAG),
+            "_",
+            draw(st.sampled_from(["_", "SpaceAfter=No"])),
+        ]
         rows.append("\t".join(cells))
         if draw(st.booleans()):
             rows.append(f"{word}.1\t{draw(FORM)}" + "\t_" * 8)
@@ -126,11 +185,18 @@ def test_any_valid_file_reads_as_the_conllu_library_reads_it(tmp_path_factory, m
     assert as_we_read(corpus.read(file)) == as_library_reads(text)
 
 
-TREEBANKS = ["de_gsd-ud-dev.conllu", "en_ewt-ud-dev.conllu", "ja_gsd-ud-dev.conllu", "wsj_sample_stanford_dependencies.conllx"]
+TREEBANKS = [
+    "de_gsd-ud-dev.conllu",
+    "en_ewt-ud-dev.conllu",
+    "ja_gsd-ud-dev.conllu",
+    "wsj_sample_stanford_dependencies.conllx",
+]
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("name", [*TREEBANKS, pytest.param("en_ewt-ud-train.conllu", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", [*TREEBANKS, pytest.param("en_ewt-ud-train.conllu", marks=pytest.mark.slow)]
+)
 def test_the_treebanks_read_as_the_conllu_library_reads_them(shared, name):
     path = shared / "data" / "treebank" / f"{name}.gz"
     expected = as_library_reads(gzip.decompress(path.read_bytes()).decode())

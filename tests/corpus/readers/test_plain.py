@@ -17,20 +17,33 @@ def read(tmp_path, text, name="a.txt", **options):
 
 
 def test_consecutive_paragraphs_pair_up_and_their_lines_are_joined_by_spaces(tmp_path):
-    assert [example.texts for example in read(tmp_path, FOUR)] == [("One.", "Two, still two."), ("Three.", "Four.")]
+    assert [example.texts for example in read(tmp_path, FOUR)] == [
+        ("One.", "Two, still two."),
+        ("Three.", "Four."),
+    ]
 
 
 def test_an_odd_last_paragraph_stands_alone(tmp_path):
-    assert [example.texts for example in read(tmp_path, "One.\n\nTwo.\n\nThree.")] == [("One.", "Two."), ("Three.",)]
+    assert [example.texts for example in read(tmp_path, "One.\n\nTwo.\n\nThree.")] == [
+        ("One.", "Two."),
+        ("Three.",),
+    ]
 
 
 def test_without_pairs_every_paragraph_is_an_example(tmp_path):
     found = read(tmp_path, FOUR, pairs=False)
-    assert [example.texts for example in found] == [("One.",), ("Two, still two.",), ("Three.",), ("Four.",)]
+    assert [example.texts for example in found] == [
+        ("One.",),
+        ("Two, still two.",),
+        ("Three.",),
+        ("Four.",),
+    ]
 
 
 def test_an_example_is_named_by_the_line_of_its_first_paragraph(tmp_path):
-    assert [(example.id, example.source) for example in read(tmp_path, FOUR)] == [(line, f"{tmp_path / 'a.txt'}, line {line}") for line in ("1", "8")]
+    assert [(example.id, example.source) for example in read(tmp_path, FOUR)] == [
+        (line, f"{tmp_path / 'a.txt'}, line {line}") for line in ("1", "8")
+    ]
 
 
 def test_a_paragraph_of_several_lines_is_named_by_its_first(tmp_path):
@@ -39,7 +52,9 @@ def test_a_paragraph_of_several_lines_is_named_by_its_first(tmp_path):
 
 @pytest.mark.parametrize("blank", ["", " ", "\t \u3000"])
 def test_a_line_of_white_space_separates_paragraphs(tmp_path, blank):
-    assert [example.texts for example in read(tmp_path, f"One.\n{blank}\nTwo.\n")] == [("One.", "Two.")]
+    assert [example.texts for example in read(tmp_path, f"One.\n{blank}\nTwo.\n")] == [
+        ("One.", "Two.")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +70,10 @@ def test_a_line_of_white_space_separates_paragraphs(tmp_path, blank):
     ],
 )
 def test_line_ends_byte_order_marks_indents_and_gzip_change_nothing(tmp_path, name, data):
-    assert [example.texts for example in read(tmp_path, data, name)] == [("One.", "Two, still two."), ("Three.", "Four.")]
+    assert [example.texts for example in read(tmp_path, data, name)] == [
+        ("One.", "Two, still two."),
+        ("Three.", "Four."),
+    ]
 
 
 def test_a_byte_order_mark_inside_a_file_is_a_character_like_any_other(tmp_path):

@@ -19,8 +19,15 @@ from headscope.corpus.spacy.cache import Parses, cache_folder
 
 TEXTS = [("Dogs bark.",), ("Who?", "Me 🙂"), ("",), ("naïve\u2028\x85“é”", "")]
 WORDS = [
-    (Word("Dogs", 0, 0, 1, "nsubj", "NOUN", "NNS", "dog"), Word("bark", 0, 0, ROOT, "root", "VERB", "VBP", "bark")),
-    (Word("Who?", 0, 0, ROOT, "root", "PRON", "WP", "who"), Word("Me", 1, 1, ROOT, "root", "PRON", "PRP", "I"), Word("🙂", 1, 1, 1, "punct", "SYM", "", "")),
+    (
+        Word("Dogs", 0, 0, 1, "nsubj", "NOUN", "NNS", "dog"),
+        Word("bark", 0, 0, ROOT, "root", "VERB", "VBP", "bark"),
+    ),
+    (
+        Word("Who?", 0, 0, ROOT, "root", "PRON", "WP", "who"),
+        Word("Me", 1, 1, ROOT, "root", "PRON", "PRP", "I"),
+        Word("🙂", 1, 1, 1, "punct", "SYM", "", ""),
+    ),
     (),
     (Word("naïve\u2028\x85“é”", 0, 0, ROOT, "root"),),
 ]
@@ -53,7 +60,11 @@ def recall(store):
     return found
 
 
-CHARACTER = st.one_of(st.sampled_from('a "\\\n\r\x00\x85\u2028\ufeffé🙂'), st.integers(0, 0xD7FF).map(chr), st.integers(0xE000, sys.maxunicode).map(chr))
+CHARACTER = st.one_of(
+    st.sampled_from('a "\\\n\r\x00\x85\u2028\ufeffé🙂'),
+    st.integers(0, 0xD7FF).map(chr),
+    st.integers(0xE000, sys.maxunicode).map(chr),
+)
 STRING = st.text(CHARACTER, max_size=8)
 
 
@@ -62,7 +73,16 @@ def parsed(draw):
     texts = draw(st.lists(STRING, min_size=1, max_size=2))
     size = draw(st.integers(0, 4))
     number = st.integers(0, 1000)
-    words = [Word(draw(STRING), draw(st.integers(0, len(texts) - 1)), draw(number), draw(st.integers(ROOT, size - 1)), *(draw(STRING) for _ in range(4))) for _ in range(size)]
+    words = [
+        Word(
+            draw(STRING),
+            draw(st.integers(0, len(texts) - 1)),
+            draw(number),
+            draw(st.integers(ROOT, size - 1)),
+            *(draw(STRING) for _ in range(4)),
+        )
+        for _ in range(size)
+    ]
     return tuple(texts), tuple(words)
 
 
@@ -85,9 +105,24 @@ def test_what_was_added_comes_back_the_same(entries, pause):
 def test_it_is_json_lines_that_any_program_reads(folder):
     fill(4)
     (path,) = folder.iterdir()
-    rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).decode().split("\n")[:-1]]
+    rows = [
+        json.loads(line) for line in gzip.decompress(path.read_bytes()).decode().split("\n")[:-1]
+    ]
     assert [[tuple(word) for word in row["words"]] for row in rows] == [
-        [(word.text, word.segment, word.sentence, word.head, word.relation, word.upos, word.xpos, word.lemma) for word in words] for words in WORDS
+        [
+            (
+                word.text,
+                word.segment,
+                word.sentence,
+                word.head,
+                word.relation,
+                word.upos,
+                word.xpos,
+                word.lemma,
+            )
+            for word in words
+        ]
+        for words in WORDS
     ]
 
 
@@ -112,7 +147,14 @@ def test_other_texts_in_their_place_are_not_given_these_words(folder):
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("change", [lambda data, at: data[:at], lambda data, at: data[:at] + bytes([data[at] ^ 0x15]) + data[at + 1 :], lambda data, at: data + data[: at + 1]])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data, at: data[:at],
+        lambda data, at: data[:at] + bytes([data[at] ^ 0x15]) + data[at + 1 :],
+        lambda data, at: data + data[: at + 1],
+    ],
+)
 def test_a_damaged_file_gives_the_right_words_or_none_and_is_whole_again_after(folder, change):
     whole = fill(4).path.read_bytes()
     (path,) = folder.iterdir()
@@ -157,11 +199,15 @@ GOOD = ["a", 0, 0, ROOT, "", "", "", ""]
     ],
 )
 def test_fields_of_a_wrong_kind_are_refused_though_the_checksum_is_right(rows):
-    assert give(json.dumps({"checksum": module._checksum(("a",), [GOOD]), "words": [GOOD]})) == (Word("a", head=ROOT),)
+    assert give(json.dumps({"checksum": module._checksum(("a",), [GOOD]), "words": [GOOD]})) == (
+        Word("a", head=ROOT),
+    )
     assert give(json.dumps({"checksum": module._checksum(("a",), rows), "words": rows})) is None
 
 
-@pytest.mark.parametrize("line", ["", "[]", "3", "{", '{"words": []}', "é", "[" * 200_000, "9" * 5000])
+@pytest.mark.parametrize(
+    "line", ["", "[]", "3", "{", '{"words": []}', "é", "[" * 200_000, "9" * 5000]
+)
 def test_a_line_that_is_no_parse_is_refused(line):
     assert give(line) is None
 
@@ -217,12 +263,17 @@ for _ in range(6):
 
 
 def test_processes_at_once_never_leave_half_a_file(folder):
-    running = [subprocess.Popen([sys.executable, "-c", RACER], stderr=subprocess.PIPE) for _ in range(3)]
+    running = [
+        subprocess.Popen([sys.executable, "-c", RACER], stderr=subprocess.PIPE) for _ in range(3)
+    ]
     path = Parses("race").path
     seen = set()
     while any(process.poll() is None for process in running):
         with suppress(FileNotFoundError):
-            rows = [json.loads(line)["words"][0][0] for line in gzip.decompress(path.read_bytes()).splitlines()]
+            rows = [
+                json.loads(line)["words"][0][0]
+                for line in gzip.decompress(path.read_bytes()).splitlines()
+            ]
             assert rows == [str(number) for number in range(len(rows))] != []
             seen.add(len(rows))
     assert [process.communicate() for process in running] == [(None, b"")] * 3
@@ -246,7 +297,9 @@ def test_a_folder_that_cannot_be_made_is_said_once(tmp_path, monkeypatch, caplog
         fill(4)
         assert recall(Parses("key")) == []
     assert (tmp_path / "file").read_text() == "mine"
-    assert [record.getMessage() for record in caplog.records] == [f"parses are not kept, {tmp_path / 'file' / 'parses'} cannot be written: Not a directory"]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"parses are not kept, {tmp_path / 'file' / 'parses'} cannot be written: Not a directory"
+    ]
 
 
 def test_a_full_disk_is_no_error_and_leaves_what_was_there(folder, monkeypatch, caplog):

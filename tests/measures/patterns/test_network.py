@@ -12,33 +12,56 @@ from safetensors.torch import save_file
 from torch import nn
 
 from headscope.errors import UserError
-from headscope.measures.patterns.network import CLASSES, SEEN, SHIPPED, SIZE, PatternNet, classify, digest, load_network, pictures, save_network
+from headscope.measures.patterns.network import (
+    CLASSES,
+    SEEN,
+    SHIPPED,
+    SIZE,
+    PatternNet,
+    classify,
+    digest,
+    load_network,
+    pictures,
+    save_network,
+)
 
 
 def random_maps(count: int, length: int, seed: int) -> torch.Tensor:
-    return torch.softmax(3 * torch.randn(count, length, length, generator=torch.Generator().manual_seed(seed)), -1)
+    return torch.softmax(
+        3 * torch.randn(count, length, length, generator=torch.Generator().manual_seed(seed)), -1
+    )
 
 
 def layers_of(attention: list[list[float]]) -> list[list[list[float]]]:
     """In plain loops: shades, roots, the mean shade of each cell's column, and of its diagonal."""
     length = len(attention)
     roots = [[sqrt(value) for value in row] for row in attention]
-    dark = max(float(np.quantile(np.array(roots), 0.99 if length <= 64 else 1 - 0.64 / length)), 1e-3)
+    dark = max(
+        float(np.quantile(np.array(roots), 0.99 if length <= 64 else 1 - 0.64 / length)), 1e-3
+    )
     shades = [[min(value / dark, 1.0) for value in row] for row in roots]
-    causal = all(attention[query][key] == 0 for query in range(length) for key in range(query + 1, length))
+    causal = all(
+        attention[query][key] == 0 for query in range(length) for key in range(query + 1, length)
+    )
     columns, diagonals = ([[0.0] * length for _ in range(length)] for _ in range(2))
     for query in range(length):
         for key in range(length):
             seen = [shades[row][key] for row in range(length) if row >= key or not causal]
             columns[query][key] = sum(seen) / len(seen)
-            line = [shades[row][row + key - query] for row in range(length) if 0 <= row + key - query < length]
+            line = [
+                shades[row][row + key - query]
+                for row in range(length)
+                if 0 <= row + key - query < length
+            ]
             diagonals[query][key] = sum(line) / max(len(line), ceil(length / 4))
     return [shades, roots, columns, diagonals]
 
 
 @pytest.mark.parametrize("length", [1, 3, 31, 32, 50, 75])
 @pytest.mark.parametrize("causal", [False, True])
-def test_a_picture_holds_the_mean_of_the_cells_under_each_dot_and_the_darkest_of_the_lines(length: int, causal: bool) -> None:
+def test_a_picture_holds_the_mean_of_the_cells_under_each_dot_and_the_darkest_of_the_lines(
+    length: int, causal: bool
+) -> None:
     attention = random_maps(1, length, length)[0]
     if causal:
         attention = attention.tril()
@@ -72,7 +95,10 @@ def test_padding_is_cut_away_whatever_is_in_it() -> None:
     for index, length in enumerate(lengths):
         other[index, :, length:] = 0.9
         other[index, :, :, length:] = 0.9
-    alone = [classify(network, maps[index : index + 1, :, :length, :length], [length])[0] for index, length in enumerate(lengths)]
+    alone = [
+        classify(network, maps[index : index + 1, :, :length, :length], [length])[0]
+        for index, length in enumerate(lengths)
+    ]
     for given in (maps, other):
         assert torch.equal(classify(network, given, lengths), torch.stack(alone))
 
@@ -88,11 +114,15 @@ def test_a_network_that_was_saved_gives_the_same_scores(tmp_path: Path) -> None:
     assert again(seen).shape == (5, len(CLASSES))
 
 
-def test_a_file_that_is_not_there_or_is_of_something_else_is_an_error_that_says_so(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_or_is_of_something_else_is_an_error_that_says_so(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(UserError, match=r"no such file: .*none\.safetensors\n.*save_network"):
         load_network(tmp_path / "none.safetensors")
     save_file({"weight": torch.zeros(3)}, tmp_path / "other.safetensors")
     (tmp_path / "text.safetensors").write_text("not tensors at all")
     for name in ("other", "text"):
-        with pytest.raises(UserError, match=rf"{name}\.safetensors does not hold the weights of a pattern network"):
+        with pytest.raises(
+            UserError, match=rf"{name}\.safetensors does not hold the weights of a pattern network"
+        ):
             load_network(tmp_path / f"{name}.safetensors")

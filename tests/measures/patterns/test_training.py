@@ -12,7 +12,14 @@ from safetensors.numpy import save_file
 from sklearn.metrics import classification_report
 
 from headscope.errors import UserError
-from headscope.measures.patterns.labels import Labelled, label_maps, pack, read_labelled, unpack, write_labelled
+from headscope.measures.patterns.labels import (
+    Labelled,
+    label_maps,
+    pack,
+    read_labelled,
+    unpack,
+    write_labelled,
+)
 from headscope.measures.patterns.network import CLASSES, load_network
 from headscope.measures.patterns.training import evaluate, predict, recast, train, vary
 
@@ -37,7 +44,13 @@ def drawn(name: str, length: int, seed: int) -> np.ndarray:
 
 def some(each: int, seed: int = 0) -> Labelled:
     names = [name for name in CLASSES for _ in range(each)]
-    return label_maps([drawn(name, 10 + (7 * index + seed) % 30, seed + index) for index, name in enumerate(names)], names)
+    return label_maps(
+        [
+            drawn(name, 10 + (7 * index + seed) % 30, seed + index)
+            for index, name in enumerate(names)
+        ],
+        names,
+    )
 
 
 def heads(labelled: Labelled) -> set[tuple[str, str, str]]:
@@ -45,7 +58,13 @@ def heads(labelled: Labelled) -> set[tuple[str, str, str]]:
     found = set()
     for row in labelled.known:
         own = row["model"] == "minilm-l6-mlm" and row["layer"] in RETRAINED
-        found.add(("minilm" if row["model"].startswith(FAMILY) and not own else row["model"], row["layer"], row["head"]))
+        found.add(
+            (
+                "minilm" if row["model"].startswith(FAMILY) and not own else row["model"],
+                row["layer"],
+                row["head"],
+            )
+        )
     return found
 
 
@@ -61,7 +80,10 @@ def test_the_built_in_set_has_400_maps_and_40_of_every_class() -> None:
     labelled = read_labelled()
     assert len(labelled) >= 400
     assert min(Counter(labelled.labels)[name] for name in CLASSES) >= 40
-    assert all(len(one) == int(row["length"]) for one, row in zip(labelled.maps, labelled.known, strict=True))
+    assert all(
+        len(one) == int(row["length"])
+        for one, row in zip(labelled.maps, labelled.known, strict=True)
+    )
     assert {row["split"] for row in labelled.known} == {"train", "test"}
     assert len({len(one) for one in labelled.maps}) > 30
 
@@ -76,7 +98,9 @@ def test_held_out_maps_share_no_sentence_and_no_head_with_those_trained_on() -> 
     inside, outside = labelled.part(split="train"), labelled.part(split="test")
     assert not sentences(inside) & sentences(outside)
     assert not heads(inside) & heads(outside)
-    assert {"gpt2-mini", "minilm-l6-mlm"} <= {row["model"] for row in outside.known} - {row["model"] for row in inside.known}
+    assert {"gpt2-mini", "minilm-l6-mlm"} <= {row["model"] for row in outside.known} - {
+        row["model"] for row in inside.known
+    }
 
 
 def test_no_two_maps_are_of_one_head_and_one_sentence() -> None:
@@ -84,7 +108,10 @@ def test_no_two_maps_are_of_one_head_and_one_sentence() -> None:
     seen = Counter()
     for row in labelled.known:
         passage, _, names = row["example"].partition(":")
-        seen.update((row["model"], row["layer"], row["head"], passage, name) for name in names.replace("|", "+").split("+"))
+        seen.update(
+            (row["model"], row["layer"], row["head"], passage, name)
+            for name in names.replace("|", "+").split("+")
+        )
     assert max(seen.values()) == 1
 
 
@@ -94,11 +121,17 @@ def test_packed_weights_come_back_to_within_four_thousandths() -> None:
 
 
 def test_a_set_is_the_same_after_writing_and_reading(tmp_path: Path) -> None:
-    labelled = label_maps([np.eye(3), np.full((5, 5), 0.2)], ["diagonal", "heterogeneous"], [{"model": "a\tb"}, {"note": "x"}])
+    labelled = label_maps(
+        [np.eye(3), np.full((5, 5), 0.2)],
+        ["diagonal", "heterogeneous"],
+        [{"model": "a\tb"}, {"note": "x"}],
+    )
     again = read_labelled(write_labelled(tmp_path / "mine", labelled))
     assert again.labels == labelled.labels
     assert [row.get("model") for row in again.known] == ["a\tb", ""]
-    assert all(np.array_equal(one, other) for one, other in zip(again.maps, labelled.maps, strict=True))
+    assert all(
+        np.array_equal(one, other) for one, other in zip(again.maps, labelled.maps, strict=True)
+    )
 
 
 def test_the_scores_are_scikit_learns_and_the_table_is_plain_counting() -> None:
@@ -109,11 +142,17 @@ def test_the_scores_are_scikit_learns_and_the_table_is_plain_counting() -> None:
     pairs = Counter(zip(labelled.labels, found, strict=True))
     for label in CLASSES:
         right = pairs[label, label]
-        assert report.classes.loc[label, "precision"] == pytest.approx(right / max(sum(pairs[other, label] for other in CLASSES), 1))
-        assert report.classes.loc[label, "recall"] == pytest.approx(right / max(sum(pairs[label, other] for other in CLASSES), 1))
+        assert report.classes.loc[label, "precision"] == pytest.approx(
+            right / max(sum(pairs[other, label] for other in CLASSES), 1)
+        )
+        assert report.classes.loc[label, "recall"] == pytest.approx(
+            right / max(sum(pairs[label, other] for other in CLASSES), 1)
+        )
         for other in CLASSES:
             assert report.confusion.loc[label, other] == pairs[label, other]
-    assert report.accuracy == pytest.approx(sum(pairs[name, name] for name in CLASSES) / len(labelled))
+    assert report.accuracy == pytest.approx(
+        sum(pairs[name, name] for name in CLASSES) / len(labelled)
+    )
 
 
 def test_the_network_that_is_shipped_agrees_with_the_labels_of_held_out_maps() -> None:
@@ -131,13 +170,24 @@ def test_training_learns_plain_maps_and_is_the_same_for_one_seed() -> None:
 
 def test_a_users_maps_are_added_to_the_built_in_ones_and_used(tmp_path: Path) -> None:
     """Diagonals that the user calls block: a network trained with enough of them says so too."""
-    mine = label_maps([drawn("diagonal", 12 + index % 20, index) for index in range(30)], ["block"] * 30, [{"split": "train"}] * 30)
+    mine = label_maps(
+        [drawn("diagonal", 12 + index % 20, index) for index in range(30)],
+        ["block"] * 30,
+        [{"split": "train"}] * 30,
+    )
     others = some(6)
-    kept = others.take([index for index, label in enumerate(others.labels) if label != "diagonal"]) + label_maps([np.ones((9, 9)) / 9], ["diagonal"])
+    kept = others.take(
+        [index for index, label in enumerate(others.labels) if label != "diagonal"]
+    ) + label_maps([np.ones((9, 9)) / 9], ["diagonal"])
     both = kept + read_labelled(write_labelled(tmp_path / "mine", mine))
     assert len(both) == len(kept) + 30
     network = train(both, seed=0, epochs=30)
-    assert Counter(predict(network, [pack(drawn("diagonal", 20, 900 + index)) for index in range(10)]))["block"] >= 8
+    assert (
+        Counter(
+            predict(network, [pack(drawn("diagonal", 20, 900 + index)) for index in range(10)])
+        )["block"]
+        >= 8
+    )
 
 
 def test_a_varied_map_keeps_its_heaviest_columns_and_its_order() -> None:
@@ -168,13 +218,21 @@ def test_a_map_is_recast_only_into_what_it_then_looks_like() -> None:
             if (name, label) == ("vertical+diagonal", "diagonal"):
                 assert column < 0.05
                 assert line > 0.25
-    assert seen == {(name, name) for name in CLASSES} | {("diagonal", "vertical+diagonal"), ("vertical+diagonal", "diagonal")}
+    assert seen == {(name, name) for name in CLASSES} | {
+        ("diagonal", "vertical+diagonal"),
+        ("vertical+diagonal", "diagonal"),
+    }
 
 
 def test_a_set_that_cannot_be_used_is_an_error_that_says_why(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"the pattern must be one of .*; got 'vertcal' instead. Did you mean 'vertical'"):
+    with pytest.raises(
+        UserError,
+        match=r"the pattern must be one of .*; got 'vertcal' instead. Did you mean 'vertical'",
+    ):
         label_maps([np.eye(3)], ["vertcal"])
-    with pytest.raises(UserError, match=r"a map must be square and not empty, got \(2, 3\) instead"):
+    with pytest.raises(
+        UserError, match=r"a map must be square and not empty, got \(2, 3\) instead"
+    ):
         label_maps([np.zeros((2, 3))], ["block"])
     with pytest.raises(UserError, match="one label for each map, got 1 maps, 2 labels"):
         label_maps([np.eye(3)], ["block", "block"])
@@ -184,12 +242,18 @@ def test_a_set_that_cannot_be_used_is_an_error_that_says_why(tmp_path: Path) -> 
         evaluate(load_network(), label_maps([], []))
 
 
-def test_a_folder_that_does_not_hold_a_set_is_an_error_that_says_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no such file: .*maps\.safetensors\nnext: give a folder with"):
+def test_a_folder_that_does_not_hold_a_set_is_an_error_that_says_what_is_missing(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(
+        UserError, match=r"no such file: .*maps\.safetensors\nnext: give a folder with"
+    ):
         read_labelled(tmp_path)
     write_labelled(tmp_path, label_maps([np.eye(3), np.eye(4)], ["diagonal", "diagonal"]))
     (tmp_path / "labels.tsv").write_text("index\tlabel\n0\tdiagonal\n")
-    with pytest.raises(UserError, match=r"one row for each of the 2 maps, numbered from 0; got 1 rows, none for 1"):
+    with pytest.raises(
+        UserError, match=r"one row for each of the 2 maps, numbered from 0; got 1 rows, none for 1"
+    ):
         read_labelled(tmp_path)
     (tmp_path / "labels.tsv").write_text("number\tname\n0\tdiagonal\n")
     with pytest.raises(UserError, match="must have the columns index and label"):
@@ -197,7 +261,10 @@ def test_a_folder_that_does_not_hold_a_set_is_an_error_that_says_what_is_missing
     (tmp_path / "labels.tsv").unlink()
     with pytest.raises(UserError, match=r"no such file: .*labels\.tsv"):
         read_labelled(tmp_path)
-    save_file({"cells": np.zeros(5, np.uint8), "lengths": np.array([2], np.int32)}, tmp_path / "maps.safetensors")
+    save_file(
+        {"cells": np.zeros(5, np.uint8), "lengths": np.array([2], np.int32)},
+        tmp_path / "maps.safetensors",
+    )
     with pytest.raises(UserError, match="does not hold packed maps"):
         read_labelled(tmp_path)
     (tmp_path / "maps.safetensors").write_text("no")

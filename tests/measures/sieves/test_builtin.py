@@ -19,7 +19,13 @@ from headscope.encode import OTHER, SEPARATOR, START, TEXT, Encoded
 from headscope.errors import UserError
 from headscope.measures import Role, Setting, Sieve, known_sieves, load_sieves, sieve
 from headscope.measures.sieves.base import _KNOWN, _entry_points
-from headscope.measures.sieves.builtin import DIRECTIONS, PAPER, SYNTACTIC, dependency_sieve, dependency_sieves
+from headscope.measures.sieves.builtin import (
+    DIRECTIONS,
+    PAPER,
+    SYNTACTIC,
+    dependency_sieve,
+    dependency_sieves,
+)
 from headscope.models import Shape
 from headscope.runs import survey
 from planted import planted_bert
@@ -57,7 +63,16 @@ def items(draw: st.DrawFn) -> Made:
             for piece in range(size):
                 shown = word if size == 1 else word[piece : piece + 1]
                 lead = " " if piece == 0 and draw(st.booleans()) else ""
-                rows.append((draw(st.integers(10, 13)), TEXT, segment, unit if annotated and not cut else -1, unit, lead + shown))
+                rows.append(
+                    (
+                        draw(st.integers(10, 13)),
+                        TEXT,
+                        segment,
+                        unit if annotated and not cut else -1,
+                        unit,
+                        lead + shown,
+                    )
+                )
             unit += 1
         if end:
             rows.append((2, SEPARATOR, -1, -1, -1, ""))
@@ -67,12 +82,20 @@ def items(draw: st.DrawFn) -> Made:
         rows.append((10, TEXT, 0, -1, -1, "-"))
     heads = st.sampled_from([None, ROOT, *range(len(flat))])
     segment_of = [segment for segment, text in enumerate(texts) for _ in text]
-    words = [Word(text, segment=segment, head=draw(heads), relation=draw(st.sampled_from(RELATIONS))) for text, segment in zip(flat, segment_of, strict=True)]
+    words = [
+        Word(text, segment=segment, head=draw(heads), relation=draw(st.sampled_from(RELATIONS)))
+        for text, segment in zip(flat, segment_of, strict=True)
+    ]
     mentions = []
     for _ in range(draw(st.integers(0, 4)) if flat and annotated else 0):
         begin, head, last = sorted(draw(st.integers(0, len(flat) - 1)) for _ in range(3))
         mentions.append(Mention(begin, last, head, draw(st.sampled_from("ab"))))
-    example = Example("7", tuple(" ".join(text) for text in texts), tuple(words) if annotated else (), tuple(mentions))
+    example = Example(
+        "7",
+        tuple(" ".join(text) for text in texts),
+        tuple(words) if annotated else (),
+        tuple(mentions),
+    )
     ids, kind, segment_ids, word_ids, units, shown_texts = zip(*rows, strict=True)
     item = Encoded(
         example,
@@ -89,40 +112,73 @@ def items(draw: st.DrawFn) -> Made:
 
 
 def near(item: Encoded, least: int, most: int) -> Pairs:
-    return {(query, query + step) for query in range(len(item)) for step in range(least, most + 1) if 0 <= query + step < len(item)}
+    return {
+        (query, query + step)
+        for query in range(len(item))
+        for step in range(least, most + 1)
+        if 0 <= query + step < len(item)
+    }
 
 
 def of_kind(item: Encoded, *kinds: int) -> Pairs:
-    return {(query, key) for query in range(len(item)) for key in range(len(item)) if item.kind[key] in kinds}
+    return {
+        (query, key)
+        for query in range(len(item))
+        for key in range(len(item))
+        if item.kind[key] in kinds
+    }
 
 
 def block(item: Encoded) -> Pairs:
     found = set()
     for query in range(len(item)):
         for key in range(len(item)):
-            if len(item.example.texts) == 2 and item.kind[query] == TEXT == item.kind[key] and item.segment[query] == item.segment[key]:
+            if (
+                len(item.example.texts) == 2
+                and item.kind[query] == TEXT == item.kind[key]
+                and item.segment[query] == item.segment[key]
+            ):
                 found.add((query, key))
     return found
 
 
 def same_word(item: Encoded) -> Pairs:
-    return {(query, key) for query in range(len(item)) for key in range(len(item)) if query != key and item.unit[query] == item.unit[key] and item.unit[query] != -1}
+    return {
+        (query, key)
+        for query in range(len(item))
+        for key in range(len(item))
+        if query != key and item.unit[query] == item.unit[key] and item.unit[query] != -1
+    }
 
 
 def question(item: Encoded) -> Pairs:
-    return {(query, key) for query in range(len(item)) for key in range(len(item)) if item.text[key] in {"?", " ?", "？", " ？"}}
+    return {
+        (query, key)
+        for query in range(len(item))
+        for key in range(len(item))
+        if item.text[key] in {"?", " ?", "？", " ？"}
+    }
 
 
 def duplicate(item: Encoded) -> Pairs:
     text = [place for place in range(len(item)) if item.kind[place] == TEXT]
-    return {(query, key) for query in text for key in text if query != key and item.ids[query] == item.ids[key]}
+    return {
+        (query, key)
+        for query in text
+        for key in text
+        if query != key and item.ids[query] == item.ids[key]
+    }
 
 
 def induction(item: Encoded) -> Pairs:
     """The token after the latest earlier occurrence, if that is a token of the text and not the query itself."""
     found = set()
     for query in range(len(item)):
-        earlier = [place for place in range(query) if item.kind[place] == TEXT == item.kind[query] and item.ids[place] == item.ids[query]]
+        earlier = [
+            place
+            for place in range(query)
+            if item.kind[place] == TEXT == item.kind[query] and item.ids[place] == item.ids[query]
+        ]
         if earlier and earlier[-1] + 1 != query and item.kind[earlier[-1] + 1] == TEXT:
             found.add((query, earlier[-1] + 1))
     return found
@@ -133,16 +189,32 @@ def coreferent(item: Encoded) -> Pairs:
     for one in item.example.mentions:
         for other in item.example.mentions:
             if one.entity == other.entity and one.head != other.head:
-                found |= {(query, key) for query in range(len(item)) for key in range(len(item)) if item.word[query] == one.head and item.word[key] == other.head}
+                found |= {
+                    (query, key)
+                    for query in range(len(item))
+                    for key in range(len(item))
+                    if item.word[query] == one.head and item.word[key] == other.head
+                }
     return found
 
 
-def dependency(item: Encoded, labels: Sequence[str], direction: str = "to head", *, fold: bool = False) -> Pairs:
+def dependency(
+    item: Encoded, labels: Sequence[str], direction: str = "to head", *, fold: bool = False
+) -> Pairs:
     up = set()
     for index, word in enumerate(item.example.words):
-        label = word.relation[: word.relation.index(":")] if fold and ":" in word.relation else word.relation
+        label = (
+            word.relation[: word.relation.index(":")]
+            if fold and ":" in word.relation
+            else word.relation
+        )
         if label in labels and word.head is not None and word.head != ROOT:
-            up |= {(query, key) for query in range(len(item)) for key in range(len(item)) if item.word[query] == index and item.word[key] == word.head}
+            up |= {
+                (query, key)
+                for query in range(len(item))
+                for key in range(len(item))
+                if item.word[query] == index and item.word[key] == word.head
+            }
     down = {(key, query) for query, key in up}
     return {"to head": up, "from head": down, "both": up | down}[direction]
 
@@ -180,10 +252,19 @@ def pairs_of(one: Sieve, item: Encoded) -> Pairs:
 def rare(made: Made, corpus: Sequence[Made]) -> Pairs:
     """The words with a letter or digit, and a piece, that the corpus has least often, upper and lower case alike."""
     counts = Counter(word.lower() for other in corpus for word in other.words)
-    units = [unit for unit, word in enumerate(made.words) if word not in {"?", "!", "？"} and unit in made.item.unit.tolist()]
+    units = [
+        unit
+        for unit, word in enumerate(made.words)
+        if word not in {"?", "!", "？"} and unit in made.item.unit.tolist()
+    ]
     fewest = min((counts[made.words[unit].lower()] for unit in units), default=0)
     chosen = [unit for unit in units if counts[made.words[unit].lower()] == fewest]
-    return {(query, key) for query in range(len(made.item)) for key in range(len(made.item)) if made.item.unit[key] in chosen}
+    return {
+        (query, key)
+        for query in range(len(made.item))
+        for key in range(len(made.item))
+        if made.item.unit[key] in chosen
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -210,12 +291,20 @@ def test_a_sieve_is_the_set_of_pairs_that_its_twin_finds(made: Made) -> None:
 
 @given(made=items(), direction=st.sampled_from(DIRECTIONS), fold=st.booleans())
 @SETTINGS
-def test_dependency_sieves_follow_direction_and_subtypes(made: Made, direction: str, fold: bool) -> None:
+def test_dependency_sieves_follow_direction_and_subtypes(
+    made: Made, direction: str, fold: bool
+) -> None:
     ours = dependency_sieves(direction, fold)
     assert set(ours) == {"syntactic", *SYNTACTIC}
-    assert pairs_of(ours["syntactic"], made.item) == dependency(made.item, FOUR, direction, fold=fold)
-    assert pairs_of(ours["nsubj"], made.item) == dependency(made.item, ["nsubj"], direction, fold=fold)
-    assert pairs_of(dependency_sieve("det", ["det"], direction, fold), made.item) == dependency(made.item, ["det"], direction, fold=fold)
+    assert pairs_of(ours["syntactic"], made.item) == dependency(
+        made.item, FOUR, direction, fold=fold
+    )
+    assert pairs_of(ours["nsubj"], made.item) == dependency(
+        made.item, ["nsubj"], direction, fold=fold
+    )
+    assert pairs_of(dependency_sieve("det", ["det"], direction, fold), made.item) == dependency(
+        made.item, ["det"], direction, fold=fold
+    )
 
 
 @given(corpus=st.lists(items(), min_size=1, max_size=4))
@@ -228,9 +317,9 @@ def test_the_rare_word_is_the_one_that_the_corpus_has_least_often(corpus: list[M
 
 def test_the_roles_of_the_paper_come_first_in_the_order_of_its_text() -> None:
     role = Role.study(setting(), [])
-    assert tuple(role.dims["role"]) == tuple(name for name in PAPER if not known_sieves()[name].needs) + tuple(
-        name for name, one in known_sieves().items() if name not in PAPER and not one.needs
-    )
+    assert tuple(role.dims["role"]) == tuple(
+        name for name in PAPER if not known_sieves()[name].needs
+    ) + tuple(name for name, one in known_sieves().items() if name not in PAPER and not one.needs)
     assert PAPER[0] == "local"
 
 
@@ -260,7 +349,9 @@ def test_a_decorated_function_is_a_role_with_its_title_and_is_not_changed() -> N
     assert '"even": "Even places"' in found.attrs["titles"]
     uniform = found["mean"].sel(layer=2, head=5)
     assert uniform.values == pytest.approx([1.0, 1.0], rel=1e-6)
-    on_start = found["mean"].sel(layer=1, head=4, role="even")  # all attention on the first token: 6 tokens, 3 even ones; 7 and 4
+    on_start = found["mean"].sel(
+        layer=1, head=4, role="even"
+    )  # all attention on the first token: 6 tokens, 3 even ones; 7 and 4
     assert float(on_start) == pytest.approx((6 / 3 + 7 / 4) / 2, rel=1e-6)
 
 
@@ -283,14 +374,19 @@ def test_a_user_sieve_may_be_defined_again_as_in_a_notebook_but_ours_may_not() -
 
 
 def test_a_sieve_must_be_a_function() -> None:
-    with pytest.raises(UserError, match=r"the sieve 'mine' must be a function of an example's tokens, got 3 instead"):
+    with pytest.raises(
+        UserError,
+        match=r"the sieve 'mine' must be a function of an example's tokens, got 3 instead",
+    ):
         sieve("mine")(3)  # type: ignore[arg-type]
 
 
 def test_what_a_sieve_needs_is_asked_of_the_corpus() -> None:
     sieve("mine", needs="tree")(lambda tokens: None)
     assert Role.study(setting(), texts()).absent["mine"].startswith("the corpus has no tree: ")
-    with pytest.raises(UserError, match="the role 'mine' needs tree, which this corpus does not have"):
+    with pytest.raises(
+        UserError, match="the role 'mine' needs tree, which this corpus does not have"
+    ):
         asked("mine")
 
 
@@ -316,12 +412,19 @@ def test_a_sieve_that_learns_is_given_the_corpus_first() -> None:
         (lambda size: ["yes"] * size, "<U3 of shape (6,)"),
     ],
 )
-def test_a_sieve_of_the_wrong_shape_or_type_is_told_with_the_example(returned: Callable[[int], Any], told: str) -> None:
+def test_a_sieve_of_the_wrong_shape_or_type_is_told_with_the_example(
+    returned: Callable[[int], Any], told: str
+) -> None:
     sieve("mine")(lambda tokens: returned(len(tokens)))
     with pytest.raises(UserError) as caught:
         asked("mine")
-    assert caught.value.message == (f"the sieve 'mine' must give true and false for each of the example's 6 tokens, or for each pair of them; it gave {told} for example 1")
-    assert caught.value.hint == "return a boolean array of shape (T, T) or (T,): see the docs, 'Write a sieve'"
+    assert caught.value.message == (
+        f"the sieve 'mine' must give true and false for each of the example's 6 tokens, or for each pair of them; it gave {told} for example 1"
+    )
+    assert (
+        caught.value.hint
+        == "return a boolean array of shape (T, T) or (T,): see the docs, 'Write a sieve'"
+    )
 
 
 @pytest.mark.parametrize("wrong", ["raises", "ragged", "learning"])
@@ -369,21 +472,37 @@ def test_a_file_brings_its_sieves_as_rows_and_as_matrices(tmp_path: Path) -> Non
     file.write_text(FILE)
     assert load_sieves(file) == ["capitals", "itself"]
     assert load_sieves(str(file)) == ["capitals", "itself"]  # once more: they take their own place
-    (item,) = planted_bert().encoder(max_length=24, long="truncate", stack="encoder").encode(from_texts(["a Dog sat"]))
-    assert pairs_of(known_sieves()["capitals"], item) == {(query, 2) for query in range(5)}  # [CLS] a Dog sat [SEP]
+    (item,) = (
+        planted_bert()
+        .encoder(max_length=24, long="truncate", stack="encoder")
+        .encode(from_texts(["a Dog sat"]))
+    )
+    assert pairs_of(known_sieves()["capitals"], item) == {
+        (query, 2) for query in range(5)
+    }  # [CLS] a Dog sat [SEP]
     assert pairs_of(known_sieves()["itself"], item) == {(place, place) for place in range(5)}
     own = asked("itself")["mean"]
-    assert float(own.sel(layer=1, head=3, role="itself")) == pytest.approx((6 + 7) / 2, rel=1e-6)  # the head on the current token, of 6 and of 7
+    assert float(own.sel(layer=1, head=3, role="itself")) == pytest.approx(
+        (6 + 7) / 2, rel=1e-6
+    )  # the head on the current token, of 6 and of 7
 
 
-@pytest.mark.parametrize("change", [("isupper", "islower"), ("np.eye(", "~np.eye(")], ids=["what a sieve calls", "a sieve"])
+@pytest.mark.parametrize(
+    "change",
+    [("isupper", "islower"), ("np.eye(", "~np.eye(")],
+    ids=["what a sieve calls", "a sieve"],
+)
 def test_changed_code_makes_another_run(tmp_path: Path, change: tuple[str, str]) -> None:
     file = tmp_path / "mine.py"
     identities = []
     for text in (FILE, FILE, FILE.replace(*change)):
         file.write_text(text)
         load_sieves(file)
-        identities.append(Role.study(Setting(Shape(1, 1, 1), roles=("capitals", "itself", "cls")), texts()).identity())
+        identities.append(
+            Role.study(
+                Setting(Shape(1, 1, 1), roles=("capitals", "itself", "cls")), texts()
+            ).identity()
+        )
     assert identities[0] == identities[1] != identities[2]
     assert identities[0].endswith(", cls")  # ours go with the version
 
@@ -397,28 +516,77 @@ def test_code_without_a_file_is_known_by_what_was_compiled() -> None:
     typed = "@hs.sieve('typed')\ndef typed(tokens):\n    return [len(piece) > 2 for piece in tokens.text if piece in {'a', 'b'}]\n"
     first = digest(typed)
     assert digest("\n\n" + typed) == first
-    assert len({first, digest(typed.replace("> 2", "> 3")), digest(typed.replace("'b'", "'c'")), digest(typed.replace(".text", ".types"))}) == 4
+    assert (
+        len(
+            {
+                first,
+                digest(typed.replace("> 2", "> 3")),
+                digest(typed.replace("'b'", "'c'")),
+                digest(typed.replace(".text", ".types")),
+            }
+        )
+        == 4
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message", "hint"),
     [
-        ("mine.txt", "", "a file of sieves must be a Python file (.py); got {path!r}, which is none", "give --sieve my_sieves.py"),
-        ("absent.py", None, "a file of sieves must be a Python file (.py); got {path!r}, which is no such file", "give --sieve my_sieves.py"),
-        ("mine.py", "1 / 0", "the file of sieves {path} cannot be run: ZeroDivisionError: division by zero", "run it with python to see where"),
-        ("mine.py", "def (", "the file of sieves {path} cannot be run: SyntaxError: ", "run it with python to see where"),
-        ("mine.py", "x = 1", "{path} has no sieve in it", "decorate a function with @headscope.sieve('name')"),
-        ("mine.py", "import headscope as hs\n@hs.sieve('local')\ndef local(tokens): ...", "there is a sieve called 'local' already", "give yours another name"),
-        ("mine.py", "import headscope as hs\n@hs.sieve('dobj')\ndef dobj(tokens): ...", "there is a sieve called 'dobj' already", "give yours another name"),
+        (
+            "mine.txt",
+            "",
+            "a file of sieves must be a Python file (.py); got {path!r}, which is none",
+            "give --sieve my_sieves.py",
+        ),
+        (
+            "absent.py",
+            None,
+            "a file of sieves must be a Python file (.py); got {path!r}, which is no such file",
+            "give --sieve my_sieves.py",
+        ),
+        (
+            "mine.py",
+            "1 / 0",
+            "the file of sieves {path} cannot be run: ZeroDivisionError: division by zero",
+            "run it with python to see where",
+        ),
+        (
+            "mine.py",
+            "def (",
+            "the file of sieves {path} cannot be run: SyntaxError: ",
+            "run it with python to see where",
+        ),
+        (
+            "mine.py",
+            "x = 1",
+            "{path} has no sieve in it",
+            "decorate a function with @headscope.sieve('name')",
+        ),
+        (
+            "mine.py",
+            "import headscope as hs\n@hs.sieve('local')\ndef local(tokens): ...",
+            "there is a sieve called 'local' already",
+            "give yours another name",
+        ),
+        (
+            "mine.py",
+            "import headscope as hs\n@hs.sieve('dobj')\ndef dobj(tokens): ...",
+            "there is a sieve called 'dobj' already",
+            "give yours another name",
+        ),
     ],
 )
-def test_a_file_that_brings_no_sieve_is_refused_with_the_reason(tmp_path: Path, name: str, text: str | None, message: str, hint: str) -> None:
+def test_a_file_that_brings_no_sieve_is_refused_with_the_reason(
+    tmp_path: Path, name: str, text: str | None, message: str, hint: str
+) -> None:
     path = tmp_path / name
     if text is not None:
         path.write_text(text)
     with pytest.raises(UserError) as caught:
         load_sieves(path)
-    assert caught.value.message.startswith(message.replace("{path!r}", repr(str(path))).replace("{path}", str(path)))
+    assert caught.value.message.startswith(
+        message.replace("{path!r}", repr(str(path))).replace("{path}", str(path))
+    )
     assert caught.value.hint == hint
 
 
@@ -438,7 +606,11 @@ def test_an_entry_point_brings_sieves_once_and_after_ours(monkeypatch: pytest.Mo
         loaded.append(1)
         sieve("theirs")(lambda tokens: [True] * len(tokens))
 
-    monkeypatch.setitem(_entry_points.__wrapped__.__globals__, "entry_points", lambda *, group: [Point(load)] if group == "headscope.sieves" else [])
+    monkeypatch.setitem(
+        _entry_points.__wrapped__.__globals__,
+        "entry_points",
+        lambda *, group: [Point(load)] if group == "headscope.sieves" else [],
+    )
     assert list(known_sieves())[-1] == "theirs"
     assert "theirs" in known_sieves()
     assert loaded == [1]
@@ -448,8 +620,13 @@ def test_an_entry_point_that_fails_is_told_by_name(monkeypatch: pytest.MonkeyPat
     def load() -> None:
         raise ImportError("no module named their_package")
 
-    monkeypatch.setitem(_entry_points.__wrapped__.__globals__, "entry_points", lambda *, group: [Point(load)])
+    monkeypatch.setitem(
+        _entry_points.__wrapped__.__globals__, "entry_points", lambda *, group: [Point(load)]
+    )
     with pytest.raises(UserError) as caught:
         known_sieves()
-    assert caught.value.message == "the entry point 'theirs' (their_package:sieves) cannot be loaded: no module named their_package"
+    assert (
+        caught.value.message
+        == "the entry point 'theirs' (their_package:sieves) cannot be loaded: no module named their_package"
+    )
     assert caught.value.hint == "mend or uninstall that package"

@@ -14,14 +14,23 @@ import torch
 from headscope.corpus import ROOT, Corpus, Example, Word, from_examples, from_texts, read
 from headscope.errors import UserError
 from headscope.models import Model
-from headscope.runs.parse import PROBES, RATES, WordVectors, attachments, parse_probes, right_branching
+from headscope.runs.parse import (
+    PROBES,
+    RATES,
+    WordVectors,
+    attachments,
+    parse_probes,
+    right_branching,
+)
 from headscope.runs.parse import probes as module
 from headscope.runs.parse.wordmaps import make_word_maps
 from planted import planted_bert
 from tiny import tiny_model
 
 WORDS = ["the", "a", "dog", "cat", "dogs", "sat", "mat", "saw", "old", "it"]
-VECTORS = WordVectors("by hand", {word: row for row, word in enumerate(WORDS)}, np.eye(len(WORDS), dtype=np.float32))
+VECTORS = WordVectors(
+    "by hand", {word: row for row, word in enumerate(WORDS)}, np.eye(len(WORDS), dtype=np.float32)
+)
 
 
 def treebank(count: int, *, seed: int) -> Corpus:
@@ -30,7 +39,12 @@ def treebank(count: int, *, seed: int) -> Corpus:
     examples = []
     for number in range(count):
         texts = [*draw.choice(WORDS, size=int(draw.integers(2, 9))).tolist(), "."]
-        words = tuple(Word(text, head=place - 1 if place else ROOT, relation="punct" if text == "." else "dep") for place, text in enumerate(texts))
+        words = tuple(
+            Word(
+                text, head=place - 1 if place else ROOT, relation="punct" if text == "." else "dep"
+            )
+            for place, text in enumerate(texts)
+        )
         examples.append(Example(str(number), (" ".join(texts),), words))
     return from_examples(examples, name=f"trees {seed}")
 
@@ -50,8 +64,24 @@ def table(bert: Model) -> pd.DataFrame:
 
 
 def test_there_is_a_row_for_each_of_table_3_in_its_order(table: pd.DataFrame) -> None:
-    assert table["probe"].tolist() == list(PROBES) == ["right-branching", "words + distances", "attention + words, random encoder", "attention", "attention + words"]
-    assert table["parameters"].tolist() == [0, 10 * 100 * 2 + 100 + 16 * 100 + 100 + 100, 2 * 10 * 20 + 11, 21, 2 * 10 * 20 + 11]
+    assert (
+        table["probe"].tolist()
+        == list(PROBES)
+        == [
+            "right-branching",
+            "words + distances",
+            "attention + words, random encoder",
+            "attention",
+            "attention + words",
+        ]
+    )
+    assert table["parameters"].tolist() == [
+        0,
+        10 * 100 * 2 + 100 + 16 * 100 + 100 + 100,
+        2 * 10 * 20 + 11,
+        21,
+        2 * 10 * 20 + 11,
+    ]
     assert (table["low"] <= table["uas"]).all()
     assert (table["uas"] <= table["high"]).all()
     assert ((table["epoch"] > 0) == (table["probe"] != "right-branching")).all()
@@ -70,23 +100,44 @@ def test_every_trained_row_had_the_same_rates_to_choose_from(table: pd.DataFrame
 def test_the_head_that_looks_at_the_previous_word_is_found(table: pd.DataFrame) -> None:
     found = table.set_index("probe")["uas"]
     assert found["attention"] > 0.99
-    assert found["attention + words"] > 0.95  # it has twenty times the weights to learn, from 54 sentences
+    assert (
+        found["attention + words"] > 0.95
+    )  # it has twenty times the weights to learn, from 54 sentences
     assert found["words + distances"] > 0.99  # a fixed offset is all that it needs
     assert found["attention + words, random encoder"] < 0.9
     assert found["right-branching"] == 0.0  # every head is to the left
 
 
-def test_punctuation_is_left_out_of_uas_and_counted_in_the_other_column(table: pd.DataFrame) -> None:
+def test_punctuation_is_left_out_of_uas_and_counted_in_the_other_column(
+    table: pd.DataFrame,
+) -> None:
     words = sum(len(example.words) for example in DEV)
     assert set(table["words"]) == {words - 25}
     assert set(table["words_punctuation"]) == {words}
     assert set(table["sentences"]) == {25}
 
 
-def test_the_row_of_right_branching_is_what_its_predictions_score(bert: Model, table: pd.DataFrame, tmp_path: Path) -> None:
-    right = from_examples([Example("1", ("the dog sat .",), (Word("the", head=1), Word("dog", head=2), Word("sat", head=ROOT), Word(".", head=2, relation="punct")))])
+def test_the_row_of_right_branching_is_what_its_predictions_score(
+    bert: Model, table: pd.DataFrame, tmp_path: Path
+) -> None:
+    right = from_examples(
+        [
+            Example(
+                "1",
+                ("the dog sat .",),
+                (
+                    Word("the", head=1),
+                    Word("dog", head=2),
+                    Word("sat", head=ROOT),
+                    Word(".", head=2, relation="punct"),
+                ),
+            )
+        ]
+    )
     found = parse_probes(bert, TRAIN, right, seed=0, probes=["right-branching"], cache=tmp_path)
-    assert found["uas"].tolist() == [pytest.approx(2 / 3)]  # "sat" is not the last word: the full stop is
+    assert found["uas"].tolist() == [
+        pytest.approx(2 / 3)
+    ]  # "sat" is not the last word: the full stop is
     sentences = make_word_maps(bert, right, tmp_path).sentences
     assert [part.tolist() for part in attachments(sentences, [right_branching(4)])] == [[2], [3]]
 
@@ -96,16 +147,24 @@ def test_the_same_seed_gives_the_same_table(bert: Model, table: pd.DataFrame) ->
     pd.testing.assert_frame_equal(again.drop(columns="seconds"), table.drop(columns="seconds"))
 
 
-def test_sizes_words_left_out_and_unknown_words_stand_in_the_attributes(table: pd.DataFrame) -> None:
+def test_sizes_words_left_out_and_unknown_words_stand_in_the_attributes(
+    table: pd.DataFrame,
+) -> None:
     assert table.attrs["train"]["sentences"] == 60
-    assert table.attrs["train"]["bytes"] == sum(len(example.words) ** 2 for example in TRAIN) * 10 * 2
-    assert table.attrs["dev"]["also_in_train"] == len([example for example in DEV if example.texts in {other.texts for other in TRAIN}])
+    assert (
+        table.attrs["train"]["bytes"] == sum(len(example.words) ** 2 for example in TRAIN) * 10 * 2
+    )
+    assert table.attrs["dev"]["also_in_train"] == len(
+        [example for example in DEV if example.texts in {other.texts for other in TRAIN}]
+    )
     words = [word.text for example in DEV for word in example.words]
     assert table.attrs["vectors"]["unknown_dev"] == pytest.approx(words.count(".") / len(words))
     assert (table.attrs["vectors"]["name"], table.attrs["vectors"]["dimension"]) == ("by hand", 10)
 
 
-def trained(monkeypatch: pytest.MonkeyPatch, bert: Model, dev: Corpus) -> list[dict[str, torch.Tensor]]:
+def trained(
+    monkeypatch: pytest.MonkeyPatch, bert: Model, dev: Corpus
+) -> list[dict[str, torch.Tensor]]:
     """The weights of each probe after training, with a given test corpus."""
     states: list[dict[str, torch.Tensor]] = []
     real = module.fit_best
@@ -121,7 +180,9 @@ def trained(monkeypatch: pytest.MonkeyPatch, bert: Model, dev: Corpus) -> list[d
     return states
 
 
-def test_what_is_learned_does_not_depend_on_the_test_corpus(monkeypatch: pytest.MonkeyPatch, bert: Model) -> None:
+def test_what_is_learned_does_not_depend_on_the_test_corpus(
+    monkeypatch: pytest.MonkeyPatch, bert: Model
+) -> None:
     one, other = (trained(monkeypatch, bert, treebank(10, seed=seed)) for seed in (5, 6))
     assert len(one) == len(other) == 4
     for first, second in zip(one, other, strict=True):
@@ -131,7 +192,9 @@ def test_what_is_learned_does_not_depend_on_the_test_corpus(monkeypatch: pytest.
 def test_training_and_testing_on_one_corpus_is_refused(bert: Model) -> None:
     with pytest.raises(UserError) as caught:
         parse_probes(bert, TRAIN, TRAIN.first(5), seed=0)
-    assert str(caught.value) == ("trees 1 and trees 1 are the same corpus: a probe must be tested on sentences that it was not trained on\nnext: give another corpus to test on")
+    assert str(caught.value) == (
+        "trees 1 and trees 1 are the same corpus: a probe must be tested on sentences that it was not trained on\nnext: give another corpus to test on"
+    )
 
 
 def test_without_word_vectors_only_the_rows_that_need_none_are_made(bert: Model) -> None:
@@ -143,7 +206,9 @@ def test_without_word_vectors_only_the_rows_that_need_none_are_made(bert: Model)
 
 
 def test_the_rows_asked_for_are_made_in_the_order_of_the_table(bert: Model, tmp_path: Path) -> None:
-    found = parse_probes(bert, TRAIN, DEV, seed=0, epochs=1, probes=["attention", "right-branching"], cache=tmp_path)
+    found = parse_probes(
+        bert, TRAIN, DEV, seed=0, epochs=1, probes=["attention", "right-branching"], cache=tmp_path
+    )
     assert found["probe"].tolist() == ["right-branching", "attention"]
 
 
@@ -151,7 +216,10 @@ def test_the_rows_asked_for_are_made_in_the_order_of_the_table(bert: Model, tmp_
     ("probes", "said"),
     [
         (["atention"], "Did you mean 'attention'"),
-        (["attention + words"], "the probe 'attention + words' needs word vectors, and none were given"),
+        (
+            ["attention + words"],
+            "the probe 'attention + words' needs word vectors, and none were given",
+        ),
         ([], "no probe was asked for"),
     ],
 )
@@ -163,18 +231,24 @@ def test_a_row_that_cannot_be_made_is_an_error(bert: Model, probes: list[str], s
 def test_vectors_may_be_given_as_a_file(bert: Model, tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_text("\n".join(f"{word} {row} 1" for row, word in enumerate(WORDS)))
-    found = parse_probes(bert, TRAIN, DEV, seed=0, epochs=1, probes=["attention + words"], vectors=path)
+    found = parse_probes(
+        bert, TRAIN, DEV, seed=0, epochs=1, probes=["attention + words"], vectors=path
+    )
     assert found.attrs["vectors"]["name"] == "v.txt"
     assert found["parameters"].tolist() == [2 * 10 * 4 + 3]
 
 
-def test_without_a_cache_folder_nothing_is_left_behind(bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_cache_folder_nothing_is_left_behind(
+    bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     parse_probes(bert, TRAIN, DEV, seed=0, epochs=1, probes=["attention"])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cache_folder_keeps_four_sets_of_maps_and_is_used_again(bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_folder_keeps_four_sets_of_maps_and_is_used_again(
+    bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parse_probes(bert, TRAIN, DEV, seed=0, epochs=1, vectors=VECTORS, cache=tmp_path / "maps")
     assert len(list((tmp_path / "maps").iterdir())) == 4  # two encoders, two corpora
     monkeypatch.setattr(bert, "forward", None)
@@ -184,9 +258,21 @@ def test_a_cache_folder_keeps_four_sets_of_maps_and_is_used_again(bert: Model, t
 
 def test_progress_tells_of_maps_and_of_each_epoch(bert: Model) -> None:
     seen: list[tuple[str, int, int]] = []
-    parse_probes(bert, TRAIN, DEV, seed=0, epochs=2, probes=["attention"], progress=lambda *step: seen.append(step))
-    assert [step for step in seen if step[0].startswith("training")] == [(f"training: attention, rate {rate:g}", epoch, 2) for rate in RATES for epoch in (1, 2)]
-    assert sum(step[0].startswith("word maps of planted-bert, ") for step in seen) == 3  # two batches of 60 trees, one of 25
+    parse_probes(
+        bert,
+        TRAIN,
+        DEV,
+        seed=0,
+        epochs=2,
+        probes=["attention"],
+        progress=lambda *step: seen.append(step),
+    )
+    assert [step for step in seen if step[0].startswith("training")] == [
+        (f"training: attention, rate {rate:g}", epoch, 2) for rate in RATES for epoch in (1, 2)
+    ]
+    assert (
+        sum(step[0].startswith("word maps of planted-bert, ") for step in seen) == 3
+    )  # two batches of 60 trees, one of 25
 
 
 def test_a_passage_of_several_sentences_is_parsed_sentence_by_sentence() -> None:
@@ -196,7 +282,10 @@ def test_a_passage_of_several_sentences_is_parsed_sentence_by_sentence() -> None
     for example in passages:
         trees += len({word.sentence for word in example.words})
         for place, word in enumerate(example.words):
-            last = place + 1 == len(example.words) or example.words[place + 1].sentence != word.sentence
+            last = (
+                place + 1 == len(example.words)
+                or example.words[place + 1].sentence != word.sentence
+            )
             if word.relation != "punct" and word.upos != "PUNCT":
                 total += 1
                 right += word.head == (ROOT if last else place + 1)

@@ -7,7 +7,20 @@ import pytest
 import torch
 
 from headscope.corpus import ROOT
-from headscope.runs.parse import AttentionProbe, Data, DistanceProbe, ParseProbe, Sentence, WordsProbe, WordVectors, attachments, fit, fit_best, predict, score
+from headscope.runs.parse import (
+    AttentionProbe,
+    Data,
+    DistanceProbe,
+    ParseProbe,
+    Sentence,
+    WordsProbe,
+    WordVectors,
+    attachments,
+    fit,
+    fit_best,
+    predict,
+    score,
+)
 from headscope.runs.parse.data import buckets
 from headscope.runs.parse.sentences import UNKNOWN
 from headscope.runs.parse.training import hold_out
@@ -57,7 +70,9 @@ def planted(count: int, *, seed: int, towards: str = "dependent to head") -> Dat
 def by_word(count: int, *, seed: int) -> Data:
     """Words of kind 0 find their head in head 1 of the model, all others in head 3; the other of the two points at a wrong word."""
     draw = np.random.default_rng(seed)
-    vectors = WordVectors("kinds", {f"k{kind}": kind for kind in range(KINDS)}, np.eye(KINDS, dtype=np.float32))
+    vectors = WordVectors(
+        "kinds", {f"k{kind}": kind for kind in range(KINDS)}, np.eye(KINDS, dtype=np.float32)
+    )
     sentences, maps = [], []
     for _ in range(count):
         heads = random_tree(int(draw.integers(4, 12)), draw)
@@ -66,8 +81,12 @@ def by_word(count: int, *, seed: int) -> Data:
         made = noise(len(heads), draw)
         right, wrong = tree_map(heads), tree_map(draw.permutation(len(heads)))
         for word, kind in enumerate(kinds):
-            made[word, :, 1], made[word, :, 3] = (right[word], wrong[word]) if kind == 0 else (wrong[word], right[word])
-        sentences.append(Sentence(tuple(f"k{kind}" for kind in kinds), heads, np.zeros(len(heads), bool)))
+            made[word, :, 1], made[word, :, 3] = (
+                (right[word], wrong[word]) if kind == 0 else (wrong[word], right[word])
+            )
+        sentences.append(
+            Sentence(tuple(f"k{kind}" for kind in kinds), heads, np.zeros(len(heads), bool))
+        )
         maps.append(made.astype(np.float16))
     return Data(sentences, maps, vectors)
 
@@ -77,7 +96,9 @@ def uas(probe: ParseProbe, data: Data) -> float:
 
 
 @pytest.mark.parametrize("towards", ["dependent to head", "head to dependent"])
-def test_the_attention_probe_finds_the_head_that_is_the_tree_and_its_direction(towards: str) -> None:
+def test_the_attention_probe_finds_the_head_that_is_the_tree_and_its_direction(
+    towards: str,
+) -> None:
     probe = AttentionProbe(HEADS)
     fit(probe, planted(200, seed=1, towards=towards), seed=0, epochs=15, rate=0.1)
     assert uas(probe, planted(100, seed=2, towards=towards)) > 0.99
@@ -87,14 +108,18 @@ def test_the_attention_probe_finds_the_head_that_is_the_tree_and_its_direction(t
     assert float(other[2].detach()) < 0  # a word's own dependent is not its head
 
 
-def test_where_the_right_head_depends_on_the_word_the_words_probe_finds_it_and_the_attention_probe_cannot() -> None:
+def test_where_the_right_head_depends_on_the_word_the_words_probe_finds_it_and_the_attention_probe_cannot() -> (
+    None
+):
     train, test = by_word(200, seed=1), by_word(100, seed=2)
     attention, words = AttentionProbe(HEADS), WordsProbe(HEADS, KINDS)
     fit(attention, train, seed=0, epochs=15, rate=0.1)
     fit(words, train, seed=0, epochs=30, rate=0.1)
     assert uas(words, test) > 0.95
     assert uas(attention, test) < 0.8
-    dependent = words.u[:, KINDS:].detach()  # weight of each head by the kind of the dependent, in α from dependent to head
+    dependent = words.u[
+        :, KINDS:
+    ].detach()  # weight of each head by the kind of the dependent, in α from dependent to head
     assert int(dependent[:, 0].argmax()) == 1
     assert int(dependent[:, 1].argmax()) == 3
     assert int(dependent[:, 2].argmax()) == 3
@@ -104,12 +129,20 @@ def test_the_words_and_distances_network_learns_a_tree_of_neighbours_but_not_a_r
     draw = np.random.default_rng(0)
     vectors = WordVectors("kinds", {"k0": 0, "k1": 1}, np.eye(2, dtype=np.float32))
 
-    def near(count: int) -> Data:  # k0: the head is the next word; k1: the one before; the last word is the root's
+    def near(
+        count: int,
+    ) -> Data:  # k0: the head is the next word; k1: the one before; the last word is the root's
         sentences = []
         for _ in range(count):
-            kinds = ["k0", *draw.choice(["k0", "k1"], size=int(draw.integers(2, 9))).tolist(), "unheard"]
+            kinds = [
+                "k0",
+                *draw.choice(["k0", "k1"], size=int(draw.integers(2, 9))).tolist(),
+                "unheard",
+            ]
             heads = [place + (1 if kind == "k0" else -1) for place, kind in enumerate(kinds[:-1])]
-            sentences.append(Sentence(tuple(kinds), np.array([*heads, ROOT]), np.zeros(len(kinds), bool)))
+            sentences.append(
+                Sentence(tuple(kinds), np.array([*heads, ROOT]), np.zeros(len(kinds), bool))
+            )
         return Data(sentences, None, vectors)
 
     probe = DistanceProbe(2, seed=0, hidden=16)
@@ -130,9 +163,17 @@ def test_training_twice_with_one_seed_gives_the_same_weights_and_another_seed_ot
     assert not torch.equal(runs[0], runs[2])
 
 
-def test_the_weights_kept_are_those_of_the_epoch_with_the_lowest_held_out_loss_and_training_stops_after_it() -> None:
+def test_the_weights_kept_are_those_of_the_epoch_with_the_lowest_held_out_loss_and_training_stops_after_it() -> (
+    None
+):
     data = planted(40, seed=1)
-    random = Data([Sentence(s.words, random_tree(len(s), np.random.default_rng(7)), s.punctuation) for s in data.sentences], data.maps)  # nothing to learn: it only overfits
+    random = Data(
+        [
+            Sentence(s.words, random_tree(len(s), np.random.default_rng(7)), s.punctuation)
+            for s in data.sentences
+        ],
+        data.maps,
+    )  # nothing to learn: it only overfits
     probe = AttentionProbe(HEADS)
     found = fit(probe, random, seed=0, epochs=50, rate=1.0, patience=2)
     assert found.best == int(np.argmin(found.losses)) + 1
@@ -147,9 +188,20 @@ def test_held_out_sentences_are_never_trained_on() -> None:
     assert sorted([*train.tolist(), *held.tolist()]) == list(range(100))
     assert len(held) == 10
     data = planted(100, seed=1)
-    other = Data([Sentence(s.words, random_tree(len(s), np.random.default_rng(9)), s.punctuation) if i in held else s for i, s in enumerate(data.sentences)], data.maps)
+    other = Data(
+        [
+            Sentence(s.words, random_tree(len(s), np.random.default_rng(9)), s.punctuation)
+            if i in held
+            else s
+            for i, s in enumerate(data.sentences)
+        ],
+        data.maps,
+    )
     weights = []
-    for given in (data, other):  # other gold trees for the held-out sentences change nothing in one epoch of training
+    for given in (
+        data,
+        other,
+    ):  # other gold trees for the held-out sentences change nothing in one epoch of training
         probe = AttentionProbe(HEADS)
         fit(probe, given, seed=3, epochs=1, rate=0.1)
         weights.append(probe.u.detach())
@@ -163,21 +215,44 @@ def test_predictions_come_in_the_order_of_the_sentences_and_fall_inside_them() -
     for index, heads in enumerate(predict(probe, data)):
         (alone,) = predict(probe, Data([data.sentences[index]], [data.maps[index]]))
         assert heads.tolist() == alone.tolist()
-        assert all(-1 <= head < len(heads) and head != word for word, head in enumerate(heads.tolist()))
+        assert all(
+            -1 <= head < len(heads) and head != word for word, head in enumerate(heads.tolist())
+        )
 
 
 @pytest.mark.parametrize("pilot", [500, 60])
-def test_the_learning_rate_is_the_one_with_the_lowest_held_out_loss_and_is_then_used_on_all_sentences(pilot: int) -> None:
+def test_the_learning_rate_is_the_one_with_the_lowest_held_out_loss_and_is_then_used_on_all_sentences(
+    pilot: int,
+) -> None:
     data, rates = planted(120, seed=1), (1e-4, 0.1, 100.0)
-    small = data if pilot > 120 else data.part(np.sort(np.random.default_rng(0).permutation(120)[:pilot]))
-    losses = {rate: fit(AttentionProbe(HEADS), small, seed=0, epochs=6, rate=rate).loss for rate in rates}
+    small = (
+        data
+        if pilot > 120
+        else data.part(np.sort(np.random.default_rng(0).permutation(120)[:pilot]))
+    )
+    losses = {
+        rate: fit(AttentionProbe(HEADS), small, seed=0, epochs=6, rate=rate).loss for rate in rates
+    }
     seen: list[tuple[str, int, int]] = []
-    probe, found = fit_best(lambda: AttentionProbe(HEADS), data, seed=0, epochs=6, rates=rates, pilot=pilot, progress=lambda *step: seen.append(step))
+    probe, found = fit_best(
+        lambda: AttentionProbe(HEADS),
+        data,
+        seed=0,
+        epochs=6,
+        rates=rates,
+        pilot=pilot,
+        progress=lambda *step: seen.append(step),
+    )
     assert found.rate == min(losses, key=lambda rate: losses[rate])
     alone = AttentionProbe(HEADS)
     expected = fit(alone, data, seed=0, epochs=6, rate=found.rate)
     assert (found, True) == (expected, torch.equal(alone.u, probe.u))
-    assert {step[0] for step in seen} == {"rate 0.0001", "rate 0.1", "rate 100", *(["all sentences"] if pilot < 120 else [])}
+    assert {step[0] for step in seen} == {
+        "rate 0.0001",
+        "rate 0.1",
+        "rate 100",
+        *(["all sentences"] if pilot < 120 else []),
+    }
 
 
 def test_every_probe_of_a_batch_of_rates_starts_afresh() -> None:
@@ -202,10 +277,15 @@ def test_batches_hold_every_sentence_once_in_like_lengths() -> None:
 
 
 def test_too_little_to_train_on_is_an_error() -> None:
-    with pytest.raises(ValueError, match="a probe needs at least 2 sentences to train on, got 1 instead"):
+    with pytest.raises(
+        ValueError, match="a probe needs at least 2 sentences to train on, got 1 instead"
+    ):
         fit(AttentionProbe(HEADS), planted(1, seed=0), seed=0, epochs=1, rate=0.1)
     bare = planted(5, seed=0)
-    headless = Data([Sentence(s.words, np.full(len(s), UNKNOWN), s.punctuation) for s in bare.sentences], bare.maps)
+    headless = Data(
+        [Sentence(s.words, np.full(len(s), UNKNOWN), s.punctuation) for s in bare.sentences],
+        bare.maps,
+    )
     with pytest.raises(ValueError, match="no word to train on has a head"):
         fit(AttentionProbe(HEADS), headless, seed=0, epochs=1, rate=0.1)
     with pytest.raises(ValueError, match="the number of epochs must be 1 or more, got 0 instead"):

@@ -10,30 +10,66 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.runs.parse import AttentionProbe, Data, DistanceProbe, Sentence, WordsProbe, WordVectors, attention_scores, words_scores
+from headscope.runs.parse import (
+    AttentionProbe,
+    Data,
+    DistanceProbe,
+    Sentence,
+    WordsProbe,
+    WordVectors,
+    attention_scores,
+    words_scores,
+)
 from headscope.runs.parse.data import IGNORED
 from headscope.runs.parse.scores import FEATURES, ParseProbe, distance_features
 from headscope.runs.parse.sentences import LOST, UNKNOWN
 
-SIZES = st.tuples(st.integers(1, 2), st.integers(1, 6), st.integers(1, 5), st.integers(1, 4), st.integers(0, 10_000))  # sentences, words, heads, dimensions, seed
+SIZES = st.tuples(
+    st.integers(1, 2),
+    st.integers(1, 6),
+    st.integers(1, 5),
+    st.integers(1, 4),
+    st.integers(0, 10_000),
+)  # sentences, words, heads, dimensions, seed
 
 
 def random(*shape: int, seed: int) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(seed).normal(size=shape)).float()
 
 
-def some_data(lengths: tuple[int, ...] = (1, 3, 4, 7), heads: int = 3, dimension: int = 2, seed: int = 0) -> Data:
+def some_data(
+    lengths: tuple[int, ...] = (1, 3, 4, 7), heads: int = 3, dimension: int = 2, seed: int = 0
+) -> Data:
     """Sentences of random words with random maps, every word the root."""
     draw = np.random.default_rng(seed)
     names = [f"w{number}" for number in range(5)]
-    vectors = WordVectors("random", {name: row for row, name in enumerate(names)}, draw.normal(size=(5, dimension)).astype(np.float32))
-    sentences = [Sentence(tuple(draw.choice([*names, "unheard"], size=length).tolist()), np.full(length, -1), np.zeros(length, bool)) for length in lengths]
-    return Data(sentences, [draw.random((length, length, heads)).astype(np.float16) for length in lengths], vectors)
+    vectors = WordVectors(
+        "random",
+        {name: row for row, name in enumerate(names)},
+        draw.normal(size=(5, dimension)).astype(np.float32),
+    )
+    sentences = [
+        Sentence(
+            tuple(draw.choice([*names, "unheard"], size=length).tolist()),
+            np.full(length, -1),
+            np.zeros(length, bool),
+        )
+        for length in lengths
+    ]
+    return Data(
+        sentences,
+        [draw.random((length, length, heads)).astype(np.float16) for length in lengths],
+        vectors,
+    )
 
 
 def some_probes(heads: int = 3, dimension: int = 2) -> list[ParseProbe]:
     """One of each kind, with random weights."""
-    probes: list[ParseProbe] = [AttentionProbe(heads), WordsProbe(heads, dimension), DistanceProbe(dimension, seed=0, hidden=6)]
+    probes: list[ParseProbe] = [
+        AttentionProbe(heads),
+        WordsProbe(heads, dimension),
+        DistanceProbe(dimension, seed=0, hidden=6),
+    ]
     for seed, probe in enumerate(probes):
         for parameter in probe.parameters():
             parameter.data = random(*parameter.shape, seed=seed)
@@ -42,23 +78,37 @@ def some_probes(heads: int = 3, dimension: int = 2) -> list[ParseProbe]:
 
 @settings(max_examples=40, deadline=None)
 @given(SIZES)
-def test_attention_scores_are_the_sum_over_heads_of_both_directions(sizes: tuple[int, int, int, int, int]) -> None:
+def test_attention_scores_are_the_sum_over_heads_of_both_directions(
+    sizes: tuple[int, int, int, int, int],
+) -> None:
     batch, words, heads, _, seed = sizes
-    maps, w, u = random(batch, words, words, heads, seed=seed), random(heads, seed=seed + 1), random(heads, seed=seed + 2)
+    maps, w, u = (
+        random(batch, words, words, heads, seed=seed),
+        random(heads, seed=seed + 1),
+        random(heads, seed=seed + 2),
+    )
     found = attention_scores(maps, w, u)
     assert found.shape == (batch, words, words)
     for b in range(batch):
         for j in range(words):
             for i in range(words):
-                expected = sum(float(w[k]) * float(maps[b, i, j, k]) + float(u[k]) * float(maps[b, j, i, k]) for k in range(heads))
+                expected = sum(
+                    float(w[k]) * float(maps[b, i, j, k]) + float(u[k]) * float(maps[b, j, i, k])
+                    for k in range(heads)
+                )
                 assert float(found[b, j, i]) == pytest.approx(expected, abs=1e-5)
 
 
 @settings(max_examples=40, deadline=None)
 @given(SIZES)
-def test_words_scores_weigh_each_head_by_a_linear_function_of_the_candidates_and_the_dependents_vector(sizes: tuple[int, int, int, int, int]) -> None:
+def test_words_scores_weigh_each_head_by_a_linear_function_of_the_candidates_and_the_dependents_vector(
+    sizes: tuple[int, int, int, int, int],
+) -> None:
     batch, words, heads, dimension, seed = sizes
-    maps, vectors = random(batch, words, words, heads, seed=seed), random(batch, words, dimension, seed=seed + 1)
+    maps, vectors = (
+        random(batch, words, words, heads, seed=seed),
+        random(batch, words, dimension, seed=seed + 1),
+    )
     w, u = random(heads, 2 * dimension, seed=seed + 2), random(heads, 2 * dimension, seed=seed + 3)
     found = words_scores(maps, vectors, w, u)
     assert found.shape == (batch, words, words)
@@ -68,8 +118,12 @@ def test_words_scores_weigh_each_head_by_a_linear_function_of_the_candidates_and
                 both = vectors[b, i].tolist() + vectors[b, j].tolist()  # candidate, then dependent
                 expected = 0.0
                 for k in range(heads):
-                    expected += sum(x * y for x, y in zip(w[k].tolist(), both, strict=True)) * float(maps[b, i, j, k])
-                    expected += sum(x * y for x, y in zip(u[k].tolist(), both, strict=True)) * float(maps[b, j, i, k])
+                    expected += sum(
+                        x * y for x, y in zip(w[k].tolist(), both, strict=True)
+                    ) * float(maps[b, i, j, k])
+                    expected += sum(
+                        x * y for x, y in zip(u[k].tolist(), both, strict=True)
+                    ) * float(maps[b, j, i, k])
                 assert float(found[b, j, i]) == pytest.approx(expected, abs=1e-5, rel=1e-5)
 
 
@@ -87,11 +141,17 @@ def test_a_score_does_not_see_the_vector_of_a_third_word() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_a_batch_of_sentences_scores_as_each_sentence_alone_and_padding_is_no_candidate(number: int) -> None:
+def test_a_batch_of_sentences_scores_as_each_sentence_alone_and_padding_is_no_candidate(
+    number: int,
+) -> None:
     data, probe = some_data(), some_probes()[number]
-    together = probe(data.pad([0, 1, 2, 3], maps=probe.uses_maps, vectors=probe.uses_vectors)).detach()
+    together = probe(
+        data.pad([0, 1, 2, 3], maps=probe.uses_maps, vectors=probe.uses_vectors)
+    ).detach()
     for index, length in enumerate(data.lengths.tolist()):
-        alone = probe(data.pad([index], maps=probe.uses_maps, vectors=probe.uses_vectors)).detach()[0]
+        alone = probe(data.pad([index], maps=probe.uses_maps, vectors=probe.uses_vectors)).detach()[
+            0
+        ]
         assert alone.shape == (length, length + 1)
         np.testing.assert_allclose(together[index, :length, : length + 1], alone, atol=1e-5)
         assert (together[index, :length, length + 1 :] == float("-inf")).all()
@@ -105,16 +165,23 @@ def test_a_word_is_never_its_own_head_and_the_root_always_a_candidate(number: in
     for word in range(7):
         assert scores[1, word, word + 1] == float("-inf")
         assert torch.isfinite(scores[1, word, [c for c in range(8) if c != word + 1]]).all()
-    assert scores[0, 0].tolist()[1:] == [float("-inf")] * 7  # a sentence of one word: the root, or nothing
+    assert (
+        scores[0, 0].tolist()[1:] == [float("-inf")] * 7
+    )  # a sentence of one word: the root, or nothing
 
 
-def test_the_root_has_one_score_in_the_attention_probe_and_a_linear_one_of_the_dependents_vector_in_the_words_probe() -> None:
+def test_the_root_has_one_score_in_the_attention_probe_and_a_linear_one_of_the_dependents_vector_in_the_words_probe() -> (
+    None
+):
     data = some_data()
     attention, words, _ = some_probes()
     batch = data.pad([3], maps=True, vectors=True)
     assert batch.vectors is not None
     assert attention(batch)[0, :, 0].tolist() == [pytest.approx(attention.root.item())] * 7
-    expected = [sum(x * y for x, y in zip(words.root.tolist(), vector, strict=True)) + words.bias.item() for vector in batch.vectors[0].tolist()]
+    expected = [
+        sum(x * y for x, y in zip(words.root.tolist(), vector, strict=True)) + words.bias.item()
+        for vector in batch.vectors[0].tolist()
+    ]
     assert words(batch)[0, :, 0].tolist() == pytest.approx(expected, abs=1e-5)
 
 
@@ -130,7 +197,9 @@ def test_distance_features_keep_ahead_and_behind_apart() -> None:
         assert features[distance + 7].tolist() == pytest.approx(expected, abs=1e-6), distance
 
 
-def test_the_words_and_distances_network_is_one_hidden_layer_over_both_vectors_and_the_distance() -> None:
+def test_the_words_and_distances_network_is_one_hidden_layer_over_both_vectors_and_the_distance() -> (
+    None
+):
     data, probe = some_data(), some_probes()[2]
     assert isinstance(probe, DistanceProbe)
     batch = data.pad([2], maps=False, vectors=True)
@@ -139,8 +208,18 @@ def test_the_words_and_distances_network_is_one_hidden_layer_over_both_vectors_a
     for j in range(4):
         for i in range(4):
             if i != j:
-                inputs = probe.candidate.weight @ vectors[i] + probe.dependent.weight @ vectors[j] + probe.distance.weight @ features[i - j + 3] + probe.dependent.bias
-                expected = sum(weight * max(value, 0.0) for weight, value in zip(probe.out.weight[0].tolist(), inputs.tolist(), strict=True))
+                inputs = (
+                    probe.candidate.weight @ vectors[i]
+                    + probe.dependent.weight @ vectors[j]
+                    + probe.distance.weight @ features[i - j + 3]
+                    + probe.dependent.bias
+                )
+                expected = sum(
+                    weight * max(value, 0.0)
+                    for weight, value in zip(
+                        probe.out.weight[0].tolist(), inputs.tolist(), strict=True
+                    )
+                )
                 assert float(scores[j, i + 1]) == pytest.approx(expected, abs=1e-4)
 
 

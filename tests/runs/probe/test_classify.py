@@ -19,14 +19,21 @@ from headscope.tasks.probing import ProbingTask
 def rows_of(count: int, classes: int, *, dev: bool = True, seed: int = 0) -> Rows:
     gold = np.random.default_rng(seed).integers(0, classes, count).astype(np.float64)
     parts = np.split(np.arange(count), [count // 2, 3 * count // 4])
-    return Rows(gold, classes, *(parts if dev else (np.concatenate(parts[:2]), np.zeros(0, np.int64), parts[2])))
+    return Rows(
+        gold,
+        classes,
+        *(parts if dev else (np.concatenate(parts[:2]), np.zeros(0, np.int64), parts[2])),
+    )
 
 
 def seen(rows: Rows, units: int, width: int, *, seed: int = 1) -> torch.Tensor:
     """Unit 0 shows nothing of the labels, later ones more and more."""
     random = np.random.default_rng(seed)
     places = random.normal(size=(max(rows.classes, 6), width))
-    x = random.normal(size=(units, len(rows.gold), width)) + np.linspace(0, 1.2, units)[:, None, None] * places[rows.gold.astype(int)]
+    x = (
+        random.normal(size=(units, len(rows.gold), width))
+        + np.linspace(0, 1.2, units)[:, None, None] * places[rows.gold.astype(int)]
+    )
     return torch.from_numpy(7 + 3 * x).float()
 
 
@@ -40,8 +47,15 @@ def test_choice_and_score_are_those_of_scikit_learn(classes: int) -> None:
         values = (values - values[rows.train].mean(0)) / values[rows.train].std(0)
         scores = []
         for l2 in L2:
-            model = LogisticRegression(C=(2 if classes == 2 else 1) / (len(rows.train) * l2), tol=1e-8, max_iter=10_000).fit(values[rows.train], rows.gold[rows.train])
-            scores.append((model.score(values[rows.dev], rows.gold[rows.dev]), model.score(values[rows.test], rows.gold[rows.test])))
+            model = LogisticRegression(
+                C=(2 if classes == 2 else 1) / (len(rows.train) * l2), tol=1e-8, max_iter=10_000
+            ).fit(values[rows.train], rows.gold[rows.train])
+            scores.append(
+                (
+                    model.score(values[rows.dev], rows.gold[rows.dev]),
+                    model.score(values[rows.test], rows.gold[rows.test]),
+                )
+            )
         best = max(range(len(L2)), key=lambda place: (scores[place][0], L2[place]))
         assert found.validation[unit] == pytest.approx(scores[best][0], abs=0.005)
         assert found.test[unit] == pytest.approx(scores[best][1], abs=0.01)
@@ -58,11 +72,17 @@ def test_folds_where_there_is_no_validation_part() -> None:
     scores = []
     for fold in folds:
         others = np.setdiff1d(rows.train, fold)
-        model = LogisticRegression(C=1 / (len(others) * 0.01), tol=1e-8, max_iter=10_000).fit(values[others], rows.gold[others])
+        model = LogisticRegression(C=1 / (len(others) * 0.01), tol=1e-8, max_iter=10_000).fit(
+            values[others], rows.gold[others]
+        )
         scores.append(model.score(values[fold], rows.gold[fold]))
-    whole = LogisticRegression(C=1 / (len(rows.train) * 0.01), tol=1e-8, max_iter=10_000).fit(values[rows.train], rows.gold[rows.train])
+    whole = LogisticRegression(C=1 / (len(rows.train) * 0.01), tol=1e-8, max_iter=10_000).fit(
+        values[rows.train], rows.gold[rows.train]
+    )
     assert found.validation[2] == pytest.approx(np.mean(scores), abs=0.005)
-    assert found.test[2] == pytest.approx(whole.score(values[rows.test], rows.gold[rows.test]), abs=0.01)
+    assert found.test[2] == pytest.approx(
+        whole.score(values[rows.test], rows.gold[rows.test]), abs=0.01
+    )
 
 
 def test_the_control_is_at_chance_whatever_the_features_show() -> None:
@@ -89,7 +109,9 @@ def test_scores_from_0_to_5_are_told_by_correlation() -> None:
     random = np.random.default_rng(0)
     gold = np.round(random.uniform(0, 5, 1200), 2)
     rows = Rows(gold, 0, np.arange(800), np.zeros(0, np.int64), np.arange(800, 1200))
-    x = torch.from_numpy(np.stack([random.normal(size=(1200, 4)), gold[:, None] + random.normal(size=(1200, 4))])).float()
+    x = torch.from_numpy(
+        np.stack([random.normal(size=(1200, 4)), gold[:, None] + random.normal(size=(1200, 4))])
+    ).float()
     found = classify(x, rows, Settings())
     assert abs(found.test[0]) < 0.2
     assert found.test[1] > 0.85
@@ -138,17 +160,27 @@ def test_only_training_rows_say_how_features_are_scaled() -> None:
 def test_rmsprop_is_near_the_optimum() -> None:
     rows = rows_of(2400, 3)
     x = seen(rows, 3, 6)
-    exact, paper = (classify(x, rows, Settings(solver=solver, control=False)) for solver in ("exact", "rmsprop"))
+    exact, paper = (
+        classify(x, rows, Settings(solver=solver, control=False)) for solver in ("exact", "rmsprop")
+    )
     assert paper.test == pytest.approx(exact.test, abs=0.05)
 
 
 def test_rows_of_a_task() -> None:
     examples = {
-        split: tuple(Example(f"{split}{place}", (f"text {place}",), label="ab"[place % 2]) for place in range(count)) for split, count in (("train", 4), ("dev", 2), ("test", 3))
+        split: tuple(
+            Example(f"{split}{place}", (f"text {place}",), label="ab"[place % 2])
+            for place in range(count)
+        )
+        for split, count in (("train", 4), ("dev", 2), ("test", 3))
     }
     rows = Rows.of(ProbingTask("made", "Made", ("a", "b"), examples))
     assert rows.gold.tolist() == [0, 1, 0, 1, 0, 1, 0, 1, 0]
-    assert [part.tolist() for part in (rows.train, rows.dev, rows.test)] == [[0, 1, 2, 3], [4, 5], [6, 7, 8]]
+    assert [part.tolist() for part in (rows.train, rows.dev, rows.test)] == [
+        [0, 1, 2, 3],
+        [4, 5],
+        [6, 7, 8],
+    ]
     assert rows.majority == pytest.approx(2 / 3)
     with pytest.raises(CorpusError, match="no examples for the test"):
         Rows.of(ProbingTask("made", "Made", ("a", "b"), {"train": examples["train"]}))
@@ -169,6 +201,8 @@ def test_bad_settings(wrong: dict[str, object], message: str) -> None:
 
 
 def test_fewer_examples_than_folds() -> None:
-    rows = Rows(np.array([0.0, 1.0, 0.0, 1.0]), 2, np.arange(3), np.zeros(0, np.int64), np.array([3]))
+    rows = Rows(
+        np.array([0.0, 1.0, 0.0, 1.0]), 2, np.arange(3), np.zeros(0, np.int64), np.array([3])
+    )
     with pytest.raises(UserError, match="5 folds need as many training examples, got 3"):
         classify(torch.randn(1, 4, 2), rows, Settings())

@@ -18,10 +18,14 @@ def made(units: int, rows: int, width: int, classes: int, *, seed: int = 0) -> C
     """Correlated features of which each unit shows the labels more or less."""
     random = torch.Generator().manual_seed(seed)
     hidden = torch.randn(rows, 6, generator=random)
-    labels = (hidden @ torch.randn(6, classes, generator=random) + 0.5 * torch.randn(rows, classes, generator=random)).argmax(1)
+    labels = (
+        hidden @ torch.randn(6, classes, generator=random)
+        + 0.5 * torch.randn(rows, classes, generator=random)
+    ).argmax(1)
     x = (
         torch.randn(units, rows, width, generator=random)
-        + torch.einsum("nk,ukd->und", hidden, torch.randn(units, 6, width, generator=random)) * torch.linspace(0, 1, units)[:, None, None]
+        + torch.einsum("nk,ukd->und", hidden, torch.randn(units, 6, width, generator=random))
+        * torch.linspace(0, 1, units)[:, None, None]
     )
     return (x - x.mean(1, keepdim=True)) / x.std(1, keepdim=True), labels
 
@@ -39,18 +43,27 @@ def test_the_weights_are_those_of_scikit_learn(classes: int) -> None:
         for place, l2 in enumerate(linear.L2):
             # scikit-learn's two classes have one weight vector, the difference of ours: its penalty is half as strong.
             strength = (2 if classes == 2 else 1) / (500 * l2)
-            known = LogisticRegression(C=strength, tol=1e-9, max_iter=20_000).fit(x[unit].double().numpy(), labels.numpy())
+            known = LogisticRegression(C=strength, tol=1e-9, max_iter=20_000).fit(
+                x[unit].double().numpy(), labels.numpy()
+            )
             weight, bias = found.weight[unit, 0, place].numpy(), found.bias[unit, 0, place].numpy()
             if classes == 2:
                 weight, bias = weight[:, 1:] - weight[:, :1], bias[1:] - bias[:1]
-                assert pytest.approx(known.coef_, abs=2e-3 * max(1, np.abs(known.coef_).max())) == weight.T
+                assert (
+                    pytest.approx(known.coef_, abs=2e-3 * max(1, np.abs(known.coef_).max()))
+                    == weight.T
+                )
                 assert bias == pytest.approx(known.intercept_, abs=5e-3)
             scores = found.scores(x)[unit, 0, place]
             agreement = (scores.argmax(1).numpy() == known.predict(x[unit].double().numpy())).mean()
             assert agreement >= 0.996
             probabilities = scores.softmax(1).numpy()
-            assert probabilities == pytest.approx(known.predict_proba(x[unit].double().numpy()), abs=0.02)
-            assert np.abs(probabilities - known.predict_proba(x[unit].double().numpy())).mean() < 1e-3
+            assert probabilities == pytest.approx(
+                known.predict_proba(x[unit].double().numpy()), abs=0.02
+            )
+            assert (
+                np.abs(probabilities - known.predict_proba(x[unit].double().numpy())).mean() < 1e-3
+            )
 
 
 def test_the_loss_is_the_least_that_scipy_finds() -> None:
@@ -66,7 +79,9 @@ def test_the_loss_is_the_least_that_scipy_finds() -> None:
         return float(-logits[np.arange(200), gold].mean() + l2 / 2 * (weight**2).sum())
 
     best = minimize(loss, np.zeros(24), method="BFGS", options={"gtol": 1e-8})
-    ours = np.concatenate([found.weight[0, 0, 0].double().numpy().ravel(), found.bias[0, 0, 0].double().numpy()])
+    ours = np.concatenate(
+        [found.weight[0, 0, 0].double().numpy().ravel(), found.bias[0, 0, 0].double().numpy()]
+    )
     assert loss(ours) == pytest.approx(best.fun, abs=1e-6)
 
 
@@ -81,15 +96,31 @@ def test_logits_that_are_there_are_added_to(classes: int, monkeypatch: pytest.Mo
     size = 5 * classes
     for unit in range(2):
         for place, chosen in enumerate(sets.numpy()):
-            rows, gold, given = x[unit].double().numpy()[chosen], labels.numpy()[chosen], offset[place].double().numpy()[chosen]
+            rows, gold, given = (
+                x[unit].double().numpy()[chosen],
+                labels.numpy()[chosen],
+                offset[place].double().numpy()[chosen],
+            )
 
-            def loss(parameters: np.ndarray, rows: np.ndarray = rows, gold: np.ndarray = gold, given: np.ndarray = given) -> float:
+            def loss(
+                parameters: np.ndarray,
+                rows: np.ndarray = rows,
+                gold: np.ndarray = gold,
+                given: np.ndarray = given,
+            ) -> float:
                 logits = given + rows @ parameters[:size].reshape(5, classes) + parameters[size:]
                 logits -= np.log(np.exp(logits).sum(1, keepdims=True))
-                return float(-logits[np.arange(150), gold].mean() + l2 / 2 * (parameters[:size] ** 2).sum())
+                return float(
+                    -logits[np.arange(150), gold].mean() + l2 / 2 * (parameters[:size] ** 2).sum()
+                )
 
             best = minimize(loss, np.zeros(size + classes), method="BFGS", options={"gtol": 1e-8})
-            ours = np.concatenate([found.weight[unit, place, 0].double().numpy().ravel(), found.bias[unit, place, 0].double().numpy()])
+            ours = np.concatenate(
+                [
+                    found.weight[unit, place, 0].double().numpy().ravel(),
+                    found.bias[unit, place, 0].double().numpy(),
+                ]
+            )
             assert loss(ours) == pytest.approx(best.fun, abs=1e-6)
     monkeypatch.setattr(linear, "PILOT_ROWS", 8)
     assert solve(problems, memory=1).weight == pytest.approx(found.weight, abs=1e-3)
@@ -128,7 +159,9 @@ def test_portions_of_rows_and_units_change_nothing(monkeypatch: pytest.MonkeyPat
     assert solve(problems).weight == pytest.approx(whole.weight, abs=2e-3)
 
 
-def test_a_first_solution_on_a_part_of_the_rows_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_first_solution_on_a_part_of_the_rows_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     x, labels = made(2, 640, 6, 3)
     problems = Problems(x, labels, 3, everything(640), (0.001,))
     whole = solve(problems)
@@ -139,7 +172,9 @@ def test_a_first_solution_on_a_part_of_the_rows_changes_nothing(monkeypatch: pyt
 def test_features_that_say_nothing_give_the_shares_of_the_classes() -> None:
     labels = torch.tensor([0] * 30 + [1] * 50 + [2] * 20)
     found = solve(Problems(torch.zeros(1, 100, 3), labels, 3, everything(100), (0.1,)))
-    assert found.scores(torch.zeros(1, 1, 3))[0, 0, 0, 0].softmax(0).tolist() == pytest.approx([0.3, 0.5, 0.2], abs=1e-3)
+    assert found.scores(torch.zeros(1, 1, 3))[0, 0, 0, 0].softmax(0).tolist() == pytest.approx(
+        [0.3, 0.5, 0.2], abs=1e-3
+    )
     assert found.weight.abs().max() == 0
 
 
@@ -147,8 +182,12 @@ def test_separable_rows_are_solved_too() -> None:
     x = torch.linspace(-1, 1, 40)[None, :, None]
     found = solve(Problems(x, (x[0, :, 0] > 0).long(), 2, everything(40), (1e-5,)))
     assert (found.scores(x)[0, 0, 0].argmax(1) == (x[0, :, 0] > 0)).all()
-    known = LogisticRegression(C=2 / (40 * 1e-5), tol=1e-10, max_iter=100_000).fit(x[0].double().numpy(), (x[0, :, 0] > 0).numpy())
-    assert float(found.weight[0, 0, 0, 0, 1] - found.weight[0, 0, 0, 0, 0]) == pytest.approx(float(known.coef_[0, 0]), rel=0.05)
+    known = LogisticRegression(C=2 / (40 * 1e-5), tol=1e-10, max_iter=100_000).fit(
+        x[0].double().numpy(), (x[0, :, 0] > 0).numpy()
+    )
+    assert float(found.weight[0, 0, 0, 0, 1] - found.weight[0, 0, 0, 0, 0]) == pytest.approx(
+        float(known.coef_[0, 0]), rel=0.05
+    )
 
 
 def test_a_thousand_classes() -> None:

@@ -27,7 +27,14 @@ FEW: tuple[Texts, ...] = (
     ("the dog sat by the door.", "a small bird sang."),
 )
 WORDS = ("cat", "dog", "bird", "tree", "roof")
-MANY: tuple[Texts, ...] = tuple((" ".join([WORDS[place % 5], WORDS[place // 5 % 5], WORDS[place // 25], *["the"] * (place % 7)]),) for place in range(70))
+MANY: tuple[Texts, ...] = tuple(
+    (
+        " ".join(
+            [WORDS[place % 5], WORDS[place // 5 % 5], WORDS[place // 25], *["the"] * (place % 7)]
+        ),
+    )
+    for place in range(70)
+)
 """Three blocks, if there is one text in a batch: of 32, 32 and 6."""
 HALF = {"rtol": 0.0, "atol": 2e-3}
 """A number's distance from its mean, at most 8 here, rounded to 11 bits: off by at most 8 · 2⁻¹²."""
@@ -62,8 +69,14 @@ def blocks(cache: Path) -> list[str]:
 
 def expected(kind: str, texts: Sequence[Texts], position: str) -> tuple[Any, Any]:
     """(layer, text, head, width) and (layer, text, hidden) from transformers' eager attention and its hidden states, one text at a time without padding."""
-    heads = [[[at(position, head) for head in layer] for layer in head_outputs(kind, alone(kind, *text))] for text in texts]
-    layers = [[at(position, state[0]) for state in hidden_states(kind, alone(kind, *text))] for text in texts]
+    heads = [
+        [[at(position, head) for head in layer] for layer in head_outputs(kind, alone(kind, *text))]
+        for text in texts
+    ]
+    layers = [
+        [at(position, state[0]) for state in hidden_states(kind, alone(kind, *text))]
+        for text in texts
+    ]
     return np.array(heads).swapaxes(0, 1), np.array(layers).swapaxes(0, 1)
 
 
@@ -75,17 +88,32 @@ def check(found: HeadOutputs, kind: str, texts: Sequence[Texts], position: str) 
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "electra", "llama", "t5"])
-def test_vectors_are_those_of_transformers_at_the_position_of_the_family(kind: str, tmp_path: Path) -> None:
+def test_vectors_are_those_of_transformers_at_the_position_of_the_family(
+    kind: str, tmp_path: Path
+) -> None:
     texts = FEW if kind in {"bert", "electra"} else FEW[:3]
     found = make_head_outputs(tiny_model(kind), texts, tmp_path, max_length=64)
     assert found.position == POSITION[kind]
-    assert found.counts == {"texts": len(texts), "empty": 0, "truncated": 0, "bytes": sum(path.stat().st_size for path in tmp_path.rglob("block-*.safetensors"))}
+    assert found.counts == {
+        "texts": len(texts),
+        "empty": 0,
+        "truncated": 0,
+        "bytes": sum(path.stat().st_size for path in tmp_path.rglob("block-*.safetensors")),
+    }
     check(found, kind, texts, POSITION[kind])
 
 
-@pytest.mark.parametrize(("kind", "position"), [("bert", "last"), ("bert", "mean"), ("gpt2", "last"), ("gpt2", "mean"), ("t5", "cls")])
+@pytest.mark.parametrize(
+    ("kind", "position"),
+    [("bert", "last"), ("bert", "mean"), ("gpt2", "last"), ("gpt2", "mean"), ("t5", "cls")],
+)
 def test_any_position_can_be_asked_for(kind: str, position: str, tmp_path: Path) -> None:
-    check(make_head_outputs(tiny_model(kind), FEW[:3], tmp_path, max_length=64, position=position), kind, FEW[:3], position)
+    check(
+        make_head_outputs(tiny_model(kind), FEW[:3], tmp_path, max_length=64, position=position),
+        kind,
+        FEW[:3],
+        position,
+    )
 
 
 def test_the_first_token_of_a_causal_model_is_refused(tmp_path: Path) -> None:
@@ -93,7 +121,9 @@ def test_the_first_token_of_a_causal_model_is_refused(tmp_path: Path) -> None:
         make_head_outputs(tiny_model("gpt2"), FEW[:3], tmp_path, max_length=64, position="cls")
 
 
-def test_neither_the_order_nor_the_batch_size_nor_padding_matters(bert: Model, tmp_path: Path) -> None:
+def test_neither_the_order_nor_the_batch_size_nor_padding_matters(
+    bert: Model, tmp_path: Path
+) -> None:
     turned = MANY[::-1]
     one = make_head_outputs(bert, MANY, tmp_path / "one", max_length=64, batch_size=1)
     two = make_head_outputs(bert, turned, tmp_path / "two", max_length=64, batch_size=16)
@@ -106,13 +136,17 @@ def test_neither_the_order_nor_the_batch_size_nor_padding_matters(bert: Model, t
 
 
 def test_texts_are_cut_and_counted(bert: Model, tmp_path: Path) -> None:
-    found = make_head_outputs(bert, [*MANY, ("the cat " * 30,)], tmp_path, max_length=24, batch_size=1)
+    found = make_head_outputs(
+        bert, [*MANY, ("the cat " * 30,)], tmp_path, max_length=24, batch_size=1
+    )
     assert found.counts["truncated"] == 1
     whole = bert.encode(["the cat " * 30], pooling=Pooling(layer=1), max_length=24)
     np.testing.assert_allclose(found.layer(1, np.array([70])), whole, **HALF)
 
 
-def test_what_is_there_is_not_computed_again_and_anything_else_is(bert: Model, forwards: list[int], tmp_path: Path) -> None:
+def test_what_is_there_is_not_computed_again_and_anything_else_is(
+    bert: Model, forwards: list[int], tmp_path: Path
+) -> None:
     def computed(model: Model, texts: Sequence[Texts] = FEW, **options: Any) -> int:
         forwards.clear()
         make_head_outputs(model, texts, tmp_path, **{"max_length": 64, **options})
@@ -122,7 +156,12 @@ def test_what_is_there_is_not_computed_again_and_anything_else_is(bert: Model, f
         return len(list(tmp_path.iterdir()))
 
     assert (computed(bert), folders()) == (4, 1)
-    assert (computed(bert), computed(bert, FEW[::-1]), computed(bert, FEW[:3], batch_size=1), folders()) == (0, 0, 0, 1)
+    assert (
+        computed(bert),
+        computed(bert, FEW[::-1]),
+        computed(bert, FEW[:3], batch_size=1),
+        folders(),
+    ) == (0, 0, 0, 1)
     assert (computed(bert, max_length=63), folders()) == (4, 2)
     assert (computed(bert, position="mean"), folders()) == (4, 3)
     computed(tiny_model("electra"))
@@ -132,40 +171,71 @@ def test_what_is_there_is_not_computed_again_and_anything_else_is(bert: Model, f
     assert (computed(bert), folders()) == (4, 5)
 
 
-def test_texts_of_other_tasks_are_found_and_only_new_ones_are_run(bert: Model, forwards: list[int], tmp_path: Path) -> None:
+def test_texts_of_other_tasks_are_found_and_only_new_ones_are_run(
+    bert: Model, forwards: list[int], tmp_path: Path
+) -> None:
     make_head_outputs(bert, [*FEW[:2], ("the cat " * 60,), ("\u200b",)], tmp_path, max_length=64)
     forwards.clear()
     mixed = [MANY[3], FEW[1], *MANY[40:45], FEW[0], FEW[3]]
     told: list[tuple[int, int]] = []
-    found = make_head_outputs(bert, mixed, tmp_path, max_length=64, progress=lambda done, total: told.append((done, total)))
+    found = make_head_outputs(
+        bert,
+        mixed,
+        tmp_path,
+        max_length=64,
+        progress=lambda done, total: told.append((done, total)),
+    )
     assert (sum(forwards), told[-1], len(blocks(tmp_path))) == (7, (9, 9), 2)
     check(found, "bert", mixed, "cls")
-    assert {**found.counts, "bytes": 0} == {"texts": 9, "empty": 0, "truncated": 0, "bytes": 0}  # what was cut or empty belongs to others
-    assert found.counts["bytes"] == sum(path.stat().st_size for path in tmp_path.rglob("block-*.safetensors"))
+    assert {**found.counts, "bytes": 0} == {
+        "texts": 9,
+        "empty": 0,
+        "truncated": 0,
+        "bytes": 0,
+    }  # what was cut or empty belongs to others
+    assert found.counts["bytes"] == sum(
+        path.stat().st_size for path in tmp_path.rglob("block-*.safetensors")
+    )
     only = make_head_outputs(bert, mixed[:1], tmp_path, max_length=64)
     assert 0 < only.counts["bytes"] < found.counts["bytes"]
 
 
-def test_a_stopped_run_keeps_its_blocks_and_goes_on(bert: Model, forwards: list[int], tmp_path: Path) -> None:
+def test_a_stopped_run_keeps_its_blocks_and_goes_on(
+    bert: Model, forwards: list[int], tmp_path: Path
+) -> None:
     def stop(done: int, total: int) -> None:
         assert total == 70
         if done == 40:
             raise KeyboardInterrupt
 
-    with pytest.raises(Interrupted, match=r"^stopped after the vectors of 32 of 70 texts, which are kept in .*outputs-") as error:
+    with pytest.raises(
+        Interrupted,
+        match=r"^stopped after the vectors of 32 of 70 texts, which are kept in .*outputs-",
+    ) as error:
         make_head_outputs(bert, MANY, tmp_path / "here", max_length=64, batch_size=1, progress=stop)
     assert error.value.hint == "type the same command again to go on"
     assert len(blocks(tmp_path / "here")) == 1
     forwards.clear()
     told: list[int] = []
-    found = make_head_outputs(bert, MANY, tmp_path / "here", max_length=64, batch_size=1, progress=lambda done, _total: told.append(done))
+    found = make_head_outputs(
+        bert,
+        MANY,
+        tmp_path / "here",
+        max_length=64,
+        batch_size=1,
+        progress=lambda done, _total: told.append(done),
+    )
     assert sum(forwards) == 38
     assert told == list(range(33, 71))
     fresh = make_head_outputs(bert, MANY, tmp_path / "fresh", max_length=64, batch_size=1)
-    assert [(path.name, path.read_bytes()) for path in found.blocks] == [(path.name, path.read_bytes()) for path in fresh.blocks]
+    assert [(path.name, path.read_bytes()) for path in found.blocks] == [
+        (path.name, path.read_bytes()) for path in fresh.blocks
+    ]
 
 
-def test_a_full_disk_leaves_the_finished_blocks(bert: Model, forwards: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_finished_blocks(
+    bert: Model, forwards: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write = Path.write_bytes
 
     def full(self: Path, data: Any) -> int:
@@ -176,19 +246,28 @@ def test_a_full_disk_leaves_the_finished_blocks(bert: Model, forwards: list[int]
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
-        with pytest.raises(UserError, match=r"block-\w+\.safetensors cannot be written: No space left on device") as error:
+        with pytest.raises(
+            UserError, match=r"block-\w+\.safetensors cannot be written: No space left on device"
+        ) as error:
             make_head_outputs(bert, MANY, tmp_path, max_length=64, batch_size=1)
-    assert error.value.hint == "make room and type the same command again: the finished blocks stay, and it goes on from there"
+    assert (
+        error.value.hint
+        == "make room and type the same command again: the finished blocks stay, and it goes on from there"
+    )
     assert len(blocks(tmp_path)) == 1  # nothing half written beside it
     forwards.clear()
     make_head_outputs(bert, MANY, tmp_path, max_length=64, batch_size=1)
     assert sum(forwards) == 38
 
 
-def test_a_disk_that_is_full_before_or_after_the_blocks_is_told(bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full_before_or_after_the_blocks_is_told(
+    bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=1))
-        with pytest.raises(UserError, match=r"^the vectors of 4 texts take .* but .* has only .* left") as error:
+        with pytest.raises(
+            UserError, match=r"^the vectors of 4 texts take .* but .* has only .* left"
+        ) as error:
             make_head_outputs(bert, FEW, tmp_path, max_length=64)
         assert error.value.hint == "give another folder with --cache, or fewer texts with --limit"
 
@@ -197,25 +276,41 @@ def test_a_disk_that_is_full_before_or_after_the_blocks_is_told(bert: Model, tmp
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
-        with pytest.raises(UserError, match=r"about\.json cannot be written: No space left on device"):
+        with pytest.raises(
+            UserError, match=r"about\.json cannot be written: No space left on device"
+        ):
             make_head_outputs(bert, FEW, tmp_path, max_length=64)
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"^the cache folder .*file cannot be used: Not a directory"):
+    with pytest.raises(
+        UserError, match=r"^the cache folder .*file cannot be used: Not a directory"
+    ):
         make_head_outputs(bert, FEW, tmp_path / "file", max_length=64)
 
 
-@pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda _data: b"", lambda data: b"\xff" * 8 + data[8:]], ids=["cut", "empty", "header"])
-def test_a_damaged_block_is_told_and_made_again_when_deleted(bert: Model, damage: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [lambda data: data[: len(data) // 2], lambda _data: b"", lambda data: b"\xff" * 8 + data[8:]],
+    ids=["cut", "empty", "header"],
+)
+def test_a_damaged_block_is_told_and_made_again_when_deleted(
+    bert: Model, damage: Any, tmp_path: Path
+) -> None:
     found = make_head_outputs(bert, FEW, tmp_path, max_length=64)
     (block,) = found.blocks
     before = found.heads(1, rows(4))
     block.write_bytes(damage(block.read_bytes()))
-    for again in (lambda: make_head_outputs(bert, FEW, tmp_path, max_length=64), lambda: found.heads(1, rows(4)), lambda: found.layer(0, rows(1))):
+    for again in (
+        lambda: make_head_outputs(bert, FEW, tmp_path, max_length=64),
+        lambda: found.heads(1, rows(4)),
+        lambda: found.layer(0, rows(1)),
+    ):
         with pytest.raises(UserError, match=r"block-\w+\.safetensors cannot be read: ") as error:
             again()
         assert error.value.hint == "delete it, and it is made again"
     block.unlink()
-    assert np.array_equal(make_head_outputs(bert, FEW, tmp_path, max_length=64).heads(1, rows(4)), before)
+    assert np.array_equal(
+        make_head_outputs(bert, FEW, tmp_path, max_length=64).heads(1, rows(4)), before
+    )
 
 
 def test_numbers_beyond_half_precision_survive(bert: Model, tmp_path: Path) -> None:
@@ -229,26 +324,41 @@ def test_numbers_beyond_half_precision_survive(bert: Model, tmp_path: Path) -> N
     np.testing.assert_allclose(found, heads[0] * 2.0**24, rtol=0, atol=1e-3 * 2.0**24)
 
 
-def test_numbers_that_are_not_finite_are_told_and_nothing_is_kept(bert: Model, tmp_path: Path) -> None:
+def test_numbers_that_are_not_finite_are_told_and_nothing_is_kept(
+    bert: Model, tmp_path: Path
+) -> None:
     with torch.no_grad():
         bert.network.get_submodule("encoder.layer.1.attention.self.value").bias[3] = torch.inf
     with pytest.raises(UserError) as error:
         make_head_outputs(bert, FEW, tmp_path, max_length=64)
-    assert error.value.message == "tiny-bert gives numbers that are not finite (head vectors of layer 2) for the text 'the cat sat.'"
+    assert (
+        error.value.message
+        == "tiny-bert gives numbers that are not finite (head vectors of layer 2) for the text 'the cat sat.'"
+    )
     assert error.value.hint == "leave the text out, or load the model in float32"
     assert blocks(tmp_path) == []
 
 
 def test_a_text_without_tokens_has_no_vector(bert: Model, tmp_path: Path) -> None:
-    texts = [FEW[0], ("\u200b",), *(("the " * place + "cat",) for place in range(1, 40)), ("\u200b\u200b",), FEW[2]]
+    texts = [
+        FEW[0],
+        ("\u200b",),
+        *(("the " * place + "cat",) for place in range(1, 40)),
+        ("\u200b\u200b",),
+        FEW[2],
+    ]
     found = make_head_outputs(bert, texts, tmp_path, max_length=64, batch_size=1)
     assert found.empty == {1, 41}
     assert (found.counts["texts"], found.counts["empty"]) == (43, 2)
     check(found, "bert", FEW[:1], "cls")
-    np.testing.assert_allclose(found.layer(1, np.array([42])), expected("bert", FEW[2:3], "cls")[1][1], **HALF)
+    np.testing.assert_allclose(
+        found.layer(1, np.array([42])), expected("bert", FEW[2:3], "cls")[1][1], **HALF
+    )
 
 
-def test_memory_holds_one_block_at_a_time(bert: Model, forwards: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_holds_one_block_at_a_time(
+    bert: Model, forwards: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept: list[tuple[int, int]] = []
     save = module.save
 
@@ -264,19 +374,25 @@ def test_memory_holds_one_block_at_a_time(bert: Model, forwards: list[int], tmp_
 def test_a_last_layer_that_is_narrower_is_filled_up(tmp_path: Path) -> None:
     model = tiny_model("opt", word_embed_proj_dim=16)  # as OPT 350m
     found = make_head_outputs(model, FEW[:3], tmp_path, max_length=64).layer(1, rows(3))
-    np.testing.assert_allclose(found[:, :16], model.encode([text for (text,) in FEW[:3]], pooling=Pooling(layer=1)), **HALF)
+    np.testing.assert_allclose(
+        found[:, :16], model.encode([text for (text,) in FEW[:3]], pooling=Pooling(layer=1)), **HALF
+    )
     assert not found[:, 16:].any()
 
 
 def test_an_unknown_position_and_a_bad_batch_size(bert: Model, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"^the position must be one of cls, last, mean; got 'first' instead"):
+    with pytest.raises(
+        UserError, match=r"^the position must be one of cls, last, mean; got 'first' instead"
+    ):
         make_head_outputs(bert, FEW, tmp_path, position="first")
     with pytest.raises(UserError, match=r"^the batch size must be 1 or more, got 0 instead"):
         make_head_outputs(bert, FEW, tmp_path, max_length=64, batch_size=0)
     assert make_head_outputs(bert, FEW, tmp_path, max_length=64).shape.heads == HEADS
 
 
-def test_what_little_changes_in_almost_constant_vectors_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_little_changes_in_almost_constant_vectors_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A model whose vectors differ in the fifth digit: half precision of the numbers themselves would make them equal."""
     model = tiny_model("bert")
     forward = model.forward
@@ -286,7 +402,12 @@ def test_what_little_changes_in_almost_constant_vectors_is_kept(tmp_path: Path, 
         output.hidden_states = tuple(1.26 + 3e-5 * state for state in output.hidden_states)
         return output
 
-    known = np.stack([model.encode([text for (text,) in FEW[:3]], pooling=Pooling(layer=layer)) for layer in range(LAYERS)])
+    known = np.stack(
+        [
+            model.encode([text for (text,) in FEW[:3]], pooling=Pooling(layer=layer))
+            for layer in range(LAYERS)
+        ]
+    )
     monkeypatch.setattr(model, "forward", collapsed)
     found = make_head_outputs(model, FEW[:3], tmp_path, max_length=64)
     for layer in range(LAYERS):

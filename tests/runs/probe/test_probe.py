@@ -46,7 +46,9 @@ UNIFORM, SEGMENT = 4, 1
 """Heads that attend to all tokens of a single text alike."""
 
 
-def sentences(count: int, seed: int, put: Callable[[np.random.Generator, list[str]], None]) -> list[str]:
+def sentences(
+    count: int, seed: int, put: Callable[[np.random.Generator, list[str]], None]
+) -> list[str]:
     """Distinct sentences of 12 words, with something put into each."""
     random = np.random.default_rng(seed)
     found: dict[str, None] = {}
@@ -57,8 +59,19 @@ def sentences(count: int, seed: int, put: Callable[[np.random.Generator, list[st
     return list(found)
 
 
-def task(name: str, parts: dict[str, Sequence[tuple[tuple[str, ...], str]]], labels: tuple[str, ...], group: str = "") -> ProbingTask:
-    splits = {split: tuple(Example(f"{split}{place}", texts, label=label) for place, (texts, label) in enumerate(rows)) for split, rows in parts.items()}
+def task(
+    name: str,
+    parts: dict[str, Sequence[tuple[tuple[str, ...], str]]],
+    labels: tuple[str, ...],
+    group: str = "",
+) -> ProbingTask:
+    splits = {
+        split: tuple(
+            Example(f"{split}{place}", texts, label=label)
+            for place, (texts, label) in enumerate(rows)
+        )
+        for split, rows in parts.items()
+    }
     return ProbingTask(name, name.title(), labels, splits, group)
 
 
@@ -67,11 +80,20 @@ def maybe_dog(random: np.random.Generator, words: list[str]) -> None:
         words[random.integers(12)] = "dog"
 
 
-def dogs(name: str = "dogs", seed: int = 0, sizes: tuple[int, int, int] = (100, 40, 60)) -> ProbingTask:
+def dogs(
+    name: str = "dogs", seed: int = 0, sizes: tuple[int, int, int] = (100, 40, 60)
+) -> ProbingTask:
     """Is there a dog?"""
-    rows = [((text,), "yes" if "dog" in text else "no") for text in sentences(sum(sizes), seed, maybe_dog)]
+    rows = [
+        ((text,), "yes" if "dog" in text else "no")
+        for text in sentences(sum(sizes), seed, maybe_dog)
+    ]
     train, dev, _ = sizes
-    return task(name, {"train": rows[:train], "dev": rows[train : train + dev], "test": rows[train + dev :]}, ("no", "yes"))
+    return task(
+        name,
+        {"train": rows[:train], "dev": rows[train : train + dev], "test": rows[train + dev :]},
+        ("no", "yes"),
+    )
 
 
 def test_what_one_head_knows_is_found_there_and_nowhere_else(tmp_path: Path) -> None:
@@ -82,9 +104,14 @@ def test_what_one_head_knows_is_found_there_and_nowhere_else(tmp_path: Path) -> 
     majority = max(gold.count("no"), gold.count("yes")) / 60
     assert data["test"].sel(layer=2, head=UNIFORM + 1) == 1.0
     rest = np.delete(data["test"].values.ravel(), 5 + UNIFORM)
-    assert set(rest.tolist()) <= {majority, 1 - majority}  # a constant answer: the class that training has more of
+    assert set(rest.tolist()) <= {
+        majority,
+        1 - majority,
+    }  # a constant answer: the class that training has more of
     assert float(data["majority"]) in (majority, 1 - majority)
-    assert (results["probe_layer"]["test"].values == float(data["majority"])).all()  # at [CLS] no layer knows of dogs
+    assert (
+        results["probe_layer"]["test"].values == float(data["majority"])
+    ).all()  # at [CLS] no layer knows of dogs
     constant = np.full((2, 5), WIDTH)
     constant[1, UNIFORM] = WIDTH - 1
     assert data["constant"].values.tolist() == constant.tolist()
@@ -94,7 +121,9 @@ def test_what_one_head_knows_is_found_there_and_nowhere_else(tmp_path: Path) -> 
     assert head_table(results, "dogs").iloc[0]["head"] == "2-5"
     assert float(data["control"].sel(layer=2, head=5)) < 0.75  # shuffled labels cannot be told
     low, high = float(data["low"].sel(layer=2, head=5)), float(data["high"].sel(layer=2, head=5))
-    assert (low, high) == pytest.approx(stats.binomtest(60, 60).proportion_ci(method="wilson"), abs=1e-9)
+    assert (low, high) == pytest.approx(
+        stats.binomtest(60, 60).proportion_ci(method="wilson"), abs=1e-9
+    )
 
 
 def test_a_task_without_examples_is_told(tmp_path: Path) -> None:
@@ -102,22 +131,46 @@ def test_a_task_without_examples_is_told(tmp_path: Path) -> None:
         probe(planted_bert(), [task("dogs", {}, ("no", "yes"))], cache=tmp_path, choice=ONE)
 
 
-def test_what_costs_too_much_is_left_out_unless_it_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_costs_too_much_is_left_out_unless_it_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def scored(choice: Choice) -> dict[str, list[int]]:
-        test = probe(reading((UNIFORM, ("dog",))), [dogs()], cache=tmp_path, choice=choice, settings=QUICK)["probe_top"]["test"].sel(task="dogs")
-        return {str(way): test["n"].values[test.sel(way=way).notnull()].tolist() for way in test["way"].values}
+        test = probe(
+            reading((UNIFORM, ("dog",))), [dogs()], cache=tmp_path, choice=choice, settings=QUICK
+        )["probe_top"]["test"].sel(task="dogs")
+        return {
+            str(way): test["n"].values[test.sel(way=way).notnull()].tolist()
+            for way in test["way"].values
+        }
 
     monkeypatch.setattr(probing_task, "COST", 1)
     assert scored(Choice(max_length=24, greedy=False)) == {"top": [5], "greedy": []}
-    assert scored(Choice(max_length=24, greedy=False, counts=(1, 7), n=3)) == {"top": [1, 3, 7], "greedy": []}
+    assert scored(Choice(max_length=24, greedy=False, counts=(1, 7), n=3)) == {
+        "top": [1, 3, 7],
+        "greedy": [],
+    }
     monkeypatch.setattr(probing_task, "CHOSEN", 2 * WIDTH)
-    assert scored(Choice(max_length=24, counts=(1, 2, 4), n=1)) == {"top": [1, 2, 4], "greedy": [1, 2]}
-    assert scored(Choice(max_length=24, counts=(1, 2, 4), n=4)) == {"top": [1, 2, 4], "greedy": [1, 2, 4]}
+    assert scored(Choice(max_length=24, counts=(1, 2, 4), n=1)) == {
+        "top": [1, 2, 4],
+        "greedy": [1, 2],
+    }
+    assert scored(Choice(max_length=24, counts=(1, 2, 4), n=4)) == {
+        "top": [1, 2, 4],
+        "greedy": [1, 2, 4],
+    }
 
 
 def test_layers_are_scored_by_their_hidden_states(tmp_path: Path) -> None:
-    results = probe(reading((UNIFORM, ("dog",))), [dogs()], cache=tmp_path, choice=Choice("mean", counts=(1,), greedy=False, max_length=24), settings=QUICK)
-    assert (results["probe_layer"]["test"].values == 1.0).all()  # the mean of embeddings has every word in it
+    results = probe(
+        reading((UNIFORM, ("dog",))),
+        [dogs()],
+        cache=tmp_path,
+        choice=Choice("mean", counts=(1,), greedy=False, max_length=24),
+        settings=QUICK,
+    )
+    assert (
+        results["probe_layer"]["test"].values == 1.0
+    ).all()  # the mean of embeddings has every word in it
     assert results.provenance["position"] == "mean"
 
 
@@ -131,15 +184,33 @@ def test_heads_are_chosen_on_validation_and_never_on_test(tmp_path: Path) -> Non
             if random.random() < 0.5:
                 words[place] = word
 
-    rows = {split: sentences(count, seed, put) for seed, (split, count, put) in enumerate((("train", 80, both), ("dev", 40, each), ("test", 40, each)))}
-    parts = {split: [((text,), str(int(("cat" if split == "test" else "dog") in text))) for text in texts] for split, texts in rows.items()}
+    rows = {
+        split: sentences(count, seed, put)
+        for seed, (split, count, put) in enumerate(
+            (("train", 80, both), ("dev", 40, each), ("test", 40, each))
+        )
+    }
+    parts = {
+        split: [
+            ((text,), str(int(("cat" if split == "test" else "dog") in text))) for text in texts
+        ]
+        for split, texts in rows.items()
+    }
     model = reading((UNIFORM, ("dog",)), (SEGMENT, ("cat",)))
-    results = probe(model, [task("animals", parts, ("0", "1"))], cache=tmp_path, choice=Choice(counts=(1, 2), max_length=24), settings=QUICK)
+    results = probe(
+        model,
+        [task("animals", parts, ("0", "1"))],
+        cache=tmp_path,
+        choice=Choice(counts=(1, 2), max_length=24),
+        settings=QUICK,
+    )
     heads = results["probe"].sel(task="animals", layer=2)
     assert (float(heads["validation"].sel(head=5)), float(heads["test"].sel(head=2))) == (1.0, 1.0)
     assert results["probe_top"]["rank"].sel(place=1).values.tolist() == [["2-5", "2-5"]]
     chosen = float(results["probe_top"]["test"].sel(task="animals", way="top", n=1))
-    assert chosen == float(heads["test"].sel(head=5)) < 0.8  # although 2-2 would have been right throughout
+    assert (
+        chosen == float(heads["test"].sel(head=5)) < 0.8
+    )  # although 2-2 would have been right throughout
 
 
 TINY = ("cat", "dog", "bird", "tree", "roof", "rain", "river", "home")
@@ -148,14 +219,25 @@ TINY = ("cat", "dog", "bird", "tree", "roof", "rain", "river", "home")
 def words_task(sizes: tuple[int, int, int] = (150, 0, 200)) -> ProbingTask:
     """Three classes that a random model's heads know a part of."""
     random = np.random.default_rng(3)
-    texts = list(dict.fromkeys(" ".join(random.choice(TINY, random.integers(3, 8))) for _ in range(3 * sum(sizes))))[: sum(sizes)]
+    texts = list(
+        dict.fromkeys(
+            " ".join(random.choice(TINY, random.integers(3, 8))) for _ in range(3 * sum(sizes))
+        )
+    )[: sum(sizes)]
     rows = [((text,), "c" if "cat" in text else "d" if "dog" in text else "n") for text in texts]
     train, dev, _ = sizes
-    return task("words", {"train": rows[:train], "dev": rows[train : train + dev], "test": rows[train + dev :]}, ("c", "d", "n"))
+    return task(
+        "words",
+        {"train": rows[:train], "dev": rows[train : train + dev], "test": rows[train + dev :]},
+        ("c", "d", "n"),
+    )
 
 
 def texts_of(asked: ProbingTask, split: str) -> list[Any]:
-    return [example.texts if len(example.texts) > 1 else example.texts[0] for example in asked.splits[split]]
+    return [
+        example.texts if len(example.texts) > 1 else example.texts[0]
+        for example in asked.splits[split]
+    ]
 
 
 def labels_of(asked: ProbingTask, split: str) -> NDArray[Any]:
@@ -169,41 +251,87 @@ def prepared(train: NDArray[Any], test: NDArray[Any]) -> tuple[NDArray[Any], NDA
 
 def accuracy(model: Model, asked: ProbingTask, pooling: Pooling, l2: float) -> float:
     """The test score of scikit-learn's logistic regression on vectors that were never on disk."""
-    train, test = prepared(*(model.encode(texts_of(asked, split), pooling=pooling).astype(np.float64) for split in ("train", "test")))
-    judge = LogisticRegression(C=1 / (l2 * len(train)), max_iter=2000, tol=1e-8).fit(train, labels_of(asked, "train"))
+    train, test = prepared(
+        *(
+            model.encode(texts_of(asked, split), pooling=pooling).astype(np.float64)
+            for split in ("train", "test")
+        )
+    )
+    judge = LogisticRegression(C=1 / (l2 * len(train)), max_iter=2000, tol=1e-8).fit(
+        train, labels_of(asked, "train")
+    )
     return float(judge.score(test, labels_of(asked, "test")))
 
 
 def test_scores_are_those_of_scikit_learn(tmp_path: Path) -> None:
     model, asked = tiny_model("bert"), words_task((150, 60, 200))
-    results = probe(model, [asked], cache=tmp_path, choice=Choice(counts=(3,), n=3, greedy=False, max_length=64), settings=QUICK)
+    results = probe(
+        model,
+        [asked],
+        cache=tmp_path,
+        choice=Choice(counts=(3,), n=3, greedy=False, max_length=64),
+        settings=QUICK,
+    )
     point = pytest.approx
     for layer in range(LAYERS):
-        assert float(results["probe_layer"]["test"][0, layer]) == point(accuracy(model, asked, Pooling(layer=layer), 1e-2), abs=0.0051)
+        assert float(results["probe_layer"]["test"][0, layer]) == point(
+            accuracy(model, asked, Pooling(layer=layer), 1e-2), abs=0.0051
+        )
         for head in range(HEADS):
-            assert float(results["probe"]["test"][0, layer, head]) == point(accuracy(model, asked, Pooling(((layer, head),)), 1e-2), abs=0.0051)
-    ranked = [str(name).split("-") for name in results["probe_top"]["rank"].sel(task="words", way="top").values]
-    validation = [float(results["probe"]["validation"].sel(task="words", layer=int(layer), head=int(head))) for layer, head in ranked]
+            assert float(results["probe"]["test"][0, layer, head]) == point(
+                accuracy(model, asked, Pooling(((layer, head),)), 1e-2), abs=0.0051
+            )
+    ranked = [
+        str(name).split("-")
+        for name in results["probe_top"]["rank"].sel(task="words", way="top").values
+    ]
+    validation = [
+        float(results["probe"]["validation"].sel(task="words", layer=int(layer), head=int(head)))
+        for layer, head in ranked
+    ]
     assert validation == sorted(validation, reverse=True)
     best = tuple((int(layer) - 1, int(head) - 1) for layer, head in ranked[:3])
-    assert float(results["probe_top"]["test"].sel(task="words", way="top", n=3)) == point(accuracy(model, asked, Pooling(best), 1e-2), abs=0.0051)
+    assert float(results["probe_top"]["test"].sel(task="words", way="top", n=3)) == point(
+        accuracy(model, asked, Pooling(best), 1e-2), abs=0.0051
+    )
     assert np.isnan(results["probe_top"]["test"].sel(way="greedy").values).all()
 
 
 def test_a_score_is_predicted_as_senteval_does_and_judged_by_pearson(tmp_path: Path) -> None:
     model, words = tiny_model("bert"), words_task()
-    rows = {split: [(example.texts, f"{min(5.0, 0.8 * len(example.texts[0].split()) - 1.3):.2f}") for example in examples] for split, examples in words.splits.items()}
+    rows = {
+        split: [
+            (example.texts, f"{min(5.0, 0.8 * len(example.texts[0].split()) - 1.3):.2f}")
+            for example in examples
+        ]
+        for split, examples in words.splits.items()
+    }
     asked = task("lengths", rows, ())
     results = probe(model, [asked], cache=tmp_path, choice=ONE, settings=QUICK)
     gold = {split: labels_of(asked, split).astype(float) for split in ("train", "test")}
-    levels = np.arange(np.floor(min(map(min, gold.values()))), np.ceil(max(map(max, gold.values()))) + 1)
+    levels = np.arange(
+        np.floor(min(map(min, gold.values()))), np.ceil(max(map(max, gold.values()))) + 1
+    )
     for layer, head in ((0, 0), (0, 3), (1, 2)):
-        train, test = prepared(*(model.encode(texts_of(asked, split), pooling=Pooling(((layer, head),))).astype(np.float64) for split in ("train", "test")))
-        weights = np.clip(1 - np.abs(gold["train"][:, None] - levels), 0, None)  # a score between two levels is a part of each
+        train, test = prepared(
+            *(
+                model.encode(texts_of(asked, split), pooling=Pooling(((layer, head),))).astype(
+                    np.float64
+                )
+                for split in ("train", "test")
+            )
+        )
+        weights = np.clip(
+            1 - np.abs(gold["train"][:, None] - levels), 0, None
+        )  # a score between two levels is a part of each
         row, level = np.nonzero(weights)
-        judge = LogisticRegression(C=1 / (1e-2 * len(train)), max_iter=2000, tol=1e-8).fit(train[row], level, sample_weight=weights[row, level])
+        judge = LogisticRegression(C=1 / (1e-2 * len(train)), max_iter=2000, tol=1e-8).fit(
+            train[row], level, sample_weight=weights[row, level]
+        )
         predicted = judge.predict_proba(test) @ levels[judge.classes_]
-        assert float(results["probe"]["test"][0, layer, head]) == pytest.approx(stats.pearsonr(predicted, gold["test"]).statistic, abs=0.005)
+        assert float(results["probe"]["test"][0, layer, head]) == pytest.approx(
+            stats.pearsonr(predicted, gold["test"]).statistic, abs=0.005
+        )
     data = results["probe"].sel(task="lengths", layer=1, head=3)
     assert (str(data["metric"].values), int(data["classes"]), int(data["dev"])) == ("pearson", 0, 0)
     assert np.isnan(float(data["majority"]))
@@ -226,13 +354,24 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def pairs_task() -> ProbingTask:
     texts = [example.texts[0] for example in words_task((40, 0, 20)).splits["train"]]
-    rows = [((one, two), str(place % 2)) for place, (one, two) in enumerate(zip(texts, [*texts[3:], *texts[:3]], strict=True))]
+    rows = [
+        ((one, two), str(place % 2))
+        for place, (one, two) in enumerate(zip(texts, [*texts[3:], *texts[:3]], strict=True))
+    ]
     return task("pairs", {"train": rows[:25], "test": rows[25:]}, ("0", "1"))
 
 
-def test_pairs_apart_are_both_vectors_their_distance_and_their_product(given: list[Any], tmp_path: Path) -> None:
+def test_pairs_apart_are_both_vectors_their_distance_and_their_product(
+    given: list[Any], tmp_path: Path
+) -> None:
     model, asked = tiny_model("bert"), pairs_task()
-    probe(model, [asked], cache=tmp_path, choice=Choice(pairs="apart", counts=(2,), n=2, max_length=64), settings=QUICK)
+    probe(
+        model,
+        [asked],
+        cache=tmp_path,
+        choice=Choice(pairs="apart", counts=(2,), n=2, max_length=64),
+        settings=QUICK,
+    )
     pairs = [example.texts for split in ("train", "test") for example in asked.splits[split]]
 
     def apart(pooling: Pooling) -> NDArray[np.float32]:
@@ -241,16 +380,28 @@ def test_pairs_apart_are_both_vectors_their_distance_and_their_product(given: li
 
     assert [x.shape for x in given] == [(4, 40, 32), (1, 40, 128)] * 2 + [(1, 40, 64)] * 2
     for head in range(HEADS):
-        np.testing.assert_allclose(given[2][head], apart(Pooling(((1, head),))), rtol=5e-3, atol=5e-3)
+        np.testing.assert_allclose(
+            given[2][head], apart(Pooling(((1, head),))), rtol=5e-3, atol=5e-3
+        )
     np.testing.assert_allclose(given[1][0], apart(Pooling(layer=0)), rtol=5e-3, atol=5e-3)
 
 
 def test_pairs_together_are_one_input(given: list[Any], tmp_path: Path) -> None:
     model, asked = tiny_model("bert"), pairs_task()
-    probe(model, [asked], cache=tmp_path, choice=Choice(counts=(1,), greedy=False, max_length=64), settings=QUICK)
+    probe(
+        model,
+        [asked],
+        cache=tmp_path,
+        choice=Choice(counts=(1,), greedy=False, max_length=64),
+        settings=QUICK,
+    )
     pairs = [example.texts for split in ("train", "test") for example in asked.splits[split]]
-    np.testing.assert_allclose(given[2][3], model.encode(pairs, pooling=Pooling(((1, 3),))), rtol=0, atol=2e-3)  # half precision of distances from means
-    np.testing.assert_allclose(given[3][0], model.encode(pairs, pooling=Pooling(layer=1)), rtol=0, atol=2e-3)  # half precision of distances from means
+    np.testing.assert_allclose(
+        given[2][3], model.encode(pairs, pooling=Pooling(((1, 3),))), rtol=0, atol=2e-3
+    )  # half precision of distances from means
+    np.testing.assert_allclose(
+        given[3][0], model.encode(pairs, pooling=Pooling(layer=1)), rtol=0, atol=2e-3
+    )  # half precision of distances from means
 
 
 def same(one: Results, two: Results) -> None:
@@ -259,8 +410,13 @@ def same(one: Results, two: Results) -> None:
         xr.testing.assert_equal(one[name], two[name])
 
 
-def test_a_run_stopped_between_tasks_goes_on_to_the_same_results(given: list[Any], tmp_path: Path) -> None:
-    model, tasks = reading((UNIFORM, ("dog",))), [dogs(name, seed, (30, 10, 10)) for seed, name in enumerate(("one", "second", "three"))]
+def test_a_run_stopped_between_tasks_goes_on_to_the_same_results(
+    given: list[Any], tmp_path: Path
+) -> None:
+    model, tasks = (
+        reading((UNIFORM, ("dog",))),
+        [dogs(name, seed, (30, 10, 10)) for seed, name in enumerate(("one", "second", "three"))],
+    )
     path = tmp_path / "probe.nc"
 
     def stop(what: str, done: int, _total: int) -> None:
@@ -268,16 +424,28 @@ def test_a_run_stopped_between_tasks_goes_on_to_the_same_results(given: list[Any
             raise KeyboardInterrupt
 
     def run(output: Path, **options: Any) -> Results:
-        return probe(model, tasks, cache=tmp_path, output=output, choice=Choice(counts=(1, 5), max_length=24), settings=QUICK, **options)
+        return probe(
+            model,
+            tasks,
+            cache=tmp_path,
+            output=output,
+            choice=Choice(counts=(1, 5), max_length=24),
+            settings=QUICK,
+            **options,
+        )
 
-    with pytest.raises(Interrupted, match=r"^stopped after 1 of 3 tasks, which are kept in .*probe\.nc\.partial") as error:
+    with pytest.raises(
+        Interrupted, match=r"^stopped after 1 of 3 tasks, which are kept in .*probe\.nc\.partial"
+    ) as error:
         run(path, progress=stop)
     assert error.value.hint == "type the same command again to go on from there"
     assert not path.exists()
     assert (tmp_path / "probe.nc.partial").exists()
     given.clear()
     resumed = run(path)
-    assert len(given) == 2 * (4 + 4)  # two tasks: heads and states of two layers, two points two ways
+    assert len(given) == 2 * (
+        4 + 4
+    )  # two tasks: heads and states of two layers, two points two ways
     assert not (tmp_path / "probe.nc.partial").exists()
     fresh = run(tmp_path / "fresh.nc")
     same(Results.open(path), Results.open(tmp_path / "fresh.nc"))
@@ -289,20 +457,45 @@ def test_a_run_stopped_between_tasks_goes_on_to_the_same_results(given: list[Any
 
 
 def test_the_state_of_another_run_and_a_damaged_one_are_not_taken_up(tmp_path: Path) -> None:
-    model, path, state = reading((UNIFORM, ("dog",))), tmp_path / "probe.nc", tmp_path / "probe.nc.partial"
-    probe(model, [dogs(sizes=(20, 10, 10))], cache=tmp_path, output=path, choice=ONE, settings=QUICK)
+    model, path, state = (
+        reading((UNIFORM, ("dog",))),
+        tmp_path / "probe.nc",
+        tmp_path / "probe.nc.partial",
+    )
+    probe(
+        model, [dogs(sizes=(20, 10, 10))], cache=tmp_path, output=path, choice=ONE, settings=QUICK
+    )
     path.rename(state)
-    with pytest.raises(UserError, match=r"partial is the state of another run \(another model, tasks or settings\)") as error:
-        probe(model, [dogs(sizes=(20, 10, 10))], cache=tmp_path, output=path, choice=ONE, settings=Settings(l2=(1e-3,), control=False))
+    with pytest.raises(
+        UserError, match=r"partial is the state of another run \(another model, tasks or settings\)"
+    ) as error:
+        probe(
+            model,
+            [dogs(sizes=(20, 10, 10))],
+            cache=tmp_path,
+            output=path,
+            choice=ONE,
+            settings=Settings(l2=(1e-3,), control=False),
+        )
     assert error.value.hint == f"delete {state} to start afresh, or give another -o"
     state.write_bytes(b"no results")
     with pytest.raises(UserError, match=r"partial is damaged: "):
-        probe(model, [dogs(sizes=(20, 10, 10))], cache=tmp_path, output=path, choice=ONE, settings=QUICK)
+        probe(
+            model,
+            [dogs(sizes=(20, 10, 10))],
+            cache=tmp_path,
+            output=path,
+            choice=ONE,
+            settings=QUICK,
+        )
 
 
 def test_examples_without_tokens_are_left_out(tmp_path: Path) -> None:
     asked = dogs(sizes=(20, 10, 10))
-    splits = {split: (*examples, Example("none", ("\u200b",), label="yes")) for split, examples in asked.splits.items()}
+    splits = {
+        split: (*examples, Example("none", ("\u200b",), label="yes"))
+        for split, examples in asked.splits.items()
+    }
     results = probe(reading((UNIFORM, ("dog",))), [task("dogs", {split: [(one.texts, str(one.label)) for one in found] for split, found in splits.items()}, ("no", "yes"))],
         cache=tmp_path, choice=ONE, settings=QUICK)  # fmt: skip
     data = results["probe"].sel(task="dogs")
@@ -314,48 +507,98 @@ def test_examples_without_tokens_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"n": 11}, "the number of heads must be from 1 to 10, all that planted-bert has; got 11 instead"),
-        ({"n": 0}, "the number of heads must be from 1 to 10, all that planted-bert has; got 0 instead"),
-        ({"counts": (2, 12)}, "the number of heads must be from 1 to 10, all that planted-bert has; got 12 instead"),
-        ({"position": "first"}, "the position must be one of cls, last, mean; got 'first' instead."),
-        ({"pairs": "aside"}, "the way with pairs must be one of apart, together; got 'aside' instead."),
+        (
+            {"n": 11},
+            "the number of heads must be from 1 to 10, all that planted-bert has; got 11 instead",
+        ),
+        (
+            {"n": 0},
+            "the number of heads must be from 1 to 10, all that planted-bert has; got 0 instead",
+        ),
+        (
+            {"counts": (2, 12)},
+            "the number of heads must be from 1 to 10, all that planted-bert has; got 12 instead",
+        ),
+        (
+            {"position": "first"},
+            "the position must be one of cls, last, mean; got 'first' instead.",
+        ),
+        (
+            {"pairs": "aside"},
+            "the way with pairs must be one of apart, together; got 'aside' instead.",
+        ),
         ({"batch_size": 0}, "the batch size must be 1 or more, got 0 instead"),
-        ({"max_length": 25}, "the maximum length must be at most 24 for planted-bert, got 25 instead"),
+        (
+            {"max_length": 25},
+            "the maximum length must be at most 24 for planted-bert, got 25 instead",
+        ),
     ],
 )
-def test_a_choice_that_cannot_be_is_an_error(choice: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_a_choice_that_cannot_be_is_an_error(
+    choice: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     with pytest.raises(UserError) as error:
-        probe(planted_bert(), [dogs(sizes=(4, 2, 2))], cache=tmp_path, choice=Choice(**{"max_length": 24} | choice))
+        probe(
+            planted_bert(),
+            [dogs(sizes=(4, 2, 2))],
+            cache=tmp_path,
+            choice=Choice(**{"max_length": 24} | choice),
+        )
     assert error.value.message == message
 
 
 def test_all_points_of_the_curve_are_there_whatever_the_shape(tmp_path: Path) -> None:
-    results = probe(planted_bert(), [dogs(sizes=(20, 10, 10))], cache=tmp_path, choice=Choice(n=3, greedy=False, max_length=24), settings=QUICK)
+    results = probe(
+        planted_bert(),
+        [dogs(sizes=(20, 10, 10))],
+        cache=tmp_path,
+        choice=Choice(n=3, greedy=False, max_length=24),
+        settings=QUICK,
+    )
     assert results["probe_top"]["n"].values.tolist() == [1, 2, 3, 4, 5, 7, 10]
     assert top_table(results, n=3)["n"].tolist() == [3]
     single = tiny_model("bert", num_attention_heads=1)
-    results = probe(single, [words_task((20, 10, 10))], cache=tmp_path, choice=Choice(max_length=64), settings=QUICK)
+    results = probe(
+        single,
+        [words_task((20, 10, 10))],
+        cache=tmp_path,
+        choice=Choice(max_length=64),
+        settings=QUICK,
+    )
     assert results["probe_top"]["n"].values.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": ("no", "maybe")}, "Dogs: the label of an example must be one of no, maybe; got 'yes' instead"),
+        (
+            {"labels": ("no", "maybe")},
+            "Dogs: the label of an example must be one of no, maybe; got 'yes' instead",
+        ),
         ({"labels": ()}, "Dogs: the label of an example must be a number; got "),
         ({"train": "no"}, "Dogs: all training examples have one and the same label, 'no'"),
         ({"test": None}, "Dogs has no examples for the test"),
         ({"train": None}, "Dogs has no examples for training"),
     ],
 )
-def test_a_task_that_cannot_be_learned_is_an_error(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_a_task_that_cannot_be_learned_is_an_error(
+    change: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     asked = dogs(sizes=(8, 4, 4))
-    parts: dict[str, Any] = {split: [(example.texts, str(example.label)) for example in found] for split, found in asked.splits.items()}
+    parts: dict[str, Any] = {
+        split: [(example.texts, str(example.label)) for example in found]
+        for split, found in asked.splits.items()
+    }
     for split in ("train", "test"):
         if split in change:
             parts[split] = [(texts, change[split]) for texts, _ in parts[split] if change[split]]
     with pytest.raises(CorpusError) as error:
-        probe(planted_bert(), [task("dogs", parts, change.get("labels", ("no", "yes")))], cache=tmp_path, choice=ONE)
+        probe(
+            planted_bert(),
+            [task("dogs", parts, change.get("labels", ("no", "yes")))],
+            cache=tmp_path,
+            choice=ONE,
+        )
     assert error.value.message.startswith(message)
 
 

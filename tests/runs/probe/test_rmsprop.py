@@ -17,7 +17,14 @@ from headscope.runs.probe.linear import Problems
 from headscope.runs.probe.rmsprop import solve_rmsprop
 
 
-def some_problems(*, classes: int = 2, units: int = 3, rows: int = 150, soft: bool = False, dtype: torch.dtype = torch.float64) -> tuple[Problems, Tensor]:
+def some_problems(
+    *,
+    classes: int = 2,
+    units: int = 3,
+    rows: int = 150,
+    soft: bool = False,
+    dtype: torch.dtype = torch.float64,
+) -> tuple[Problems, Tensor]:
     """Problems whose later units say more about the classes, two training sets, and the rows held out of each."""
     generator = torch.Generator().manual_seed(classes)
     targets = torch.randint(classes, (rows,), generator=generator)
@@ -25,12 +32,30 @@ def some_problems(*, classes: int = 2, units: int = 3, rows: int = 150, soft: bo
     centres = torch.randn(classes, 6, generator=generator, dtype=dtype)
     x += torch.arange(units)[:, None, None] * 0.5 * centres[targets]
     fold = torch.arange(rows) % 3
-    wanted = (3 * functional.one_hot(targets, classes) + torch.rand(rows, classes, generator=generator)).to(dtype).softmax(1) if soft else targets
-    return Problems(x, wanted, classes, torch.stack([fold != 0, fold == 0]), (1e-4, 1e-1)), torch.stack([fold == 0, fold == 1])
+    wanted = (
+        (3 * functional.one_hot(targets, classes) + torch.rand(rows, classes, generator=generator))
+        .to(dtype)
+        .softmax(1)
+        if soft
+        else targets
+    )
+    return Problems(
+        x, wanted, classes, torch.stack([fold != 0, fold == 0]), (1e-4, 1e-1)
+    ), torch.stack([fold == 0, fold == 1])
 
 
 def plain_loop(
-    problems: Problems, held: Tensor, unit: int, number: int, l2: float, *, rate: float, batch: int, patience: int, epochs: int, seed: int
+    problems: Problems,
+    held: Tensor,
+    unit: int,
+    number: int,
+    l2: float,
+    *,
+    rate: float,
+    batch: int,
+    patience: int,
+    epochs: int,
+    seed: int,
 ) -> tuple[torch.nn.Linear, int, int]:
     """The classifier with the best held-out accuracy (soft targets: lowest cross-entropy), its epoch, and how many epochs were run."""
     with torch.random.fork_rng(devices=[]):
@@ -50,7 +75,11 @@ def plain_loop(
             optimizer.step()
         with torch.no_grad():
             told = layer(x[judges])
-            quality = float((told.argmax(1) == y[judges]).double().mean()) if y.ndim == 1 else -float(functional.cross_entropy(told, y[judges]))
+            quality = (
+                float((told.argmax(1) == y[judges]).double().mean())
+                if y.ndim == 1
+                else -float(functional.cross_entropy(told, y[judges]))
+            )
         if quality > best:
             best, best_layer, best_epoch = quality, copy.deepcopy(layer), epoch
         elif epoch - best_epoch == patience:
@@ -58,9 +87,19 @@ def plain_loop(
     return best_layer, best_epoch, epoch
 
 
-@pytest.mark.parametrize(("classes", "soft"), [(2, False), (3, False), (30, False), (2, True), (5, True)])
-@pytest.mark.parametrize("setting", [{"rate": 0.1, "batch": 32, "patience": 3, "epochs": 40, "seed": 0}, {"rate": 0.02, "batch": 7, "patience": 1, "epochs": 6, "seed": 5}])
-def test_every_problem_ends_where_a_plain_loop_over_it_ends(classes: int, soft: bool, setting: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    ("classes", "soft"), [(2, False), (3, False), (30, False), (2, True), (5, True)]
+)
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"rate": 0.1, "batch": 32, "patience": 3, "epochs": 40, "seed": 0},
+        {"rate": 0.02, "batch": 7, "patience": 1, "epochs": 6, "seed": 5},
+    ],
+)
+def test_every_problem_ends_where_a_plain_loop_over_it_ends(
+    classes: int, soft: bool, setting: dict[str, float]
+) -> None:
     problems, held = some_problems(classes=classes, soft=soft)
     fitted = solve_rmsprop(problems, held, **setting)
     assert fitted.weight.shape == (3, 2, 2, 6, classes)
@@ -70,9 +109,18 @@ def test_every_problem_ends_where_a_plain_loop_over_it_ends(classes: int, soft: 
         for number in range(2):
             for place, l2 in enumerate(problems.l2):
                 layer, _, epochs = plain_loop(problems, held, unit, number, l2, **setting)
-                torch.testing.assert_close(fitted.weight[unit, number, place], layer.weight.detach().mT, rtol=1e-7, atol=1e-9)
-                torch.testing.assert_close(fitted.bias[unit, number, place], layer.bias.detach(), rtol=1e-7, atol=1e-9)
-                steps = max(steps, epochs * -(-int(problems.sets[number].sum()) // int(setting["batch"])))
+                torch.testing.assert_close(
+                    fitted.weight[unit, number, place],
+                    layer.weight.detach().mT,
+                    rtol=1e-7,
+                    atol=1e-9,
+                )
+                torch.testing.assert_close(
+                    fitted.bias[unit, number, place], layer.bias.detach(), rtol=1e-7, atol=1e-9
+                )
+                steps = max(
+                    steps, epochs * -(-int(problems.sets[number].sum()) // int(setting["batch"]))
+                )
     assert fitted.steps == steps
 
 
@@ -80,7 +128,12 @@ def test_problems_of_the_comparison_stop_after_different_epochs_and_keep_earlier
     """Otherwise the comparison would not see a problem that is stopped by another, or that keeps its last weights."""
     problems, held = some_problems()
     setting = {"rate": 0.1, "batch": 32, "patience": 3, "epochs": 40, "seed": 0}
-    found = [plain_loop(problems, held, unit, number, l2, **setting)[1:] for unit in range(3) for number in range(2) for l2 in problems.l2]
+    found = [
+        plain_loop(problems, held, unit, number, l2, **setting)[1:]
+        for unit in range(3)
+        for number in range(2)
+        for l2 in problems.l2
+    ]
     assert len({ran for _, ran in found}) > 2
     assert all(ran - best == 3 for best, ran in found)
 
@@ -89,8 +142,12 @@ def test_in_single_precision_it_agrees_to_rounding() -> None:
     problems, held = some_problems(classes=3, dtype=torch.float32)
     fitted = solve_rmsprop(problems, held, epochs=3, batch=32)
     assert fitted.weight.dtype == torch.float32
-    layer, _, _ = plain_loop(problems, held, 2, 0, 0.1, rate=0.1, batch=32, patience=3, epochs=3, seed=0)
-    torch.testing.assert_close(fitted.weight[2, 0, 1], layer.weight.detach().mT, rtol=1e-3, atol=1e-4)
+    layer, _, _ = plain_loop(
+        problems, held, 2, 0, 0.1, rate=0.1, batch=32, patience=3, epochs=3, seed=0
+    )
+    torch.testing.assert_close(
+        fitted.weight[2, 0, 1], layer.weight.detach().mT, rtol=1e-3, atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -100,10 +157,20 @@ def test_many_at_once_equal_each_alone(classes: int) -> None:
     for unit in range(5):
         for number in range(2):
             for place, l2 in enumerate(problems.l2):
-                alone = Problems(problems.x[unit : unit + 1], problems.targets, classes, problems.sets[number : number + 1], (l2,))
+                alone = Problems(
+                    problems.x[unit : unit + 1],
+                    problems.targets,
+                    classes,
+                    problems.sets[number : number + 1],
+                    (l2,),
+                )
                 single = solve_rmsprop(alone, held[number : number + 1], batch=32)
-                torch.testing.assert_close(fitted.weight[unit, number, place], single.weight[0, 0, 0], rtol=1e-7, atol=1e-9)
-                torch.testing.assert_close(fitted.bias[unit, number, place], single.bias[0, 0, 0], rtol=1e-7, atol=1e-9)
+                torch.testing.assert_close(
+                    fitted.weight[unit, number, place], single.weight[0, 0, 0], rtol=1e-7, atol=1e-9
+                )
+                torch.testing.assert_close(
+                    fitted.bias[unit, number, place], single.bias[0, 0, 0], rtol=1e-7, atol=1e-9
+                )
 
 
 def test_little_memory_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +191,12 @@ def test_rows_outside_a_training_set_teach_nothing() -> None:
     other = problems.x.clone()
     other[:, ~(problems.sets[0] | held[0])] = torch.nan
     some = replace(problems, sets=problems.sets[:1])
-    torch.testing.assert_close(solve_rmsprop(some, held[:1], batch=32).weight, solve_rmsprop(replace(some, x=other), held[:1], batch=32).weight, rtol=1e-7, atol=1e-9)
+    torch.testing.assert_close(
+        solve_rmsprop(some, held[:1], batch=32).weight,
+        solve_rmsprop(replace(some, x=other), held[:1], batch=32).weight,
+        rtol=1e-7,
+        atol=1e-9,
+    )
 
 
 @pytest.mark.parametrize("classes", [2, 10])
@@ -135,7 +207,9 @@ def test_separable_classes_are_told_apart_and_noise_is_not(classes: int) -> None
     x = torch.cat([x, torch.randn(1, 600, classes, generator=generator)])
     train = torch.arange(600) < 400
     held = (torch.arange(600) >= 400) & (torch.arange(600) < 500)
-    fitted = solve_rmsprop(Problems(x, targets, classes, train[None], (1e-5, 1e-2)), held[None], batch=64)
+    fitted = solve_rmsprop(
+        Problems(x, targets, classes, train[None], (1e-5, 1e-2)), held[None], batch=64
+    )
     right = (fitted.scores(x[:, 500:]).argmax(-1) == targets[500:]).double().mean(-1)[:, 0]
     assert right[:2].min() == 1.0
     assert right[2].max() < 0.7
@@ -144,7 +218,9 @@ def test_separable_classes_are_told_apart_and_noise_is_not(classes: int) -> None
 def test_a_thousand_classes_are_learned() -> None:
     generator = torch.Generator().manual_seed(0)
     targets = torch.arange(3000) % 1000
-    x = torch.randn(1000, 24, generator=generator)[targets] + 0.1 * torch.randn(3, 3000, 24, generator=generator)
+    x = torch.randn(1000, 24, generator=generator)[targets] + 0.1 * torch.randn(
+        3, 3000, 24, generator=generator
+    )
     train = torch.arange(3000) < 2000
     fitted = solve_rmsprop(Problems(x, targets, 1000, train[None], (1e-5,)), ~train[None], epochs=6)
     assert (fitted.scores(x[:, 2000:]).argmax(-1) == targets[2000:]).double().mean() > 0.9
@@ -166,7 +242,10 @@ def test_counts_must_be_positive(change: dict[str, int], message: str) -> None:
 
 def test_every_training_set_needs_rows_to_train_on_and_to_stop_by() -> None:
     problems, held = some_problems()
-    with pytest.raises(UserError, match=r"^held must have one row for each training set, of shape \(2, 150\), got \(1, 150\) instead"):
+    with pytest.raises(
+        UserError,
+        match=r"^held must have one row for each training set, of shape \(2, 150\), got \(1, 150\) instead",
+    ):
         solve_rmsprop(problems, held[:1])
     with pytest.raises(UserError, match=r"^training set 2 has no row to say when to stop"):
         solve_rmsprop(problems, held & torch.tensor([[True], [False]]))

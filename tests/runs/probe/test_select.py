@@ -19,13 +19,18 @@ NONE = np.zeros(0, np.int64)
 
 def literal(x: Any, wanted: Any, train: Any, held: Any, *, count: int) -> list[int]:
     """Every set of heads from scratch, by scikit-learn's logistic regression in double precision. ``wanted`` (row, class) may be shares: a row then counts as often as it has classes."""
-    repeated, answers = np.repeat(train, wanted.shape[1]), np.tile(np.arange(wanted.shape[1]), len(train))
+    repeated, answers = (
+        np.repeat(train, wanted.shape[1]),
+        np.tile(np.arange(wanted.shape[1]), len(train)),
+    )
     chosen: list[int] = []
     while len(chosen) < count:
         losses = {}
         for unit in set(range(len(x))) - set(chosen):
             features = np.concatenate([x[one] for one in [*chosen, unit]], 1)
-            model = LogisticRegression(C=1 / (JUDGE_L2 * len(train)), tol=1e-8, max_iter=5000).fit(features[repeated], answers, sample_weight=wanted[train].ravel())
+            model = LogisticRegression(C=1 / (JUDGE_L2 * len(train)), tol=1e-8, max_iter=5000).fit(
+                features[repeated], answers, sample_weight=wanted[train].ravel()
+            )
             losses[unit] = -(wanted[held] * model.predict_log_proba(features[held])).sum()
         chosen.append(min(losses, key=lambda unit: losses[unit]))
     return chosen
@@ -33,14 +38,18 @@ def literal(x: Any, wanted: Any, train: Any, held: Any, *, count: int) -> list[i
 
 @pytest.mark.parametrize("regression", [False, True], ids=["classes", "scores"])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_choice_is_that_of_classifiers_from_scratch(seed: int, regression: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_choice_is_that_of_classifiers_from_scratch(
+    seed: int, regression: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(select, "SHORT", 99)
     monkeypatch.setattr(select, "TOLERANCE", 1e-5)
     random = np.random.default_rng(seed)
     x = random.normal(size=(6, 90, 3))
     x[3] = 0.8 * x[1] + 0.6 * x[3]  # heads are not independent
     score = x[1, :, 0] + 0.7 * x[4, :, 1] + 0.5 * x[5, :, 2] + random.normal(0, 0.5, 90)
-    gold = np.clip(score + 2.5, 0, 5) if regression else np.digitize(score, [-0.6, 0.6]).astype(float)
+    gold = (
+        np.clip(score + 2.5, 0, 5) if regression else np.digitize(score, [-0.6, 0.6]).astype(float)
+    )
     levels = np.arange(np.floor(gold.min()), np.ceil(gold.max()) + 1)
     wanted = np.clip(1 - np.abs(gold[:, None] - levels), 0, None)
     rows = Rows(gold, 0 if regression else 3, np.arange(60), np.arange(60, 90), NONE)
@@ -56,7 +65,10 @@ def test_the_most_promising_heads_are_tried() -> None:
     random = np.random.default_rng(1)
     x = random.normal(size=(40, 900, 4))
     known = [31, 4, 17, 22, 38, 9]
-    score = sum(weight * x[unit, :, 0] for unit, weight in zip(known, (1.6, 1.4, 1.2, 1.0, 0.8, 0.6), strict=True))
+    score = sum(
+        weight * x[unit, :, 0]
+        for unit, weight in zip(known, (1.6, 1.4, 1.2, 1.0, 0.8, 0.6), strict=True)
+    )
     x[12, :, 0] = x[31, :, 0] + 0.3 * random.normal(size=900)  # says the same as another, less well
     gold = np.digitize(score + 0.3 * random.normal(size=900), [-1.0, 1.0]).astype(float)
     rows = Rows(gold, 3, np.arange(600), np.arange(600, 900), NONE)
@@ -75,7 +87,10 @@ def test_of_two_copies_the_best_heads_take_both_and_greedy_the_other_one() -> No
     top = ranking(classify(x, rows, settings).validation)[:2]
     chosen = greedy(standardise(x, rows.train)[0], rows, count=2)
     assert (top, chosen) == ([1, 2], [1, 0])
-    scores = [classify(torch.cat([x[unit] for unit in units], 1)[None], rows, settings).test[0] for units in (top, chosen)]
+    scores = [
+        classify(torch.cat([x[unit] for unit in units], 1)[None], rows, settings).test[0]
+        for units in (top, chosen)
+    ]
     assert scores[0] < 0.6  # of two bits one is known
     assert scores[1] > 0.8
 
@@ -90,7 +105,9 @@ def test_what_greedy_selection_looks_at(monkeypatch: pytest.MonkeyPatch) -> None
     alone = Rows(gold, 50, np.arange(10, 40), NONE, np.arange(40, 50))
     kept, part = judged(alone, 0)
     assert (len(part.train), len(part.dev)) == (24, 6)
-    assert sorted(kept) == list(range(10, 40))  # each once: nothing is trained on and judged by, and nothing is of the test part
+    assert sorted(kept) == list(
+        range(10, 40)
+    )  # each once: nothing is trained on and judged by, and nothing is of the test part
     assert judged(alone, 1)[0].tolist() != kept.tolist()
     monkeypatch.setattr(select, "TRAINED_ON", 8)
     assert [len(judged(one, 0)[1].train) for one in (rows, alone)] == [8, 8]
@@ -98,12 +115,21 @@ def test_what_greedy_selection_looks_at(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_how_many_heads_greedy_selection_chooses_from() -> None:
     def seen(*, width: int, classes: int, train: int, count: int) -> int:
-        return len(candidates(range(400), Rows(np.zeros(train), classes, np.arange(train), NONE, NONE), width, count))
+        return len(
+            candidates(
+                range(400),
+                Rows(np.zeros(train), classes, np.arange(train), NONE, NONE),
+                width,
+                count,
+            )
+        )
 
     assert seen(width=64, classes=2, train=10_000, count=12) == 144
     assert seen(width=128, classes=2, train=10_000, count=12) == 72
     assert seen(width=32, classes=1000, train=10_000, count=12) == 25
-    assert seen(width=64, classes=1000, train=10_000, count=16) == 16  # never fewer than are to be chosen
+    assert (
+        seen(width=64, classes=1000, train=10_000, count=16) == 16
+    )  # never fewer than are to be chosen
 
 
 def test_units_without_a_score_rank_last_and_equals_keep_their_order() -> None:

@@ -26,7 +26,9 @@ def sentences(count: int, seed: int, *, pair: bool = False) -> Corpus:
         label = ANIMALS.labels[int(random.integers(2))]
         words = list(random.choice(FILLER, int(random.integers(2, 9))))
         words.insert(int(random.integers(len(words) + 1)), label)
-        texts = (" ".join(words), " ".join(random.choice(FILLER, 3))) if pair else (" ".join(words),)
+        texts = (
+            (" ".join(words), " ".join(random.choice(FILLER, 3))) if pair else (" ".join(words),)
+        )
         made.append(Example(str(number), texts, label=label))
     return from_examples(made, name=f"animals {seed}")
 
@@ -43,4 +45,6 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 def same(one: Path, two: Path) -> bool:
     first, second = weights(one), weights(two)
-    return first.keys() == second.keys() and all(torch.equal(value, second[name]) for name, value in first.items())
+    return first.keys() == second.keys() and all(
+        torch.equal(value, second[name]) for name, value in first.items()
+    )

@@ -14,10 +14,15 @@ from runs.tune.animals import ANIMALS, QUICK, sentences
 
 
 def test_one_class_in_training_is_an_error(bert, tmp_path):
-    corpus = from_examples([Example(str(number), ("the cat",), label="cat") for number in range(3)], name="cats.tsv")
+    corpus = from_examples(
+        [Example(str(number), ("the cat",), label="cat") for number in range(3)], name="cats.tsv"
+    )
     with pytest.raises(UserError) as caught:
         tune(bert, ANIMALS, corpus, sentences(8, 1), output=tmp_path / "x", **QUICK)
-    assert caught.value.message == "a task needs two classes or more; the 3 training examples of cats.tsv are all 'cat'"
+    assert (
+        caught.value.message
+        == "a task needs two classes or more; the 3 training examples of cats.tsv are all 'cat'"
+    )
 
 
 @pytest.mark.parametrize(
@@ -30,16 +35,32 @@ def test_one_class_in_training_is_an_error(bert, tmp_path):
         ({"warmup": 1.0}, "the warm-up must be a share from 0 to below 1, got 1.0 instead"),
         ({"seed": -1}, "the seed must be from 0 to 4294967295, got -1 instead"),
         ({"limit": 0}, "the limit must be 1 or more, got 0 instead"),
-        ({"start": "scratch"}, "the start must be one of pretrained, random, untrained; got 'scratch' instead."),
-        ({"precision": "int8"}, "the precision must be one of bf16, float32, fp16; got 'int8' instead."),
+        (
+            {"start": "scratch"},
+            "the start must be one of pretrained, random, untrained; got 'scratch' instead.",
+        ),
+        (
+            {"precision": "int8"},
+            "the precision must be one of bf16, float32, fp16; got 'int8' instead.",
+        ),
         ({"precision": "fp16"}, "fp16 needs a GPU: on a CPU half-precision training is bf16"),
-        ({"device": "cuda:1"}, "the device for fine-tuning must be one of cpu, cuda, mps, got 'cuda:1' instead"),
+        (
+            {"device": "cuda:1"},
+            "the device for fine-tuning must be one of cpu, cuda, mps, got 'cuda:1' instead",
+        ),
         ({"max_length": 65}, "the maximum length must be at most 64 for "),
     ],
 )
 def test_a_setting_that_cannot_be_is_told_before_anything_is_trained(bert, tmp_path, given, told):
     with pytest.raises(UserError) as caught:
-        tune(bert, ANIMALS, sentences(8, 0), sentences(8, 1), output=tmp_path / "x", **{"max_length": 32} | given)
+        tune(
+            bert,
+            ANIMALS,
+            sentences(8, 0),
+            sentences(8, 1),
+            output=tmp_path / "x",
+            **{"max_length": 32} | given,
+        )
     assert caught.value.message.startswith(told)
     assert not (tmp_path / "x").exists()
 
@@ -59,5 +80,7 @@ def test_a_damaged_record_is_told(tmp_path, text):
 
 
 def test_a_folder_without_a_record_is_told(tmp_path):
-    with pytest.raises(UserError, match=r"has no headscope-tune.json: it is no folder of a finished run"):
+    with pytest.raises(
+        UserError, match=r"has no headscope-tune.json: it is no folder of a finished run"
+    ):
         read_record(tmp_path)

@@ -22,7 +22,12 @@ def trained(tmp_path_factory):
     """A BERT with three classes of MNLI in an order of its own."""
     labels = {0: "CONTRADICTION", 1: "ENTAILMENT", 2: "NEUTRAL"}
     return saved(
-        "bert", tmp_path_factory.mktemp("mnli"), auto=AutoModelForSequenceClassification, num_labels=3, id2label=labels, label2id={label: index for index, label in labels.items()}
+        "bert",
+        tmp_path_factory.mktemp("mnli"),
+        auto=AutoModelForSequenceClassification,
+        num_labels=3,
+        id2label=labels,
+        label2id={label: index for index, label in labels.items()},
     )
 
 
@@ -30,12 +35,16 @@ def test_a_trained_classifier_is_loaded_whole_and_nothing_is_noted(trained):
     model, notes = load_classifier(trained)
     assert notes == []
     whole = AutoModelForSequenceClassification.from_pretrained(trained).state_dict()
-    assert all(torch.equal(value, whole[name]) for name, value in model.network.state_dict().items())
+    assert all(
+        torch.equal(value, whole[name]) for name, value in model.network.state_dict().items()
+    )
 
 
 def test_a_missing_classifier_is_noted_with_its_weights(bert):
     model, notes = load_classifier(bert)
-    assert notes == [f"the classifier of {bert} was never trained for this: 2 of its weights are random (classifier.bias, classifier.weight)"]
+    assert notes == [
+        f"the classifier of {bert} was never trained for this: 2 of its weights are random (classifier.bias, classifier.weight)"
+    ]
     assert model.notes == notes
 
 
@@ -43,13 +52,20 @@ def test_a_missing_pooler_is_noted_too(tmp_path):
     folder = saved("bert", tmp_path)
     _drop(folder, "pooler")
     _, notes = load_classifier(folder)
-    assert "4 of its weights are random (bert.pooler.dense.bias, bert.pooler.dense.weight, classifier.bias, classifier.weight)" in notes[0]
+    assert (
+        "4 of its weights are random (bert.pooler.dense.bias, bert.pooler.dense.weight, classifier.bias, classifier.weight)"
+        in notes[0]
+    )
 
 
 def _drop(folder, word):
     from safetensors.torch import load_file, save_file
 
-    weights = {name: value for name, value in load_file(folder / "model.safetensors").items() if word not in name}
+    weights = {
+        name: value
+        for name, value in load_file(folder / "model.safetensors").items()
+        if word not in name
+    }
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
 
 
@@ -87,7 +103,9 @@ def test_the_seed_draws_the_classifier_and_leaves_the_callers_random_numbers_alo
     torch.manual_seed(3)
     expected = torch.rand(1)
     torch.manual_seed(3)
-    one, two, other = (load_classifier(bert, ANIMALS, seed=seed)[0].network.classifier.weight for seed in (0, 0, 1))
+    one, two, other = (
+        load_classifier(bert, ANIMALS, seed=seed)[0].network.classifier.weight for seed in (0, 0, 1)
+    )
     assert torch.equal(one, two)
     assert not torch.equal(one, other)
     assert torch.equal(torch.rand(1), expected)
@@ -106,7 +124,10 @@ def test_random_weights_are_normal_with_a_deviation_of_002_and_none_is_pretraine
         if name not in matrices:
             assert torch.equal(value, before[name])  # zeros for biases, ones for LayerNorm
     pretrained = load_classifier(bert, ANIMALS)[0].network
-    assert not torch.equal(matrices["bert.encoder.layer.0.attention.self.query.weight"], pretrained.bert.encoder.layer[0].attention.self.query.weight)
+    assert not torch.equal(
+        matrices["bert.encoder.layer.0.attention.self.query.weight"],
+        pretrained.bert.encoder.layer[0].attention.self.query.weight,
+    )
 
 
 @pytest.mark.parametrize("kind", FAMILIES)
@@ -121,11 +142,18 @@ def test_a_classifier_of_any_family_gives_a_batch_what_it_gives_one_by_one(tmp_p
 
 def test_gpt2_pads_with_its_end_token_and_reads_its_answer_at_the_last_real_token(gpt2):
     model, _ = load_classifier(gpt2, ANIMALS)
-    assert model.config.pad_token_id == model.tokenizer.pad_token_id == model.tokenizer.eos_token_id == model.pad
+    assert (
+        model.config.pad_token_id
+        == model.tokenizer.pad_token_id
+        == model.tokenizer.eos_token_id
+        == model.pad
+    )
     rows, _ = encode_rows(model, ANIMALS, sentences(5, 1), max_length=48)
     found = predict(model, rows, batch_size=5)
     for row, logits in zip(rows.rows, found, strict=True):
-        hidden = model.network.transformer(input_ids=torch.from_numpy(row["ids"])[None].long()).last_hidden_state[0, -1]
+        hidden = model.network.transformer(
+            input_ids=torch.from_numpy(row["ids"])[None].long()
+        ).last_hidden_state[0, -1]
         np.testing.assert_allclose(model.network.score(hidden).detach().numpy(), logits, atol=1e-5)
 
 
@@ -134,9 +162,13 @@ def test_outputs_are_transformers_own(trained):
     network = AutoModelForSequenceClassification.from_pretrained(trained).eval()
     corpus = sentences(6, 2, pair=True)
     rows, _ = encode_rows(model, ANIMALS, corpus, max_length=64)
-    coded = tiny_tokenizer("bert")(*zip(*(example.texts for example in corpus), strict=True), padding=True, return_tensors="pt")
+    coded = tiny_tokenizer("bert")(
+        *zip(*(example.texts for example in corpus), strict=True), padding=True, return_tensors="pt"
+    )
     with torch.no_grad():
-        np.testing.assert_allclose(predict(model, rows, batch_size=4), network(**coded).logits.numpy(), atol=1e-5)
+        np.testing.assert_allclose(
+            predict(model, rows, batch_size=4), network(**coded).logits.numpy(), atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])

@@ -19,11 +19,35 @@ import headscope as hs
 from headscope.corpus import Example, from_examples
 from headscope.errors import Interrupted, ModelError, UserError
 from headscope.models import Pooling
-from headscope.runs.tune import PooledClassifier, Settings, load_classifier, load_pooled, parse_pooling, pooling_slug, predict, read_record, tune
+from headscope.runs.tune import (
+    PooledClassifier,
+    Settings,
+    load_classifier,
+    load_pooled,
+    parse_pooling,
+    pooling_slug,
+    predict,
+    read_record,
+    tune,
+)
 from headscope.runs.tune.rows import encode_rows
 from headscope.tasks import Task
 from runs.tune.animals import ANIMALS, QUICK, saved, sentences, weights
-from tiny import DECODERS, ENCODERS, HIDDEN, LAYERS, STACKS, WIDTH, eager_inputs, eager_run, place, split_values, tiny_batch, tiny_model, tiny_network
+from tiny import (
+    DECODERS,
+    ENCODERS,
+    HIDDEN,
+    LAYERS,
+    STACKS,
+    WIDTH,
+    eager_inputs,
+    eager_run,
+    place,
+    split_values,
+    tiny_batch,
+    tiny_model,
+    tiny_network,
+)
 
 LENGTHS = (9, 5, 12)
 HEADS = Pooling(heads=((1, 2), (0, 0)))
@@ -31,25 +55,51 @@ HEADS = Pooling(heads=((1, 2), (0, 0)))
 
 def at(values: torch.Tensor, position: str) -> torch.Tensor:
     """The vector of each text of a tiny batch, by a plain loop."""
-    return torch.stack([{"cls": row[0], "last": row[length - 1], "mean": row[:length].mean(0)}[position] for row, length in zip(values, LENGTHS, strict=True)])
+    return torch.stack(
+        [
+            {"cls": row[0], "last": row[length - 1], "mean": row[:length].mean(0)}[position]
+            for row, length in zip(values, LENGTHS, strict=True)
+        ]
+    )
 
 
 def by_hand(network: Any, kind: str, pooling: Pooling) -> torch.Tensor:
     """The vectors of heads from transformers' own maps and values: each head's map times its values."""
     values: list[torch.Tensor] = []
-    modules = dict.fromkeys(place(network, kind, STACKS[kind][0], layer)[2] for layer in range(LAYERS))
-    handles = [module.register_forward_hook(lambda _module, _given, output: values.append(split_values(kind, output))) for module in modules]
+    modules = dict.fromkeys(
+        place(network, kind, STACKS[kind][0], layer)[2] for layer in range(LAYERS)
+    )
+    handles = [
+        module.register_forward_hook(
+            lambda _module, _given, output: values.append(split_values(kind, output))
+        )
+        for module in modules
+    ]
     maps = eager_run(kind, tiny_batch(kind, LENGTHS), network=network)[1][STACKS[kind][0]]
     for handle in handles:
         handle.remove()
-    return torch.cat([at(maps[layer][:, head] @ values[layer][:, :, head], pooling.position) for layer, head in pooling.heads], 1)
+    return torch.cat(
+        [
+            at(maps[layer][:, head] @ values[layer][:, :, head], pooling.position)
+            for layer, head in pooling.heads
+        ],
+        1,
+    )
 
 
 def inputs_of(kind: str) -> dict[str, torch.Tensor]:
     return eager_inputs(kind, tiny_batch(kind, LENGTHS))
 
 
-@pytest.mark.parametrize(("kind", "position"), [*((kind, "cls") for kind in ENCODERS), *((kind, "last") for kind in DECODERS), ("bert", "mean"), ("gpt2", "mean")])
+@pytest.mark.parametrize(
+    ("kind", "position"),
+    [
+        *((kind, "cls") for kind in ENCODERS),
+        *((kind, "last") for kind in DECODERS),
+        ("bert", "mean"),
+        ("gpt2", "mean"),
+    ],
+)
 def test_gradients_flow_through_the_chosen_heads_and_nowhere_else(kind, position):
     pooling = Pooling(HEADS.heads, position=position)
     model, labels = tiny_model(kind), torch.tensor([0, 2, 1])
@@ -58,7 +108,9 @@ def test_gradients_flow_through_the_chosen_heads_and_nowhere_else(kind, position
     found.loss.backward()
     network = tiny_network(kind)
     vectors = by_hand(network, kind, pooling)
-    outputs = torch.tanh(vectors @ pooled.dense.weight.detach().T) @ pooled.classifier.weight.detach().T
+    outputs = (
+        torch.tanh(vectors @ pooled.dense.weight.detach().T) @ pooled.classifier.weight.detach().T
+    )
     torch.testing.assert_close(found.logits, outputs, atol=1e-5, rtol=1e-4)
     loss = -torch.log_softmax(outputs, 1)[torch.arange(3), labels].mean()
     torch.testing.assert_close(found.loss, loss)
@@ -74,29 +126,47 @@ def test_gradients_flow_through_the_chosen_heads_and_nowhere_else(kind, position
 @pytest.mark.parametrize("kind", [*ENCODERS, *DECODERS])
 @pytest.mark.parametrize("layer", range(LAYERS))
 def test_the_vector_of_a_layer_is_transformers_hidden_state(kind, layer):
-    pooled = PooledClassifier(tiny_model(kind), Pooling(layer=layer, position="last"), 2, seed=0).eval()
+    pooled = PooledClassifier(
+        tiny_model(kind), Pooling(layer=layer, position="last"), 2, seed=0
+    ).eval()
     states = eager_run(kind, tiny_batch(kind, LENGTHS))[0].hidden_states[layer + 1]
-    torch.testing.assert_close(pooled.vectors(**inputs_of(kind)), at(states, "last"), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(
+        pooled.vectors(**inputs_of(kind)), at(states, "last"), atol=1e-5, rtol=1e-4
+    )
 
 
-@pytest.mark.parametrize("pooling", [Pooling(heads=((0, 3), (0, 1)), position="last"), Pooling(layer=0, position="last")], ids=["heads", "layer"])
-@pytest.mark.parametrize("kind", sorted({*ENCODERS, *DECODERS} - {"albert"}))  # whose one layer is run again and again
+@pytest.mark.parametrize(
+    "pooling",
+    [Pooling(heads=((0, 3), (0, 1)), position="last"), Pooling(layer=0, position="last")],
+    ids=["heads", "layer"],
+)
+@pytest.mark.parametrize(
+    "kind", sorted({*ENCODERS, *DECODERS} - {"albert"})
+)  # whose one layer is run again and again
 def test_layers_above_the_chosen_ones_are_not_computed(kind, pooling):
     model = tiny_model(kind)
     pooled = PooledClassifier(model, pooling, 2, seed=0).eval()
     seen: list[int] = []
     for layer in range(LAYERS):
-        place(model.network, kind, STACKS[kind][0], layer)[2].register_forward_hook(lambda *_, layer=layer: seen.append(layer))
+        place(model.network, kind, STACKS[kind][0], layer)[2].register_forward_hook(
+            lambda *_, layer=layer: seen.append(layer)
+        )
     pooled(**inputs_of(kind))
     assert seen == [0]
 
 
 def test_new_weights_are_drawn_with_the_seed():
-    one, same, other = (PooledClassifier(tiny_model("bert"), Pooling(HEADS.heads, position="cls"), 2, seed=seed) for seed in (1, 1, 2))
+    one, same, other = (
+        PooledClassifier(tiny_model("bert"), Pooling(HEADS.heads, position="cls"), 2, seed=seed)
+        for seed in (1, 1, 2)
+    )
     assert torch.equal(one.dense.weight, same.dense.weight)
     assert torch.equal(one.classifier.weight, same.classifier.weight)
     assert not torch.equal(one.dense.weight, other.dense.weight)
-    assert (one.dense.weight.shape, one.classifier.weight.shape) == ((HIDDEN, 2 * WIDTH), (2, HIDDEN))
+    assert (one.dense.weight.shape, one.classifier.weight.shape) == (
+        (HIDDEN, 2 * WIDTH),
+        (2, HIDDEN),
+    )
     assert one.dense.weight.std().item() == pytest.approx(0.02, rel=0.1)
     assert one.dropout.p == 0.1
     assert not one.dense.bias.any()
@@ -107,18 +177,34 @@ def test_new_weights_are_drawn_with_the_seed():
 def tuned(bert, tmp_path_factory):
     """Tuned from two heads of the first layer."""
     output = tmp_path_factory.mktemp("runs") / "heads"
-    return tune(bert, ANIMALS, sentences(160, 0), sentences(60, 1), output=output, pooling=Pooling(heads=((0, 3), (0, 1))), epochs=6, seed=3, **QUICK)
+    return tune(
+        bert,
+        ANIMALS,
+        sentences(160, 0),
+        sentences(60, 1),
+        output=output,
+        pooling=Pooling(heads=((0, 3), (0, 1))),
+        epochs=6,
+        seed=3,
+        **QUICK,
+    )
 
 
 def test_it_learns_and_only_what_is_used_changes(bert, tuned):
     assert tuned.scores["accuracy"] > tuned.majority["accuracy"] + 0.2
     before, after = weights(bert), weights(tuned.folder)
     changed = {name for name, value in after.items() if not torch.equal(value, before[name])}
-    used = {f"encoder.layer.0.attention.self.{part}.{what}" for part in ("query", "key", "value") for what in ("weight", "bias")}
+    used = {
+        f"encoder.layer.0.attention.self.{part}.{what}"
+        for part in ("query", "key", "value")
+        for what in ("weight", "bias")
+    }
     assert changed == used | {name for name in before if name.startswith("embeddings.")}
 
 
-def test_the_folder_is_an_ordinary_checkpoint_whose_vectors_are_those_that_the_classifier_saw(tuned):
+def test_the_folder_is_an_ordinary_checkpoint_whose_vectors_are_those_that_the_classifier_saw(
+    tuned,
+):
     model, pooled = load_pooled(tuned.folder)
     rows, _ = encode_rows(model, ANIMALS, sentences(60, 1), max_length=32)
     outputs = predict(model, rows, batch_size=8, pooled=pooled)
@@ -127,13 +213,23 @@ def test_the_folder_is_an_ordinary_checkpoint_whose_vectors_are_those_that_the_c
     texts = [example.texts[0] for example in sentences(60, 1)]
     vectors = torch.from_numpy(hs.load(tuned.folder).encode(texts))
     assert vectors.shape == (60, 2 * WIDTH)
-    told = torch.tanh(vectors @ own["dense.weight"].T + own["dense.bias"]) @ own["classifier.weight"].T + own["classifier.bias"]
+    told = (
+        torch.tanh(vectors @ own["dense.weight"].T + own["dense.bias"]) @ own["classifier.weight"].T
+        + own["classifier.bias"]
+    )
     np.testing.assert_allclose(outputs, told.numpy(), atol=1e-5)
-    network, tokenizer = AutoModel.from_pretrained(tuned.folder, attn_implementation="eager"), AutoTokenizer.from_pretrained(tuned.folder)
+    network, tokenizer = (
+        AutoModel.from_pretrained(tuned.folder, attn_implementation="eager"),
+        AutoTokenizer.from_pretrained(tuned.folder),
+    )
     values: list[torch.Tensor] = []
-    network.get_submodule("encoder.layer.0.attention.self.value").register_forward_hook(lambda _module, _given, output: values.append(output.unflatten(-1, (4, WIDTH))))
+    network.get_submodule("encoder.layer.0.attention.self.value").register_forward_hook(
+        lambda _module, _given, output: values.append(output.unflatten(-1, (4, WIDTH)))
+    )
     with torch.no_grad():
-        maps = network(**tokenizer(texts[0], return_tensors="pt"), output_attentions=True).attentions[0]
+        maps = network(
+            **tokenizer(texts[0], return_tensors="pt"), output_attentions=True
+        ).attentions[0]
     plain = torch.cat([maps[0, head, 0] @ values[0][0, :, head] for head in (3, 1)])
     torch.testing.assert_close(vectors[0], plain, atol=1e-5, rtol=1e-4)
 
@@ -151,16 +247,36 @@ def test_the_record_tells_of_the_pooling_and_one_from_before_poolings_is_read(tu
 def test_the_papers_learning_rate_is_the_default(bert, tmp_path):
     given: dict[str, Any] = {"epochs": 1, "max_length": 32, "batch_size": 8}
     data = sentences(8, 0), sentences(8, 1)
-    assert tune(bert, ANIMALS, *data, output=tmp_path / "a", pooling=Pooling(), **given).settings.learning_rate == 2e-5
+    assert (
+        tune(
+            bert, ANIMALS, *data, output=tmp_path / "a", pooling=Pooling(), **given
+        ).settings.learning_rate
+        == 2e-5
+    )
     assert tune(bert, ANIMALS, *data, output=tmp_path / "b", **given).settings.learning_rate == 5e-5
 
 
 def test_training_moves_the_new_layers_as_a_plain_loop_does(tmp_path, monkeypatch):
     """One step: AdamW's first one, on the hidden state of the first layer, gradients cut to norm 1; no dropout and no warm-up."""
     monkeypatch.setattr("headscope.runs.tune.pooled.classifier.DROPOUT", 0.0)
-    folder = saved("bert", tmp_path / "model", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    folder = saved(
+        "bert", tmp_path / "model", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
     corpus = sentences(8, 0)
-    tune(folder, ANIMALS, corpus, corpus, output=tmp_path / "out", pooling=Pooling(layer=0), epochs=1, max_length=32, batch_size=8, warmup=0.0, learning_rate=1e-3, seed=5)
+    tune(
+        folder,
+        ANIMALS,
+        corpus,
+        corpus,
+        output=tmp_path / "out",
+        pooling=Pooling(layer=0),
+        epochs=1,
+        max_length=32,
+        batch_size=8,
+        warmup=0.0,
+        learning_rate=1e-3,
+        seed=5,
+    )
     model = hs.load(folder)
     start = PooledClassifier(model, Pooling(layer=0, position="cls"), 2, seed=5)
     layers = nn.ModuleDict({"dense": start.dense, "classifier": start.classifier})
@@ -168,21 +284,40 @@ def test_training_moves_the_new_layers_as_a_plain_loop_does(tmp_path, monkeypatc
     parts = nn.ModuleDict({"network": network, **layers}).train()
     named = dict(parts.named_parameters())
     plain = [value for name, value in named.items() if name.endswith("bias") or "LayerNorm" in name]
-    decayed = [value for name, value in named.items() if not (name.endswith("bias") or "LayerNorm" in name)]
-    optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}], lr=1e-3)
+    decayed = [
+        value for name, value in named.items() if not (name.endswith("bias") or "LayerNorm" in name)
+    ]
+    optimizer = torch.optim.AdamW(
+        [{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}], lr=1e-3
+    )
     rows, _ = encode_rows(model, ANIMALS, corpus, max_length=32)
     losses = []
     for row in rows.rows:
-        state = network(input_ids=torch.from_numpy(row["ids"]).long()[None], output_hidden_states=True).hidden_states[1][:, 0]
-        losses.append(nn.functional.cross_entropy(start.classifier(torch.tanh(start.dense(state))), torch.tensor([row["label"]])))
+        state = network(
+            input_ids=torch.from_numpy(row["ids"]).long()[None], output_hidden_states=True
+        ).hidden_states[1][:, 0]
+        losses.append(
+            nn.functional.cross_entropy(
+                start.classifier(torch.tanh(start.dense(state))), torch.tensor([row["label"]])
+            )
+        )
     torch.stack(losses).mean().backward()
     nn.utils.clip_grad_norm_(parts.parameters(), 1.0)
-    sure = {name: value.grad is None or value.grad.abs() > 1e-6 for name, value in named.items()}  # the first step of Adam is the sign of the gradient: rounding decides at 0
+    sure = {
+        name: value.grad is None or value.grad.abs() > 1e-6 for name, value in named.items()
+    }  # the first step of Adam is the sign of the gradient: rounding decides at 0
     optimizer.step()
-    found = {f"network.{name}": value for name, value in weights(tmp_path / "out").items()} | load_file(tmp_path / "out" / "headscope-classifier.safetensors")
+    found = {
+        f"network.{name}": value for name, value in weights(tmp_path / "out").items()
+    } | load_file(tmp_path / "out" / "headscope-classifier.safetensors")
     assert found.keys() == named.keys()
     for name, value in named.items():
-        torch.testing.assert_close(torch.where(torch.as_tensor(sure[name]), found[name], 0.0), torch.where(torch.as_tensor(sure[name]), value.detach(), 0.0), atol=2e-5, rtol=0)
+        torch.testing.assert_close(
+            torch.where(torch.as_tensor(sure[name]), found[name], 0.0),
+            torch.where(torch.as_tensor(sure[name]), value.detach(), 0.0),
+            atol=2e-5,
+            rtol=0,
+        )
     assert sum(int(torch.as_tensor(mask).sum()) for mask in sure.values()) > 5000
 
 
@@ -203,7 +338,14 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(bert, tmp_path, pooling)
     with pytest.raises(Interrupted, match="the state after step 2 is kept"):
         tune(bert, ANIMALS, *data, output=tmp_path / "parts", progress=interrupt, every=0, **given)
     steps: list[int] = []
-    parts = tune(bert, ANIMALS, *data, output=tmp_path / "parts", progress=lambda done, _: steps.append(done), **given)
+    parts = tune(
+        bert,
+        ANIMALS,
+        *data,
+        output=tmp_path / "parts",
+        progress=lambda done, _: steps.append(done),
+        **given,
+    )
     one, two = parts_of(whole.folder), parts_of(parts.folder)
     assert steps == [3, 4]
     assert one.keys() == two.keys()
@@ -217,15 +359,38 @@ def test_a_pooling_is_part_of_what_a_run_is_and_runs_without_one_are_what_they_w
     train, dev = sentences(8, 0), sentences(8, 1)
     plain = tune(bert, ANIMALS, train, dev, output=tmp_path / "plain", **given)
     digest = load_classifier(bert, ANIMALS, seed=0)[0].digest
-    old = [digest, asdict(ANIMALS) | {"title": ""}, train.checksum, dev.checksum, asdict(Settings(**given))]
-    assert plain.identity == hashlib.sha256(json.dumps(old, sort_keys=True).encode()).hexdigest()[:16]
+    old = [
+        digest,
+        asdict(ANIMALS) | {"title": ""},
+        train.checksum,
+        dev.checksum,
+        asdict(Settings(**given)),
+    ]
+    assert (
+        plain.identity == hashlib.sha256(json.dumps(old, sort_keys=True).encode()).hexdigest()[:16]
+    )
     last = tune(bert, ANIMALS, train, dev, output=tmp_path / "x", pooling=Pooling(), **given)
-    again = tune(bert, ANIMALS, train, dev, output=tmp_path / "x", pooling=Pooling(layer=1, position="cls"), **given)
+    again = tune(
+        bert,
+        ANIMALS,
+        train,
+        dev,
+        output=tmp_path / "x",
+        pooling=Pooling(layer=1, position="cls"),
+        **given,
+    )
     assert (again.again, again) == (True, last)
-    for other, words in ((Pooling(position="mean"), "layer 2 (mean)"), (HEADS, "heads 2-3, 1-1 (cls)"), (None, "none")):
+    for other, words in (
+        (Pooling(position="mean"), "layer 2 (mean)"),
+        (HEADS, "heads 2-3, 1-1 (cls)"),
+        (None, "none"),
+    ):
         with pytest.raises(UserError) as caught:
             tune(bert, ANIMALS, train, dev, output=tmp_path / "x", pooling=other, **given)
-        assert caught.value.message == f"{tmp_path / 'x'} holds another finished run: pooling layer 2 (cls) there, {words} here"
+        assert (
+            caught.value.message
+            == f"{tmp_path / 'x'} holds another finished run: pooling layer 2 (cls) there, {words} here"
+        )
 
 
 def test_a_run_without_a_pooling_in_the_place_of_one_with_leaves_nothing_of_it(bert, tmp_path):
@@ -235,47 +400,112 @@ def test_a_run_without_a_pooling_in_the_place_of_one_with_leaves_nothing_of_it(b
     tune(bert, ANIMALS, *data, output=tmp_path / "x", epochs=1, resume=False, **QUICK)
     assert hs.load(tmp_path / "x").pooling.layer == 1
     assert not list((tmp_path / "x").glob("headscope-classifier*"))
-    with pytest.raises(ModelError, match=r"x has no classifier on a layer or on heads: no headscope-classifier.safetensors"):
+    with pytest.raises(
+        ModelError,
+        match=r"x has no classifier on a layer or on heads: no headscope-classifier.safetensors",
+    ):
         load_pooled(tmp_path / "x")
 
 
 def test_untrained_is_scored_as_drawn_and_random_begins_anew(bert, tmp_path):
     data = sentences(16, 0), sentences(8, 1)
-    untrained = tune(bert, ANIMALS, *data, output=tmp_path / "u", pooling=HEADS, start="untrained", **QUICK)
-    assert untrained.notes == [f"the classifier on heads 2-3, 1-1 of {bert} was never trained: its weights are random"]
+    untrained = tune(
+        bert, ANIMALS, *data, output=tmp_path / "u", pooling=HEADS, start="untrained", **QUICK
+    )
+    assert untrained.notes == [
+        f"the classifier on heads 2-3, 1-1 of {bert} was never trained: its weights are random"
+    ]
     before = weights(bert)
     assert all(torch.equal(value, before[name]) for name, value in weights(tmp_path / "u").items())
-    tune(bert, ANIMALS, *data, output=tmp_path / "r", pooling=HEADS, start="random", epochs=1, max_length=32, batch_size=8, learning_rate=1e-8)
+    tune(
+        bert,
+        ANIMALS,
+        *data,
+        output=tmp_path / "r",
+        pooling=HEADS,
+        start="random",
+        epochs=1,
+        max_length=32,
+        batch_size=8,
+        learning_rate=1e-8,
+    )
     drawn = weights(tmp_path / "r")["encoder.layer.0.attention.self.query.weight"]
     assert drawn.std().item() == pytest.approx(0.02, rel=0.1)
 
 
 def test_a_causal_model_is_read_at_its_last_token(gpt2, tmp_path):
-    done = tune(gpt2, ANIMALS, sentences(8, 0), sentences(8, 1), output=tmp_path / "x", pooling=HEADS, epochs=1, **QUICK)
+    done = tune(
+        gpt2,
+        ANIMALS,
+        sentences(8, 0),
+        sentences(8, 1),
+        output=tmp_path / "x",
+        pooling=HEADS,
+        epochs=1,
+        **QUICK,
+    )
     assert done.pooling == Pooling(HEADS.heads, position="last")
     model, pooled = load_pooled(tmp_path / "x")
     rows, _ = encode_rows(model, ANIMALS, sentences(8, 1), max_length=32)
     outputs = predict(model, rows, batch_size=3, pooled=pooled)
     vectors = torch.from_numpy(model.encode([example.texts[0] for example in sentences(8, 1)]))
-    np.testing.assert_allclose(outputs, pooled.classifier(torch.tanh(pooled.dense(vectors))).detach().numpy(), atol=1e-5)
+    np.testing.assert_allclose(
+        outputs, pooled.classifier(torch.tanh(pooled.dense(vectors))).detach().numpy(), atol=1e-5
+    )
 
 
 def test_a_regression_is_trained_on_the_squared_error(bert, tmp_path):
-    pooled = PooledClassifier(tiny_model("bert"), Pooling(layer=0, position="cls"), 1, seed=0).eval()
+    pooled = PooledClassifier(
+        tiny_model("bert"), Pooling(layer=0, position="cls"), 1, seed=0
+    ).eval()
     gold = torch.tensor([0.5, 3.0, 4.25])
     found = pooled(**inputs_of("bert"), labels=gold)
-    assert found.loss.item() == pytest.approx(sum((one - other) ** 2 for one, other in zip(found.logits[:, 0].tolist(), gold.tolist(), strict=True)) / 3, rel=1e-5)
-    corpus = from_examples([Example(str(row), (" ".join(["cat"] * row + ["dog"] * (8 - row)),), label=str(row / 2)) for row in range(8)], name="cats")
-    done = tune(bert, Task("cats", "cats", "regression", (), ("pearson", "spearman")), corpus, corpus, output=tmp_path / "x", pooling=Pooling(layer=0), epochs=1, **QUICK)
+    assert found.loss.item() == pytest.approx(
+        sum(
+            (one - other) ** 2
+            for one, other in zip(found.logits[:, 0].tolist(), gold.tolist(), strict=True)
+        )
+        / 3,
+        rel=1e-5,
+    )
+    corpus = from_examples(
+        [
+            Example(str(row), (" ".join(["cat"] * row + ["dog"] * (8 - row)),), label=str(row / 2))
+            for row in range(8)
+        ],
+        name="cats",
+    )
+    done = tune(
+        bert,
+        Task("cats", "cats", "regression", (), ("pearson", "spearman")),
+        corpus,
+        corpus,
+        output=tmp_path / "x",
+        pooling=Pooling(layer=0),
+        epochs=1,
+        **QUICK,
+    )
     model, again = load_pooled(tmp_path / "x")
     rows, _ = encode_rows(model, done.task, corpus, max_length=32)
     outputs = predict(model, rows, batch_size=8, pooled=again)
     assert outputs.shape == (8,)
-    assert done.scores["pearson"] == pytest.approx(np.corrcoef(outputs, np.arange(8))[0, 1], abs=1e-4)
+    assert done.scores["pearson"] == pytest.approx(
+        np.corrcoef(outputs, np.arange(8))[0, 1], abs=1e-4
+    )
 
 
 def test_mixed_precision_trains_heads_and_leaves_float32(bert, tmp_path):
-    tune(bert, ANIMALS, sentences(8, 0), sentences(8, 1), output=tmp_path / "x", pooling=HEADS, epochs=1, precision="bf16", **QUICK)
+    tune(
+        bert,
+        ANIMALS,
+        sentences(8, 0),
+        sentences(8, 1),
+        output=tmp_path / "x",
+        pooling=HEADS,
+        epochs=1,
+        precision="bf16",
+        **QUICK,
+    )
     assert {value.dtype for value in parts_of(tmp_path / "x").values()} == {torch.float32}
 
 
@@ -288,9 +518,19 @@ def test_mixed_precision_trains_heads_and_leaves_float32(bert, tmp_path):
         (Pooling(layer=2), "has no layer 3; its layers go from 1 to 2"),
     ],
 )
-def test_a_head_or_layer_that_does_not_exist_is_told_before_anything_is_written(bert, tmp_path, pooling, told):
+def test_a_head_or_layer_that_does_not_exist_is_told_before_anything_is_written(
+    bert, tmp_path, pooling, told
+):
     with pytest.raises(ModelError) as caught:
-        tune(bert, ANIMALS, sentences(8, 0), sentences(8, 1), output=tmp_path / "x", pooling=pooling, **QUICK)
+        tune(
+            bert,
+            ANIMALS,
+            sentences(8, 0),
+            sentences(8, 1),
+            output=tmp_path / "x",
+            pooling=pooling,
+            **QUICK,
+        )
     assert caught.value.message == f"{bert} {told}"
     assert not (tmp_path / "x").exists()
 
@@ -299,18 +539,39 @@ def test_models_and_positions_that_cannot_be_classified_are_refused(gpt2, tmp_pa
     data = sentences(8, 0), sentences(8, 1)
     for kind in ("t5", "bart"):
         with pytest.raises(ModelError, match=f"classifiers on top of {kind} are not supported"):
-            tune(saved(kind, tmp_path / kind), ANIMALS, *data, output=tmp_path / "x", pooling=Pooling(), **QUICK)
-    with pytest.raises(UserError, match="sees nothing of the text, for it is a causal model; its position must be last or mean"):
+            tune(
+                saved(kind, tmp_path / kind),
+                ANIMALS,
+                *data,
+                output=tmp_path / "x",
+                pooling=Pooling(),
+                **QUICK,
+            )
+    with pytest.raises(
+        UserError,
+        match="sees nothing of the text, for it is a causal model; its position must be last or mean",
+    ):
         tune(gpt2, ANIMALS, *data, output=tmp_path / "x", pooling=Pooling(position="cls"), **QUICK)
 
 
 def test_a_damaged_classifier_is_told(bert, tmp_path):
-    tune(bert, ANIMALS, sentences(8, 0), sentences(8, 1), output=tmp_path / "x", pooling=HEADS, epochs=1, **QUICK)
+    tune(
+        bert,
+        ANIMALS,
+        sentences(8, 0),
+        sentences(8, 1),
+        output=tmp_path / "x",
+        pooling=HEADS,
+        epochs=1,
+        **QUICK,
+    )
     path = tmp_path / "x" / "headscope-classifier.safetensors"
     whole = path.read_bytes()
     for bad in (whole[:-8], b"", whole.replace(b"dense.bias", b"dense.bigs")):
         path.write_bytes(bad)
-        with pytest.raises(ModelError, match=r"headscope-classifier.safetensors does not fit the model: ") as caught:
+        with pytest.raises(
+            ModelError, match=r"headscope-classifier.safetensors does not fit the model: "
+        ) as caught:
             load_pooled(tmp_path / "x")
         assert caught.value.hint == "delete the folder and tune again"
     path.write_bytes(whole)
@@ -319,11 +580,29 @@ def test_a_damaged_classifier_is_told(bert, tmp_path):
         load_pooled(tmp_path / "x")
 
 
-@pytest.mark.parametrize("text", ["", "first", "layer", "layer:", "layer:x", "heads:", "heads:3", "heads:3-9;4-1", "heads:3-9,", "head:3-9", "layer:²"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "first",
+        "layer",
+        "layer:",
+        "layer:x",
+        "heads:",
+        "heads:3",
+        "heads:3-9;4-1",
+        "heads:3-9,",
+        "head:3-9",
+        "layer:²",
+    ],
+)
 def test_a_pooling_that_cannot_be_read_is_told(text):
     with pytest.raises(UserError) as caught:
         parse_pooling(text)
-    assert caught.value.message == f"a pooling must be last, layer:N or heads:LAYER-HEAD,…, counted from 1; got {text!r} instead"
+    assert (
+        caught.value.message
+        == f"a pooling must be last, layer:N or heads:LAYER-HEAD,…, counted from 1; got {text!r} instead"
+    )
 
 
 def test_a_head_given_twice_is_told():
@@ -332,7 +611,10 @@ def test_a_head_given_twice_is_told():
 
 
 def test_folders_of_many_heads_have_short_names_that_differ():
-    texts = [f"heads:{','.join(f'{layer}-{head}' for layer in range(1, 25) for head in range(1, last))}" for last in (15, 16, 17)]
+    texts = [
+        f"heads:{','.join(f'{layer}-{head}' for layer in range(1, 25) for head in range(1, last))}"
+        for last in (15, 16, 17)
+    ]
     names = [pooling_slug(parse_pooling(text, "mean")) for text in texts]
     assert len(set(names)) == 3
     assert all(len(name) < 40 and name.endswith("-mean") for name in names)

@@ -31,10 +31,15 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(bert, tmp_path, stop):
     output = tmp_path / "parts"
     with pytest.raises(Interrupted) as caught:
         tune(bert, ANIMALS, *data, output=output, progress=interrupt, every=0, **given)
-    assert caught.value.message == f"stopped; the state after step {stop} is kept in {output / 'checkpoints'}"
+    assert (
+        caught.value.message
+        == f"stopped; the state after step {stop} is kept in {output / 'checkpoints'}"
+    )
     assert not (output / "headscope-tune.json").exists()
     steps.clear()
-    parts = tune(bert, ANIMALS, *data, output=output, progress=lambda done, _: steps.append(done), **given)
+    parts = tune(
+        bert, ANIMALS, *data, output=output, progress=lambda done, _: steps.append(done), **given
+    )
     assert steps == list(range(stop + 1, 11))
     assert same(whole.folder, output)
     assert parts.scores == whole.scores
@@ -50,16 +55,34 @@ def test_a_half_written_checkpoint_is_passed_over_and_resume_can_be_refused(bert
     data = sentences(40, 0), sentences(12, 1)
     with pytest.raises(Interrupted):
         tune(bert, ANIMALS, *data, output=tmp_path / "a", progress=interrupt, **given)
-    shutil.copytree(tmp_path / "a" / "checkpoints" / "checkpoint-2", tmp_path / "a" / "checkpoints" / "checkpoint-4")
+    shutil.copytree(
+        tmp_path / "a" / "checkpoints" / "checkpoint-2",
+        tmp_path / "a" / "checkpoints" / "checkpoint-4",
+    )
     (tmp_path / "a" / "checkpoints" / "checkpoint-4" / "trainer_state.json").unlink()
     steps: list[int] = []
     with pytest.raises(UserError, match="holds the state of another run"):
         tune(bert, ANIMALS, *data, output=tmp_path / "a", **given | {"epochs": 2})
     shutil.copytree(tmp_path / "a", tmp_path / "b")
-    one = tune(bert, ANIMALS, *data, output=tmp_path / "a", progress=lambda done, _: steps.append(done), **given)
+    one = tune(
+        bert,
+        ANIMALS,
+        *data,
+        output=tmp_path / "a",
+        progress=lambda done, _: steps.append(done),
+        **given,
+    )
     assert steps == [3, 4, 5]
     steps.clear()
-    two = tune(bert, ANIMALS, *data, output=tmp_path / "b", progress=lambda done, _: steps.append(done), resume=False, **given)
+    two = tune(
+        bert,
+        ANIMALS,
+        *data,
+        output=tmp_path / "b",
+        progress=lambda done, _: steps.append(done),
+        resume=False,
+        **given,
+    )
     assert steps == [1, 2, 3, 4, 5]
     assert same(one.folder, two.folder)
 
@@ -69,10 +92,20 @@ def test_stopping_before_the_first_checkpoint_says_that_nothing_is_kept(bert, tm
         raise KeyboardInterrupt
 
     with pytest.raises(Interrupted, match="stopped before a checkpoint was written"):
-        tune(bert, ANIMALS, sentences(16, 0), sentences(8, 1), output=tmp_path / "x", progress=interrupt, **QUICK)
+        tune(
+            bert,
+            ANIMALS,
+            sentences(16, 0),
+            sentences(8, 1),
+            output=tmp_path / "x",
+            progress=interrupt,
+            **QUICK,
+        )
 
 
-def test_ctrl_c_waits_for_the_step_writes_a_checkpoint_and_leaves_the_signal_as_it_was(bert, tmp_path):
+def test_ctrl_c_waits_for_the_step_writes_a_checkpoint_and_leaves_the_signal_as_it_was(
+    bert, tmp_path
+):
     steps: list[int] = []
 
     def press(done: int, total: int) -> None:
@@ -86,7 +119,10 @@ def test_ctrl_c_waits_for_the_step_writes_a_checkpoint_and_leaves_the_signal_as_
     output = tmp_path / "stopped"
     with pytest.raises(Interrupted) as caught:
         tune(bert, ANIMALS, *data, output=output, progress=press, **given)
-    assert caught.value.message == f"stopped; the state after step 3 is kept in {output / 'checkpoints'}"
+    assert (
+        caught.value.message
+        == f"stopped; the state after step 3 is kept in {output / 'checkpoints'}"
+    )
     assert (steps, signal.getsignal(signal.SIGINT)) == ([1, 2, 3], before)
     tune(bert, ANIMALS, *data, output=output, **given)
     assert same(output, tune(bert, ANIMALS, *data, output=tmp_path / "whole", **given).folder)
@@ -105,9 +141,19 @@ def test_a_second_ctrl_c_does_not_wait(bert, tmp_path):
     def press_twice(done: int, total: int) -> None:
         first = signal.getsignal(signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
-        while signal.getsignal(signal.SIGINT) is first:  # two signals that wait to be handled are one
+        while (
+            signal.getsignal(signal.SIGINT) is first
+        ):  # two signals that wait to be handled are one
             time.sleep(0.001)
         os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(Interrupted, match="stopped before a checkpoint was written"):
-        tune(bert, ANIMALS, sentences(16, 0), sentences(8, 1), output=tmp_path / "x", progress=press_twice, **QUICK)
+        tune(
+            bert,
+            ANIMALS,
+            sentences(16, 0),
+            sentences(8, 1),
+            output=tmp_path / "x",
+            progress=press_twice,
+            **QUICK,
+        )

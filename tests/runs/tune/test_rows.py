@@ -16,7 +16,12 @@ from runs.tune.animals import ANIMALS, sentences
 from tiny import tiny_model
 
 
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=80), st.integers(1, 9), st.integers(0, 99), st.integers(0, 5))
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=80),
+    st.integers(1, 9),
+    st.integers(0, 99),
+    st.integers(0, 5),
+)
 def test_every_row_comes_once_an_epoch_and_the_same_way_each_time(lengths, size, seed, epoch):
     order = LengthOrder(lengths, batch_size=size, seed=seed)
     order.set_epoch(epoch)
@@ -35,16 +40,28 @@ def test_epochs_and_seeds_have_orders_of_their_own():
 def test_a_batch_holds_rows_of_like_length_and_batches_come_in_no_order_of_length():
     lengths = np.random.default_rng(0).permutation(320)
     found = lengths[list(LengthOrder(lengths.tolist(), batch_size=32, seed=0))].reshape(10, 32)
-    assert {int(np.ptp(batch)) for batch in found} == {31}  # all 320 lengths are different, and sorted before they are cut
+    assert {int(np.ptp(batch)) for batch in found} == {
+        31
+    }  # all 320 lengths are different, and sorted before they are cut
     assert sorted(found[:, 0].tolist()) != found[:, 0].tolist()
 
 
 def test_a_batch_is_padded_to_its_longest_row_with_types_where_the_model_has_them():
     model = tiny_model("bert")
     rows, notes = encode_rows(
-        model, GLUE["rte"], from_examples([Example("1", ("the cat", "a dog sat"), label="entailment"), Example("2", ("rain", "home"), label="not_entailment")]), max_length=64
+        model,
+        GLUE["rte"],
+        from_examples(
+            [
+                Example("1", ("the cat", "a dog sat"), label="entailment"),
+                Example("2", ("rain", "home"), label="not_entailment"),
+            ]
+        ),
+        max_length=64,
     )
-    expected = model.tokenizer(["the cat", "rain"], ["a dog sat", "home"], padding=True, return_tensors="pt")
+    expected = model.tokenizer(
+        ["the cat", "rain"], ["a dog sat", "home"], padding=True, return_tensors="pt"
+    )
     batch = collator(model.network, model.pad)([rows[0], rows[1]])
     assert notes == []
     assert set(batch) == {*expected, "labels"}
@@ -57,27 +74,55 @@ def test_a_batch_is_padded_to_its_longest_row_with_types_where_the_model_has_the
 def test_long_pairs_are_cut_as_the_tokenizer_cuts_them(length):
     model = tiny_model("bert")
     pair = ("the cat sat on the mat by the door", "rain fell on the roof again")
-    rows, _ = encode_rows(model, GLUE["rte"], from_examples([Example("1", pair, label="entailment")]), max_length=length)
-    assert rows[0]["ids"].tolist() == model.tokenizer(*pair, truncation="longest_first", max_length=length)["input_ids"]
+    rows, _ = encode_rows(
+        model,
+        GLUE["rte"],
+        from_examples([Example("1", pair, label="entailment")]),
+        max_length=length,
+    )
+    assert (
+        rows[0]["ids"].tolist()
+        == model.tokenizer(*pair, truncation="longest_first", max_length=length)["input_ids"]
+    )
 
 
 def test_a_model_without_token_types_is_given_none_and_scores_are_float32():
     model = tiny_model("distilbert")
-    rows, _ = encode_rows(model, GLUE["sts-b"], from_examples([Example("1", ("the cat", "a dog"), label="2")]), max_length=64)
+    rows, _ = encode_rows(
+        model,
+        GLUE["sts-b"],
+        from_examples([Example("1", ("the cat", "a dog"), label="2")]),
+        max_length=64,
+    )
     batch = collator(model.network, model.pad)([rows[0]])
     assert set(batch) == {"input_ids", "attention_mask", "labels"}
     assert (batch["labels"].tolist(), batch["labels"].dtype) == ([2.0], torch.float32)
 
 
 def test_examples_without_tokens_are_left_out_with_a_note_and_labels_stay_with_their_texts():
-    corpus = from_examples([Example("1", ("the cat",), label="cat"), Example("2", ("",), label="cat"), Example("3", ("a dog",), label="dog")], name="some")
+    corpus = from_examples(
+        [
+            Example("1", ("the cat",), label="cat"),
+            Example("2", ("",), label="cat"),
+            Example("3", ("a dog",), label="dog"),
+        ],
+        name="some",
+    )
     rows, notes = encode_rows(tiny_model("bert"), ANIMALS, corpus, max_length=64)
-    assert (rows.labels.tolist(), notes) == ([0, 1], ["some: 1 examples without tokens are left out"])
+    assert (rows.labels.tolist(), notes) == (
+        [0, 1],
+        ["some: 1 examples without tokens are left out"],
+    )
 
 
 def test_a_corpus_without_any_token_is_an_error():
     with pytest.raises(CorpusError, match="some has no example with any token"):
-        encode_rows(tiny_model("bert"), ANIMALS, from_examples([Example("1", ("",), label="cat")], name="some"), max_length=64)
+        encode_rows(
+            tiny_model("bert"),
+            ANIMALS,
+            from_examples([Example("1", ("",), label="cat")], name="some"),
+            max_length=64,
+        )
 
 
 def test_the_rows_of_many_examples_keep_their_order():

@@ -24,7 +24,15 @@ from runs.tune.animals import ANIMALS, QUICK, same, saved, sentences, weights
 @pytest.fixture(scope="module")
 def tuned(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
     """A model that has learned to tell cats from dogs."""
-    return tune(bert, ANIMALS, sentences(160, 0), sentences(60, 1), output=tmp_path_factory.mktemp("runs") / "animals", epochs=8, **QUICK)
+    return tune(
+        bert,
+        ANIMALS,
+        sentences(160, 0),
+        sentences(60, 1),
+        output=tmp_path_factory.mktemp("runs") / "animals",
+        epochs=8,
+        **QUICK,
+    )
 
 
 def test_what_is_planted_is_learned(tuned):
@@ -35,14 +43,29 @@ def test_what_is_planted_is_learned(tuned):
 
 
 def test_the_saved_folder_is_an_ordinary_checkpoint_that_transformers_scores_alike(tuned):
-    network, tokenizer = AutoModelForSequenceClassification.from_pretrained(tuned.folder).eval(), AutoTokenizer.from_pretrained(tuned.folder)
+    network, tokenizer = (
+        AutoModelForSequenceClassification.from_pretrained(tuned.folder).eval(),
+        AutoTokenizer.from_pretrained(tuned.folder),
+    )
     dev = list(sentences(60, 1))
     with torch.no_grad():
-        predicted = [network(**tokenizer(example.texts[0], return_tensors="pt")).logits.argmax().item() for example in dev]
-    right = [network.config.id2label[index] == example.label for index, example in zip(predicted, dev, strict=True)]
+        predicted = [
+            network(**tokenizer(example.texts[0], return_tensors="pt")).logits.argmax().item()
+            for example in dev
+        ]
+    right = [
+        network.config.id2label[index] == example.label
+        for index, example in zip(predicted, dev, strict=True)
+    ]
     assert tuned.scores["accuracy"] == pytest.approx(sum(right) / len(right))
     assert network.config.architectures == ["BertForSequenceClassification"]
-    assert {path.name for path in tuned.folder.iterdir()} == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "headscope-tune.json"}
+    assert {path.name for path in tuned.folder.iterdir()} == {
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "headscope-tune.json",
+    }
 
 
 def test_a_survey_reads_the_saved_folder(tuned):
@@ -57,7 +80,10 @@ def test_the_trained_classifier_loads_without_a_note(tuned):
 def test_the_record_tells_how_it_was_made_and_opens_again(tuned):
     about = json.loads((tuned.folder / "headscope-tune.json").read_text())
     assert about["task"]["labels"] == ["cat", "dog"]
-    assert about["settings"].items() >= {"start": "pretrained", "seed": 0, "epochs": 8, "batch_size": 8}.items()
+    assert (
+        about["settings"].items()
+        >= {"start": "pretrained", "seed": 0, "epochs": 8, "batch_size": 8}.items()
+    )
     assert about["examples"] == {"train": 160, "dev": 60}
     assert about["scores"] == tuned.scores
     assert set(about["versions"]) == {"headscope", "torch", "transformers", "accelerate"}
@@ -68,14 +94,27 @@ def test_the_record_tells_how_it_was_made_and_opens_again(tuned):
 def test_a_finished_folder_is_not_trained_again(bert, tuned):
     steps: list[int] = []
     before = (tuned.folder / "model.safetensors").stat().st_mtime_ns
-    again = tune(bert, ANIMALS, sentences(160, 0), sentences(60, 1), output=tuned.folder, epochs=8, progress=lambda done, _: steps.append(done), **QUICK)
+    again = tune(
+        bert,
+        ANIMALS,
+        sentences(160, 0),
+        sentences(60, 1),
+        output=tuned.folder,
+        epochs=8,
+        progress=lambda done, _: steps.append(done),
+        **QUICK,
+    )
     assert (again.again, again, steps) == (True, tuned, [])
     assert (tuned.folder / "model.safetensors").stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
-    [({"epochs": 5}, "epochs 8 there, 5 here"), ({"start": "random"}, "start pretrained there, random here"), ({"train": sentences(160, 7)}, "other weights or other data")],
+    [
+        ({"epochs": 5}, "epochs 8 there, 5 here"),
+        ({"start": "random"}, "start pretrained there, random here"),
+        ({"train": sentences(160, 7)}, "other weights or other data"),
+    ],
 )
 def test_a_folder_of_another_finished_run_is_not_overwritten(bert, tuned, change, told):
     given = {"train": sentences(160, 0), "dev": sentences(60, 1), "epochs": 8, **QUICK} | change
@@ -92,15 +131,38 @@ def test_a_folder_with_other_things_is_not_written_to(bert, tmp_path):
 
 def test_training_is_what_a_plain_loop_does(tmp_path):
     """AdamW with decay on matrices only, a learning rate that rises for a tenth of the steps and falls to zero, gradients cut to norm 1; no dropout."""
-    folder = saved("bert", tmp_path / "model", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    folder = saved(
+        "bert", tmp_path / "model", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
     corpus = sentences(44, 0)
-    tune(folder, ANIMALS, corpus, sentences(8, 1), output=tmp_path / "out", epochs=2, max_length=32, batch_size=8, learning_rate=1e-3, seed=5)
+    tune(
+        folder,
+        ANIMALS,
+        corpus,
+        sentences(8, 1),
+        output=tmp_path / "out",
+        epochs=2,
+        max_length=32,
+        batch_size=8,
+        learning_rate=1e-3,
+        seed=5,
+    )
     model, _ = load_classifier(folder, ANIMALS, seed=5)
     rows, _ = encode_rows(model, ANIMALS, corpus, max_length=32)
     network = model.network.train()
-    plain = [value for name, value in network.named_parameters() if name.endswith("bias") or "LayerNorm" in name]
-    decayed = [value for name, value in network.named_parameters() if not (name.endswith("bias") or "LayerNorm" in name)]
-    optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}], lr=1e-3)
+    plain = [
+        value
+        for name, value in network.named_parameters()
+        if name.endswith("bias") or "LayerNorm" in name
+    ]
+    decayed = [
+        value
+        for name, value in network.named_parameters()
+        if not (name.endswith("bias") or "LayerNorm" in name)
+    ]
+    optimizer = torch.optim.AdamW(
+        [{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}], lr=1e-3
+    )
     total, step = 2 * 6, 0
     rise = math.ceil(total * 0.1)
     for epoch in range(2):
@@ -109,11 +171,16 @@ def test_training_is_what_a_plain_loop_does(tmp_path):
         indices = list(order)
         for start in range(0, 44, 8):
             for group in optimizer.param_groups:
-                group["lr"] = 1e-3 * (step / rise if step < rise else (total - step) / (total - rise))
+                group["lr"] = 1e-3 * (
+                    step / rise if step < rise else (total - step) / (total - rise)
+                )
             optimizer.zero_grad()
             chosen = indices[start : start + 8]
             losses = [
-                torch.nn.functional.cross_entropy(network(input_ids=torch.from_numpy(rows[index]["ids"]).long()[None]).logits, torch.tensor([rows[index]["label"]]))
+                torch.nn.functional.cross_entropy(
+                    network(input_ids=torch.from_numpy(rows[index]["ids"]).long()[None]).logits,
+                    torch.tensor([rows[index]["label"]]),
+                )
                 for index in chosen
             ]
             torch.stack(losses).mean().backward()
@@ -125,7 +192,9 @@ def test_training_is_what_a_plain_loop_does(tmp_path):
     moved = max((found[name] - value).abs().max().item() for name, value in began.items())
     assert moved > 3e-3
     for name, value in network.named_parameters():
-        if "key.bias" in name:  # adds the same to every score of a query: its gradient is rounding alone, which Adam makes large
+        if (
+            "key.bias" in name
+        ):  # adds the same to every score of a query: its gradient is rounding alone, which Adam makes large
             continue
         torch.testing.assert_close(found[name], value.detach(), atol=2e-5, rtol=0)
 
@@ -133,14 +202,26 @@ def test_training_is_what_a_plain_loop_does(tmp_path):
 def test_seeds_make_runs_and_the_same_seed_the_same_run(bert, tmp_path):
     given: dict[str, Any] = {"epochs": 1, **QUICK}
     data = sentences(24, 0), sentences(8, 1)
-    folders = [tune(bert, ANIMALS, *data, output=tmp_path / name, seed=seed, **given).folder for name, seed in (("a", 1), ("b", 1), ("c", 2))]
+    folders = [
+        tune(bert, ANIMALS, *data, output=tmp_path / name, seed=seed, **given).folder
+        for name, seed in (("a", 1), ("b", 1), ("c", 2))
+    ]
     assert same(folders[0], folders[1])
     assert not same(folders[0], folders[2])
 
 
 def test_untrained_is_scored_as_it_was_loaded_with_a_note(bert, tmp_path):
     steps: list[int] = []
-    done = tune(bert, ANIMALS, sentences(24, 0), sentences(30, 1), output=tmp_path / "x", start="untrained", progress=lambda step, _: steps.append(step), **QUICK)
+    done = tune(
+        bert,
+        ANIMALS,
+        sentences(24, 0),
+        sentences(30, 1),
+        output=tmp_path / "x",
+        start="untrained",
+        progress=lambda step, _: steps.append(step),
+        **QUICK,
+    )
     assert steps == []
     assert done.losses == []
     assert "classifier.weight" in done.notes[0]
@@ -148,25 +229,56 @@ def test_untrained_is_scored_as_it_was_loaded_with_a_note(bert, tmp_path):
     assert all(torch.equal(value, began[name]) for name, value in weights(done.folder).items())
 
 
-@pytest.mark.parametrize(("start", "told"), [("untrained", "what is scored is not untrained"), ("pretrained", "training goes on from it")])
+@pytest.mark.parametrize(
+    ("start", "told"),
+    [("untrained", "what is scored is not untrained"), ("pretrained", "training goes on from it")],
+)
 def test_a_classifier_that_is_already_trained_is_noted(tuned, tmp_path, start, told):
-    done = tune(tuned.folder, ANIMALS, sentences(16, 0), sentences(60, 1), output=tmp_path / "x", start=start, epochs=1, **QUICK | {"learning_rate": 1e-9})
+    done = tune(
+        tuned.folder,
+        ANIMALS,
+        sentences(16, 0),
+        sentences(60, 1),
+        output=tmp_path / "x",
+        start=start,
+        epochs=1,
+        **QUICK | {"learning_rate": 1e-9},
+    )
     assert done.notes == [f"{tuned.folder} has a trained classifier for these classes: {told}"]
     assert done.scores == tuned.scores
 
 
 def test_from_random_every_weight_is_new(bert, tmp_path):
-    done = tune(bert, ANIMALS, sentences(24, 0), sentences(8, 1), output=tmp_path / "x", start="random", epochs=1, max_length=32, batch_size=8, learning_rate=1e-6)
+    done = tune(
+        bert,
+        ANIMALS,
+        sentences(24, 0),
+        sentences(8, 1),
+        output=tmp_path / "x",
+        start="random",
+        epochs=1,
+        max_length=32,
+        batch_size=8,
+        learning_rate=1e-6,
+    )
     query = weights(done.folder)["bert.encoder.layer.0.attention.self.query.weight"]
-    assert query.std().item() == pytest.approx(0.02, rel=0.1)  # the tiny model's own are ten times as wide
+    assert query.std().item() == pytest.approx(
+        0.02, rel=0.1
+    )  # the tiny model's own are ten times as wide
     assert done.notes == []
 
 
 def test_gpt2_learns_and_saves_its_padding_token(gpt2, tmp_path):
-    done = tune(gpt2, ANIMALS, sentences(160, 0), sentences(40, 1), output=tmp_path / "x", epochs=8, **QUICK)
+    done = tune(
+        gpt2, ANIMALS, sentences(160, 0), sentences(40, 1), output=tmp_path / "x", epochs=8, **QUICK
+    )
     assert done.scores["accuracy"] > done.majority["accuracy"] + 0.2
     tokenizer = AutoTokenizer.from_pretrained(done.folder)
-    assert tokenizer.pad_token_id == tokenizer.eos_token_id == AutoModelForSequenceClassification.from_pretrained(done.folder).config.pad_token_id
+    assert (
+        tokenizer.pad_token_id
+        == tokenizer.eos_token_id
+        == AutoModelForSequenceClassification.from_pretrained(done.folder).config.pad_token_id
+    )
 
 
 def test_a_regression_learns_how_many_cats_there_are(bert, tmp_path):
@@ -174,19 +286,54 @@ def test_a_regression_learns_how_many_cats_there_are(bert, tmp_path):
 
     def counted(count: int) -> hs.corpus.Corpus:
         numbers = random.integers(0, 4, count)
-        return from_examples([Example(str(index), (" ".join(["cat"] * number + ["dog"] * (4 - number)),), label=f"{number / 4}") for index, number in enumerate(numbers)])
+        return from_examples(
+            [
+                Example(
+                    str(index),
+                    (" ".join(["cat"] * number + ["dog"] * (4 - number)),),
+                    label=f"{number / 4}",
+                )
+                for index, number in enumerate(numbers)
+            ]
+        )
 
-    done = tune(bert, Task("cats", "cats", "regression", (), ("pearson", "spearman")), counted(120), counted(40), output=tmp_path / "x", epochs=4, **QUICK)
+    done = tune(
+        bert,
+        Task("cats", "cats", "regression", (), ("pearson", "spearman")),
+        counted(120),
+        counted(40),
+        output=tmp_path / "x",
+        epochs=4,
+        **QUICK,
+    )
     assert done.scores["pearson"] > 0.9
     assert math.isnan(done.majority["pearson"])
     assert math.isnan(read_record(done.folder).majority["pearson"])
 
 
 def test_bf16_trains_on_a_cpu(bert, tmp_path):
-    done = tune(bert, ANIMALS, sentences(16, 0), sentences(8, 1), output=tmp_path / "x", epochs=1, precision="bf16", **QUICK)
+    done = tune(
+        bert,
+        ANIMALS,
+        sentences(16, 0),
+        sentences(8, 1),
+        output=tmp_path / "x",
+        epochs=1,
+        precision="bf16",
+        **QUICK,
+    )
     assert {value.dtype for value in weights(done.folder).values()} == {torch.float32}
 
 
 def test_the_limit_cuts_both_files(bert, tmp_path):
-    done = tune(bert, ANIMALS, sentences(40, 0), sentences(40, 1), output=tmp_path / "x", epochs=1, limit=12, **QUICK)
+    done = tune(
+        bert,
+        ANIMALS,
+        sentences(40, 0),
+        sentences(40, 1),
+        output=tmp_path / "x",
+        epochs=1,
+        limit=12,
+        **QUICK,
+    )
     assert done.examples == {"train": 12, "dev": 12}

@@ -29,7 +29,15 @@ def words(text):
     for cell in text.split():
         form, tag, head, relation = cell.rsplit("/", 3)
         upos, _, xpos = tag.partition("+")
-        found.append(Word(form, head=int(head) - 1 if int(head) else ROOT, relation=relation, upos=upos, xpos=xpos))
+        found.append(
+            Word(
+                form,
+                head=int(head) - 1 if int(head) else ROOT,
+                relation=relation,
+                upos=upos,
+                xpos=xpos,
+            )
+        )
     return tuple(found)
 
 
@@ -76,7 +84,9 @@ def originals(task, demo):
 
 def test_the_built_in_corpus_gives_all_ten_tasks_in_the_order_of_the_paper(made):
     assert list(made) == list(TITLES.values())
-    assert [task.group for task in made.values()] == ["surface"] * 2 + ["syntactic"] * 3 + ["semantic"] * 5
+    assert [task.group for task in made.values()] == ["surface"] * 2 + ["syntactic"] * 3 + [
+        "semantic"
+    ] * 5
 
 
 @pytest.mark.parametrize("title", TITLES.values())
@@ -85,13 +95,18 @@ def test_every_split_has_as_many_of_each_class_and_the_examples_have_texts_only(
     for split in SPLITS:
         assert set(task.counts(split)) == set(task.labels)
         assert len(set(task.counts(split).values())) == 1
-    assert all(not example.words and example.source and len(example.texts) == 1 for example in examples(task))
+    assert all(
+        not example.words and example.source and len(example.texts) == 1
+        for example in examples(task)
+    )
     train, dev, test = (len(task.splits[split]) for split in SPLITS)
     assert train + dev + test >= 40
     assert dev == test <= train / 6
 
 
-def test_the_same_seed_makes_the_same_tasks_whichever_are_asked_for_and_another_seed_others(demo, made):
+def test_the_same_seed_makes_the_same_tasks_whichever_are_asked_for_and_another_seed_others(
+    demo, made
+):
     (again,) = make_tasks(demo, tasks=["bigramshift"])
     assert again == made["BigramShift"]
     (other,) = make_tasks(demo, tasks=["BigramShift"], seed=1)
@@ -99,7 +114,15 @@ def test_the_same_seed_makes_the_same_tasks_whichever_are_asked_for_and_another_
     assert again.name == "bigram_shift"
 
 
-@pytest.mark.parametrize(("size", "expected"), [(100, (80, 10, 10)), (101, (80, 10, 10)), ((60, 20, 20), (60, 20, 20)), ((600, 200, 200), (540, 178, 178))])
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (100, (80, 10, 10)),
+        (101, (80, 10, 10)),
+        ((60, 20, 20), (60, 20, 20)),
+        ((600, 200, 200), (540, 178, 178)),
+    ],
+)
 def test_a_size_is_a_limit_that_keeps_the_shares(demo, size, expected):
     (task,) = make_tasks(demo, tasks=["BigramShift"], size=size)
     assert tuple(len(task.splits[split]) for split in SPLITS) == expected
@@ -114,7 +137,12 @@ def test_quotas_never_exceed_what_there_is_and_leave_no_split_empty(available, c
 
 
 @pytest.mark.parametrize(
-    ("size", "message"), [((1, 2), "the size must be one number, or three"), (0, "the size must be one number, or three"), (39, "the size must be 40 or more in all, got 39")]
+    ("size", "message"),
+    [
+        ((1, 2), "the size must be one number, or three"),
+        (0, "the size must be one number, or three"),
+        (39, "the size must be 40 or more in all, got 39"),
+    ],
 )
 def test_a_size_that_cannot_be_is_told(size, message):
     with pytest.raises(UserError, match=message):
@@ -125,27 +153,42 @@ def test_a_size_that_cannot_be_is_told(size, message):
 
 
 def test_a_treebank_too_small_for_a_task_leaves_it_out_with_the_reason_and_an_error_if_it_was_named():
-    treebank = [Example(str(number), ("",), words(CLAUSES["stanford"].replace("early", f"early{number}"))) for number in range(30)]
+    treebank = [
+        Example(str(number), ("",), words(CLAUSES["stanford"].replace("early", f"early{number}")))
+        for number in range(30)
+    ]
     reason = "30 sentences are left with balanced classes; 40 are the least"
     (report,) = report_tasks(treebank, tasks=["CoordInv"])
     assert (report.task, report.reason) == (None, reason)
     assert report.row()["left out"] == f"THE TASK: {reason}"
     with pytest.raises(CorpusError, match=f"CoordInv cannot be made from this treebank: {reason}"):
         make_tasks(treebank, tasks=["CoordInv"])
-    more = [*treebank, *(Example(str(number), ("",), words(CLAUSES["universal"].replace("early", f"early{number}"))) for number in range(30, 50))]
+    more = [
+        *treebank,
+        *(
+            Example(
+                str(number), ("",), words(CLAUSES["universal"].replace("early", f"early{number}"))
+            )
+            for number in range(30, 50)
+        ),
+    ]
     assert "Tense" not in [task.title for task in make_tasks(more)]
     assert [task.title for task in make_tasks(more, tasks=["CoordInv"])] == ["CoordInv"]
 
 
 def test_a_size_too_small_for_the_classes_leaves_the_task_out(demo):
     (report,) = report_tasks(demo, tasks=["Length"], size=50)
-    assert report.reason == "a size of 50 leaves fewer than 10 for each of 6 classes: 60 is the least"
+    assert (
+        report.reason == "a size of 50 leaves fewer than 10 for each of 6 classes: 60 is the least"
+    )
 
 
 def test_without_words_or_sentences_there_is_nothing_to_make():
     with pytest.raises(CorpusError, match="has no sentences of 5 to 28 annotated words"):
         make_tasks(from_texts(["A dog barks at the moon ."]))
-    with pytest.raises(CorpusError, match="Length cannot be made from this treebank: 1 sentences fit"):
+    with pytest.raises(
+        CorpusError, match="Length cannot be made from this treebank: 1 sentences fit"
+    ):
         make_tasks([Example("1", ("a b c d e",), tuple(Word(text) for text in "abcde"))])
 
 
@@ -166,15 +209,41 @@ def test_what_was_passed_over_and_what_was_made_adds_up_to_all_sentences(demo):
 
 def test_passages_are_cut_into_sentences_with_heads_of_their_own():
     parts = [words("Dogs/NNS/2/nsubj bark/VBP/0/root"), words("Cats/NNS/2/nsubj sleep/VBP/0/root")]
-    moved = [Word(word.text, 1, 1, word.head if word.head == ROOT else word.head + 2, word.relation, word.upos) for word in parts[1]]
-    first, second = sentences_of([Example("p", ("Dogs bark", "Cats sleep"), (*parts[0], *moved), source="file, line 1")])
-    assert (first.id, first.source, first.text, first.root) == ("p-1", "file, line 1, sentence 1", "Dogs bark", 1)
-    assert (second.id, second.text, second.root, second.words[0].head) == ("p-2", "Cats sleep", 1, 1)
+    moved = [
+        Word(
+            word.text,
+            1,
+            1,
+            word.head if word.head == ROOT else word.head + 2,
+            word.relation,
+            word.upos,
+        )
+        for word in parts[1]
+    ]
+    first, second = sentences_of(
+        [Example("p", ("Dogs bark", "Cats sleep"), (*parts[0], *moved), source="file, line 1")]
+    )
+    assert (first.id, first.source, first.text, first.root) == (
+        "p-1",
+        "file, line 1, sentence 1",
+        "Dogs bark",
+        1,
+    )
+    assert (second.id, second.text, second.root, second.words[0].head) == (
+        "p-2",
+        "Cats sleep",
+        1,
+        1,
+    )
 
 
 def test_sentences_of_5_to_28_words_are_used_once_whatever_their_capitals():
     texts = ["a b c d", "a b c d e", "A b c d E", " ".join("x" * 28), " ".join("x" * 29)]
-    kept, passed = usable(sentences_of(Example(str(n), (text,), tuple(map(Word, text.split()))) for n, text in enumerate(texts)))
+    kept, passed = usable(
+        sentences_of(
+            Example(str(n), (text,), tuple(map(Word, text.split()))) for n, text in enumerate(texts)
+        )
+    )
     assert [found.id for found in kept] == ["1", "3"]
     assert passed == {"not 5 to 28 words": 2, "said before": 1}
 
@@ -189,7 +258,10 @@ def test_sentences_of_5_to_28_words_are_used_once_whatever_their_capitals():
         ("Dogs/NNS/2/nsubj Bark/VBP/0/root", ("PRES", "bark")),
         ("It/PRP/3/nsubj is/AUX+VBZ/3/cop red/ADJ+JJ/0/root", ("PRES", "is")),
         ("It/PRP/3/nsubjpass was/VBD/3/auxpass seen/VBN/0/root", ("PAST", "was")),
-        ("It/PRON+PRP/4/nsubj:pass had/AUX+VBD/4/aux been/AUX+VBN/4/aux:pass seen/VERB+VBN/0/root", ("PAST", "had")),
+        (
+            "It/PRON+PRP/4/nsubj:pass had/AUX+VBD/4/aux been/AUX+VBN/4/aux:pass seen/VERB+VBN/0/root",
+            ("PAST", "had"),
+        ),
         ("Did/VBD/3/aux it/PRP/3/nsubj go/VB/0/root", ("PAST", "did")),
     ],
 )
@@ -198,7 +270,13 @@ def test_tense_is_that_of_the_main_verb_or_its_first_auxiliary(text, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["It/PRP/4/nsubj would/MD/4/aux have/VBP/4/aux gone/VBN/0/root", "Go/VB/0/root", "Rain/NN/0/root fell/VBD/1/acl", "Er/PRON+PPER/2/nsubj kam/VERB+VVFIN/0/root"]
+    "text",
+    [
+        "It/PRP/4/nsubj would/MD/4/aux have/VBP/4/aux gone/VBN/0/root",
+        "Go/VB/0/root",
+        "Rain/NN/0/root fell/VBD/1/acl",
+        "Er/PRON+PPER/2/nsubj kam/VERB+VVFIN/0/root",
+    ],
 )
 def test_a_modal_an_imperative_or_another_tag_set_has_no_tense(text):
     assert tense(sentence(text)) == "the main verb is neither past nor present by its tag"
@@ -206,18 +284,42 @@ def test_a_modal_an_imperative_or_another_tag_set_has_no_tense(text):
 
 def test_without_one_root_there_is_no_label():
     for text in ("Yes/UH/0/root no/UH/0/root", "a/NN/2/dep b/NN/1/dep"):
-        assert tense(sentence(text)) == number(SUBJECT, "subject")(sentence(text)) == "no tree with one root"
+        assert (
+            tense(sentence(text))
+            == number(SUBJECT, "subject")(sentence(text))
+            == "no tree with one root"
+        )
 
 
 @pytest.mark.parametrize(
     ("text", "subject", "thing"),
     [
-        ("Dogs/NOUN+NNS/2/nsubj chase/VERB+VBP/0/root cars/NOUN+NNS/2/obj", ("NNS", "dogs"), ("NNS", "cars")),
+        (
+            "Dogs/NOUN+NNS/2/nsubj chase/VERB+VBP/0/root cars/NOUN+NNS/2/obj",
+            ("NNS", "dogs"),
+            ("NNS", "cars"),
+        ),
         ("Dog/NN/2/nsubj saw/VBD/0/root Cars/NNS/2/dobj", ("NN", "dog"), ("NNS", "cars")),
-        ("Dog/NN/3/nsubjpass was/VBD/3/auxpass seen/VBN/0/root", ("NN", "dog"), "the main clause has no direct object with the tag NN or NNS"),
-        ("Dog/NN/2/nsubj:pass seen/VBN/0/root car/NN/2/iobj", ("NN", "dog"), "the main clause has no direct object with the tag NN or NNS"),
-        ("He/PRP/2/nsubj saw/VBD/0/root Ann/NNP/2/obj", "the main clause has no subject with the tag NN or NNS", "the main clause has no direct object with the tag NN or NNS"),
-        ("Dog/NN/4/nsubj and/CC/1/cc cat/NN/1/conj ate/VBD/0/root fish/NN/4/obj", "the subject is coordinated", ("NN", "fish")),
+        (
+            "Dog/NN/3/nsubjpass was/VBD/3/auxpass seen/VBN/0/root",
+            ("NN", "dog"),
+            "the main clause has no direct object with the tag NN or NNS",
+        ),
+        (
+            "Dog/NN/2/nsubj:pass seen/VBN/0/root car/NN/2/iobj",
+            ("NN", "dog"),
+            "the main clause has no direct object with the tag NN or NNS",
+        ),
+        (
+            "He/PRP/2/nsubj saw/VBD/0/root Ann/NNP/2/obj",
+            "the main clause has no subject with the tag NN or NNS",
+            "the main clause has no direct object with the tag NN or NNS",
+        ),
+        (
+            "Dog/NN/4/nsubj and/CC/1/cc cat/NN/1/conj ate/VBD/0/root fish/NN/4/obj",
+            "the subject is coordinated",
+            ("NN", "fish"),
+        ),
     ],
 )
 def test_number_is_that_of_the_noun_that_hangs_on_the_root(text, subject, thing):
@@ -226,7 +328,9 @@ def test_number_is_that_of_the_noun_that_hangs_on_the_root(text, subject, thing)
 
 
 def test_depth_is_counted_in_arcs_punctuation_aside_and_the_sequence_goes_around_the_root():
-    found = sentence("The/DT/2/det dog/NN/3/nsubj:outer barked/VBD/0/root at/IN/6/case the/DT/6/det moon/NN/3/obl ,/,/4/punct ./PUNCT/3/punct")
+    found = sentence(
+        "The/DT/2/det dog/NN/3/nsubj:outer barked/VBD/0/root at/IN/6/case the/DT/6/det moon/NN/3/obl ,/,/4/punct ./PUNCT/3/punct"
+    )
     assert dependency_depth(found) == 2
     assert dependents(found) == "nsubj_ROOT_obl_punct"
 
@@ -236,7 +340,9 @@ def test_depth_is_counted_in_arcs_punctuation_aside_and_the_sequence_goes_around
 
 def height(node):
     """Arcs below a node of conllu's own tree, punctuation aside."""
-    return max((1 + height(child) for child in node.children if child.token["upos"] != "PUNCT"), default=0)
+    return max(
+        (1 + height(child) for child in node.children if child.token["upos"] != "PUNCT"), default=0
+    )
 
 
 def test_lengths_and_depths_are_those_of_the_conllu_library(made, parsed):
@@ -251,36 +357,77 @@ def test_lengths_and_depths_are_those_of_the_conllu_library(made, parsed):
 
 
 def test_at_every_length_there_are_as_many_sentences_of_each_depth(made):
-    counts = {label: Counter(len(example.texts[0].split()) for example in examples(made["Depth"]) if example.label == label) for label in made["Depth"].labels}
+    counts = {
+        label: Counter(
+            len(example.texts[0].split())
+            for example in examples(made["Depth"])
+            if example.label == label
+        )
+        for label in made["Depth"].labels
+    }
     assert len({frozenset(found.items()) for found in counts.values()}) == 1
 
 
 def test_tense_and_number_are_those_of_the_morphological_features(made, parsed):
     for example in examples(made["Tense"]):
         tree = parsed[example.texts[0]].to_tree()
-        finite = [node.token for node in [tree, *tree.children] if node is tree or node.token["deprel"] in {"aux", "auxpass"}]
-        tenses = [token["feats"]["Tense"] for token in finite if (token["feats"] or {}).get("VerbForm") == "Fin" and "Tense" in token["feats"]]
+        finite = [
+            node.token
+            for node in [tree, *tree.children]
+            if node is tree or node.token["deprel"] in {"aux", "auxpass"}
+        ]
+        tenses = [
+            token["feats"]["Tense"]
+            for token in finite
+            if (token["feats"] or {}).get("VerbForm") == "Fin" and "Tense" in token["feats"]
+        ]
         assert tenses[:1] == [{"PAST": "Past", "PRES": "Pres"}[example.label]], example.texts
     for title, relations in (("SubjNum", {"nsubj", "nsubjpass"}), ("ObjNum", {"dobj"})):
         for example in examples(made[title]):
-            (node,) = [child for child in parsed[example.texts[0]].to_tree().children if child.token["deprel"] in relations]
-            assert node.token["feats"]["Number"] == {"NN": "Sing", "NNS": "Plur"}[example.label], example.texts
+            (node,) = [
+                child
+                for child in parsed[example.texts[0]].to_tree().children
+                if child.token["deprel"] in relations
+            ]
+            assert node.token["feats"]["Number"] == {"NN": "Sing", "NNS": "Plur"}[example.label], (
+                example.texts
+            )
 
 
 def test_the_word_that_a_label_is_about_is_in_one_split_only(made, parsed):
     for title, relations in (("SubjNum", {"nsubj", "nsubjpass"}), ("ObjNum", {"dobj"})):
         forms = [
-            {child.token["form"].lower() for example in made[title].splits[split] for child in parsed[example.texts[0]].to_tree().children if child.token["deprel"] in relations}
+            {
+                child.token["form"].lower()
+                for example in made[title].splits[split]
+                for child in parsed[example.texts[0]].to_tree().children
+                if child.token["deprel"] in relations
+            }
             for split in SPLITS
         ]
         assert all(forms)
         assert sum(map(len, forms)) == len(set().union(*forms))
-    verbs = [{tense(Sentence("1", "", tree_words(parsed[example.texts[0]])))[1] for example in made["Tense"].splits[split]} for split in SPLITS]
+    verbs = [
+        {
+            tense(Sentence("1", "", tree_words(parsed[example.texts[0]])))[1]
+            for example in made["Tense"].splits[split]
+        }
+        for split in SPLITS
+    ]
     assert sum(map(len, verbs)) == len(set().union(*verbs))
 
 
 def tree_words(tree):
-    return tuple(Word(token["form"], head=token["head"] - 1 if token["head"] else ROOT, relation=token["deprel"], upos=token["upos"], xpos=token["xpos"]) for token in tree)
+    return tuple(
+        Word(
+            token["form"],
+            head=token["head"] - 1 if token["head"] else ROOT,
+            relation=token["deprel"],
+            upos=token["upos"],
+            xpos=token["xpos"],
+        )
+        for token in tree
+    )
 
 
 def test_a_sentence_of_word_content_has_its_word_and_none_of_the_others(made):
@@ -311,7 +458,11 @@ def test_what_is_not_changed_is_a_sentence_of_the_corpus_and_what_is_changed_is_
 def test_a_shift_is_two_adjacent_words_never_signs_nor_the_first_word(made, demo):
     for example, old in originals(made["BigramShift"], demo):
         new = example.texts[0].split()
-        changed = [place for place, (word, text) in enumerate(zip(old, new, strict=True)) if word.text != text]
+        changed = [
+            place
+            for place, (word, text) in enumerate(zip(old, new, strict=True))
+            if word.text != text
+        ]
         if example.label == "I":
             at, after = changed
             assert (after, new[at], new[after]) == (at + 1, old[after].text, old[at].text)
@@ -323,12 +474,18 @@ def test_a_shift_is_two_adjacent_words_never_signs_nor_the_first_word(made, demo
 
 def test_the_odd_word_has_the_tag_and_about_the_bigrams_of_the_one_it_replaces(made, demo):
     kept, _ = usable(sentences_of(demo))
-    bigrams = Counter(pair for found in kept for pair in pairwise(word.text.lower() for word in found.words))
+    bigrams = Counter(
+        pair for found in kept for pair in pairwise(word.text.lower() for word in found.words)
+    )
     tags = {(word.text, word.xpos) for found in kept for word in found.words}
     lemmas = {(word.text, word.lemma) for found in kept for word in found.words}
     for example, old in originals(made["OddManOut"], demo):
         new = example.texts[0].split()
-        changed = [place for place, (word, text) in enumerate(zip(old, new, strict=True)) if word.text != text]
+        changed = [
+            place
+            for place, (word, text) in enumerate(zip(old, new, strict=True))
+            if word.text != text
+        ]
         assert len(changed) == (example.label == "C")
         for at in changed:
             assert old[at].upos in {"NOUN", "VERB"}
@@ -337,7 +494,10 @@ def test_the_odd_word_has_the_tag_and_about_the_bigrams_of_the_one_it_replaces(m
             before = [word.text.lower() for word in old]
             after = [word.lower() for word in new]
             for place in (at - 1, at):
-                one, other = bigrams[before[place], before[place + 1]], bigrams[after[place], after[place + 1]]
+                one, other = (
+                    bigrams[before[place], before[place + 1]],
+                    bigrams[after[place], after[place + 1]],
+                )
                 assert min(one, other) >= 1
                 assert abs(log2(one + 1) - log2(other + 1)) <= 1
 
@@ -378,17 +538,24 @@ def test_what_is_not_two_clauses_is_not_inverted(old, new):
 
 def test_an_inverted_sentence_has_the_words_it_had(made, demo):
     for example, old in originals(made["CoordInv"], demo):
-        assert Counter(example.texts[0].lower().split()) == Counter(word.text.lower() for word in old)
+        assert Counter(example.texts[0].lower().split()) == Counter(
+            word.text.lower() for word in old
+        )
 
 
 def test_sentences_that_cannot_be_changed_are_counted():
     same = sentence("no/UH/0/root no/UH/1/dep no/UH/1/dep !/PUNCT/1/punct")
     assert bigram_shift([same], Random(0)).passed == {"no two words that could change places": 1}
-    assert odd_man_out([same], Random(0)).passed == {"no noun or verb with a fitting replacement": 1}
+    assert odd_man_out([same], Random(0)).passed == {
+        "no noun or verb with a fitting replacement": 1
+    }
 
 
 def test_a_change_that_spells_another_sentence_is_not_made():
-    pair = [sentence("Go/VB/0/root up/RB/1/advmod down/RB/1/advmod ./PUNCT/1/punct"), sentence("Go/VB/0/root down/RB/1/advmod up/RB/1/advmod ./PUNCT/1/punct")]
+    pair = [
+        sentence("Go/VB/0/root up/RB/1/advmod down/RB/1/advmod ./PUNCT/1/punct"),
+        sentence("Go/VB/0/root down/RB/1/advmod up/RB/1/advmod ./PUNCT/1/punct"),
+    ]
     found = bigram_shift(pair, Random(0))
     assert (found.items, found.passed) == ([], {"changed, it spells another sentence": 2})
 
@@ -405,33 +572,62 @@ TREES = [
 
 def test_depth_and_top_constituents_come_from_bracketed_trees(tmp_path):
     path = tmp_path / "trees.mrg"
-    fill = ["(S (NP (DT the) (NN n{0})) (VP (VP (VBD v{0}) (NP (NN x) (NN y) (NN z)))) (. .))", *TREES]
-    path.write_text("\n".join(f"( {tree.format(*(f'{letter}{number}' for letter in 'nv'))} )" for number in range(40) for tree in fill))
+    fill = [
+        "(S (NP (DT the) (NN n{0})) (VP (VP (VBD v{0}) (NP (NN x) (NN y) (NN z)))) (. .))",
+        *TREES,
+    ]
+    path.write_text(
+        "\n".join(
+            f"( {tree.format(*(f'{letter}{number}' for letter in 'nv'))} )"
+            for number in range(40)
+            for tree in fill
+        )
+    )
     reports = {report.title: report for report in report_tasks(bracket_corpus(path), brackets=path)}
     top = reports["TopConst"].task
     assert top.labels == ("NP_,_VP", "NP_VP_.")
     assert reports["TopConst"].passed["the top is not S"] == 40
     for example in examples(top):
         assert example.label == ("NP_,_VP" if "," in example.texts[0] else "NP_VP_.")
-    assert {report.title for report in reports.values() if report.task is None} >= {"Tense", "SubjNum", "ObjNum", "CoordInv"}
+    assert {report.title for report in reports.values() if report.task is None} >= {
+        "Tense",
+        "SubjNum",
+        "ObjNum",
+        "CoordInv",
+    }
     assert "no tree with one root" in reports["Tense"].reason
     assert reports["BigramShift"].task is not None
 
 
 def test_depth_of_bracketed_trees_is_matched_by_length(tmp_path):
     path = tmp_path / "trees.mrg"
-    shallow, deep = "(S (NP (NN n{0})) (VP (VBD a) (RB b) (RB c)) (. .))", "(S (NP (NN n{0})) (VP (VBD a) (NP (NN b) (IN c))) (. .))"
-    path.write_text("\n".join(tree.format(f"{number}{mark}") for number in range(40) for mark, tree in (("x", shallow), ("y", deep))))
+    shallow, deep = (
+        "(S (NP (NN n{0})) (VP (VBD a) (RB b) (RB c)) (. .))",
+        "(S (NP (NN n{0})) (VP (VBD a) (NP (NN b) (IN c))) (. .))",
+    )
+    path.write_text(
+        "\n".join(
+            tree.format(f"{number}{mark}")
+            for number in range(40)
+            for mark, tree in (("x", shallow), ("y", deep))
+        )
+    )
     (task,) = make_tasks(bracket_corpus(path), tasks=["Depth"], brackets=path)
     assert task.labels == ("3", "4")
-    assert all(example.label == ("3" if "x a" in example.texts[0] else "4") for example in examples(task))
+    assert all(
+        example.label == ("3" if "x a" in example.texts[0] else "4") for example in examples(task)
+    )
     assert len(examples(task)) == 80
 
 
 # Nothing is in two splits
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.integers(0, 10**6), st.integers(60, 250), st.integers(0, 100))
 def test_no_sentence_nor_its_changed_twin_is_in_two_splits(demo, seed, size, repeats):
     """Sentences of the corpus in random order, some of them several times or in capitals."""
@@ -439,19 +635,40 @@ def test_no_sentence_nor_its_changed_twin_is_in_two_splits(demo, seed, size, rep
     every = [found for found in sentences_of(demo) if len(found.words) > 4]
     chosen = rng.sample(every, size)
     chosen += [
-        Sentence(again.id, "", tuple(Word(word.text.upper(), head=word.head, relation=word.relation, upos=word.upos, xpos=word.xpos) for word in again.words))
+        Sentence(
+            again.id,
+            "",
+            tuple(
+                Word(
+                    word.text.upper(),
+                    head=word.head,
+                    relation=word.relation,
+                    upos=word.upos,
+                    xpos=word.xpos,
+                )
+                for word in again.words
+            ),
+        )
         for again in rng.choices(chosen, k=repeats)
     ]
     texts = {f"{number}": found.text.casefold() for number, found in enumerate(chosen)}
-    corpus = from_examples([Example(str(number), (found.text,), found.words) for number, found in enumerate(chosen)])
+    corpus = from_examples(
+        [Example(str(number), (found.text,), found.words) for number, found in enumerate(chosen)]
+    )
     for report in report_tasks(corpus, seed=seed):
         if report.task is not None:
-            both = [{texts[example.id] for example in report.task.splits[split]} | {example.texts[0].casefold() for example in report.task.splits[split]} for split in SPLITS]
+            both = [
+                {texts[example.id] for example in report.task.splits[split]}
+                | {example.texts[0].casefold() for example in report.task.splits[split]}
+                for split in SPLITS
+            ]
             assert sum(map(len, both)) == len(set().union(*both)), report.title
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("name", ["en_ewt-ud-dev.conllu.gz", "wsj_sample_stanford_dependencies.conllx.gz"])
+@pytest.mark.parametrize(
+    "name", ["en_ewt-ud-dev.conllu.gz", "wsj_sample_stanford_dependencies.conllx.gz"]
+)
 def test_universal_and_stanford_treebanks_give_all_ten_tasks(shared, name):
     tasks = make_tasks(read(shared / "data" / "treebank" / name), size=2000)
     assert [task.title for task in tasks] == list(TITLES.values())
@@ -460,16 +677,37 @@ def test_universal_and_stanford_treebanks_give_all_ten_tasks(shared, name):
 @pytest.mark.shared
 def test_tense_and_number_of_a_universal_treebank_are_those_of_its_features(shared):
     path = shared / "data" / "treebank" / "en_ewt-ud-dev.conllu.gz"
-    trees = {tree.metadata["sent_id"]: [token for token in tree if isinstance(token["id"], int)] for tree in conllu.parse(gzip.decompress(path.read_bytes()).decode())}
+    trees = {
+        tree.metadata["sent_id"]: [token for token in tree if isinstance(token["id"], int)]
+        for tree in conllu.parse(gzip.decompress(path.read_bytes()).decode())
+    }
     for task in make_tasks(read(path), tasks=["Tense", "SubjNum", "ObjNum"]):
         for example in examples(task):
             (root,) = [token for token in trees[example.id] if token["head"] == 0]
-            below = [(token["deprel"].split(":")[0], token["feats"] or {}) for token in trees[example.id] if token["head"] == root["id"]]
+            below = [
+                (token["deprel"].split(":")[0], token["feats"] or {})
+                for token in trees[example.id]
+                if token["head"] == root["id"]
+            ]
             if task.title == "Tense":
                 finite = [
-                    feats for feats in [root["feats"] or {}, *(feats for kind, feats in below if kind in {"aux", "cop"})] if feats.get("VerbForm") == "Fin" and "Tense" in feats
+                    feats
+                    for feats in [
+                        root["feats"] or {},
+                        *(feats for kind, feats in below if kind in {"aux", "cop"}),
+                    ]
+                    if feats.get("VerbForm") == "Fin" and "Tense" in feats
                 ]
-                assert finite[0]["Tense"] == {"PAST": "Past", "PRES": "Pres"}[example.label], example.texts
+                assert finite[0]["Tense"] == {"PAST": "Past", "PRES": "Pres"}[example.label], (
+                    example.texts
+                )
             else:
-                (feats,) = [feats for kind, feats in below if kind == {"SubjNum": "nsubj", "ObjNum": "obj"}[task.title]]
-                assert feats.get("Number", "none") in {"NN": {"Sing", "none"}, "NNS": {"Plur", "Ptan"}}[example.label], example.texts
+                (feats,) = [
+                    feats
+                    for kind, feats in below
+                    if kind == {"SubjNum": "nsubj", "ObjNum": "obj"}[task.title]
+                ]
+                assert (
+                    feats.get("Number", "none")
+                    in {"NN": {"Sing", "none"}, "NNS": {"Plur", "Ptan"}}[example.label]
+                ), example.texts

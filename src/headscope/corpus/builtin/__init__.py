@@ -38,11 +38,18 @@ def _read_style(style: str) -> Iterator[Example]:
     text = (FOLDER / f"{style}.txt").read_text(encoding="utf-8")
     for block in re.split(r"^# id: *", text, flags=re.MULTILINE)[1:]:
         name, *paragraphs = [line.strip() for line in block.splitlines() if line.strip()]
-        yield _passage(name, paragraphs, [trees[f"{name}-p{number}"] for number in range(1, len(paragraphs) + 1)])
+        yield _passage(
+            name,
+            paragraphs,
+            [trees[f"{name}-p{number}"] for number in range(1, len(paragraphs) + 1)],
+        )
 
 
 def _passage(name: str, paragraphs: list[str], trees: list[list[Tree]]) -> Example:
-    words = tree_words([tree for part in trees for tree in part], segments=[number for number, part in enumerate(trees) for _ in part])
+    words = tree_words(
+        [tree for part in trees for tree in part],
+        segments=[number for number, part in enumerate(trees) for _ in part],
+    )
     mentions: list[Mention] = []
     marked: list[tuple[int, int, Span]] = []
     first = 0
@@ -57,7 +64,14 @@ def _passage(name: str, paragraphs: list[str], trees: list[list[Tree]]) -> Examp
             else:
                 marked.append((start, end, span))
         first += sum(word.segment == number for word in words)
-    return Example(name, join_words(words), words, tuple(sorted(mentions, key=lambda m: (m.start, -m.end))), tuple(_links(words, marked)), source=name)
+    return Example(
+        name,
+        join_words(words),
+        words,
+        tuple(sorted(mentions, key=lambda m: (m.start, -m.end))),
+        tuple(_links(words, marked)),
+        source=name,
+    )
 
 
 def _places(plain: str, words: list[str], name: str) -> dict[int, int]:
@@ -67,7 +81,9 @@ def _places(plain: str, words: list[str], name: str) -> dict[int, int]:
     for index, word in enumerate(words):
         found = plain.find(word, at)
         if found < 0 or plain[at:found].strip():
-            raise CorpusError(f"built-in passage {name}: its trees do not spell its text at {plain[at : at + 30]!r}")
+            raise CorpusError(
+                f"built-in passage {name}: its trees do not spell its text at {plain[at : at + 30]!r}"
+            )
         places.update(dict.fromkeys(range(found, found + len(word)), index))
         at = found + len(word)
     return places
@@ -75,7 +91,11 @@ def _places(plain: str, words: list[str], name: str) -> dict[int, int]:
 
 def _links(words: tuple[Word, ...], marked: list[tuple[int, int, Span]]) -> Iterator[FrameLink]:
     """An element belongs to the one target of its sentence."""
-    targets = {words[start].sentence: (start, end, span) for start, end, span in marked if span.kind == "target"}
+    targets = {
+        words[start].sentence: (start, end, span)
+        for start, end, span in marked
+        if span.kind == "target"
+    }
     for start, end, span in marked:
         if span.kind == "element":
             first, last, target = targets[words[start].sentence]

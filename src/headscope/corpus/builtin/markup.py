@@ -44,7 +44,9 @@ def read_markup(marked: str) -> tuple[str, list[Span]]:
         if character in "{<":
             match = _OPEN.match(marked, position)
             if match is None:
-                raise MarkupError(f"expected '{{1 …}}', '<Element …>' or '<Frame! …>' at {marked[position : position + 20]!r}")
+                raise MarkupError(
+                    f"expected '{{1 …}}', '<Element …>' or '<Frame! …>' at {marked[position : position + 20]!r}"
+                )
             entity, frame, target = match.groups()
             kind = "mention" if entity else "target" if target else "element"
             open_spans.append(("}" if entity else ">", length, kind, entity or frame, order))
@@ -53,7 +55,9 @@ def read_markup(marked: str) -> tuple[str, list[Span]]:
             continue
         if character in "}>":
             if not open_spans or open_spans[-1][0] != character:
-                raise MarkupError(f"{character!r} closes nothing, or crosses another span, before {marked[position : position + 20]!r}")
+                raise MarkupError(
+                    f"{character!r} closes nothing, or crosses another span, before {marked[position : position + 20]!r}"
+                )
             _, start, kind, name, number = open_spans.pop()
             spans.append((number, Span(start, length, kind, name)))
         else:
@@ -61,5 +65,7 @@ def read_markup(marked: str) -> tuple[str, list[Span]]:
             length += 1
         position += 1
     if open_spans:
-        raise MarkupError(f"{open_spans[-1][2]} {open_spans[-1][3]!r} is never closed in {marked[:40]!r}")
+        raise MarkupError(
+            f"{open_spans[-1][2]} {open_spans[-1][3]!r} is never closed in {marked[:40]!r}"
+        )
     return "".join(plain), [span for _, span in sorted(spans, key=lambda pair: pair[0])]

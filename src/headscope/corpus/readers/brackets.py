@@ -73,10 +73,17 @@ def _read_file(path: Path) -> Iterator[Bracketed]:
         for token in _TOKEN.findall(line):
             if token == "(":
                 if len(open_nodes) == DEEPEST:
-                    raise CorpusError(f"{path}, line {number}: {DEEPEST} brackets are open; is one not closed?", hint=FORM)
+                    raise CorpusError(
+                        f"{path}, line {number}: {DEEPEST} brackets are open; is one not closed?",
+                        hint=FORM,
+                    )
                 open_nodes.append(Bracketed("", source=f"{path}, line {number}"))
             elif not open_nodes:
-                what = "a bracket is closed that was never opened" if token == ")" else f"{token!r} stands outside all brackets"
+                what = (
+                    "a bracket is closed that was never opened"
+                    if token == ")"
+                    else f"{token!r} stands outside all brackets"
+                )
                 raise CorpusError(f"{path}, line {number}: {what}", hint=FORM)
             elif token == ")":
                 node = _closed(open_nodes.pop(), path, number)
@@ -89,13 +96,19 @@ def _read_file(path: Path) -> Iterator[Bracketed]:
             else:
                 _fill(open_nodes[-1], token, path, number)
     if open_nodes:
-        raise CorpusError(f"{open_nodes[0].source}: the tree that begins here is not closed", hint="add the missing brackets, or drop the tree")
+        raise CorpusError(
+            f"{open_nodes[0].source}: the tree that begins here is not closed",
+            hint="add the missing brackets, or drop the tree",
+        )
 
 
 def _fill(node: Bracketed, token: str, path: Path, number: int) -> None:
     """The first string in a bracket is its label, the second its word."""
     if node.word or node.parts or node.traces:
-        raise CorpusError(f"{path}, line {number}: {token!r} is in a bracket that already has {'a word' if node.word else 'parts'}", hint=FORM)
+        raise CorpusError(
+            f"{path}, line {number}: {token!r} is in a bracket that already has {'a word' if node.word else 'parts'}",
+            hint=FORM,
+        )
     if not node.label:
         node.label = token
     else:
@@ -105,9 +118,14 @@ def _fill(node: Bracketed, token: str, path: Path, number: int) -> None:
 def _closed(node: Bracketed, path: Path, number: int) -> Bracketed | None:
     """The finished node; None for a trace, or for a node that holds nothing but traces."""
     if node.word and node.parts:
-        raise CorpusError(f"{path}, line {number}: {node.word!r} is in a bracket with other brackets", hint=FORM)
+        raise CorpusError(
+            f"{path}, line {number}: {node.word!r} is in a bracket with other brackets", hint=FORM
+        )
     if not (node.word or node.parts or node.traces):
-        raise CorpusError(f"{path}, line {number}: the bracket {f'({node.label})'!r} has neither word nor parts", hint=FORM)
+        raise CorpusError(
+            f"{path}, line {number}: the bracket {f'({node.label})'!r} has neither word nor parts",
+            hint=FORM,
+        )
     if node.label == NONE or not (node.word or node.parts):
         return None
     node.label = node.label if node.label.startswith("-") else _FUNCTION.sub("", node.label)
@@ -131,4 +149,9 @@ def bracket_examples(path: str | Path) -> Iterator[tuple[Example, Bracketed]]:
 def bracket_corpus(path: str | Path) -> Corpus:
     """A corpus of bracketed trees: words and tags."""
     path = Path(path)
-    return Corpus(str(path), "brackets", lambda: (example for example, _ in bracket_examples(path)), lambda: fingerprint(path, ENDINGS))
+    return Corpus(
+        str(path),
+        "brackets",
+        lambda: (example for example, _ in bracket_examples(path)),
+        lambda: fingerprint(path, ENDINGS),
+    )

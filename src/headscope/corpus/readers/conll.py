@@ -43,11 +43,17 @@ def read_trees(path: Path) -> Iterator[Tree]:
         else:
             cells = line.split("\t")
             if len(cells) != COLUMNS:
-                raise CorpusError(f"{path}, line {number}: {len(cells)} columns, expected {COLUMNS} separated by tabs", hint="is this CoNLL-U or CoNLL-X? Otherwise give --format")
+                raise CorpusError(
+                    f"{path}, line {number}: {len(cells)} columns, expected {COLUMNS} separated by tabs",
+                    hint="is this CoNLL-U or CoNLL-X? Otherwise give --format",
+                )
             if _RANGE.fullmatch(cells[0]) or _EMPTY.fullmatch(cells[0]):
                 continue
             if cells[0] != str(len(tree.rows) + 1):
-                raise CorpusError(f"{path}, line {number}: word id {cells[0]!r}, expected {len(tree.rows) + 1}", hint="a blank line must separate sentences")
+                raise CorpusError(
+                    f"{path}, line {number}: word id {cells[0]!r}, expected {len(tree.rows) + 1}",
+                    hint="a blank line must separate sentences",
+                )
             tree.rows.append(cells)
             tree.numbers.append(number)
     if tree.rows:
@@ -60,10 +66,16 @@ def _check(tree: Tree, path: Path) -> None:
     heads: list[int] = []
     for cells, number in zip(tree.rows, tree.numbers, strict=True):
         if not cells[6].isdecimal() and cells[6] != "_":
-            raise CorpusError(f"{path}, line {number}: head {cells[6]!r} is not a number", hint="column 7 is the head: 0 for the root, or a word id")
+            raise CorpusError(
+                f"{path}, line {number}: head {cells[6]!r} is not a number",
+                hint="column 7 is the head: 0 for the root, or a word id",
+            )
         head = int(cells[6]) if cells[6] != "_" else 0
         if head > len(tree.rows):
-            raise CorpusError(f"{path}, line {number}: head {head} is out of range, the sentence has {len(tree.rows)} words", hint="correct column 7")
+            raise CorpusError(
+                f"{path}, line {number}: head {head} is out of range, the sentence has {len(tree.rows)} words",
+                hint="correct column 7",
+            )
         heads.append(head)
     settled: set[int] = {0}
     for start in range(1, len(heads) + 1):
@@ -73,7 +85,10 @@ def _check(tree: Tree, path: Path) -> None:
             if at in path_from:
                 number = tree.numbers[at - 1]
                 loop = " -> ".join(str(word) for word in [*path_from[path_from.index(at) :], at])
-                raise CorpusError(f"{path}, line {number}: the heads form a cycle ({loop})", hint="correct column 7, or drop the sentence")
+                raise CorpusError(
+                    f"{path}, line {number}: the heads form a cycle ({loop})",
+                    hint="correct column 7, or drop the sentence",
+                )
             path_from.append(at)
             at = heads[at - 1]
         settled.update(path_from)
@@ -88,7 +103,18 @@ def tree_words(trees: Sequence[Tree], *, segments: Sequence[int] | None = None) 
             number = None if cells[6] == "_" else int(cells[6])
             head = None if number is None else offset + number - 1 if number else ROOT
             blank = ["" if cell == "_" else cell for cell in cells]
-            words.append(Word(cells[1], segments[index] if segments else 0, index, head, blank[7], blank[3], blank[4], blank[2]))
+            words.append(
+                Word(
+                    cells[1],
+                    segments[index] if segments else 0,
+                    index,
+                    head,
+                    blank[7],
+                    blank[3],
+                    blank[4],
+                    blank[2],
+                )
+            )
     return tuple(words)
 
 
@@ -96,4 +122,9 @@ def read_conll(path: Path) -> Iterator[Example]:
     """One example a sentence, named by its ``sent_id`` where it has one."""
     for index, tree in enumerate(read_trees(path), 1):
         words = tree_words([tree])
-        yield Example(tree.comments.get("sent_id", str(index)), join_words(words), words, source=f"{path}, line {tree.numbers[0]}")
+        yield Example(
+            tree.comments.get("sent_id", str(index)),
+            join_words(words),
+            words,
+            source=f"{path}, line {tree.numbers[0]}",
+        )

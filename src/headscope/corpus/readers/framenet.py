@@ -39,19 +39,37 @@ def read_frames_jsonl(path: Path) -> Iterator[Example]:
     for number, record in json_values(path):
         where = f"{path}, line {number}"
         if not isinstance(record, dict):
-            raise CorpusError(f"{where}: expected a JSON object, got {type(record).__name__}", hint=HINT)
-        for key, kind, words in (("sentence", str, "a string"), ("target", list, "a list of two offsets"), ("links", list, "a list of objects")):
+            raise CorpusError(
+                f"{where}: expected a JSON object, got {type(record).__name__}", hint=HINT
+            )
+        for key, kind, words in (
+            ("sentence", str, "a string"),
+            ("target", list, "a list of two offsets"),
+            ("links", list, "a list of objects"),
+        ):
             if not isinstance(record.get(key), kind):
-                raise CorpusError(f"{where}: {key!r} must be {words}, got {_shown(record, key)}", hint=HINT)
+                raise CorpusError(
+                    f"{where}: {key!r} must be {words}, got {_shown(record, key)}", hint=HINT
+                )
         text, frame = record["sentence"], str(record.get("frame", ""))
         target = _span(text, record["target"], record.get("target_text"), f"{where}: 'target'")
         elements = []
         for index, link in enumerate(record["links"]):
             if not isinstance(link, dict):
-                raise CorpusError(f"{where}: links[{index}] must be an object, got {type(link).__name__}", hint=HINT)
-            span = _span(text, [link.get("start"), link.get("end")], link.get("text"), f"{where}: links[{index}]")
+                raise CorpusError(
+                    f"{where}: links[{index}] must be an object, got {type(link).__name__}",
+                    hint=HINT,
+                )
+            span = _span(
+                text,
+                [link.get("start"), link.get("end")],
+                link.get("text"),
+                f"{where}: links[{index}]",
+            )
             elements.append((span, str(link.get("fe", ""))))
-        yield make_example(str(record.get("id", number)), text, frame, [target], elements, source=where)
+        yield make_example(
+            str(record.get("id", number)), text, frame, [target], elements, source=where
+        )
 
 
 def _shown(record: dict[str, Any], key: str) -> str:
@@ -61,12 +79,19 @@ def _shown(record: dict[str, Any], key: str) -> str:
 def _span(text: str, given: Sequence[Any], expected: object, where: str) -> Span:
     """Two offsets, checked."""
     if len(given) != 2 or any(type(offset) is not int for offset in given):
-        raise CorpusError(f"{where} must have two whole numbers, start and end; got {list(given)!r}", hint=HINT)
+        raise CorpusError(
+            f"{where} must have two whole numbers, start and end; got {list(given)!r}", hint=HINT
+        )
     start, end = given
     if not 0 <= start < end <= len(text) or not text[start:end].strip():
-        raise CorpusError(f"{where}: {start} to {end} is no word of the sentence, which has {len(text)} characters", hint=OFFSETS)
+        raise CorpusError(
+            f"{where}: {start} to {end} is no word of the sentence, which has {len(text)} characters",
+            hint=OFFSETS,
+        )
     if expected is not None and text[start:end] != expected:
-        raise CorpusError(f"{where}: {start} to {end} is {text[start:end]!r}, not {expected!r}", hint=OFFSETS)
+        raise CorpusError(
+            f"{where}: {start} to {end} is {text[start:end]!r}, not {expected!r}", hint=OFFSETS
+        )
     return start, end
 
 
@@ -80,21 +105,38 @@ def cut_words(text: str, spans: Iterable[Span]) -> list[Span]:
     edges = sorted({edge for span in spans for edge in span})
     found = []
     for match in re.finditer(r"\S+", text):
-        places = [match.start(), *(edge for edge in edges if match.start() < edge < match.end()), match.end()]
+        places = [
+            match.start(),
+            *(edge for edge in edges if match.start() < edge < match.end()),
+            match.end(),
+        ]
         found += list(pairwise(places))
     return found
 
 
-def make_example(name: str, text: str, frame: str, targets: Sequence[Span], elements: Sequence[tuple[Span, str]], *, source: str = "") -> Example:
+def make_example(
+    name: str,
+    text: str,
+    frame: str,
+    targets: Sequence[Span],
+    elements: Sequence[tuple[Span, str]],
+    *,
+    source: str = "",
+) -> Example:
     """A sentence with a link from each part of the target to each element."""
     cut = cut_words(text, [*targets, *(span for span, _ in elements)])
     words = tuple(Word(text[start:end]) for start, end in cut)
 
     def covered(span: Span) -> Span:
-        inside = [place for place, (start, end) in enumerate(cut) if span[0] <= start and end <= span[1]]
+        inside = [
+            place for place, (start, end) in enumerate(cut) if span[0] <= start and end <= span[1]
+        ]
         return inside[0], inside[-1]
 
-    links = tuple(FrameLink(frame, element, covered(target), covered(span)) for target, (span, element) in product(targets, elements))
+    links = tuple(
+        FrameLink(frame, element, covered(target), covered(span))
+        for target, (span, element) in product(targets, elements)
+    )
     return Example(name, join_words(words), words, links=links, source=source)
 
 
@@ -106,7 +148,12 @@ def keep(example: Example) -> bool:
         return second[0] - first[1] - 1
 
     short = all(link.filler[1] - link.filler[0] < WIDEST for link in example.links)
-    return bool(example.links) and len(example.words) <= LONGEST and short and all(between(link) >= APART for link in example.links)
+    return (
+        bool(example.links)
+        and len(example.words) <= LONGEST
+        and short
+        and all(between(link) >= APART for link in example.links)
+    )
 
 
 def open_framenet() -> Any:
@@ -114,11 +161,17 @@ def open_framenet() -> Any:
     try:
         from nltk.corpus import framenet
     except ImportError:
-        raise CorpusError("FrameNet is read with nltk, which is not installed", hint="pip install 'headscope[framenet]' && python -m nltk.downloader framenet_v17") from None
+        raise CorpusError(
+            "FrameNet is read with nltk, which is not installed",
+            hint="pip install 'headscope[framenet]' && python -m nltk.downloader framenet_v17",
+        ) from None
     try:
         framenet.ensure_loaded()
     except LookupError:
-        raise CorpusError("FrameNet's data (framenet_v17) is not where nltk looks for it", hint="python -m nltk.downloader framenet_v17") from None
+        raise CorpusError(
+            "FrameNet's data (framenet_v17) is not where nltk looks for it",
+            hint="python -m nltk.downloader framenet_v17",
+        ) from None
     return framenet
 
 
@@ -128,9 +181,27 @@ def read_framenet(framenet: Any) -> Iterator[Example]:
         if "Target" not in sentence:  # not annotated after all
             continue
         core = {name for name, element in sentence.frame.FE.items() if element.coreType == "Core"}
-        overt = [place for layer in ("FE", "FE2", "FE3") if layer in sentence for place in sentence[layer][0]]
-        elements = [((start, end), name) for start, end, name in overt if name in core and sentence.text[start:end].strip()]
-        targets = [(start, end) for start, end in sentence.Target if sentence.text[start:end].strip()]
-        example = make_example(str(sentence.ID), sentence.text, sentence.frame.name, targets, elements, source=f"FrameNet, {sentence.LU.name}")
+        overt = [
+            place
+            for layer in ("FE", "FE2", "FE3")
+            if layer in sentence
+            for place in sentence[layer][0]
+        ]
+        elements = [
+            ((start, end), name)
+            for start, end, name in overt
+            if name in core and sentence.text[start:end].strip()
+        ]
+        targets = [
+            (start, end) for start, end in sentence.Target if sentence.text[start:end].strip()
+        ]
+        example = make_example(
+            str(sentence.ID),
+            sentence.text,
+            sentence.frame.name,
+            targets,
+            elements,
+            source=f"FrameNet, {sentence.LU.name}",
+        )
         if keep(example):
             yield example

@@ -21,7 +21,9 @@ def read_plain(path: Path, *, pairs: bool = True) -> Iterator[Example]:
         elif waiting is None:
             waiting = (number, paragraph)
         else:
-            yield Example(str(waiting[0]), (waiting[1], paragraph), source=f"{path}, line {waiting[0]}")
+            yield Example(
+                str(waiting[0]), (waiting[1], paragraph), source=f"{path}, line {waiting[0]}"
+            )
             waiting = None
     if waiting is not None:
         yield Example(str(waiting[0]), (waiting[1],), source=f"{path}, line {waiting[0]}")

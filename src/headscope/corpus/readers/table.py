@@ -28,9 +28,14 @@ def text_columns(names: Sequence[str], chosen: Sequence[str] | None, where: str)
     if chosen:
         missing = [name for name in chosen if name not in names]
         if missing:
-            raise CorpusError(f"{where}: no column {missing[0]!r}; the columns are {', '.join(names)}", hint=HINT)
+            raise CorpusError(
+                f"{where}: no column {missing[0]!r}; the columns are {', '.join(names)}", hint=HINT
+            )
         if len(chosen) > 2:
-            raise CorpusError(f"one or two columns may be named, got {len(chosen)} instead: {', '.join(chosen)}", hint=HINT)
+            raise CorpusError(
+                f"one or two columns may be named, got {len(chosen)} instead: {', '.join(chosen)}",
+                hint=HINT,
+            )
         return list(chosen)
     first = [name for name in FIRST if name in names][:1]
     second = [name for name in SECOND if name in names][:1]
@@ -39,7 +44,9 @@ def text_columns(names: Sequence[str], chosen: Sequence[str] | None, where: str)
         second = alone
     found = first + second if first else alone
     if not found:
-        raise CorpusError(f"{where}: none of the columns {', '.join(names)} is known to hold text", hint=HINT)
+        raise CorpusError(
+            f"{where}: none of the columns {', '.join(names)} is known to hold text", hint=HINT
+        )
     return found
 
 
@@ -66,9 +73,17 @@ def read_tsv(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Ex
             label = 2 if len(cells) > 2 else None
         width = len(header) if header else max([*where, label or 0]) + 1
         if len(cells) != width if header else len(cells) < width:
-            raise CorpusError(f"{path}, line {number}: {len(cells)} columns, expected {width}", hint="each line needs the same columns, separated by tabs")
+            raise CorpusError(
+                f"{path}, line {number}: {len(cells)} columns, expected {width}",
+                hint="each line needs the same columns, separated by tabs",
+            )
         texts = tuple(cells[index].strip() for index in where)
-        yield Example(str(number), texts, label=cells[label] if label is not None else None, source=f"{path}, line {number}")
+        yield Example(
+            str(number),
+            texts,
+            label=cells[label] if label is not None else None,
+            source=f"{path}, line {number}",
+        )
 
 
 def read_json_lines(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Example]:
@@ -76,10 +91,21 @@ def read_json_lines(path: Path, *, columns: Sequence[str] | None = None) -> Iter
     for number, record in json_values(path):
         where = f"{path}, line {number}"
         if not isinstance(record, dict):
-            raise CorpusError(f"{where}: expected a JSON object, got {type(record).__name__}", hint='write e.g. {"a": "first text", "b": "second text"}')
+            raise CorpusError(
+                f"{where}: expected a JSON object, got {type(record).__name__}",
+                hint='write e.g. {"a": "first text", "b": "second text"}',
+            )
         names = text_columns(list(record), columns, where)
         wrong = next((name for name in names if not isinstance(record[name], str)), None)
         if wrong is not None:
-            raise CorpusError(f"{where}: {wrong!r} must be a string, got {type(record[wrong]).__name__}", hint=HINT)
+            raise CorpusError(
+                f"{where}: {wrong!r} must be a string, got {type(record[wrong]).__name__}",
+                hint=HINT,
+            )
         label = next((str(record[name]) for name in LABEL if record.get(name) is not None), None)
-        yield Example(str(record.get("id", number)), tuple(record[name].strip() for name in names), label=label, source=where)
+        yield Example(
+            str(record.get("id", number)),
+            tuple(record[name].strip() for name in names),
+            label=label,
+            source=where,
+        )

@@ -69,7 +69,9 @@ class Parses:
         """Keep the words of the next texts; only once ``recall`` has found no more."""
         if self.path:
             self._new.append(_encode(texts, words))
-            if len(self._new) >= max(EVERY, self._count // 4):  # the whole file is written anew each time, so ever more rarely
+            if len(self._new) >= max(
+                EVERY, self._count // 4
+            ):  # the whole file is written anew each time, so ever more rarely
                 self.save()
 
     def save(self) -> None:
@@ -80,9 +82,13 @@ class Parses:
             old, there = self._there(self.path)
             if self._count <= there < self._count + len(self._new):
                 more = "".join(self._new[there - self._count :]).encode("ascii")
-                _replace(self.path, old, gzip.compress(more, compresslevel=6, mtime=0))  # gzip files one after the other are one gzip file
+                _replace(
+                    self.path, old, gzip.compress(more, compresslevel=6, mtime=0)
+                )  # gzip files one after the other are one gzip file
         except OSError as error:
-            _tell(f"parses are not kept, {self.path.parent} cannot be written: {error.strerror or error}")
+            _tell(
+                f"parses are not kept, {self.path.parent} cannot be written: {error.strerror or error}"
+            )
             self.path = None
         self._count += len(self._new)
         self._new = []
@@ -117,7 +123,9 @@ def _lines(path: Path) -> Iterator[str]:
 def _replace(path: Path, *parts: bytes) -> None:
     """Write beside the file, then put that in its place in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp", delete=False) as file:
+    with tempfile.NamedTemporaryFile(
+        dir=path.parent, prefix=f".{path.name}.", suffix=".tmp", delete=False
+    ) as file:
         temporary = Path(file.name)
         try:
             file.writelines(parts)
@@ -132,7 +140,19 @@ def _checksum(texts: Sequence[str], words: Any) -> str:
 
 
 def _encode(texts: Sequence[str], words: Sequence[Word]) -> str:
-    rows = [[word.text, word.segment, word.sentence, word.head, word.relation, word.upos, word.xpos, word.lemma] for word in words]
+    rows = [
+        [
+            word.text,
+            word.segment,
+            word.sentence,
+            word.head,
+            word.relation,
+            word.upos,
+            word.xpos,
+            word.lemma,
+        ]
+        for word in words
+    ]
     return json.dumps({"checksum": _checksum(texts, rows), "words": rows}) + "\n"
 
 
@@ -144,7 +164,15 @@ def _decode(line: str, texts: Sequence[str]) -> tuple[Word, ...]:
     if any(not isinstance(row, list) or [type(field) for field in row] != FIELDS for row in rows):
         raise ValueError("not the fields of words")
     words = tuple(Word(*row) for row in rows)
-    if any(not (0 <= word.segment < len(texts) and word.sentence >= 0 and word.head is not None and ROOT <= word.head < len(words)) for word in words):
+    if any(
+        not (
+            0 <= word.segment < len(texts)
+            and word.sentence >= 0
+            and word.head is not None
+            and ROOT <= word.head < len(words)
+        )
+        for word in words
+    ):
         raise ValueError("a number out of range")
     return words
 

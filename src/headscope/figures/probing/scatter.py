@@ -32,7 +32,9 @@ def _scatter(results: Results) -> Any:
     except ResultsError as error:
         return note(error.message.partition(" (")[0], TITLE, model_name(results))
     of = [f"{group}: {', '.join(names)}" for group, names in frame.attrs["tasks"].items()]
-    return titled(_points(frame, 320, 300), TITLE, model_name(results), *correlation_text(frame), *of)
+    return titled(
+        _points(frame, 320, 300), TITLE, model_name(results), *correlation_text(frame), *of
+    )
 
 
 def scatter_grid(models: Mapping[str, Results]) -> Any:
@@ -42,10 +44,24 @@ def scatter_grid(models: Mapping[str, Results]) -> Any:
     charts = []
     for name, results in models.items():
         frame = syntactic_semantic(results)
-        text = alt.TitleParams(name, subtitle=correlation_text(frame), fontSize=12, subtitleFontSize=9, subtitleColor="#555", anchor="start", frame="group", limit=230, offset=4)
+        text = alt.TitleParams(
+            name,
+            subtitle=correlation_text(frame),
+            fontSize=12,
+            subtitleFontSize=9,
+            subtitleColor="#555",
+            anchor="start",
+            frame="group",
+            limit=230,
+            offset=4,
+        )
         charts.append(_points(frame, 190, 180).properties(title=text))
-    grid = alt.concat(*charts, columns=min(COLUMNS, len(charts)), spacing=24).resolve_scale(x="independent", y="independent", color="independent")
-    return titled(grid, TITLE, "every model has axes of its own; intervals: 95 %, by heads and by layers")
+    grid = alt.concat(*charts, columns=min(COLUMNS, len(charts)), spacing=24).resolve_scale(
+        x="independent", y="independent", color="independent"
+    )
+    return titled(
+        grid, TITLE, "every model has axes of its own; intervals: 95 %, by heads and by layers"
+    )
 
 
 def correlation_text(frame: pd.DataFrame) -> list[str]:
@@ -53,29 +69,64 @@ def correlation_text(frame: pd.DataFrame) -> list[str]:
     signs = {"Pearson": "r", "Spearman": "ρ"}
     lines = []
     for row in correlation(frame).to_dict("records"):
-        whole = f"{signs[str(row['correlation'])]} = {row['value']:.2f}" if row["value"] == row["value"] else f"{signs[str(row['correlation'])]} is not defined"
+        whole = (
+            f"{signs[str(row['correlation'])]} = {row['value']:.2f}"
+            if row["value"] == row["value"]
+            else f"{signs[str(row['correlation'])]} is not defined"
+        )
         heads = f" ({row['low']:.2f} … {row['high']:.2f}" if row["low"] == row["low"] else ""
-        layers = f"; by layers {row['layer low']:.2f} … {row['layer high']:.2f}" if row["layer low"] == row["layer low"] else ""
+        layers = (
+            f"; by layers {row['layer low']:.2f} … {row['layer high']:.2f}"
+            if row["layer low"] == row["layer low"]
+            else ""
+        )
         lines.append(f"{whole}{heads}{layers}{')' if heads else ''}")
     return lines
 
 
 def _points(frame: pd.DataFrame, width: int, height: int) -> Any:
     """One point a head, dark for low layers and bright for high ones."""
-    known = frame.dropna(subset=["syntactic", "semantic"]).assign(name=frame["layer"].astype(str) + "-" + frame["head"].astype(str))
+    known = frame.dropna(subset=["syntactic", "semantic"]).assign(
+        name=frame["layer"].astype(str) + "-" + frame["head"].astype(str)
+    )
     layers = int(frame["layer"].max())
     ends = alt.Scale(scheme="viridis", domain=[1, max(layers, 2)])
     legend = alt.Legend(
-        title="layer", gradientLength=min(height, 140), gradientThickness=9, values=sorted({1, (layers + 1) // 2, layers}), format="d", labelFontSize=9, titleFontSize=10
+        title="layer",
+        gradientLength=min(height, 140),
+        gradientThickness=9,
+        values=sorted({1, (layers + 1) // 2, layers}),
+        format="d",
+        labelFontSize=9,
+        titleFontSize=10,
     )
-    axis: dict[str, Any] = {"labelFontSize": 9, "titleFontSize": 10, "tickCount": 5, "format": ".2f"}
+    axis: dict[str, Any] = {
+        "labelFontSize": 9,
+        "titleFontSize": 10,
+        "tickCount": 5,
+        "format": ".2f",
+    }
     return (
         alt.Chart(known, width=width, height=height)
         .mark_point(filled=True, size=34, opacity=0.9, stroke="#333", strokeWidth=0.3)
         .encode(
-            x=alt.X("syntactic:Q", title="syntactic score", scale=alt.Scale(zero=False), axis=alt.Axis(**axis)),
-            y=alt.Y("semantic:Q", title="semantic score", scale=alt.Scale(zero=False), axis=alt.Axis(**axis)),
+            x=alt.X(
+                "syntactic:Q",
+                title="syntactic score",
+                scale=alt.Scale(zero=False),
+                axis=alt.Axis(**axis),
+            ),
+            y=alt.Y(
+                "semantic:Q",
+                title="semantic score",
+                scale=alt.Scale(zero=False),
+                axis=alt.Axis(**axis),
+            ),
             color=alt.Color("layer:Q", scale=ends, legend=legend),
-            tooltip=[alt.Tooltip("name:N", title="head"), alt.Tooltip("syntactic:Q", format=".3f"), alt.Tooltip("semantic:Q", format=".3f")],
+            tooltip=[
+                alt.Tooltip("name:N", title="head"),
+                alt.Tooltip("syntactic:Q", format=".3f"),
+                alt.Tooltip("semantic:Q", format=".3f"),
+            ],
         )
     )

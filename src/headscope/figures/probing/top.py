@@ -34,37 +34,98 @@ def top_curves(results: Results) -> Any:
     """One panel a task: test score against the number of heads, on a logarithmic axis."""
     titles = task_titles(results)
     across = -(-len(titles) // -(-len(titles) // COLUMNS))
-    charts = [_curves(results, task, title, first=place % across == 0, last=place + across >= len(titles)) for place, (task, title) in enumerate(titles.items())]
-    whole = alt.concat(*charts, columns=across, spacing={"row": 16, "column": 20}).resolve_scale(x="independent", y="independent", color="shared", strokeDash="shared")
-    return titled(whole, "Score of n concatenated heads", f"{model_name(results)}; axes of y do not begin at 0")
+    charts = [
+        _curves(results, task, title, first=place % across == 0, last=place + across >= len(titles))
+        for place, (task, title) in enumerate(titles.items())
+    ]
+    whole = alt.concat(*charts, columns=across, spacing={"row": 16, "column": 20}).resolve_scale(
+        x="independent", y="independent", color="shared", strokeDash="shared"
+    )
+    return titled(
+        whole,
+        "Score of n concatenated heads",
+        f"{model_name(results)}; axes of y do not begin at 0",
+    )
 
 
 def _curves(results: Results, task: str, title: str, *, first: bool, last: bool) -> Any:
     top = probing_of(results, "probe_top").sel(task=task)
-    frame = top[["test", "low", "high"]].reset_coords(drop=True).to_dataframe().reset_index().rename(columns={"way": "what"}).dropna(subset="test")
+    frame = (
+        top[["test", "low", "high"]]
+        .reset_coords(drop=True)
+        .to_dataframe()
+        .reset_index()
+        .rename(columns={"way": "what"})
+        .dropna(subset="test")
+    )
     metric = str(probing_of(results)["metric"].sel(task=task).values)
     names = [*CURVES, *LAYERS]
-    legend = alt.Legend(orient="top", title=None, symbolStrokeWidth=2, symbolType="stroke", symbolOpacity=1, symbolSize=300)
-    colour = alt.Color("what:N", scale=alt.Scale(domain=names, range=[*CURVES.values(), *LAYERS.values()]), legend=legend)
-    dash = alt.StrokeDash("what:N", scale=alt.Scale(domain=names, range=[DASHES[name] for name in names]), legend=legend)
+    legend = alt.Legend(
+        orient="top",
+        title=None,
+        symbolStrokeWidth=2,
+        symbolType="stroke",
+        symbolOpacity=1,
+        symbolSize=300,
+    )
+    colour = alt.Color(
+        "what:N",
+        scale=alt.Scale(domain=names, range=[*CURVES.values(), *LAYERS.values()]),
+        legend=legend,
+    )
+    dash = alt.StrokeDash(
+        "what:N",
+        scale=alt.Scale(domain=names, range=[DASHES[name] for name in names]),
+        legend=legend,
+    )
     small: dict[str, Any] = {"labelFontSize": 9, "titleFontSize": 10}
     counts = sorted(int(n) for n in top["n"].values)
     x = alt.X(
         "n:Q",
         title="heads" if last else None,
         scale=alt.Scale(type="log", base=2, domain=[counts[0], max(counts[-1], 2)], nice=False),
-        axis=alt.Axis(values=named_counts(counts, probing_of(results).sizes["head"]), format="d", grid=False, **small),
+        axis=alt.Axis(
+            values=named_counts(counts, probing_of(results).sizes["head"]),
+            format="d",
+            grid=False,
+            **small,
+        ),
     )
     named = METRICS.get(metric, metric)
-    y = alt.Y("test:Q", title=named if first else None, scale=alt.Scale(zero=False), axis=alt.Axis(format=".2f", tickCount=5, **small))
+    y = alt.Y(
+        "test:Q",
+        title=named if first else None,
+        scale=alt.Scale(zero=False),
+        axis=alt.Axis(format=".2f", tickCount=5, **small),
+    )
     base = alt.Chart(frame, width=WIDTH, height=HEIGHT)
-    score = [alt.Tooltip("test:Q", format=".3f", title=named), alt.Tooltip("low:Q", format=".3f", title="95 % from"), alt.Tooltip("high:Q", format=".3f", title="to")]
+    score = [
+        alt.Tooltip("test:Q", format=".3f", title=named),
+        alt.Tooltip("low:Q", format=".3f", title="95 % from"),
+        alt.Tooltip("high:Q", format=".3f", title="to"),
+    ]
     shown = [alt.Tooltip("what:N", title="by"), alt.Tooltip("n:Q", title="heads"), *score]
-    band = base.mark_area(opacity=0.18).encode(x=x, y=alt.Y("low:Q", scale=alt.Scale(zero=False), title=named if first else None), y2="high:Q", color=colour)
+    band = base.mark_area(opacity=0.18).encode(
+        x=x,
+        y=alt.Y("low:Q", scale=alt.Scale(zero=False), title=named if first else None),
+        y2="high:Q",
+        color=colour,
+    )
     lines = base.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, strokeDash=dash)
     points = base.mark_point(filled=True, size=22).encode(x=x, y=y, color=colour, tooltip=shown)
-    rules = alt.Chart(_layers(results, task)).mark_rule(strokeWidth=1.5).encode(y=y, color=colour, strokeDash=dash, tooltip=[alt.Tooltip("what:N", title="of"), "layer:O", *score])
-    return alt.layer(band, rules, lines, points).properties(title=alt.TitleParams(title, fontSize=11, anchor="middle", offset=4, limit=WIDTH + 20))
+    rules = (
+        alt.Chart(_layers(results, task))
+        .mark_rule(strokeWidth=1.5)
+        .encode(
+            y=y,
+            color=colour,
+            strokeDash=dash,
+            tooltip=[alt.Tooltip("what:N", title="of"), "layer:O", *score],
+        )
+    )
+    return alt.layer(band, rules, lines, points).properties(
+        title=alt.TitleParams(title, fontSize=11, anchor="middle", offset=4, limit=WIDTH + 20)
+    )
 
 
 def named_counts(counts: Sequence[int], first: int) -> list[int]:
@@ -84,5 +145,13 @@ def _layers(results: Results, task: str) -> pd.DataFrame:
     """The last and the best layer's scores, where they are known."""
     data = probing_of(results, "probe_layer").sel(task=task)
     chosen = {"last layer": int(data["layer"].values[-1]), "best layer": best_layer(results, task)}
-    rows = [{"what": what, "layer": layer, **{name: float(data[name].sel(layer=layer)) for name in ("test", "low", "high")}} for what, layer in chosen.items() if layer is not None]
+    rows = [
+        {
+            "what": what,
+            "layer": layer,
+            **{name: float(data[name].sel(layer=layer)) for name in ("test", "low", "high")},
+        }
+        for what, layer in chosen.items()
+        if layer is not None
+    ]
     return pd.DataFrame(rows).dropna(subset="test")

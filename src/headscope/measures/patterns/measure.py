@@ -48,4 +48,6 @@ class Pattern(Measure):
 
     def layer(self, view: LayerView, attention: Tensor, prepared: list[int]) -> Tensor:
         """(batch, head, class): 1 for the class of the map, else 0."""
-        return functional.one_hot(classify(self.network, attention, prepared), len(CLASSES)).to(torch.float32)
+        return functional.one_hot(classify(self.network, attention, prepared), len(CLASSES)).to(
+            torch.float32
+        )

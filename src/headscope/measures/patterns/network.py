@@ -33,17 +33,24 @@ def pictures(attention: Tensor) -> Tensor:
     for each cell, the mean of the first along its column and along its diagonal. These two are shrunk by their maximum: a line one token wide stays as dark as it was.
     """
     roots = attention.clamp(0.0, 1.0).sqrt()
-    dark = percentile(roots.flatten(1), 1.0 - min(CLIPPED, ROW / roots.shape[-1])).clamp_min(1e-3)[:, None, None]
+    dark = percentile(roots.flatten(1), 1.0 - min(CLIPPED, ROW / roots.shape[-1])).clamp_min(1e-3)[
+        :, None, None
+    ]
     shade = (roots / dark).clamp_max(1.0)
     cells = functional.adaptive_avg_pool2d(torch.stack([shade, roots], 1), SIZE)
-    lines = functional.adaptive_max_pool2d(torch.stack([column_means(shade), diagonal_means(shade)], 1), SIZE)
+    lines = functional.adaptive_max_pool2d(
+        torch.stack([column_means(shade), diagonal_means(shade)], 1), SIZE
+    )
     return torch.cat([cells, lines], 1)
 
 
 def percentile(values: Tensor, share: float) -> Tensor:
     """The quantile of each row, interpolated as numpy does; torch's own refuses maps of thousands of tokens."""
     place = share * (values.shape[1] - 1)
-    low, high = (torch.kthvalue(values, 1 + min(int(place) + step, values.shape[1] - 1), dim=1).values for step in (0, 1))
+    low, high = (
+        torch.kthvalue(values, 1 + min(int(place) + step, values.shape[1] - 1), dim=1).values
+        for step in (0, 1)
+    )
     return low + (high - low) * (place - int(place))
 
 
@@ -51,7 +58,9 @@ def column_means(shade: Tensor) -> Tensor:
     """Each cell's column mean; in a causal map (nothing above the diagonal) only over the rows that see it."""
     length = shade.shape[-1]
     causal = shade.triu(1).sum((1, 2)) == 0
-    rows = torch.where(causal[:, None], torch.arange(length, 0, -1, device=shade.device)[None], length)
+    rows = torch.where(
+        causal[:, None], torch.arange(length, 0, -1, device=shade.device)[None], length
+    )
     return (shade.sum(1) / rows)[:, None].expand_as(shade)
 
 
@@ -60,8 +69,12 @@ def diagonal_means(shade: Tensor) -> Tensor:
     length = shade.shape[-1]
     places = torch.arange(length, device=shade.device)
     number = places[None] - places[:, None] + length - 1
-    sums = shade.new_zeros(len(shade), 2 * length - 1).index_add_(1, number.flatten(), shade.flatten(1))
-    cells = (length - (torch.arange(2 * length - 1, device=shade.device) - length + 1).abs()).clamp_min(-(-length // 4))
+    sums = shade.new_zeros(len(shade), 2 * length - 1).index_add_(
+        1, number.flatten(), shade.flatten(1)
+    )
+    cells = (
+        length - (torch.arange(2 * length - 1, device=shade.device) - length + 1).abs()
+    ).clamp_min(-(-length // 4))
     return (sums / cells)[:, number]
 
 
@@ -73,7 +86,13 @@ class PatternNet(nn.Module):
         layers: list[nn.Module] = []
         width = SEEN
         for number, channels in enumerate(CHANNELS):
-            layers += [nn.Conv2d(width, channels, 3, stride=2 if number in STRIDED else 1, padding=1, bias=False), nn.BatchNorm2d(channels), nn.ReLU()]
+            layers += [
+                nn.Conv2d(
+                    width, channels, 3, stride=2 if number in STRIDED else 1, padding=1, bias=False
+                ),
+                nn.BatchNorm2d(channels),
+                nn.ReLU(),
+            ]
             width = channels
         self.layers = nn.Sequential(*layers)
         self.dropout = nn.Dropout(0.2)
@@ -90,7 +109,9 @@ class PatternNet(nn.Module):
 def classify(network: PatternNet, attention: Tensor, lengths: Sequence[int]) -> Tensor:
     """The class of every map of a padded batch: (batch, head, query, key) -> (batch, head). Padding is cut away before a map is resized."""
     heads = attention.shape[1]
-    seen = torch.cat([pictures(attention[index, :, :length, :length]) for index, length in enumerate(lengths)])
+    seen = torch.cat(
+        [pictures(attention[index, :, :length, :length]) for index, length in enumerate(lengths)]
+    )
     scores: Tensor = network(seen)
     return scores.argmax(1).reshape(len(lengths), heads)
 
@@ -109,7 +130,9 @@ def load_network(path: str | Path = SHIPPED) -> PatternNet:
     try:
         network.load_state_dict(load_file(path))
     except (SafetensorError, RuntimeError) as error:
-        raise UserError(f"{path} does not hold the weights of a pattern network: {error}", hint=hint) from error
+        raise UserError(
+            f"{path} does not hold the weights of a pattern network: {error}", hint=hint
+        ) from error
     return network.eval()
 
 

@@ -38,7 +38,13 @@ class Report:
     confusion: pd.DataFrame
 
 
-def train(labelled: Labelled, *, seed: int, epochs: int = EPOCHS, progress: Callable[[int, int], None] | None = None) -> PatternNet:
+def train(
+    labelled: Labelled,
+    *,
+    seed: int,
+    epochs: int = EPOCHS,
+    progress: Callable[[int, int], None] | None = None,
+) -> PatternNet:
     """Train a network on labelled maps, each seen once an epoch in a varied form. Classes count alike, whatever their number.
 
     ``progress`` is called with (epochs done, epochs in all). To add maps of one's own: ``train(read_labelled().part(split="train") + read_labelled("mine"), seed=0)``.
@@ -61,10 +67,20 @@ def train(labelled: Labelled, *, seed: int, epochs: int = EPOCHS, progress: Call
         network.train()
         for epoch in range(epochs):
             for indices in _batches(len(gold), random):
-                varied = [recast(unpack(labelled.maps[index]), labelled.labels[index], random) for index in indices]
-                seen = torch.cat([pictures(torch.from_numpy(vary(attention, random))[None]) for attention, _ in varied])
+                varied = [
+                    recast(unpack(labelled.maps[index]), labelled.labels[index], random)
+                    for index in indices
+                ]
+                seen = torch.cat(
+                    [
+                        pictures(torch.from_numpy(vary(attention, random))[None])
+                        for attention, _ in varied
+                    ]
+                )
                 wanted = torch.tensor([CLASSES.index(label) for _, label in varied])
-                loss = functional.cross_entropy(network(seen), wanted, weights, label_smoothing=SMOOTHING)
+                loss = functional.cross_entropy(
+                    network(seen), wanted, weights, label_smoothing=SMOOTHING
+                )
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
@@ -81,7 +97,9 @@ def _batches(count: int, random: np.random.Generator) -> list[list[int]]:
     return [*cut[:-2], cut[-2] + cut[-1]] if len(cut) > 1 and len(cut[-1]) == 1 else cut
 
 
-def recast(attention: NDArray[np.float32], label: str, random: np.random.Generator) -> tuple[NDArray[np.float32], str]:
+def recast(
+    attention: NDArray[np.float32], label: str, random: np.random.Generator
+) -> tuple[NDArray[np.float32], str]:
     """Now and then a map of another class made from this one: a column added to a diagonal, or the columns beside a diagonal taken away.
 
     Few heads are purely diagonal, and a network that knows only those takes any other for vertical+diagonal.
@@ -99,7 +117,9 @@ def recast(attention: NDArray[np.float32], label: str, random: np.random.Generat
         means = (attention * away).sum(0) / np.maximum((away & (attention > 0)).sum(0), 1)
         heavy = means > 2 * np.median(means)
         even = np.median(attention[:, ~heavy], axis=1, keepdims=True)
-        return np.where(heavy[None] & away & (attention > 0), even, attention).astype(np.float32), "diagonal"
+        return np.where(heavy[None] & away & (attention > 0), even, attention).astype(
+            np.float32
+        ), "diagonal"
     return attention, label
 
 
@@ -115,25 +135,50 @@ def vary(attention: NDArray[np.float32], random: np.random.Generator) -> NDArray
     attention = attention ** random.uniform(0.85, 1.2)
     share = EVEN * random.random() ** 2
     visible = attention > 0
-    attention = (1 - share) * attention + share * visible / np.maximum(visible.sum(1, keepdims=True), 1)
-    return np.ascontiguousarray(attention * np.exp(random.normal(0.0, random.uniform(0.0, 0.2), attention.shape)), np.float32)
+    attention = (1 - share) * attention + share * visible / np.maximum(
+        visible.sum(1, keepdims=True), 1
+    )
+    return np.ascontiguousarray(
+        attention * np.exp(random.normal(0.0, random.uniform(0.0, 0.2), attention.shape)),
+        np.float32,
+    )
 
 
 def predict(network: PatternNet, maps: Sequence[NDArray[np.uint8]]) -> list[str]:
     """The class of each packed map."""
     with torch.inference_mode():
-        return [CLASSES[int(network(pictures(torch.from_numpy(unpack(one))[None])).argmax(1))] for one in maps]
+        return [
+            CLASSES[int(network(pictures(torch.from_numpy(unpack(one))[None])).argmax(1))]
+            for one in maps
+        ]
 
 
 def evaluate(network: PatternNet, labelled: Labelled) -> Report:
     """Compare a network's classes with the labels of maps that it was not trained on."""
-    from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
+    from sklearn.metrics import (
+        accuracy_score,
+        confusion_matrix,
+        f1_score,
+        precision_recall_fscore_support,
+    )
 
     if not len(labelled):
         raise UserError("there are no labelled maps to compare with")
     found = predict(network, labelled.maps)
     gold, names = list(labelled.labels), list(CLASSES)
     scores = precision_recall_fscore_support(gold, found, labels=names, zero_division=0.0)
-    classes = pd.DataFrame(dict(zip(("precision", "recall", "f1", "count"), scores, strict=True)), index=pd.Index(names, name="class"))
-    confusion = pd.DataFrame(confusion_matrix(gold, found, labels=names), index=pd.Index(names, name="label"), columns=pd.Index(names, name="predicted"))
-    return Report(float(f1_score(gold, found, labels=names, average="macro", zero_division=0.0)), float(accuracy_score(gold, found)), classes, confusion)
+    classes = pd.DataFrame(
+        dict(zip(("precision", "recall", "f1", "count"), scores, strict=True)),
+        index=pd.Index(names, name="class"),
+    )
+    confusion = pd.DataFrame(
+        confusion_matrix(gold, found, labels=names),
+        index=pd.Index(names, name="label"),
+        columns=pd.Index(names, name="predicted"),
+    )
+    return Report(
+        float(f1_score(gold, found, labels=names, average="macro", zero_division=0.0)),
+        float(accuracy_score(gold, found)),
+        classes,
+        confusion,
+    )

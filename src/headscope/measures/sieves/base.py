@@ -67,7 +67,11 @@ class Sieve:
 
     def ready(self, corpus: Iterable[Example]) -> Sieve:
         """The sieve after a look at the corpus."""
-        return replace(self, select=self._ask(self.learn, corpus, "the corpus")) if self.learn else self
+        return (
+            replace(self, select=self._ask(self.learn, corpus, "the corpus"))
+            if self.learn
+            else self
+        )
 
     def _ask(self, function: Callable[[Any], Any], given: Any, where: str) -> Any:
         try:
@@ -75,24 +79,42 @@ class Sieve:
         except Exception as error:  # a user's sieve may fail in any way
             if not self.own:
                 raise
-            raise UserError(f"the sieve {self.name!r} fails on {where}: {type(error).__name__}: {error}", hint="mend it, then type the same command again") from error
+            raise UserError(
+                f"the sieve {self.name!r} fails on {where}: {type(error).__name__}: {error}",
+                hint="mend it, then type the same command again",
+            ) from error
 
     @property
     def digest(self) -> str:
         """What the code of a user's sieve is, so that a changed one makes another run; empty for ours, which go with the version."""
-        return hashlib.sha256(_source(self.learn or self.select).encode()).hexdigest()[:12] if self.own else ""
+        return (
+            hashlib.sha256(_source(self.learn or self.select).encode()).hexdigest()[:12]
+            if self.own
+            else ""
+        )
 
 
 def _source(function: Callable[..., Any]) -> str:
     """The whole file that a sieve stands in, because it may use what stands beside it; of a script or notebook its own lines; without a text what was compiled."""
     try:
-        return inspect.getsource(function) if function.__module__ == "__main__" else Path(inspect.getfile(function)).read_text(encoding="utf-8", errors="replace")
+        return (
+            inspect.getsource(function)
+            if function.__module__ == "__main__"
+            else Path(inspect.getfile(function)).read_text(encoding="utf-8", errors="replace")
+        )
     except OSError:
         return repr(_compiled(function.__code__))
 
 
 def _compiled(code: CodeType) -> tuple[object, ...]:
-    constants = [_compiled(one) if isinstance(one, CodeType) else sorted(map(repr, one)) if isinstance(one, frozenset) else repr(one) for one in code.co_consts]
+    constants = [
+        _compiled(one)
+        if isinstance(one, CodeType)
+        else sorted(map(repr, one))
+        if isinstance(one, frozenset)
+        else repr(one)
+        for one in code.co_consts
+    ]
     return code.co_code, code.co_names, constants
 
 
@@ -103,19 +125,41 @@ def add_sieve(new: Sieve) -> None:
     """Make a sieve known by its name. A user's may take the place of a user's, as when a notebook's cell is run again, but never of one of ours."""
     before = _KNOWN.get(new.name)
     if before is not None and not (new.own and before.own):
-        raise UserError(f"there is a sieve called {new.name!r} already", hint="give yours another name")
+        raise UserError(
+            f"there is a sieve called {new.name!r} already", hint="give yours another name"
+        )
     _KNOWN[new.name] = new
 
 
-def sieve(name: str, *, title: str = "", needs: Iterable[str] = (), later: bool = False, learns: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def sieve(
+    name: str,
+    *,
+    title: str = "",
+    needs: Iterable[str] = (),
+    later: bool = False,
+    learns: bool = False,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function a role's sieve, under this name. With ``learns`` the function is given the corpus and returns the sieve."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         if not inspect.isfunction(function):
-            raise UserError(f"the sieve {name!r} must be a function of an example's tokens, got {function!r} instead", hint="see the docs, 'Write a sieve'")
+            raise UserError(
+                f"the sieve {name!r} must be a function of an example's tokens, got {function!r} instead",
+                hint="see the docs, 'Write a sieve'",
+            )
         own = not function.__module__.startswith("headscope.")
         learn = function if learns else None
-        add_sieve(Sieve(name, title or name, function, frozenset([needs] if isinstance(needs, str) else needs), later, learn, own))
+        add_sieve(
+            Sieve(
+                name,
+                title or name,
+                function,
+                frozenset([needs] if isinstance(needs, str) else needs),
+                later,
+                learn,
+                own,
+            )
+        )
         return function
 
     return register
@@ -126,7 +170,8 @@ def load_sieves(path: str | Path) -> list[str]:
     file = Path(path)
     if not file.is_file() or file.suffix != ".py":
         raise UserError(
-            f"a file of sieves must be a Python file (.py); got {str(path)!r}, which is {'no such file' if not file.exists() else 'none'}", hint="give --sieve my_sieves.py"
+            f"a file of sieves must be a Python file (.py); got {str(path)!r}, which is {'no such file' if not file.exists() else 'none'}",
+            hint="give --sieve my_sieves.py",
         )
     before = {name: known for name, known in _KNOWN.items() if known.own}
     spec = importlib.util.spec_from_file_location(f"headscope_sieves_of_{file.stem}", file)
@@ -138,10 +183,15 @@ def load_sieves(path: str | Path) -> list[str]:
     except UserError:
         raise
     except Exception as error:  # a user's file may fail in any way
-        raise UserError(f"the file of sieves {file} cannot be run: {type(error).__name__}: {error}", hint="run it with python to see where") from error
+        raise UserError(
+            f"the file of sieves {file} cannot be run: {type(error).__name__}: {error}",
+            hint="run it with python to see where",
+        ) from error
     brought = [name for name, known in _KNOWN.items() if known.own and before.get(name) != known]
     if not brought:
-        raise UserError(f"{file} has no sieve in it", hint="decorate a function with @headscope.sieve('name')")
+        raise UserError(
+            f"{file} has no sieve in it", hint="decorate a function with @headscope.sieve('name')"
+        )
     return brought
 
 
@@ -151,7 +201,10 @@ def _entry_points() -> None:
         try:
             point.load()
         except Exception as error:  # another package's import may fail in any way
-            raise UserError(f"the entry point {point.name!r} ({point.value}) cannot be loaded: {error}", hint="mend or uninstall that package") from error
+            raise UserError(
+                f"the entry point {point.name!r} ({point.value}) cannot be loaded: {error}",
+                hint="mend or uninstall that package",
+            ) from error
 
 
 def known_sieves() -> dict[str, Sieve]:

@@ -20,7 +20,17 @@ SAME_LABEL = {"dobj": ("dobj", "obj")}
 """What other schemes call the paper's relations (Stanford names)."""
 DIRECTIONS = ("to head", "from head", "both")
 
-PAPER = ("local", "previous-local", "next-local", "delimiter", "cls", "sep", "block", "syntactic", *SYNTACTIC)
+PAPER = (
+    "local",
+    "previous-local",
+    "next-local",
+    "delimiter",
+    "cls",
+    "sep",
+    "block",
+    "syntactic",
+    *SYNTACTIC,
+)
 """The roles of the paper, in the order of its text."""
 
 
@@ -67,7 +77,9 @@ def _block(item: Encoded) -> Pairs | None:
     if len(item.example.texts) < 2:
         return None
     text = item.kind == TEXT
-    return np.asarray((item.segment[:, None] == item.segment[None, :]) & text[:, None] & text[None, :])
+    return np.asarray(
+        (item.segment[:, None] == item.segment[None, :]) & text[:, None] & text[None, :]
+    )
 
 
 def dependency_sieve(name: str, labels: Iterable[str], direction: str, fold: bool = False) -> Sieve:
@@ -84,13 +96,18 @@ def dependency_sieve(name: str, labels: Iterable[str], direction: str, fold: boo
         up = (heads[item.word][:, None] == item.word[None, :]) & (item.word >= 0)[None, :]
         return np.asarray({"to head": up, "from head": up.T}.get(direction, up | up.T))
 
-    arrow = {"to head": "its head word", "from head": "its dependent", "both": "the other word"}[direction]
+    arrow = {"to head": "its head word", "from head": "its dependent", "both": "the other word"}[
+        direction
+    ]
     return Sieve(name, f"{' or '.join(labels)}: {arrow}", select, frozenset({"tree"}))
 
 
 def dependency_sieves(direction: str, fold: bool = False) -> dict[str, Sieve]:
     """The paper's syntactic roles: any of the four relations, and each by itself."""
-    return {name: dependency_sieve(name, labels, direction, fold) for name, labels in (("syntactic", SYNTACTIC), *((label, (label,)) for label in SYNTACTIC))}
+    return {
+        name: dependency_sieve(name, labels, direction, fold)
+        for name, labels in (("syntactic", SYNTACTIC), *((label, (label,)) for label in SYNTACTIC))
+    }
 
 
 for _known in dependency_sieves(DIRECTIONS[0]).values():
@@ -103,11 +120,17 @@ def _rare(corpus: Iterable[Example]) -> Callable[[Encoded], Pairs | None]:
 
     def select(item: Encoded) -> Pairs | None:
         words = surface_words(item.example)
-        here = {int(unit): counts[words[unit].lower()] for unit in item.unit if unit >= 0 and any(map(str.isalnum, words[unit]))}
+        here = {
+            int(unit): counts[words[unit].lower()]
+            for unit in item.unit
+            if unit >= 0 and any(map(str.isalnum, words[unit]))
+        }
         if not here:
             return None
         least = min(here.values())
-        return np.asarray(np.isin(item.unit, [unit for unit, count in here.items() if count == least]))
+        return np.asarray(
+            np.isin(item.unit, [unit for unit, count in here.items() if count == least])
+        )
 
     return select
 
@@ -149,7 +172,9 @@ def _induction(item: Encoded) -> Pairs:
     return pairs
 
 
-@sieve("coreferent", title="The head words of other mentions of the same entity", needs=("mentions",))
+@sieve(
+    "coreferent", title="The head words of other mentions of the same entity", needs=("mentions",)
+)
 def _coreferent(item: Encoded) -> Pairs:
     pairs = np.zeros((len(item), len(item)), np.bool_)
     heads: dict[str, list[int]] = {}

@@ -57,7 +57,13 @@ CLARK_TABLE_2 = {
 }
 CLARK_TABLE_2_HEAD = "5-4"
 
-CLARK_TABLE_3 = {"right-branching": 26, "words + distances": 58, "attention + words, random encoder": 30, "attention": 61, "attention + words": 77}
+CLARK_TABLE_3 = {
+    "right-branching": 26,
+    "words + distances": 58,
+    "attention + words, random encoder": 30,
+    "attention": 61,
+    "attention + words": 77,
+}
 
 CLARK_PREVIOUS_LAYERS = (2, 4, 7, 8)
 CLARK_NEXT_LAYERS = (1, 2, 2, 3, 6)

@@ -67,21 +67,49 @@ def surface_rows(results: Results) -> list[Row]:
 def relation_rows(results: Results) -> tuple[list[Row], list[str]]:
     """Table 1: the paper's relations with ours beside, and notes on those that are only roughly the same."""
     known = {str(name) for name in results["dependency"]["relation"].values}
-    named = {fact.relation: next((name for name in SAME_RELATION.get(fact.relation, (fact.relation,)) if name in known), None) for fact in CLARK_TABLE_1}
+    named = {
+        fact.relation: next(
+            (name for name in SAME_RELATION.get(fact.relation, (fact.relation,)) if name in known),
+            None,
+        )
+        for fact in CLARK_TABLE_1
+    }
     there = [name for name in named.values() if name]
-    records: list[dict[str, Any]] = best_heads(results, relations=there).to_dict("records") if there else []  # type: ignore[assignment]
+    records: list[dict[str, Any]] = (
+        best_heads(results, relations=there).to_dict("records") if there else []
+    )  # type: ignore[assignment]
     ours = {record["relation"]: record for record in records}
     rows: list[Row] = []
     for fact in CLARK_TABLE_1:
         name = named[fact.relation]
-        row: Row = {"relation": fact.relation, "paper: head": fact.head, "paper: accuracy": fact.accuracy, "paper: offset baseline": f"{fact.baseline:.1f} ({fact.offset})"}
+        row: Row = {
+            "relation": fact.relation,
+            "paper: head": fact.head,
+            "paper: accuracy": fact.accuracy,
+            "paper: offset baseline": f"{fact.baseline:.1f} ({fact.offset})",
+        }
         if name is None or name not in ours:
             rows.append(row | {"here: label": "–"})
             continue
         mine = ours[name]
-        row |= {"here: label": name, "words": int(mine["words"]), "here: head": mine["head"], "direction": mine["direction"], "here: accuracy": 100 * float(mine["accuracy"])}
-        row |= {"95 %": f"{100 * mine['low']:.1f} … {100 * mine['high']:.1f}", "here: offset baseline": f"{100 * mine['baseline']:.1f} ({mine['offset']})"}
-        rows.append(row | {"p (Holm)": float(mine["p_corrected"]), "difference": f"{100 * float(mine['accuracy']) - fact.accuracy:+.1f}"})
+        row |= {
+            "here: label": name,
+            "words": int(mine["words"]),
+            "here: head": mine["head"],
+            "direction": mine["direction"],
+            "here: accuracy": 100 * float(mine["accuracy"]),
+        }
+        row |= {
+            "95 %": f"{100 * mine['low']:.1f} … {100 * mine['high']:.1f}",
+            "here: offset baseline": f"{100 * mine['baseline']:.1f} ({mine['offset']})",
+        }
+        rows.append(
+            row
+            | {
+                "p (Holm)": float(mine["p_corrected"]),
+                "difference": f"{100 * float(mine['accuracy']) - fact.accuracy:+.1f}",
+            }
+        )
     return rows, [f"{fact}: {ROUGH[name]}." for fact, name in named.items() if name in ROUGH]
 
 
@@ -90,11 +118,19 @@ def antecedent_rows(results: Results) -> list[Row]:
     rows: list[Row] = []
     for record in antecedent_table(results).to_dict("records"):
         system = str(record["system"])
-        published = CLARK_TABLE_2.get(system, CLARK_TABLE_2["head"] if system.startswith("head") else {})
-        row: Row = {"system": f"{system} (paper: head {CLARK_TABLE_2_HEAD})" if system.startswith("head") else system}
+        published = CLARK_TABLE_2.get(
+            system, CLARK_TABLE_2["head"] if system.startswith("head") else {}
+        )
+        row: Row = {
+            "system": f"{system} (paper: head {CLARK_TABLE_2_HEAD})"
+            if system.startswith("head")
+            else system
+        }
         for kind in ("all", "pronoun", "proper", "nominal"):
             row[f"paper: {kind}"] = published.get(kind)
-            row[f"here: {kind}"] = int(record[kind]) if system == "mentions" else 100 * float(record[kind])
+            row[f"here: {kind}"] = (
+                int(record[kind]) if system == "mentions" else 100 * float(record[kind])
+            )
         if "low" in record and not pd.isna(record["low"]):
             row["95 % (all)"] = f"{100 * record['low']:.1f} … {100 * record['high']:.1f}"
         rows.append(row)
@@ -109,7 +145,11 @@ def probe_rows(table: pd.DataFrame) -> list[Row]:
         row: Row = {"probe": probe, "paper": paper}
         if probe in ours:
             mine = ours[probe]
-            row |= {"here": 100 * mine["uas"], "95 %": f"{100 * mine['low']:.1f} … {100 * mine['high']:.1f}", "difference": f"{100 * mine['uas'] - paper:+.1f}"}
+            row |= {
+                "here": 100 * mine["uas"],
+                "95 %": f"{100 * mine['low']:.1f} … {100 * mine['high']:.1f}",
+                "difference": f"{100 * mine['uas'] - paper:+.1f}",
+            }
             row["parameters"] = int(mine["parameters"])
         rows.append(row)
     return rows

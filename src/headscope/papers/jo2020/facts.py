@@ -216,5 +216,9 @@ JO_TUNING = {"batch": 32, "rate": 2e-5, "epochs": 3, "dropout": 0.1, "seeds": 5}
 """How the encoders were fine-tuned (§5.2, A.4)."""
 JO_STS_LAYERS = (0.25, 0.30)
 """The lower layers that are influential in STS-B reach up to this share of all layers (§6.1)."""
-JO_DOWNSTREAM_SIZES = {"mrpc": ("4.1k", "1.7k"), "sts-b": ("5.7k", "1.4k"), "sst-2": ("67k", "1.8k")}
+JO_DOWNSTREAM_SIZES = {
+    "mrpc": ("4.1k", "1.7k"),
+    "sts-b": ("5.7k", "1.4k"),
+    "sst-2": ("67k", "1.8k"),
+}
 """Train and test examples, as the paper has them (§5.1)."""

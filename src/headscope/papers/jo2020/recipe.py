@@ -23,7 +23,14 @@ from headscope.results import Results, slug
 from headscope.runs.probe.classify import Settings
 from headscope.runs.probe.probe import Choice, probe
 from headscope.runs.tune import Tuned, pooling_slug, tune
-from headscope.stats.probing import best_layer, correlation, median_gain, probing_remarks, syntactic_semantic, top_table
+from headscope.stats.probing import (
+    best_layer,
+    correlation,
+    median_gain,
+    probing_remarks,
+    syntactic_semantic,
+    top_table,
+)
 from headscope.tasks import Task, task_examples
 from headscope.tasks.find import glue_task, sample
 from headscope.tasks.probing import ProbingTask, all_notes
@@ -53,16 +60,27 @@ class Jo2020:
         for name in self.models:
             same = [other for other in self.models if slug(other) == slug(name)]
             if len(same) > 1:
-                raise UserError(f"{' and '.join(same)} have the same short name, {slug(name)}, and so the same files", hint="rename a folder, or run them into two folders (-o)")
+                raise UserError(
+                    f"{' and '.join(same)} have the same short name, {slug(name)}, and so the same files",
+                    hint="rename a folder, or run them into two folders (-o)",
+                )
 
     def run(self) -> Path:
         """Everything, then the page."""
         parts: list[Callable[[], Section]] = []
         if self.tasks:
-            parts += [self._what, *(partial(self._heads, name) for name in self.models), self._maps, self._scatter]
+            parts += [
+                self._what,
+                *(partial(self._heads, name) for name in self.models),
+                self._maps,
+                self._scatter,
+            ]
         for name in self.models:
             for task in self.downstream:
-                parts += [partial(self._frozen, name, task), *([partial(self._tuned, name, task)] if self.seeds else [])]
+                parts += [
+                    partial(self._frozen, name, task),
+                    *([partial(self._tuned, name, task)] if self.seeds else []),
+                ]
         sections, notes = self.shop.sections(parts)
         document = Document(
             title="Roles and Utilization of Attention Heads",
@@ -97,7 +115,15 @@ class Jo2020:
         """The classifiers of a model, kept as probe-NAME.nc."""
         path = self.shop.folder / f"probe-{name}.nc"
         with phases(self.shop.voice) as tell:
-            results = probe(model, tasks, cache=self.cache, output=path, choice=self.choice, settings=self.settings, progress=tell)
+            results = probe(
+                model,
+                tasks,
+                cache=self.cache,
+                output=path,
+                choice=self.choice,
+                settings=self.settings,
+                progress=tell,
+            )
         self.shop.made.append(path)
         self.about[path.stem] = results.provenance
         return results
@@ -105,7 +131,9 @@ class Jo2020:
     @cached_property
     def probed(self) -> dict[str, Results]:
         """The probing tasks, model by model."""
-        return {name: self._probe(slug(name), self._loaded[name], self.tasks) for name in self.models}
+        return {
+            name: self._probe(slug(name), self._loaded[name], self.tasks) for name in self.models
+        }
 
     @property
     def _named(self) -> dict[str, Results]:
@@ -123,7 +151,15 @@ class Jo2020:
             }
             for name, model in self._loaded.items()
         ]
-        published = [{"encoder": f"{row.name} (paper)", "layers": row.layers, "heads": row.heads, "parameters": row.parameters} for row in facts.JO_TABLE_1]
+        published = [
+            {
+                "encoder": f"{row.name} (paper)",
+                "layers": row.layers,
+                "heads": row.heads,
+                "parameters": row.parameters,
+            }
+            for row in facts.JO_TABLE_1
+        ]
         classes = {row.name: row.classes for row in facts.JO_TABLE_2}
         tasks = [
             {
@@ -135,18 +171,34 @@ class Jo2020:
             }
             for task in self.tasks
         ]
-        note = "The paper has 100k sentences for training and 10k for the test. " + "".join(f"{note[0].upper()}{note[1:]}. " for note in all_notes(self.tasks))
-        return Section("what", "Encoders and tasks", "Sections 4.1 and 4.2.", [Table(encoders + published, title="Table 1"), Table(tasks, title="Table 2", note=note.strip())])
+        note = "The paper has 100k sentences for training and 10k for the test. " + "".join(
+            f"{note[0].upper()}{note[1:]}. " for note in all_notes(self.tasks)
+        )
+        return Section(
+            "what",
+            "Encoders and tasks",
+            "Sections 4.1 and 4.2.",
+            [
+                Table(encoders + published, title="Table 1"),
+                Table(tasks, title="Table 2", note=note.strip()),
+            ],
+        )
 
     def _heads(self, name: str) -> Section:
         """Tables 3 and 5, the best heads, and the curve over n."""
         results = self.probed[name]
         kind = results.provenance["model"]["type"]
         source = PUBLISHED.get(kind, "")
-        table = top_table(results, (facts.JO_TABLE_3 | facts.JO_TABLE_5).get(source), n=self.choice.n)
+        table = top_table(
+            results, (facts.JO_TABLE_3 | facts.JO_TABLE_5).get(source), n=self.choice.n
+        )
         note = (
             f"Test scores in percent with 95 % intervals, and gains over the last layer; layer, heads and L2 chosen on validation. Vectors at {_where(results)}. {''.join(f'{remark}. ' for remark in probing_remarks(results))}"
-            + (f"The paper's numbers are those of {source}, on other sentences." if source else "The paper has no table for this architecture.")
+            + (
+                f"The paper's numbers are those of {source}, on other sentences."
+                if source
+                else "The paper has no table for this architecture."
+            )
         )
         text = (
             f"Sections 4.2 to 4.4. In the median over tasks the {table['n'][0]} best heads together gain {median_gain(table, over='last'):.1f} % over the last layer "
@@ -155,16 +207,36 @@ class Jo2020:
         )
         tables = [
             Table(layer_rows(table), title="Tables 3 and 5", note=note),
-            Table(best_head_rows(results), title="Best heads", sortable=True, id=f"best-{slug(name)}", note=SELECTIVITY),
+            Table(
+                best_head_rows(results),
+                title="Best heads",
+                sortable=True,
+                id=f"best-{slug(name)}",
+                note=SELECTIVITY,
+            ),
         ]
-        plots = [Plot(f"{plot.name}-{slug(name)}", plot.title, plot.caption, plot.chart) for plot in plots_of(results, "top-n", "probe-selectivity")]
-        return Section(f"heads-{slug(name)}", f"Heads, layers and top heads of {short_name(name)}", text, tables, plots)
+        plots = [
+            Plot(f"{plot.name}-{slug(name)}", plot.title, plot.caption, plot.chart)
+            for plot in plots_of(results, "top-n", "probe-selectivity")
+        ]
+        return Section(
+            f"heads-{slug(name)}",
+            f"Heads, layers and top heads of {short_name(name)}",
+            text,
+            tables,
+            plots,
+        )
 
     def _maps(self) -> Section:
         """Figures 3, 6 and 7."""
         text = "Section 4.3: a row a model, a column a task. Each map has its own colour range."
         plots = [
-            Plot("heads-sorted", "Scores of heads, sorted", "As Figures 3 and 6: layer 1 at the bottom, the best head of a layer at the left.", probe_grid(self._named)),
+            Plot(
+                "heads-sorted",
+                "Scores of heads, sorted",
+                "As Figures 3 and 6: layer 1 at the bottom, the best head of a layer at the left.",
+                probe_grid(self._named),
+            ),
             Plot(
                 "heads-unsorted",
                 "Scores of heads, in their order",
@@ -179,21 +251,48 @@ class Jo2020:
         rows = []
         for name, results in self._named.items():
             frame = syntactic_semantic(results)
-            rows += [{"model": name, **row} for row in records(correlation(frame, seed=self.shop.options.seed))]
+            rows += [
+                {"model": name, **row}
+                for row in records(correlation(frame, seed=self.shop.options.seed))
+            ]
         tasks, missing = frame.attrs["tasks"], frame.attrs["missing"]
-        note = f"Syntactic: {', '.join(tasks['syntactic'])}. Semantic: {', '.join(tasks['semantic'])}." + (f" Not probed: {', '.join(missing)}." if missing else "")
-        table = Table(rows, title="Correlation over heads", note=f"{note} Intervals over heads, and over whole layers, whose heads are not independent.")
-        plot = Plot("scatter", "Syntactic and semantic scores", "As Figure 5: a point a head, coloured by its layer.", scatter_grid(self._named))
-        return Section("scatter", "Syntactic and semantic scores", "Section 6.2: means of test scores.", [table], [plot])
+        note = (
+            f"Syntactic: {', '.join(tasks['syntactic'])}. Semantic: {', '.join(tasks['semantic'])}."
+            + (f" Not probed: {', '.join(missing)}." if missing else "")
+        )
+        table = Table(
+            rows,
+            title="Correlation over heads",
+            note=f"{note} Intervals over heads, and over whole layers, whose heads are not independent.",
+        )
+        plot = Plot(
+            "scatter",
+            "Syntactic and semantic scores",
+            "As Figure 5: a point a head, coloured by its layer.",
+            scatter_grid(self._named),
+        )
+        return Section(
+            "scatter",
+            "Syntactic and semantic scores",
+            "Section 6.2: means of test scores.",
+            [table],
+            [plot],
+        )
 
     @cached_property
     def _examples(self) -> dict[str, ProbingTask]:
         limit, seed = self.shop.options.limit, self.shop.options.seed
         found = {task.name: glue_task(task, self.data) for task in self.downstream}
-        return {name: sample(task, limit, seed) for name, task in found.items()} if limit is not None else found
+        return (
+            {name: sample(task, limit, seed) for name, task in found.items()}
+            if limit is not None
+            else found
+        )
 
     def _before(self, name: str, task: Task) -> Results:
-        return self._probe(f"{slug(name)}-{task.name}", self._loaded[name], [self._examples[task.name]])
+        return self._probe(
+            f"{slug(name)}-{task.name}", self._loaded[name], [self._examples[task.name]]
+        )
 
     def _frozen(self, name: str, task: Task) -> Section:
         """J6."""
@@ -201,13 +300,19 @@ class Jo2020:
         rows = layer_rows(top_table(results, n=self.choice.n))
         heads = best_head_rows(results)
         note = f"Dev scores in percent; L2, layer and heads chosen by {self.settings.folds} folds of the training part; pairs {self.choice.pairs}; vectors at {_where(results)}."
-        plots = [Plot(f"{plot.name}-{slug(name)}-{task.name}", plot.title, plot.caption, plot.chart) for plot in plots_of(results, "probe", "top-n")]
+        plots = [
+            Plot(f"{plot.name}-{slug(name)}-{task.name}", plot.title, plot.caption, plot.chart)
+            for plot in plots_of(results, "probe", "top-n")
+        ]
         text = "Section 5: classifiers on frozen heads and layers."
         return Section(
             f"frozen-{slug(name)}-{task.name}",
             f"{task.title}, frozen {short_name(name)}",
             text,
-            [Table(rows, title="Layers and top heads", note=note), Table(heads, title="Best heads")],
+            [
+                Table(rows, title="Layers and top heads", note=note),
+                Table(heads, title="Best heads"),
+            ],
             plots,
         )
 
@@ -215,24 +320,49 @@ class Jo2020:
         """What the three classifiers of Table 4 see; layer and heads are chosen on the frozen model."""
         results = self._before(name, task)
         layer = best_layer(results, task.name)
-        ranked = results["probe_top"]["rank"].sel(task=task.name, way="top").values[: self.choice.n or results["probe"].sizes["head"]]
-        heads = tuple((int(layer_) - 1, int(head) - 1) for layer_, head in (str(head).split("-") for head in ranked))
+        ranked = (
+            results["probe_top"]["rank"]
+            .sel(task=task.name, way="top")
+            .values[: self.choice.n or results["probe"].sizes["head"]]
+        )
+        heads = tuple(
+            (int(layer_) - 1, int(head) - 1)
+            for layer_, head in (str(head).split("-") for head in ranked)
+        )
         position = self.choice.position
         return dict(
-            zip(STATES, (Pooling(position=position), Pooling(layer=None if layer is None else layer - 1, position=position), Pooling(heads, position=position)), strict=True)
+            zip(
+                STATES,
+                (
+                    Pooling(position=position),
+                    Pooling(layer=None if layer is None else layer - 1, position=position),
+                    Pooling(heads, position=position),
+                ),
+                strict=True,
+            )
         )
 
     def _tuned(self, name: str, task: Task) -> Section:
         """Table 4 and Figure 4."""
         poolings = self.poolings(name, task)
-        done = {state: [self._tune(name, task, pooling, seed) for seed in self.seeds] for state, pooling in poolings.items()}
-        published = {row.metric: (row.last, row.best, row.top) for row in facts.JO_TABLE_4["BERT base"] if row.task == task.name}
+        done = {
+            state: [self._tune(name, task, pooling, seed) for seed in self.seeds]
+            for state, pooling in poolings.items()
+        }
+        published = {
+            row.metric: (row.last, row.best, row.top)
+            for row in facts.JO_TABLE_4["BERT base"]
+            if row.task == task.name
+        }
         rows = []
         for metric in task.metrics:
             row: dict[str, Any] = {"task": f"{task.title} ({metric})"}
             for place, state in enumerate(STATES):
                 scores = [100 * tuned.scores[metric] for tuned in done[state]]
-                row |= {f"{state}: paper": published.get(metric, (None, None, None))[place], f"{state}: here": f"{np.median(scores):.1f} ({min(scores):.1f} … {max(scores):.1f})"}
+                row |= {
+                    f"{state}: paper": published.get(metric, (None, None, None))[place],
+                    f"{state}: here": f"{np.median(scores):.1f} ({min(scores):.1f} … {max(scores):.1f})",
+                }
             rows.append(row)
         one = done[STATES[0]][0]
         spent = sum(tuned.minutes for runs in done.values() for tuned in runs)
@@ -244,7 +374,10 @@ class Jo2020:
             f"Section 5.2: linear, tanh, dropout 0.1 and a classifier on top, all weights free; batches of {one.settings.batch_size}, {one.settings.epochs} epochs, learning rate {one.settings.learning_rate:g}, "
             f"{one.examples['train']} training examples; {spent:.0f} minutes for {sum(map(len, done.values()))} runs."
         )
-        after = {state: self._after(name, task, state, done[state][0]) for state in (STATES[0], STATES[2])}
+        after = {
+            state: self._after(name, task, state, done[state][0])
+            for state in (STATES[0], STATES[2])
+        }
         plot = Plot(
             f"before-after-{slug(name)}-{task.name}",
             "Heads before and after fine-tuning",
@@ -252,14 +385,21 @@ class Jo2020:
             before_after({"before": self._before(name, task), **after}),
         )
         means = [
-            {"state": state, "mean over heads": 100 * float(found["probe"]["test"].mean()), "best head": 100 * float(found["probe"]["test"].max())}
+            {
+                "state": state,
+                "mean over heads": 100 * float(found["probe"]["test"].mean()),
+                "best head": 100 * float(found["probe"]["test"].max()),
+            }
             for state, found in ({"before": self._before(name, task)} | after).items()
         ]
         return Section(
             f"tuned-{slug(name)}-{task.name}",
             f"{task.title}, fine-tuned {short_name(name)}",
             text,
-            [Table(rows, title="Table 4", note=note), Table(means, title="Frozen scores of heads, before and after")],
+            [
+                Table(rows, title="Table 4", note=note),
+                Table(means, title="Frozen scores of heads, before and after"),
+            ],
             [plot],
         )
 
@@ -281,7 +421,11 @@ class Jo2020:
             )
 
     def _after(self, name: str, task: Task, state: str, tuned: Tuned) -> Results:
-        return self._probe(f"{slug(name)}-{task.name}-{state.replace(' ', '-')}", load(tuned.folder, device=self.shop.options.device), [self._examples[task.name]])
+        return self._probe(
+            f"{slug(name)}-{task.name}-{state.replace(' ', '-')}",
+            load(tuned.folder, device=self.shop.options.device),
+            [self._examples[task.name]],
+        )
 
 
 def short_name(name: str) -> str:
@@ -290,4 +434,6 @@ def short_name(name: str) -> str:
 
 
 def _where(results: Results) -> str:
-    return {"cls": "the first token", "last": "the last token", "mean": "the mean over tokens"}[results.provenance["position"]]
+    return {"cls": "the first token", "last": "the last token", "mean": "the mean over tokens"}[
+        results.provenance["position"]
+    ]

@@ -31,13 +31,20 @@ def table_rows(done: Sequence[Tuned]) -> list[dict[str, Any]]:
         for start in COLUMNS:
             here = [tuned.scores for tuned in runs if tuned.settings.start == start]
             if here:
-                row |= {f"{start}: paper": _slashed(getattr(published[name], start)) if name in published else "–", f"{start}: here": _percent(here)}
+                row |= {
+                    f"{start}: paper": _slashed(getattr(published[name], start))
+                    if name in published
+                    else "–",
+                    f"{start}: here": _percent(here),
+                }
         rows.append(row | {"minutes": f"{sum(tuned.minutes for tuned in runs):.1f}"})
     return rows
 
 
 def _percent(scores: Sequence[dict[str, float]]) -> str:
-    return _slashed([100 * float(np.median([score[metric] for score in scores])) for metric in scores[0]])
+    return _slashed(
+        [100 * float(np.median([score[metric] for score in scores])) for metric in scores[0]]
+    )
 
 
 def _slashed(values: Sequence[float]) -> str:

@@ -108,38 +108,80 @@ class Kovaleva2019:
     def _table(self) -> Section:
         """K4."""
         done = [self._tune(task, start) for task in self.tasks for start in self.starts]
-        note = "Dev scores in percent; majority: always the most frequent class of training. " + " ".join(dict.fromkeys(note for tuned in done for note in tuned.notes))
+        note = (
+            "Dev scores in percent; majority: always the most frequent class of training. "
+            + " ".join(dict.fromkeys(note for tuned in done for note in tuned.notes))
+        )
         one = done[0].settings if done else None
-        text = f"Section 4.3: batches of {one.batch_size}, {one.epochs} epochs, learning rate {one.learning_rate:g}, seed {one.seed}." if one else "No task was given."
-        return Section("glue", "Fine-tuning", text, [Table(table_rows(done), title="Table 1", note=note.strip())] if done else [])
+        text = (
+            f"Section 4.3: batches of {one.batch_size}, {one.epochs} epochs, learning rate {one.learning_rate:g}, seed {one.seed}."
+            if one
+            else "No task was given."
+        )
+        return Section(
+            "glue",
+            "Fine-tuning",
+            text,
+            [Table(table_rows(done), title="Table 1", note=note.strip())] if done else [],
+        )
 
     def _patterns(self) -> Section:
         """K1: the pretrained model, and each tuned one on its own task."""
         found: dict[str, Results] = {}
         for task in self.tasks:
             dev = self._dev(task)
-            found[f"{task.title}, pretrained"] = self._survey(f"patterns-{task.name}-before", self.pretrained, dev, ["pattern"])
-            found[f"{task.title}, tuned"] = self._survey(f"patterns-{task.name}", self._tuned_model(task), dev, ["pattern"])
+            found[f"{task.title}, pretrained"] = self._survey(
+                f"patterns-{task.name}-before", self.pretrained, dev, ["pattern"]
+            )
+            found[f"{task.title}, tuned"] = self._survey(
+                f"patterns-{task.name}", self._tuned_model(task), dev, ["pattern"]
+            )
         if not found:
-            found["built-in pairs"] = self._survey("patterns", self.pretrained, self.frames, ["pattern"])
+            found["built-in pairs"] = self._survey(
+                "patterns", self.pretrained, self.frames, ["pattern"]
+            )
         rows = [
             {"maps of": name}
-            | {str(row["pattern"]): f"{100 * row['share']:.1f} ({100 * row['low']:.1f} … {100 * row['high']:.1f})" for row in records(pattern_shares(results))}
+            | {
+                str(
+                    row["pattern"]
+                ): f"{100 * row['share']:.1f} ({100 * row['low']:.1f} … {100 * row['high']:.1f})"
+                for row in records(pattern_shares(results))
+            }
             | {"examples": results.provenance["counts"]["seen"]}
             for name, results in found.items()
         ]
         note = "Percent of all maps, with 95 % intervals (block jackknife), as the classifier sees them. The paper gives numbers only for heterogeneous maps: from 32 (MRPC) to 61 (QQP)."
         last = list(found.values())[-1]
-        plots = [Plot("patterns-by-task", "Pattern classes", "As Figure 2.", task_patterns(found)), *plots_of(last, "pattern-layers", "pattern-heads")]
-        return Section("patterns", "Pattern classes", "Section 4.1: every map of every head, at most 1000 examples a task.", [Table(rows, title="Shares", note=note)], plots)
+        plots = [
+            Plot("patterns-by-task", "Pattern classes", "As Figure 2.", task_patterns(found)),
+            *plots_of(last, "pattern-layers", "pattern-heads"),
+        ]
+        return Section(
+            "patterns",
+            "Pattern classes",
+            "Section 4.1: every map of every head, at most 1000 examples a task.",
+            [Table(rows, title="Shares", note=note)],
+            plots,
+        )
 
     def _frames(self) -> Section:
         """K2."""
         results = self._survey("frames", self.pretrained, self.frames, ["frame"])
         note = "Largest attention between a frame's target and a core element, both directions, averaged over sentences. Published: two heads over the 99th percentile, with 0.201 and 0.209."
-        table = Table(records(frame_table(results)), title="Heads with the most attention along frame links", note=note)
+        table = Table(
+            records(frame_table(results)),
+            title="Heads with the most attention along frame links",
+            note=note,
+        )
         text = f"Section 4.2: {results.provenance['counts']['seen']} examples with frame links."
-        return Section("frames", "Frame relations", text, [table], [*plots_of(results, "frames"), *self._frame_lines(results)])
+        return Section(
+            "frames",
+            "Frame relations",
+            text,
+            [table],
+            [*plots_of(results, "frames"), *self._frame_lines(results)],
+        )
 
     def _frame_lines(self, results: Results) -> list[Plot]:
         """Figure 3, right: the strongest heads, each on the sentence in which it shows most."""
@@ -148,17 +190,33 @@ class Kovaleva2019:
             layer, head = (int(part) - 1 for part in str(name).split("-"))
             drawn = frame_example(self.pretrained, self.frames, layer=layer, head=head)
             if drawn:
-                charts.append(attention_lines(drawn.words, drawn.attention, title=f"Head {name}", red=drawn.marked))
+                charts.append(
+                    attention_lines(
+                        drawn.words, drawn.attention, title=f"Head {name}", red=drawn.marked
+                    )
+                )
         if not charts:
             return []
         caption = "Attention between words; red: the frame's target and its element. The sentence is the one in which the head shows most, not a typical one."
-        return [Plot("frame-lines", "Frame links in a sentence", caption, attention_panel(charts, title="Frame links in a sentence", columns=2))]
+        return [
+            Plot(
+                "frame-lines",
+                "Frame links in a sentence",
+                caption,
+                attention_panel(charts, title="Frame links in a sentence", columns=2),
+            )
+        ]
 
     def _change(self, task: Task) -> Section:
         """K3, K5 and K6: the pretrained and the tuned model in lockstep over the task's dev examples, parsed for the features."""
         dev, tuned = self._dev(task), self._tuned_model(task)
         source = dev.source
-        parsed = replace(dev, source=lambda: parse(source(), parser=self.parser), rough=source, format=f"{dev.format}+spacy")
+        parsed = replace(
+            dev,
+            source=lambda: parse(source(), parser=self.parser),
+            rough=source,
+            format=f"{dev.format}+spacy",
+        )
         path = self.shop.folder / f"change-{task.name}.nc"
         with self.shop.voice.progress(path.stem) as progress:
             results = compare(
@@ -173,15 +231,32 @@ class Kovaleva2019:
         self.shop.made.append(path)
         self.about[path.stem] = results.provenance
         means = results.mean("change").mean("head")
-        rows = [{"layer": int(layer), "mean cosine of its heads": float(value)} for layer, value in zip(means["layer"].values, means.values, strict=True)]
+        rows = [
+            {"layer": int(layer), "mean cosine of its heads": float(value)}
+            for layer, value in zip(means["layer"].values, means.values, strict=True)
+        ]
         after = self._survey(f"features-{task.name}", tuned, parsed, ["feature", "link"])
-        plots = [*plots_of(results, "change", "features-change", "links-change"), *plots_of(after, "from-cls")]
+        plots = [
+            *plots_of(results, "change", "features-change", "links-change"),
+            *plots_of(after, "from-cls"),
+        ]
         text = "Sections 4.3 to 4.5: cosine of the maps before and after fine-tuning; attention to linguistic features after less before; attention from [CLS] in the last layer after."
-        return _of(task, Section("change", "What fine-tuning changes", text, [Table(rows, title="Likeness of maps by layer")], plots))
+        return _of(
+            task,
+            Section(
+                "change",
+                "What fine-tuning changes",
+                text,
+                [Table(rows, title="Likeness of maps by layer")],
+                plots,
+            ),
+        )
 
     def _disabled(self, task: Task) -> Section:
         """K7."""
-        model, _ = load_classifier(self._folder(task), task, seed=self.shop.options.seed, device=self.shop.options.device)
+        model, _ = load_classifier(
+            self._folder(task), task, seed=self.shop.options.seed, device=self.shop.options.device
+        )
         path = self.shop.folder / f"off-{task.name}.nc"
         with self.shop.voice.progress(path.stem) as progress:
             raw = ablate(
@@ -202,15 +277,23 @@ class Kovaleva2019:
         text = (
             f"Section 4.6: {len(heads)} heads and {len(layers)} layers off in turn ({self.way}), on {results.provenance['counts']['seen']} dev examples. "
             f"{int((heads['gain'] > 0).sum())} heads off give a better score, {int((heads['gain'] < 0).sum())} a worse one; told apart from noise (p < 0.05, Holm over all heads): "
-            f"{int((sure['gain'] > 0).sum())} gains and {int((sure['gain'] < 0).sum())} losses." + (f" The paper's largest gain from one head is {gains} points." if gains else "")
+            f"{int((sure['gain'] > 0).sum())} gains and {int((sure['gain'] < 0).sum())} losses."
+            + (f" The paper's largest gain from one head is {gains} points." if gains else "")
         )
         note = "Gain over the baseline with its 95 % interval (paired bootstrap over examples); p corrected over all heads."
         tables = [
-            Table(records(heads.head(SHOWN)), title="Heads with the largest gain when off", note=note),
+            Table(
+                records(heads.head(SHOWN)), title="Heads with the largest gain when off", note=note
+            ),
             Table(records(heads.tail(SHOWN)[::-1]), title="Heads with the largest loss when off"),
             Table(records(layers), title="Layers off"),
         ]
-        return _of(task, Section("off", "Disabling heads", text, tables, plots_of(results, "head-off", "layer-off")))
+        return _of(
+            task,
+            Section(
+                "off", "Disabling heads", text, tables, plots_of(results, "head-off", "layer-off")
+            ),
+        )
 
     def _folder(self, task: Task) -> Path:
         return self.tuned / f"{task.name}-pretrained"
@@ -229,4 +312,6 @@ class Kovaleva2019:
 def _of(task: Task, section: Section) -> Section:
     """A section of one task."""
     plots = [replace(plot, name=f"{plot.name}-{task.name}") for plot in section.plots]
-    return replace(section, id=f"{section.id}-{task.name}", title=f"{task.title}: {section.title}", plots=plots)
+    return replace(
+        section, id=f"{section.id}-{task.name}", title=f"{task.title}: {section.title}", plots=plots
+    )

@@ -60,26 +60,59 @@ def ablate(
     Layers and heads in ``sets`` count from 0. :func:`headscope.stats.ablation.scored` adds scores, intervals and tests.
     """
     path = Path(output) if output else None
-    run = _Ablation(model, corpus, objective, {"heads": heads, "layers": layers, "sets": sets}, way, importance, make_settings(**settings), path, every)
+    run = _Ablation(
+        model,
+        corpus,
+        objective,
+        {"heads": heads, "layers": layers, "sets": sets},
+        way,
+        importance,
+        make_settings(**settings),
+        path,
+        every,
+    )
     return run_to(path, run.state, lambda: run.identity, lambda: run.run(progress))
 
 
 class _Ablation:
     def __init__(
-        self, model: Model, corpus: Corpus, objective: Objective, what: dict[str, Any], way: str, importance: bool, settings: Settings, path: Path | None, every: float
+        self,
+        model: Model,
+        corpus: Corpus,
+        objective: Objective,
+        what: dict[str, Any],
+        way: str,
+        importance: bool,
+        settings: Settings,
+        path: Path | None,
+        every: float,
     ) -> None:
         if way not in WAYS:
             raise unknown("way to disable a head", way, WAYS)
         if settings.long == "split":
-            raise UserError("an example cannot be split here: its answer is one for the whole", hint="give long='truncate' or 'drop'")
-        self.model, self.objective, self.way, self.importance, self.every = model, objective, way, importance, every
+            raise UserError(
+                "an example cannot be split here: its answer is one for the whole",
+                hint="give long='truncate' or 'drop'",
+            )
+        self.model, self.objective, self.way, self.importance, self.every = (
+            model,
+            objective,
+            way,
+            importance,
+            every,
+        )
         self.corpus = corpus.first(settings.limit) if settings.limit else corpus
         self.stack = settings.stack or model.main_stack()
         self.settings = settings.model_copy(update={"stack": self.stack})
         self.shape = model.shape(self.stack)
         self.runs = plan(self.shape, **what)
         self.state = path.with_name(path.name + ".partial") if path else None
-        self.encoder: Encoder = model.encoder(max_length=settings.max_length, long=settings.long, stack="", token_types=settings.token_types)
+        self.encoder: Encoder = model.encoder(
+            max_length=settings.max_length,
+            long=settings.long,
+            stack="",
+            token_types=settings.token_types,
+        )
         self.tally = Tally()
         self.parts: list[Part] = []
         self.next_batch = 0
@@ -89,7 +122,11 @@ class _Ablation:
         self._resume()
         torch.manual_seed(self.settings.seed)
         total = self.corpus.size() * len(self.runs) if progress else 0
-        means = head_means(self.model, self._batches(self._new_encoder()), self.stack) if self.way == "mean" else {}
+        means = (
+            head_means(self.model, self._batches(self._new_encoder()), self.stack)
+            if self.way == "mean"
+            else {}
+        )
         sweep = Sweep(self.model, self.objective, self.stack, self.way, means)
         saved, pause, done = time.monotonic(), self.every, 0
         tell = progress or (lambda _done, _total: None)
@@ -108,28 +145,52 @@ class _Ablation:
             raise self._interrupted() from None
         self.skips = sweep.cache.skips
         if not self.parts:
-            raise UserError(f"no example of {self.corpus.name} can be used: the model's output is not finite for any of them", hint="check the model, or give longer texts")
+            raise UserError(
+                f"no example of {self.corpus.name} can be used: the model's output is not finite for any of them",
+                hint="check the model, or give longer texts",
+            )
         return self._results()
 
     def _new_encoder(self) -> Encoder:
-        return self.model.encoder(max_length=self.settings.max_length, long=self.settings.long, stack="", token_types=self.settings.token_types)
+        return self.model.encoder(
+            max_length=self.settings.max_length,
+            long=self.settings.long,
+            stack="",
+            token_types=self.settings.token_types,
+        )
 
     def _batches(self, encoder: Encoder) -> Iterator[Batch]:
-        return batches(encoder.encode(self.corpus), size=self.settings.batch_size, pad=self.model.pad)
+        return batches(
+            encoder.encode(self.corpus), size=self.settings.batch_size, pad=self.model.pad
+        )
 
     def _add(self, batch: Batch, sweep: Sweep, tell: Callable[[int], None]) -> None:
         """All runs of one batch. Examples for which the untouched model gives no number (a causal text of one token) are left out."""
         question = self.objective.ask(batch)
         outputs, losses = sweep.outputs(question, self.runs, tell=tell)
-        shape = (len(batch), self.shape.layers, self.shape.heads) if self.importance else (len(batch), 0, 0)
-        importance = head_importance(self.model, self.objective, question, self.stack) if self.importance else np.zeros(shape, np.float32)
+        shape = (
+            (len(batch), self.shape.layers, self.shape.heads)
+            if self.importance
+            else (len(batch), 0, 0)
+        )
+        importance = (
+            head_importance(self.model, self.objective, question, self.stack)
+            if self.importance
+            else np.zeros(shape, np.float32)
+        )
         keep = np.isfinite(outputs[0]).all(1)
         lost = [item.example.id for item, kept in zip(batch.items, keep, strict=True) if not kept]
         ids = [item.example.id for item, kept in zip(batch.items, keep, strict=True) if kept]
         gold = question.gold.double().cpu().numpy()
-        self.tally = Tally(self.tally.seen + len(ids), self.tally.nonfinite + len(lost), (self.tally.nonfinite_examples + [f"{name}: no finite output" for name in lost])[:20])
+        self.tally = Tally(
+            self.tally.seen + len(ids),
+            self.tally.nonfinite + len(lost),
+            (self.tally.nonfinite_examples + [f"{name}: no finite output" for name in lost])[:20],
+        )
         if ids:
-            self.parts.append(Part(outputs[:, keep], losses[:, keep], gold[keep], importance[keep], ids))
+            self.parts.append(
+                Part(outputs[:, keep], losses[:, keep], gold[keep], importance[keep], ids)
+            )
         self.next_batch = batch.index + 1
 
     def _results(self) -> Results:
@@ -144,16 +205,26 @@ class _Ablation:
         """Everything that changes the numbers."""
         return {
             "model": describe(self.model, self.stack),
-            "corpus": {"name": self.corpus.name, "format": self.corpus.format, "sha256": self.corpus.checksum},
+            "corpus": {
+                "name": self.corpus.name,
+                "format": self.corpus.format,
+                "sha256": self.corpus.checksum,
+            },
             "settings": self.settings.model_dump(),
             "objective": self.objective.about(),
-            "ablation": {"way": self.way, "runs": [run.name for run in self.runs], "importance": self.importance},
+            "ablation": {
+                "way": self.way,
+                "runs": [run.name for run in self.runs],
+                "importance": self.importance,
+            },
         }
 
     @cached_property
     def identity(self) -> str:
         """A digest of all that: a checkpoint of another run must not be taken up."""
-        return hashlib.sha256(json.dumps(self.about | {"versions": versions()}, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps(self.about | {"versions": versions()}, sort_keys=True).encode()
+        ).hexdigest()
 
     def _provenance(self) -> dict[str, Any]:
         return {
@@ -169,8 +240,18 @@ class _Ablation:
     def _save(self) -> None:
         if self.state and self.parts:
             whole = together(self.parts)
-            arrays = {name: getattr(whole, name) for name in ("outputs", "losses", "gold", "importance")}
-            write_checkpoint(self.state, Checkpoint(self.identity, self.next_batch, {"tally": asdict(self.tally), "ids": whole.ids}, arrays))
+            arrays = {
+                name: getattr(whole, name) for name in ("outputs", "losses", "gold", "importance")
+            }
+            write_checkpoint(
+                self.state,
+                Checkpoint(
+                    self.identity,
+                    self.next_batch,
+                    {"tally": asdict(self.tally), "ids": whole.ids},
+                    arrays,
+                ),
+            )
 
     def _resume(self) -> None:
         found = read_checkpoint(self.state, self.identity) if self.state else None
@@ -181,9 +262,15 @@ class _Ablation:
 
     def _interrupted(self) -> Interrupted:
         if self.state is None:
-            return Interrupted("stopped; nothing was kept", hint="give an output file, and a stopped run can be resumed")
+            return Interrupted(
+                "stopped; nothing was kept",
+                hint="give an output file, and a stopped run can be resumed",
+            )
         self._save()
-        return Interrupted(f"stopped after {self.tally.seen} examples; the state is kept in {self.state}", hint="type the same command again to go on from there")
+        return Interrupted(
+            f"stopped after {self.tally.seen} examples; the state is kept in {self.state}",
+            hint="type the same command again to go on from there",
+        )
 
 
 def _tell(progress: Progress, done: int, size: int, total: int, runs: int) -> None:

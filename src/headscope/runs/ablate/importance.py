@@ -10,7 +10,9 @@ from headscope.models import LayerView, Model
 from headscope.runs.ablate.objective import Objective, Question, example_losses
 
 
-def head_importance(model: Model, objective: Objective, question: Question, stack: str) -> NDArray[np.float32]:
+def head_importance(
+    model: Model, objective: Objective, question: Question, stack: str
+) -> NDArray[np.float32]:
     """|∂loss/∂ξ| of every head for each example, (example, layer, head): one forward and one backward pass for all.
 
     With the output of head h written ξ·o, the derivative at ξ = 1 is the sum of o · ∂loss/∂o over tokens and width. The loss is
@@ -25,6 +27,11 @@ def head_importance(model: Model, objective: Objective, question: Question, stac
     with torch.enable_grad(), objective.asking(question):
         outputs = objective.read(model.forward(question.batch, listeners=[listen]), question)
         losses = example_losses(objective.metric, outputs, question.gold)
-        gradients = torch.autograd.grad(losses.nan_to_num(0.0).sum(), [view.output for view in views])
-    found = [(gradient * view.output).sum((1, 3)).abs().float() for view, gradient in zip(views, gradients, strict=True)]
+        gradients = torch.autograd.grad(
+            losses.nan_to_num(0.0).sum(), [view.output for view in views]
+        )
+    found = [
+        (gradient * view.output).sum((1, 3)).abs().float()
+        for view, gradient in zip(views, gradients, strict=True)
+    ]
     return np.asarray(torch.stack(found, 1).detach().cpu().numpy(), np.float32)

@@ -20,7 +20,14 @@ from headscope.measures.gradient import masked_positions
 from headscope.models import Model
 from headscope.tasks import Task, label_ids
 
-METRICS = {"accuracy": "higher", "f1": "higher", "pearson": "higher", "spearman": "higher", "mean": "higher", "loss": "lower"}
+METRICS = {
+    "accuracy": "higher",
+    "f1": "higher",
+    "pearson": "higher",
+    "spearman": "higher",
+    "mean": "higher",
+    "loss": "lower",
+}
 """What outputs can be scored by, and which way is better."""
 
 
@@ -68,16 +75,31 @@ class Labels(Objective):
         self.model, self.task = model, task
         self.name, self.metric, self.labels = task.name, metric or task.metrics[0], task.labels
         if task.labels and len(task.labels) < 2:
-            raise UserError(f"a task needs two classes or more; {task.title} has only {task.labels[0]!r}", hint="give examples with at least two different labels")
-        found = int(model.config.num_labels) if "SequenceClassification" in type(model.network).__name__ else 0
+            raise UserError(
+                f"a task needs two classes or more; {task.title} has only {task.labels[0]!r}",
+                hint="give examples with at least two different labels",
+            )
+        found = (
+            int(model.config.num_labels)
+            if "SequenceClassification" in type(model.network).__name__
+            else 0
+        )
         if found != task.outputs:
             what = f"{found} outputs" if found else "no classifier"
-            raise ModelError(f"{model.name} has {what}, and {task.title} needs {task.outputs}", hint=f"give a checkpoint that was tuned for {task.title}: headscope tune")
+            raise ModelError(
+                f"{model.name} has {what}, and {task.title} needs {task.outputs}",
+                hint=f"give a checkpoint that was tuned for {task.title}: headscope tune",
+            )
         self.columns = label_columns(model.config, task.labels)
 
     def ask(self, batch: Batch) -> Question:
         """The labels of the examples."""
-        return Question(batch, torch.from_numpy(label_ids(self.task, [item.example for item in batch.items])).to(self.model.device))
+        return Question(
+            batch,
+            torch.from_numpy(label_ids(self.task, [item.example for item in batch.items])).to(
+                self.model.device
+            ),
+        )
 
     def read(self, output: Any, _question: Question) -> Tensor:
         """The logits, in the order of the task's labels."""
@@ -88,7 +110,11 @@ class Labels(Objective):
 def label_columns(config: Any, labels: Sequence[str]) -> list[int]:
     """Which output stands for which label, where the checkpoint names the same labels; else none: the order is taken to be the task's."""
     named = {str(name).lower(): int(index) for index, name in (config.id2label or {}).items()}
-    return [named[label.lower()] for label in labels] if labels and set(named) == {label.lower() for label in labels} else []
+    return (
+        [named[label.lower()] for label in labels]
+        if labels and set(named) == {label.lower() for label in labels}
+        else []
+    )
 
 
 class LanguageModel(Objective):
@@ -98,13 +124,23 @@ class LanguageModel(Objective):
 
     def __init__(self, model: Model, seed: int) -> None:
         if "lm" not in model.capabilities or model.encoder_decoder:
-            why = "is an encoder and a decoder, whose loss is not supported" if model.encoder_decoder else "has no language-model head"
-            raise ModelError(f"{model.name} {why}, and no task was given", hint="give --task and --data for a tuned classifier, or choose a masked or causal language model")
+            why = (
+                "is an encoder and a decoder, whose loss is not supported"
+                if model.encoder_decoder
+                else "has no language-model head"
+            )
+            raise ModelError(
+                f"{model.name} {why}, and no task was given",
+                hint="give --task and --data for a tuned classifier, or choose a masked or causal language model",
+            )
         self.model, self.seed = model, seed
         self.causal = model.causal(model.main_stack())
         self.name = "causal language model" if self.causal else "masked language model"
         if not self.causal and model.tokenizer.mask_token_id is None:
-            raise ModelError(f"the tokenizer of {model.name} has no mask token", hint="choose a masked language model, or give its tokenizer a mask token")
+            raise ModelError(
+                f"the tokenizer of {model.name} has no mask token",
+                hint="choose a masked language model, or give its tokenizer a mask token",
+            )
 
     def ask(self, batch: Batch) -> Question:
         """Mask pieces, or ask for every next token."""
@@ -115,7 +151,9 @@ class LanguageModel(Objective):
             asked[:, :-1] = torch.from_numpy(batch.mask[:, 1:]).to(ids.device)
             return Question(batch, none, asked, ids.roll(-1, 1))
         for row, item in enumerate(batch.items):
-            asked[row, : len(item)] = torch.from_numpy(masked_positions(item, self.seed)).to(ids.device)
+            asked[row, : len(item)] = torch.from_numpy(masked_positions(item, self.seed)).to(
+                ids.device
+            )
         masked = np.where(asked.cpu().numpy(), self.model.tokenizer.mask_token_id, batch.ids)
         return Question(replace(batch, ids=masked), none, asked, ids)
 
@@ -123,11 +161,15 @@ class LanguageModel(Objective):
         """The mean loss of each example; NaN where nothing is asked."""
         asked, targets = _known(question)
         logits = output.logits.flatten(0, 1)
-        if len(logits) == asked.numel():  # the head has seen every position, as where it could not be told
+        if (
+            len(logits) == asked.numel()
+        ):  # the head has seen every position, as where it could not be told
             logits = logits[asked.flatten()]
         losses = torch.nn.functional.cross_entropy(logits.float(), targets[asked], reduction="none")
         rows = asked.nonzero()[:, 0]
-        return (torch.zeros(len(asked), device=losses.device).index_add(0, rows, losses) / asked.sum(1))[:, None]
+        return (
+            torch.zeros(len(asked), device=losses.device).index_add(0, rows, losses) / asked.sum(1)
+        )[:, None]
 
     @contextmanager
     def asking(self, question: Question) -> Iterator[None]:
@@ -136,7 +178,9 @@ class LanguageModel(Objective):
 
         def choose(_module: torch.nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
             hidden = arguments[0]
-            return (hidden[asked][None], *arguments[1:]) if hidden.shape[:2] == asked.shape else None
+            return (
+                (hidden[asked][None], *arguments[1:]) if hidden.shape[:2] == asked.shape else None
+            )
 
         head = self.model.network.get_output_embeddings()
         hook = head.register_forward_pre_hook(choose) if head is not None else None
@@ -149,7 +193,9 @@ class LanguageModel(Objective):
 
 def _known(question: Question) -> tuple[Tensor, Tensor]:
     if question.asked is None or question.targets is None:
-        raise UserError("the question has no asked positions", hint="make it with LanguageModel.ask")
+        raise UserError(
+            "the question has no asked positions", hint="make it with LanguageModel.ask"
+        )
     return question.asked, question.targets
 
 
@@ -160,13 +206,28 @@ class Probe(Objective):
     """
 
     def __init__(
-        self, name: str, compute: Callable[[Any, Batch], Tensor | NDArray[Any]], *, device: Any = "cpu", metric: str = "mean", gold: Callable[[Example], float] | None = None
+        self,
+        name: str,
+        compute: Callable[[Any, Batch], Tensor | NDArray[Any]],
+        *,
+        device: Any = "cpu",
+        metric: str = "mean",
+        gold: Callable[[Example], float] | None = None,
     ) -> None:
         if metric not in METRICS:
             raise unknown("metric", metric, METRICS)
         if gold is None and metric not in {"mean", "loss"}:
-            raise UserError(f"the metric {metric} needs the right answers", hint="give gold, a function of an example")
-        self.name, self.metric, self.compute, self.gold, self.device = name, metric, compute, gold, device
+            raise UserError(
+                f"the metric {metric} needs the right answers",
+                hint="give gold, a function of an example",
+            )
+        self.name, self.metric, self.compute, self.gold, self.device = (
+            name,
+            metric,
+            compute,
+            gold,
+            device,
+        )
 
     def ask(self, batch: Batch) -> Question:
         """The right answers, if there are any."""
@@ -177,7 +238,9 @@ class Probe(Objective):
         """What the function gives."""
         found = torch.as_tensor(self.compute(output, question.batch)).to(self.device)
         if found.dim() not in {1, 2} or len(found) != len(question.batch):
-            raise UserError(f"the probe {self.name} must give one row an example, {len(question.batch)} here; got shape {tuple(found.shape)} instead")
+            raise UserError(
+                f"the probe {self.name} must give one row an example, {len(question.batch)} here; got shape {tuple(found.shape)} instead"
+            )
         return found.float().reshape(len(found), -1)
 
 

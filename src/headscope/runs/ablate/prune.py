@@ -48,27 +48,52 @@ def prune(
     chosen = make_settings(**settings)
     stack = chosen.stack or model.main_stack()
     shape = model.shape(stack)
-    encoder = model.encoder(max_length=chosen.max_length, long=chosen.long, stack="", token_types=chosen.token_types)
+    encoder = model.encoder(
+        max_length=chosen.max_length, long=chosen.long, stack="", token_types=chosen.token_types
+    )
     items = list(encoder.encode(corpus.first(chosen.limit)))
     if len(items) < 2:
-        raise UserError("a pruning curve needs two examples or more: one half chooses, the other tells", hint="give more examples")
-    choosing, telling = (list(batches(items[half::2], size=chosen.batch_size, pad=model.pad)) for half in (0, 1))
+        raise UserError(
+            "a pruning curve needs two examples or more: one half chooses, the other tells",
+            hint="give more examples",
+        )
+    choosing, telling = (
+        list(batches(items[half::2], size=chosen.batch_size, pad=model.pad)) for half in (0, 1)
+    )
     heads = [(layer, head) for layer in range(shape.layers) for head in range(shape.heads)]
     limit = budget if budget is not None else len(heads) * (1 + candidates)
-    counts = sorted({round(len(heads) * step / points) for step in range(1, points)} - {0, len(heads)})
+    counts = sorted(
+        {round(len(heads) * step / points) for step in range(1, points)} - {0, len(heads)}
+    )
     total = limit + 3 * len(counts) * max(1, len(telling)) // max(1, len(choosing))
     tell = progress or (lambda _done, _total: None)
 
-    sweep = Sweep(model, objective, stack, way, head_means(model, choosing, stack) if way == "mean" else {})
-    values = np.concatenate([head_importance(model, objective, objective.ask(batch), stack) for batch in choosing]).mean(0)
+    sweep = Sweep(
+        model, objective, stack, way, head_means(model, choosing, stack) if way == "mean" else {}
+    )
+    values = np.concatenate(
+        [head_importance(model, objective, objective.ask(batch), stack) for batch in choosing]
+    ).mean(0)
     orders = {
         "importance": sorted(heads, key=lambda place: float(values[place])),
-        "greedy": greedy(heads, lambda base, tried: mean_losses(sweep, objective, choosing, shape, base, tried), candidates, limit, lambda done: tell(done, total)),
-        "random": [heads[index] for index in np.random.default_rng(chosen.seed).permutation(len(heads))],
+        "greedy": greedy(
+            heads,
+            lambda base, tried: mean_losses(sweep, objective, choosing, shape, base, tried),
+            candidates,
+            limit,
+            lambda done: tell(done, total),
+        ),
+        "random": [
+            heads[index] for index in np.random.default_rng(chosen.seed).permutation(len(heads))
+        ],
     }
     runs = [Run("baseline", BASELINE, {})]
     for kind, order in orders.items():
-        runs += [Run(kind, f"{kind}, {len(heads) - count} left", set_run(shape, order[:count]).heads) for count in counts if count <= len(order)]
+        runs += [
+            Run(kind, f"{kind}, {len(heads) - count} left", set_run(shape, order[:count]).heads)
+            for count in counts
+            if count <= len(order)
+        ]
     parts = []
     for done, batch in enumerate(telling):
         tell(limit + (total - limit) * done // len(telling), total)
@@ -76,14 +101,35 @@ def prune(
         outputs, losses = sweep.outputs(question, runs)
         keep = np.isfinite(outputs[0]).all(1)
         ids = [item.example.id for item, kept in zip(batch.items, keep, strict=True) if kept]
-        parts.append(Part(outputs[:, keep], losses[:, keep], question.gold.double().cpu().numpy()[keep], np.zeros((len(ids), 0, 0), np.float32), ids))
+        parts.append(
+            Part(
+                outputs[:, keep],
+                losses[:, keep],
+                question.gold.double().cpu().numpy()[keep],
+                np.zeros((len(ids), 0, 0), np.float32),
+                ids,
+            )
+        )
     tell(total, total)
-    named = {f"order_{kind}": ",".join(head_name(layer + 1, head + 1) for layer, head in order) for kind, order in orders.items()}
-    dataset = run_sums(runs, together(parts), objective.about(), way, title="Loss with fewer and fewer heads")
-    return dataset.assign(left=len(heads) - dataset["off"]).assign_attrs(named, source="Michel et al. 2019, §4.2", chosen_on=len(items) - len(items) // 2)
+    named = {
+        f"order_{kind}": ",".join(head_name(layer + 1, head + 1) for layer, head in order)
+        for kind, order in orders.items()
+    }
+    dataset = run_sums(
+        runs, together(parts), objective.about(), way, title="Loss with fewer and fewer heads"
+    )
+    return dataset.assign(left=len(heads) - dataset["off"]).assign_attrs(
+        named, source="Michel et al. 2019, §4.2", chosen_on=len(items) - len(items) // 2
+    )
 
 
-def greedy(heads: Sequence[Head], losses: Callable[[list[Head], list[Head]], list[float]], candidates: int, budget: int, tell: Callable[[int], None]) -> list[Head]:
+def greedy(
+    heads: Sequence[Head],
+    losses: Callable[[list[Head], list[Head]], list[float]],
+    candidates: int,
+    budget: int,
+    tell: Callable[[int], None],
+) -> list[Head]:
     """The order in which heads go, until one is left or the budget of trials is used up.
 
     ``losses(base, tried)`` gives the loss with ``base`` off, then with ``base`` and each tried head off. What a head's removal costs is remembered
@@ -99,7 +145,9 @@ def greedy(heads: Sequence[Head], losses: Callable[[list[Head], list[Head]], lis
     used = len(heads)
     tell(used)
     while len(gone) < len(heads) - 1:
-        tried = sorted((head for head in heads if head not in gone), key=lambda head: costs[head])[:candidates]
+        tried = sorted((head for head in heads if head not in gone), key=lambda head: costs[head])[
+            :candidates
+        ]
         if used + len(tried) > budget:
             break
         here, *found = losses(gone, tried)
@@ -110,9 +158,18 @@ def greedy(heads: Sequence[Head], losses: Callable[[list[Head], list[Head]], lis
     return gone
 
 
-def mean_losses(sweep: Sweep, objective: Objective, stream: Sequence[Batch], shape: Any, base: list[Head], tried: list[Head]) -> list[float]:
+def mean_losses(
+    sweep: Sweep,
+    objective: Objective,
+    stream: Sequence[Batch],
+    shape: Any,
+    base: list[Head],
+    tried: list[Head],
+) -> list[float]:
     """The mean loss over some batches with ``base`` off, then with each tried head off as well."""
     start = set_run(shape, base) if base else Run("baseline", BASELINE, {})
     runs = [start, *(set_run(shape, [*base, head]) for head in tried)]
-    found = np.concatenate([sweep.outputs(objective.ask(batch), runs, base=start)[1] for batch in stream], 1)
+    found = np.concatenate(
+        [sweep.outputs(objective.ask(batch), runs, base=start)[1] for batch in stream], 1
+    )
     return [float(value) for value in np.nanmean(found.astype(np.float64), 1)]

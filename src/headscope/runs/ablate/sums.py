@@ -30,11 +30,20 @@ class Part:
 def together(parts: Sequence[Part]) -> Part:
     """All batches as one."""
     axes = {"outputs": 1, "losses": 1, "gold": 0, "importance": 0}
-    arrays = {name: np.concatenate([getattr(part, name) for part in parts], axis) for name, axis in axes.items()}
+    arrays = {
+        name: np.concatenate([getattr(part, name) for part in parts], axis)
+        for name, axis in axes.items()
+    }
     return Part(**arrays, ids=[name for part in parts for name in part.ids])
 
 
-def run_sums(runs: Sequence[Run], whole: Part, objective: dict[str, Any], way: str, title: str = "Loss with heads off") -> xr.Dataset:
+def run_sums(
+    runs: Sequence[Run],
+    whole: Part,
+    objective: dict[str, Any],
+    way: str,
+    title: str = "Loss with heads off",
+) -> xr.Dataset:
     """The dataset of some runs: the sums of the losses, from which mean and interval come, and each example's outputs and right answer."""
     losses = whole.losses.astype(np.float64)[None]
     known = np.isfinite(losses)
@@ -50,7 +59,11 @@ def run_sums(runs: Sequence[Run], whole: Part, objective: dict[str, Any], way: s
             "kind": (("run",), np.array([run.kind for run in runs], object)),
             "off": (("run",), np.array([run.size for run in runs])),
         },
-        {"block": [1], "run": np.array([run.name for run in runs], object), "example": np.array(whole.ids, object)},
+        {
+            "block": [1],
+            "run": np.array([run.name for run in runs], object),
+            "example": np.array(whole.ids, object),
+        },
         {
             "title": title,
             "unit": "loss",
@@ -76,6 +89,15 @@ def importance_sums(whole: Part) -> xr.Dataset:
             "count": (dims, np.full((1, layers, heads), len(values))),
             "values": (("example", "layer", "head"), whole.importance),
         },
-        {"block": [1], "layer": range(1, layers + 1), "head": range(1, heads + 1), "example": np.array(whole.ids, object)},
-        {"title": "Gradient head importance", "unit": "mean |∂loss/∂ξ|", "source": "Michel et al. 2019, §4.1"},
+        {
+            "block": [1],
+            "layer": range(1, layers + 1),
+            "head": range(1, heads + 1),
+            "example": np.array(whole.ids, object),
+        },
+        {
+            "title": "Gradient head importance",
+            "unit": "mean |∂loss/∂ξ|",
+            "source": "Michel et al. 2019, §4.1",
+        },
     )

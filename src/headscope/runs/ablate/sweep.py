@@ -19,27 +19,48 @@ from headscope.runs.ablate.plan import Run
 class Sweep:
     """Runs a question with some heads off, then others: the layers below the first disabled head are not computed again."""
 
-    def __init__(self, model: Model, objective: Objective, stack: str, way: str, means: dict[int, Tensor]) -> None:
+    def __init__(
+        self, model: Model, objective: Objective, stack: str, way: str, means: dict[int, Tensor]
+    ) -> None:
         self.cache = LayerCache(model)
         self.objective, self.stack, self.way, self.means = objective, stack, way, means
 
     def outputs(
-        self, question: Question, runs: Sequence[Run], *, base: Run | None = None, tell: Callable[[int], None] | None = None
+        self,
+        question: Question,
+        runs: Sequence[Run],
+        *,
+        base: Run | None = None,
+        tell: Callable[[int], None] | None = None,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Outputs (run, example, number) and losses (run, example). What ``base`` disables should be off in every run: it is off in the recorded pass, too."""
         outputs: list[Tensor] = []
         with torch.inference_mode(), self.objective.asking(question):
-            recorded = self.objective.read(self.cache.record(question.batch, replacement=self._replacement(base)), question)
+            recorded = self.objective.read(
+                self.cache.record(question.batch, replacement=self._replacement(base)), question
+            )
             for done, run in enumerate(runs):
                 if tell:
                     tell(done)
                 here = run.heads == (base.heads if base else {})
-                outputs.append(recorded if here else self.objective.read(self.cache.forward(self._replacement(run)), question))
-            losses = [example_losses(self.objective.metric, output, question.gold) for output in outputs]
-            return torch.stack(outputs).float().cpu().numpy(), torch.stack(losses).float().cpu().numpy()
+                outputs.append(
+                    recorded
+                    if here
+                    else self.objective.read(self.cache.forward(self._replacement(run)), question)
+                )
+            losses = [
+                example_losses(self.objective.metric, output, question.gold) for output in outputs
+            ]
+            return torch.stack(outputs).float().cpu().numpy(), torch.stack(
+                losses
+            ).float().cpu().numpy()
 
     def _replacement(self, run: Run | None) -> Replacement | None:
-        return Replacement(self.way, run.heads, self.stack, self.means) if run is not None and run.heads else None
+        return (
+            Replacement(self.way, run.heads, self.stack, self.means)
+            if run is not None and run.heads
+            else None
+        )
 
 
 def head_means(model: Model, stream: Iterable[Batch], stack: str) -> dict[int, Tensor]:

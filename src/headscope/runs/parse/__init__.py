@@ -2,7 +2,14 @@
 
 from headscope.runs.parse.data import Data
 from headscope.runs.parse.probes import PROBES, parse_probes
-from headscope.runs.parse.scores import AttentionProbe, DistanceProbe, ParseProbe, WordsProbe, attention_scores, words_scores
+from headscope.runs.parse.scores import (
+    AttentionProbe,
+    DistanceProbe,
+    ParseProbe,
+    WordsProbe,
+    attention_scores,
+    words_scores,
+)
 from headscope.runs.parse.sentences import Sentence
 from headscope.runs.parse.training import RATES, Fit, fit, fit_best, predict
 from headscope.runs.parse.uas import Score, attachments, right_branching, score

@@ -58,29 +58,48 @@ class Data:
     @cached_property
     def rows(self) -> list[NDArray[np.int64]]:
         """The row in the word vectors of each word."""
-        return [self.vectors.rows(sentence.words) for sentence in self.sentences] if self.vectors else []
+        return (
+            [self.vectors.rows(sentence.words) for sentence in self.sentences]
+            if self.vectors
+            else []
+        )
 
     def part(self, indices: NDArray[np.int64]) -> Data:
         """Some of the sentences."""
         chosen = indices.tolist()
         maps = self.maps
-        return Data([self.sentences[index] for index in chosen], None if maps is None else [maps[index] for index in chosen], self.vectors)
+        return Data(
+            [self.sentences[index] for index in chosen],
+            None if maps is None else [maps[index] for index in chosen],
+            self.vectors,
+        )
 
     def pad(self, indices: Sequence[int], *, maps: bool, vectors: bool) -> Padded:
         """The batch of some sentences, with what a probe asks for."""
         shape = (len(indices), int(self.lengths[list(indices)].max()))
-        mask, gold, rows = np.zeros(shape, np.bool_), np.full(shape, IGNORED, np.int64), np.full(shape, -1, np.int64)
+        mask, gold, rows = (
+            np.zeros(shape, np.bool_),
+            np.full(shape, IGNORED, np.int64),
+            np.full(shape, -1, np.int64),
+        )
         filled = self._filled(shape, indices[0]) if maps else None
         for place, index in enumerate(indices):
             length = int(self.lengths[index])
             mask[place, :length] = True
-            gold[place, :length] = np.maximum(self.sentences[index].heads + 1, IGNORED)  # UNKNOWN and LOST are both ignored
+            gold[place, :length] = np.maximum(
+                self.sentences[index].heads + 1, IGNORED
+            )  # UNKNOWN and LOST are both ignored
             if filled is not None and self.maps is not None:
                 filled[place, :length, :length] = self.maps[index]
             if vectors:
                 rows[place, :length] = self.rows[index]
         known = torch.from_numpy(self.vectors.take(rows)) if vectors and self.vectors else None
-        return Padded(torch.from_numpy(mask), torch.from_numpy(gold), None if filled is None else torch.from_numpy(filled).float(), known)
+        return Padded(
+            torch.from_numpy(mask),
+            torch.from_numpy(gold),
+            None if filled is None else torch.from_numpy(filled).float(),
+            known,
+        )
 
     def _filled(self, shape: tuple[int, int], index: int) -> NDArray[np.float16]:
         if self.maps is None:
@@ -88,7 +107,9 @@ class Data:
         return np.zeros((*shape, shape[1], self.maps[index].shape[-1]), np.float16)
 
 
-def buckets(lengths: NDArray[np.int64], order: NDArray[np.int64], *, words: int = WORDS) -> list[list[int]]:
+def buckets(
+    lengths: NDArray[np.int64], order: NDArray[np.int64], *, words: int = WORDS
+) -> list[list[int]]:
     """Cut sentences into batches of like length, of at most ``words`` words with padding (a longer sentence is a batch of its own).
 
     Sentences of one length stay in the given order: shuffle it, and they are put together differently.

@@ -37,11 +37,23 @@ def words_scores(maps: Tensor, vectors: Tensor, w: Tensor, u: Tensor) -> Tensor:
     that word's own weights, and no pair of words ever needs a vector.
     """
     dimension = vectors.shape[-1]
-    w_candidate, w_dependent = vectors @ w[:, :dimension].T, vectors @ w[:, dimension:].T  # (batch, word, head)
+    w_candidate, w_dependent = (
+        vectors @ w[:, :dimension].T,
+        vectors @ w[:, dimension:].T,
+    )  # (batch, word, head)
     u_candidate, u_dependent = vectors @ u[:, :dimension].T, vectors @ u[:, dimension:].T
-    rows = maps @ torch.stack([w_candidate, u_dependent], -1)  # weights by the word that attends: the candidate in α_ij, the dependent in α_ji
-    columns = maps.transpose(1, 2) @ torch.stack([w_dependent, u_candidate], -1)  # by the word attended to; [b, to, from]
-    return rows[..., 0].transpose(1, 2) + rows[..., 1] + columns[..., 0] + columns[..., 1].transpose(1, 2)
+    rows = maps @ torch.stack(
+        [w_candidate, u_dependent], -1
+    )  # weights by the word that attends: the candidate in α_ij, the dependent in α_ji
+    columns = maps.transpose(1, 2) @ torch.stack(
+        [w_dependent, u_candidate], -1
+    )  # by the word attended to; [b, to, from]
+    return (
+        rows[..., 0].transpose(1, 2)
+        + rows[..., 1]
+        + columns[..., 0]
+        + columns[..., 1].transpose(1, 2)
+    )
 
 
 def distance_features(length: int) -> Tensor:
@@ -95,7 +107,11 @@ class AttentionProbe(ParseProbe):
 
     def __init__(self, heads: int) -> None:
         super().__init__()
-        self.w, self.u, self.root = nn.Parameter(torch.zeros(heads)), nn.Parameter(torch.zeros(heads)), nn.Parameter(torch.zeros(()))
+        self.w, self.u, self.root = (
+            nn.Parameter(torch.zeros(heads)),
+            nn.Parameter(torch.zeros(heads)),
+            nn.Parameter(torch.zeros(())),
+        )
 
     def forward(self, batch: Padded) -> Tensor:
         """See :class:`ParseProbe`."""
@@ -110,7 +126,10 @@ class WordsProbe(ParseProbe):
 
     def __init__(self, heads: int, dimension: int) -> None:
         super().__init__()
-        self.w, self.u = nn.Parameter(torch.zeros(heads, 2 * dimension)), nn.Parameter(torch.zeros(heads, 2 * dimension))
+        self.w, self.u = (
+            nn.Parameter(torch.zeros(heads, 2 * dimension)),
+            nn.Parameter(torch.zeros(heads, 2 * dimension)),
+        )
         self.root, self.bias = nn.Parameter(torch.zeros(dimension)), nn.Parameter(torch.zeros(()))
 
     def forward(self, batch: Padded) -> Tensor:
@@ -132,8 +151,14 @@ class DistanceProbe(ParseProbe):
         super().__init__()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.candidate, self.dependent = nn.Linear(dimension, hidden, bias=False), nn.Linear(dimension, hidden)
-            self.distance, self.out = nn.Linear(FEATURES, hidden, bias=False), nn.Linear(hidden, 1, bias=False)
+            self.candidate, self.dependent = (
+                nn.Linear(dimension, hidden, bias=False),
+                nn.Linear(dimension, hidden),
+            )
+            self.distance, self.out = (
+                nn.Linear(FEATURES, hidden, bias=False),
+                nn.Linear(hidden, 1, bias=False),
+            )
             self.root = nn.Parameter(torch.randn(hidden) / hidden**0.5)
 
     def forward(self, batch: Padded) -> Tensor:
@@ -141,7 +166,9 @@ class DistanceProbe(ParseProbe):
         vectors = _there(batch.vectors)
         length = vectors.shape[1]
         places = torch.arange(length)
-        apart = self.distance(distance_features(length))[places[None, :] - places[:, None] + length - 1]  # (dependent, candidate, hidden): candidate minus dependent
+        apart = self.distance(distance_features(length))[
+            places[None, :] - places[:, None] + length - 1
+        ]  # (dependent, candidate, hidden): candidate minus dependent
         dependent = self.dependent(vectors)
         hidden = torch.relu(dependent[:, :, None] + self.candidate(vectors)[:, None] + apart)
         scores, root = self.out(hidden)[..., 0], self.out(torch.relu(dependent + self.root))[..., 0]

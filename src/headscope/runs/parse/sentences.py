@@ -54,5 +54,12 @@ def make_sentence(example: Example, indices: NDArray[np.int64]) -> Sentence:
     """
     words = [example.words[index] for index in indices]
     places = {int(index): place for place, index in enumerate(indices)}
-    heads = [UNKNOWN if word.head is None else ROOT if word.head == ROOT else places.get(word.head, LOST) for word in words]
-    return Sentence(tuple(word.text for word in words), np.array(heads, np.int64), np.array([is_punctuation(word) for word in words], np.bool_))
+    heads = [
+        UNKNOWN if word.head is None else ROOT if word.head == ROOT else places.get(word.head, LOST)
+        for word in words
+    ]
+    return Sentence(
+        tuple(word.text for word in words),
+        np.array(heads, np.int64),
+        np.array([is_punctuation(word) for word in words], np.bool_),
+    )

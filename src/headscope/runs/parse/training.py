@@ -42,18 +42,25 @@ class Fit:
 
 def loss_of(scores: Tensor, gold: Tensor) -> tuple[Tensor, int]:
     """The sum of cross-entropies over the words with a known head, and how many these are."""
-    summed = functional.cross_entropy(scores.flatten(0, 1), gold.flatten(), ignore_index=IGNORED, reduction="sum")
+    summed = functional.cross_entropy(
+        scores.flatten(0, 1), gold.flatten(), ignore_index=IGNORED, reduction="sum"
+    )
     return summed, int((gold != IGNORED).sum())
 
 
-def hold_out(count: int, *, seed: int, share: float = HELD_OUT) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def hold_out(
+    count: int, *, seed: int, share: float = HELD_OUT
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Split the numbers of sentences into those to train on and those held out.
 
     >>> [len(part) for part in hold_out(50, seed=0)]
     [45, 5]
     """
     if count < 2:
-        raise UserError(f"a probe needs at least 2 sentences to train on, got {count} instead", hint="give a larger treebank")
+        raise UserError(
+            f"a probe needs at least 2 sentences to train on, got {count} instead",
+            hint="give a larger treebank",
+        )
     order = np.random.default_rng(seed).permutation(count)
     held = max(1, round(count * share))
     return np.sort(order[held:]), np.sort(order[:held])
@@ -74,19 +81,51 @@ def fit_best(
     One rate for all would not compare probes fairly: where attention is almost uniform, as in a random encoder, weights must grow far
     larger, and such a probe would only be trained less. So each chooses from the same rates; the test corpus has no part in it.
     """
-    small = data if len(data) <= pilot else data.part(np.sort(np.random.default_rng(seed).permutation(len(data))[:pilot]))
+    small = (
+        data
+        if len(data) <= pilot
+        else data.part(np.sort(np.random.default_rng(seed).permutation(len(data))[:pilot]))
+    )
     tried: list[tuple[ParseProbe, Fit]] = []
     for rate in rates:
         probe = make()
-        tried.append((probe, fit(probe, small, seed=seed, epochs=epochs, rate=rate, progress=partial(progress, f"rate {rate:g}") if progress else None)))
+        tried.append(
+            (
+                probe,
+                fit(
+                    probe,
+                    small,
+                    seed=seed,
+                    epochs=epochs,
+                    rate=rate,
+                    progress=partial(progress, f"rate {rate:g}") if progress else None,
+                ),
+            )
+        )
     best = min(tried, key=lambda pair: pair[1].loss)
     if small is data:
         return best
     probe = make()
-    return probe, fit(probe, data, seed=seed, epochs=epochs, rate=best[1].rate, progress=partial(progress, "all sentences") if progress else None)
+    return probe, fit(
+        probe,
+        data,
+        seed=seed,
+        epochs=epochs,
+        rate=best[1].rate,
+        progress=partial(progress, "all sentences") if progress else None,
+    )
 
 
-def fit(probe: ParseProbe, data: Data, *, seed: int, epochs: int, rate: float, patience: int = PATIENCE, progress: Callable[[int, int], None] | None = None) -> Fit:
+def fit(
+    probe: ParseProbe,
+    data: Data,
+    *,
+    seed: int,
+    epochs: int,
+    rate: float,
+    patience: int = PATIENCE,
+    progress: Callable[[int, int], None] | None = None,
+) -> Fit:
     """Train a probe in place: Adam, batches of like length in a new order each epoch, until the held-out loss no longer falls; the best weights are kept.
 
     The learning rate is halved after an epoch without improvement.
@@ -94,8 +133,12 @@ def fit(probe: ParseProbe, data: Data, *, seed: int, epochs: int, rate: float, p
     if epochs < 1:
         raise UserError(f"the number of epochs must be 1 or more, got {epochs} instead")
     train, held = hold_out(len(data), seed=seed)
-    if not any((sentence.heads >= -1).any() for sentence in (data.sentences[index] for index in train)):
-        raise UserError("no word to train on has a head", hint="give a treebank with heads in column 7")
+    if not any(
+        (sentence.heads >= -1).any() for sentence in (data.sentences[index] for index in train)
+    ):
+        raise UserError(
+            "no word to train on has a head", hint="give a treebank with heads in column 7"
+        )
     random = np.random.default_rng(seed)
     optimizer = torch.optim.Adam(probe.parameters(), lr=rate)
     losses: list[float] = []

@@ -38,16 +38,28 @@ def right_branching(length: int) -> Heads:
     return heads
 
 
-def attachments(sentences: Sequence[Sentence], predicted: Sequence[Heads], *, punctuation: bool = False) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def attachments(
+    sentences: Sequence[Sentence], predicted: Sequence[Heads], *, punctuation: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """How many heads are right in each sentence, and of how many: words with an annotated head, punctuation left out unless asked for."""
     right, total = np.zeros(len(sentences), np.int64), np.zeros(len(sentences), np.int64)
     for index, (sentence, heads) in enumerate(zip(sentences, predicted, strict=True)):
         counted = (sentence.heads != UNKNOWN) & (~sentence.punctuation | punctuation)
-        right[index], total[index] = int((heads == sentence.heads)[counted].sum()), int(counted.sum())
+        right[index], total[index] = (
+            int((heads == sentence.heads)[counted].sum()),
+            int(counted.sum()),
+        )
     return right, total
 
 
-def score(right: NDArray[np.int64], total: NDArray[np.int64], *, seed: int, resamples: int = RESAMPLES, confidence: float = CONFIDENCE) -> Score:
+def score(
+    right: NDArray[np.int64],
+    total: NDArray[np.int64],
+    *,
+    seed: int,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> Score:
     """UAS over all words, with a percentile bootstrap interval: whole sentences are drawn again, since the words of one are not independent.
 
     >>> score(np.array([1, 2]), np.array([2, 2]), seed=0).uas
@@ -57,6 +69,10 @@ def score(right: NDArray[np.int64], total: NDArray[np.int64], *, seed: int, resa
     count = len(total)
     if not count:
         return Score(float("nan"), float("nan"), float("nan"), 0, 0)
-    draws = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=resamples)
-    low, high = np.quantile((draws @ right) / (draws @ total), [(1 - confidence) / 2, (1 + confidence) / 2])
+    draws = np.random.default_rng(seed).multinomial(
+        count, np.full(count, 1 / count), size=resamples
+    )
+    low, high = np.quantile(
+        (draws @ right) / (draws @ total), [(1 - confidence) / 2, (1 + confidence) / 2]
+    )
     return Score(float(right.sum() / total.sum()), float(low), float(high), int(total.sum()), count)

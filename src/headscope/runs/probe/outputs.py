@@ -81,7 +81,12 @@ class HeadOutputs:
     def counts(self) -> dict[str, int]:
         """How many texts there are, how many are empty or were cut, and the bytes on disk of the blocks that hold them."""
         size = sum(self.blocks[number].stat().st_size for number in np.unique(self.home).tolist())
-        return {"texts": len(self.texts), "empty": len(self.empty), "truncated": int((self.state == CUT).sum()), "bytes": size}
+        return {
+            "texts": len(self.texts),
+            "empty": len(self.empty),
+            "truncated": int((self.state == CUT).sum()),
+            "bytes": size,
+        }
 
     def heads(self, layer: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The outputs of a layer's heads, (row, head, width)."""
@@ -91,10 +96,15 @@ class HeadOutputs:
         """The hidden states after a layer, (row, hidden)."""
         return self._gather("layers", layer, rows, (self.hidden,))
 
-    def _gather(self, name: str, layer: int, rows: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.float32]:
+    def _gather(
+        self, name: str, layer: int, rows: NDArray[np.int64], shape: tuple[int, ...]
+    ) -> NDArray[np.float32]:
         found = np.empty((len(rows), *shape), np.float32)
         for number, chosen in self._homes(self.home[rows]):
-            values, scale, mean = (_read(self.blocks[number], part, layer) for part in (name, f"{name}_scale", f"{name}_mean"))
+            values, scale, mean = (
+                _read(self.blocks[number], part, layer)
+                for part in (name, f"{name}_scale", f"{name}_mean")
+            )
             found[chosen] = values[self.place[rows[chosen]]].astype(np.float32) * scale + mean
         return found
 
@@ -117,16 +127,27 @@ def make_head_outputs(
     """The vectors of every head and layer for distinct texts (or pairs), from the cache folder as far as they are there."""
     if batch_size < 1:
         raise UserError(f"the batch size must be 1 or more, got {batch_size} instead")
-    maker = _Maker(model, texts, cache, known_position(model, model.main_stack(), position), max_length, batch_size)
+    maker = _Maker(
+        model,
+        texts,
+        cache,
+        known_position(model, model.main_stack(), position),
+        max_length,
+        batch_size,
+    )
     return maker.make(progress)
 
 
 def _read(path: Path, name: str, layer: int | None = None) -> NDArray[Any]:
     try:
         with safe_open(path, "np") as file:
-            return np.asarray(file.get_tensor(name) if layer is None else file.get_slice(name)[layer])
+            return np.asarray(
+                file.get_tensor(name) if layer is None else file.get_slice(name)[layer]
+            )
     except (OSError, SafetensorError) as error:
-        raise UserError(f"{path} cannot be read: {error}", hint="delete it, and it is made again") from None
+        raise UserError(
+            f"{path} cannot be read: {error}", hint="delete it, and it is made again"
+        ) from None
 
 
 def _digest(text: Texts) -> bytes:
@@ -134,8 +155,22 @@ def _digest(text: Texts) -> bytes:
 
 
 class _Maker:
-    def __init__(self, model: Model, texts: Sequence[Texts], cache: Path, position: str, max_length: int, batch_size: int) -> None:
-        self.model, self.texts, self.position, self.max_length, self.batch_size = model, texts, position, max_length, batch_size
+    def __init__(
+        self,
+        model: Model,
+        texts: Sequence[Texts],
+        cache: Path,
+        position: str,
+        max_length: int,
+        batch_size: int,
+    ) -> None:
+        self.model, self.texts, self.position, self.max_length, self.batch_size = (
+            model,
+            texts,
+            position,
+            max_length,
+            batch_size,
+        )
         self.stack = model.main_stack()
         self.shape = model.shape(self.stack)
         self.block = batch_size * WINDOW
@@ -147,7 +182,9 @@ class _Maker:
     def make(self, progress: Progress | None) -> HeadOutputs:
         digests = [_digest(text) for text in self.texts]
         known = self._known()
-        missing = [text for text, digest in zip(self.texts, digests, strict=True) if digest not in known]
+        missing = [
+            text for text, digest in zip(self.texts, digests, strict=True) if digest not in known
+        ]
         if missing:
             self._prepare(len(missing))
             self._fill(missing, progress)
@@ -155,12 +192,18 @@ class _Maker:
         blocks = sorted({path for path, _ in known.values()})
         number = {path: index for index, path in enumerate(blocks)}
         found = (known[digest] for digest in digests)
-        home, place = np.array([(number[path], row) for path, row in found], np.int64).reshape(-1, 2).T
+        home, place = (
+            np.array([(number[path], row) for path, row in found], np.int64).reshape(-1, 2).T
+        )
         return HeadOutputs(self.texts, self.shape, self.hidden, self.position, blocks, home, place)
 
     def _known(self) -> dict[bytes, tuple[Path, int]]:
         """Where the texts of all blocks are."""
-        return {digest.tobytes(): (path, row) for path in sorted(self.folder.glob("block-*.safetensors")) for row, digest in enumerate(_read(path, "texts"))}
+        return {
+            digest.tobytes(): (path, row)
+            for path in sorted(self.folder.glob("block-*.safetensors"))
+            for row, digest in enumerate(_read(path, "texts"))
+        }
 
     def _fill(self, missing: Sequence[Texts], progress: Progress | None) -> None:
         """Make blocks of texts that are in none."""
@@ -171,13 +214,24 @@ class _Maker:
             try:
                 self._write(part, self._vectors(part, done, total, progress))
             except KeyboardInterrupt:
-                raise Interrupted(f"stopped after the vectors of {done} of {total} texts, which are kept in {self.folder}", hint="type the same command again to go on") from None
+                raise Interrupted(
+                    f"stopped after the vectors of {done} of {total} texts, which are kept in {self.folder}",
+                    hint="type the same command again to go on",
+                ) from None
             done += len(part)
 
-    def _vectors(self, texts: Sequence[Texts], done: int, total: int, progress: Progress | None) -> dict[str, NDArray[Any]]:
+    def _vectors(
+        self, texts: Sequence[Texts], done: int, total: int, progress: Progress | None
+    ) -> dict[str, NDArray[Any]]:
         """The tensors of one block, its texts in their order."""
-        count, (layers, heads, width) = len(texts), (self.shape.layers, self.shape.heads, self.shape.width)
-        found = {"heads": np.zeros((layers, count, heads, width), np.float32), "layers": np.zeros((layers, count, self.hidden), np.float32)}
+        count, (layers, heads, width) = (
+            len(texts),
+            (self.shape.layers, self.shape.heads, self.shape.width),
+        )
+        found = {
+            "heads": np.zeros((layers, count, heads, width), np.float32),
+            "layers": np.zeros((layers, count, self.hidden), np.float32),
+        }
         state = np.full(count, EMPTY, np.uint8)
         for batch in batches(self._encoded(texts, state), size=self.batch_size, pad=self.model.pad):
             self._add(batch, np.array([int(item.example.id) for item in batch.items]), found)
@@ -185,13 +239,22 @@ class _Maker:
             if progress:
                 progress(done, total)
         self._check(found, texts)
-        block: dict[str, NDArray[Any]] = {"texts": np.frombuffer(b"".join(map(_digest, texts)), np.uint8).reshape(count, DIGEST), "state": state}
+        block: dict[str, NDArray[Any]] = {
+            "texts": np.frombuffer(b"".join(map(_digest, texts)), np.uint8).reshape(count, DIGEST),
+            "state": state,
+        }
         for name, values in found.items():
             mean = values.mean(1)
             values -= mean[:, None]
             largest = np.abs(values).max(1)
-            scale = np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, HALF) / HALF))).astype(np.float32)
-            block |= {name: (values / scale[:, None]).astype(np.float16), f"{name}_scale": scale, f"{name}_mean": mean}
+            scale = np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, HALF) / HALF))).astype(
+                np.float32
+            )
+            block |= {
+                name: (values / scale[:, None]).astype(np.float16),
+                f"{name}_scale": scale,
+                f"{name}_mean": mean,
+            }
         return block
 
     def _encoded(self, texts: Sequence[Texts], state: NDArray[np.uint8]) -> Iterator[Encoded]:
@@ -207,13 +270,19 @@ class _Maker:
 
         def listen(view: LayerView) -> None:
             if view.stack == self.stack:
-                found["heads"][view.layer, places] = take(view.output, mask, self.position).float().cpu().numpy()
+                found["heads"][view.layer, places] = (
+                    take(view.output, mask, self.position).float().cpu().numpy()
+                )
 
         with torch.inference_mode():
-            output = self.model.forward(batch, listeners=[listen], stack=self.stack, output_hidden_states=True)
+            output = self.model.forward(
+                batch, listeners=[listen], stack=self.stack, output_hidden_states=True
+            )
         for layer, state in enumerate(layer_states(output)):
             values = take(state, mask, self.position).float().cpu().numpy()
-            found["layers"][layer, places, : values.shape[1]] = values  # the last layer of OPT-350m is narrower than the others
+            found["layers"][layer, places, : values.shape[1]] = (
+                values  # the last layer of OPT-350m is narrower than the others
+            )
 
     def _check(self, found: dict[str, NDArray[Any]], texts: Sequence[Texts]) -> None:
         for name, values in found.items():
@@ -232,13 +301,23 @@ class _Maker:
             self.folder.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(self.folder).free
         except OSError as error:
-            raise UserError(f"the cache folder {self.cache} cannot be used: {error.strerror or error}", hint="give another one with --cache") from None
+            raise UserError(
+                f"the cache folder {self.cache} cannot be used: {error.strerror or error}",
+                hint="give another one with --cache",
+            ) from None
         if size > free:
             raise UserError(
                 f"the vectors of {count} texts take {show_size(size)}, but {self.cache} has only {show_size(free)} left",
                 hint="give another folder with --cache, or fewer texts with --limit",
             )
-        about = {"format": FORMAT, "model": self.model.name, "position": self.position, "max_length": self.max_length, "shape": asdict(self.shape), "hidden": self.hidden}
+        about = {
+            "format": FORMAT,
+            "model": self.model.name,
+            "position": self.position,
+            "max_length": self.max_length,
+            "shape": asdict(self.shape),
+            "hidden": self.hidden,
+        }
         self._keep(self.folder / ABOUT, json.dumps(about, indent=2).encode())
 
     def _write(self, texts: Sequence[Texts], block: dict[str, NDArray[Any]]) -> None:
@@ -253,12 +332,18 @@ class _Maker:
             beside.replace(path)
         except OSError as error:
             raise UserError(
-                f"{path} cannot be written: {error.strerror or error}", hint="make room and type the same command again: the finished blocks stay, and it goes on from there"
+                f"{path} cannot be written: {error.strerror or error}",
+                hint="make room and type the same command again: the finished blocks stay, and it goes on from there",
             ) from None
         finally:
             beside.unlink(missing_ok=True)
 
     def _identity(self) -> str:
         """A digest of everything that changes the vectors."""
-        about = {"format": FORMAT, **self.model.identity(self.stack), "position": self.position, "max_length": self.max_length}
+        about = {
+            "format": FORMAT,
+            **self.model.identity(self.stack),
+            "position": self.position,
+            "max_length": self.max_length,
+        }
         return f"outputs-{hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()[:24]}"

@@ -47,23 +47,52 @@ def probe(
     beside it (``.partial``), task by task, and goes on when called again; a finished one is opened.
     """
     path = Path(output) if output else None
-    run = _Probing(model, tasks, Path(cache), path, choice or Choice(), settings or Settings(), progress or (lambda _what, _done, _total: None))
+    run = _Probing(
+        model,
+        tasks,
+        Path(cache),
+        path,
+        choice or Choice(),
+        settings or Settings(),
+        progress or (lambda _what, _done, _total: None),
+    )
     return run_to(path, run.state, lambda: run.identity, run.run)
 
 
 class _Probing:
-    def __init__(self, model: Model, tasks: Sequence[ProbingTask], cache: Path, path: Path | None, choice: Choice, settings: Settings, tell: Tell) -> None:
+    def __init__(
+        self,
+        model: Model,
+        tasks: Sequence[ProbingTask],
+        cache: Path,
+        path: Path | None,
+        choice: Choice,
+        settings: Settings,
+        tell: Tell,
+    ) -> None:
         if not tasks:
             raise UserError("no task was given", hint="give SentEval files, a treebank, or 'demo'")
         names = [task.name for task in tasks]
         double = next((name for name in names if names.count(name) > 1), None)
         if double is not None:
-            raise UserError(f"two tasks have the name {double}", hint="probe them in two runs, or rename a file")
-        self.model, self.tasks, self.cache, self.settings, self.tell = model, tasks, cache, replace(settings, l2=tuple(sorted(settings.l2))), tell
+            raise UserError(
+                f"two tasks have the name {double}", hint="probe them in two runs, or rename a file"
+            )
+        self.model, self.tasks, self.cache, self.settings, self.tell = (
+            model,
+            tasks,
+            cache,
+            replace(settings, l2=tuple(sorted(settings.l2))),
+            tell,
+        )
         self.stack = model.main_stack()
         self.shape = model.shape(self.stack)
         self.heads = self.shape.layers * self.shape.heads
-        self.choice = replace(choice, n=self._check(self.shape.heads if choice.n is None else choice.n), counts=self._counts(choice))
+        self.choice = replace(
+            choice,
+            n=self._check(self.shape.heads if choice.n is None else choice.n),
+            counts=self._counts(choice),
+        )
         self.spare = choice.counts is None
         self.state = path.with_name(path.name + ".partial") if path else None
 
@@ -74,10 +103,15 @@ class _Probing:
                 continue
             try:
                 tell = partial(self.tell, f"{task.title} ({place + 1} of {len(self.tasks)})")
-                done[task.name] = OneTask(task, self.outputs, self.choice, self.settings, tell, spare=self.spare).run()
+                done[task.name] = OneTask(
+                    task, self.outputs, self.choice, self.settings, tell, spare=self.spare
+                ).run()
             except KeyboardInterrupt:
                 kept = f", which are kept in {self.state}" if self.state and done else ""
-                raise Interrupted(f"stopped after {len(done)} of {len(self.tasks)} tasks{kept}", hint="type the same command again to go on from there") from None
+                raise Interrupted(
+                    f"stopped after {len(done)} of {len(self.tasks)} tasks{kept}",
+                    hint="type the same command again to go on from there",
+                ) from None
             if self.state:
                 self._results(done).save(self.state)
         return self._results(done)
@@ -85,7 +119,15 @@ class _Probing:
     @cached_property
     def outputs(self) -> HeadOutputs:
         """The vectors of all texts, each once."""
-        texts = list(dict.fromkeys(text for task in self.tasks for split in SPLITS for example in task.splits.get(split, ()) for text in inputs(example.texts, self.choice.pairs)))
+        texts = list(
+            dict.fromkeys(
+                text
+                for task in self.tasks
+                for split in SPLITS
+                for example in task.splits.get(split, ())
+                for text in inputs(example.texts, self.choice.pairs)
+            )
+        )
         return make_head_outputs(
             self.model,
             texts,
@@ -98,7 +140,10 @@ class _Probing:
 
     def _check(self, n: int) -> int:
         if not 1 <= n <= self.heads:
-            raise UserError(f"the number of heads must be from 1 to {self.heads}, all that {self.model.name} has; got {n} instead", hint=f"give -n {self.shape.heads}, say")
+            raise UserError(
+                f"the number of heads must be from 1 to {self.heads}, all that {self.model.name} has; got {n} instead",
+                hint=f"give -n {self.shape.heads}, say",
+            )
         return n
 
     def _counts(self, choice: Choice) -> tuple[int, ...]:
@@ -107,7 +152,22 @@ class _Probing:
         asked = (
             choice.counts
             if choice.counts is not None
-            else [n for n in (1, 2, 4, width // 2, width, 3 * width // 2, 2 * width, 3 * width, 4 * width, self.heads) if 1 <= n <= self.heads]
+            else [
+                n
+                for n in (
+                    1,
+                    2,
+                    4,
+                    width // 2,
+                    width,
+                    3 * width // 2,
+                    2 * width,
+                    3 * width,
+                    4 * width,
+                    self.heads,
+                )
+                if 1 <= n <= self.heads
+            ]
         )
         return tuple(sorted({*(self._check(n) for n in asked), choice.n or width}))
 
@@ -123,7 +183,9 @@ class _Probing:
     @cached_property
     def identity(self) -> str:
         """A digest of all that."""
-        return hashlib.sha256(json.dumps(self.about | {"versions": versions()}, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps(self.about | {"versions": versions()}, sort_keys=True).encode()
+        ).hexdigest()
 
     def _resume(self) -> dict[str, dict[str, xr.Dataset]]:
         """The tasks that a stopped run has finished; without their encoding, which would cut the names of longer ones."""
@@ -132,25 +194,46 @@ class _Probing:
         try:
             found = Results.open(self.state)
         except ResultsError as error:
-            raise UserError(f"{self.state} is damaged: {error.message}", hint=f"delete {self.state} to start afresh") from None
+            raise UserError(
+                f"{self.state} is damaged: {error.message}",
+                hint=f"delete {self.state} to start afresh",
+            ) from None
         if found.provenance.get("identity") != self.identity:
-            raise UserError(f"{self.state} is the state of another run (another model, tasks or settings)", hint=f"delete {self.state} to start afresh, or give another -o")
-        return {str(name): {group: found[group].sel(task=[name]).drop_encoding() for group in found} for name in found["probe"]["task"].values}
+            raise UserError(
+                f"{self.state} is the state of another run (another model, tasks or settings)",
+                hint=f"delete {self.state} to start afresh, or give another -o",
+            )
+        return {
+            str(name): {group: found[group].sel(task=[name]).drop_encoding() for group in found}
+            for name in found["probe"]["task"].values
+        }
 
     def _results(self, done: dict[str, dict[str, xr.Dataset]]) -> Results:
         groups = next(iter(done.values()))
-        merged = {group: xr.concat([done[task.name][group] for task in self.tasks if task.name in done], "task") for group in groups}
+        merged = {
+            group: xr.concat(
+                [done[task.name][group] for task in self.tasks if task.name in done], "task"
+            )
+            for group in groups
+        }
         return Results.build(merged, self._provenance())
 
     def _provenance(self) -> dict[str, Any]:
         counts = self.outputs.counts
         return {
             **self.about,
-            "corpus": {"name": ", ".join(task.title for task in self.tasks), "format": "probing tasks"},
+            "corpus": {
+                "name": ", ".join(task.title for task in self.tasks),
+                "format": "probing tasks",
+            },
             "position": self.outputs.position,
             "shards": ["1/1"],
             "identity": self.identity,
-            "counts": {**counts, "seen": counts["texts"] - counts["empty"], **dict.fromkeys(NEVER, 0)},
+            "counts": {
+                **counts,
+                "seen": counts["texts"] - counts["empty"],
+                **dict.fromkeys(NEVER, 0),
+            },
             "notes": all_notes(self.tasks),
             "versions": versions(),
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -162,5 +245,7 @@ def _digest(task: ProbingTask) -> str:
     digest = hashlib.sha256(repr(task.labels).encode())
     for split in SPLITS:
         for example in task.splits.get(split, ()):
-            digest.update(repr((split, example.texts, example.label)).encode("utf-8", "surrogatepass"))
+            digest.update(
+                repr((split, example.texts, example.label)).encode("utf-8", "surrogatepass")
+            )
     return digest.hexdigest()[:16]

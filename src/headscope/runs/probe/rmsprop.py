@@ -28,7 +28,16 @@ class _Setting:
     seed: int
 
 
-def solve_rmsprop(problems: Problems, held: Tensor, *, rate: float = 0.1, batch: int = 256, patience: int = 3, epochs: int = 200, seed: int = 0) -> Fitted:
+def solve_rmsprop(
+    problems: Problems,
+    held: Tensor,
+    *,
+    rate: float = 0.1,
+    batch: int = 256,
+    patience: int = 3,
+    epochs: int = 200,
+    seed: int = 0,
+) -> Fitted:
     """Train every problem as one ``nn.Linear`` would be by ``torch.optim.RMSprop``, all units and L2 values of a training set at once.
 
     ``held`` (set, row) says which rows tell when to stop: a problem's weights are kept from the epoch with the highest accuracy on them (the first of equals), and it stops
@@ -40,7 +49,12 @@ def solve_rmsprop(problems: Problems, held: Tensor, *, rate: float = 0.1, batch:
     _check(problems, held, batch=batch, patience=patience, epochs=epochs)
     setting = _Setting(rate, batch, patience, epochs, seed)
     units, _, width = problems.x.shape
-    each = len(problems.l2) * problems.classes * problems.x.element_size() * (3 * batch + 6 * (width + 1))
+    each = (
+        len(problems.l2)
+        * problems.classes
+        * problems.x.element_size()
+        * (3 * batch + 6 * (width + 1))
+    )
     found, longest = [], 0
     for rows, judges in zip(problems.sets, held, strict=True):
         parts = []
@@ -58,17 +72,28 @@ def _check(problems: Problems, held: Tensor, **counts: int) -> None:
         if count < 1:
             raise UserError(f"the {name} parameter must be 1 or more, got {count} instead")
     if held.shape != problems.sets.shape:
-        raise UserError(f"held must have one row for each training set, of shape {tuple(problems.sets.shape)}, got {tuple(held.shape)} instead")
+        raise UserError(
+            f"held must have one row for each training set, of shape {tuple(problems.sets.shape)}, got {tuple(held.shape)} instead"
+        )
     for kind, sets in (("train on", problems.sets), ("say when to stop", held)):
         empty = (~sets.any(1)).nonzero()[:, 0].tolist()
         if empty:
-            raise UserError(f"training set {empty[0] + 1} has no row to {kind}", hint="give more examples, or fewer folds")
+            raise UserError(
+                f"training set {empty[0] + 1} has no row to {kind}",
+                hint="give more examples, or fewer folds",
+            )
 
 
-def _train(x: Tensor, problems: Problems, rows: Tensor, judges: Tensor, setting: _Setting) -> tuple[Tensor, int]:
+def _train(
+    x: Tensor, problems: Problems, rows: Tensor, judges: Tensor, setting: _Setting
+) -> tuple[Tensor, int]:
     """The best weights (unit, l2, class, width + 1; the last is the bias) on one training set, and how many minibatches were taken. Units leave when all their L2 values have stopped."""
     random = np.random.default_rng(setting.seed)
-    weights = _start(x, problems.classes, setting.seed).expand(len(x), len(problems.l2), -1, -1).contiguous()
+    weights = (
+        _start(x, problems.classes, setting.seed)
+        .expand(len(x), len(problems.l2), -1, -1)
+        .contiguous()
+    )
     decay = torch.tensor(problems.l2, dtype=x.dtype, device=x.device)[:, None, None]
     squares, best = torch.zeros_like(weights), weights.clone()
     top = torch.full(weights.shape[:2], -torch.inf, dtype=x.dtype, device=x.device)
@@ -78,7 +103,9 @@ def _train(x: Tensor, problems: Problems, rows: Tensor, judges: Tensor, setting:
     for _ in range(setting.epochs):
         order = rows[torch.from_numpy(random.permutation(len(rows))).to(rows.device)]
         for some in torch.split(order, setting.batch):
-            gradient = _gradient(weights, _pick(x, units, some), _wanted(problems, some)).add_(decay * weights)
+            gradient = _gradient(weights, _pick(x, units, some), _wanted(problems, some)).add_(
+                decay * weights
+            )
             squares.mul_(ALPHA).addcmul_(gradient, gradient, value=1 - ALPHA)
             weights.addcdiv_(gradient, squares.sqrt().add_(EPSILON), value=-setting.rate)
             steps += 1
@@ -105,13 +132,21 @@ def _start(x: Tensor, classes: int, seed: int) -> Tensor:
 
 def _pick(x: Tensor, units: Tensor, rows: Tensor) -> Tensor:
     """(unit, row, width): one selection among all vectors, which is faster than by units and then by rows."""
-    return x.reshape(-1, x.shape[2]).index_select(0, (units[:, None] * x.shape[1] + rows).flatten()).view(len(units), len(rows), -1)
+    return (
+        x.reshape(-1, x.shape[2])
+        .index_select(0, (units[:, None] * x.shape[1] + rows).flatten())
+        .view(len(units), len(rows), -1)
+    )
 
 
 def _wanted(problems: Problems, rows: Tensor) -> Tensor:
     """What is to be predicted: (class, row)."""
     targets = problems.targets[rows]
-    return (functional.one_hot(targets, problems.classes) if targets.ndim == 1 else targets).to(problems.x.dtype).mT
+    return (
+        (functional.one_hot(targets, problems.classes) if targets.ndim == 1 else targets)
+        .to(problems.x.dtype)
+        .mT
+    )
 
 
 def _scores(weights: Tensor, x: Tensor) -> Tensor:
@@ -126,10 +161,16 @@ def _gradient(weights: Tensor, x: Tensor, wanted: Tensor) -> Tensor:
     return torch.cat([error @ x, error.sum(2, keepdim=True)], 2).view_as(weights)
 
 
-def _quality(weights: Tensor, x: Tensor, units: Tensor, problems: Problems, portions: Sequence[Tensor]) -> Tensor:
+def _quality(
+    weights: Tensor, x: Tensor, units: Tensor, problems: Problems, portions: Sequence[Tensor]
+) -> Tensor:
     """(unit, l2): how many of the rows are right, or minus their summed cross-entropy where targets are soft."""
     total = weights.new_zeros(weights.shape[:2])
     for rows in portions:
         scores, wanted = _scores(weights, _pick(x, units, rows)), _wanted(problems, rows)
-        total += (scores.log_softmax(2) * wanted).sum((2, 3)) if problems.targets.ndim > 1 else (scores.argmax(2) == wanted.argmax(0)).sum(2)
+        total += (
+            (scores.log_softmax(2) * wanted).sum((2, 3))
+            if problems.targets.ndim > 1
+            else (scores.argmax(2) == wanted.argmax(0)).sum(2)
+        )
     return total

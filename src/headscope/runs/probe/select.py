@@ -33,14 +33,22 @@ def ranking(validation: NDArray[np.float64]) -> list[int]:
     >>> ranking(np.array([0.5, 0.9, 0.5]))
     [1, 0, 2]
     """
-    return [int(unit) for unit in np.argsort(-np.nan_to_num(validation, nan=-np.inf), kind="stable")]
+    return [
+        int(unit) for unit in np.argsort(-np.nan_to_num(validation, nan=-np.inf), kind="stable")
+    ]
 
 
 def judged(rows: Rows, seed: int) -> tuple[NDArray[np.int64], Rows]:
     """Which rows greedy selection looks at, and their labels: some to train on, and as validation its own part, or a fifth of the training rows where there is none."""
     train, held = _parts(rows, seed)
     kept = np.concatenate([train, held])
-    return kept, Rows(rows.gold[kept], rows.classes, np.arange(len(train)), np.arange(len(train), len(kept)), np.zeros(0, np.int64))
+    return kept, Rows(
+        rows.gold[kept],
+        rows.classes,
+        np.arange(len(train)),
+        np.arange(len(train), len(kept)),
+        np.zeros(0, np.int64),
+    )
 
 
 def candidates(order: Sequence[int], rows: Rows, width: int, count: int) -> list[int]:
@@ -77,7 +85,9 @@ class _Judge:
         """Choose one more unit."""
         promised, _ = self._losses(self.rest[self.left], self.said)
         short = [self.left[place] for place in promised.argsort(stable=True)[:SHORT].tolist()]
-        features = torch.stack([torch.cat([*self.x[self.chosen], self.x[unit]], 1) for unit in short])
+        features = torch.stack(
+            [torch.cat([*self.x[self.chosen], self.x[unit]], 1) for unit in short]
+        )
         losses, fitted = self._losses(features)
         place = int(losses.argmin())
         self.said = features[place] @ fitted.weight[place, :, 0] + fitted.bias[place, :, :1]
@@ -87,7 +97,10 @@ class _Judge:
 
     def _losses(self, x: Tensor, offset: Tensor | None = None) -> tuple[Tensor, Fitted]:
         """The loss on validation of a classifier on each unit of ``x``, and these classifiers."""
-        fitted = solve(Problems(x, self.targets, self.outputs, self.sets, (JUDGE_L2,), offset), tolerance=TOLERANCE)
+        fitted = solve(
+            Problems(x, self.targets, self.outputs, self.sets, (JUDGE_L2,), offset),
+            tolerance=TOLERANCE,
+        )
         held, losses = self.rows.dev, []
         for one, weight, bias in zip(x, fitted.weight[:, 0, 0], fitted.bias[:, 0, 0], strict=True):
             logits = one[held] @ weight + bias + (0 if offset is None else offset[0, held])
@@ -100,7 +113,9 @@ class _Judge:
         inside = new[train]
         spread = inside.t() @ inside / len(train) + RIDGE * torch.eye(new.shape[1])
         for other in self.left:
-            self.rest[other] -= new @ torch.linalg.solve(spread, inside.t() @ self.rest[other][train] / len(train))
+            self.rest[other] -= new @ torch.linalg.solve(
+                spread, inside.t() @ self.rest[other][train] / len(train)
+            )
 
 
 def _parts(rows: Rows, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

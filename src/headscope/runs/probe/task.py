@@ -53,12 +53,34 @@ def inputs(texts: Texts, pairs: str) -> list[Texts]:
 class OneTask:
     """All classifiers of one task. ``spare``: leave out the points of the curve that cost too much, because nobody asked for them."""
 
-    def __init__(self, task: ProbingTask, outputs: HeadOutputs, choice: Choice, settings: Settings, tell: Callable[[int, int], None], *, spare: bool = False) -> None:
-        self.outputs, self.choice, self.settings, self.tell, self.spare, self.shape = outputs, choice, settings, tell, spare, outputs.shape
+    def __init__(
+        self,
+        task: ProbingTask,
+        outputs: HeadOutputs,
+        choice: Choice,
+        settings: Settings,
+        tell: Callable[[int, int], None],
+        *,
+        spare: bool = False,
+    ) -> None:
+        self.outputs, self.choice, self.settings, self.tell, self.spare, self.shape = (
+            outputs,
+            choice,
+            settings,
+            tell,
+            spare,
+            outputs.shape,
+        )
         self.task = self._with_tokens(task)
         self.rows = Rows.of(self.task)
         examples = [example for split in SPLITS for example in self.task.splits.get(split, ())]
-        self.index = np.array([[outputs.row[text] for text in inputs(example.texts, choice.pairs)] for example in examples], np.int64)
+        self.index = np.array(
+            [
+                [outputs.row[text] for text in inputs(example.texts, choice.pairs)]
+                for example in examples
+            ],
+            np.int64,
+        )
 
     def run(self) -> dict[str, xr.Dataset]:
         """The three groups of the results, for this task alone."""
@@ -71,14 +93,25 @@ class OneTask:
             states.append(classify(self._layer(layer), self.rows, self.settings))
             self.tell(2 * layer + 2, total)
         validation = np.stack([one.validation for one in heads])
-        orders = {"top": ranking(validation.ravel()), "greedy": self._greedy(validation) if self.choice.greedy else []}
+        orders = {
+            "top": ranking(validation.ravel()),
+            "greedy": self._greedy(validation) if self.choice.greedy else [],
+        }
         found: dict[tuple[str, int], Scores] = {}
         for way, order in orders.items():
             for place, n in enumerate(points):
                 if n <= len(order):
-                    found[way, n] = classify(self._together(order[:n])[None], self.rows, replace(self.settings, control=False))
+                    found[way, n] = classify(
+                        self._together(order[:n])[None],
+                        self.rows,
+                        replace(self.settings, control=False),
+                    )
                 self.tell(2 * layers + len(points) * (way == "greedy") + place + 1, total)
-        return {"probe": self._dataset(heads, ("layer", "head")), "probe_layer": self._dataset(states, ("layer",)), "probe_top": self._top(found, orders)}
+        return {
+            "probe": self._dataset(heads, ("layer", "head")),
+            "probe_layer": self._dataset(states, ("layer",)),
+            "probe_top": self._top(found, orders),
+        }
 
     def _with_tokens(self, task: ProbingTask) -> ProbingTask:
         """The task without examples that have no token, and so no vector."""
@@ -86,14 +119,25 @@ class OneTask:
         if not empty:
             return task
         kept = {
-            split: tuple(example for example in examples if not any(self.outputs.row[text] in empty for text in inputs(example.texts, self.choice.pairs)))
+            split: tuple(
+                example
+                for example in examples
+                if not any(
+                    self.outputs.row[text] in empty
+                    for text in inputs(example.texts, self.choice.pairs)
+                )
+            )
             for split, examples in task.splits.items()
         }
         return replace(task, splits=kept)
 
     def _heads(self, layer: int) -> Tensor:
         """The features of a layer's heads, (head, row, width)."""
-        return self._features(lambda rows: self.outputs.heads(layer, rows)).permute(1, 0, 2).contiguous()
+        return (
+            self._features(lambda rows: self.outputs.heads(layer, rows))
+            .permute(1, 0, 2)
+            .contiguous()
+        )
 
     def _layer(self, layer: int) -> Tensor:
         return self._features(lambda rows: self.outputs.layer(layer, rows))[None]
@@ -103,7 +147,11 @@ class OneTask:
         parts: dict[int, Tensor] = {}
         for layer in sorted({unit // self.shape.heads for unit in order}):
             chosen = [unit for unit in order if unit // self.shape.heads == layer]
-            values = self._features(lambda rows, layer=layer, chosen=chosen: self.outputs.heads(layer, rows)[:, [unit % self.shape.heads for unit in chosen]])  # type: ignore[misc]
+            values = self._features(
+                lambda rows, layer=layer, chosen=chosen: self.outputs.heads(layer, rows)[
+                    :, [unit % self.shape.heads for unit in chosen]
+                ]
+            )  # type: ignore[misc]
             parts |= {unit: values[:, place] for place, unit in enumerate(chosen)}
         return torch.cat([parts[unit] for unit in order], 1)
 
@@ -118,8 +166,18 @@ class OneTask:
     def _points(self) -> list[int]:
         """The points of the curve whose classifiers are not too costly."""
         width = self.shape.width * (4 if self.index.shape[1] == 2 else 1)
-        price = len(self.rows.train) * width * (self.rows.classes or len(self.rows.levels)) * len(self.settings.l2) * 4
-        return [n for n in self.choice.counts or () if n * price <= COST or n == self.choice.n or not self.spare]
+        price = (
+            len(self.rows.train)
+            * width
+            * (self.rows.classes or len(self.rows.levels))
+            * len(self.settings.l2)
+            * 4
+        )
+        return [
+            n
+            for n in self.choice.counts or ()
+            if n * price <= COST or n == self.choice.n or not self.spare
+        ]
 
     def _greedy(self, validation: NDArray[np.float64]) -> list[int]:
         width = self.shape.width * (4 if self.index.shape[1] == 2 else 1)
@@ -128,7 +186,9 @@ class OneTask:
         chosen = candidates(ranking(validation.ravel()), rows, width, count)
         x = torch.empty(len(chosen), len(kept), width)
         for layer in sorted({unit // self.shape.heads for unit in chosen}):
-            prepared = standardise(self._heads(layer), self.rows.train)[0][:, torch.from_numpy(kept)]
+            prepared = standardise(self._heads(layer), self.rows.train)[0][
+                :, torch.from_numpy(kept)
+            ]
             for place, unit in enumerate(chosen):
                 if unit // self.shape.heads == layer:
                     x[place] = prepared[unit % self.shape.heads]
@@ -136,12 +196,22 @@ class OneTask:
 
     def _dataset(self, scores: Sequence[Scores], dims: tuple[str, ...]) -> xr.Dataset:
         """The scores of units, each entry of ``scores`` a layer."""
-        arrays = {name: np.stack([getattr(one, name) for one in scores]) for name in ("validation", "test", "l2", "control", "constant")}
+        arrays = {
+            name: np.stack([getattr(one, name) for one in scores])
+            for name in ("validation", "test", "l2", "control", "constant")
+        }
         if dims == ("layer",):
             arrays = {name: values[:, 0] for name, values in arrays.items()}
         arrays["low"], arrays["high"] = self._interval(arrays["test"])
-        data = xr.Dataset({name: (("task", *dims), values[None].astype(np.float64)) for name, values in arrays.items()})
-        data = data.assign_coords({"task": [self.task.name], **{dim: np.arange(1, data.sizes[dim] + 1) for dim in dims}})
+        data = xr.Dataset(
+            {
+                name: (("task", *dims), values[None].astype(np.float64))
+                for name, values in arrays.items()
+            }
+        )
+        data = data.assign_coords(
+            {"task": [self.task.name], **{dim: np.arange(1, data.sizes[dim] + 1) for dim in dims}}
+        )
         rows = self.rows
         facts: dict[str, Any] = {
             "title": self.task.title,
@@ -157,7 +227,9 @@ class OneTask:
         data = data.assign({name: (("task",), np.array([value])) for name, value in facts.items()})
         return self._listed(data, f"Test score of a classifier on each {dims[-1]}")
 
-    def _top(self, found: dict[tuple[str, int], Scores], orders: dict[str, list[int]]) -> xr.Dataset:
+    def _top(
+        self, found: dict[tuple[str, int], Scores], orders: dict[str, list[int]]
+    ) -> xr.Dataset:
         counts = self.choice.counts or ()
         shape = (1, len(WAYS), len(counts))
         arrays = {name: np.full(shape, np.nan) for name in ("validation", "test", "l2")}
@@ -165,23 +237,46 @@ class OneTask:
             for name, values in arrays.items():
                 values[0, WAYS.index(way), counts.index(n)] = getattr(one, name)[0]
         arrays["low"], arrays["high"] = self._interval(arrays["test"])
-        rank = np.full((1, len(WAYS), self.shape.layers * self.shape.heads), "", f"<U{len(str(self.shape.layers)) + len(str(self.shape.heads)) + 1}")
+        rank = np.full(
+            (1, len(WAYS), self.shape.layers * self.shape.heads),
+            "",
+            f"<U{len(str(self.shape.layers)) + len(str(self.shape.heads)) + 1}",
+        )
         for way, order in orders.items():
-            rank[0, WAYS.index(way), : len(order)] = [f"{unit // self.shape.heads + 1}-{unit % self.shape.heads + 1}" for unit in order]
+            rank[0, WAYS.index(way), : len(order)] = [
+                f"{unit // self.shape.heads + 1}-{unit % self.shape.heads + 1}" for unit in order
+            ]
         data = xr.Dataset(
             {name: (("task", "way", "n"), values) for name, values in arrays.items()}
-            | {"rank": (("task", "way", "place"), rank), "test_size": (("task",), np.array([len(self.rows.test)]))}
+            | {
+                "rank": (("task", "way", "place"), rank),
+                "test_size": (("task",), np.array([len(self.rows.test)])),
+            }
         )
-        data = data.assign_coords(task=[self.task.name], way=list(WAYS), n=list(counts), place=np.arange(1, self.shape.layers * self.shape.heads + 1))
-        return data.assign_attrs(title="Test score of a classifier on n heads together", unit="share or correlation", source=SOURCE, listed="no")
+        data = data.assign_coords(
+            task=[self.task.name],
+            way=list(WAYS),
+            n=list(counts),
+            place=np.arange(1, self.shape.layers * self.shape.heads + 1),
+        )
+        return data.assign_attrs(
+            title="Test score of a classifier on n heads together",
+            unit="share or correlation",
+            source=SOURCE,
+            listed="no",
+        )
 
     def _listed(self, data: xr.Dataset, title: str) -> xr.Dataset:
         """With what lists and exports of any results have."""
         n = xr.full_like(data["test"], len(self.rows.test))
         data = data.assign(mean=data["test"], deviation=xr.full_like(data["test"], np.nan), n=n)
-        return data.assign_attrs(title=title, unit="share or correlation", source=SOURCE, listed="no")
+        return data.assign_attrs(
+            title=title, unit="share or correlation", source=SOURCE, listed="no"
+        )
 
-    def _interval(self, test: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _interval(
+        self, test: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         size = len(self.rows.test)
         if self.rows.regression:
             return pearson_interval(test, size)

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING, AutoModelForSequenceClassification
+from transformers import (
+    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING,
+    AutoModelForSequenceClassification,
+)
 
 from headscope.errors import ModelError
 from headscope.models import Model, load
@@ -17,7 +20,14 @@ SPREAD = 0.02
 """The standard deviation of random weights, as in the paper."""
 
 
-def load_classifier(name: str | Path, task: Task | None = None, *, seed: int = 0, random: bool = False, **options: Any) -> tuple[Model, list[str]]:
+def load_classifier(
+    name: str | Path,
+    task: Task | None = None,
+    *,
+    seed: int = 0,
+    random: bool = False,
+    **options: Any,
+) -> tuple[Model, list[str]]:
     """A model with its classifier, and notes on what in it was never trained.
 
     Without a task the classes are those of the checkpoint. A task gives them names and numbers; where the checkpoint has the same names in
@@ -34,7 +44,13 @@ def load_classifier(name: str | Path, task: Task | None = None, *, seed: int = 0
 def task_for(model: Model, task: Task) -> Task:
     """The task with its classes in the order in which a model's classifier has them."""
     names = _names(model.config)
-    return replace(task, labels=tuple(sorted(task.labels, key=lambda label: names.index(label.lower())))) if _same(names, task) else task
+    return (
+        replace(
+            task, labels=tuple(sorted(task.labels, key=lambda label: names.index(label.lower())))
+        )
+        if _same(names, task)
+        else task
+    )
 
 
 class _Head:
@@ -44,9 +60,14 @@ class _Head:
         self.name, self.task, self.random = name, task, random
         self.notes: list[str] = []
 
-    def from_pretrained(self, place: str, *, config: Any, dtype: torch.dtype, **options: Any) -> tuple[Any, dict[str, Any]]:
+    def from_pretrained(
+        self, place: str, *, config: Any, dtype: torch.dtype, **options: Any
+    ) -> tuple[Any, dict[str, Any]]:
         """The network and what transformers tells of its loading."""
-        if type(config) not in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING or config.is_encoder_decoder:
+        if (
+            type(config) not in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
+            or config.is_encoder_decoder
+        ):
             raise ModelError(f"classifiers on top of {config.model_type} are not supported")
         if self.task is not None:
             self._fit(config, self.task)
@@ -54,7 +75,9 @@ class _Head:
             network = AutoModelForSequenceClassification.from_config(config, dtype=dtype)
             draw_normal(network)
             return network, {}
-        network, info = AutoModelForSequenceClassification.from_pretrained(place, config=config, dtype=dtype, **options)
+        network, info = AutoModelForSequenceClassification.from_pretrained(
+            place, config=config, dtype=dtype, **options
+        )
         self._account(network, info)
         return network, info
 
@@ -70,11 +93,21 @@ class _Head:
         """Take what belongs to the classifier out of the list of wrongs: it is new, and a note says so."""
         inside = f"{network.base_model_prefix}."
         mismatched = {key[0] if isinstance(key, tuple) else key for key in info["mismatched_keys"]}
-        new = sorted(key for key in {*info["missing_keys"], *mismatched} if not key.startswith(inside) or "pooler" in key)
+        new = sorted(
+            key
+            for key in {*info["missing_keys"], *mismatched}
+            if not key.startswith(inside) or "pooler" in key
+        )
         info["missing_keys"] = [key for key in info["missing_keys"] if key not in new]
-        info["mismatched_keys"] = [key for key in info["mismatched_keys"] if (key[0] if isinstance(key, tuple) else key) not in new]
+        info["mismatched_keys"] = [
+            key
+            for key in info["mismatched_keys"]
+            if (key[0] if isinstance(key, tuple) else key) not in new
+        ]
         if new:
-            self.notes.append(f"the classifier of {self.name} was never trained for this: {len(new)} of its weights are random ({', '.join(new)})")
+            self.notes.append(
+                f"the classifier of {self.name} was never trained for this: {len(new)} of its weights are random ({', '.join(new)})"
+            )
 
 
 def draw_normal(network: Any) -> None:
@@ -99,5 +132,8 @@ def _pad(model: Model) -> None:
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     if tokenizer.pad_token_id is None:
-        raise ModelError(f"the tokenizer of {model.name} has no token for padding, nor one for the end of a text", hint="set its pad_token and save it again")
+        raise ModelError(
+            f"the tokenizer of {model.name} has no token for padding, nor one for the end of a text",
+            hint="set its pad_token and save it again",
+        )
     model.config.pad_token_id = tokenizer.pad_token_id

@@ -13,7 +13,9 @@ from headscope.runs.tune.pooled.classifier import PooledClassifier
 from headscope.runs.tune.rows import Rows, collator
 
 
-def predict(model: Model, rows: Rows, *, batch_size: int, pooled: PooledClassifier | None = None) -> NDArray[Any]:
+def predict(
+    model: Model, rows: Rows, *, batch_size: int, pooled: PooledClassifier | None = None
+) -> NDArray[Any]:
     """The outputs (rows, classes), or (rows,) where there is only one, in the order of the rows, computed longest first.
 
     ``pooled`` is the classifier of a model that has none in its own network.
@@ -26,5 +28,10 @@ def predict(model: Model, rows: Rows, *, batch_size: int, pooled: PooledClassifi
             chosen = order[start : start + batch_size]
             batch = collate([rows[index] for index in chosen.tolist()])
             del batch["labels"]
-            outputs[chosen] = network(**{key: value.to(model.device) for key, value in batch.items()}).logits.float().cpu().numpy()
+            outputs[chosen] = (
+                network(**{key: value.to(model.device) for key, value in batch.items()})
+                .logits.float()
+                .cpu()
+                .numpy()
+            )
     return outputs[:, 0] if outputs.shape[1] == 1 else outputs

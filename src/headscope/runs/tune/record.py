@@ -50,8 +50,14 @@ class Tuned:
         about = asdict(self) | {"minutes": round(self.minutes, 2)}
         for name in ("folder", "again"):
             del about[name]
-        about |= {key: {name: None if math.isnan(value) else value for name, value in about[key].items()} for key in ("scores", "majority")}
-        (self.folder / RECORD).write_text(json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+        about |= {
+            key: {name: None if math.isnan(value) else value for name, value in about[key].items()}
+            for key in ("scores", "majority")
+        }
+        (self.folder / RECORD).write_text(
+            json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+            encoding="utf-8",
+        )
 
 
 def read_record(folder: Path) -> Tuned:
@@ -62,13 +68,39 @@ def read_record(folder: Path) -> Tuned:
         about.pop("minutes")
         about["pooling"] = _pooling(about.get("pooling"))
         task = about.pop("task")
-        about |= {key: {name: math.nan if value is None else float(value) for name, value in about[key].items()} for key in ("scores", "majority")}
-        return Tuned(folder=folder, task=Task(**task | {"labels": tuple(task["labels"]), "metrics": tuple(task["metrics"])}), settings=Settings(**about.pop("settings")), **about)
+        about |= {
+            key: {
+                name: math.nan if value is None else float(value)
+                for name, value in about[key].items()
+            }
+            for key in ("scores", "majority")
+        }
+        return Tuned(
+            folder=folder,
+            task=Task(
+                **task | {"labels": tuple(task["labels"]), "metrics": tuple(task["metrics"])}
+            ),
+            settings=Settings(**about.pop("settings")),
+            **about,
+        )
     except FileNotFoundError:
-        raise UserError(f"{folder} has no {RECORD}: it is no folder of a finished run", hint="make one with headscope tune") from None
+        raise UserError(
+            f"{folder} has no {RECORD}: it is no folder of a finished run",
+            hint="make one with headscope tune",
+        ) from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UserError(f"{path} cannot be read: {error}", hint="delete the folder and tune again") from None
+        raise UserError(
+            f"{path} cannot be read: {error}", hint="delete the folder and tune again"
+        ) from None
 
 
 def _pooling(about: dict[str, Any] | None) -> Pooling | None:
-    return None if about is None else Pooling(tuple((int(layer), int(head)) for layer, head in about["heads"]), about["layer"], about["position"])
+    return (
+        None
+        if about is None
+        else Pooling(
+            tuple((int(layer), int(head)) for layer, head in about["heads"]),
+            about["layer"],
+            about["position"],
+        )
+    )

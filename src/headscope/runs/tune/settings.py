@@ -46,4 +46,6 @@ class Settings:
         )
         for right, name, rule, given in rules:
             if not right:
-                raise UserError(f"the {name} must {rule}, got {given} instead", hint="see headscope tune --help")
+                raise UserError(
+                    f"the {name} must {rule}, got {given} instead", hint="see headscope tune --help"
+                )

@@ -25,7 +25,15 @@ from headscope.runs.tune.predict import predict
 from headscope.runs.tune.record import RECORD, Tuned, read_record
 from headscope.runs.tune.rows import Rows, encode_rows
 from headscope.runs.tune.settings import Settings
-from headscope.runs.tune.trainer import EVERY, RUN, last_checkpoint, read_json, train_rows, without_bars, write_json
+from headscope.runs.tune.trainer import (
+    EVERY,
+    RUN,
+    last_checkpoint,
+    read_json,
+    train_rows,
+    without_bars,
+    write_json,
+)
 from headscope.tasks.metrics import majority, score
 from headscope.tasks.task import Task
 
@@ -56,10 +64,18 @@ def tune(
     Checkpoints are written ``every`` so many seconds.
     ``load_options`` are passed to :func:`headscope.load` (revision, allow_pickle, trust_remote_code).
     """
-    chosen, folder = Settings(**({"learning_rate": RATE} if pooling else {}) | settings), Path(output)
+    chosen, folder = (
+        Settings(**({"learning_rate": RATE} if pooling else {}) | settings),
+        Path(output),
+    )
     _check(chosen, device)
     train, dev = train.first(chosen.limit), dev.first(chosen.limit)
-    options = {"seed": chosen.seed, "random": chosen.start == "random", "device": device, **(load_options or {})}
+    options = {
+        "seed": chosen.seed,
+        "random": chosen.start == "random",
+        "device": device,
+        **(load_options or {}),
+    }
     model, pooled, notes = _load(str(model_name), task, pooling, options)
     identity = _identity(model, task, train, dev, chosen, pooled.pooling if pooled else None)
     how = {"device": device, "progress": progress, "every": every, "pooled": pooled}
@@ -71,28 +87,61 @@ def tune(
     elif (folder / RECORD).exists():
         return run.finished()
     elif folder.exists() and any(folder.iterdir()) and not run.state.is_dir():
-        raise UserError(f"{folder} is not empty, and not a folder of headscope tune", hint="give another folder, or empty this one")
+        raise UserError(
+            f"{folder} is not empty, and not a folder of headscope tune",
+            hint="give another folder, or empty this one",
+        )
     rows, left_out = encode_rows(model, run.task, train, max_length=chosen.max_length)
     dev_rows, dev_left_out = encode_rows(model, run.task, dev, max_length=chosen.max_length)
     if run.task.labels and len(np.unique(rows.labels)) < 2:
         only = run.task.labels[int(rows.labels[0])]
-        raise UserError(f"a task needs two classes or more; the {len(rows)} training examples of {train.name} are all {only!r}", hint="give more examples, or a larger --limit")
-    return run.go(rows, dev_rows, [*_about_start(model, chosen.start, notes), *train.notes, *left_out, *dev_left_out])
+        raise UserError(
+            f"a task needs two classes or more; the {len(rows)} training examples of {train.name} are all {only!r}",
+            hint="give more examples, or a larger --limit",
+        )
+    return run.go(
+        rows,
+        dev_rows,
+        [*_about_start(model, chosen.start, notes), *train.notes, *left_out, *dev_left_out],
+    )
 
 
-def _load(name: str, task: Task, pooling: Pooling | None, options: dict[str, Any]) -> tuple[Model, PooledClassifier | None, list[str]]:
+def _load(
+    name: str, task: Task, pooling: Pooling | None, options: dict[str, Any]
+) -> tuple[Model, PooledClassifier | None, list[str]]:
     """The model with a classifier of its own or, given a pooling, one of ours; and what in it was never trained."""
     if pooling is None:
         model, notes = load_classifier(name, task, **options)
         return model, None, notes
     model = load_base(name, pooling, **options)
     pooled = PooledClassifier(model, model.pooling, task.outputs, seed=options["seed"])
-    return model, pooled, [f"the classifier on {model.pooling.title} of {name} was never trained: its weights are random"]
+    return (
+        model,
+        pooled,
+        [
+            f"the classifier on {model.pooling.title} of {name} was never trained: its weights are random"
+        ],
+    )
 
 
 class _Run:
-    def __init__(self, model: Model, task: Task, settings: Settings, folder: Path, identity: str, how: dict[str, Any]) -> None:
-        self.model, self.task, self.settings, self.folder, self.identity, self.how = model, task, settings, folder, identity, how
+    def __init__(
+        self,
+        model: Model,
+        task: Task,
+        settings: Settings,
+        folder: Path,
+        identity: str,
+        how: dict[str, Any],
+    ) -> None:
+        self.model, self.task, self.settings, self.folder, self.identity, self.how = (
+            model,
+            task,
+            settings,
+            folder,
+            identity,
+            how,
+        )
         self.state = folder / CHECKPOINTS
         self.pooled: PooledClassifier | None = how["pooled"]
         self.pooling = self.pooled.pooling if self.pooled else None
@@ -102,10 +151,28 @@ class _Run:
         found = read_record(self.folder)
         if found.identity == self.identity:
             return replace(found, again=True)
-        before = asdict(found.settings) | {"model": found.model, "task": found.task.name, "pooling": _words(found.pooling)}
-        now = asdict(self.settings) | {"model": self.model.name, "task": self.task.name, "pooling": _words(self.pooling)}
-        changed = ", ".join(f"{key} {before[key]} there, {now[key]} here" for key in now if before[key] != now[key]) or "other weights or other data"
-        raise UserError(f"{self.folder} holds another finished run: {changed}", hint="give another folder with -o, or delete this one")
+        before = asdict(found.settings) | {
+            "model": found.model,
+            "task": found.task.name,
+            "pooling": _words(found.pooling),
+        }
+        now = asdict(self.settings) | {
+            "model": self.model.name,
+            "task": self.task.name,
+            "pooling": _words(self.pooling),
+        }
+        changed = (
+            ", ".join(
+                f"{key} {before[key]} there, {now[key]} here"
+                for key in now
+                if before[key] != now[key]
+            )
+            or "other weights or other data"
+        )
+        raise UserError(
+            f"{self.folder} holds another finished run: {changed}",
+            hint="give another folder with -o, or delete this one",
+        )
 
     def go(self, rows: Rows, dev: Rows, notes: list[str]) -> Tuned:
         began, seconds, losses = time.monotonic(), 0.0, list[float]()
@@ -113,7 +180,11 @@ class _Run:
             self._open_state()
             seconds, losses = self._train(rows)
             began = time.monotonic()
-        scores = score(self.task, predict(self.model, dev, batch_size=self.settings.batch_size, pooled=self.pooled), dev.labels)
+        scores = score(
+            self.task,
+            predict(self.model, dev, batch_size=self.settings.batch_size, pooled=self.pooled),
+            dev.labels,
+        )
         self.folder.mkdir(parents=True, exist_ok=True)
         with without_bars():
             self.model.network.save_pretrained(self.folder)
@@ -131,7 +202,9 @@ class _Run:
             seconds=seconds + time.monotonic() - began,
             losses=losses,
             identity=self.identity,
-            versions={name: version(name) for name in ("headscope", "torch", "transformers", "accelerate")},
+            versions={
+                name: version(name) for name in ("headscope", "torch", "transformers", "accelerate")
+            },
             notes=notes,
             pooling=self.pooling,
         )
@@ -143,7 +216,10 @@ class _Run:
         """Checkpoints of another run must not be gone on from."""
         path = self.state / RUN
         if path.exists() and read_json(path).get("identity") != self.identity:
-            raise UserError(f"{self.state} holds the state of another run (other settings, model or data)", hint="give another folder with -o, or delete this one")
+            raise UserError(
+                f"{self.state} holds the state of another run (other settings, model or data)",
+                hint="give another folder with -o, or delete this one",
+            )
         self.state.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             write_json(path, {"identity": self.identity})
@@ -154,36 +230,66 @@ class _Run:
         except KeyboardInterrupt:
             kept = last_checkpoint(self.state)
             if kept is None:
-                raise Interrupted("stopped before a checkpoint was written", hint="type the same command again to begin anew") from None
+                raise Interrupted(
+                    "stopped before a checkpoint was written",
+                    hint="type the same command again to begin anew",
+                ) from None
             raise Interrupted(
-                f"stopped; the state after step {kept.name.rpartition('-')[2]} is kept in {self.state}", hint="type the same command again to go on from there"
+                f"stopped; the state after step {kept.name.rpartition('-')[2]} is kept in {self.state}",
+                hint="type the same command again to go on from there",
             ) from None
 
 
 def _about_start(model: Model, start: str, new: list[str]) -> list[str]:
     """What is to be told of the classifier: new weights that stay as they are, or trained ones where new ones are expected."""
     if start == "untrained":
-        return new or [f"{model.name} has a trained classifier for these classes: what is scored is not untrained"]
-    return [] if new or start == "random" else [f"{model.name} has a trained classifier for these classes: training goes on from it"]
+        return new or [
+            f"{model.name} has a trained classifier for these classes: what is scored is not untrained"
+        ]
+    return (
+        []
+        if new or start == "random"
+        else [f"{model.name} has a trained classifier for these classes: training goes on from it"]
+    )
 
 
 def _words(pooling: Pooling | None) -> str:
     return f"{pooling.title} ({pooling.position})" if pooling else "none"
 
 
-def _identity(model: Model, task: Task, train: Corpus, dev: Corpus, settings: Settings, pooling: Pooling | None) -> str:
+def _identity(
+    model: Model,
+    task: Task,
+    train: Corpus,
+    dev: Corpus,
+    settings: Settings,
+    pooling: Pooling | None,
+) -> str:
     """What makes a run this very run: weights, data, task, settings, and the pooling if there is one."""
-    parts = [model.digest, asdict(task) | {"title": ""}, train.checksum, dev.checksum, asdict(settings), *([asdict(pooling)] if pooling else [])]
+    parts = [
+        model.digest,
+        asdict(task) | {"title": ""},
+        train.checksum,
+        dev.checksum,
+        asdict(settings),
+        *([asdict(pooling)] if pooling else []),
+    ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _check(settings: Settings, device: str) -> None:
     if find_spec("accelerate") is None:
-        raise UserError("fine-tuning needs the library accelerate, which is not installed", hint="pip install 'headscope[tune]'")
+        raise UserError(
+            "fine-tuning needs the library accelerate, which is not installed",
+            hint="pip install 'headscope[tune]'",
+        )
     if device not in DEVICES:
         raise UserError(
             f"the device for fine-tuning must be one of {', '.join(DEVICES)}, got {device!r} instead",
             hint="choose one of several GPUs with CUDA_VISIBLE_DEVICES=1 and --device cuda",
         )
     if settings.precision == "fp16" and device == "cpu":
-        raise UserError("fp16 needs a GPU: on a CPU half-precision training is bf16", hint="give --precision bf16 or float32")
+        raise UserError(
+            "fp16 needs a GPU: on a CPU half-precision training is bf16",
+            hint="give --precision bf16 or float32",
+        )

@@ -60,11 +60,21 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
 
 class _Trainer(Trainer):  # type: ignore[misc]
     def _get_train_sampler(self, train_dataset: Any = None) -> LengthOrder:
-        return LengthOrder(self.train_dataset.lengths, batch_size=self.args.train_batch_size, seed=self.args.seed)
+        return LengthOrder(
+            self.train_dataset.lengths, batch_size=self.args.train_batch_size, seed=self.args.seed
+        )
 
 
 def train_rows(
-    model: Model, rows: Rows, settings: Settings, *, pooled: PooledClassifier | None = None, device: str, folder: Path, progress: Progress | None, every: float
+    model: Model,
+    rows: Rows,
+    settings: Settings,
+    *,
+    pooled: PooledClassifier | None = None,
+    device: str,
+    folder: Path,
+    progress: Progress | None,
+    every: float,
 ) -> tuple[float, list[float]]:
     """Train a model on rows, from the last checkpoint in ``folder`` if there is one: the seconds it took, and the mean loss of each epoch."""
     network = pooled or model.network
@@ -89,19 +99,29 @@ def train_rows(
         remove_unused_columns=False,
     )
     watcher = Watcher(folder, progress, every)
-    trainer = _Trainer(model=network, args=arguments, train_dataset=rows, data_collator=collator(model.network, model.pad), callbacks=[watcher])
+    trainer = _Trainer(
+        model=network,
+        args=arguments,
+        train_dataset=rows,
+        data_collator=collator(model.network, model.pad),
+        callbacks=[watcher],
+    )
     trainer.remove_callback(PrinterCallback)
     hasten = model.config._attn_implementation == NAME and not (pooled and pooled.watches)
     if hasten:
         _quick(model.network)
     try:
         with without_bars(), stopping(watcher):
-            trainer.train(resume_from_checkpoint=str(found) if (found := last_checkpoint(folder)) else None)
+            trainer.train(
+                resume_from_checkpoint=str(found) if (found := last_checkpoint(folder)) else None
+            )
     finally:
         if hasten:
             model.network.set_attn_implementation(NAME)
         network.eval()
-    return watcher.seconds, [float(entry["loss"]) for entry in trainer.state.log_history if "loss" in entry]
+    return watcher.seconds, [
+        float(entry["loss"]) for entry in trainer.state.log_history if "loss" in entry
+    ]
 
 
 def last_checkpoint(folder: Path) -> Path | None:

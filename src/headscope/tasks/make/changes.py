@@ -14,7 +14,16 @@ from random import Random
 
 from headscope.corpus.example import Word
 from headscope.tasks.make.drafts import Draft, Drafts
-from headscope.tasks.make.sentences import AUXILIARY, CLAUSE_SUBJECT, UNIVERSAL, Sentence, is_punctuation, penn, relation, spell
+from headscope.tasks.make.sentences import (
+    AUXILIARY,
+    CLAUSE_SUBJECT,
+    UNIVERSAL,
+    Sentence,
+    is_punctuation,
+    penn,
+    relation,
+    spell,
+)
 
 INTACT, INVERTED, CHANGED = "O", "I", "C"
 """SentEval's labels."""
@@ -27,7 +36,14 @@ Change = Callable[[Sentence], list[str]]
 """The words of a changed sentence; none if it cannot be changed."""
 
 
-def _half(found: Drafts, sentences: Sequence[Sentence], rng: Random, label: str, reason: str, change: Change) -> Drafts:
+def _half(
+    found: Drafts,
+    sentences: Sequence[Sentence],
+    rng: Random,
+    label: str,
+    reason: str,
+    change: Change,
+) -> Drafts:
     """Change every second of the sentences that can be changed, in random order."""
     said = {sentence.key for sentence in sentences}
     fit: list[tuple[Sentence, str]] = []
@@ -40,7 +56,10 @@ def _half(found: Drafts, sentences: Sequence[Sentence], rng: Random, label: str,
         else:
             said.add(text.casefold())
             fit.append((sentence, text))
-    found.items = [Draft(sentence, label, text) if index % 2 else Draft(sentence, INTACT, sentence.text) for index, (sentence, text) in enumerate(fit)]
+    found.items = [
+        Draft(sentence, label, text) if index % 2 else Draft(sentence, INTACT, sentence.text)
+        for index, (sentence, text) in enumerate(fit)
+    ]
     return found
 
 
@@ -51,7 +70,13 @@ def bigram_shift(sentences: Sequence[Sentence], rng: Random) -> Drafts:
         words = [word.text for word in sentence.words]
         signs = [is_punctuation(word) for word in sentence.words]
         first = signs.index(False) if False in signs else len(words)
-        places = [at for at in range(first + 1, len(words) - 1) if not signs[at] and not signs[at + 1] and words[at].casefold() != words[at + 1].casefold()]
+        places = [
+            at
+            for at in range(first + 1, len(words) - 1)
+            if not signs[at]
+            and not signs[at + 1]
+            and words[at].casefold() != words[at + 1].casefold()
+        ]
         if not places:
             return []
         at = rng.choice(places)
@@ -59,15 +84,24 @@ def bigram_shift(sentences: Sequence[Sentence], rng: Random) -> Drafts:
         return words
 
     how = "I: two adjacent words have changed places (never punctuation, nor the first word, whose capital would tell); O: as it was"
-    return _half(Drafts(how), sentences, rng, INVERTED, "no two words that could change places", change)
+    return _half(
+        Drafts(how), sentences, rng, INVERTED, "no two words that could change places", change
+    )
 
 
 def open_class(word: Word) -> str:
     """The tag of a noun or verb that may be replaced: the Penn tag where there is one, else the universal one. Names and auxiliaries have none."""
-    if not word.text.isalpha() or word.text != word.text.lower() or relation(word) in AUXILIARY or word.upos in UNIVERSAL - {"NOUN", "VERB"}:
+    if (
+        not word.text.isalpha()
+        or word.text != word.text.lower()
+        or relation(word) in AUXILIARY
+        or word.upos in UNIVERSAL - {"NOUN", "VERB"}
+    ):
         return ""
     tag = penn(word) or word.upos
-    return tag if tag in {"NOUN", "VERB", "NN", "NNS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ"} else ""
+    return (
+        tag if tag in {"NOUN", "VERB", "NN", "NNS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ"} else ""
+    )
 
 
 def odd_man_out(sentences: Sequence[Sentence], rng: Random) -> Drafts:
@@ -95,7 +129,11 @@ def odd_man_out(sentences: Sequence[Sentence], rng: Random) -> Drafts:
     def others(lower: list[str], at: int, tag: str) -> list[str]:
         left, old, right = lower[at - 1 : at + 2]
         seen = (new for new in after[left, tag] & before[right] if not lemmas[new] & lemmas[old])
-        return sorted(new for new in seen if near((left, old), (left, new)) and near((old, right), (new, right)))
+        return sorted(
+            new
+            for new in seen
+            if near((left, old), (left, new)) and near((old, right), (new, right))
+        )
 
     def change(sentence: Sentence) -> list[str]:
         words = [word.text for word in sentence.words]
@@ -107,7 +145,9 @@ def odd_man_out(sentences: Sequence[Sentence], rng: Random) -> Drafts:
         return []
 
     how = "C: a noun or verb is replaced by one with the same tag, both bigrams with its neighbours seen in the treebank and as frequent within a doubling; O: as it was"
-    return _half(Drafts(how), sentences, rng, CHANGED, "no noun or verb with a fitting replacement", change)
+    return _half(
+        Drafts(how), sentences, rng, CHANGED, "no noun or verb with a fitting replacement", change
+    )
 
 
 def clauses(sentence: Sentence) -> tuple[int, int, int] | None:
@@ -116,10 +156,16 @@ def clauses(sentence: Sentence) -> tuple[int, int, int] | None:
     if root is None or any(word.text in PAIRED for word in sentence.words):
         return None
     conjuncts = sentence.under(root, {"conj"})
-    if len(conjuncts) != 1 or any(not sentence.under(place, CLAUSE_SUBJECT) for place in (root, conjuncts[0])):
+    if len(conjuncts) != 1 or any(
+        not sentence.under(place, CLAUSE_SUBJECT) for place in (root, conjuncts[0])
+    ):
         return None
     second = sentence.subtree(conjuncts[0])
-    joints = [place for place, word in enumerate(sentence.words) if relation(word) == "cc" and word.head in {root, conjuncts[0]}]
+    joints = [
+        place
+        for place, word in enumerate(sentence.words)
+        if relation(word) == "cc" and word.head in {root, conjuncts[0]}
+    ]
     if len(joints) != 1 or not root < joints[0] < conjuncts[0]:
         return None
     joint = joints[0]
@@ -146,14 +192,30 @@ def invert(sentence: Sentence) -> list[str]:
     words = list(sentence.words)
     first = [word.text for word in words[:begin]]
     second = [word.text for word in words[joint + 1 : end]]
-    if not _NAME.match(first[0]) and words[0].upos != "PROPN" and penn(words[0]) not in {"NNP", "NNPS"}:
+    if (
+        not _NAME.match(first[0])
+        and words[0].upos != "PROPN"
+        and penn(words[0]) not in {"NNP", "NNPS"}
+    ):
         first[0] = first[0].lower()
     if words[0].text[:1].isupper():
         second[0] = second[0][:1].upper() + second[0][1:]
-    return [*second, *(word.text for word in words[begin : joint + 1]), *first, *(word.text for word in words[end:])]
+    return [
+        *second,
+        *(word.text for word in words[begin : joint + 1]),
+        *first,
+        *(word.text for word in words[end:]),
+    ]
 
 
 def coordination_inversion(sentences: Sequence[Sentence], rng: Random) -> Drafts:
     """CoordInv: the two coordinated main clauses change places."""
     how = "I: the two coordinated main clauses (each with a subject) have changed places; O: as it was"
-    return _half(Drafts(how), sentences, rng, INVERTED, "not two coordinated clauses and nothing else", invert)
+    return _half(
+        Drafts(how),
+        sentences,
+        rng,
+        INVERTED,
+        "not two coordinated clauses and nothing else",
+        invert,
+    )

@@ -27,7 +27,9 @@ class Drafts:
     items: list[Draft] = field(default_factory=list)
     passed: Counter[str] = field(default_factory=Counter)
 
-    def label(self, sentences: Iterable[Sentence], find: Callable[[Sentence], tuple[str, str] | str]) -> Drafts:
+    def label(
+        self, sentences: Iterable[Sentence], find: Callable[[Sentence], tuple[str, str] | str]
+    ) -> Drafts:
         """Label sentences: ``find`` tells the label and the target word, or a reason why there is none."""
         for sentence in sentences:
             found = find(sentence)

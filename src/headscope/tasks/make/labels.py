@@ -11,7 +11,18 @@ from random import Random
 from headscope.corpus.example import ROOT
 from headscope.corpus.readers.brackets import Bracketed
 from headscope.tasks.make.drafts import Draft, Drafts
-from headscope.tasks.make.sentences import AUXILIARY, LONGEST, OBJECT, SHORTEST, SUBJECT, Sentence, is_content, is_punctuation, penn, relation
+from headscope.tasks.make.sentences import (
+    AUXILIARY,
+    LONGEST,
+    OBJECT,
+    SHORTEST,
+    SUBJECT,
+    Sentence,
+    is_content,
+    is_punctuation,
+    penn,
+    relation,
+)
 
 LEAST = 10
 """The fewest sentences of a class: eight to train, one to choose and one to test on."""
@@ -34,8 +45,13 @@ APART = "no such word is in two splits"
 
 def sentence_length(sentences: Sequence[Sentence], rng: Random) -> Drafts:
     """Length: the number of words, in six classes of equal width."""
-    ranges = ", ".join(f"{number} = {start}–{start + WIDTH - 1}" for number, start in enumerate(range(SHORTEST, LONGEST + 1, WIDTH)))
-    return Drafts(f"number of words: {ranges}").label(sentences, lambda sentence: (str((len(sentence.words) - SHORTEST) // WIDTH), ""))
+    ranges = ", ".join(
+        f"{number} = {start}–{start + WIDTH - 1}"
+        for number, start in enumerate(range(SHORTEST, LONGEST + 1, WIDTH))
+    )
+    return Drafts(f"number of words: {ranges}").label(
+        sentences, lambda sentence: (str((len(sentence.words) - SHORTEST) // WIDTH), "")
+    )
 
 
 def word_content(sentences: Sequence[Sentence], rng: Random) -> Drafts:
@@ -44,24 +60,42 @@ def word_content(sentences: Sequence[Sentence], rng: Random) -> Drafts:
     A word needs ``LEAST`` sentences that have it and no other of the W. Words are tried together; as long as some have too few sentences, the worst of them are let go, which frees sentences
     for the others.
     """
-    bags = [{word.text.lower() for word in sentence.words if word.text.isalpha()} for sentence in sentences]
+    bags = [
+        {word.text.lower() for word in sentence.words if word.text.isalpha()}
+        for sentence in sentences
+    ]
     counts = Counter(word for bag in bags for word in bag)
     most = max(COMMON * len(sentences), 4 * LEAST)
     content: Counter[str] = Counter()
     for sentence in sentences:
         for word in sentence.words:
             content[word.text.lower()] += 1 if is_content(word) else -1
-    chosen = {word for word, count in counts.items() if LEAST <= count <= most and content[word] > 0}
+    chosen = {
+        word for word, count in counts.items() if LEAST <= count <= most and content[word] > 0
+    }
     while chosen:
         alone = Counter(word for bag in bags for word in (bag & chosen) if len(bag & chosen) == 1)
-        failing = sorted((word for word in chosen if alone[word] < LEAST), key=lambda word: (alone[word], word))
+        failing = sorted(
+            (word for word in chosen if alone[word] < LEAST), key=lambda word: (alone[word], word)
+        )
         if not failing:
             break
         chosen -= set(failing[: max(1, len(failing) // 20)])
     chosen = set(sorted(chosen, key=lambda word: (-counts[word], word))[:WORDS])
-    found = Drafts(f"the one of {len(chosen)} content words (each in {LEAST} to {int(most)} sentences) that is in the sentence")
-    inside = {sentence.key: sorted(bag & chosen) for sentence, bag in zip(sentences, bags, strict=True)}
-    return found.label(sentences, lambda sentence: (inside[sentence.key][0], "") if len(inside[sentence.key]) == 1 else "none or several of the words")
+    found = Drafts(
+        f"the one of {len(chosen)} content words (each in {LEAST} to {int(most)} sentences) that is in the sentence"
+    )
+    inside = {
+        sentence.key: sorted(bag & chosen) for sentence, bag in zip(sentences, bags, strict=True)
+    }
+    return found.label(
+        sentences,
+        lambda sentence: (
+            (inside[sentence.key][0], "")
+            if len(inside[sentence.key]) == 1
+            else "none or several of the words"
+        ),
+    )
 
 
 def dependency_depth(sentence: Sentence) -> int:
@@ -78,25 +112,47 @@ def dependency_depth(sentence: Sentence) -> int:
 
 def tree_depth(sentences: Sequence[Sentence], rng: Random) -> Drafts:
     """Depth of the dependency tree."""
-    depths = {sentence.key: dependency_depth(sentence) for sentence in sentences if sentence.root is not None}
-    return _depth(sentences, depths, "most arcs from the root to a word of the dependency tree", rng)
+    depths = {
+        sentence.key: dependency_depth(sentence)
+        for sentence in sentences
+        if sentence.root is not None
+    }
+    return _depth(
+        sentences, depths, "most arcs from the root to a word of the dependency tree", rng
+    )
 
 
-def bracket_depth(sentences: Sequence[Sentence], trees: dict[str, Bracketed], rng: Random) -> Drafts:
+def bracket_depth(
+    sentences: Sequence[Sentence], trees: dict[str, Bracketed], rng: Random
+) -> Drafts:
     """Depth of the constituency tree, as in the paper."""
-    return _depth(sentences, {sentence.key: trees[sentence.key].depth for sentence in sentences}, "longest path from the top of the bracketed tree to a word", rng)
+    return _depth(
+        sentences,
+        {sentence.key: trees[sentence.key].depth for sentence in sentences},
+        "longest path from the top of the bracketed tree to a word",
+        rng,
+    )
 
 
 def _depth(sentences: Sequence[Sentence], depths: dict[str, int], what: str, rng: Random) -> Drafts:
     """Deep sentences are long ones, and a probe for depth should not get by with length: at every length there are as many sentences of each class."""
     found = Drafts(what)
-    treed = found.label(sentences, lambda sentence: (str(depths[sentence.key]), "") if sentence.key in depths else NO_TREE).items
+    treed = found.label(
+        sentences,
+        lambda sentence: (str(depths[sentence.key]), "") if sentence.key in depths else NO_TREE,
+    ).items
     found.items = []
-    if (ends := _widest(Counter((depths[draft.sentence.key], len(draft.sentence.words)) for draft in treed))) is None:
+    if (
+        ends := _widest(
+            Counter((depths[draft.sentence.key], len(draft.sentence.words)) for draft in treed)
+        )
+    ) is None:
         found.passed["their lengths cannot be matched between depths"] = len(treed)
         return found
     low, high = ends
-    cells: dict[int, dict[str, list[Draft]]] = defaultdict(lambda: {str(depth): [] for depth in range(low, high + 1)})
+    cells: dict[int, dict[str, list[Draft]]] = defaultdict(
+        lambda: {str(depth): [] for depth in range(low, high + 1)}
+    )
     for draft in treed:
         label = str(min(max(depths[draft.sentence.key], low), high))
         cells[len(draft.sentence.words)][label].append(replace(draft, label=label))
@@ -118,9 +174,14 @@ def _widest(counts: Counter[tuple[int, int]]) -> tuple[int, int] | None:
         clamped: Counter[tuple[int, int]] = Counter()
         for (depth, length), count in counts.items():
             clamped[min(max(depth, low), high), length] += count
-        each = sum(min(clamped[depth, length] for depth in range(low, high + 1)) for length in range(SHORTEST, LONGEST + 1))
+        each = sum(
+            min(clamped[depth, length] for depth in range(low, high + 1))
+            for length in range(SHORTEST, LONGEST + 1)
+        )
         classes = high - low + 1
-        if each >= max(LEAST, MATCHED * counts.total() / classes) and (best is None or (classes, each) > best[:2]):
+        if each >= max(LEAST, MATCHED * counts.total() / classes) and (
+            best is None or (classes, each) > best[:2]
+        ):
             best = (classes, each, low, high)
     return best and best[2:]
 
@@ -129,25 +190,45 @@ def dependents(sentence: Sentence) -> str:
     """The relations of what hangs on the root, in order, with ROOT where the root stands."""
     assert sentence.root is not None
     order = sorted([*sentence.under(sentence.root), sentence.root])
-    return "_".join("ROOT" if place == sentence.root else relation(sentence.words[place]) for place in order)
+    return "_".join(
+        "ROOT" if place == sentence.root else relation(sentence.words[place]) for place in order
+    )
 
 
 def top_constituents(sentences: Sequence[Sentence], rng: Random) -> Drafts:
     """TopConst without constituents: the relations around the root stand in for them."""
-    found = {sentence.key: dependents(sentence) for sentence in sentences if sentence.root is not None}
-    return _sequences(sentences, found, "the root's dependents in order, a stand-in for constituents", NO_TREE)
+    found = {
+        sentence.key: dependents(sentence) for sentence in sentences if sentence.root is not None
+    }
+    return _sequences(
+        sentences, found, "the root's dependents in order, a stand-in for constituents", NO_TREE
+    )
 
 
-def bracket_constituents(sentences: Sequence[Sentence], trees: dict[str, Bracketed], rng: Random) -> Drafts:
+def bracket_constituents(
+    sentences: Sequence[Sentence], trees: dict[str, Bracketed], rng: Random
+) -> Drafts:
     """TopConst as in the paper: the labels right below S."""
-    found = {sentence.key: "_".join(trees[sentence.key].top) for sentence in sentences if trees[sentence.key].label == "S"}
+    found = {
+        sentence.key: "_".join(trees[sentence.key].top)
+        for sentence in sentences
+        if trees[sentence.key].label == "S"
+    }
     return _sequences(sentences, found, "the constituents right below S", "the top is not S")
 
 
-def _sequences(sentences: Sequence[Sentence], found: dict[str, str], what: str, reason: str) -> Drafts:
+def _sequences(
+    sentences: Sequence[Sentence], found: dict[str, str], what: str, reason: str
+) -> Drafts:
     counts = Counter(found.values())
     least = max(LEAST, RARE * len(found))
-    frequent = {sequence for sequence, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:FREQUENT] if count >= least}
+    frequent = {
+        sequence
+        for sequence, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[
+            :FREQUENT
+        ]
+        if count >= least
+    }
     drafts = Drafts(f"{what}: the {len(frequent)} most frequent, and {OTHER}")
 
     def find(sentence: Sentence) -> tuple[str, str] | str:
@@ -163,7 +244,10 @@ def tense(sentence: Sentence) -> tuple[str, str] | str:
         return NO_TREE
     root = sentence.words[sentence.root]
     finite = {"VBD": "PAST", "VBP": "PRES", "VBZ": "PRES"}
-    for word in [root, *(sentence.words[place] for place in sentence.under(sentence.root, AUXILIARY))]:
+    for word in [
+        root,
+        *(sentence.words[place] for place in sentence.under(sentence.root, AUXILIARY)),
+    ]:
         if penn(word) == "MD":
             break
         if penn(word) in finite:
@@ -173,7 +257,9 @@ def tense(sentence: Sentence) -> tuple[str, str] | str:
 
 def past_present(sentences: Sequence[Sentence], rng: Random) -> Drafts:
     """Tense of the main verb."""
-    return Drafts(f"tag of the main verb or its first auxiliary: VBD is PAST, VBP and VBZ are PRES; {APART}").label(sentences, tense)
+    return Drafts(
+        f"tag of the main verb or its first auxiliary: VBD is PAST, VBP and VBZ are PRES; {APART}"
+    ).label(sentences, tense)
 
 
 def number(relations: frozenset[str], what: str) -> Callable[[Sentence], tuple[str, str] | str]:
@@ -194,9 +280,13 @@ def number(relations: frozenset[str], what: str) -> Callable[[Sentence], tuple[s
 
 def subj_number(sentences: Sequence[Sentence], rng: Random) -> Drafts:
     """SubjNum: number of the main clause's subject."""
-    return Drafts(f"tag of the main clause's subject: NN or NNS; {APART}").label(sentences, number(SUBJECT, "subject"))
+    return Drafts(f"tag of the main clause's subject: NN or NNS; {APART}").label(
+        sentences, number(SUBJECT, "subject")
+    )
 
 
 def obj_number(sentences: Sequence[Sentence], rng: Random) -> Drafts:
     """ObjNum: number of the main clause's object."""
-    return Drafts(f"tag of the main clause's direct object: NN or NNS; {APART}").label(sentences, number(OBJECT, "direct object"))
+    return Drafts(f"tag of the main clause's direct object: NN or NNS; {APART}").label(
+        sentences, number(OBJECT, "direct object")
+    )

@@ -11,8 +11,66 @@ from headscope.corpus.example import ROOT, Example, Word
 
 SHORTEST, LONGEST = 5, 28
 """Conneau et al. 2018 take sentences of 5 to 28 words."""
-PENN = frozenset("CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP TO UH VB VBD VBG VBN VBP VBZ WDT WP WP$ WRB".split())  # noqa: SIM905
-UNIVERSAL = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())  # noqa: SIM905
+PENN = frozenset(
+    [
+        "CC",
+        "CD",
+        "DT",
+        "EX",
+        "FW",
+        "IN",
+        "JJ",
+        "JJR",
+        "JJS",
+        "LS",
+        "MD",
+        "NN",
+        "NNS",
+        "NNP",
+        "NNPS",
+        "PDT",
+        "POS",
+        "PRP",
+        "PRP$",
+        "RB",
+        "RBR",
+        "RBS",
+        "RP",
+        "TO",
+        "UH",
+        "VB",
+        "VBD",
+        "VBG",
+        "VBN",
+        "VBP",
+        "VBZ",
+        "WDT",
+        "WP",
+        "WP$",
+        "WRB",
+    ]
+)
+UNIVERSAL = frozenset(
+    [
+        "ADJ",
+        "ADP",
+        "ADV",
+        "AUX",
+        "CCONJ",
+        "DET",
+        "INTJ",
+        "NOUN",
+        "NUM",
+        "PART",
+        "PRON",
+        "PROPN",
+        "PUNCT",
+        "SCONJ",
+        "SYM",
+        "VERB",
+        "X",
+    ]
+)
 CONTENT = frozenset({"NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM"})
 # Universal, Stanford and CLEAR names; subtypes (nsubj:pass) go with their kind.
 SUBJECT = frozenset({"nsubj", "nsubjpass"})
@@ -43,11 +101,19 @@ class Sentence:
     def root(self) -> int | None:
         """The place of the root; None without a tree, or with several roots."""
         roots = [place for place, word in enumerate(self.words) if word.head == ROOT]
-        return roots[0] if len(roots) == 1 and all(word.head is not None for word in self.words) else None
+        return (
+            roots[0]
+            if len(roots) == 1 and all(word.head is not None for word in self.words)
+            else None
+        )
 
     def under(self, place: int, relations: Iterable[str] = ()) -> list[int]:
         """The words that hang on a word, in order; with ``relations`` those in one of these relations."""
-        return [index for index, word in enumerate(self.words) if word.head == place and (not relations or relation(word) in relations)]
+        return [
+            index
+            for index, word in enumerate(self.words)
+            if word.head == place and (not relations or relation(word) in relations)
+        ]
 
     def subtree(self, place: int) -> set[int]:
         """A word and all that hangs on it, near and far."""
@@ -80,25 +146,36 @@ def penn(word: Word) -> str:
 
 def is_content(word: Word) -> bool:
     """Whether a word is a noun, verb, adjective, adverb or number by its tag; auxiliaries are not, and a word without a tag may be."""
-    return word.upos in CONTENT or (word.upos not in UNIVERSAL and penn(word)[:2] in {"", "NN", "VB", "JJ", "RB", "CD"})
+    return word.upos in CONTENT or (
+        word.upos not in UNIVERSAL and penn(word)[:2] in {"", "NN", "VB", "JJ", "RB", "CD"}
+    )
 
 
 def is_punctuation(word: Word) -> bool:
     """Whether a word is a sign: by its tag or relation, or because it has neither letter nor digit."""
-    return word.upos == "PUNCT" or relation(word) == "punct" or not any(sign.isalnum() for sign in word.text)
+    return (
+        word.upos == "PUNCT"
+        or relation(word) == "punct"
+        or not any(sign.isalnum() for sign in word.text)
+    )
 
 
 def sentences_of(examples: Iterable[Example]) -> Iterator[Sentence]:
     """The sentences of examples that have words, one after the other."""
     for example in examples:
-        places = groupby(range(len(example.words)), key=lambda place: (example.words[place].segment, example.words[place].sentence))
+        places = groupby(
+            range(len(example.words)),
+            key=lambda place: (example.words[place].segment, example.words[place].sentence),
+        )
         parts = [list(group) for _, group in places]
         for number, part in enumerate(parts, 1):
             first = part[0]
             words = tuple(_local(example.words[place], first, len(part)) for place in part)
             name = f"{example.id}-{number}" if len(parts) > 1 else example.id
             source = example.source or example.id
-            yield Sentence(name, f"{source}, sentence {number}" if len(parts) > 1 else source, words)
+            yield Sentence(
+                name, f"{source}, sentence {number}" if len(parts) > 1 else source, words
+            )
 
 
 def _local(word: Word, first: int, length: int) -> Word:

@@ -46,12 +46,18 @@ def make_sizes(size: int | Sequence[int] | None) -> Sizes:
     parts = (size,) if isinstance(size, int) else tuple(size)
     if len(parts) not in {1, 3} or min(parts) < 1:
         raise UserError(
-            f"the size must be one number, or three for train, dev and test, each over 0; got {', '.join(map(str, parts))} instead", hint="e.g. --size 1000 or --size 800,100,100"
+            f"the size must be one number, or three for train, dev and test, each over 0; got {', '.join(map(str, parts))} instead",
+            hint="e.g. --size 1000 or --size 800,100,100",
         )
     total = sum(parts)
     if total < SMALLEST:
-        raise UserError(f"the size must be {SMALLEST} or more in all, got {total} instead", hint="leave it out to take all there is")
-    return Sizes(total, SHARES if len(parts) == 1 else (parts[0] / total, parts[1] / total, parts[2] / total))
+        raise UserError(
+            f"the size must be {SMALLEST} or more in all, got {total} instead",
+            hint="leave it out to take all there is",
+        )
+    return Sizes(
+        total, SHARES if len(parts) == 1 else (parts[0] / total, parts[1] / total, parts[2] / total)
+    )
 
 
 def divide(drafts: Drafts, sizes: Sizes, rng: Random) -> dict[str, list[Draft]] | str:
@@ -89,7 +95,9 @@ def _cut(classes: Mapping[str, list[Draft]], quotas: Mapping[str, int]) -> dict[
     return splits
 
 
-def _apart(classes: Mapping[str, list[Draft]], quotas: Mapping[str, int], rng: Random) -> dict[str, list[Draft]]:
+def _apart(
+    classes: Mapping[str, list[Draft]], quotas: Mapping[str, int], rng: Random
+) -> dict[str, list[Draft]]:
     """Splits that share no target word: test and dev take words at random until they are full, but no word that would fill a class alone; train gets the others."""
     words: dict[str, dict[str, list[Draft]]] = defaultdict(lambda: defaultdict(list))
     for label, found in classes.items():
@@ -101,7 +109,9 @@ def _apart(classes: Mapping[str, list[Draft]], quotas: Mapping[str, int], rng: R
         taken: dict[str, list[Draft]] = {label: [] for label in classes}
         for word in list(waiting):
             wanted = any(len(taken[label]) < quotas[split] for label in words[word])
-            large = split != "train" and max(map(len, words[word].values())) > max(1, quotas[split] // 4)
+            large = split != "train" and max(map(len, words[word].values())) > max(
+                1, quotas[split] // 4
+            )
             if wanted and not large:
                 waiting.remove(word)
                 for label, found in words[word].items():

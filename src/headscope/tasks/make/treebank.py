@@ -39,7 +39,10 @@ MAKERS: dict[str, Callable[[Sequence[Sentence], Random], Drafts]] = {
     "odd_man_out": odd_man_out,
     "coordination_inversion": coordination_inversion,
 }
-BRACKET_MAKERS: dict[str, Callable[[Sequence[Sentence], dict[str, Bracketed], Random], Drafts]] = {"tree_depth": bracket_depth, "top_constituents": bracket_constituents}
+BRACKET_MAKERS: dict[str, Callable[[Sequence[Sentence], dict[str, Bracketed], Random], Drafts]] = {
+    "tree_depth": bracket_depth,
+    "top_constituents": bracket_constituents,
+}
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,9 @@ def task_name(given: str) -> str:
     >>> task_name("Tense"), task_name("bigram_shift")
     ('past_present', 'bigram_shift')
     """
-    known = {name.lower(): name for name in TITLES} | {title.lower(): name for name, title in TITLES.items()}
+    known = {name.lower(): name for name in TITLES} | {
+        title.lower(): name for name, title in TITLES.items()
+    }
     if given.lower() not in known:
         raise unknown("task", given, [*TITLES, *TITLES.values()])
     return known[given.lower()]
@@ -91,17 +96,30 @@ def report_tasks(
     brackets: str | Path | None = None,
 ) -> list[TaskReport]:
     """Make the tasks as ``make_tasks`` does, and tell of each what became of it."""
-    names = [name for name in TITLES if name in {task_name(given) for given in tasks}] if tasks else list(TITLES)
+    names = (
+        [name for name in TITLES if name in {task_name(given) for given in tasks}]
+        if tasks
+        else list(TITLES)
+    )
     sizes = make_sizes(size)
     sentences, passed = usable(sentences_of(corpus))
     if not sentences:
-        raise CorpusError("the corpus has no sentences of 5 to 28 annotated words to make tasks of", hint="give a treebank (.conllu), bracketed trees (.mrg) or 'demo'")
-    trees, bracketed, bracketed_passed = _bracketed(brackets) if brackets is not None else ({}, [], {})
+        raise CorpusError(
+            "the corpus has no sentences of 5 to 28 annotated words to make tasks of",
+            hint="give a treebank (.conllu), bracketed trees (.mrg) or 'demo'",
+        )
+    trees, bracketed, bracketed_passed = (
+        _bracketed(brackets) if brackets is not None else ({}, [], {})
+    )
     reports = []
     for name in names:
         rng = Random(f"{seed} {name}")
         if brackets is not None and name in BRACKET_MAKERS:
-            reports.append(_report(name, BRACKET_MAKERS[name](bracketed, trees, rng), bracketed_passed, sizes, rng))
+            reports.append(
+                _report(
+                    name, BRACKET_MAKERS[name](bracketed, trees, rng), bracketed_passed, sizes, rng
+                )
+            )
         else:
             reports.append(_report(name, MAKERS[name](sentences, rng), passed, sizes, rng))
     return reports
@@ -134,7 +152,8 @@ def check_made(reports: Sequence[TaskReport], *, named: bool) -> None:
     failed = [report for report in reports if report.task is None]
     if failed and (named or len(failed) == len(reports)):
         raise CorpusError(
-            f"{failed[0].title} cannot be made from this treebank: {failed[0].reason}", hint="give a larger treebank, or one with the annotation; or name other tasks"
+            f"{failed[0].title} cannot be made from this treebank: {failed[0].reason}",
+            hint="give a larger treebank, or one with the annotation; or name other tasks",
         )
 
 
@@ -147,16 +166,28 @@ def _bracketed(path: str | Path) -> tuple[dict[str, Bracketed], list[Sentence], 
     return trees, kept, passed
 
 
-def _report(name: str, drafts: Drafts, passed: Mapping[str, int], sizes: Sizes, rng: Random) -> TaskReport:
+def _report(
+    name: str, drafts: Drafts, passed: Mapping[str, int], sizes: Sizes, rng: Random
+) -> TaskReport:
     splits = divide(drafts, sizes, rng)
     left = {**passed, **{reason: count for reason, count in drafts.passed.items() if count}}
     if isinstance(splits, str):
         return TaskReport(name, None, drafts.how, left, splits)
     labels = sorted_labels({draft.label for found in splits.values() for draft in found})
-    notes = (f"labels: {drafts.how}", *(f"left out: {count} {reason}" for reason, count in left.items()))
+    notes = (
+        f"labels: {drafts.how}",
+        *(f"left out: {count} {reason}" for reason, count in left.items()),
+    )
     examples = {split: tuple(_example(draft) for draft in found) for split, found in splits.items()}
-    return TaskReport(name, ProbingTask(name, TITLES[name], labels, examples, task_group(TITLES[name]), notes), drafts.how, left)
+    return TaskReport(
+        name,
+        ProbingTask(name, TITLES[name], labels, examples, task_group(TITLES[name]), notes),
+        drafts.how,
+        left,
+    )
 
 
 def _example(draft: Draft) -> Example:
-    return Example(draft.sentence.id, (draft.text,), label=draft.label, source=draft.sentence.source)
+    return Example(
+        draft.sentence.id, (draft.text,), label=draft.label, source=draft.sentence.source
+    )

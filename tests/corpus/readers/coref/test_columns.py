@@ -10,9 +10,19 @@ from headscope.corpus import ROOT, Word
 from headscope.errors import CorpusError
 
 # form, head, relation, UPOS, MISC of each word
-SAW = [("Ann", 2, "nsubj", "PROPN", "{0}"), ("saw", 0, "root", "VERB", "_"), ("the", 4, "det", "DET", "{1}"), ("dog", 2, "obj", "NOUN", "{2}"), ("of", 6, "case", "ADP", "_")]
+SAW = [
+    ("Ann", 2, "nsubj", "PROPN", "{0}"),
+    ("saw", 0, "root", "VERB", "_"),
+    ("the", 4, "det", "DET", "{1}"),
+    ("dog", 2, "obj", "NOUN", "{2}"),
+    ("of", 6, "case", "ADP", "_"),
+]
 SAW += [("Bo", 4, "nmod", "PROPN", "{3}"), (".", 2, "punct", "PUNCT", "_")]
-WAS = [("It", 3, "nsubj", "PRON", "{0}"), ("was", 3, "cop", "AUX", "{1}"), ("hers", 0, "root", "PRON", "{2}")]
+WAS = [
+    ("It", 3, "nsubj", "PRON", "{0}"),
+    ("was", 3, "cop", "AUX", "{1}"),
+    ("hers", 0, "root", "PRON", "{2}"),
+]
 
 
 def write(path, text):
@@ -24,13 +34,21 @@ def sentence(rows, *misc, comments=()):
     """A sentence of CoNLL-U; each MISC that is given is put in its place."""
     lines = [f"# {comment}" for comment in comments]
     for number, (form, head, relation, upos, last) in enumerate(rows, 1):
-        lines.append(f"{number}\t{form}\t_\t{upos}\t_\t_\t{head}\t{relation}\t_\t{last.format(*misc, '_', '_', '_', '_')}")
+        lines.append(
+            f"{number}\t{form}\t_\t{upos}\t_\t_\t{head}\t{relation}\t_\t{last.format(*misc, '_', '_', '_', '_')}"
+        )
     return "\n".join(lines) + "\n\n"
 
 
 def columns(*rows):
     """A sentence of CoNLL-2012 from (form, tag, coreference)."""
-    return "".join(f"doc 0 {number} {form} {tag} (S* - - - Speaker#1 * (ARG0*) {coref}\n" for number, (form, tag, coref) in enumerate(rows)) + "\n"
+    return (
+        "".join(
+            f"doc 0 {number} {form} {tag} (S* - - - Speaker#1 * (ARG0*) {coref}\n"
+            for number, (form, tag, coref) in enumerate(rows)
+        )
+        + "\n"
+    )
 
 
 def document(*sentences, name="(bc/x); part 003"):
@@ -38,7 +56,10 @@ def document(*sentences, name="(bc/x); part 003"):
 
 
 def spans(example):
-    return [(mention.start, mention.end, mention.head, mention.entity, mention.kind) for mention in example.mentions]
+    return [
+        (mention.start, mention.end, mention.head, mention.entity, mention.kind)
+        for mention in example.mentions
+    ]
 
 
 def complaint(path, **options):
@@ -47,26 +68,68 @@ def complaint(path, **options):
     return str(caught.value)
 
 
-TWO = sentence(SAW, "Entity=(1)", "SpaceAfter=No|Entity=(2", "_", "Entity=(3)2)", comments=["newdoc id = d1", "global.Entity = GRP"]) + sentence(
-    WAS, "Entity=(2)", "_", "Entity=(1)"
-)
+TWO = sentence(
+    SAW,
+    "Entity=(1)",
+    "SpaceAfter=No|Entity=(2",
+    "_",
+    "Entity=(3)2)",
+    comments=["newdoc id = d1", "global.Entity = GRP"],
+) + sentence(WAS, "Entity=(2)", "_", "Entity=(1)")
 
 
-def test_conllu_with_documents_gives_one_example_a_document_with_trees_and_mentions_by_tree_and_tag(tmp_path):
-    path = write(tmp_path / "a.conllu.gz", TWO + sentence(WAS, "Entity=(1)", comments=["newdoc"]) + sentence(WAS))
+def test_conllu_with_documents_gives_one_example_a_document_with_trees_and_mentions_by_tree_and_tag(
+    tmp_path,
+):
+    path = write(
+        tmp_path / "a.conllu.gz",
+        TWO + sentence(WAS, "Entity=(1)", comments=["newdoc"]) + sentence(WAS),
+    )
     read = corpus.read(path, documents=True)
     first, second = read
-    assert (read.format, read.notes, read.annotations) == ("coref-conllu", (), {"words", "tree", "tags", "mentions"})
-    assert (first.id, first.texts, first.source) == ("d1", ("Ann saw the dog of Bo . It was hers",), f"{path}, line 3")
-    assert [(word.sentence, word.head) for word in first.words] == [(0, 1), (0, ROOT), (0, 3), (0, 1), (0, 5), (0, 3), (0, 1), (1, 9), (1, 9), (1, ROOT)]
-    assert spans(first) == [(0, 0, 0, "1", "proper"), (2, 5, 3, "2", "nominal"), (5, 5, 5, "3", "proper"), (7, 7, 7, "2", "pronoun"), (9, 9, 9, "1", "pronoun")]
+    assert (read.format, read.notes, read.annotations) == (
+        "coref-conllu",
+        (),
+        {"words", "tree", "tags", "mentions"},
+    )
+    assert (first.id, first.texts, first.source) == (
+        "d1",
+        ("Ann saw the dog of Bo . It was hers",),
+        f"{path}, line 3",
+    )
+    assert [(word.sentence, word.head) for word in first.words] == [
+        (0, 1),
+        (0, ROOT),
+        (0, 3),
+        (0, 1),
+        (0, 5),
+        (0, 3),
+        (0, 1),
+        (1, 9),
+        (1, 9),
+        (1, ROOT),
+    ]
+    assert spans(first) == [
+        (0, 0, 0, "1", "proper"),
+        (2, 5, 3, "2", "nominal"),
+        (5, 5, 5, "3", "proper"),
+        (7, 7, 7, "2", "pronoun"),
+        (9, 9, 9, "1", "pronoun"),
+    ]
     assert (second.id, len(second.words), spans(second)) == ("a-2", 6, [(0, 0, 0, "1", "pronoun")])
-    assert list(corpus.read(path, format="coref-conllu")) == list(corpus.read(path, format="conll", documents=True)) == [first, second]
+    assert (
+        list(corpus.read(path, format="coref-conllu"))
+        == list(corpus.read(path, format="conll", documents=True))
+        == [first, second]
+    )
 
 
 def test_conllu_without_documents_is_read_a_sentence_an_example_as_before(tmp_path):
     path = write(tmp_path / "a.conllu", TWO)
-    assert (corpus.read(path).format, [(example.id, example.mentions) for example in corpus.read(path)]) == ("conll", [("1", ()), ("2", ())])
+    assert (
+        corpus.read(path).format,
+        [(example.id, example.mentions) for example in corpus.read(path)],
+    ) == ("conll", [("1", ()), ("2", ())])
 
 
 @pytest.mark.parametrize("pack", ["folder", "a.tar.gz", "a.tgz", "a.tar"])
@@ -82,7 +145,9 @@ def test_a_folder_or_an_archive_of_conllu_files_is_one_corpus(tmp_path, pack):
             for name in ("a.conllu", "b.conllu", "notes.txt", "._a.conllu"):
                 archive.add(folder / "in" / name, f"in/{name}")
     read = corpus.read(tmp_path / pack, documents=True)
-    assert [(example.id, len(example.mentions), example.source) for example in read] == [(name, 5, f"{tmp_path / pack}/in/{name}.conllu, line 3") for name in ("a", "b")]
+    assert [(example.id, len(example.mentions), example.source) for example in read] == [
+        (name, 5, f"{tmp_path / pack}/in/{name}.conllu, line 3") for name in ("a", "b")
+    ]
     before = read.checksum
     write(folder / "in" / "notes.txt", "changed")
     assert corpus.read(tmp_path / pack, format="coref-conllu").checksum == before
@@ -104,20 +169,49 @@ def test_a_folder_or_an_archive_of_conllu_files_is_one_corpus(tmp_path, pack):
         (None, "(2-thing", "2)", 3),
     ],
 )
-def test_the_header_tells_which_field_is_the_entity_and_which_the_head(tmp_path, header, opening, closing, head):
-    text = sentence(SAW, "_", f"Entity={opening}", "_", f"Entity={closing}", comments=[f"global.Entity = {header}"] if header else [])
+def test_the_header_tells_which_field_is_the_entity_and_which_the_head(
+    tmp_path, header, opening, closing, head
+):
+    text = sentence(
+        SAW,
+        "_",
+        f"Entity={opening}",
+        "_",
+        f"Entity={closing}",
+        comments=[f"global.Entity = {header}"] if header else [],
+    )
     (example,) = corpus.read(write(tmp_path / "ann.y.conllu", text), documents=True)
-    assert (example.id, spans(example)[0][:4]) == ("ann", (2, 5, head, "a-b" if header == "GRP" else "2"))
+    assert (example.id, spans(example)[0][:4]) == (
+        "ann",
+        (2, 5, head, "a-b" if header == "GRP" else "2"),
+    )
 
 
 def test_a_header_holds_until_the_next_over_documents(tmp_path):
-    parts = [sentence(WAS, "Entity=(x-7)", comments=comments) for comments in (["newdoc", "global.Entity = etype-eid"], ["newdoc"], ["newdoc", "global.Entity = eid-etype"])]
-    assert [example.mentions[0].entity for example in corpus.read(write(tmp_path / "a.conllu", "".join(parts)), documents=True)] == ["7", "7", "x"]
+    parts = [
+        sentence(WAS, "Entity=(x-7)", comments=comments)
+        for comments in (
+            ["newdoc", "global.Entity = etype-eid"],
+            ["newdoc"],
+            ["newdoc", "global.Entity = eid-etype"],
+        )
+    ]
+    assert [
+        example.mentions[0].entity
+        for example in corpus.read(write(tmp_path / "a.conllu", "".join(parts)), documents=True)
+    ] == ["7", "7", "x"]
 
 
-def test_mentions_may_nest_in_their_own_entity_close_in_any_order_and_cross_other_entities(tmp_path):
+def test_mentions_may_nest_in_their_own_entity_close_in_any_order_and_cross_other_entities(
+    tmp_path,
+):
     text = sentence(SAW, "Entity=(1(2", "Entity=(1(3", "Entity=1)2)", "Entity=(4)1)3)")
-    assert [(start, end, entity) for start, end, _, entity, _ in spans(next(iter(corpus.read(write(tmp_path / "a.conllu", text), documents=True))))] == [
+    assert [
+        (start, end, entity)
+        for start, end, _, entity, _ in spans(
+            next(iter(corpus.read(write(tmp_path / "a.conllu", text), documents=True)))
+        )
+    ] == [
         (0, 5, "1"),
         (0, 3, "2"),
         (2, 5, "3"),
@@ -126,34 +220,98 @@ def test_mentions_may_nest_in_their_own_entity_close_in_any_order_and_cross_othe
     ]
 
 
-def test_mentions_in_parts_and_of_empty_nodes_are_left_out_and_counted_and_empty_nodes_count_for_heads(tmp_path):
-    first = sentence(SAW, "Entity=(1[1/2]-1)", "Entity=(2-2", "_", "Entity=(1[2/2]-1)(5-1)", comments=["global.Entity = eid-head"]).splitlines()
+def test_mentions_in_parts_and_of_empty_nodes_are_left_out_and_counted_and_empty_nodes_count_for_heads(
+    tmp_path,
+):
+    first = sentence(
+        SAW,
+        "Entity=(1[1/2]-1)",
+        "Entity=(2-2",
+        "_",
+        "Entity=(1[2/2]-1)(5-1)",
+        comments=["global.Entity = eid-head"],
+    ).splitlines()
     node = "\t_" * 7 + "\tEntity={}"
     first.insert(1, "0.1\tshe" + node.format("(3-1)"))  # before the first word
-    first.insert(6, "4.1\tthat" + node.format("2)(4-2"))  # after "dog": ends one mention, begins another
+    first.insert(
+        6, "4.1\tthat" + node.format("2)(4-2")
+    )  # after "dog": ends one mention, begins another
     first.insert(9, "6.1\twho" + node.format("4)"))  # after "Bo"
-    read = corpus.read(write(tmp_path / "a.conllu", "\n\n" + "\n".join(first) + "\n\n" + sentence(WAS, "Entity=(3)")), documents=True)
-    assert spans(next(iter(read))) == [(2, 3, 3, "2", "nominal"), (4, 5, 4, "4", "nominal"), (5, 5, 5, "5", "proper"), (7, 7, 7, "3", "pronoun")]
-    assert read.notes == ("mentions left out because they are in parts (discontinuous): 1", "mentions left out because they are of empty nodes alone: 1")
+    read = corpus.read(
+        write(
+            tmp_path / "a.conllu", "\n\n" + "\n".join(first) + "\n\n" + sentence(WAS, "Entity=(3)")
+        ),
+        documents=True,
+    )
+    assert spans(next(iter(read))) == [
+        (2, 3, 3, "2", "nominal"),
+        (4, 5, 4, "4", "nominal"),
+        (5, 5, 5, "5", "proper"),
+        (7, 7, 7, "3", "pronoun"),
+    ]
+    assert read.notes == (
+        "mentions left out because they are in parts (discontinuous): 1",
+        "mentions left out because they are of empty nodes alone: 1",
+    )
 
 
 CONLLU = {
-    "closed, never opened": (sentence(SAW, "Entity=(1)", "_", "Entity=2)"), 4, "entity '2' is closed, but not open in this sentence"),
-    "closed in the next sentence": (sentence(SAW, "Entity=(1") + sentence(WAS, "Entity=1)"), 1, "entity '1' is opened, but not closed in its sentence"),
-    "closed twice": (sentence(SAW, "Entity=(1)1)"), 1, "entity '1' is closed, but not open in this sentence"),
-    "never closed": (sentence(SAW, "_", "Entity=(1(2", "_", "Entity=2)"), 3, "entity '1' is opened, but not closed in its sentence"),
+    "closed, never opened": (
+        sentence(SAW, "Entity=(1)", "_", "Entity=2)"),
+        4,
+        "entity '2' is closed, but not open in this sentence",
+    ),
+    "closed in the next sentence": (
+        sentence(SAW, "Entity=(1") + sentence(WAS, "Entity=1)"),
+        1,
+        "entity '1' is opened, but not closed in its sentence",
+    ),
+    "closed twice": (
+        sentence(SAW, "Entity=(1)1)"),
+        1,
+        "entity '1' is closed, but not open in this sentence",
+    ),
+    "never closed": (
+        sentence(SAW, "_", "Entity=(1(2", "_", "Entity=2)"),
+        3,
+        "entity '1' is opened, but not closed in its sentence",
+    ),
     "twice the same": (sentence(SAW, "Entity=(1)(1)"), 1, "entity '1' has this mention twice"),
-    "crossing its own": (sentence(SAW, "Entity=(1", "Entity=1)(1", "_", "Entity=1)"), 3, "two mentions of entity '1' cross"),
-    "a bracket that names nothing": (sentence(SAW, "Entity=(1", "_", "Entity=)"), 4, "Entity=) is not made of brackets such as (1, (1) and 1)"),
-    "no bracket": (sentence(SAW, "Entity=(1)2"), 1, "Entity=(1)2 is not made of brackets such as (1, (1) and 1)"),
+    "crossing its own": (
+        sentence(SAW, "Entity=(1", "Entity=1)(1", "_", "Entity=1)"),
+        3,
+        "two mentions of entity '1' cross",
+    ),
+    "a bracket that names nothing": (
+        sentence(SAW, "Entity=(1", "_", "Entity=)"),
+        4,
+        "Entity=) is not made of brackets such as (1, (1) and 1)",
+    ),
+    "no bracket": (
+        sentence(SAW, "Entity=(1)2"),
+        1,
+        "Entity=(1)2 is not made of brackets such as (1, (1) and 1)",
+    ),
     "a header without entity": (
         sentence(SAW, "_", comments=["global.Entity = etype-head"]),
         2,
         "'# global.Entity = etype-head' above must name the entity once, as eid or GRP",
     ),
-    "a head outside": (sentence(SAW, "Entity=(1-2)", comments=["global.Entity = eid-head"]), 2, "the head '2' of entity '1' is not among its 1 words"),
-    "a head of nought": (sentence(SAW, "Entity=(1-0)", comments=["global.Entity = eid-head"]), 2, "the head '0' of entity '1' is not among its 1 words"),
-    "a head that is no number": (sentence(SAW, "Entity=(1-x)", comments=["global.Entity = eid-minspan"]), 2, "the head 'x' of entity '1' is not among its 1 words"),
+    "a head outside": (
+        sentence(SAW, "Entity=(1-2)", comments=["global.Entity = eid-head"]),
+        2,
+        "the head '2' of entity '1' is not among its 1 words",
+    ),
+    "a head of nought": (
+        sentence(SAW, "Entity=(1-0)", comments=["global.Entity = eid-head"]),
+        2,
+        "the head '0' of entity '1' is not among its 1 words",
+    ),
+    "a head that is no number": (
+        sentence(SAW, "Entity=(1-x)", comments=["global.Entity = eid-minspan"]),
+        2,
+        "the head 'x' of entity '1' is not among its 1 words",
+    ),
 }
 
 
@@ -165,22 +323,48 @@ def test_conllu_brackets_that_do_not_match_are_told_with_their_line(tmp_path, wh
 
 
 GOLD = document(
-    columns(("Ann", "NNP", "(1)"), ("saw", "VBD", "-"), ("the", "DT", "(2|(12"), ("dog", "NN", "12)"), ("of", "IN", "-"), ("Bo", "NNP", "(3)|2)")),
+    columns(
+        ("Ann", "NNP", "(1)"),
+        ("saw", "VBD", "-"),
+        ("the", "DT", "(2|(12"),
+        ("dog", "NN", "12)"),
+        ("of", "IN", "-"),
+        ("Bo", "NNP", "(3)|2)"),
+    ),
     "\n",
-    columns(("This", "DT", "(2)"), ("was", "-", "(e)"), ("hers", "PRP$", "(1)")).rstrip("\n") + "\n",
+    columns(("This", "DT", "(2)"), ("was", "-", "(e)"), ("hers", "PRP$", "(1)")).rstrip("\n")
+    + "\n",
 )
 
 
 @pytest.mark.parametrize("name", ["a.v4_gold_conll", "a.english.v4_auto_conll.gz", "a.gold_conll"])
 @pytest.mark.parametrize("gap", [" ", "   ", "\t"])
-def test_conll2012_gives_one_example_a_part_and_takes_the_last_word_of_a_mention_for_its_head(tmp_path, name, gap):
+def test_conll2012_gives_one_example_a_part_and_takes_the_last_word_of_a_mention_for_its_head(
+    tmp_path, name, gap
+):
     second = document("# a comment\n", columns(("10\u00a0000", "CD", "_")), name="nw/y")
-    path = write(tmp_path / name, (GOLD + "\n").replace("NN ", "NN" + gap).replace("- Speaker", f"-{gap}Speaker") + second)
+    path = write(
+        tmp_path / name,
+        (GOLD + "\n").replace("NN ", "NN" + gap).replace("- Speaker", f"-{gap}Speaker") + second,
+    )
     read = corpus.read(path)
     first, second = read
-    assert (read.format, read.notes) == ("conll2012", ("CoNLL-2012 has no dependency trees: the head word of a mention is taken to be its last word",))
-    assert (first.id, first.texts, first.source) == ("bc/x_3", ("Ann saw the dog of Bo This was hers",), f"{path}, line 1")
-    assert first.words[5:8] == (Word("Bo", xpos="NNP"), Word("This", sentence=1, xpos="DT"), Word("was", sentence=1))
+    assert (read.format, read.notes) == (
+        "conll2012",
+        (
+            "CoNLL-2012 has no dependency trees: the head word of a mention is taken to be its last word",
+        ),
+    )
+    assert (first.id, first.texts, first.source) == (
+        "bc/x_3",
+        ("Ann saw the dog of Bo This was hers",),
+        f"{path}, line 1",
+    )
+    assert first.words[5:8] == (
+        Word("Bo", xpos="NNP"),
+        Word("This", sentence=1, xpos="DT"),
+        Word("was", sentence=1),
+    )
     assert spans(first) == [
         (0, 0, 0, "1", "proper"),
         (2, 5, 5, "2", "proper"),
@@ -196,18 +380,46 @@ def test_conll2012_gives_one_example_a_part_and_takes_the_last_word_of_a_mention
 ROW = columns(("Ann", "NNP", "{}")).replace("\n\n", "\n")
 COLUMNS = {
     "too few columns": (document("doc 0 0 Ann NNP (1)\n"), 2, "6 columns, expected 12 or more"),
-    "other columns in one sentence": (document(ROW.format("-"), ROW.format("- (1)")), 3, "14 columns, expected 13 as in the rest of the sentence"),
-    "closed, never opened": (document(ROW.format("1)")), 2, "entity '1' is closed, but not open in this sentence"),
-    "closed in the next sentence": (document(ROW.format("(1"), "\n", ROW.format("1)")), 2, "entity '1' is opened, but not closed in its sentence"),
-    "never closed": (document(ROW.format("(1|(2)"), "\n"), 2, "entity '1' is opened, but not closed in its sentence"),
+    "other columns in one sentence": (
+        document(ROW.format("-"), ROW.format("- (1)")),
+        3,
+        "14 columns, expected 13 as in the rest of the sentence",
+    ),
+    "closed, never opened": (
+        document(ROW.format("1)")),
+        2,
+        "entity '1' is closed, but not open in this sentence",
+    ),
+    "closed in the next sentence": (
+        document(ROW.format("(1"), "\n", ROW.format("1)")),
+        2,
+        "entity '1' is opened, but not closed in its sentence",
+    ),
+    "never closed": (
+        document(ROW.format("(1|(2)"), "\n"),
+        2,
+        "entity '1' is opened, but not closed in its sentence",
+    ),
     "twice the same": (document(ROW.format("(1)|(1)")), 2, "entity '1' has this mention twice"),
-    "no bracket": (document(ROW.format("(1)|2")), 2, "the last column '(1)|2' is not made of brackets such as (1, (1) and 1) with | between them"),
-    "run together": (document(ROW.format("(1)(2)")), 2, "the last column '(1)(2)' is not made of brackets such as (1, (1) and 1) with | between them"),
+    "no bracket": (
+        document(ROW.format("(1)|2")),
+        2,
+        "the last column '(1)|2' is not made of brackets such as (1, (1) and 1) with | between them",
+    ),
+    "run together": (
+        document(ROW.format("(1)(2)")),
+        2,
+        "the last column '(1)(2)' is not made of brackets such as (1, (1) and 1) with | between them",
+    ),
     "no begin": (ROW.format("-"), 1, "this is outside any document"),
     "after the end": (GOLD + ROW.format("-"), 14, "this is outside any document"),
     "two ends": (GOLD + "#end document\n", 14, "this is outside any document"),
     "no end": ("\n" + GOLD.replace("#end document\n", ""), 2, "document 'bc/x_3' does not end"),
-    "no end before the next": (GOLD.replace("#end document\n", "") + GOLD, 13, "document 'bc/x_3' has not ended"),
+    "no end before the next": (
+        GOLD.replace("#end document\n", "") + GOLD,
+        13,
+        "document 'bc/x_3' has not ended",
+    ),
     "no words": (document("\n"), 1, "document 'bc/x_3' has no words"),
 }
 
@@ -222,11 +434,23 @@ def test_conll2012_that_cannot_be_used_is_told_with_its_line(tmp_path, what):
 def test_a_folder_of_conll2012_files_is_one_corpus_and_an_empty_one_is_told(tmp_path):
     write(tmp_path / "b.gold_conll", GOLD)
     write(tmp_path / "a.v4_gold_conll.gz", GOLD.replace("bc/x", "bc/w"))
-    assert [example.id for example in corpus.read(tmp_path, format="conll2012")] == ["bc/w_3", "bc/x_3"]
-    assert complaint(tmp_path, documents=True) == f"{tmp_path} has no files that end in .conllu\nnext: give the folder or archive that holds them, or one file"
+    assert [example.id for example in corpus.read(tmp_path, format="conll2012")] == [
+        "bc/w_3",
+        "bc/x_3",
+    ]
+    assert (
+        complaint(tmp_path, documents=True)
+        == f"{tmp_path} has no files that end in .conllu\nnext: give the folder or archive that holds them, or one file"
+    )
 
 
-@pytest.mark.parametrize(("name", "data", "message"), [("gone.tar.gz", None, "no such corpus file: {path}"), ("a.tar.gz", b"text", "{path} is not a whole tar archive (")])
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("gone.tar.gz", None, "no such corpus file: {path}"),
+        ("a.tar.gz", b"text", "{path} is not a whole tar archive ("),
+    ],
+)
 def test_an_archive_that_cannot_be_read_is_told(tmp_path, name, data, message):
     path = tmp_path / name
     if data:
@@ -235,7 +459,13 @@ def test_an_archive_that_cannot_be_read_is_told(tmp_path, name, data, message):
 
 
 def test_an_archive_that_is_cut_off_is_told(tmp_path):
-    write(tmp_path / "a.conllu", "".join(sentence(WAS, f"Entity=({number})", comments=[f"newdoc id = {number}"]) for number in range(500)))
+    write(
+        tmp_path / "a.conllu",
+        "".join(
+            sentence(WAS, f"Entity=({number})", comments=[f"newdoc id = {number}"])
+            for number in range(500)
+        ),
+    )
     path = tmp_path / "a.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         archive.add(tmp_path / "a.conllu", "a.conllu")
@@ -243,7 +473,10 @@ def test_an_archive_that_is_cut_off_is_told(tmp_path):
     assert complaint(path, documents=True).startswith(f"{path} is not a whole tar archive (")
 
 
-@pytest.mark.parametrize(("name", "text", "kind"), [("a.txt", "Hi.", "text"), ("a.jsonl", '{"text": "Hi."}', "jsonl"), ("a.tsv", "Hi.\n", "tsv")])
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [("a.txt", "Hi.", "text"), ("a.jsonl", '{"text": "Hi."}', "jsonl"), ("a.tsv", "Hi.\n", "tsv")],
+)
 def test_documents_cannot_be_asked_of_formats_that_have_none(tmp_path, name, text, kind):
     path = write(tmp_path / name, text)
     expected = f"{path} has no documents to read: its format is {kind}\nnext: give a corpus in one of the formats coref-jsonl, coref-conllu, conll2012"

@@ -21,7 +21,9 @@ CONLL2012 = (".v4_gold_conll", ".gold_conll", ".v4_auto_conll")
 ARCHIVES = (".tar.gz", ".tgz", ".tar")
 COLUMNS = 12
 """Columns of a CoNLL-2012 sentence without predicates; each predicate adds one before the last."""
-LAST_WORD = "CoNLL-2012 has no dependency trees: the head word of a mention is taken to be its last word"
+LAST_WORD = (
+    "CoNLL-2012 has no dependency trees: the head word of a mention is taken to be its last word"
+)
 
 _BRACKET = re.compile(r"(\()?([^()]+)(\))?")
 _BEGIN = re.compile(r"# ?begin document \(?(.*?)\)?;?(?: part (\d+))? *")
@@ -55,7 +57,10 @@ class Brackets:
     def close(self, entity: str, place: int, where: str) -> None:
         """The innermost open mention of an entity ends."""
         if not self.opened.get(entity):
-            raise CorpusError(f"{where}: entity {entity!r} is closed, but not open in this sentence", hint=f"open it in the same sentence with ({entity}")
+            raise CorpusError(
+                f"{where}: entity {entity!r} is closed, but not open in this sentence",
+                hint=f"open it in the same sentence with ({entity}",
+            )
         start, text, opened = self.opened[entity].pop()
         self.spans.append(Span(start, place, entity, text, opened))
 
@@ -63,7 +68,10 @@ class Brackets:
         """The mentions of the sentence, all of which must have ended."""
         for entity, left in self.opened.items():
             if left:
-                raise CorpusError(f"{left[0][2]}: entity {entity!r} is opened, but not closed in its sentence", hint=f"close it in the same sentence with {entity})")
+                raise CorpusError(
+                    f"{left[0][2]}: entity {entity!r} is opened, but not closed in its sentence",
+                    hint=f"close it in the same sentence with {entity})",
+                )
         return self.spans
 
 
@@ -99,7 +107,10 @@ def files_in(path: Path, endings: Sequence[str]) -> Iterator[Path]:
         found = True
         yield file
     if not found:
-        raise CorpusError(f"{path} has no files that end in {', '.join(endings)}", hint="give the folder or archive that holds them, or one file")
+        raise CorpusError(
+            f"{path} has no files that end in {', '.join(endings)}",
+            hint="give the folder or archive that holds them, or one file",
+        )
 
 
 def _fits(name: str, endings: Sequence[str]) -> bool:
@@ -107,27 +118,44 @@ def _fits(name: str, endings: Sequence[str]) -> bool:
 
 
 def _folder(path: Path, endings: Sequence[str]) -> Iterator[Path]:
-    yield from sorted(file for file in path.rglob("*") if file.is_file() and _fits(file.name.removesuffix(".gz"), endings))
+    yield from sorted(
+        file
+        for file in path.rglob("*")
+        if file.is_file() and _fits(file.name.removesuffix(".gz"), endings)
+    )
 
 
 def _archive(path: Path, endings: Sequence[str]) -> Iterator[Path]:
     try:
         with tarfile.open(path) as archive:
             for member in archive:
-                data = archive.extractfile(member) if member.isfile() and _fits(Path(member.name).name, endings) else None
+                data = (
+                    archive.extractfile(member)
+                    if member.isfile() and _fits(Path(member.name).name, endings)
+                    else None
+                )
                 if data is not None:
                     yield cast(Path, Member(path, member.name, data.read()))
     except (tarfile.TarError, EOFError, zlib.error) as error:
-        raise CorpusError(f"{path} is not a whole tar archive ({error})", hint="copy or download it again") from None
+        raise CorpusError(
+            f"{path} is not a whole tar archive ({error})", hint="copy or download it again"
+        ) from None
     except OSError as error:
-        raise CorpusError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}", hint="check the path and the file's permissions") from None
+        raise CorpusError(
+            f"{path} cannot be read: {(error.strerror or str(error)).lower()}",
+            hint="check the path and the file's permissions",
+        ) from None
 
 
 def fingerprint(path: Path, endings: Sequence[str]) -> str:
     """The SHA-256 of a file's bytes; of a folder, that of its files' names and checksums."""
     if not path.is_dir():
         return checksum(path)
-    return hashlib.sha256("".join(f"{file.relative_to(path)} {checksum(file)}\n" for file in _folder(path, endings)).encode()).hexdigest()
+    return hashlib.sha256(
+        "".join(
+            f"{file.relative_to(path)} {checksum(file)}\n" for file in _folder(path, endings)
+        ).encode()
+    ).hexdigest()
 
 
 def read_conll2012(path: Path) -> Iterator[Example]:
@@ -146,13 +174,19 @@ def _read_parts(path: Path) -> Iterator[Example]:
         where = f"{path}, line {number}"
         if begin := _BEGIN.fullmatch(line):
             if part is not None:
-                raise CorpusError(f"{where}: document {part.name!r} has not ended", hint="write #end document before the next begins")
+                raise CorpusError(
+                    f"{where}: document {part.name!r} has not ended",
+                    hint="write #end document before the next begins",
+                )
             part = Part(begin[1] if begin[2] is None else f"{begin[1]}_{int(begin[2])}", where)
         elif line.startswith("#") and not _END.fullmatch(line):
             continue
         elif part is None:
             if line.strip():
-                raise CorpusError(f"{where}: this is outside any document", hint="write #begin document (NAME); part 000 before its first word")
+                raise CorpusError(
+                    f"{where}: this is outside any document",
+                    hint="write #begin document (NAME); part 000 before its first word",
+                )
         elif line.startswith("#"):
             yield part.example()
             part = None
@@ -161,7 +195,10 @@ def _read_parts(path: Path) -> Iterator[Example]:
         else:
             part.end_sentence()
     if part is not None:
-        raise CorpusError(f"{part.where}: document {part.name!r} does not end", hint="write #end document after its last word, or copy the file again: it may be cut off")
+        raise CorpusError(
+            f"{part.where}: document {part.name!r} does not end",
+            hint="write #end document after its last word, or copy the file again: it may be cut off",
+        )
 
 
 @dataclass
@@ -179,18 +216,34 @@ class Part:
     def add(self, cells: list[str], where: str) -> None:
         """One word."""
         if len(cells) < COLUMNS or len(cells) != (self.width or len(cells)):
-            expected = f"{self.width} as in the rest of the sentence" if self.width else f"{COLUMNS} or more"
-            raise CorpusError(f"{where}: {len(cells)} columns, expected {expected}", hint="is this CoNLL-2012? Otherwise give --format")
+            expected = (
+                f"{self.width} as in the rest of the sentence"
+                if self.width
+                else f"{COLUMNS} or more"
+            )
+            raise CorpusError(
+                f"{where}: {len(cells)} columns, expected {expected}",
+                hint="is this CoNLL-2012? Otherwise give --format",
+            )
         self.width = len(cells)
         for text in cells[-1].split("|") if cells[-1] not in {"-", "_"} else []:
             match = _BRACKET.fullmatch(text)
             if match is None or not (match[1] or match[3]):
-                raise CorpusError(f"{where}: the last column {cells[-1]!r} is not made of brackets such as (1, (1) and 1) with | between them", hint="write - where there are none")
+                raise CorpusError(
+                    f"{where}: the last column {cells[-1]!r} is not made of brackets such as (1, (1) and 1) with | between them",
+                    hint="write - where there are none",
+                )
             if match[1]:
                 self.brackets.open(match[2], len(self.words), text, where)
             if match[3]:
                 self.brackets.close(match[2], len(self.words), where)
-        self.words.append(Word(cells[3], sentence=self.sentence, xpos="" if cells[4] in {"-", "_", "*"} else cells[4]))
+        self.words.append(
+            Word(
+                cells[3],
+                sentence=self.sentence,
+                xpos="" if cells[4] in {"-", "_", "*"} else cells[4],
+            )
+        )
 
     def end_sentence(self) -> None:
         """A blank line, of which there may be several."""
@@ -202,8 +255,16 @@ class Part:
         """The whole document."""
         self.end_sentence()
         if not self.words:
-            raise CorpusError(f"{self.where}: document {self.name!r} has no words", hint="take it away")
+            raise CorpusError(
+                f"{self.where}: document {self.name!r} has no words", hint="take it away"
+            )
         words = tuple(self.words)
         heads = [head_word(words, span.start, span.end) for span in self.found]
-        mentions = [(Mention(span.start, span.end, head, span.entity, mention_kind(words[head])), span.where) for span, head in zip(self.found, heads, strict=True)]
+        mentions = [
+            (
+                Mention(span.start, span.end, head, span.entity, mention_kind(words[head])),
+                span.where,
+            )
+            for span, head in zip(self.found, heads, strict=True)
+        ]
         return Example(self.name, join_words(words), words, in_order(mentions), source=self.where)

@@ -37,7 +37,9 @@ class Header(NamedTuple):
     def split(self, text: str) -> tuple[str, dict[str, str]]:
         """The entity and all fields; hyphens that are over belong to the last field. A closing bracket may name the entity alone."""
         parts = text.split("-", len(self.names) - 1)
-        return parts[self.entity] if len(parts) > self.entity else text, dict(zip(self.names, parts, strict=False))
+        return parts[self.entity] if len(parts) > self.entity else text, dict(
+            zip(self.names, parts, strict=False)
+        )
 
 
 PLAIN = Header(["eid", "other"], 0)
@@ -61,7 +63,11 @@ def skipped_mentions(path: Path) -> tuple[str, ...]:
     for _ in read_coref_conllu(path, skipped=skipped):
         pass
     why = {"discontinuous": "in parts (discontinuous)", "empty nodes": "of empty nodes alone"}
-    return tuple(f"mentions left out because they are {why[kind]}: {skipped[kind]}" for kind in why if skipped[kind])
+    return tuple(
+        f"mentions left out because they are {why[kind]}: {skipped[kind]}"
+        for kind in why
+        if skipped[kind]
+    )
 
 
 def _read_documents(path: Path, skipped: Counter[str]) -> Iterator[Example]:
@@ -83,22 +89,39 @@ def _read_documents(path: Path, skipped: Counter[str]) -> Iterator[Example]:
         yield _document(name, held, path)
 
 
-def _document(name: str, held: Sequence[tuple[Tree, list[tuple[Mention, str]]]], path: Path) -> Example:
+def _document(
+    name: str, held: Sequence[tuple[Tree, list[tuple[Mention, str]]]], path: Path
+) -> Example:
     """Put sentences together: words are counted over all of them."""
     words = tree_words([tree for tree, _ in held])
     found = []
     first = 0
     for tree, mentions in held:
-        found += [(replace(one, start=first + one.start, end=first + one.end, head=first + one.head), where) for one, where in mentions]
+        found += [
+            (
+                replace(one, start=first + one.start, end=first + one.end, head=first + one.head),
+                where,
+            )
+            for one, where in mentions
+        ]
         first += len(tree.rows)
-    return Example(name, join_words(words), words, in_order(found), source=f"{path}, line {held[0][0].numbers[0]}")
+    return Example(
+        name,
+        join_words(words),
+        words,
+        in_order(found),
+        source=f"{path}, line {held[0][0].numbers[0]}",
+    )
 
 
 def _header(text: str, where: str) -> Header:
     names = [name.strip().lower() for name in text.split("-")]
     found = [place for place, name in enumerate(names) if name in {"eid", "grp"}]
     if len(found) != 1:
-        raise CorpusError(f"{where}: '# global.Entity = {text}' above must name the entity once, as eid or GRP", hint="write e.g. # global.Entity = eid-etype-head-other")
+        raise CorpusError(
+            f"{where}: '# global.Entity = {text}' above must name the entity once, as eid or GRP",
+            hint="write e.g. # global.Entity = eid-etype-head-other",
+        )
     return Header(names, found[0])
 
 
@@ -116,13 +139,24 @@ def _empty_nodes(path: Path) -> dict[int, list[tuple[int, str]]]:
     return found
 
 
-def _mentions(tree: Tree, empty: list[tuple[int, str]], header: Header, path: Path, skipped: Counter[str]) -> list[tuple[Mention, str]]:
+def _mentions(
+    tree: Tree, empty: list[tuple[int, str]], header: Header, path: Path, skipped: Counter[str]
+) -> list[tuple[Mention, str]]:
     """The mentions of one sentence, its words counted from 0, each with where it opens."""
     rows = zip(tree.numbers, range(len(tree.rows)), (cells[9] for cells in tree.rows), strict=True)
-    nodes = sorted([*rows, *((number, -1, last) for number, last in empty)])  # (line, word or -1, last column)
+    nodes = sorted(
+        [*rows, *((number, -1, last) for number, last in empty)]
+    )  # (line, word or -1, last column)
     brackets = Brackets()
     for at, (number, _, last) in enumerate(nodes):
-        text = next((item.removeprefix("Entity=") for item in last.split("|") if item.startswith("Entity=")), "")
+        text = next(
+            (
+                item.removeprefix("Entity=")
+                for item in last.split("|")
+                if item.startswith("Entity=")
+            ),
+            "",
+        )
         _read_brackets(text, at, header, brackets, f"{path}, line {number}", skipped)
     words = tree_words([tree])
     found = []
@@ -134,14 +168,24 @@ def _mentions(tree: Tree, empty: list[tuple[int, str]], header: Header, path: Pa
             continue
         given = _given_heads(span, header, places)
         head = head_among(words, given) if given else head_word(words, inside[0], inside[-1])
-        found.append((Mention(inside[0], inside[-1], head, span.entity, mention_kind(words[head])), span.where))
+        found.append(
+            (
+                Mention(inside[0], inside[-1], head, span.entity, mention_kind(words[head])),
+                span.where,
+            )
+        )
     return found
 
 
-def _read_brackets(text: str, at: int, header: Header, brackets: Brackets, where: str, skipped: Counter[str]) -> None:
+def _read_brackets(
+    text: str, at: int, header: Header, brackets: Brackets, where: str, skipped: Counter[str]
+) -> None:
     matches = list(_BRACKET.finditer(text))
     if "".join(match[0] for match in matches) != text:
-        raise CorpusError(f"{where}: Entity={text} is not made of brackets such as (1, (1) and 1)", hint="a closing bracket names its entity; correct the last column")
+        raise CorpusError(
+            f"{where}: Entity={text} is not made of brackets such as (1, (1) and 1)",
+            hint="a closing bracket names its entity; correct the last column",
+        )
     for match in matches:
         opening, single, closing = match.groups()
         if part := _PART.search(match[0]):
@@ -161,5 +205,8 @@ def _given_heads(span: Span, header: Header, places: list[int]) -> list[int]:
     numbers = text.split(",") if text else []
     for number in numbers:
         if not number.isdecimal() or not 1 <= int(number) <= len(places):
-            raise CorpusError(f"{span.where}: the head {text!r} of entity {span.entity!r} is not among its {len(places)} words", hint="words of a mention are counted from 1")
+            raise CorpusError(
+                f"{span.where}: the head {text!r} of entity {span.entity!r} is not among its {len(places)} words",
+                hint="words of a mention are counted from 1",
+            )
     return [place for place in sorted(places[int(number) - 1] for number in numbers) if place >= 0]

@@ -14,8 +14,21 @@ from headscope.corpus.mention import in_order
 from headscope.errors import CorpusError
 
 # what each key must be; those with None may be left out
-DOCUMENT = {"sentences": "a list of lists of words", "mentions": "a list of objects", "doc": None, "genre": None, "licence_class": None}
-MENTION = {"sent": "a whole number", "start": "a whole number", "end": "a whole number", "head": "a whole number", "cluster": "a string or a whole number", "type": None}
+DOCUMENT = {
+    "sentences": "a list of lists of words",
+    "mentions": "a list of objects",
+    "doc": None,
+    "genre": None,
+    "licence_class": None,
+}
+MENTION = {
+    "sent": "a whole number",
+    "start": "a whole number",
+    "end": "a whole number",
+    "head": "a whole number",
+    "cluster": "a string or a whole number",
+    "type": None,
+}
 KINDS = {"pronoun": "pronoun", "proper": "proper", "nominal": "nominal", "other": "nominal"}
 HINT = 'write e.g. {"doc": "d1", "sentences": [["Ann", "left"]], "mentions": [{"sent": 0, "start": 0, "end": 0, "head": 0, "cluster": "1"}]}'
 
@@ -44,20 +57,34 @@ def _document(record: Any, number: int, where: str) -> Example:
     _check_keys(record, DOCUMENT, where, "the document")
     sentences = record["sentences"]
     if not isinstance(sentences, list) or not all(_is_sentence(sentence) for sentence in sentences):
-        raise CorpusError(f"{where}: 'sentences' must be {DOCUMENT['sentences']}, none of them blank", hint=HINT)
+        raise CorpusError(
+            f"{where}: 'sentences' must be {DOCUMENT['sentences']}, none of them blank", hint=HINT
+        )
     if not isinstance(record["mentions"], list):
-        raise CorpusError(f"{where}: 'mentions' must be {DOCUMENT['mentions']}, got {type(record['mentions']).__name__}", hint=HINT)
-    words = tuple(Word(text, sentence=index) for index, sentence in enumerate(sentences) for text in sentence)
+        raise CorpusError(
+            f"{where}: 'mentions' must be {DOCUMENT['mentions']}, got {type(record['mentions']).__name__}",
+            hint=HINT,
+        )
+    words = tuple(
+        Word(text, sentence=index) for index, sentence in enumerate(sentences) for text in sentence
+    )
     if not words:
         raise CorpusError(f"{where}: the document has no words", hint="take the line away")
     firsts = list(accumulate((len(sentence) for sentence in sentences), initial=0))
     places = [f"{where}: mentions[{index}]" for index in range(len(record["mentions"]))]
-    found = [(_mention(given, sentences, firsts, place), place) for given, place in zip(record["mentions"], places, strict=True)]
-    return Example(str(record.get("doc", number)), join_words(words), words, in_order(found), source=where)
+    found = [
+        (_mention(given, sentences, firsts, place), place)
+        for given, place in zip(record["mentions"], places, strict=True)
+    ]
+    return Example(
+        str(record.get("doc", number)), join_words(words), words, in_order(found), source=where
+    )
 
 
 def _is_sentence(sentence: object) -> bool:
-    return isinstance(sentence, list) and all(isinstance(word, str) and word.strip() for word in sentence)
+    return isinstance(sentence, list) and all(
+        isinstance(word, str) and word.strip() for word in sentence
+    )
 
 
 def _mention(given: Any, sentences: list[list[str]], firsts: list[int], place: str) -> Mention:
@@ -66,29 +93,48 @@ def _mention(given: Any, sentences: list[list[str]], firsts: list[int], place: s
     for key in ("sent", "start", "end", "head", "cluster"):
         allowed = (int, str) if key == "cluster" else (int,)
         if type(given[key]) not in allowed or given[key] == "":
-            raise CorpusError(f"{place}: {key!r} must be {MENTION[key]}, got {given[key]!r}", hint=HINT)
+            raise CorpusError(
+                f"{place}: {key!r} must be {MENTION[key]}, got {given[key]!r}", hint=HINT
+            )
     sent, start, end, head = (given[key] for key in ("sent", "start", "end", "head"))
     if not 0 <= sent < len(sentences):
-        raise CorpusError(f"{place}: there is no sentence {sent}, the document has {len(sentences)}", hint="sentences are counted from 0")
+        raise CorpusError(
+            f"{place}: there is no sentence {sent}, the document has {len(sentences)}",
+            hint="sentences are counted from 0",
+        )
     if not 0 <= start <= end < len(sentences[sent]):
         raise CorpusError(
-            f"{place}: words {start} to {end} are not within sentence {sent}, which has {len(sentences[sent])}", hint="words are counted from 0, and 'end' is the last word"
+            f"{place}: words {start} to {end} are not within sentence {sent}, which has {len(sentences[sent])}",
+            hint="words are counted from 0, and 'end' is the last word",
         )
     if not start <= head <= end:
-        raise CorpusError(f"{place}: the head {head} is not one of the words {start} to {end}", hint="the head is counted from the start of the sentence")
+        raise CorpusError(
+            f"{place}: the head {head} is not one of the words {start} to {end}",
+            hint="the head is counted from the start of the sentence",
+        )
     kind = given.get("type")
     if kind is not None and (not isinstance(kind, str) or kind not in KINDS):
-        raise CorpusError(f"{place}: 'type' must be one of {', '.join(KINDS)}, got {kind!r}", hint="it may also be left out")
+        raise CorpusError(
+            f"{place}: 'type' must be one of {', '.join(KINDS)}, got {kind!r}",
+            hint="it may also be left out",
+        )
     first = firsts[sent]
-    return Mention(first + start, first + end, first + head, str(given["cluster"]), KINDS[kind] if kind else "")
+    return Mention(
+        first + start, first + end, first + head, str(given["cluster"]), KINDS[kind] if kind else ""
+    )
 
 
 def _check_keys(record: Any, known: dict[str, str | None], where: str, what: str) -> None:
     if not isinstance(record, dict):
-        raise CorpusError(f"{where}: {what} must be a JSON object, got {type(record).__name__}", hint=HINT)
+        raise CorpusError(
+            f"{where}: {what} must be a JSON object, got {type(record).__name__}", hint=HINT
+        )
     for key in record:
         if key not in known:
-            raise CorpusError(f"{where}: {what} has the unknown key {key!r}; known are {', '.join(known)}", hint="take it away, or correct its spelling")
+            raise CorpusError(
+                f"{where}: {what} has the unknown key {key!r}; known are {', '.join(known)}",
+                hint="take it away, or correct its spelling",
+            )
     for key, must in known.items():
         if must and key not in record:
             raise CorpusError(f"{where}: {what} has no {key!r}", hint=HINT)

@@ -36,14 +36,22 @@ class PooledClassifier(nn.Module):
         super().__init__()
         self.base, self.pooling, self.outputs = model.network, pooling, outputs
         width, hidden = pooling.width(model), int(model.config.hidden_size)
-        self.dense, self.dropout, self.classifier = nn.Linear(width, hidden), nn.Dropout(DROPOUT), nn.Linear(hidden, outputs)
+        self.dense, self.dropout, self.classifier = (
+            nn.Linear(width, hidden),
+            nn.Dropout(DROPOUT),
+            nn.Linear(hidden, outputs),
+        )
         random = torch.Generator().manual_seed(seed)
         with torch.no_grad():
             for linear in (self.dense, self.classifier):
                 linear.weight.normal_(0.0, SPREAD, generator=random)
                 linear.bias.zero_()
         self.to(model.device)
-        self._options = {"use_cache": False} if "use_cache" in inspect.signature(self.base.forward).parameters else {}
+        self._options = (
+            {"use_cache": False}
+            if "use_cache" in inspect.signature(self.base.forward).parameters
+            else {}
+        )
         self._top = None if pooling.heads else self._last_block(model)
 
     @property
@@ -51,21 +59,43 @@ class PooledClassifier(nn.Module):
         """Whether it needs the attention function that can be watched."""
         return bool(self.pooling.heads)
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None, labels: Tensor | None = None) -> SequenceClassifierOutput:
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        token_type_ids: Tensor | None = None,
+        labels: Tensor | None = None,
+    ) -> SequenceClassifierOutput:
         """The outputs for a batch, and the loss where there are labels: cross-entropy, or the squared error of a regression."""
-        logits = self.classifier(self.dropout(torch.tanh(self.dense(self.vectors(input_ids, attention_mask, token_type_ids)))))
+        logits = self.classifier(
+            self.dropout(
+                torch.tanh(self.dense(self.vectors(input_ids, attention_mask, token_type_ids)))
+            )
+        )
         if labels is None:
             return SequenceClassifierOutput(logits=logits)
-        loss = nn.functional.mse_loss(logits[:, 0], labels) if self.outputs == 1 else nn.functional.cross_entropy(logits, labels)
+        loss = (
+            nn.functional.mse_loss(logits[:, 0], labels)
+            if self.outputs == 1
+            else nn.functional.cross_entropy(logits, labels)
+        )
         return SequenceClassifierOutput(loss=loss, logits=logits)
 
-    def vectors(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
+    def vectors(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
+    ) -> Tensor:
         """What the classifier sees: (text, width)."""
-        inputs = {"input_ids": input_ids, "attention_mask": attention_mask, **self._options} | ({} if token_type_ids is None else {"token_type_ids": token_type_ids})
+        inputs = {"input_ids": input_ids, "attention_mask": attention_mask, **self._options} | (
+            {} if token_type_ids is None else {"token_type_ids": token_type_ids}
+        )
         mask = attention_mask.bool()
         if self.pooling.heads:
             return self._heads(inputs, mask)
-        return take(self._states(inputs) if self._top is None else self._cut(inputs, self._top), mask, self.pooling.position)
+        return take(
+            self._states(inputs) if self._top is None else self._cut(inputs, self._top),
+            mask,
+            self.pooling.position,
+        )
 
     def _heads(self, inputs: dict[str, Any], mask: Tensor) -> Tensor:
         found: dict[tuple[int, int], Tensor] = {}
@@ -109,7 +139,11 @@ class PooledClassifier(nn.Module):
 
     def _last_block(self, model: Model) -> str | None:
         """The module after which a pass may end, by name: the chosen layer, if it is not the last one (final norms belong to that) and its output is the hidden state."""
-        blocks, layers, layer = layer_blocks(self.base), model.shape(model.main_stack()).layers, self.pooling.layer or 0
+        blocks, layers, layer = (
+            layer_blocks(self.base),
+            model.shape(model.main_stack()).layers,
+            self.pooling.layer or 0,
+        )
         if layer == layers - 1 or len(blocks) != layers:
             return None
         name = next(name for name, module in self.base.named_modules() if module is blocks[layer])
@@ -123,7 +157,9 @@ class _Random:
     """Stands where :func:`headscope.load` takes an auto class: a network with every matrix drawn anew."""
 
     @staticmethod
-    def from_pretrained(_place: str, *, config: Any, dtype: torch.dtype, **_options: Any) -> tuple[Any, dict[str, Any]]:
+    def from_pretrained(
+        _place: str, *, config: Any, dtype: torch.dtype, **_options: Any
+    ) -> tuple[Any, dict[str, Any]]:
         network = AutoModel.from_config(config, dtype=dtype)
         draw_normal(network)
         return network, {}
@@ -133,6 +169,9 @@ def load_base(name: str, pooling: Pooling, *, seed: int, random: bool, **options
     """A model without a classifier, its weights its own or random, with the pooling fitted to it. ``options`` are those of :func:`headscope.load`."""
     model = load(name, head=_Random if random else None, seed=seed, **options)
     if model.encoder_decoder:
-        raise ModelError(f"classifiers on top of {model.config.model_type} are not supported", hint="choose an encoder or a decoder, such as BERT or GPT-2")
+        raise ModelError(
+            f"classifiers on top of {model.config.model_type} are not supported",
+            hint="choose an encoder or a decoder, such as BERT or GPT-2",
+        )
     model.pooling = pooling.fit(model)
     return model

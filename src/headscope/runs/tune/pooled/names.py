@@ -24,8 +24,17 @@ def parse_pooling(text: str, position: str = "") -> Pooling:
     if found := re.fullmatch(r"layer:([0-9]+)", plain):
         return Pooling(layer=int(found[1]) - 1, position=position)
     if re.fullmatch(r"heads:[0-9]+-[0-9]+(,[0-9]+-[0-9]+)*", plain):
-        return Pooling(heads=tuple((int(layer) - 1, int(head) - 1) for layer, head in re.findall(r"([0-9]+)-([0-9]+)", plain)), position=position)
-    raise UserError(f"a pooling must be last, layer:N or heads:LAYER-HEAD,…, counted from 1; got {text!r} instead", hint="give e.g. --pooling last, layer:4 or heads:3-9,4-1")
+        return Pooling(
+            heads=tuple(
+                (int(layer) - 1, int(head) - 1)
+                for layer, head in re.findall(r"([0-9]+)-([0-9]+)", plain)
+            ),
+            position=position,
+        )
+    raise UserError(
+        f"a pooling must be last, layer:N or heads:LAYER-HEAD,…, counted from 1; got {text!r} instead",
+        hint="give e.g. --pooling last, layer:4 or heads:3-9,4-1",
+    )
 
 
 def pooling_slug(pooling: Pooling) -> str:
