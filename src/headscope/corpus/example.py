@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, field
 
@@ -11,6 +12,8 @@ ROOT = -1
 """The ``head`` of a word that is the root of its sentence."""
 PLAIN_WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 """What counts as a word in text that is not annotated: letters and digits with apostrophes inside, or one sign."""
+BUCKETS = 32
+"""Into how many buckets a corpus is divided; see :func:`bucket_of`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ class Example:
     mentions: tuple[Mention, ...] = ()
     links: tuple[FrameLink, ...] = ()
     label: str | None = None
+    group: str = ""
     source: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -84,6 +88,40 @@ class Example:
             "frames": bool(self.links),
         }
         return frozenset(name for name, there in offered.items() if there)
+
+
+def bucket_of(example: Example, buckets: int = BUCKETS) -> int:
+    """The bucket that an example falls into: the same in every process and on every platform.
+
+    Examples of one group (a document, a paragraph) share a bucket, so that halves of a corpus, or
+    intervals over buckets, never treat dependent examples as independent ones. The number is the
+    SHA-256 of the group, read as a big-endian integer, modulo ``buckets``. An example without a
+    group goes by its id and texts, separated by null characters.
+
+    Parameters
+    ----------
+    example : Example
+        The example to place.
+    buckets : int, default 32
+        How many buckets there are.
+
+    Returns
+    -------
+    int
+        A number from 0 to ``buckets - 1``.
+
+    Examples
+    --------
+    >>> bucket_of(Example("1", ("A dog barks.",), group="news-1"))
+    19
+    >>> bucket_of(Example("2", ("It is loud.",), group="news-1"))
+    19
+    """
+    if buckets < 1:
+        raise CorpusError(f"the number of buckets must be 1 or more, got {buckets} instead")
+    key = example.group or "\0".join((example.id, *example.texts))
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest, "big") % buckets
 
 
 def join_words(words: tuple[Word, ...]) -> tuple[str, ...]:

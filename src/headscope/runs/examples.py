@@ -140,7 +140,8 @@ def sentences(corpus: Iterable[Example]) -> Iterable[Example]:
             kept = [index for index, word in enumerate(example.words) if word.sentence == number]
             place = {old: new for new, old in enumerate(kept)}
             words = tuple(_moved(example.words[old], place) for old in kept)
-            yield Example(f"{example.id}-{number}", (" ".join(word.text for word in words),), words)
+            text = " ".join(word.text for word in words)
+            yield Example(f"{example.id}-{number}", (text,), words, group=example.group)
 
 
 def _moved(word: Word, place: dict[int, int]) -> Word:

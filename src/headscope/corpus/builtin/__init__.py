@@ -70,6 +70,7 @@ def _passage(name: str, paragraphs: list[str], trees: list[list[Tree]]) -> Examp
         words,
         tuple(sorted(mentions, key=lambda m: (m.start, -m.end))),
         tuple(_links(words, marked)),
+        group=name,
         source=name,
     )
 

@@ -119,12 +119,21 @@ def tree_words(trees: Sequence[Tree], *, segments: Sequence[int] | None = None) 
 
 
 def read_conll(path: Path) -> Iterator[Example]:
-    """One example a sentence, named by its ``sent_id`` where it has one."""
+    """Yield one example per sentence, named by its ``sent_id`` where it has one.
+
+    The group is the document: its ``# newdoc id``, or the file's name and a number where documents
+    have no id. Sentences of a file without ``# newdoc`` have no group.
+    """
+    document, documents = "", 0
     for index, tree in enumerate(read_trees(path), 1):
+        if tree.comments.keys() & {"newdoc", "newdoc id"}:
+            documents += 1
+            document = tree.comments.get("newdoc id") or f"{path.name.split('.')[0]}-{documents}"
         words = tree_words([tree])
         yield Example(
             tree.comments.get("sent_id", str(index)),
             join_words(words),
             words,
+            group=document,
             source=f"{path}, line {tree.numbers[0]}",
         )

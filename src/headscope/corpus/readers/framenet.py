@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
 from headscope.corpus.example import Example, FrameLink, Word, join_words
 from headscope.corpus.files import json_values, lines
+from headscope.corpus.readers.table import record_group
 from headscope.errors import CorpusError
 
 Span = tuple[int, int]
@@ -67,9 +69,10 @@ def read_frames_jsonl(path: Path) -> Iterator[Example]:
                 f"{where}: links[{index}]",
             )
             elements.append((span, str(link.get("fe", ""))))
-        yield make_example(
+        example = make_example(
             str(record.get("id", number)), text, frame, [target], elements, source=where
         )
+        yield replace(example, group=record_group(record))
 
 
 def _shown(record: dict[str, Any], key: str) -> str:

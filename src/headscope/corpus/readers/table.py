@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from headscope.corpus.example import Example
 from headscope.corpus.files import json_values, lines
@@ -14,6 +15,7 @@ FIRST = ("a", "text", "sentence1", "#1 String", "question1", "question", "premis
 SECOND = ("b", "text2", "sentence2", "#2 String", "question2", "hypothesis", "text_b")
 ALONE = ("sentence",)
 LABEL = ("label", "Quality", "score", "gold_label", "is_duplicate")
+GROUP = ("group", "document", "paragraph", "doc_id")
 HINT = "name the columns, e.g. --columns sentence1,sentence2"
 
 
@@ -59,6 +61,7 @@ def read_tsv(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Ex
     known = {*FIRST, *SECOND, *ALONE, *(columns or ())}
     where: list[int] = []
     label: int | None = None
+    group: int | None = None
     for number, line in lines(path):
         if not line.strip():
             continue
@@ -67,6 +70,8 @@ def read_tsv(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Ex
             header = cells
             where = [cells.index(name) for name in text_columns(cells, columns, str(path))]
             label = next((cells.index(name) for name in LABEL if name in cells), None)
+            names = [name for name in GROUP if name in cells and cells.index(name) not in where]
+            group = cells.index(names[0]) if names else None
             continue
         if not where:
             where = list(range(min(len(cells), 2)))
@@ -82,6 +87,7 @@ def read_tsv(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Ex
             str(number),
             texts,
             label=cells[label] if label is not None else None,
+            group=cells[group].strip() if group is not None else "",
             source=f"{path}, line {number}",
         )
 
@@ -107,5 +113,18 @@ def read_json_lines(path: Path, *, columns: Sequence[str] | None = None) -> Iter
             str(record.get("id", number)),
             tuple(record[name].strip() for name in names),
             label=label,
+            group=record_group(record, names),
             source=where,
         )
+
+
+def record_group(record: Mapping[str, Any], texts: Sequence[str] = ()) -> str:
+    """The document or paragraph that a JSON object says it belongs to; empty where it does not say.
+
+    >>> record_group({"text": "A dog barks.", "document": 7})
+    '7'
+    >>> record_group({"document": "A dog barks."}, texts=["document"])
+    ''
+    """
+    keys = [key for key in GROUP if record.get(key) is not None and key not in texts]
+    return str(record[keys[0]]).strip() if keys else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -164,4 +165,4 @@ def _with_words(example: Example, words: tuple[Word, ...]) -> Example:
     texts += ("",) * (
         len(example.texts) - len(texts)
     )  # a last text without a word still makes a pair
-    return Example(example.id, texts, words, label=example.label, source=example.source)
+    return replace(example, texts=texts, words=words)

@@ -86,6 +86,7 @@ class Sentence:
     id: str
     source: str
     words: tuple[Word, ...]
+    group: str = ""
 
     @cached_property
     def text(self) -> str:
@@ -173,9 +174,8 @@ def sentences_of(examples: Iterable[Example]) -> Iterator[Sentence]:
             words = tuple(_local(example.words[place], first, len(part)) for place in part)
             name = f"{example.id}-{number}" if len(parts) > 1 else example.id
             source = example.source or example.id
-            yield Sentence(
-                name, f"{source}, sentence {number}" if len(parts) > 1 else source, words
-            )
+            where = f"{source}, sentence {number}" if len(parts) > 1 else source
+            yield Sentence(name, where, words, example.group)
 
 
 def _local(word: Word, first: int, length: int) -> Word:

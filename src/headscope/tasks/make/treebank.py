@@ -189,5 +189,9 @@ def _report(
 
 def _example(draft: Draft) -> Example:
     return Example(
-        draft.sentence.id, (draft.text,), label=draft.label, source=draft.sentence.source
+        draft.sentence.id,
+        (draft.text,),
+        label=draft.label,
+        group=draft.sentence.group,
+        source=draft.sentence.source,
     )

@@ -178,7 +178,8 @@ def _read_parts(path: Path) -> Iterator[Example]:
                     f"{where}: document {part.name!r} has not ended",
                     hint="write #end document before the next begins",
                 )
-            part = Part(begin[1] if begin[2] is None else f"{begin[1]}_{int(begin[2])}", where)
+            name = begin[1] if begin[2] is None else f"{begin[1]}_{int(begin[2])}"
+            part = Part(name, begin[1], where)
         elif line.startswith("#") and not _END.fullmatch(line):
             continue
         elif part is None:
@@ -206,6 +207,7 @@ class Part:
     """A document part of CoNLL-2012, as far as it has been read."""
 
     name: str
+    document: str
     where: str
     words: list[Word] = field(default_factory=list)
     found: list[Span] = field(default_factory=list)
@@ -267,4 +269,11 @@ class Part:
             )
             for span, head in zip(self.found, heads, strict=True)
         ]
-        return Example(self.name, join_words(words), words, in_order(mentions), source=self.where)
+        return Example(
+            self.name,
+            join_words(words),
+            words,
+            in_order(mentions),
+            group=self.document,
+            source=self.where,
+        )

@@ -110,6 +110,7 @@ def _document(
         join_words(words),
         words,
         in_order(found),
+        group=name,
         source=f"{path}, line {held[0][0].numbers[0]}",
     )
 

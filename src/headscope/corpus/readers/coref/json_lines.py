@@ -76,9 +76,8 @@ def _document(record: Any, number: int, where: str) -> Example:
         (_mention(given, sentences, firsts, place), place)
         for given, place in zip(record["mentions"], places, strict=True)
     ]
-    return Example(
-        str(record.get("doc", number)), join_words(words), words, in_order(found), source=where
-    )
+    name = str(record.get("doc", number))
+    return Example(name, join_words(words), words, in_order(found), group=name, source=where)
 
 
 def _is_sentence(sentence: object) -> bool:
