@@ -1,4 +1,7 @@
-"""The one error a user's mistake raises: what was wrong, and what to do next. The command line prints it without a traceback."""
+"""Errors that a user's input can cause: what was wrong, and what to do next.
+
+The command line prints them without a traceback.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,29 @@ from collections.abc import Iterable
 
 
 class UserError(ValueError):
-    """Something the user gave cannot be used. ``hint`` is the next thing to type or change.
+    """Something the user gave cannot be used.
 
+    Parameters
+    ----------
+    message
+        What was wrong, what is allowed and what was given.
+    hint
+        What to do next, as something to write in Python (or advice that fits everywhere).
+    command
+        The same advice for the command line, where it differs from ``hint``.
+
+    Examples
+    --------
     >>> print(UserError("no such file: a.txt", hint="check the path"))
     no such file: a.txt
     next: check the path
     """
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", command: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.command = command or hint
 
     def __str__(self) -> str:
         return f"{self.message}\nnext: {self.hint}" if self.hint else self.message
@@ -28,7 +43,7 @@ class ModelError(UserError):
 
 
 class CorpusError(UserError):
-    """A corpus file cannot be read."""
+    """A corpus cannot be read."""
 
 
 class ResultsError(UserError):
@@ -36,7 +51,7 @@ class ResultsError(UserError):
 
 
 class Interrupted(UserError):
-    """The user stopped a run; what was done is kept in a checkpoint."""
+    """The user stopped a run. What was finished is kept in a checkpoint."""
 
 
 def unknown(
@@ -51,3 +66,12 @@ def unknown(
     near = difflib.get_close_matches(given, names, n=3, cutoff=0.6)
     guess = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
     return error(f"the {kind} must be one of {', '.join(names)}; got {given!r} instead.{guess}")
+
+
+def wrong_type(name: str, given: object, allowed: str, *, hint: str = "") -> UserError:
+    """The error for an argument of the wrong type.
+
+    >>> print(wrong_type("corpus", 3, "a path, a list of texts or a Corpus"))
+    corpus must be a path, a list of texts or a Corpus; got int instead
+    """
+    return UserError(f"{name} must be {allowed}; got {type(given).__name__} instead", hint=hint)

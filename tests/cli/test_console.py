@@ -156,19 +156,19 @@ def test_a_log_has_a_line_on_progress_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = [1000.0]
-    monkeypatch.setattr("headscope.cli.console.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("headscope.progress.time.monotonic", lambda: now[0])
     with Console().progress("surveying") as tell:
         assert tell is not None
         for done in range(300, 341):  # 300 were done before; each of the others takes 2 seconds
             tell(done, 340)
             now[0] += 2
     assert capsys.readouterr().err.splitlines() == [
-        "surveying: 315 of 340, 0:00:30 gone, about 0:00:50 left",
-        "surveying: 330 of 340, 0:01:00 gone, about 0:00:20 left",
+        "surveying: 315 of 340, 0:00:30 elapsed, about 0:00:50 left",
+        "surveying: 330 of 340, 0:01:00 elapsed, about 0:00:20 left",
         "surveying: 340 of 340 in 0:01:22",
     ]
     with Console(quiet=True).progress("surveying") as tell:
-        assert tell is None
+        tell(1, 2)
     with Console().progress("nothing"):
         pass
     assert capsys.readouterr().err == ""

@@ -14,7 +14,8 @@ import pytest
 import xarray as xr
 
 from headscope.errors import ResultsError
-from headscope.results import SCHEMA, Results, check_writable, export
+from headscope.files import check_writable
+from headscope.results import SCHEMA, Results, export
 
 MAKE = "make one with: headscope survey MODEL CORPUS -o results.nc"
 
@@ -64,15 +65,27 @@ def test_a_truncated_copy_is_said_to_be_damaged(some: Results, tmp_path: Path, k
     with pytest.raises(ResultsError) as caught:
         Results.open(path)
     assert caught.value.message.startswith(
-        f"{path} is not a results file, or is damaged (a truncated copy?): "
+        f"{path} is not a results file, or it is damaged (an incomplete copy?): "
     )
     assert caught.value.hint == "copy it again, or run the survey again"
+
+
+def test_one_flipped_bit_is_found_wherever_it_is(some: Results, tmp_path: Path) -> None:
+    path = some.save(tmp_path / "run.nc")
+    whole = path.read_bytes()
+    places = np.random.default_rng(0).integers(0, 8 * len(whole), 60)
+    for place in places.tolist():
+        damaged = bytearray(whole)
+        damaged[place // 8] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        with pytest.raises(ResultsError, match="damaged"):
+            Results.open(path)
 
 
 def test_a_text_file_is_not_a_results_file(tmp_path: Path) -> None:
     path = tmp_path / "notes.nc"
     path.write_text("layer,head\n1,2\n" * 50)
-    with pytest.raises(ResultsError, match=r"notes\.nc is not a results file, or is damaged"):
+    with pytest.raises(ResultsError, match=r"notes\.nc is not a results file, or it is damaged"):
         Results.open(path)
 
 
@@ -91,8 +104,9 @@ def test_a_netcdf_file_of_others_is_told_from_ours(
     )
     with pytest.raises(ResultsError) as caught:
         Results.open(path)
-    assert caught.value.message == f"{path} is a netCDF file, but not one of Headscope's"
-    assert caught.value.hint == MAKE
+    assert caught.value.message == f"{path} is a netCDF file, but was not written by Headscope"
+    assert caught.value.command == MAKE
+    assert "headscope survey" not in caught.value.hint
 
 
 def test_a_file_of_a_newer_schema_asks_for_a_newer_headscope(some: Results, tmp_path: Path) -> None:
@@ -103,7 +117,8 @@ def test_a_file_of_a_newer_schema_asks_for_a_newer_headscope(some: Results, tmp_
         Results.open(path)
     assert (
         caught.value.message
-        == f"{path} was written by a newer Headscope (schema {SCHEMA + 1}, this one reads up to {SCHEMA})"
+        == f"{path} was written by a newer version of Headscope (schema {SCHEMA + 1}; "
+        f"this version reads schema {SCHEMA})"
     )
     assert caught.value.hint == "pip install --upgrade headscope"
 
@@ -113,7 +128,8 @@ def test_a_missing_file_or_a_folder_is_no_results_file(tmp_path: Path, name: str
     with pytest.raises(ResultsError) as caught:
         Results.open(tmp_path / name)
     assert caught.value.message == f"no such results file: {tmp_path / name}"
-    assert caught.value.hint == MAKE
+    assert caught.value.command == MAKE
+    assert "headscope survey" not in caught.value.hint
 
 
 @pytest.mark.parametrize("below", ["run.nc", "deep/run.nc"])
@@ -128,15 +144,15 @@ def test_a_folder_that_is_a_file_cannot_be_written_into(
         caught.value.message
         == f"{path} cannot be written: {tmp_path / 'taken'} is a file, not a folder"
     )
-    assert caught.value.hint == "give another place with -o"
+    assert caught.value.command == "choose another place with -o"
     assert (tmp_path / "taken").read_text() == "mine"
 
 
 def test_a_folder_in_place_of_the_file_cannot_be_written(some: Results, tmp_path: Path) -> None:
     with pytest.raises(ResultsError) as caught:
         some.save(tmp_path)
-    assert caught.value.message == f"{tmp_path} is a folder, not a file that can be written"
-    assert caught.value.hint == "give a file name, e.g. -o results.nc"
+    assert caught.value.message == f"{tmp_path} is a folder; a file is to be written there"
+    assert caught.value.command == "give a file name, e.g. -o results.nc"
     assert not list(tmp_path.iterdir())
 
 
@@ -150,16 +166,16 @@ def test_a_write_protected_file_or_folder_is_told_before_any_work(
     )  # root may write anything, so the system cannot be asked here
     with pytest.raises(
         ResultsError,
-        match=r"run\.nc cannot be written: the file is write-protected\nnext: give another place with -o",
+        match=r"run\.nc cannot be written: the file is write-protected\nnext: choose another output",
     ):
-        check_writable(path)
+        check_writable(path, error=ResultsError)
 
     def refuse(**_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     with pytest.raises(ResultsError, match=r"other\.nc cannot be written: Permission denied"):
-        check_writable(tmp_path / "other.nc")
+        check_writable(tmp_path / "other.nc", error=ResultsError)
 
 
 def test_checking_leaves_nothing_behind_but_the_folder(tmp_path: Path) -> None:
@@ -176,7 +192,7 @@ def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(
     with full_disk(3000), pytest.raises(ResultsError) as caught:
         some.save(path) if path.suffix == ".nc" else export(some, path)
     assert caught.value.message.startswith(f"{path} cannot be written: ")
-    assert caught.value.hint == "is the disk full? Give another place with -o"
+    assert caught.value.command.startswith("free some disk space")
     assert path.read_bytes() == b"the old file"
     assert [file.name for file in tmp_path.iterdir()] == [name]
 

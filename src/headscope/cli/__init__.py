@@ -17,7 +17,9 @@ def main() -> None:
         app()
     except UserError as error:
         print(f"error: {error.message}", file=sys.stderr)
-        print(f"next:  {error.hint or 'see headscope ' + sys.argv[1] + ' --help'}", file=sys.stderr)
+        print(
+            f"next:  {error.command or 'see headscope ' + sys.argv[1] + ' --help'}", file=sys.stderr
+        )
         sys.exit(INTERRUPTED if isinstance(error, Interrupted) else MISTAKE)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)

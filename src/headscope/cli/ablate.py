@@ -136,7 +136,7 @@ def ablate(
     Example: headscope ablate tuned/mrpc-pretrained --task mrpc --data glue -o mrpc-off.nc
     """
     from headscope.errors import unknown
-    from headscope.results import check_writable, slug
+    from headscope.files import check_writable, slug
     from headscope.stats.ablation import scored, with_nodes
     from headscope.stats.tests import CORRECTIONS
 

@@ -141,7 +141,7 @@ def _compare_models(
     read: dict[str, Any],
     run: dict[str, Any],
 ) -> None:
-    from headscope.results import check_writable, slug
+    from headscope.files import check_writable, slug
 
     path = output or Path(f"{slug(first)}-{slug(second)}-{slug(corpus)}.nc")
     check_writable(path)

@@ -196,7 +196,7 @@ def _retrain(
 ) -> None:
     """Train, save, and tell how the old and the new network do on held-out maps."""
     from headscope.errors import UserError
-    from headscope.results import check_writable
+    from headscope.files import check_writable
 
     if epochs < 1:
         raise UserError(f"the epochs must be 1 or more, got {epochs} instead")

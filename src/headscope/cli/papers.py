@@ -474,8 +474,8 @@ def _shop(
     name: str, model: str, output: Path | None, quiet: bool, **options: Any
 ) -> tuple[Console, Workshop]:
     """The console and the folder of a recipe."""
+    from headscope.files import check_writable, slug
     from headscope.papers import Options, Workshop
-    from headscope.results import check_writable, slug
 
     console = Console(quiet=quiet)
     folder = output or Path(f"{name}-{slug(model)}")

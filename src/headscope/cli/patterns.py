@@ -219,7 +219,7 @@ def _survey(
     run: dict[str, Any],
 ) -> None:
     """Survey a corpus for pattern classes alone, with any network, and tell the shares."""
-    from headscope.results import check_writable, slug
+    from headscope.files import check_writable, slug
 
     output = output or Path(f"{slug(model)}-{slug(corpus)}-patterns.nc")
     check_writable(output)
@@ -253,7 +253,7 @@ def _grid(
     device: str,
 ) -> None:
     """Draw every map of one example, and list their classes."""
-    from headscope.results import check_writable
+    from headscope.files import check_writable
 
     check_writable(output)
     with console.status("loading libraries and model"):

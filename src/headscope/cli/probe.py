@@ -140,9 +140,9 @@ def probe(
 
     Example: headscope probe demo senteval/probing --task Length --task Depth -o probe.nc
     """
+    from headscope.files import check_writable, slug
     from headscope.models import load
     from headscope.papers.recipe import phases
-    from headscope.results import check_writable, slug
     from headscope.runs.probe.classify import Settings
     from headscope.runs.probe.linear import L2
     from headscope.runs.probe.probe import Choice

@@ -152,7 +152,7 @@ def _make(
     """Make tasks and write them."""
     from headscope.corpus import read
     from headscope.corpus.readers.brackets import bracket_corpus
-    from headscope.results import check_writable
+    from headscope.files import check_writable
     from headscope.tasks.make.treebank import check_made, report_tasks
     from headscope.tasks.senteval import write_senteval
 

@@ -62,7 +62,7 @@ def survey(
 
     Example: headscope survey bert-base-uncased en_ewt-ud-dev.conllu.gz -o bert.nc
     """
-    from headscope.results import slug
+    from headscope.files import slug
 
     console = Console(quiet=quiet, as_json=json)
     output = output or Path(f"{slug(model)}-{slug(corpus)}.nc")
@@ -306,7 +306,7 @@ def _run(
     run: dict[str, Any],
 ) -> Atlas:
     """Load, read, survey with progress and a checkpoint beside the output, save."""
-    from headscope.results import check_writable
+    from headscope.files import check_writable
 
     check_writable(output)
     partial = output.with_name(output.name + ".partial")

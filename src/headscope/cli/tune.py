@@ -132,7 +132,7 @@ def tune(
 
     Example: headscope tune bert-base-uncased --task rte --task mrpc --data glue --start all -o tuned
     """
-    from headscope.results import check_writable
+    from headscope.files import check_writable
     from headscope.runs.tune import Settings
     from headscope.runs.tune import tune as run
 

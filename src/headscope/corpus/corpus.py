@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headscope.corpus.builtin import builtin_files, read_builtin
 from headscope.corpus.example import Example
-from headscope.corpus.files import checksum, lines
+from headscope.corpus.files import lines
 from headscope.corpus.readers.conll import read_conll
 from headscope.corpus.readers.coref.columns import (
     CONLL2012,
@@ -32,6 +32,7 @@ from headscope.corpus.readers.plain import read_plain
 from headscope.corpus.readers.table import read_json_lines, read_tsv
 from headscope.corpus.spacy.parser import parse
 from headscope.errors import CorpusError, unknown
+from headscope.files import checksum
 
 DEMO = "demo"
 FRAMENET = "framenet"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import re
 import zlib
@@ -56,15 +55,6 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
             f"{path} cannot be read: {(error.strerror or str(error)).lower()}",
             hint="check the path and the file's permissions",
         ) from None
-
-
-def checksum(path: Path) -> str:
-    """The SHA-256 of a file's bytes."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def json_values(path: Path) -> Iterator[tuple[int, Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from headscope.errors import UserError
-from headscope.results import check_writable
+from headscope.files import check_writable
 
 FORMATS = ("png", "svg", "pdf", "html")
 _PAGE = """<!DOCTYPE html>

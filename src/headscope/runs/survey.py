@@ -19,9 +19,10 @@ import torch
 from headscope.corpus import Corpus
 from headscope.encode import WINDOW, Batch, Encoded, Encoder, batches
 from headscope.errors import Interrupted, UserError
+from headscope.files import check_writable
 from headscope.measures import BLOCKS, Kept, Measure, Setting, Sums, choose
 from headscope.models import Model
-from headscope.results import Results, check_writable
+from headscope.results import Results
 from headscope.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from headscope.runs.forward import Pass, Seen
 from headscope.runs.output import run_to

@@ -278,9 +278,9 @@ def tau_table(
 ) -> pd.DataFrame:
     """How many heads get each role as tau goes up."""
     found = {
-        f"tau {tau:g}": role_tests(results, tau=float(tau), **how)["has"].sum(("layer", "head"))
+        f"tau {tau:g}": role_tests(results, tau=float(tau), **how)["has"].sum(("layer", "head"))  # type: ignore[arg-type]
         for tau in taus
-    }  # type: ignore[arg-type]
+    }
     frame = pd.DataFrame({name: counts.to_series() for name, counts in found.items()})
     return frame.rename_axis("role").reset_index()
 

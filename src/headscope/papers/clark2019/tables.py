@@ -75,9 +75,9 @@ def relation_rows(results: Results) -> tuple[list[Row], list[str]]:
         for fact in CLARK_TABLE_1
     }
     there = [name for name in named.values() if name]
-    records: list[dict[str, Any]] = (
+    records: list[dict[Any, Any]] = (
         best_heads(results, relations=there).to_dict("records") if there else []
-    )  # type: ignore[assignment]
+    )
     ours = {record["relation"]: record for record in records}
     rows: list[Row] = []
     for fact in CLARK_TABLE_1:

@@ -14,12 +14,13 @@ import numpy as np
 from headscope.errors import UserError
 from headscope.figures.probing.heat import before_after, probe_grid
 from headscope.figures.probing.scatter import scatter_grid
+from headscope.files import slug
 from headscope.models import Model, Pooling, load
 from headscope.page import Document, Plot, Section, Table, records
 from headscope.page.probing import SELECTIVITY, best_head_rows, layer_rows
 from headscope.papers.jo2020 import facts
 from headscope.papers.recipe import Workshop, phases, plots_of
-from headscope.results import Results, slug
+from headscope.results import Results
 from headscope.runs.probe.classify import Settings
 from headscope.runs.probe.probe import Choice, probe
 from headscope.runs.tune import Tuned, pooling_slug, tune

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from headscope.corpus import Corpus, Example
 from headscope.encode import Batch, Encoder, batches
 from headscope.errors import UserError
+from headscope.files import show_size
 from headscope.measures import word_map
 from headscope.models import LayerView, Model, Shape
 from headscope.runs.parse.sentences import Sentence, make_sentence, split_sentences
@@ -138,18 +139,6 @@ def identity(model: Model, examples: Sequence[Example], *, stack: str, max_lengt
             ).encode()
         )
     return digest.hexdigest()[:24]
-
-
-def show_size(size: int) -> str:
-    """Bytes as people write them.
-
-    >>> show_size(760_000_000), show_size(1_500)
-    ('760.0 MB', '1.5 kB')
-    """
-    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return f"{size} bytes"
 
 
 def _check_room(cache: Path, size: int) -> None:

@@ -27,9 +27,9 @@ from headscope.corpus import Example
 from headscope.encode import Batch, Encoded, batches
 from headscope.encode.batch import WINDOW
 from headscope.errors import Interrupted, UserError
+from headscope.files import show_size
 from headscope.models import LayerView, Model, Shape, take
 from headscope.models.pooling import known_position, layer_states
-from headscope.runs.parse.wordmaps import show_size
 
 FORMAT = 3
 ABOUT = "about.json"

@@ -148,10 +148,10 @@ class OneTask:
         for layer in sorted({unit // self.shape.heads for unit in order}):
             chosen = [unit for unit in order if unit // self.shape.heads == layer]
             values = self._features(
-                lambda rows, layer=layer, chosen=chosen: self.outputs.heads(layer, rows)[
+                lambda rows, layer=layer, chosen=chosen: self.outputs.heads(layer, rows)[  # type: ignore[misc]
                     :, [unit % self.shape.heads for unit in chosen]
                 ]
-            )  # type: ignore[misc]
+            )
             parts |= {unit: values[:, place] for place, unit in enumerate(chosen)}
         return torch.cat([parts[unit] for unit in order], 1)
 

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from headscope.corpus.example import Example, Mention, Word, join_words
-from headscope.corpus.files import checksum, lines
+from headscope.corpus.files import lines
 from headscope.corpus.mention import head_word, in_order, mention_kind
 from headscope.errors import CorpusError
+from headscope.files import checksum
 
 CONLL2012 = (".v4_gold_conll", ".gold_conll", ".v4_auto_conll")
 ARCHIVES = (".tar.gz", ".tgz", ".tar")

@@ -1,0 +1,212 @@
+"""Files that are written whole or not at all: atomic writes, locks, digests, sizes.
+
+Everything that Headscope writes goes through :func:`atomic_write`, so that a full disk, a crash or a
+second process never leaves half a file where a whole one is expected.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from headscope.errors import UserError
+
+OTHER_PLACE = {"hint": "choose another output path", "command": "choose another place with -o"}
+DISK = {
+    "hint": "free some disk space or choose another output path, then run it again",
+    "command": "free some disk space, or choose another place with -o",
+}
+
+
+def check_writable(path: Path, *, error: type[UserError] = UserError) -> None:
+    """Check that a file can be written here, before hours of work depend on it.
+
+    The folder is made if it does not exist.
+    """
+    folder = path.resolve().parent
+    if path.is_dir():
+        raise error(
+            f"{path} is a folder; a file is to be written there",
+            hint="give the name of a file",
+            command="give a file name, e.g. -o results.nc",
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        if path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError("the file is write-protected")
+    except (FileExistsError, NotADirectoryError):
+        places = (folder, *folder.parents)
+        wrong = next((place for place in places if place.is_file()), folder)
+        raise error(
+            f"{path} cannot be written: {wrong} is a file, not a folder", **OTHER_PLACE
+        ) from None
+    except OSError as problem:
+        raise error(
+            f"{path} cannot be written: {problem.strerror or problem}", **OTHER_PLACE
+        ) from None
+
+
+@contextmanager
+def atomic_write(path: Path, *, error: type[UserError] = UserError) -> Iterator[Path]:
+    """Write a file whole or not at all.
+
+    Gives a temporary path in the same folder, with a name that nobody else has (a planted link is
+    never followed). When the block ends well, the file is flushed to the disk and put in place in one
+    step; otherwise it is removed and what stood there before is unchanged.
+
+    Examples
+    --------
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with atomic_write(folder / "a.txt") as temporary:
+    ...     _ = temporary.write_text("whole")
+    >>> [file.name for file in folder.iterdir()]
+    ['a.txt']
+    """
+    _remove_stale(path)
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        prefix = f".{path.name[:80]}.{os.getpid()}."
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".tmp")
+        os.close(handle)
+        temporary = Path(name)
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except OSError as problem:
+        raise error(f"{path} cannot be written: {problem.strerror or problem}", **DISK) from None
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, data: bytes) -> Path:
+    """Write bytes atomically."""
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(data)
+    return path
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write UTF-8 text atomically."""
+    return write_bytes(path, text.encode("utf-8"))
+
+
+def sync_folder(folder: Path) -> None:
+    """Make sure that a folder's entries are on the disk, where the system can do that."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes from writing to the same output.
+
+    The lock is a file beside the output. It is released when the block ends, and by the operating
+    system if the process dies.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.lock")
+    lock = FileLock(beside)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise UserError(
+            f"another process is writing to {path}",
+            hint="wait for it to finish, or choose another output path",
+            command="wait for it to finish, or choose another place with -o",
+        ) from None
+    except OSError as problem:
+        raise UserError(
+            f"{path} cannot be written: {problem.strerror or problem}", **OTHER_PLACE
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+        beside.unlink(missing_ok=True)
+
+
+def checksum(path: Path) -> str:
+    """The SHA-256 of a file's bytes, as hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_of(*parts: str | bytes | memoryview) -> str:
+    """The SHA-256 of several parts. Where one part ends and the next begins matters.
+
+    >>> digest_of("ab", "c") == digest_of("a", "bc")
+    False
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        size = data.nbytes if isinstance(data, memoryview) else len(data)
+        digest.update(size.to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def slug(name: str) -> str:
+    """A short file name made from the name of a model or corpus.
+
+    >>> slug("../data/en_ewt-ud-dev.conllu.gz"), slug("google/bert_uncased")
+    ('en_ewt-ud-dev', 'bert_uncased')
+    """
+    return re.sub(r"[^\w-]", "_", Path(name).name.split(".")[0]) or "results"
+
+
+def show_size(size: float) -> str:
+    """A number of bytes as people write it.
+
+    >>> show_size(512), show_size(3_500_000), show_size(7.2e9)
+    ('512 bytes', '3.5 MB', '7.2 GB')
+    """
+    for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= limit:
+            return f"{size / limit:.1f} {unit}"
+    return f"{size:.0f} bytes"
+
+
+def _umask() -> int:
+    """The permissions that new files do not get; asking for them means setting them."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove temporary files that processes which no longer run left beside a file."""
+    pattern = re.compile(re.escape(f".{path.name[:80]}.") + r"(\d+)\.[^.]+\.tmp")
+    with suppress(OSError):
+        for file in path.parent.iterdir():
+            match = pattern.fullmatch(file.name)
+            if match and not _running(int(match[1])):
+                file.unlink(missing_ok=True)
+
+
+def _running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,208 @@
+"""Heads: the one type for an attention head, and the names that people give to heads.
+
+Papers count layers and heads from 1 and write ``3-9``; the interpretability literature counts from 0
+and writes ``L2H8``. Both are read everywhere; ``3-9`` is what Headscope prints.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from headscope.errors import UserError
+
+FORM = "LAYER-HEAD counted from 1, such as 3-9, or L2H8 counted from 0"
+_FROM_ONE = re.compile(r"(\d{1,6}|\*)-(\d{1,6}|\*)")
+_FROM_ZERO = re.compile(r"L(\d{1,6}|\*)H(\d{1,6}|\*)", re.IGNORECASE)
+
+
+class Head(NamedTuple):
+    """An attention head: its layer and its number within the layer, both counted from 0.
+
+    Heads sort in the order of the model, compare equal to plain ``(layer, head)`` tuples, and print
+    the way papers write them.
+
+    Parameters
+    ----------
+    layer, head
+        Indices from 0.
+
+    Examples
+    --------
+    >>> head = Head.parse("3-9")
+    >>> head
+    Head(layer=2, head=8)
+    >>> str(head), head.zero_based
+    ('3-9', 'L2H8')
+    >>> sorted([Head(2, 0), Head(0, 11)])
+    [Head(layer=0, head=11), Head(layer=2, head=0)]
+    """
+
+    layer: int
+    head: int
+
+    def __str__(self) -> str:
+        return f"{self.layer + 1}-{self.head + 1}"
+
+    @property
+    def zero_based(self) -> str:
+        """The name in the zero-based convention, such as ``L2H8``."""
+        return f"L{self.layer}H{self.head}"
+
+    @classmethod
+    def parse(
+        cls, text: str | Head, *, layers: int | None = None, heads: int | None = None
+    ) -> Head:
+        """Read one head.
+
+        Parameters
+        ----------
+        text
+            ``"3-9"`` (from 1), ``"L2H8"`` (from 0), or a :class:`Head`, which is returned unchanged.
+        layers, heads
+            The shape of the model. If given, a head outside it is an error.
+
+        Raises
+        ------
+        UserError
+            If the text is not the name of one head, or the model has no such head.
+
+        Examples
+        --------
+        >>> Head.parse("L2H8", layers=12, heads=12)
+        Head(layer=2, head=8)
+        """
+        found = parse_heads(text, layers=layers, heads=heads)
+        if len(found) != 1 or (isinstance(text, str) and "*" in text):
+            raise UserError(
+                f"one head is needed here, got {text!r} instead", hint=f"give one head as {FORM}"
+            )
+        return found[0]
+
+
+HeadLike = str | Head
+"""What stands for one head: a name or a :class:`Head`."""
+HeadsLike = str | Head | Iterable[str | Head]
+"""What stands for several heads: ``"4-6,5-1"``, ``"4-*"``, a :class:`Head`, or a list of these."""
+
+
+def parse_heads(
+    heads_like: HeadsLike, *, layers: int | None = None, heads: int | None = None
+) -> tuple[Head, ...]:
+    """Read a set of heads, in the order given, each once.
+
+    Parameters
+    ----------
+    heads_like
+        Names separated by commas (``"4-6,5-1"``, ``"L2H8"``), all heads of a layer (``"4-*"``,
+        ``"L3H*"``), one head of every layer (``"*-1"``), a :class:`Head`, or a list of any of these.
+    layers, heads
+        The shape of the model. Needed for ``*``; if given, a head outside it is an error.
+
+    Returns
+    -------
+    tuple of Head
+
+    Raises
+    ------
+    UserError
+        If something is not the name of a head, if the model has no such head, or if there is none.
+
+    Examples
+    --------
+    >>> [str(head) for head in parse_heads("4-6, 5-1, L3H5")]
+    ['4-6', '5-1']
+    >>> [str(head) for head in parse_heads("2-*", layers=2, heads=3)]
+    ['2-1', '2-2', '2-3']
+    """
+    found: list[Head] = []
+    for part in _parts(heads_like):
+        for head in [part] if isinstance(part, Head) else _named(part, layers, heads):
+            _check_range(head, layers, heads)
+            found.append(head)
+    if not found:
+        raise UserError("the set of heads is empty", hint=f"give heads as {FORM}")
+    return tuple(dict.fromkeys(found))
+
+
+def head_names(heads: Iterable[Head]) -> str:
+    """Heads as one string that :func:`parse_heads` reads back.
+
+    >>> head_names([Head(2, 8), Head(3, 0)])
+    '3-9,4-1'
+    """
+    return ",".join(str(head) for head in heads)
+
+
+def all_heads(layers: int, heads: int) -> tuple[Head, ...]:
+    """Every head of a model, layer by layer.
+
+    >>> [str(head) for head in all_heads(2, 2)]
+    ['1-1', '1-2', '2-1', '2-2']
+    """
+    return tuple(Head(layer, head) for layer in range(layers) for head in range(heads))
+
+
+def _parts(given: HeadsLike) -> Sequence[str | Head]:
+    """The single names and heads in whatever was given."""
+    if isinstance(given, Head):
+        return [given]
+    if isinstance(given, str):
+        return [part.strip() for part in given.split(",") if part.strip()]
+    if not isinstance(given, Iterable):
+        raise _not_a_head(given)
+    parts: list[str | Head] = []
+    for item in given:
+        if not isinstance(item, str | Head):
+            raise _not_a_head(item)
+        parts += _parts(item)
+    return parts
+
+
+def _named(text: str, layers: int | None, heads: int | None) -> list[Head]:
+    if match := _FROM_ONE.fullmatch(text):
+        first = 1
+    elif match := _FROM_ZERO.fullmatch(text):
+        first = 0
+    else:
+        raise _not_a_head(text)
+    return [
+        Head(layer, head)
+        for layer in _indices(match[1], first, layers, text)
+        for head in _indices(match[2], first, heads, text)
+    ]
+
+
+def _indices(text: str, first: int, size: int | None, name: str) -> range:
+    """The indices from 0 that a number or ``*`` stands for."""
+    if text != "*":
+        index = int(text) - first
+        if index < 0:
+            raise UserError(
+                f"there is no head {name}: in this form layers and heads count from 1",
+                hint="count from 1 (3-9), or write the head as L2H8 to count from 0",
+            )
+        return range(index, index + 1)
+    if size is None:
+        raise UserError(
+            f"{name!r} stands for several heads, which only the shape of a model tells",
+            hint=f"name each head as {FORM}",
+        )
+    return range(size)
+
+
+def _check_range(head: Head, layers: int | None, heads: int | None) -> None:
+    if 0 <= head.layer < (layers or head.layer + 1) and 0 <= head.head < (heads or head.head + 1):
+        return
+    last = Head((layers or 1) - 1, (heads or 1) - 1)
+    raise UserError(
+        f"the model has no head {head} ({head.zero_based}); its heads run from 1-1 to {last} "
+        f"(L0H0 to {last.zero_based})",
+        hint=f"give heads as {FORM}",
+    )
+
+
+def _not_a_head(given: object) -> UserError:
+    shown = repr(given) if len(repr(given)) <= 60 else repr(given)[:57] + "..."
+    return UserError(f"a head must be given as {FORM}; got {shown} instead", hint="e.g. 3-9 or 4-*")

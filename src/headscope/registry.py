@@ -1,0 +1,175 @@
+"""Registries: how measures, sieves, figures and metrics are found by name.
+
+An entry is data first: a name, where its object is imported from, and what is known about it without
+importing it. So the command line can check names before it loads torch. Users add their own objects
+with the registry's decorator, other packages through an entry point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import entry_points
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+from headscope.errors import UserError, unknown
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Entry(Generic[T]):
+    """One name of a registry.
+
+    Parameters
+    ----------
+    name
+        The name people use.
+    where
+        ``"package.module:attribute"``, imported when the object is first asked for.
+    facts
+        What is known without importing it, such as a title or the annotations it needs.
+    target
+        The object itself, where it is already at hand.
+    own
+        True for objects of a user or another package, false for Headscope's.
+    """
+
+    name: str
+    where: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    target: T | None = None
+    own: bool = False
+
+    def load(self) -> T:
+        """The object, imported if need be."""
+        if self.target is not None:
+            return self.target
+        module, _, attribute = self.where.partition(":")
+        found: T = getattr(import_module(module), attribute)
+        return found
+
+
+class Registry(Generic[T]):
+    """Objects of one kind by name.
+
+    Parameters
+    ----------
+    kind
+        What the objects are, in the singular, for messages ("measure").
+    group
+        The entry point group through which other packages add theirs.
+    check
+        Called with the name and an object from outside Headscope; raises if it is not of the kind.
+
+    Examples
+    --------
+    >>> tools = Registry("tool")
+    >>> tools.declare("square", "math:pow", title="Power")
+    >>> tools.add("double", lambda value: 2 * value)
+    >>> list(tools), tools["double"](4)
+    (['square', 'double'], 8)
+    >>> tools["duoble"]
+    Traceback (most recent call last):
+    headscope.errors.UserError: the tool must be one of double, square; got 'duoble' instead. Did you mean 'double'?
+    """
+
+    def __init__(
+        self, kind: str, *, group: str = "", check: Callable[[str, Any], None] | None = None
+    ) -> None:
+        self.kind = kind
+        self.group = group
+        self._check = check
+        self._entries: dict[str, Entry[T]] = {}
+        self._asked = not group
+
+    def declare(self, name: str, where: str, **facts: Any) -> None:
+        """Add one of Headscope's own by import path, with what is known about it."""
+        self._entries[name] = Entry(name, where, MappingProxyType(facts))
+
+    def add(self, name: str, target: T, *, own: bool = True, **facts: Any) -> None:
+        """Add an object.
+
+        An object of the user's may replace another of the user's (a notebook cell that is run again),
+        but never one of Headscope's.
+        """
+        before = self._entries.get(name)
+        if before is not None and not (own and before.own):
+            raise UserError(
+                f"there is already a {self.kind} called {name!r}", hint="choose another name"
+            )
+        if own and self._check is not None:
+            self._check(name, target)
+        self._entries[name] = Entry(name, "", MappingProxyType(facts), target, own)
+
+    def register(self, name: str, **facts: Any) -> Callable[[T], T]:
+        """A decorator that adds what it decorates under ``name``."""
+
+        def decorate(target: T) -> T:
+            module = str(getattr(target, "__module__", ""))
+            self.add(name, target, own=not module.startswith("headscope."), **facts)
+            return target
+
+        return decorate
+
+    def __getitem__(self, name: str) -> T:
+        return self.entry(name).load()
+
+    def entry(self, name: str) -> Entry[T]:
+        """What is known of a name, without importing its object."""
+        self._ask_packages()
+        if name not in self._entries:
+            raise unknown(self.kind, str(name), self._entries)
+        return self._entries[name]
+
+    def entries(self) -> tuple[Entry[T], ...]:
+        """All entries: Headscope's first, then those of other packages and of the user."""
+        self._ask_packages()
+        return tuple(self._entries.values())
+
+    def __iter__(self) -> Iterator[str]:
+        self._ask_packages()
+        return iter(tuple(self._entries))
+
+    def __contains__(self, name: object) -> bool:
+        self._ask_packages()
+        return name in self._entries
+
+    def __len__(self) -> int:
+        self._ask_packages()
+        return len(self._entries)
+
+    def _ask_packages(self) -> None:
+        """Load what other packages bring, once."""
+        if self._asked:
+            return
+        self._asked = True
+        try:
+            for point in entry_points(group=self.group):
+                self._load(point)
+        except UserError:
+            self._asked = False  # ask again next time: the error must not be shown only once
+            raise
+
+    def _load(self, point: Any) -> None:
+        known = self._entries.get(point.name)
+        if known is not None and not known.own:
+            return
+        where = f"the entry point {point.name!r} ({point.value})"
+        try:
+            target = point.load()
+        except Exception as error:  # another package's import may fail in any way
+            raise UserError(
+                f"{where} cannot be loaded: {error}", hint="fix or uninstall that package"
+            ) from error
+        if point.name in self._entries:  # loading it ran its decorator
+            return
+        try:
+            self.add(point.name, target)
+        except UserError as error:
+            raise UserError(
+                f"{where} is not a {self.kind}: {error.message}",
+                hint="fix or uninstall that package",
+            ) from error
