@@ -51,5 +51,5 @@ def test_a_measure_that_is_not_there_leaves_no_file(some: Results, tmp_path: Pat
 
 def test_a_folder_in_place_of_the_table_cannot_be_written(some: Results, tmp_path: Path) -> None:
     (tmp_path / "table.csv").mkdir()
-    with pytest.raises(ResultsError, match=r"table\.csv is a folder, not a file"):
+    with pytest.raises(ResultsError, match=r"table\.csv is a folder; a file is"):
         export(some, tmp_path / "table.csv")
