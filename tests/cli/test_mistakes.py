@@ -163,7 +163,7 @@ def test_an_output_that_cannot_be_written_is_told_before_the_model_is_looked_for
 def test_an_output_that_is_a_folder(survey, tmp_path: Path) -> None:
     (tmp_path / "folder.nc").mkdir()
     assert survey("-o", tmp_path / "folder.nc") == (
-        f"{tmp_path / 'folder.nc'} is a folder, not a file that can be written",
+        f"{tmp_path / 'folder.nc'} is a folder; a file is to be written there",
         "give a file name, e.g. -o results.nc",
     )
 

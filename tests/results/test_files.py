@@ -64,9 +64,8 @@ def test_a_truncated_copy_is_said_to_be_damaged(some: Results, tmp_path: Path, k
     path.write_bytes(whole[: int(len(whole) * kept)])
     with pytest.raises(ResultsError) as caught:
         Results.open(path)
-    assert caught.value.message.startswith(
-        f"{path} is not a results file, or it is damaged (an incomplete copy?): "
-    )
+    assert "damaged" in caught.value.message
+    assert "(an incomplete copy?)" in caught.value.message
     assert caught.value.hint == "copy it again, or run the survey again"
 
 

@@ -289,7 +289,7 @@ def test_a_checkpoint_that_cannot_be_written_is_told_before_any_work(
     model: Model, corpus: Corpus, tmp_path: Path, batches_run: list[int]
 ) -> None:
     (tmp_path / "taken").write_text("mine")
-    with pytest.raises(UserError, match="is a folder, not a file that can be written"):
+    with pytest.raises(UserError, match="is a folder; a file is to be written there"):
         survey(model, corpus, checkpoint=tmp_path, **HOW)
     with pytest.raises(UserError, match="taken is a file, not a folder"):
         survey(model, corpus, checkpoint=tmp_path / "taken" / "run.partial", **HOW)

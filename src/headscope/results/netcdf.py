@@ -47,7 +47,7 @@ def read_tree(path: Path, *, schema: int) -> xr.DataTree:
     """
     if not path.is_file():
         raise ResultsError(f"no such results file: {path}", **_MAKE)
-    _check_digest(path)
+    checked = _check_digest(path)
     try:
         with xr.open_datatree(path, engine=ENGINE) as opened:
             tree = opened.load()
@@ -70,6 +70,10 @@ def read_tree(path: Path, *, schema: int) -> xr.DataTree:
             f"this version reads schema {schema})",
             hint=advice,
         )
+    if not checked:
+        raise ResultsError(
+            f"{path} is damaged: the digest at its end is missing (an incomplete copy?)", **_COPY
+        )
     return tree
 
 
@@ -80,15 +84,15 @@ def _append_digest(path: Path) -> None:
         file.write(MARK + digest.encode())
 
 
-def _check_digest(path: Path) -> None:
-    """Compare the digest at the end of a file with its bytes. A file without one is not checked."""
+def _check_digest(path: Path) -> bool:
+    """Compare the digest at the end of a file with its bytes; False if there is no digest."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
             file.seek(max(0, size - _TRAILER))
             trailer = file.read()
             if not trailer.startswith(MARK):
-                return
+                return False
             file.seek(0)
             digest = hashlib.sha256()
             left = size - _TRAILER
@@ -102,3 +106,4 @@ def _check_digest(path: Path) -> None:
         raise ResultsError(
             f"{path} is damaged: its contents do not match the digest written with them", **_COPY
         )
+    return True
