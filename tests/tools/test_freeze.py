@@ -1,0 +1,94 @@
+"""The tool that freezes numbers drives the command line of any source tree."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+from pathlib import Path
+
+import freeze
+import pytest
+
+FAKE = """
+import pathlib, sys
+print(sys.argv[1:])
+pathlib.Path(sys.argv[sys.argv.index("-o") + 1]).write_text("new" if "--fresh" in sys.argv else "")
+sys.exit("electra" in " ".join(sys.argv))
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A source tree under git with a command line that only writes its output file."""
+    package = tmp_path / "tree" / "src" / "headscope"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text(FAKE)
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "A tree"]):
+        subprocess.run(["git", *words], cwd=tmp_path / "tree", check=True)
+    return tmp_path / "tree"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The part of the shared folder that is cut to size before the jobs run."""
+    folder = tmp_path / "shared" / "data" / "glue" / "RTE"
+    folder.mkdir(parents=True)
+    for split in ("train", "dev"):
+        with gzip.open(folder / f"{split}.tsv.gz", "wt") as file:
+            file.writelines(f"{number}\n" for number in range(200))
+    return tmp_path / "shared"
+
+
+def test_jobs_run_once_with_the_sources_of_the_tree(
+    tree: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    for _ in range(2):
+        assert freeze.run(tree, out, base="HEAD", only="demo-tree*k", shared=data)
+    assert (out / "demo-treebank.nc").exists()
+    assert capsys.readouterr().out.count("demo-treebank ") == 1, "the second call has nothing to do"
+    assert len((out / "glue" / "RTE" / "train.tsv").read_text().splitlines()) == 97
+    record = json.loads((out / "run.json").read_text())
+    assert record["commit"] == freeze.revision(tree, "HEAD")
+    assert record["jobs"]["demo-treebank"]["words"][0] == "survey"
+
+
+def test_a_failed_job_is_reported_and_run_again(
+    tree: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        assert not freeze.run(
+            tree, tmp_path / "out", base="HEAD", only="electra-mini-frames", shared=data
+        )
+    assert capsys.readouterr().out.count("FAILED") == 2
+
+
+def test_present_words_are_used_for_all_but_the_base_commit(
+    tree: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(freeze, "COMMANDS", {"survey -q": "--fresh"})
+    monkeypatch.setattr(freeze, "ROOT", tree)
+    freeze.run(tree, tmp_path / "old", base="HEAD", only="demo-frames", shared=data)
+    words = ["-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "--allow-empty"]
+    subprocess.run(["git", *words, "-qm", "Later"], cwd=tree, check=True)
+    freeze.run(tree, tmp_path / "new", base="HEAD~1", only="demo-frames", shared=data)
+    assert (tmp_path / "old" / "demo-frames.nc").read_text() == ""
+    assert (tmp_path / "new" / "demo-frames.nc").read_text() == "new"
+
+
+def test_command_and_option_names_are_translated() -> None:
+    renamed = {"paper x": "repeat x", "paper --way": "--by", "survey --way": "--how", "ls": "list"}
+    words = ("paper", "x", "--way", "zero", "survey")
+    assert freeze.translate(words, renamed) == ["repeat", "x", "--by", "zero", "survey"]
+    assert freeze.translate(("ls", "ls"), renamed) == ["list", "ls"]
+    assert freeze.translate(("export", "--way"), renamed) == ["export", "--way"]
+
+
+def test_every_job_has_its_own_name_and_output(tmp_path: Path) -> None:
+    names = [job.name for job in freeze.jobs(tmp_path, tmp_path)]
+    assert len(names) == len(set(names))
+    papers = {job.words[1] for job in freeze.jobs(tmp_path, tmp_path) if job.words[0] == "paper"}
+    assert papers == {"clark2019", "kovaleva2019", "pande2021", "jo2020"}
