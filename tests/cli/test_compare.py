@@ -94,7 +94,7 @@ def test_features_adds_paired_differences(
         "--json",
     )
     assert done.code == 0
-    assert {row["measure"] for row in json.loads(done.out)[2:]} == {"feature-change", "link-change"}
+    assert {row["measure"] for row in json.loads(done.out)[2:]} == {"feature", "link"}
     assert hs.open(tmp_path / "c.nc").measures == ("change", "feature-change", "link-change")
 
 

@@ -248,8 +248,9 @@ def test_tables_have_a_row_for_each_number(name: str) -> None:
 def test_a_run_of_one_measure_alone_can_be_shown_and_exported(name: str, tmp_path: Path) -> None:
     results = whole(name)
     shown = summary(results)
-    assert shown.empty or set(shown["measure"]) == {name}
-    assert isinstance(remarks(results), list)
+    labels = results.mean(name).isel(layer=0, head=0).size if name in results.listed else 0
+    assert shown["measure"].tolist() == [name] * labels if labels else shown.empty
+    assert remarks(results) == []  # weights are random: no head stands out
     assert (
         len(results.table())
         == len(pd.read_parquet(export(results, tmp_path / "table.parquet")))

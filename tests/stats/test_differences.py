@@ -1,23 +1,41 @@
-"""Differences of two results, and of two models: the numbers of numpy, and the tests of scipy and statsmodels, on the examples themselves."""
+"""Differences of two results: numpy's numbers and scipy's tests on the examples themselves."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import xarray as xr
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from headscope.errors import ResultsError
 from headscope.measures.feature import FEATURES
-from headscope.stats import change_table, difference_table, paired_table, same_examples
+from headscope.results import Results
+from headscope.stats import difference_atlas, difference_table, not_compared, same_examples
+from headscope.stats.differences import welch
+from stats.references import holm
 from stats.sampled import random_values, sampled
+
+WORDS = [
+    *("a noun", "a verb", "a pronoun", "a subject", "an object", "a negation"),
+    *("[CLS]", "[SEP]"),
+]
+
+
+def cut(results: Results, measure: str, **labels: Any) -> Results:
+    """The same results with fewer labels of one measure."""
+    data = {name: results[name] for name in results}
+    data[measure] = data[measure].sel(labels)
+    return Results.build(data, results.provenance)
 
 
 def test_each_statistic_has_its_mean_change_and_the_heads_that_changed_most() -> None:
     before, after = (random_values("feature", seed=seed) for seed in (1, 2))
     table = difference_table(sampled({"feature": before}), sampled({"feature": after}))
     change = after.mean(0) - before.mean(0)
-    assert table["of"].tolist() == list(FEATURES)
+    assert table["measure"].tolist() == ["feature"] * len(FEATURES)
+    assert table["of"].tolist() == [f"largest attention to {what}" for what in WORDS]
     for column, row in enumerate(table.to_dict("records")):
         one = change[..., column]
         assert row["mean change"] == pytest.approx(one.mean())
@@ -25,100 +43,213 @@ def test_each_statistic_has_its_mean_change_and_the_heads_that_changed_most() ->
         for words, place in (("rise", one.argmax()), ("fall", one.argmin())):
             assert row[f"largest {words}"] == f"{place // 3 + 1}-{place % 3 + 1}"
         assert row["heads"] == 6
+    assert not_compared(table.attrs) == []
 
 
-def expected_changed(p: np.ndarray, change: np.ndarray) -> int:
-    return int(
-        (multipletests(p.ravel(), 0.05, "holm")[0] & (np.abs(change.ravel()) >= 0.001)).sum()
-    )
-
-
-def test_heads_are_counted_as_changed_by_welch_s_test_corrected_over_heads() -> None:
+def shifted() -> tuple[np.ndarray, np.ndarray]:
+    """Examples of two runs in which some heads changed beyond chance and some did not."""
     before = random_values("feature", examples=30, seed=1)
-    after = random_values("feature", examples=30, seed=2) * 0.5 + np.linspace(0, 0.6, 6).reshape(
-        1, 2, 3, 1
-    )
+    steps = np.linspace(0, 0.6, 6).reshape(1, 2, 3, 1)
+    return before, random_values("feature", examples=20, seed=2) * 0.5 + steps
+
+
+def test_heads_are_counted_as_changed_by_welchs_test_corrected_over_heads() -> None:
+    before, after = shifted()
     table = difference_table(sampled({"feature": before}), sampled({"feature": after}))
     p = stats.ttest_ind(after, before, equal_var=False).pvalue
-    expected = [
-        expected_changed(p[..., column], (after.mean(0) - before.mean(0))[..., column])
-        for column in range(len(FEATURES))
-    ]
+    change = after.mean(0) - before.mean(0)
+    expected = []
+    for column in range(len(FEATURES)):
+        chances = holm(p[..., column].ravel().tolist())
+        sizes = np.abs(change[..., column]).ravel()
+        expected.append(sum(a < 0.05 and b >= 0.001 for a, b in zip(chances, sizes, strict=True)))
     assert table["heads changed"].tolist() == expected
     assert 0 < sum(expected) < 6 * len(FEATURES)
 
 
-def test_the_differences_of_two_models_are_tested_in_pairs() -> None:
-    differences = random_values("feature-change", examples=30, seed=3) * 0.1 + np.linspace(
-        0, 0.06, 6
-    ).reshape(1, 2, 3, 1)
-    table = paired_table(
-        sampled({"feature-change": differences, "change": random_values("change", examples=30)})
-    )
-    p = stats.ttest_1samp(differences, 0).pvalue
-    expected = [
-        expected_changed(p[..., column], differences.mean(0)[..., column])
-        for column in range(len(FEATURES))
-    ]
-    assert set(table["measure"]) == {"feature-change"}
-    assert table["heads changed"].tolist() == expected
-    assert 0 < sum(expected) < 6 * len(FEATURES)
-    assert table["mean change"].tolist() == pytest.approx(differences.mean((0, 1, 2)).tolist())
+def test_the_change_of_every_head_is_that_of_scipys_welch_test_on_the_examples() -> None:
+    before, after = shifted()
+    atlas = difference_atlas(sampled({"feature": before}), sampled({"feature": after}))
+    assert list(atlas) == ["feature-change"]
+    data = atlas["feature-change"]
+    assert data["mean"].dims == ("layer", "head", "feature")
+    assert data["feature"].values.tolist() == list(FEATURES)
+    test = stats.ttest_ind(after, before, equal_var=False)
+    bounds = test.confidence_interval(0.95)
+    expected = {
+        "first": before.mean(0),
+        "second": after.mean(0),
+        "mean": after.mean(0) - before.mean(0),
+        "low": bounds.low,
+        "high": bounds.high,
+        "p": test.pvalue,
+        "n": np.full((2, 3, len(FEATURES)), 20),
+    }
+    for name, values in expected.items():
+        np.testing.assert_allclose(data[name].values, values, rtol=1e-9, atol=1e-12, err_msg=name)
+    errors = np.sqrt(before.var(0, ddof=1) / 30 + after.var(0, ddof=1) / 20)
+    np.testing.assert_allclose((data["deviation"] / np.sqrt(data["n"])).values, errors)
+    for column in range(len(FEATURES)):
+        np.testing.assert_allclose(
+            data["p_corrected"].values[..., column].ravel(),
+            holm(test.pvalue[..., column].ravel().tolist()),
+        )
 
 
-def test_certain_but_tiny_changes_are_not_counted() -> None:
-    tiny = np.random.default_rng(0).normal(1e-5, 1e-7, (30, 2, 3, len(FEATURES)))
-    assert (paired_table(sampled({"feature-change": tiny}))["heads changed"] == 0).all()
+def test_a_change_says_what_it_is_a_change_of() -> None:
+    results = sampled({"feature": random_values("feature")})
+    about = difference_atlas(results, results)["feature-change"].attrs
+    assert about == {
+        "title": "Title of feature: change",
+        "unit": "change in share of attention",
+        "source": "Source",
+    }
+
+
+def test_the_other_way_round_the_change_turns() -> None:
+    before, after = (sampled({"feature": values}) for values in shifted())
+    there = difference_atlas(before, after)["feature-change"]
+    back = difference_atlas(after, before)["feature-change"]
+    xr.testing.assert_allclose(there["mean"], -back["mean"])
+    xr.testing.assert_allclose(there["low"], -back["high"])
+    xr.testing.assert_allclose(there["p"], back["p"])
 
 
 def test_undefined_statistics_have_no_head_that_changed() -> None:
     before, after = (random_values("feature", seed=seed) for seed in (1, 2))
     before[..., 3] = np.nan
     before[:, 0, 0, 2] = np.nan
-    rows = difference_table(sampled({"feature": before}), sampled({"feature": after})).to_dict(
-        "records"
-    )
-    assert (
-        rows[3]["largest rise"],
-        rows[3]["largest fall"],
-        rows[3]["heads"],
-        rows[3]["heads changed"],
-    ) == ("", "", 0, 0)
-    assert np.isnan(rows[3]["mean change"])
-    assert rows[2]["heads"] == 5
-
-
-def test_the_change_of_each_layer_and_the_head_that_changed_most() -> None:
-    values = random_values("change", layers=3, heads=4)
-    table = change_table(sampled({"change": values}))
-    means = values.mean(0)
-    assert table["layer"].tolist() == [1, 2, 3]
-    assert table["cosine"].tolist() == pytest.approx(means.mean(1).tolist())
-    assert table["changed most"].tolist() == [
-        f"{layer + 1}-{means[layer].argmin() + 1}" for layer in range(3)
+    table = difference_table(sampled({"feature": before}), sampled({"feature": after}))
+    row = table.to_dict("records")[3]
+    assert [row[key] for key in ("largest rise", "largest fall", "heads", "heads changed")] == [
+        *("", "", 0, 0)
     ]
-    assert table["its cosine"].tolist() == pytest.approx(means.min(1).tolist())
-    low = stats.ttest_1samp(values[:, 0, means[0].argmin()], 0).confidence_interval().low
-    assert table["low"][0] == pytest.approx(low)
+    assert np.isnan(row["mean change"])
+    assert table["heads"][2] == 5
+
+
+@pytest.mark.parametrize("examples", [1, 2])
+def test_one_example_has_a_change_but_no_test(examples: int) -> None:
+    before, after = (random_values("change", examples=examples, seed=seed) for seed in (1, 2))
+    data = difference_atlas(sampled({"change": before}), sampled({"change": after}))
+    chances = data["change-change"]
+    assert np.isfinite(chances["mean"].values).all()
+    assert bool(np.isnan(chances["p"].values).all()) == (examples == 1)
+    assert bool(np.isnan(chances["low"].values).all()) == (examples == 1)
+    table = difference_table(sampled({"change": before}), sampled({"change": after}))
+    assert bool(np.isnan(table["heads changed"][0])) == (examples == 1)  # not tested, not "none"
+
+
+def test_heads_that_never_vary_are_not_tested() -> None:
+    before = np.full((5, 1, 2), 0.25)
+    after = before + [[[0.5, 0.0]]]
+    data = difference_atlas(sampled({"change": before}), sampled({"change": after}))
+    assert data["change-change"]["mean"].values.tolist() == [[0.5, 0.0]]
+    assert np.isnan(data["change-change"]["p"].values).all()
+
+
+def test_a_deviation_that_is_a_standard_error_already_is_not_divided_again() -> None:
+    def scores(mean: float, error: float) -> xr.Dataset:
+        arrays = {"mean": mean, "deviation": error, "n": 400}
+        cells = {key: (("layer", "head"), np.full((1, 1), value)) for key, value in arrays.items()}
+        return xr.Dataset(cells, {"layer": [1], "head": [1]}, {"spread": "bootstrap"})
+
+    data = welch(scores(0.70, 0.03), scores(0.80, 0.04)).squeeze()
+    assert float(data["p"]) == pytest.approx(2 * stats.norm.sf(0.1 / 0.05))
+    low, high = stats.norm.interval(0.95, 0.1, 0.05)
+    assert (float(data["low"]), float(data["high"])) == pytest.approx((low, high))
+
+
+# What only one of the two has
+
+
+def test_labels_that_only_one_has_are_listed_and_the_others_compared() -> None:
+    before, after = (random_values("feature", seed=seed) for seed in (1, 2))
+    first = cut(sampled({"feature": before}), "feature", feature=["verb", "noun", "sep"])
+    second = cut(sampled({"feature": after}), "feature", feature=["noun", "object", "verb"])
+    table = difference_table(first, second)
+    assert table["of"].tolist() == ["largest attention to a verb", "largest attention to a noun"]
+    change = after.mean(0) - before.mean(0)
+    assert table["mean change"].tolist() == pytest.approx(
+        [change[..., FEATURES.index(name)].mean() for name in ("verb", "noun")]
+    )
+    assert table.attrs["only_first"]["labels"] == {"feature": {"feature": ["sep"]}}
+    assert table.attrs["only_second"]["labels"] == {"feature": {"feature": ["object"]}}
+    assert not_compared(table.attrs, first="a.nc", second="b.nc") == [
+        "Only a.nc has the feature sep (measure feature).",
+        "Only b.nc has the feature object (measure feature).",
+    ]
+
+
+def test_measures_that_only_one_has_are_listed() -> None:
+    both = {"feature": random_values("feature")}
+    first = sampled(both | {"frame": random_values("frame"), "link": random_values("link")})
+    table = difference_table(first, sampled(both | {"change": random_values("change")}))
+    assert set(table["measure"]) == {"feature"}
+    assert not_compared(table.attrs) == [
+        "Only the first has the measures frame and link.",
+        "Only the second has the measure change.",
+    ]
+
+
+def test_models_of_different_shapes_are_compared_where_they_overlap() -> None:
+    before = random_values("change", layers=4, heads=3, seed=1)
+    after = random_values("change", layers=2, heads=5, seed=2)
+    first, second = sampled({"change": before}), sampled({"change": after})
+    table = difference_table(first, second)
+    assert table["heads"].tolist() == [2 * 3]
+    data = difference_atlas(first, second)["change-change"]
+    np.testing.assert_allclose(
+        data["mean"].values, after.mean(0)[:, :3] - before.mean(0)[:2], rtol=1e-12
+    )
+    assert not_compared(table.attrs) == [
+        "Only the first has layers 3–4.",
+        "Only the second has heads 4–5 of each layer.",
+    ]
 
 
 def test_results_without_a_measure_in_common_are_refused() -> None:
-    with pytest.raises(
-        ResultsError,
-        match=r"^the two results have no measure of heads in common: feature; and frame\nnext: survey both models with the same measures$",
-    ):
+    with pytest.raises(ResultsError) as caught:
         difference_table(
             sampled({"feature": random_values("feature")}),
             sampled({"frame": random_values("frame")}),
         )
+    assert caught.value.message == (
+        "the two results have no measure in common: the first has feature, the second frame"
+    )
+    assert caught.value.hint == "survey both models with the same measures"
 
 
-def test_results_of_different_shapes_are_refused() -> None:
-    with pytest.raises(ResultsError, match="different layers, heads or labels"):
+def test_results_without_a_label_in_common_are_refused() -> None:
+    results = sampled({"feature": random_values("feature")})
+    with pytest.raises(ResultsError) as caught:
         difference_table(
-            sampled({"change": random_values("change")}),
-            sampled({"change": random_values("change", heads=4)}),
+            cut(results, "feature", feature=["noun"]), cut(results, "feature", feature=["verb"])
         )
+    assert caught.value.message == (
+        "the two results share no value of a head that can be compared "
+        "(feature: the two have no feature in common)"
+    )
+    assert caught.value.hint == (
+        "survey both models with the same measures, on corpora with the same labels"
+    )
+
+
+def test_measures_that_have_no_heads_or_other_units_are_skipped_and_named() -> None:
+    values = {"feature": random_values("feature"), "change": random_values("change")}
+    names = {"one": ["1-1", "1-2"], "other": ["1-1", "1-2"]}
+    cells = {key: (("one", "other"), np.ones((2, 2))) for key in ("mean", "deviation", "n")}
+    first, second = sampled(values), sampled(values)
+    data = {name: first[name] for name in first} | {"distance": xr.Dataset(cells, names)}
+    other = data | {"change": data["change"].assign_attrs(unit="cosine")}
+    table = difference_table(
+        Results.build(data, first.provenance), Results.build(other, second.provenance)
+    )
+    assert set(table["measure"]) == {"feature"}
+    assert not_compared(table.attrs) == [
+        "The measure change was not compared: its units differ (share of attention and cosine).",
+        "The measure distance was not compared: it has no value for each head.",
+    ]
 
 
 @pytest.mark.parametrize(

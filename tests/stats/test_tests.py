@@ -1,19 +1,28 @@
-"""Tests, intervals and corrections are those of scipy and statsmodels."""
+"""Tests, intervals and corrections against definitions, published values and statsmodels."""
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.proportion import proportion_confint
 
+from headscope.errors import UserError
 from headscope.stats import correct, paired_sign, wilson
+from stats.references import CORRECTIONS, wilson_interval
 
 COUNTS = st.integers(0, 400)
+THOUSANDTHS = st.lists(st.integers(0, 1000), min_size=1, max_size=20)
+EXAMPLE = (
+    *(0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459),
+    *(0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000),
+)
+"""The fifteen p-values of Benjamini and Hochberg 1995, section 4."""
 
 
 @given(one=COUNTS, other=COUNTS)
@@ -36,9 +45,12 @@ def test_twice_the_smaller_side_is_mcnemars_exact_two_sided_p(
 
 
 def test_the_paired_test_takes_arrays() -> None:
-    found = paired_sign(np.array([[3, 0], [5, 9]]), np.array([[1, 0], [5, 0]]))
-    assert found.shape == (2, 2)
-    assert found.ravel().tolist() == pytest.approx([5 / 16, 1.0, 638 / 1024, 1 / 512])
+    p = paired_sign(np.array([[3, 0], [5, 9]]), np.array([[1, 0], [5, 0]]))
+    assert p.shape == (2, 2)
+    assert p.ravel().tolist() == pytest.approx([5 / 16, 1.0, 638 / 1024, 1 / 512])
+
+
+# Wilson's interval
 
 
 @given(
@@ -46,35 +58,139 @@ def test_the_paired_test_takes_arrays() -> None:
     wrong=st.integers(0, 300),
     confidence=st.sampled_from([0.9, 0.95, 0.99]),
 )
-def test_wilsons_interval_is_that_of_statsmodels(right: int, wrong: int, confidence: float) -> None:
+def test_wilsons_interval_is_that_of_its_formula(right: int, wrong: int, confidence: float) -> None:
     low, high = wilson(right, right + wrong, confidence)
     if right + wrong == 0:
         assert np.isnan([low, high]).all()
-    else:
-        assert (float(low), float(high)) == pytest.approx(
-            proportion_confint(right, right + wrong, alpha=1 - confidence, method="wilson"),
-            abs=1e-12,
-        )
+        return
+    z = float(norm.ppf(0.5 + confidence / 2))
+    expected = wilson_interval(right, right + wrong, z)
+    assert (float(low), float(high)) == pytest.approx(expected, abs=1e-9)
+    assert 0 <= low <= right / (right + wrong) <= high <= 1
 
 
-@pytest.mark.parametrize(("name", "method"), [("holm", "holm"), ("bh", "fdr_bh")])
-@given(seed=st.integers(0, 10**6), size=st.integers(1, 20), power=st.integers(1, 6))
-@settings(max_examples=15, deadline=None)  # statsmodels collects garbage at each call
-def test_corrections_are_those_of_statsmodels(
-    name: str, method: str, seed: int, size: int, power: int
+@pytest.mark.parametrize(
+    ("right", "count", "low", "high"),
+    [
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_wilsons_interval_is_that_of_newcombes_table(
+    right: int, count: int, low: float, high: float
 ) -> None:
-    values = np.random.default_rng(seed).random(size).round(2) ** power
-    np.testing.assert_allclose(correct(values, name), multipletests(values, method=method)[1])
+    # Newcombe 1998, "Two-sided confidence intervals for the single proportion", Table I, method 3.
+    found = wilson(right, count)
+    assert [float(end) for end in found] == pytest.approx([low, high], abs=0.00005)
+
+
+# Corrections
+
+
+@pytest.mark.parametrize("method", CORRECTIONS)
+@given(thousandths=THOUSANDTHS)
+def test_corrections_are_those_of_a_loop_over_the_definition(
+    method: str, thousandths: list[int]
+) -> None:
+    p = [value / 1000 for value in thousandths]
+    assert correct(p, method).tolist() == pytest.approx(CORRECTIONS[method](p), abs=1e-12)
+
+
+def holm_rejects(p: list[Fraction], alpha: Fraction) -> list[bool]:
+    """Holm's procedure: from the smallest p on, reject until the first p(k) > alpha / (m + 1 - k)."""
+    rejected = [False] * len(p)
+    for place, index in enumerate(sorted(range(len(p)), key=lambda index: p[index]), 1):
+        if p[index] > alpha / (len(p) + 1 - place):
+            break
+        rejected[index] = True
+    return rejected
+
+
+def benjamini_hochberg_rejects(p: list[Fraction], alpha: Fraction) -> list[bool]:
+    """The procedure of Benjamini and Hochberg: reject up to the last p(k) <= alpha k / m."""
+    order = sorted(range(len(p)), key=lambda index: p[index])
+    under = [place for place, index in enumerate(order, 1) if p[index] <= alpha * place / len(p)]
+    rejected = [False] * len(p)
+    for index in order[: max(under, default=0)]:
+        rejected[index] = True
+    return rejected
+
+
+@pytest.mark.parametrize(
+    ("method", "rejects"), [("holm", holm_rejects), ("bh", benjamini_hochberg_rejects)]
+)
+@given(thousandths=THOUSANDTHS, step=st.integers(1, 20000))
+def test_a_corrected_p_is_under_alpha_where_the_procedure_rejects(
+    method: str, rejects, thousandths: list[int], step: int
+) -> None:
+    alpha = Fraction(step, 20011)  # a prime: no corrected p is ever equal to it
+    p = [Fraction(value, 1000) for value in thousandths]
+    found = correct([float(value) for value in p], method) < float(alpha)
+    assert found.tolist() == rejects(p, alpha)
+
+
+def test_corrections_worked_by_hand() -> None:
+    p = [0.01, 0.04, 0.03, 0.005]
+    # 0.005 x 4, 0.01 x 3, 0.03 x 2, and 0.04 x 1, which is no less than what stands before it
+    assert correct(p, "holm").tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    # 0.005 x 4/1, 0.01 x 4/2, 0.03 x 4/3, 0.04 x 4/4
+    assert correct(p, "bh").tolist() == pytest.approx([0.02, 0.04, 0.04, 0.02])
+    assert correct([0.6, 0.9], "holm").tolist() == [1.0, 1.0]
+    assert correct([0.6, 0.9], "bh").tolist() == [0.9, 0.9]
+
+
+def test_the_published_example_rejects_as_many_as_the_paper_says() -> None:
+    assert int((correct(EXAMPLE, "bh") <= 0.05).sum()) == 4
+    assert int((correct(EXAMPLE, "holm") <= 0.05).sum()) == 3
+
+
+@pytest.mark.parametrize(("method", "theirs"), [("holm", "holm"), ("bh", "fdr_bh")])
+def test_corrections_of_many_tests_are_those_of_statsmodels_to_the_last_bit(
+    method: str, theirs: str
+) -> None:
+    p = np.random.default_rng(0).random(5000) ** 6
+    np.testing.assert_array_equal(correct(p, method), multipletests(p, method=theirs)[1])
+
+
+@pytest.mark.parametrize("method", CORRECTIONS)
+@pytest.mark.parametrize("axis", [0, 1, -1, (0, 1), (2, 0), (0, 1, 2)])
+def test_families_along_some_axes_are_corrected_one_by_one(method: str, axis) -> None:
+    p = np.random.default_rng(1).random((3, 4, 5)) ** 3
+    p[1, 2, 3] = p[0, :, 0] = np.nan
+    found = correct(p, method, axis=axis)
+    axes = {one % 3 for one in ((axis,) if isinstance(axis, int) else axis)}
+    others = [one for one in range(3) if one not in axes]
+    for place in np.ndindex(*(p.shape[one] for one in others)):
+        index = [slice(None)] * 3
+        for one, number in zip(others, place, strict=True):
+            index[one] = number
+        family = p[tuple(index)]
+        expected = np.full(family.shape, np.nan)
+        expected[~np.isnan(family)] = CORRECTIONS[method](family[~np.isnan(family)].tolist())
+        np.testing.assert_allclose(found[tuple(index)], expected)
 
 
 def test_a_p_that_is_not_defined_stays_so_and_is_not_counted() -> None:
-    given_p = np.array([[0.01, np.nan], [0.03, 0.02]])
-    np.testing.assert_allclose(correct(given_p, "holm"), [[0.03, np.nan], [0.04, 0.04]])
-    np.testing.assert_allclose(correct(given_p, "none"), given_p)
+    p = np.array([[0.01, np.nan], [0.03, 0.02]])
+    np.testing.assert_allclose(correct(p, "holm"), [[0.03, np.nan], [0.04, 0.04]])
+    np.testing.assert_allclose(correct(p, "bh"), [[0.03, np.nan], [0.03, 0.03]])
+    np.testing.assert_allclose(correct(p, "none"), p)
     assert np.isnan(correct([np.nan], "bh")).all()
+    assert correct([], "holm").tolist() == []
 
 
-def test_what_is_given_is_not_changed() -> None:
+@pytest.mark.parametrize("method", ["none", *CORRECTIONS])
+def test_what_is_given_is_not_changed(method: str) -> None:
     values = np.array([0.01, 0.02])
-    correct(values, "holm")
+    correct(values, method)[:] = 0.5
     assert values.tolist() == [0.01, 0.02]
+
+
+def test_an_unknown_correction_is_an_error_that_names_the_known_ones() -> None:
+    with pytest.raises(UserError) as caught:
+        correct([0.1], "hol")
+    assert caught.value.message == (
+        "the correction must be one of bh, holm, none; got 'hol' instead. Did you mean 'holm'?"
+    )

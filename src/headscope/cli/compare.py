@@ -115,10 +115,12 @@ def compare(
 
 def _compare_results(console: Console, first: Path, second: Path) -> None:
     from headscope.atlas import open as open_atlas
-    from headscope.stats import difference_table, same_examples
+    from headscope.stats import difference_table, not_compared, same_examples
 
     one, other = open_atlas(first), open_atlas(second)
     table = difference_table(one, other)
+    for sentence in not_compared(table.attrs, first=str(first), second=str(second)):
+        console.say(sentence)
     if same_examples(one, other):
         console.say(
             "both saw the same examples, but results keep only sums: the test is not paired, and misses small changes. Comparing the two models pairs."
@@ -148,7 +150,7 @@ def _compare_models(
     with console.status("loading libraries and models"):
         import headscope as hs
         from headscope.runs import make_settings
-        from headscope.stats import change_table, paired_table
+        from headscope.stats import cosine_table, paired_table
 
         make_settings(**run)
         read_corpus = hs.corpus.read(corpus, **read)
@@ -157,7 +159,7 @@ def _compare_models(
         atlas = hs.compare(
             one, other, read_corpus, measures=measures, output=path, progress=progress, **run
         )
-    tables = [change_table(atlas), *([paired_table(atlas)] if measures else [])]
+    tables = [cosine_table(atlas), *([paired_table(atlas)] if measures else [])]
     if console.as_json:
         console.table(
             [

@@ -1,8 +1,12 @@
-"""Statistics on results: intervals, tests with correction, best heads, scaling to two dimensions. No torch."""
+"""Statistics on results: intervals, corrected tests, best heads, scaling to two dimensions.
+
+Nothing here needs torch.
+"""
 
 from headscope.stats.antecedents import antecedent_table
 from headscope.stats.behaviour import Thresholds, behaviours
-from headscope.stats.differences import change_table, difference_table, paired_table, same_examples
+from headscope.stats.comparison import cosine_table, paired_table
+from headscope.stats.differences import difference_atlas, difference_table, same_examples
 from headscope.stats.frames import frame_table, outstanding
 from headscope.stats.overlap import (
     layer_shares,
@@ -35,6 +39,7 @@ from headscope.stats.roles import (
     undecided,
 )
 from headscope.stats.scaling import scale
+from headscope.stats.shared import not_compared
 from headscope.stats.shift import role_shift
 from headscope.stats.tests import correct, paired_sign, wilson
 
@@ -47,8 +52,9 @@ __all__ = [
     "behaviours",
     "best_heads",
     "cautions",
-    "change_table",
     "correct",
+    "cosine_table",
+    "difference_atlas",
     "difference_table",
     "find_tau",
     "find_taus",
@@ -56,6 +62,7 @@ __all__ = [
     "grand_mean",
     "layer_shares",
     "leading_patterns",
+    "not_compared",
     "outstanding",
     "overlap_shares",
     "paired_sign",

@@ -1,44 +1,133 @@
-"""The tests and intervals that the papers' tables need, on counts, as thin layers over scipy and statsmodels."""
+"""Tests on counts, and the correction of p-values when many hypotheses are tested at once."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
+from headscope.errors import unknown
 from headscope.results.moments import wilson
 
-__all__ = ["CORRECTIONS", "correct", "paired_sign", "wilson"]
+__all__ = ["CORRECTIONS", "check_correction", "correct", "paired_sign", "wilson"]
 
-CORRECTIONS = {"none": None, "holm": "holm", "bh": "fdr_bh"}
+CORRECTIONS = ("none", "holm", "bh")
+"""How p-values may be corrected: not at all, by Holm, or by Benjamini and Hochberg."""
 
 
-def paired_sign(only_one: ArrayLike, only_other: ArrayLike) -> NDArray[np.float64]:
-    """One-sided exact McNemar test: how likely the first is right alone at least this often, if both were equally good.
+def paired_sign(only_first: ArrayLike, only_second: ArrayLike) -> NDArray[np.float64]:
+    """One-sided exact McNemar test: is the first of two systems right more often than the second?
 
-    ``only_one`` counts the cases that the first alone gets right, ``only_other`` those of the second.
+    Parameters
+    ----------
+    only_first, only_second
+        How many cases the first alone, and the second alone, gets right. Cases that both or neither
+        get right do not matter.
 
+    Returns
+    -------
+    numpy.ndarray
+        How likely the first is right alone at least this often if both were equally good; 1 where
+        the two never differ.
+
+    References
+    ----------
+    McNemar 1947, "Note on the sampling error of the difference between correlated proportions or
+    percentages", Psychometrika 12.
+
+    Examples
+    --------
     >>> round(float(paired_sign(9, 1)), 4)
     0.0107
     """
-    one, other = np.asarray(only_one, float), np.asarray(only_other, float)
-    found: NDArray[np.float64] = stats.binom.sf(one - 1, one + other, 0.5)
-    return np.where(one + other > 0, found, 1.0)
+    first, second = np.asarray(only_first, float), np.asarray(only_second, float)
+    p: NDArray[np.float64] = stats.binom.sf(first - 1, first + second, 0.5)
+    return np.where(first + second > 0, p, 1.0)
 
 
-def correct(p: ArrayLike, method: str = "holm") -> NDArray[np.float64]:
-    """p-values corrected for their number: none, holm or bh (Benjamini and Hochberg); NaN stays NaN and is not counted.
+def check_correction(method: str) -> None:
+    """Raise an error that names the possible corrections if ``method`` is not one of them.
 
+    >>> check_correction("holm")
+    """
+    if method not in CORRECTIONS:
+        raise unknown("correction", method, CORRECTIONS)
+
+
+def correct(
+    p: ArrayLike, method: str = "holm", *, axis: int | tuple[int, ...] | None = None
+) -> NDArray[np.float64]:
+    """Correct p-values for the number of hypotheses that are tested together.
+
+    Parameters
+    ----------
+    p
+        The p-values. NaN stays NaN and does not count as a test.
+    method
+        ``holm`` bounds the chance of any false positive, ``bh`` (Benjamini and Hochberg) the
+        expected share of false ones among the positives; ``none`` returns the values unchanged.
+    axis
+        The axes along which hypotheses belong together; by default all of them. With
+        ``axis=(0, 1)`` an array (layer, head, label) is corrected over heads, for each label alone.
+
+    Returns
+    -------
+    numpy.ndarray
+        Of the same shape: the smallest error rate at which each hypothesis would be rejected.
+
+    References
+    ----------
+    Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
+    Statistics 6; Benjamini and Hochberg 1995, "Controlling the false discovery rate", JRSS B 57.
+
+    Examples
+    --------
     >>> correct([0.01, 0.04, float("nan")], "holm").tolist()
     [0.02, 0.04, nan]
+    >>> correct([[0.01, 0.5], [0.04, 0.02]], "holm", axis=0).tolist()
+    [[0.02, 0.5], [0.04, 0.04]]
     """
-    values = np.asarray(p, float)
-    flat = values.ravel().copy()
-    known = ~np.isnan(flat)
-    name: Any = CORRECTIONS[method]
-    if name is not None and known.any():
-        flat[known] = multipletests(flat[known], method=name)[1]
-    return flat.reshape(values.shape)
+    check_correction(method)
+    values = np.array(p, float)
+    if method == "none" or not values.size:
+        return values
+    axes = tuple(range(values.ndim)) if axis is None else axis
+    axes = (axes,) if isinstance(axes, int) else axes
+    last = tuple(range(values.ndim - len(axes), values.ndim))
+    moved = np.moveaxis(values, axes, last)
+    families = moved.reshape(-1, int(np.prod([values.shape[one] for one in axes], dtype=int)))
+    corrected = _holm(families) if method == "holm" else _benjamini_hochberg(families)
+    return np.moveaxis(corrected.reshape(moved.shape), last, axes)
+
+
+def _holm(families: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The k-th smallest of m values times m - k + 1, at least as much as those before it."""
+    order, ordered, known, places = _sorted(families)
+    stepped = np.maximum.accumulate(ordered * (known - places), axis=1)
+    return _unsorted(stepped, order)
+
+
+def _benjamini_hochberg(families: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The k-th smallest of m values times m / k, at most as much as those after it."""
+    order, ordered, known, places = _sorted(families)
+    scaled = ordered / ((places + 1) / np.maximum(known, 1))
+    filled = np.where(np.isnan(scaled), np.inf, scaled)
+    stepped = np.minimum.accumulate(filled[:, ::-1], axis=1)[:, ::-1]
+    return _unsorted(np.where(np.isnan(scaled), np.nan, stepped), order)
+
+
+def _sorted(
+    families: NDArray[np.float64],
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Each row in order, NaN last; the order, how many are known, and the places from 0."""
+    order = np.argsort(families, axis=1, kind="stable")
+    known = (~np.isnan(families)).sum(1, keepdims=True)
+    places = np.arange(families.shape[1])
+    return order, np.take_along_axis(families, order, 1), known, places
+
+
+def _unsorted(ordered: NDArray[np.float64], order: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Values put back where they came from, none above 1."""
+    result = np.empty_like(ordered)
+    np.put_along_axis(result, order, np.minimum(ordered, 1.0), 1)
+    return result

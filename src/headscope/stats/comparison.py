@@ -1,0 +1,90 @@
+"""Two models that ran over one corpus side by side: how alike their maps are, and paired changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy import stats
+
+from headscope.labels import CHANGE
+from headscope.results import Results
+from headscope.stats.differences import ALPHA, LEAST, change_rows
+from headscope.stats.grid import labelled_head
+from headscope.stats.tests import correct
+
+
+def cosine_table(comparison: Results) -> pd.DataFrame:
+    """Compare the maps of two models, one row per layer (Kovaleva et al. 2019, Figure 5).
+
+    Parameters
+    ----------
+    comparison
+        Results of comparing two models.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The mean over the layer's heads of the cosine between the two models' maps, and the head
+        that changed most, with its interval.
+    """
+    data = comparison["change"]
+    rows = []
+    for layer in data["layer"].values:
+        one = data.sel(layer=layer)
+        known = one["mean"].dropna("head")
+        row: dict[str, object] = {
+            "layer": int(layer),
+            "cosine": float(known.mean()) if known.size else np.nan,
+        }
+        head = known["head"].values[int(known.values.argmin())] if known.size else None
+        row["changed most"] = "" if head is None else str(labelled_head(layer, head))
+        for words, key in (("its cosine", "mean"), ("low", "low"), ("high", "high")):
+            row[words] = np.nan if head is None else float(one[key].sel(head=head))
+        rows.append(row | {"examples": int(one["n"].max())})
+    return pd.DataFrame(rows)
+
+
+def paired_table(
+    comparison: Results, *, alpha: float = ALPHA, least: float = LEAST
+) -> pd.DataFrame:
+    """Compare the measures of two models example by example, one row per statistic.
+
+    Parameters
+    ----------
+    comparison
+        Results of comparing two models: measures ``NAME-change``.
+    alpha
+        A head counts as changed where the paired t test, corrected (Holm) over the heads of the
+        statistic, gives a p below this.
+    least
+        Smaller changes do not count.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of :func:`~headscope.stats.differences.difference_table`.
+    """
+    rows: list[dict[str, object]] = []
+    for name in comparison:
+        if name.endswith(CHANGE):
+            rows += change_rows(name, paired_test(comparison[name]), alpha=alpha, least=least)
+    return pd.DataFrame(rows)
+
+
+def paired_test(data: xr.Dataset) -> xr.Dataset:
+    """Add ``p`` and ``p_corrected`` (Holm over heads) of no change to paired differences.
+
+    Parameters
+    ----------
+    data
+        Dataset with the ``mean``, ``deviation`` and ``n`` of differences, dims layer, head, …
+    """
+    dims = ("layer", "head", *(dim for dim in data["mean"].dims if dim not in ("layer", "head")))
+    ordered = data[["mean", "deviation", "n"]].transpose(*dims)
+    mean, deviation, n = (ordered[key].values for key in ("mean", "deviation", "n"))
+    with np.errstate(all="ignore"):
+        p = 2 * stats.t.sf(np.abs(mean / (deviation / np.sqrt(n))), n - 1)
+    return ordered.assign(
+        p=(dims, p), p_corrected=(dims, correct(p, "holm", axis=(0, 1)))
+    ).assign_attrs(data.attrs)

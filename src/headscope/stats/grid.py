@@ -1,0 +1,43 @@
+"""Heads in labelled arrays: results count layers and heads from 1, :class:`Head` from 0."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import xarray as xr
+
+from headscope.heads import Head
+
+
+def labelled_head(layer: Any, head: Any) -> Head:
+    """The head that two labels of a results array stand for.
+
+    >>> str(labelled_head(3, 9)), labelled_head(3, 9).zero_based
+    ('3-9', 'L2H8')
+    """
+    return Head(int(layer) - 1, int(head) - 1)
+
+
+def grid_heads(values: xr.DataArray | xr.Dataset) -> list[Head]:
+    """All heads of an array with dims layer and head, layer by layer.
+
+    >>> grid = xr.DataArray([[0.1, 0.9]], {"layer": [1], "head": [1, 2]}, ("layer", "head"))
+    >>> [str(head) for head in grid_heads(grid)]
+    ['1-1', '1-2']
+    """
+    places = product(values["layer"].values, values["head"].values)
+    return [labelled_head(layer, head) for layer, head in places]
+
+
+def heads_over(values: xr.DataArray, threshold: float) -> list[Head]:
+    """The heads whose value is over a threshold, the largest first, equal ones in model order.
+
+    >>> grid = xr.DataArray([[0.1, 0.6, 0.9]], {"layer": [1], "head": [1, 2, 3]}, ("layer", "head"))
+    >>> [str(head) for head in heads_over(grid, 0.5)]
+    ['1-3', '1-2']
+    """
+    flat = values.transpose("layer", "head").values.ravel()
+    heads = grid_heads(values)
+    over = [place for place in range(len(flat)) if flat[place] > threshold]
+    return [heads[place] for place in sorted(over, key=lambda place: -flat[place])]

@@ -1,0 +1,47 @@
+"""Statistics written out from their definitions, as plainly as can be, to compare ours with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+Z95 = 1.959963984540054
+"""The 97.5th percentile of the normal distribution, from a table."""
+
+
+def wilson_interval(right: int, count: int, z: float = Z95) -> tuple[float, float]:
+    """Wilson's score interval (Wilson 1927): the shares p with |share - p| <= z sqrt(p(1-p)/n).
+
+    The ends are the roots of the quadratic (1 + z²/n) p² - (2 share + z²/n) p + share² = 0.
+
+    >>> [round(end, 4) for end in wilson_interval(81, 263)]
+    [0.2553, 0.3662]
+    """
+    share = right / count
+    a, b, c = 1 + z * z / count, -(2 * share + z * z / count), share * share
+    root = math.sqrt(max(b * b - 4 * a * c, 0.0))
+    return (-b - root) / (2 * a), (-b + root) / (2 * a)
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Adjusted p-values by Holm (1979): max over j <= i of min(1, (m - j + 1) p(j))."""
+    order = sorted(range(len(p)), key=lambda index: p[index])
+    adjusted = [0.0] * len(p)
+    for place, index in enumerate(order, 1):
+        for earlier, other in enumerate(order[:place], 1):
+            adjusted[index] = max(adjusted[index], min(1.0, (len(p) - earlier + 1) * p[other]))
+    return adjusted
+
+
+def benjamini_hochberg(p: Sequence[float]) -> list[float]:
+    """Adjusted p-values by Benjamini and Hochberg (1995): min over j >= i of min(1, m p(j) / j)."""
+    order = sorted(range(len(p)), key=lambda index: p[index])
+    adjusted = [1.0] * len(p)
+    for place, index in enumerate(order, 1):
+        for later, other in enumerate(order[place - 1 :], place):
+            adjusted[index] = min(adjusted[index], len(p) * p[other] / later)
+    return adjusted
+
+
+CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg}
+"""By the name that Headscope gives to a correction."""

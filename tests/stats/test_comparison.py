@@ -1,0 +1,61 @@
+"""Two models over one corpus: paired changes against scipy's tests on the examples themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from headscope.measures.feature import FEATURES
+from headscope.stats import cosine_table, paired_table
+from stats.references import holm
+from stats.sampled import random_values, sampled
+
+
+def test_the_differences_of_two_models_are_tested_in_pairs() -> None:
+    steps = np.linspace(0, 0.06, 6).reshape(1, 2, 3, 1)
+    differences = random_values("feature-change", examples=30, seed=3) * 0.1 + steps
+    table = paired_table(
+        sampled({"feature-change": differences, "change": random_values("change", examples=30)})
+    )
+    p = stats.ttest_1samp(differences, 0).pvalue
+    expected = []
+    for column in range(len(FEATURES)):
+        chances = holm(p[..., column].ravel().tolist())
+        sizes = np.abs(differences.mean(0)[..., column]).ravel()
+        expected.append(sum(a < 0.05 and b >= 0.001 for a, b in zip(chances, sizes, strict=True)))
+    assert set(table["measure"]) == {"feature"}
+    assert table["of"][0] == "largest attention to a noun"
+    assert table["heads changed"].tolist() == expected
+    assert 0 < sum(expected) < 6 * len(FEATURES)
+    assert table["mean change"].tolist() == pytest.approx(differences.mean((0, 1, 2)).tolist())
+
+
+def test_certain_but_tiny_changes_are_not_counted() -> None:
+    tiny = np.random.default_rng(0).normal(1e-5, 1e-7, (30, 2, 3, len(FEATURES)))
+    assert (paired_table(sampled({"feature-change": tiny}))["heads changed"] == 0).all()
+    every = paired_table(sampled({"feature-change": tiny}), least=1e-6)
+    assert (every["heads changed"] == 6).all()
+
+
+def test_the_cosine_of_each_layer_and_the_head_that_changed_most() -> None:
+    values = random_values("change", layers=3, heads=4)
+    table = cosine_table(sampled({"change": values}))
+    means = values.mean(0)
+    assert table["layer"].tolist() == [1, 2, 3]
+    assert table["cosine"].tolist() == pytest.approx(means.mean(1).tolist())
+    assert table["changed most"].tolist() == [
+        f"{layer + 1}-{means[layer].argmin() + 1}" for layer in range(3)
+    ]
+    assert table["its cosine"].tolist() == pytest.approx(means.min(1).tolist())
+    low = stats.ttest_1samp(values[:, 0, means[0].argmin()], 0).confidence_interval().low
+    assert table["low"][0] == pytest.approx(low)
+    assert table["examples"].tolist() == [12, 12, 12]
+
+
+def test_a_layer_without_a_value_has_no_head_that_changed() -> None:
+    values = random_values("change", layers=2, heads=2)
+    values[:, 1] = np.nan
+    row = cosine_table(sampled({"change": values})).iloc[1]
+    assert row["changed most"] == ""
+    assert np.isnan([row["cosine"], row["its cosine"], row["low"], row["high"]]).all()
