@@ -142,7 +142,7 @@ def test_one_example_has_a_change_but_no_test(examples: int) -> None:
 
 def test_heads_that_never_vary_are_not_tested() -> None:
     before = np.full((5, 1, 2), 0.25)
-    after = before + [[[0.5, 0.0]]]
+    after = before + np.array([0.5, 0.0])
     data = difference_atlas(sampled({"change": before}), sampled({"change": after}))
     assert data["change-change"]["mean"].values.tolist() == [[0.5, 0.0]]
     assert np.isnan(data["change-change"]["p"].values).all()

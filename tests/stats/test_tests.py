@@ -99,7 +99,7 @@ def test_corrections_are_those_of_a_loop_over_the_definition(
 
 
 def holm_rejects(p: list[Fraction], alpha: Fraction) -> list[bool]:
-    """Holm's procedure: from the smallest p on, reject until the first p(k) > alpha / (m + 1 - k)."""
+    """Holm's procedure: from the smallest p on, reject until p(k) > alpha / (m + 1 - k)."""
     rejected = [False] * len(p)
     for place, index in enumerate(sorted(range(len(p)), key=lambda index: p[index]), 1):
         if p[index] > alpha / (len(p) + 1 - place):

@@ -1,4 +1,4 @@
-"""Two models that ran over one corpus side by side: how alike their maps are, and paired changes."""
+"""Two models over one corpus: how alike their maps are, and changes paired by example."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Two results side by side: how much each statistic differs, and in which heads beyond chance.
 
-Results keep sums, not examples. So two runs over the same corpus cannot be paired here, and the test
-is Welch's of two independent samples, which is cautious. Comparing the models themselves pairs the
-examples: :mod:`headscope.stats.comparison`.
+Results keep sums, not examples. So two runs over the same corpus cannot be paired here, and the
+test is Welch's of two independent samples, which is cautious. Comparing the models themselves pairs
+the examples: :mod:`headscope.stats.comparison`.
 """
 
 from __future__ import annotations

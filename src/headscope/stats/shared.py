@@ -122,7 +122,7 @@ def share_labels(first: Results, second: Results) -> Shared:
 
 
 def not_compared(
-    attributes: Mapping[str, Any], *, first: str = "the first", second: str = "the second"
+    attributes: Mapping[Any, Any], *, first: str = "the first", second: str = "the second"
 ) -> list[str]:
     """Say in plain sentences what a comparison of two results does not cover.
 
