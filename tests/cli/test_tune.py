@@ -1,4 +1,4 @@
-"""``headscope tune``: Table 1 of Kovaleva et al. 2019, from files to a table and folders."""
+"""``headscope tune``: from files to a table of scores and folders with models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headscope.papers.kovaleva2019.facts import KOVALEVA_MEAN_GAIN, KOVALEVA_TABLE_1
-from headscope.runs.tune import Settings, Tuned
+from headscope.runs.tune import Tuned, TuneSettings
 from headscope.tasks import GLUE
 
 QUICK = ("--epochs", "1", "--batch-size", "4", "--max-length", "32", "--learning-rate", "0.002")
@@ -17,7 +17,8 @@ QUICK = ("--epochs", "1", "--batch-size", "4", "--max-length", "32", "--learning
 
 @pytest.fixture
 def glue(tmp_path: Path) -> Path:
-    """Two tasks in GLUE's layout: eight examples for training, four to score on, three of them of the first class."""
+    """Two tasks in GLUE's layout: nine training examples, four dev examples, three of them of the
+    first class."""
     folder = tmp_path / "glue"
     for task, header, first, second in (
         ("RTE", "index\tsentence1\tsentence2\tlabel", "entailment", "not_entailment"),
@@ -40,7 +41,7 @@ def glue(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def table(tmp_path: Path) -> tuple[Path, Path]:
-    """A table of one's own, without a header."""
+    """A user's own tables, without a header."""
     for name, count in (("train", 6), ("dev", 4)):
         (tmp_path / f"{name}.tsv").write_text(
             "".join(
@@ -52,9 +53,8 @@ def table(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_the_published_table_is_the_one_whose_mean_gain_is_published():
-    gains = [
-        row.pretrained[-1] - row.untrained[-1] for row in KOVALEVA_TABLE_1
-    ]  # the accuracies, where there are two
+    # Where a task has two scores, the second one is the accuracy.
+    gains = [row.pretrained[-1] - row.untrained[-1] for row in KOVALEVA_TABLE_1]
     assert np.mean(gains) == pytest.approx(KOVALEVA_MEAN_GAIN, abs=0.05)
     assert [row.task for row in KOVALEVA_TABLE_1] == list(GLUE)
     for row in KOVALEVA_TABLE_1:
@@ -63,7 +63,9 @@ def test_the_published_table_is_the_one_whose_mean_gain_is_published():
         }
 
 
-def test_all_three_columns_of_the_table_with_the_papers_beside(run, tmp_path, tiny_folder, glue):
+def test_the_table_has_all_three_starts_beside_the_published_scores(
+    run, tmp_path, tiny_folder, glue
+):
     done = run(
         "tune",
         tiny_folder,
@@ -96,7 +98,7 @@ def test_all_three_columns_of_the_table_with_the_papers_beside(run, tmp_path, ti
     assert "2 of its weights are random (classifier.bias, classifier.weight)" in done.err
 
 
-def test_json_has_a_record_for_each_run_and_a_second_time_nothing_is_trained(
+def test_json_has_one_record_per_run_and_finished_runs_are_not_repeated(
     run, tmp_path, tiny_folder, glue
 ):
     command = (
@@ -133,13 +135,13 @@ def test_json_has_a_record_for_each_run_and_a_second_time_nothing_is_trained(
     assert done.err == ""
     again = run(*command)
     assert (
-        f"{tmp_path / 'out' / 'rte-untrained-seed1'} is finished: its scores are read from there"
-        in again.err
+        f"{tmp_path / 'out' / 'rte-untrained-seed1'} is already finished; "
+        "its scores are read from there" in again.err
     )
     assert "median of 2 seeds" in again.out
 
 
-def test_the_table_shows_the_median_of_seeds_and_the_time_of_all():
+def test_the_table_shows_the_median_of_seeds_and_their_total_time():
     from headscope.papers.kovaleva2019.glue_table import table_rows
 
     def made(seed: int, f1: float, accuracy: float) -> Tuned:
@@ -148,7 +150,7 @@ def test_the_table_shows_the_median_of_seeds_and_the_time_of_all():
             Path(),
             "m",
             GLUE["mrpc"],
-            Settings(seed=seed),
+            TuneSettings(seed=seed),
             scores,
             majority,
             {"train": 10, "dev": 4},
@@ -173,7 +175,7 @@ def test_the_table_shows_the_median_of_seeds_and_the_time_of_all():
     ]
 
 
-def test_a_table_of_ones_own_is_trained_on_and_surveyed(run, tmp_path, tiny_folder, table):
+def test_a_users_own_table_is_trained_on_and_surveyed(run, tmp_path, tiny_folder, table):
     train, dev = table
     done = run("tune", tiny_folder, "--train", train, "--dev", dev, "-o", tmp_path / "out", *QUICK)
     assert (done.code, done.out.splitlines()[-1]) == (
@@ -199,7 +201,7 @@ def test_a_table_of_ones_own_is_trained_on_and_surveyed(run, tmp_path, tiny_fold
     )
 
 
-def test_from_heads_a_layer_or_the_last_one(run, tmp_path, tiny_folder, glue):
+def test_classifiers_on_heads_a_layer_or_the_last_layer(run, tmp_path, tiny_folder, glue):
     quick = ("--epochs", "1", "--batch-size", "4", "--max-length", "32", "-o", tmp_path / "out")
     for given, name, title, position in (
         (("--pooling", "heads:2-3,1-1"), "rte-heads-2-3_1-1", "heads 2-3, 1-1", "cls"),
@@ -252,42 +254,43 @@ def test_from_heads_a_layer_or_the_last_one(run, tmp_path, tiny_folder, glue):
     assert survey.code == 0, survey.err
 
 
-def test_an_interruption_tells_how_to_go_on(run, tmp_path, tiny_folder, glue, monkeypatch):
-    from headscope.runs.tune.trainer import Watcher
+def test_an_interruption_says_how_to_resume(run, tmp_path, tiny_folder, glue, monkeypatch):
+    from headscope.runs.tune.trainer import CheckpointClock
 
-    def press(self: Watcher, *_: object, **__: object) -> None:
+    def press(self: CheckpointClock, *_: object, **__: object) -> None:
         self.stop = True  # as Ctrl-C does
 
     command = ("tune", tiny_folder, "--task", "rte", "--data", glue, "-o", tmp_path / "out", *QUICK)
     with monkeypatch.context() as patch:
-        patch.setattr(Watcher, "on_train_begin", press)
+        patch.setattr(CheckpointClock, "on_train_begin", press)
         done = run(*command)
+    folder = tmp_path / "out" / "rte-pretrained"
     told = [
-        f"error: stopped; the state after step 1 is kept in {tmp_path / 'out' / 'rte-pretrained' / 'checkpoints'}",
-        "next:  type the same command again to go on from there",
+        f"error: stopped; the state after step 1 is kept in {folder / 'checkpoints'}",
+        "next:  type the same command again to resume",
     ]
     assert (done.code, done.told) == (130, told)
     assert run(*command).code == 0
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (
             (),
-            "what to train on must be --task with --data, or --train with --dev; got neither instead",
+            "tuning needs a task and its data, or train and dev; got none",
         ),
         (
             ("--task", "rte"),
-            "what to train on must be --task with --data, or --train with --dev; got --task instead",
+            "tuning needs a task and its data, or train and dev; got task",
         ),
         (
             ("--train", "a.tsv"),
-            "what to train on must be --task with --data, or --train with --dev; got --train instead",
+            "tuning needs a task and its data, or train and dev; got train",
         ),
         (
             ("--task", "rte", "--data", "GLUE", "--dev", "a.tsv"),
-            "what to train on must be --task with --data, or --train with --dev; got --task and --data and --dev instead",
+            "tuning needs a task and its data, or train and dev; got task and data and dev",
         ),
         (
             ("--task", "rtx", "--data", "GLUE"),
@@ -303,33 +306,37 @@ def test_an_interruption_tells_how_to_go_on(run, tmp_path, tiny_folder, glue, mo
         ),
         (
             ("--task", "rte", "--data", "GLUE", "--pooling", "layer4"),
-            "a pooling must be last, layer:N or heads:LAYER-HEAD,…, counted from 1; got 'layer4' instead",
+            "a pooling must be last, layer:N or heads:LAYER-HEAD,…; got 'layer4' instead",
         ),
         (
             ("--task", "rte", "--data", "GLUE", "--pooling", "last", "--position", "end"),
             "the position must be one of cls, last, mean; got 'end' instead.",
         ),
         (
-            ("--task", "rte", "--data", "GLUE", "--pooling", "heads:1-1,1-1"),
-            "every head can be taken once, got heads 1-1, 1-1 instead",
+            ("--task", "rte", "--data", "GLUE", "--pooling", "heads:1-1,x"),
+            "a head must be given as LAYER-HEAD counted from 1, such as 3-9, or L2H8",
         ),
         (
             ("--task", "rte", "--data", "GLUE", "--position", "last"),
-            "--position goes with --pooling, got --position last alone",
+            "the position 'last' needs a pooling",
         ),
         (("--task", "rte", "--data", "nowhere"), "no such corpus file: nowhere"),
+        (
+            ("--task", "rte", "--task", "mrpc", "--train", "a.tsv", "--dev", "b.tsv"),
+            "--train and --dev are one task's tables, got 2 tasks",
+        ),
         (
             ("--task", "qqp", "--data", "GLUE"),
             "GLUE has no folder for QQP; its folders are: MRPC, RTE",
         ),
     ],
 )
-def test_a_mistake_is_told_before_anything_is_trained(
-    run, tmp_path, tiny_folder, glue, monkeypatch, options, told
+def test_a_mistake_is_an_error_before_anything_is_trained(
+    run, tmp_path, tiny_folder, glue, monkeypatch, options, message
 ):
     monkeypatch.chdir(tmp_path)
     glue.rename(tmp_path / "GLUE")
     done = run("tune", tiny_folder, *options)
     assert done.code == 2
-    assert done.told[0].startswith(f"error: {told}")
+    assert done.told[0].startswith(f"error: {message}")
     assert not list(tmp_path.glob("tuned/*"))

@@ -1,9 +1,9 @@
-"""Fine-tuning from the command line (Kovaleva et al. 2019, Table 1; Jo and Myaeng 2020, Table 4)."""
+"""``headscope tune``: fine-tuning from the command line."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -12,12 +12,14 @@ from headscope.cli.console import Console
 from headscope.cli.root import app
 
 if TYPE_CHECKING:
-    from headscope.corpus import Corpus
     from headscope.models import Pooling
-    from headscope.runs.tune import Tuned
-    from headscope.tasks import Task
+    from headscope.runs.tune import Precision, Start, Tuned
+    from headscope.tasks.data import TaskData
+    from headscope.tasks.task import Task
 
 ALL = "all"
+_CLASSIFIER = "The classifier"
+_TRAINING = "Training"
 
 
 @app.command()
@@ -28,7 +30,7 @@ def tune(
         typer.Option(
             "--task",
             metavar="NAME",
-            help="mrpc, sts-b, sst-2, qqp, rte, qnli or mnli (repeat for more).",
+            help="mrpc, sts-b, sst-2, qqp, rte, qnli or mnli. Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -37,7 +39,7 @@ def tune(
         typer.Option(
             "--data",
             metavar="FOLDER",
-            help="GLUE files, FOLDER/RTE/train.tsv and so on (.gz too), or 'hub'.",
+            help="The task's files, as FOLDER/RTE/train.tsv (.gz too), or 'hub'.",
             show_default=False,
         ),
     ] = None,
@@ -46,7 +48,7 @@ def tune(
         typer.Option(
             "--train",
             metavar="FILE",
-            help="A table of your own (TSV or JSON lines): text, second text if any, label.",
+            help="Your own table (TSV or JSON lines): text, optional second text, label.",
             show_default=False,
         ),
     ] = None,
@@ -55,7 +57,7 @@ def tune(
         typer.Option(
             "--dev",
             metavar="FILE",
-            help="A table with the same columns, to score on.",
+            help="A table with the same columns to score on.",
             show_default=False,
         ),
     ] = None,
@@ -65,14 +67,15 @@ def tune(
             "--output",
             "-o",
             metavar="FOLDER",
-            help="Models go to FOLDER/TASK-START, or FOLDER/TASK-POOLING.",
+            help="Models are saved as FOLDER/TASK-START, or FOLDER/TASK-POOLING.",
         ),
     ] = Path("tuned"),
     start: Annotated[
         list[str] | None,
         typer.Option(
             "--start",
-            help="pretrained, random (weights from a normal distribution), untrained (only scored) or all; repeat for more. Default: pretrained.",
+            help="pretrained, random (weights drawn from a normal distribution), untrained (scored "
+            "without training) or all. Repeatable. Default: pretrained.",
             show_default=False,
         ),
     ] = None,
@@ -81,40 +84,62 @@ def tune(
         typer.Option(
             "--pooling",
             metavar="last|layer:4|heads:3-9,4-1",
-            help="Put the classifier on the last layer, a layer, or heads (LAYER-HEAD), counted from 1 (Jo and Myaeng 2020). Default: the model's own classifier.",
+            help="Train a classifier on the last layer, a layer, or heads, counted from 1. "
+            "Default: the model's own classifier.",
+            rich_help_panel=_CLASSIFIER,
             show_default=False,
         ),
     ] = None,
     position: Annotated[
-        str | None,
+        str,
         typer.Option(
             "--position",
-            help="With --pooling: cls, last or mean. Default: the last token of a causal model, else [CLS] if there is one.",
+            help="With --pooling: cls, last or mean. Default: the last token of a causal model, "
+            "else [CLS] if there is one.",
+            rich_help_panel=_CLASSIFIER,
             show_default=False,
         ),
-    ] = None,
-    epochs: Annotated[int, typer.Option("--epochs", help="Passes over the training examples.")] = 3,
+    ] = "",
+    epochs: Annotated[
+        int,
+        typer.Option(
+            "--epochs", help="Passes over the training examples.", rich_help_panel=_TRAINING
+        ),
+    ] = 3,
     learning_rate: Annotated[
         float | None,
         typer.Option(
             "--learning-rate",
-            help="The highest one, after warm-up. Default: 5e-05, with --pooling 2e-05.",
+            help="The highest learning rate, after warm-up. Default: 5e-05; 2e-05 with --pooling.",
+            rich_help_panel=_TRAINING,
             show_default=False,
         ),
     ] = None,
     warmup: Annotated[
-        float, typer.Option("--warmup", help="The share of steps in which the learning rate rises.")
+        float,
+        typer.Option(
+            "--warmup",
+            help="Share of the steps in which the learning rate rises.",
+            rich_help_panel=_TRAINING,
+        ),
     ] = 0.1,
     seed: Annotated[
         list[int] | None,
         typer.Option(
             "--seed",
-            help="Seed of classifier, order and dropout; repeat for more, and medians are shown. Default: 0.",
+            help="Seed of new weights, order and dropout. Repeatable; the table then shows "
+            "medians. Default: 0.",
+            rich_help_panel=_TRAINING,
             show_default=False,
         ),
     ] = None,
     precision: Annotated[
-        str, typer.Option("--precision", help="float32, or mixed precision: bf16, fp16 (GPU).")
+        str,
+        typer.Option(
+            "--precision",
+            help="float32, or mixed precision: bf16, fp16 (GPU only).",
+            rich_help_panel=_TRAINING,
+        ),
     ] = "float32",
     limit: opt.Limit = None,
     batch_size: opt.BatchSize = 32,
@@ -126,59 +151,61 @@ def tune(
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
-    """Fine-tune a model on GLUE tasks or a table of your own, from pretrained or random weights (Kovaleva et al. 2019, Table 1), or from chosen heads (Jo and Myaeng 2020, Table 4).
+    """Fine-tune a model on GLUE tasks or your own table.
 
-    Each folder it makes is a model that the other commands read. A stopped run goes on where it was when the same command is typed again; a finished one is not repeated.
+    Start from pretrained or random weights (Kovaleva et al. 2019, Table 1), or train a classifier
+    on chosen heads (Jo and Myaeng 2020, Table 4). Other commands read the folders that this one
+    makes. Run the same command again to resume an interrupted run; finished folders are not
+    trained again.
 
-    Example: headscope tune bert-base-uncased --task rte --task mrpc --data glue --start all -o tuned
+    Example: headscope tune bert-base-uncased --task rte --task mrpc --data glue --start all
     """
     from headscope.files import check_writable
-    from headscope.runs.tune import Settings
-    from headscope.runs.tune import tune as run
 
     console = Console(quiet=quiet, as_json=json)
+    jobs = _jobs(task, data, train, dev)
+    check_writable(output / "headscope-tune.json")
+    with console.status("loading libraries"):
+        from headscope.runs.tune import TuneSettings
+        from headscope.runs.tune import tune as run
+        from headscope.runs.tune.pooled.names import find_pooling
+    chosen = find_pooling(pooling, position)
     settings: dict[str, Any] = {
         "epochs": epochs,
         "warmup": warmup,
         "batch_size": batch_size,
         "max_length": max_length,
-        "precision": precision,
+        "precision": cast("Precision", precision),
         "limit": limit,
-    } | ({} if learning_rate is None else {"learning_rate": learning_rate})
-    chosen = _pooling(pooling, position)
-    plan = [(name, number) for number in seed or [0] for name in _starts(start)]
-    for name, number in plan:
-        Settings(start=name, seed=number, **settings)
-    check_writable(output / "headscope-tune.json")
-    load_options = {
-        "revision": revision,
-        "allow_pickle": allow_pickle,
-        "trust_remote_code": trust_remote_code,
     }
+    if learning_rate is not None:
+        settings["learning_rate"] = learning_rate
+    plan = [(name, number) for number in seed or [0] for name in _starts(start)]
+    for name, number in plan:  # every run is checked before the first one begins
+        TuneSettings(start=name, seed=number, **settings)
     done: list[Tuned] = []
-    for which, train_set, dev_set in _jobs(task, data, train, dev):
+    for job in jobs:
         for name, number in plan:
-            folder = (
-                output / f"{which.name}-{_about(name, chosen)}{f'-seed{number}' if number else ''}"
+            folder = output / _folder_name(job.task.name, name, chosen, number)
+            tuned = run(
+                model,
+                task=job.task,
+                train=job.train,
+                dev=job.dev,
+                output=folder,
+                start=name,
+                pooling=chosen,
+                seed=number,
+                device=device,
+                revision=revision,
+                allow_pickle=allow_pickle,
+                trust_remote_code=trust_remote_code,
+                progress=console,
+                **settings,
             )
-            with console.progress(folder.name) as progress:
-                tuned = run(
-                    model,
-                    which,
-                    train_set,
-                    dev_set,
-                    output=folder,
-                    pooling=chosen,
-                    device=device,
-                    progress=progress,
-                    load_options=load_options,
-                    start=name,
-                    seed=number,
-                    **settings,
-                )
-            for note in (
-                [f"{folder} is finished: its scores are read from there"] if tuned.again else []
-            ) + tuned.notes:
+            if tuned.again:
+                console.say(f"{folder} is already finished; its scores are read from there")
+            for note in tuned.notes:
                 console.say(note)
             done.append(tuned)
     seeds = len(seed or [0])
@@ -190,49 +217,36 @@ def tune(
         console.result(str(tuned.folder))
 
 
-def _pooling(given: str | None, position: str | None) -> Pooling | None:
-    from headscope.errors import UserError
-    from headscope.runs.tune import parse_pooling
-
-    if given is None and position is not None:
-        raise UserError(
-            f"--position goes with --pooling, got --position {position} alone",
-            hint=f"give e.g. --pooling last --position {position}",
-        )
-    return None if given is None else parse_pooling(given, position or "")
-
-
-def _about(start: str, pooling: Pooling | None) -> str:
-    """What a folder is named after."""
+def _folder_name(task: str, start: str, pooling: Pooling | None, seed: int) -> str:
     from headscope.runs.tune import pooling_slug
 
     if pooling is None:
-        return start
-    return pooling_slug(pooling) + ("" if start == "pretrained" else f"-{start}")
+        name = f"{task}-{start}"
+    else:
+        name = f"{task}-{pooling_slug(pooling)}" + ("" if start == "pretrained" else f"-{start}")
+    return name + (f"-seed{seed}" if seed else "")
 
 
 def _table(done: list[Tuned]) -> list[dict[str, Any]]:
-    """Table 1 of Kovaleva et al.; with a pooling, whose scores are no match for the paper's, only ours."""
+    """Table 1 of Kovaleva et al. With a pooling the paper's scores are no match, and left out."""
     from headscope.papers.kovaleva2019.glue_table import table_rows
 
     rows, pooling = table_rows(done), done[0].pooling
     if pooling is None:
         return rows
-    ours = [
-        {
+    table = []
+    for row in rows:
+        ours = {
             key.removesuffix(": here"): value
             for key, value in row.items()
             if not key.endswith(": paper")
         }
-        for row in rows
-    ]
-    return [
-        {"task": row.pop("task"), "pooling": pooling.title, "position": pooling.position, **row}
-        for row in ours
-    ]
+        seen = {"pooling": pooling.title, "position": pooling.position}
+        table.append({"task": ours.pop("task"), **seen, **ours})
+    return table
 
 
-def _starts(given: list[str] | None) -> list[str]:
+def _starts(given: list[str] | None) -> list[Start]:
     from headscope.errors import unknown
     from headscope.runs.tune import STARTS
 
@@ -245,30 +259,19 @@ def _starts(given: list[str] | None) -> list[str]:
 
 def _jobs(
     names: list[str] | None, data: str | None, train: str | None, dev: str | None
-) -> list[tuple[Task, Corpus, Corpus]]:
+) -> list[TaskData]:
     """The tasks and their examples, all read and checked before anything is trained."""
     from headscope.errors import UserError
-    from headscope.tasks import custom_task, find_task, task_examples
-    from headscope.tasks.files import labelled
+    from headscope.tasks.data import training_data
+    from headscope.tasks.task import find_task
 
-    if names and data and not (train or dev):
-        tasks = {task.name: task for task in map(find_task, names)}.values()
-        return [
-            (task, task_examples(task, data, "train"), task_examples(task, data, "dev"))
-            for task in tasks
-        ]
-    if train and dev and not data and len(names or ()) <= 1:
-        task = find_task(names[0]) if names else custom_task(labelled(train))
-        return [(task, task_examples(task, train, "train"), task_examples(task, dev, "dev"))]
-    given = [
-        f"--{name}"
-        for name, value in (("task", names), ("data", data), ("train", train), ("dev", dev))
-        if value
-    ]
-    raise UserError(
-        f"what to train on must be --task with --data, or --train with --dev; got {' and '.join(given) or 'neither'} instead",
-        hint="give e.g. --task rte --data glue, or --train train.tsv --dev dev.tsv",
-    )
+    tasks: list[Task | None] = [*{task.name: task for task in map(find_task, names or ())}.values()]
+    if len(tasks) > 1 and (train or dev):
+        raise UserError(
+            f"--train and --dev are one task's tables, got {len(tasks)} tasks",
+            hint="give one --task, or --data with the files of all tasks",
+        )
+    return [training_data(task, data=data, train=train, dev=dev) for task in tasks or [None]]
 
 
 def _record(tuned: Tuned) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A task that tiny models can learn: whether a text has a cat or a dog in it; and tiny models in folders."""
+"""A task that tiny models can learn: does a text mention a cat or a dog?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILLER = ("the", "a", "sat", "on", "mat", "by", "door", "rain", "fell", "we", "h
 
 
 def sentences(count: int, seed: int, *, pair: bool = False) -> Corpus:
-    """Random words of the tiny vocabulary with one animal among them, which is the label."""
+    """Random words of the tiny vocabulary, one of them an animal: the label."""
     random = np.random.default_rng(seed)
     made = []
     for number in range(count):
@@ -34,6 +34,7 @@ def sentences(count: int, seed: int, *, pair: bool = False) -> Corpus:
 
 
 def saved(kind: str, folder: Path, **changes: Any) -> Path:
+    """A tiny model saved to a folder."""
     tiny_network(kind, **changes).save_pretrained(folder)
     tiny_tokenizer(kind).save_pretrained(folder)
     return folder
@@ -44,6 +45,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def same(one: Path, two: Path) -> bool:
+    """Whether two checkpoints have the same weights, bit for bit."""
     first, second = weights(one), weights(two)
     return first.keys() == second.keys() and all(
         torch.equal(value, second[name]) for name, value in first.items()

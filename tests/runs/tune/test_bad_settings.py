@@ -1,4 +1,4 @@
-"""What cannot be trained is told before anything is."""
+"""Mistakes are reported before anything is trained."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_one_class_in_training_is_an_error(bert, tmp_path):
         [Example(str(number), ("the cat",), label="cat") for number in range(3)], name="cats.tsv"
     )
     with pytest.raises(UserError) as caught:
-        tune(bert, ANIMALS, corpus, sentences(8, 1), output=tmp_path / "x", **QUICK)
+        tune(bert, task=ANIMALS, train=corpus, dev=sentences(8, 1), output=tmp_path / "x", **QUICK)
     assert (
         caught.value.message
         == "a task needs two classes or more; the 3 training examples of cats.tsv are all 'cat'"
@@ -26,7 +26,7 @@ def test_one_class_in_training_is_an_error(bert, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"epochs": 0}, "the number of epochs must be 1 or more, got 0 instead"),
         ({"learning_rate": 0.0}, "the learning rate must be between 0 and 1, got 0.0 instead"),
@@ -46,41 +46,50 @@ def test_one_class_in_training_is_an_error(bert, tmp_path):
         ({"precision": "fp16"}, "fp16 needs a GPU: on a CPU half-precision training is bf16"),
         (
             {"device": "cuda:1"},
-            "the device for fine-tuning must be one of cpu, cuda, mps, got 'cuda:1' instead",
+            "the device for fine-tuning must be one of cpu, cuda, mps; got 'cuda:1' instead",
         ),
+        ({"position": "mean"}, "the position 'mean' needs a pooling"),
+        ({"train": None}, "tuning needs a task and its data, or train and dev; got task and dev"),
+        ({"data": "glue"}, "tuning needs a task and its data, or train and dev; got task and data"),
         ({"max_length": 65}, "the maximum length must be at most 64 for "),
     ],
 )
-def test_a_setting_that_cannot_be_is_told_before_anything_is_trained(bert, tmp_path, given, told):
+def test_an_impossible_setting_is_an_error_before_anything_is_trained(
+    bert, tmp_path, given, message
+):
     with pytest.raises(UserError) as caught:
         tune(
             bert,
-            ANIMALS,
-            sentences(8, 0),
-            sentences(8, 1),
+            task=ANIMALS,
             output=tmp_path / "x",
-            **{"max_length": 32} | given,
+            **{"train": sentences(8, 0), "dev": sentences(8, 1), "max_length": 32} | given,
         )
-    assert caught.value.message.startswith(told)
+    assert caught.value.message.startswith(message)
     assert not (tmp_path / "x").exists()
 
 
-def test_without_accelerate_its_extra_is_named(bert, tmp_path, monkeypatch):
-    monkeypatch.setattr("headscope.runs.tune.train.find_spec", lambda name: None)
+def test_without_accelerate_the_error_names_the_extra_to_install(bert, tmp_path, monkeypatch):
+    monkeypatch.setattr("headscope.runs.tune.settings.find_spec", lambda name: None)
     with pytest.raises(UserError) as caught:
-        tune(bert, GLUE["rte"], sentences(8, 0), sentences(8, 1), output=tmp_path / "x")
+        tune(
+            bert,
+            task=GLUE["rte"],
+            train=sentences(8, 0),
+            dev=sentences(8, 1),
+            output=tmp_path / "x",
+        )
     assert caught.value.hint == "pip install 'headscope[tune]'"
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"minutes": 1, "task": 3}'])
-def test_a_damaged_record_is_told(tmp_path, text):
+def test_a_damaged_record_is_an_error(tmp_path, text):
     (tmp_path / "headscope-tune.json").write_text(text)
     with pytest.raises(UserError, match=r"headscope-tune.json cannot be read"):
         read_record(tmp_path)
 
 
-def test_a_folder_without_a_record_is_told(tmp_path):
+def test_a_folder_without_a_record_is_an_error(tmp_path):
     with pytest.raises(
-        UserError, match=r"has no headscope-tune.json: it is no folder of a finished run"
+        UserError, match=r"has no headscope-tune.json: it is not the folder of a finished run"
     ):
         read_record(tmp_path)

@@ -1,4 +1,4 @@
-"""Models with classifiers: trained ones, new ones, random ones."""
+"""Models with trained, new and random classifiers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAMILIES = [kind for kind in KINDS if kind not in ("t5", "bart")]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A BERT with three classes of MNLI in an order of its own."""
+    """A BERT with the three classes of MNLI in another order."""
     labels = {0: "CONTRADICTION", 1: "ENTAILMENT", 2: "NEUTRAL"}
     return saved(
         "bert",
@@ -31,7 +31,7 @@ def trained(tmp_path_factory):
     )
 
 
-def test_a_trained_classifier_is_loaded_whole_and_nothing_is_noted(trained):
+def test_a_trained_classifier_is_loaded_whole_without_a_note(trained):
     model, notes = load_classifier(trained)
     assert notes == []
     whole = AutoModelForSequenceClassification.from_pretrained(trained).state_dict()
@@ -40,21 +40,22 @@ def test_a_trained_classifier_is_loaded_whole_and_nothing_is_noted(trained):
     )
 
 
-def test_a_missing_classifier_is_noted_with_its_weights(bert):
+def test_the_note_on_a_missing_classifier_names_its_weights(bert):
     model, notes = load_classifier(bert)
     assert notes == [
-        f"the classifier of {bert} was never trained for this: 2 of its weights are random (classifier.bias, classifier.weight)"
+        f"the classifier of {bert} was never trained for this task: 2 of its weights are random "
+        "(classifier.bias, classifier.weight)"
     ]
     assert model.notes == notes
 
 
-def test_a_missing_pooler_is_noted_too(tmp_path):
+def test_the_note_includes_a_missing_pooler(tmp_path):
     folder = saved("bert", tmp_path)
     _drop(folder, "pooler")
     _, notes = load_classifier(folder)
     assert (
-        "4 of its weights are random (bert.pooler.dense.bias, bert.pooler.dense.weight, classifier.bias, classifier.weight)"
-        in notes[0]
+        "4 of its weights are random (bert.pooler.dense.bias, bert.pooler.dense.weight, "
+        "classifier.bias, classifier.weight)" in notes[0]
     )
 
 
@@ -91,7 +92,7 @@ def test_a_task_gives_its_classes_to_a_new_classifier(bert):
     assert load_classifier(bert, GLUE["sts-b"])[0].config.problem_type == "regression"
 
 
-def test_classes_in_another_order_are_known_by_their_names(trained, bert):
+def test_classes_in_another_order_are_recognised_by_their_names(trained, bert):
     model, notes = load_classifier(trained, GLUE["mnli"])
     assert notes == []
     assert task_for(model, GLUE["mnli"]).labels == ("contradiction", "entailment", "neutral")
@@ -99,7 +100,7 @@ def test_classes_in_another_order_are_known_by_their_names(trained, bert):
     assert task_for(fresh, GLUE["mnli"]) == GLUE["mnli"]
 
 
-def test_the_seed_draws_the_classifier_and_leaves_the_callers_random_numbers_alone(bert):
+def test_the_seed_draws_the_classifier_without_touching_the_global_generator(bert):
     torch.manual_seed(3)
     expected = torch.rand(1)
     torch.manual_seed(3)
@@ -111,7 +112,7 @@ def test_the_seed_draws_the_classifier_and_leaves_the_callers_random_numbers_alo
     assert torch.equal(torch.rand(1), expected)
 
 
-def test_random_weights_are_normal_with_a_deviation_of_002_and_none_is_pretrained(bert):
+def test_random_weights_are_normal_with_a_deviation_of_002_throughout(bert):
     model, notes = load_classifier(bert, ANIMALS, random=True)
     assert notes == []
     before = AutoModelForSequenceClassification.from_config(model.config).state_dict()
@@ -131,7 +132,7 @@ def test_random_weights_are_normal_with_a_deviation_of_002_and_none_is_pretraine
 
 
 @pytest.mark.parametrize("kind", FAMILIES)
-def test_a_classifier_of_any_family_gives_a_batch_what_it_gives_one_by_one(tmp_path, kind):
+def test_a_batch_gives_the_outputs_of_single_texts_in_every_family(tmp_path, kind):
     model, _ = load_classifier(saved(kind, tmp_path), ANIMALS)
     rows, _ = encode_rows(model, ANIMALS, sentences(7, 1), max_length=48)
     together, alone = predict(model, rows, batch_size=7), predict(model, rows, batch_size=1)
@@ -140,7 +141,7 @@ def test_a_classifier_of_any_family_gives_a_batch_what_it_gives_one_by_one(tmp_p
     assert len({round(float(value), 4) for value in together[:, 0]}) > 1
 
 
-def test_gpt2_pads_with_its_end_token_and_reads_its_answer_at_the_last_real_token(gpt2):
+def test_gpt2_pads_with_its_end_token_and_classifies_the_last_real_token(gpt2):
     model, _ = load_classifier(gpt2, ANIMALS)
     assert (
         model.config.pad_token_id
@@ -157,7 +158,7 @@ def test_gpt2_pads_with_its_end_token_and_reads_its_answer_at_the_last_real_toke
         np.testing.assert_allclose(model.network.score(hidden).detach().numpy(), logits, atol=1e-5)
 
 
-def test_outputs_are_transformers_own(trained):
+def test_outputs_equal_those_of_transformers(trained):
     model, _ = load_classifier(trained)
     network = AutoModelForSequenceClassification.from_pretrained(trained).eval()
     corpus = sentences(6, 2, pair=True)
@@ -172,6 +173,6 @@ def test_outputs_are_transformers_own(trained):
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])
-def test_encoders_with_decoders_are_refused(tmp_path, kind):
+def test_encoder_decoders_are_refused(tmp_path, kind):
     with pytest.raises(ModelError, match=rf"classifiers on top of {kind} are not supported"):
         load_classifier(saved(kind, tmp_path), ANIMALS)

@@ -1,4 +1,4 @@
-"""Fine-tuning from the last layer, a layer or heads (J7): what the classifier sees, where gradients go, and what is left in the folder."""
+"""Classifiers on the last layer, a layer or heads: inputs, gradients and saved files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from headscope.errors import Interrupted, ModelError, UserError
 from headscope.models import Pooling
 from headscope.runs.tune import (
     PooledClassifier,
-    Settings,
+    TuneSettings,
     load_classifier,
     load_pooled,
     parse_pooling,
@@ -54,7 +54,7 @@ HEADS = Pooling(heads=((1, 2), (0, 0)))
 
 
 def at(values: torch.Tensor, position: str) -> torch.Tensor:
-    """The vector of each text of a tiny batch, by a plain loop."""
+    """The vector of each text of a tiny batch, from a plain loop."""
     return torch.stack(
         [
             {"cls": row[0], "last": row[length - 1], "mean": row[:length].mean(0)}[position]
@@ -64,7 +64,7 @@ def at(values: torch.Tensor, position: str) -> torch.Tensor:
 
 
 def by_hand(network: Any, kind: str, pooling: Pooling) -> torch.Tensor:
-    """The vectors of heads from transformers' own maps and values: each head's map times its values."""
+    """The vectors of heads from transformers' own maps and values."""
     values: list[torch.Tensor] = []
     modules = dict.fromkeys(
         place(network, kind, STACKS[kind][0], layer)[2] for layer in range(LAYERS)
@@ -100,7 +100,7 @@ def inputs_of(kind: str) -> dict[str, torch.Tensor]:
         ("gpt2", "mean"),
     ],
 )
-def test_gradients_flow_through_the_chosen_heads_and_nowhere_else(kind, position):
+def test_gradients_flow_through_the_chosen_heads_only(kind, position):
     pooling = Pooling(HEADS.heads, position=position)
     model, labels = tiny_model(kind), torch.tensor([0, 2, 1])
     pooled = PooledClassifier(model, pooling, 3, seed=1).eval()
@@ -140,9 +140,8 @@ def test_the_vector_of_a_layer_is_transformers_hidden_state(kind, layer):
     [Pooling(heads=((0, 3), (0, 1)), position="last"), Pooling(layer=0, position="last")],
     ids=["heads", "layer"],
 )
-@pytest.mark.parametrize(
-    "kind", sorted({*ENCODERS, *DECODERS} - {"albert"})
-)  # whose one layer is run again and again
+# ALBERT has one layer, which it runs again and again.
+@pytest.mark.parametrize("kind", sorted({*ENCODERS, *DECODERS} - {"albert"}))
 def test_layers_above_the_chosen_ones_are_not_computed(kind, pooling):
     model = tiny_model(kind)
     pooled = PooledClassifier(model, pooling, 2, seed=0).eval()
@@ -179,9 +178,9 @@ def tuned(bert, tmp_path_factory):
     output = tmp_path_factory.mktemp("runs") / "heads"
     return tune(
         bert,
-        ANIMALS,
-        sentences(160, 0),
-        sentences(60, 1),
+        task=ANIMALS,
+        train=sentences(160, 0),
+        dev=sentences(60, 1),
         output=output,
         pooling=Pooling(heads=((0, 3), (0, 1))),
         epochs=6,
@@ -190,7 +189,7 @@ def tuned(bert, tmp_path_factory):
     )
 
 
-def test_it_learns_and_only_what_is_used_changes(bert, tuned):
+def test_it_learns_and_only_the_weights_in_use_change(bert, tuned):
     assert tuned.scores["accuracy"] > tuned.majority["accuracy"] + 0.2
     before, after = weights(bert), weights(tuned.folder)
     changed = {name for name, value in after.items() if not torch.equal(value, before[name])}
@@ -202,9 +201,7 @@ def test_it_learns_and_only_what_is_used_changes(bert, tuned):
     assert changed == used | {name for name in before if name.startswith("embeddings.")}
 
 
-def test_the_folder_is_an_ordinary_checkpoint_whose_vectors_are_those_that_the_classifier_saw(
-    tuned,
-):
+def test_the_vectors_of_the_saved_checkpoint_are_those_the_classifier_saw(tuned):
     model, pooled = load_pooled(tuned.folder)
     rows, _ = encode_rows(model, ANIMALS, sentences(60, 1), max_length=32)
     outputs = predict(model, rows, batch_size=8, pooled=pooled)
@@ -213,11 +210,11 @@ def test_the_folder_is_an_ordinary_checkpoint_whose_vectors_are_those_that_the_c
     texts = [example.texts[0] for example in sentences(60, 1)]
     vectors = torch.from_numpy(hs.load(tuned.folder).encode(texts))
     assert vectors.shape == (60, 2 * WIDTH)
-    told = (
+    expected = (
         torch.tanh(vectors @ own["dense.weight"].T + own["dense.bias"]) @ own["classifier.weight"].T
         + own["classifier.bias"]
     )
-    np.testing.assert_allclose(outputs, told.numpy(), atol=1e-5)
+    np.testing.assert_allclose(outputs, expected.numpy(), atol=1e-5)
     network, tokenizer = (
         AutoModel.from_pretrained(tuned.folder, attn_implementation="eager"),
         AutoTokenizer.from_pretrained(tuned.folder),
@@ -234,7 +231,7 @@ def test_the_folder_is_an_ordinary_checkpoint_whose_vectors_are_those_that_the_c
     torch.testing.assert_close(vectors[0], plain, atol=1e-5, rtol=1e-4)
 
 
-def test_the_record_tells_of_the_pooling_and_one_from_before_poolings_is_read(tuned, tmp_path):
+def test_the_record_holds_the_pooling_and_may_lack_it(tuned, tmp_path):
     assert tuned.pooling == Pooling(heads=((0, 3), (0, 1)), position="cls")
     assert read_record(tuned.folder) == tuned
     about = json.loads((tuned.folder / "headscope-tune.json").read_text())
@@ -246,18 +243,22 @@ def test_the_record_tells_of_the_pooling_and_one_from_before_poolings_is_read(tu
 
 def test_the_papers_learning_rate_is_the_default(bert, tmp_path):
     given: dict[str, Any] = {"epochs": 1, "max_length": 32, "batch_size": 8}
-    data = sentences(8, 0), sentences(8, 1)
+    data = {"train": sentences(8, 0), "dev": sentences(8, 1)}
     assert (
         tune(
-            bert, ANIMALS, *data, output=tmp_path / "a", pooling=Pooling(), **given
+            bert, task=ANIMALS, **data, output=tmp_path / "a", pooling=Pooling(), **given
         ).settings.learning_rate
         == 2e-5
     )
-    assert tune(bert, ANIMALS, *data, output=tmp_path / "b", **given).settings.learning_rate == 5e-5
+    assert (
+        tune(bert, task=ANIMALS, **data, output=tmp_path / "b", **given).settings.learning_rate
+        == 5e-5
+    )
 
 
-def test_training_moves_the_new_layers_as_a_plain_loop_does(tmp_path, monkeypatch):
-    """One step: AdamW's first one, on the hidden state of the first layer, gradients cut to norm 1; no dropout and no warm-up."""
+def test_training_equals_a_plain_loop(tmp_path, monkeypatch):
+    """The first step of AdamW on the hidden state of the first layer, gradients clipped to norm 1,
+    no dropout and no warm-up."""
     monkeypatch.setattr("headscope.runs.tune.pooled.classifier.DROPOUT", 0.0)
     folder = saved(
         "bert", tmp_path / "model", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
@@ -265,9 +266,9 @@ def test_training_moves_the_new_layers_as_a_plain_loop_does(tmp_path, monkeypatc
     corpus = sentences(8, 0)
     tune(
         folder,
-        ANIMALS,
-        corpus,
-        corpus,
+        task=ANIMALS,
+        train=corpus,
+        dev=corpus,
         output=tmp_path / "out",
         pooling=Pooling(layer=0),
         epochs=1,
@@ -303,9 +304,8 @@ def test_training_moves_the_new_layers_as_a_plain_loop_does(tmp_path, monkeypatc
         )
     torch.stack(losses).mean().backward()
     nn.utils.clip_grad_norm_(parts.parameters(), 1.0)
-    sure = {
-        name: value.grad is None or value.grad.abs() > 1e-6 for name, value in named.items()
-    }  # the first step of Adam is the sign of the gradient: rounding decides at 0
+    # The first step of Adam is the sign of the gradient: near 0, rounding decides.
+    sure = {name: value.grad is None or value.grad.abs() > 1e-6 for name, value in named.items()}
     optimizer.step()
     found = {
         f"network.{name}": value for name, value in weights(tmp_path / "out").items()
@@ -326,22 +326,30 @@ def parts_of(folder: Path) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("pooling", [Pooling(layer=0), HEADS], ids=["layer", "heads"])
-def test_an_interrupted_run_goes_on_to_the_same_weights(bert, tmp_path, pooling):
+def test_an_interrupted_run_resumes_to_the_same_weights(bert, tmp_path, pooling):
     given: dict[str, Any] = {"epochs": 2, "pooling": pooling, **QUICK}
-    data = sentences(16, 0), sentences(8, 1)
-    whole = tune(bert, ANIMALS, *data, output=tmp_path / "whole", **given)
+    data = {"train": sentences(16, 0), "dev": sentences(8, 1)}
+    whole = tune(bert, task=ANIMALS, **data, output=tmp_path / "whole", **given)
 
     def interrupt(done: int, total: int) -> None:
         if done == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(Interrupted, match="the state after step 2 is kept"):
-        tune(bert, ANIMALS, *data, output=tmp_path / "parts", progress=interrupt, every=0, **given)
+        tune(
+            bert,
+            task=ANIMALS,
+            **data,
+            output=tmp_path / "parts",
+            progress=interrupt,
+            every=0,
+            **given,
+        )
     steps: list[int] = []
     parts = tune(
         bert,
-        ANIMALS,
-        *data,
+        task=ANIMALS,
+        **data,
         output=tmp_path / "parts",
         progress=lambda done, _: steps.append(done),
         **given,
@@ -354,27 +362,29 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(bert, tmp_path, pooling)
     assert not (parts.folder / "checkpoints").exists()
 
 
-def test_a_pooling_is_part_of_what_a_run_is_and_runs_without_one_are_what_they_were(bert, tmp_path):
+def test_the_pooling_is_part_of_the_identity_of_a_run(bert, tmp_path):
     given: dict[str, Any] = {"epochs": 1, **QUICK}
     train, dev = sentences(8, 0), sentences(8, 1)
-    plain = tune(bert, ANIMALS, train, dev, output=tmp_path / "plain", **given)
+    plain = tune(bert, task=ANIMALS, train=train, dev=dev, output=tmp_path / "plain", **given)
     digest = load_classifier(bert, ANIMALS, seed=0)[0].digest
     old = [
         digest,
         asdict(ANIMALS) | {"title": ""},
         train.checksum,
         dev.checksum,
-        asdict(Settings(**given)),
+        asdict(TuneSettings(**given)),
     ]
     assert (
         plain.identity == hashlib.sha256(json.dumps(old, sort_keys=True).encode()).hexdigest()[:16]
     )
-    last = tune(bert, ANIMALS, train, dev, output=tmp_path / "x", pooling=Pooling(), **given)
+    last = tune(
+        bert, task=ANIMALS, train=train, dev=dev, output=tmp_path / "x", pooling=Pooling(), **given
+    )
     again = tune(
         bert,
-        ANIMALS,
-        train,
-        dev,
+        task=ANIMALS,
+        train=train,
+        dev=dev,
         output=tmp_path / "x",
         pooling=Pooling(layer=1, position="cls"),
         **given,
@@ -386,18 +396,34 @@ def test_a_pooling_is_part_of_what_a_run_is_and_runs_without_one_are_what_they_w
         (None, "none"),
     ):
         with pytest.raises(UserError) as caught:
-            tune(bert, ANIMALS, train, dev, output=tmp_path / "x", pooling=other, **given)
-        assert (
-            caught.value.message
-            == f"{tmp_path / 'x'} holds another finished run: pooling layer 2 (cls) there, {words} here"
+            tune(
+                bert,
+                task=ANIMALS,
+                train=train,
+                dev=dev,
+                output=tmp_path / "x",
+                pooling=other,
+                **given,
+            )
+        assert caught.value.message == (
+            f"{tmp_path / 'x'} holds another finished run: "
+            f"pooling layer 2 (cls) there, {words} here"
         )
 
 
-def test_a_run_without_a_pooling_in_the_place_of_one_with_leaves_nothing_of_it(bert, tmp_path):
-    data = sentences(8, 0), sentences(8, 1)
-    tune(bert, ANIMALS, *data, output=tmp_path / "x", pooling=Pooling(layer=0), epochs=1, **QUICK)
+def test_a_run_without_a_pooling_removes_the_files_of_one_with_a_pooling(bert, tmp_path):
+    data = {"train": sentences(8, 0), "dev": sentences(8, 1)}
+    tune(
+        bert,
+        task=ANIMALS,
+        **data,
+        output=tmp_path / "x",
+        pooling=Pooling(layer=0),
+        epochs=1,
+        **QUICK,
+    )
     assert hs.load(tmp_path / "x").pooling.layer == 0
-    tune(bert, ANIMALS, *data, output=tmp_path / "x", epochs=1, resume=False, **QUICK)
+    tune(bert, task=ANIMALS, **data, output=tmp_path / "x", epochs=1, resume=False, **QUICK)
     assert hs.load(tmp_path / "x").pooling.layer == 1
     assert not list((tmp_path / "x").glob("headscope-classifier*"))
     with pytest.raises(
@@ -407,10 +433,10 @@ def test_a_run_without_a_pooling_in_the_place_of_one_with_leaves_nothing_of_it(b
         load_pooled(tmp_path / "x")
 
 
-def test_untrained_is_scored_as_drawn_and_random_begins_anew(bert, tmp_path):
-    data = sentences(16, 0), sentences(8, 1)
+def test_untrained_is_scored_as_drawn_and_random_draws_all_weights(bert, tmp_path):
+    data = {"train": sentences(16, 0), "dev": sentences(8, 1)}
     untrained = tune(
-        bert, ANIMALS, *data, output=tmp_path / "u", pooling=HEADS, start="untrained", **QUICK
+        bert, task=ANIMALS, **data, output=tmp_path / "u", pooling=HEADS, start="untrained", **QUICK
     )
     assert untrained.notes == [
         f"the classifier on heads 2-3, 1-1 of {bert} was never trained: its weights are random"
@@ -419,8 +445,8 @@ def test_untrained_is_scored_as_drawn_and_random_begins_anew(bert, tmp_path):
     assert all(torch.equal(value, before[name]) for name, value in weights(tmp_path / "u").items())
     tune(
         bert,
-        ANIMALS,
-        *data,
+        task=ANIMALS,
+        **data,
         output=tmp_path / "r",
         pooling=HEADS,
         start="random",
@@ -433,12 +459,12 @@ def test_untrained_is_scored_as_drawn_and_random_begins_anew(bert, tmp_path):
     assert drawn.std().item() == pytest.approx(0.02, rel=0.1)
 
 
-def test_a_causal_model_is_read_at_its_last_token(gpt2, tmp_path):
+def test_the_vector_of_a_causal_model_is_at_its_last_token(gpt2, tmp_path):
     done = tune(
         gpt2,
-        ANIMALS,
-        sentences(8, 0),
-        sentences(8, 1),
+        task=ANIMALS,
+        train=sentences(8, 0),
+        dev=sentences(8, 1),
         output=tmp_path / "x",
         pooling=HEADS,
         epochs=1,
@@ -477,9 +503,9 @@ def test_a_regression_is_trained_on_the_squared_error(bert, tmp_path):
     )
     done = tune(
         bert,
-        Task("cats", "cats", "regression", (), ("pearson", "spearman")),
-        corpus,
-        corpus,
+        task=Task("cats", "cats", "regression", (), ("pearson", "spearman")),
+        train=corpus,
+        dev=corpus,
         output=tmp_path / "x",
         pooling=Pooling(layer=0),
         epochs=1,
@@ -494,12 +520,12 @@ def test_a_regression_is_trained_on_the_squared_error(bert, tmp_path):
     )
 
 
-def test_mixed_precision_trains_heads_and_leaves_float32(bert, tmp_path):
+def test_mixed_precision_trains_heads_and_saves_float32(bert, tmp_path):
     tune(
         bert,
-        ANIMALS,
-        sentences(8, 0),
-        sentences(8, 1),
+        task=ANIMALS,
+        train=sentences(8, 0),
+        dev=sentences(8, 1),
         output=tmp_path / "x",
         pooling=HEADS,
         epochs=1,
@@ -510,7 +536,7 @@ def test_mixed_precision_trains_heads_and_leaves_float32(bert, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("pooling", "told"),
+    ("pooling", "message"),
     [
         (Pooling(heads=((0, 0), (2, 0))), "has no head 3-1; its heads go from 1-1 to 2-4"),
         (Pooling(heads=((0, 4),)), "has no head 1-5; its heads go from 1-1 to 2-4"),
@@ -518,48 +544,55 @@ def test_mixed_precision_trains_heads_and_leaves_float32(bert, tmp_path):
         (Pooling(layer=2), "has no layer 3; its layers go from 1 to 2"),
     ],
 )
-def test_a_head_or_layer_that_does_not_exist_is_told_before_anything_is_written(
-    bert, tmp_path, pooling, told
+def test_a_head_or_layer_that_does_not_exist_is_an_error_before_anything_is_written(
+    bert, tmp_path, pooling, message
 ):
     with pytest.raises(ModelError) as caught:
         tune(
             bert,
-            ANIMALS,
-            sentences(8, 0),
-            sentences(8, 1),
+            task=ANIMALS,
+            train=sentences(8, 0),
+            dev=sentences(8, 1),
             output=tmp_path / "x",
             pooling=pooling,
             **QUICK,
         )
-    assert caught.value.message == f"{bert} {told}"
+    assert caught.value.message == f"{bert} {message}"
     assert not (tmp_path / "x").exists()
 
 
-def test_models_and_positions_that_cannot_be_classified_are_refused(gpt2, tmp_path):
-    data = sentences(8, 0), sentences(8, 1)
+def test_encoder_decoders_and_the_first_token_of_causal_models_are_refused(gpt2, tmp_path):
+    data = {"train": sentences(8, 0), "dev": sentences(8, 1)}
     for kind in ("t5", "bart"):
         with pytest.raises(ModelError, match=f"classifiers on top of {kind} are not supported"):
             tune(
                 saved(kind, tmp_path / kind),
-                ANIMALS,
-                *data,
+                task=ANIMALS,
+                **data,
                 output=tmp_path / "x",
                 pooling=Pooling(),
                 **QUICK,
             )
     with pytest.raises(
         UserError,
-        match="sees nothing of the text, for it is a causal model; its position must be last or mean",
+        match="its position must be last or mean",
     ):
-        tune(gpt2, ANIMALS, *data, output=tmp_path / "x", pooling=Pooling(position="cls"), **QUICK)
+        tune(
+            gpt2,
+            task=ANIMALS,
+            **data,
+            output=tmp_path / "x",
+            pooling=Pooling(position="cls"),
+            **QUICK,
+        )
 
 
-def test_a_damaged_classifier_is_told(bert, tmp_path):
+def test_a_damaged_classifier_is_an_error(bert, tmp_path):
     tune(
         bert,
-        ANIMALS,
-        sentences(8, 0),
-        sentences(8, 1),
+        task=ANIMALS,
+        train=sentences(8, 0),
+        dev=sentences(8, 1),
         output=tmp_path / "x",
         pooling=HEADS,
         epochs=1,
@@ -581,36 +614,33 @@ def test_a_damaged_classifier_is_told(bert, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "first",
-        "layer",
-        "layer:",
-        "layer:x",
-        "heads:",
-        "heads:3",
-        "heads:3-9;4-1",
-        "heads:3-9,",
-        "head:3-9",
-        "layer:²",
-    ],
+    "text", ["", "first", "layer", "layer:", "layer:x", "heads:", "head:3-9", "layer:²"]
 )
-def test_a_pooling_that_cannot_be_read_is_told(text):
+def test_text_that_is_not_a_pooling_is_an_error(text):
     with pytest.raises(UserError) as caught:
         parse_pooling(text)
-    assert (
-        caught.value.message
-        == f"a pooling must be last, layer:N or heads:LAYER-HEAD,…, counted from 1; got {text!r} instead"
+    assert caught.value.message == (
+        f"a pooling must be last, layer:N or heads:LAYER-HEAD,…; got {text!r} instead"
     )
 
 
-def test_a_head_given_twice_is_told():
-    with pytest.raises(UserError, match="every head can be taken once, got heads 3-9, 3-9 instead"):
-        parse_pooling("heads:3-9,3-9")
+@pytest.mark.parametrize("name", ["3", "3-9;4-1", "3-", "A-1"])
+def test_text_that_is_not_a_head_is_an_error(name):
+    with pytest.raises(UserError, match=f"a head must be given as .*; got '{name}' instead"):
+        parse_pooling(f"heads:1-1,{name}")
 
 
-def test_folders_of_many_heads_have_short_names_that_differ():
+def test_heads_are_read_in_both_conventions_and_a_head_given_twice_counts_once():
+    assert parse_pooling("heads:3-9, L3H0, L2H8").heads == ((2, 8), (3, 0))
+
+
+def test_a_position_is_added_to_a_pooling_and_must_not_contradict_it():
+    assert parse_pooling(Pooling(layer=3), "mean") == Pooling(layer=3, position="mean")
+    with pytest.raises(UserError, match="is at position 'cls', and position is 'mean'"):
+        parse_pooling(Pooling(position="cls"), "mean")
+
+
+def test_folders_of_many_heads_have_short_distinct_names():
     texts = [
         f"heads:{','.join(f'{layer}-{head}' for layer in range(1, 25) for head in range(1, last))}"
         for last in (15, 16, 17)

@@ -1,4 +1,4 @@
-"""An interrupted run goes on to the same weights, and never from another run's state."""
+"""An interrupted run resumes to the same weights, and never from another run's state."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from runs.tune.animals import ANIMALS, QUICK, same, sentences
 
 
 @pytest.mark.parametrize("stop", [3, 5, 8])  # in the first epoch, at its end, in the second
-def test_an_interrupted_run_goes_on_to_the_same_weights(bert, tmp_path, stop):
+def test_an_interrupted_run_resumes_to_the_same_weights(bert, tmp_path, stop):
     given: dict[str, Any] = {"epochs": 2, **QUICK}
-    data = sentences(40, 0), sentences(12, 1)
-    whole = tune(bert, ANIMALS, *data, output=tmp_path / "whole", **given)
+    data = {"train": sentences(40, 0), "dev": sentences(12, 1)}
+    whole = tune(bert, task=ANIMALS, **data, output=tmp_path / "whole", **given)
     steps: list[int] = []
 
     def interrupt(done: int, total: int) -> None:
@@ -30,7 +30,7 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(bert, tmp_path, stop):
 
     output = tmp_path / "parts"
     with pytest.raises(Interrupted) as caught:
-        tune(bert, ANIMALS, *data, output=output, progress=interrupt, every=0, **given)
+        tune(bert, task=ANIMALS, **data, output=output, progress=interrupt, every=0, **given)
     assert (
         caught.value.message
         == f"stopped; the state after step {stop} is kept in {output / 'checkpoints'}"
@@ -38,7 +38,12 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(bert, tmp_path, stop):
     assert not (output / "headscope-tune.json").exists()
     steps.clear()
     parts = tune(
-        bert, ANIMALS, *data, output=output, progress=lambda done, _: steps.append(done), **given
+        bert,
+        task=ANIMALS,
+        **data,
+        output=output,
+        progress=lambda done, _: steps.append(done),
+        **given,
     )
     assert steps == list(range(stop + 1, 11))
     assert same(whole.folder, output)
@@ -46,15 +51,15 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(bert, tmp_path, stop):
     assert not (output / "checkpoints").exists()
 
 
-def test_a_half_written_checkpoint_is_passed_over_and_resume_can_be_refused(bert, tmp_path):
+def test_an_incomplete_checkpoint_is_ignored_and_resume_false_starts_again(bert, tmp_path):
     def interrupt(done: int, total: int) -> None:
         if done == 3:
             raise KeyboardInterrupt
 
     given: dict[str, Any] = {"epochs": 1, "every": 0, **QUICK}
-    data = sentences(40, 0), sentences(12, 1)
+    data = {"train": sentences(40, 0), "dev": sentences(12, 1)}
     with pytest.raises(Interrupted):
-        tune(bert, ANIMALS, *data, output=tmp_path / "a", progress=interrupt, **given)
+        tune(bert, task=ANIMALS, **data, output=tmp_path / "a", progress=interrupt, **given)
     shutil.copytree(
         tmp_path / "a" / "checkpoints" / "checkpoint-2",
         tmp_path / "a" / "checkpoints" / "checkpoint-4",
@@ -62,12 +67,12 @@ def test_a_half_written_checkpoint_is_passed_over_and_resume_can_be_refused(bert
     (tmp_path / "a" / "checkpoints" / "checkpoint-4" / "trainer_state.json").unlink()
     steps: list[int] = []
     with pytest.raises(UserError, match="holds the state of another run"):
-        tune(bert, ANIMALS, *data, output=tmp_path / "a", **given | {"epochs": 2})
+        tune(bert, task=ANIMALS, **data, output=tmp_path / "a", **given | {"epochs": 2})
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     one = tune(
         bert,
-        ANIMALS,
-        *data,
+        task=ANIMALS,
+        **data,
         output=tmp_path / "a",
         progress=lambda done, _: steps.append(done),
         **given,
@@ -76,8 +81,8 @@ def test_a_half_written_checkpoint_is_passed_over_and_resume_can_be_refused(bert
     steps.clear()
     two = tune(
         bert,
-        ANIMALS,
-        *data,
+        task=ANIMALS,
+        **data,
         output=tmp_path / "b",
         progress=lambda done, _: steps.append(done),
         resume=False,
@@ -87,25 +92,23 @@ def test_a_half_written_checkpoint_is_passed_over_and_resume_can_be_refused(bert
     assert same(one.folder, two.folder)
 
 
-def test_stopping_before_the_first_checkpoint_says_that_nothing_is_kept(bert, tmp_path):
+def test_stopping_before_the_first_checkpoint_keeps_nothing(bert, tmp_path):
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(Interrupted, match="stopped before a checkpoint was written"):
         tune(
             bert,
-            ANIMALS,
-            sentences(16, 0),
-            sentences(8, 1),
+            task=ANIMALS,
+            train=sentences(16, 0),
+            dev=sentences(8, 1),
             output=tmp_path / "x",
             progress=interrupt,
             **QUICK,
         )
 
 
-def test_ctrl_c_waits_for_the_step_writes_a_checkpoint_and_leaves_the_signal_as_it_was(
-    bert, tmp_path
-):
+def test_ctrl_c_waits_for_the_step_and_restores_the_signal_handler(bert, tmp_path):
     steps: list[int] = []
 
     def press(done: int, total: int) -> None:
@@ -115,44 +118,43 @@ def test_ctrl_c_waits_for_the_step_writes_a_checkpoint_and_leaves_the_signal_as_
 
     before = signal.getsignal(signal.SIGINT)
     given: dict[str, Any] = {"epochs": 1, **QUICK}
-    data = sentences(40, 0), sentences(12, 1)
+    data = {"train": sentences(40, 0), "dev": sentences(12, 1)}
     output = tmp_path / "stopped"
     with pytest.raises(Interrupted) as caught:
-        tune(bert, ANIMALS, *data, output=output, progress=press, **given)
+        tune(bert, task=ANIMALS, **data, output=output, progress=press, **given)
     assert (
         caught.value.message
         == f"stopped; the state after step 3 is kept in {output / 'checkpoints'}"
     )
     assert (steps, signal.getsignal(signal.SIGINT)) == ([1, 2, 3], before)
-    tune(bert, ANIMALS, *data, output=output, **given)
-    assert same(output, tune(bert, ANIMALS, *data, output=tmp_path / "whole", **given).folder)
+    tune(bert, task=ANIMALS, **data, output=output, **given)
+    assert same(output, tune(bert, task=ANIMALS, **data, output=tmp_path / "whole", **given).folder)
 
 
 @pytest.fixture
-def heard() -> Iterator[None]:
-    """Ctrl-C as a terminal has it: a shell's background jobs are deaf to it."""
+def sigint() -> Iterator[None]:
+    """SIGINT as in a terminal: a shell's background jobs ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.usefixtures("heard")
+@pytest.mark.usefixtures("sigint")
 def test_a_second_ctrl_c_does_not_wait(bert, tmp_path):
     def press_twice(done: int, total: int) -> None:
         first = signal.getsignal(signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
-        while (
-            signal.getsignal(signal.SIGINT) is first
-        ):  # two signals that wait to be handled are one
+        # Two signals that are pending at once count as one.
+        while signal.getsignal(signal.SIGINT) is first:
             time.sleep(0.001)
         os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(Interrupted, match="stopped before a checkpoint was written"):
         tune(
             bert,
-            ANIMALS,
-            sentences(16, 0),
-            sentences(8, 1),
+            task=ANIMALS,
+            train=sentences(16, 0),
+            dev=sentences(8, 1),
             output=tmp_path / "x",
             progress=press_twice,
             **QUICK,

@@ -22,7 +22,7 @@ from tiny import tiny_model
     st.integers(0, 99),
     st.integers(0, 5),
 )
-def test_every_row_comes_once_an_epoch_and_the_same_way_each_time(lengths, size, seed, epoch):
+def test_every_row_comes_once_per_epoch_in_a_reproducible_order(lengths, size, seed, epoch):
     order = LengthOrder(lengths, batch_size=size, seed=seed)
     order.set_epoch(epoch)
     found = list(order)
@@ -30,23 +30,22 @@ def test_every_row_comes_once_an_epoch_and_the_same_way_each_time(lengths, size,
     assert list(order) == found
 
 
-def test_epochs_and_seeds_have_orders_of_their_own():
+def test_epochs_and_seeds_have_different_orders():
     orders = [LengthOrder(range(50), batch_size=4, seed=seed) for seed in (0, 1)]
     second = LengthOrder(range(50), batch_size=4, seed=0)
     second.set_epoch(1)
     assert len({tuple(order) for order in (*orders, second)}) == 3
 
 
-def test_a_batch_holds_rows_of_like_length_and_batches_come_in_no_order_of_length():
+def test_batches_hold_rows_of_similar_length_and_are_shuffled():
     lengths = np.random.default_rng(0).permutation(320)
     found = lengths[list(LengthOrder(lengths.tolist(), batch_size=32, seed=0))].reshape(10, 32)
-    assert {int(np.ptp(batch)) for batch in found} == {
-        31
-    }  # all 320 lengths are different, and sorted before they are cut
+    # All 320 lengths are different, and sorted before they are cut into batches.
+    assert {int(np.ptp(batch)) for batch in found} == {31}
     assert sorted(found[:, 0].tolist()) != found[:, 0].tolist()
 
 
-def test_a_batch_is_padded_to_its_longest_row_with_types_where_the_model_has_them():
+def test_a_batch_is_padded_to_its_longest_row_and_has_token_types():
     model = tiny_model("bert")
     rows, notes = encode_rows(
         model,
@@ -71,7 +70,7 @@ def test_a_batch_is_padded_to_its_longest_row_with_types_where_the_model_has_the
 
 
 @pytest.mark.parametrize("length", [8, 9, 12])
-def test_long_pairs_are_cut_as_the_tokenizer_cuts_them(length):
+def test_long_pairs_are_truncated_as_the_tokenizer_truncates_them(length):
     model = tiny_model("bert")
     pair = ("the cat sat on the mat by the door", "rain fell on the roof again")
     rows, _ = encode_rows(
@@ -86,7 +85,7 @@ def test_long_pairs_are_cut_as_the_tokenizer_cuts_them(length):
     )
 
 
-def test_a_model_without_token_types_is_given_none_and_scores_are_float32():
+def test_a_model_without_token_types_gets_none_and_scores_are_float32():
     model = tiny_model("distilbert")
     rows, _ = encode_rows(
         model,
@@ -99,7 +98,7 @@ def test_a_model_without_token_types_is_given_none_and_scores_are_float32():
     assert (batch["labels"].tolist(), batch["labels"].dtype) == ([2.0], torch.float32)
 
 
-def test_examples_without_tokens_are_left_out_with_a_note_and_labels_stay_with_their_texts():
+def test_examples_without_tokens_are_skipped_with_a_note():
     corpus = from_examples(
         [
             Example("1", ("the cat",), label="cat"),
@@ -111,7 +110,7 @@ def test_examples_without_tokens_are_left_out_with_a_note_and_labels_stay_with_t
     rows, notes = encode_rows(tiny_model("bert"), ANIMALS, corpus, max_length=64)
     assert (rows.labels.tolist(), notes) == (
         [0, 1],
-        ["some: 1 examples without tokens are left out"],
+        ["some: skipped 1 examples without tokens"],
     )
 
 

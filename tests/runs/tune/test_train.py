@@ -1,4 +1,4 @@
-"""Training: it learns what is planted, as a plain loop would, and leaves an ordinary checkpoint."""
+"""Training learns a planted task, equals a plain loop, and saves an ordinary checkpoint."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from headscope.corpus import Example, from_examples
 from headscope.errors import UserError
 from headscope.runs.tune import Tuned, load_classifier, read_record, tune
 from headscope.runs.tune.rows import LengthOrder, encode_rows
-from headscope.tasks import Task
+from headscope.tasks import GLUE, Task
 from runs.tune.animals import ANIMALS, QUICK, same, saved, sentences, weights
 
 
 @pytest.fixture(scope="module")
 def tuned(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
-    """A model that has learned to tell cats from dogs."""
+    """A model tuned to tell cats from dogs."""
     return tune(
         bert,
-        ANIMALS,
-        sentences(160, 0),
-        sentences(60, 1),
+        task=ANIMALS,
+        train=sentences(160, 0),
+        dev=sentences(60, 1),
         output=tmp_path_factory.mktemp("runs") / "animals",
         epochs=8,
         **QUICK,
     )
 
 
-def test_what_is_planted_is_learned(tuned):
+def test_the_planted_task_is_learned(tuned):
     assert tuned.scores["accuracy"] > 0.95
     assert tuned.majority["accuracy"] < 0.7
     assert len(tuned.losses) == 8
     assert tuned.losses[-1] < tuned.losses[0] / 2
 
 
-def test_the_saved_folder_is_an_ordinary_checkpoint_that_transformers_scores_alike(tuned):
+def test_transformers_gives_the_saved_checkpoint_the_same_score(tuned):
     network, tokenizer = (
         AutoModelForSequenceClassification.from_pretrained(tuned.folder).eval(),
         AutoTokenizer.from_pretrained(tuned.folder),
@@ -77,7 +77,7 @@ def test_the_trained_classifier_loads_without_a_note(tuned):
     assert load_classifier(tuned.folder, ANIMALS)[1] == []
 
 
-def test_the_record_tells_how_it_was_made_and_opens_again(tuned):
+def test_the_record_has_everything_and_can_be_read_again(tuned):
     about = json.loads((tuned.folder / "headscope-tune.json").read_text())
     assert about["task"]["labels"] == ["cat", "dog"]
     assert (
@@ -96,9 +96,9 @@ def test_a_finished_folder_is_not_trained_again(bert, tuned):
     before = (tuned.folder / "model.safetensors").stat().st_mtime_ns
     again = tune(
         bert,
-        ANIMALS,
-        sentences(160, 0),
-        sentences(60, 1),
+        task=ANIMALS,
+        train=sentences(160, 0),
+        dev=sentences(60, 1),
         output=tuned.folder,
         epochs=8,
         progress=lambda done, _: steps.append(done),
@@ -109,37 +109,40 @@ def test_a_finished_folder_is_not_trained_again(bert, tuned):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"epochs": 5}, "epochs 8 there, 5 here"),
         ({"start": "random"}, "start pretrained there, random here"),
         ({"train": sentences(160, 7)}, "other weights or other data"),
     ],
 )
-def test_a_folder_of_another_finished_run_is_not_overwritten(bert, tuned, change, told):
+def test_a_folder_of_another_finished_run_is_not_overwritten(bert, tuned, change, message):
     given = {"train": sentences(160, 0), "dev": sentences(60, 1), "epochs": 8, **QUICK} | change
     with pytest.raises(UserError) as caught:
-        tune(bert, ANIMALS, output=tuned.folder, **given)
-    assert caught.value.message == f"{tuned.folder} holds another finished run: {told}"
+        tune(bert, task=ANIMALS, output=tuned.folder, **given)
+    assert caught.value.message == f"{tuned.folder} holds another finished run: {message}"
 
 
-def test_a_folder_with_other_things_is_not_written_to(bert, tmp_path):
+def test_a_folder_with_other_files_is_not_written_to(bert, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(UserError, match="is not empty, and not a folder of headscope tune"):
-        tune(bert, ANIMALS, sentences(8, 0), sentences(8, 1), output=tmp_path, **QUICK)
+    with pytest.raises(UserError, match="is not empty, and not the folder of a fine-tuning run"):
+        tune(
+            bert, task=ANIMALS, train=sentences(8, 0), dev=sentences(8, 1), output=tmp_path, **QUICK
+        )
 
 
-def test_training_is_what_a_plain_loop_does(tmp_path):
-    """AdamW with decay on matrices only, a learning rate that rises for a tenth of the steps and falls to zero, gradients cut to norm 1; no dropout."""
+def test_training_equals_a_plain_loop(tmp_path):
+    """AdamW with decay on matrices only, a learning rate that rises for a tenth of the steps and
+    falls to zero, gradients clipped to norm 1, no dropout."""
     folder = saved(
         "bert", tmp_path / "model", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
     )
     corpus = sentences(44, 0)
     tune(
         folder,
-        ANIMALS,
-        corpus,
-        sentences(8, 1),
+        task=ANIMALS,
+        train=corpus,
+        dev=sentences(8, 1),
         output=tmp_path / "out",
         epochs=2,
         max_length=32,
@@ -192,31 +195,54 @@ def test_training_is_what_a_plain_loop_does(tmp_path):
     moved = max((found[name] - value).abs().max().item() for name, value in began.items())
     assert moved > 3e-3
     for name, value in network.named_parameters():
-        if (
-            "key.bias" in name
-        ):  # adds the same to every score of a query: its gradient is rounding alone, which Adam makes large
+        # A key bias adds the same to every score of a query: its gradient is only rounding, which
+        # Adam makes large.
+        if "key.bias" in name:
             continue
         torch.testing.assert_close(found[name], value.detach(), atol=2e-5, rtol=0)
 
 
-def test_seeds_make_runs_and_the_same_seed_the_same_run(bert, tmp_path):
+def test_seeds_make_different_runs_and_equal_seeds_equal_ones(bert, tmp_path):
     given: dict[str, Any] = {"epochs": 1, **QUICK}
-    data = sentences(24, 0), sentences(8, 1)
+    data = {"train": sentences(24, 0), "dev": sentences(8, 1)}
     folders = [
-        tune(bert, ANIMALS, *data, output=tmp_path / name, seed=seed, **given).folder
+        tune(bert, task=ANIMALS, **data, output=tmp_path / name, seed=seed, **given).folder
         for name, seed in (("a", 1), ("b", 1), ("c", 2))
     ]
     assert same(folders[0], folders[1])
     assert not same(folders[0], folders[2])
 
 
-def test_untrained_is_scored_as_it_was_loaded_with_a_note(bert, tmp_path):
+def test_a_loaded_model_is_tuned_like_its_folder_and_stays_unchanged(bert, tmp_path):
+    given: dict[str, Any] = {"task": ANIMALS, "train": sentences(16, 0), "dev": sentences(8, 1)}
+    given |= {"epochs": 1, **QUICK}
+    model = hs.load(bert)
+    before = {name: value.clone() for name, value in model.network.state_dict().items()}
+    loaded = tune(model, output=tmp_path / "loaded", **given)
+    assert same(loaded.folder, tune(bert, output=tmp_path / "folder", **given).folder)
+    assert loaded.model == model.name
+    after = model.network.state_dict()
+    assert all(torch.equal(value, after[name]) for name, value in before.items())
+
+
+def test_a_task_is_given_by_name_and_tables_as_files(bert, tmp_path):
+    table = tmp_path / "table.tsv"
+    rows = [("the cat sat", "entailment"), ("a dog sat", "not_entailment")] * 3
+    table.write_text("".join(f"{text}\t{label}\n" for text, label in rows))
+    given: dict[str, Any] = {"train": table, "dev": table, "start": "untrained", "max_length": 32}
+    named = tune(bert, task="rte", output=tmp_path / "named", **given)
+    assert (named.task, named.examples) == (GLUE["rte"], {"train": 6, "dev": 6})
+    own = tune(bert, output=tmp_path / "own", **given)
+    assert (own.task.name, own.task.labels) == ("custom", ("entailment", "not_entailment"))
+
+
+def test_untrained_is_scored_as_loaded_with_a_note(bert, tmp_path):
     steps: list[int] = []
     done = tune(
         bert,
-        ANIMALS,
-        sentences(24, 0),
-        sentences(30, 1),
+        task=ANIMALS,
+        train=sentences(24, 0),
+        dev=sentences(30, 1),
         output=tmp_path / "x",
         start="untrained",
         progress=lambda step, _: steps.append(step),
@@ -230,30 +256,35 @@ def test_untrained_is_scored_as_it_was_loaded_with_a_note(bert, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("start", "told"),
-    [("untrained", "what is scored is not untrained"), ("pretrained", "training goes on from it")],
+    ("start", "note"),
+    [
+        ("untrained", "its score is not that of an untrained one"),
+        ("pretrained", "training continues from it"),
+    ],
 )
-def test_a_classifier_that_is_already_trained_is_noted(tuned, tmp_path, start, told):
+def test_a_note_says_that_a_classifier_is_already_trained(tuned, tmp_path, start, note):
     done = tune(
         tuned.folder,
-        ANIMALS,
-        sentences(16, 0),
-        sentences(60, 1),
+        task=ANIMALS,
+        train=sentences(16, 0),
+        dev=sentences(60, 1),
         output=tmp_path / "x",
         start=start,
         epochs=1,
         **QUICK | {"learning_rate": 1e-9},
     )
-    assert done.notes == [f"{tuned.folder} has a trained classifier for these classes: {told}"]
+    assert done.notes == [
+        f"{tuned.folder} already has a trained classifier for these classes: {note}"
+    ]
     assert done.scores == tuned.scores
 
 
 def test_from_random_every_weight_is_new(bert, tmp_path):
     done = tune(
         bert,
-        ANIMALS,
-        sentences(24, 0),
-        sentences(8, 1),
+        task=ANIMALS,
+        train=sentences(24, 0),
+        dev=sentences(8, 1),
         output=tmp_path / "x",
         start="random",
         epochs=1,
@@ -262,15 +293,20 @@ def test_from_random_every_weight_is_new(bert, tmp_path):
         learning_rate=1e-6,
     )
     query = weights(done.folder)["bert.encoder.layer.0.attention.self.query.weight"]
-    assert query.std().item() == pytest.approx(
-        0.02, rel=0.1
-    )  # the tiny model's own are ten times as wide
+    # The tiny model's own weights have ten times this deviation.
+    assert query.std().item() == pytest.approx(0.02, rel=0.1)
     assert done.notes == []
 
 
 def test_gpt2_learns_and_saves_its_padding_token(gpt2, tmp_path):
     done = tune(
-        gpt2, ANIMALS, sentences(160, 0), sentences(40, 1), output=tmp_path / "x", epochs=8, **QUICK
+        gpt2,
+        task=ANIMALS,
+        train=sentences(160, 0),
+        dev=sentences(40, 1),
+        output=tmp_path / "x",
+        epochs=8,
+        **QUICK,
     )
     assert done.scores["accuracy"] > done.majority["accuracy"] + 0.2
     tokenizer = AutoTokenizer.from_pretrained(done.folder)
@@ -299,9 +335,9 @@ def test_a_regression_learns_how_many_cats_there_are(bert, tmp_path):
 
     done = tune(
         bert,
-        Task("cats", "cats", "regression", (), ("pearson", "spearman")),
-        counted(120),
-        counted(40),
+        task=Task("cats", "cats", "regression", (), ("pearson", "spearman")),
+        train=counted(120),
+        dev=counted(40),
         output=tmp_path / "x",
         epochs=4,
         **QUICK,
@@ -314,9 +350,9 @@ def test_a_regression_learns_how_many_cats_there_are(bert, tmp_path):
 def test_bf16_trains_on_a_cpu(bert, tmp_path):
     done = tune(
         bert,
-        ANIMALS,
-        sentences(16, 0),
-        sentences(8, 1),
+        task=ANIMALS,
+        train=sentences(16, 0),
+        dev=sentences(8, 1),
         output=tmp_path / "x",
         epochs=1,
         precision="bf16",
@@ -325,12 +361,12 @@ def test_bf16_trains_on_a_cpu(bert, tmp_path):
     assert {value.dtype for value in weights(done.folder).values()} == {torch.float32}
 
 
-def test_the_limit_cuts_both_files(bert, tmp_path):
+def test_the_limit_applies_to_both_tables(bert, tmp_path):
     done = tune(
         bert,
-        ANIMALS,
-        sentences(40, 0),
-        sentences(40, 1),
+        task=ANIMALS,
+        train=sentences(40, 0),
+        dev=sentences(40, 1),
         output=tmp_path / "x",
         epochs=1,
         limit=12,

@@ -32,7 +32,7 @@ from headscope.stats.probing import (
     syntactic_semantic,
     top_table,
 )
-from headscope.tasks import Task, task_examples
+from headscope.tasks import Task
 from headscope.tasks.find import glue_task, sample
 from headscope.tasks.probing import ProbingTask, all_notes
 
@@ -410,9 +410,8 @@ class Jo2020:
         with self.shop.voice.progress(folder.name) as progress:
             return tune(
                 name,
-                task,
-                task_examples(task, self.data, "train"),
-                task_examples(task, self.data, "dev"),
+                task=task,
+                data=self.data,
                 output=folder,
                 pooling=pooling,
                 device=self.shop.options.device,

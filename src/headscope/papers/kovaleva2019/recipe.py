@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from headscope.corpus import Corpus
 from headscope.corpus.spacy.parser import parse
@@ -22,7 +22,7 @@ from headscope.runs import compare
 from headscope.runs.ablate.ablate import ablate
 from headscope.runs.ablate.objective import Labels
 from headscope.runs.examples import frame_example
-from headscope.runs.tune import Tuned, load_classifier, tune
+from headscope.runs.tune import Start, Tuned, load_classifier, tune
 from headscope.stats import frame_table
 from headscope.stats.ablation import change_table, scored
 from headscope.stats.patterns import pattern_shares
@@ -94,13 +94,12 @@ class Kovaleva2019:
         with self.shop.voice.progress(f"{task.name}-{start}") as progress:
             return tune(
                 self.model,
-                task,
-                task_examples(task, self.data, "train"),
-                self._dev(task),
+                task=task,
+                data=self.data,
                 output=self.tuned / f"{task.name}-{start}",
                 device=self.shop.options.device,
                 progress=progress,
-                start=start,
+                start=cast("Start", start),
                 seed=self.shop.options.seed,
                 **self.training,
             )

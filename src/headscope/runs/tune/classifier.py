@@ -1,4 +1,4 @@
-"""Loading a model with a classifier on top: a trained one from its checkpoint, a new one on a pretrained encoder, or random from the ground up (K4)."""
+"""Models with a classifier on top: trained, new on a pretrained encoder, or random throughout."""
 
 from __future__ import annotations
 
@@ -17,44 +17,100 @@ from headscope.models import Model, load
 from headscope.tasks.task import Task
 
 SPREAD = 0.02
-"""The standard deviation of random weights, as in the paper."""
+"""The standard deviation of random weights (Kovaleva et al. 2019, Table 1)."""
 
 
 def load_classifier(
     name: str | Path,
     task: Task | None = None,
     *,
+    title: str = "",
     seed: int = 0,
     random: bool = False,
-    **options: Any,
+    device: str = "cpu",
+    dtype: str = "float32",
+    revision: str = "",
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
 ) -> tuple[Model, list[str]]:
-    """A model with its classifier, and notes on what in it was never trained.
+    """Load a model with a classifier.
 
-    Without a task the classes are those of the checkpoint. A task gives them names and numbers; where the checkpoint has the same names in
-    another order, its order stands (see :func:`task_for`). Weights that the checkpoint lacks are drawn with ``seed``; ``random`` draws all.
-    ``options`` are those of :func:`headscope.load`.
+    Parameters
+    ----------
+    name
+        A hub id, a folder, or ``"demo"``.
+    task
+        Names the classes. If the checkpoint has classes of the same names in another order, its
+        order stands (see :func:`task_for`). Without a task the classes are those of the checkpoint.
+    title
+        The name that messages and results show, if it is not ``name``.
+    seed
+        Draws the weights that the checkpoint lacks.
+    random
+        Draw all weights, those of the encoder too, from normal(0, 0.02).
+    device, dtype, revision, allow_pickle, trust_remote_code
+        As in :func:`headscope.load`.
+
+    Returns
+    -------
+    model : Model
+    notes : list of str
+        Which weights of the classifier were never trained; empty if all were.
+
+    Raises
+    ------
+    ModelError
+        If the architecture has no classifier, or is an encoder-decoder.
+
+    See Also
+    --------
+    headscope.runs.tune.load_pooled : a classifier on a layer or on heads.
+
+    Examples
+    --------
+    >>> model, notes = load_classifier("demo")
+    >>> notes[0]  # doctest: +ELLIPSIS
+    'the classifier of demo was never trained for this task: 2 of its weights are random (...'
     """
-    head = _Head(str(name), task, random=random)
-    model = load(name, head=head, seed=seed, **options)
-    _pad(model)
-    model.notes += head.notes
-    return model, head.notes
+    auto = _ClassifierClass(title or str(name), task, random=random)
+    model = load(
+        name,
+        head=auto,
+        seed=seed,
+        device=device,
+        dtype=dtype,
+        revision=revision,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
+    )
+    model.name = title or model.name
+    _set_padding(model)
+    model.notes += auto.notes
+    return model, auto.notes
 
 
 def task_for(model: Model, task: Task) -> Task:
-    """The task with its classes in the order in which a model's classifier has them."""
-    names = _names(model.config)
-    return (
-        replace(
-            task, labels=tuple(sorted(task.labels, key=lambda label: names.index(label.lower())))
-        )
-        if _same(names, task)
-        else task
-    )
+    """The task with its classes in the order of a model's classifier.
+
+    Parameters
+    ----------
+    model
+        A model with a classifier.
+    task
+        Returned unchanged if the classifier names other classes.
+    """
+    names = _class_names(model.config)
+    if not _same_classes(names, task):
+        return task
+    ordered = sorted(task.labels, key=lambda label: names.index(label.lower()))
+    return replace(task, labels=tuple(ordered))
 
 
-class _Head:
-    """Stands where :func:`headscope.load` takes an auto class, so that the classes are set before the weights are read, and what is missing is known."""
+class _ClassifierClass:
+    """Takes the place of a transformers auto class in :func:`headscope.load`.
+
+    It sets the classes before the weights are read, and learns which weights are missing.
+    """
 
     def __init__(self, name: str, task: Task | None, *, random: bool) -> None:
         self.name, self.task, self.random = name, task, random
@@ -63,14 +119,14 @@ class _Head:
     def from_pretrained(
         self, place: str, *, config: Any, dtype: torch.dtype, **options: Any
     ) -> tuple[Any, dict[str, Any]]:
-        """The network and what transformers tells of its loading."""
+        """The network, and transformers' report on loading it."""
         if (
             type(config) not in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
             or config.is_encoder_decoder
         ):
             raise ModelError(f"classifiers on top of {config.model_type} are not supported")
         if self.task is not None:
-            self._fit(config, self.task)
+            self._set_classes(config, self.task)
         if self.random:
             network = AutoModelForSequenceClassification.from_config(config, dtype=dtype)
             draw_normal(network)
@@ -78,62 +134,67 @@ class _Head:
         network, info = AutoModelForSequenceClassification.from_pretrained(
             place, config=config, dtype=dtype, **options
         )
-        self._account(network, info)
+        self._note_new_weights(network, info)
         return network, info
 
-    def _fit(self, config: Any, task: Task) -> None:
-        """The task's classes, unless the checkpoint already names them."""
+    def _set_classes(self, config: Any, task: Task) -> None:
+        """Put the task's classes in the config, unless the checkpoint already names them."""
         config.problem_type = "single_label_classification" if task.labels else "regression"
-        if not _same(_names(config), task):
+        if not _same_classes(_class_names(config), task):
             config.num_labels = task.outputs
             config.id2label = dict(enumerate(task.labels or ("score",)))
             config.label2id = {label: index for index, label in config.id2label.items()}
 
-    def _account(self, network: Any, info: dict[str, Any]) -> None:
-        """Take what belongs to the classifier out of the list of wrongs: it is new, and a note says so."""
+    def _note_new_weights(self, network: Any, info: dict[str, Any]) -> None:
+        """Note the classifier's new weights, and take them off the list of missing weights."""
         inside = f"{network.base_model_prefix}."
-        mismatched = {key[0] if isinstance(key, tuple) else key for key in info["mismatched_keys"]}
-        new = sorted(
-            key
-            for key in {*info["missing_keys"], *mismatched}
-            if not key.startswith(inside) or "pooler" in key
-        )
-        info["missing_keys"] = [key for key in info["missing_keys"] if key not in new]
-        info["mismatched_keys"] = [
-            key
-            for key in info["mismatched_keys"]
-            if (key[0] if isinstance(key, tuple) else key) not in new
-        ]
+        lacking = {*info["missing_keys"], *map(_weight_name, info["mismatched_keys"])}
+        new = sorted(key for key in lacking if not key.startswith(inside) or "pooler" in key)
+        for kind in ("missing_keys", "mismatched_keys"):
+            info[kind] = [key for key in info[kind] if _weight_name(key) not in new]
         if new:
             self.notes.append(
-                f"the classifier of {self.name} was never trained for this: {len(new)} of its weights are random ({', '.join(new)})"
+                f"the classifier of {self.name} was never trained for this task: "
+                f"{len(new)} of its weights are random ({', '.join(new)})"
             )
 
 
 def draw_normal(network: Any) -> None:
-    """Draw every matrix from normal(0, 0.02); biases and LayerNorms stay as the architecture begins them (0 and 1)."""
+    """Draw every matrix from normal(0, 0.02).
+
+    Biases and LayerNorms keep the values that the architecture starts with, 0 and 1.
+    """
     with torch.no_grad():
         for parameter in network.parameters():
             if parameter.dim() > 1:
                 parameter.normal_(0.0, SPREAD)
 
 
-def _names(config: Any) -> list[str]:
+def _weight_name(key: Any) -> str:
+    """The name of a weight; transformers reports mismatched ones as (name, shape, shape)."""
+    return str(key[0] if isinstance(key, tuple) else key)
+
+
+def _class_names(config: Any) -> list[str]:
     return [str(config.id2label[index]).lower() for index in sorted(config.id2label)]
 
 
-def _same(names: list[str], task: Task) -> bool:
+def _same_classes(names: list[str], task: Task) -> bool:
     return bool(task.labels) and sorted(names) == sorted(label.lower() for label in task.labels)
 
 
-def _pad(model: Model) -> None:
-    """A causal classifier finds the last real token by the padding that follows it: GPT-2 has no padding token, so that its end token must do."""
+def _set_padding(model: Model) -> None:
+    """Make sure that there is a padding token.
+
+    A causal classifier finds the last real token by the padding after it. GPT-2 has no padding
+    token, so its end token is used.
+    """
     tokenizer = model.tokenizer
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     if tokenizer.pad_token_id is None:
         raise ModelError(
-            f"the tokenizer of {model.name} has no token for padding, nor one for the end of a text",
+            f"the tokenizer of {model.name} has neither a padding token nor an end token",
             hint="set its pad_token and save it again",
         )
     model.config.pad_token_id = tokenizer.pad_token_id

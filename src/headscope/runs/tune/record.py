@@ -1,4 +1,4 @@
-"""What is known of a tuned model, kept beside its weights as headscope-tune.json."""
+"""The record of a tuned model, kept beside its weights as ``headscope-tune.json``."""
 
 from __future__ import annotations
 
@@ -9,24 +9,56 @@ from pathlib import Path
 from typing import Any
 
 from headscope.errors import UserError
+from headscope.files import write_text
+from headscope.heads import Head
 from headscope.models import Pooling
-from headscope.runs.tune.settings import Settings
+from headscope.runs.tune.settings import TuneSettings
 from headscope.tasks.task import Task
 
 RECORD = "headscope-tune.json"
+SCORES = ("scores", "majority")
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """A model that was tuned, or only scored: where it is, how it was made, and how good it is.
+    """A model that was tuned or scored: where it is, how it was made, and how good it is.
 
-    ``scores`` and ``majority`` are shares or correlations from 0 to 1; ``majority`` is the score of always answering the most frequent class of training.
+    Attributes
+    ----------
+    folder
+        The checkpoint, which every function that takes a model reads.
+    model
+        The name of the model that training started from.
+    task
+        The task, its classes in the order of the classifier's outputs.
+    settings
+        The settings of the run.
+    scores
+        The task's metrics on the dev examples: shares or correlations from 0 to 1.
+    majority
+        The same metrics for always answering the most frequent class of the training examples.
+    examples
+        The number of examples, ``train`` and ``dev``.
+    seconds
+        The time that training and scoring took.
+    losses
+        The mean training loss of each epoch.
+    identity
+        A digest of everything that changes the numbers.
+    versions
+        The versions of the libraries that numbers depend on.
+    notes
+        What a reader of the scores should know.
+    pooling
+        What the classifier saw, unless it is the model's own.
+    again
+        Whether the folder was already finished, and nothing was computed.
     """
 
     folder: Path
     model: str
     task: Task
-    settings: Settings
+    settings: TuneSettings
     scores: dict[str, float]
     majority: dict[str, float]
     examples: dict[str, int]
@@ -36,9 +68,7 @@ class Tuned:
     versions: dict[str, str]
     notes: list[str] = field(default_factory=list)
     pooling: Pooling | None = None
-    """What the classifier saw, where it was not the model's own."""
     again: bool = field(default=False, compare=False)
-    """Whether the folder was already finished, and nothing was computed."""
 
     @property
     def minutes(self) -> float:
@@ -46,47 +76,50 @@ class Tuned:
         return self.seconds / 60
 
     def write(self) -> None:
-        """Keep it in its folder, last of all: a folder with a record is a finished one."""
+        """Write the record to the folder, last of all: a folder with a record is finished."""
         about = asdict(self) | {"minutes": round(self.minutes, 2)}
         for name in ("folder", "again"):
             del about[name]
-        about |= {
-            key: {name: None if math.isnan(value) else value for name, value in about[key].items()}
-            for key in ("scores", "majority")
-        }
-        (self.folder / RECORD).write_text(
-            json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
-            encoding="utf-8",
-        )
+        for key in SCORES:
+            about[key] = {
+                name: None if math.isnan(value) else value for name, value in about[key].items()
+            }
+        text = json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False)
+        write_text(self.folder / RECORD, text + "\n")
 
 
-def read_record(folder: Path) -> Tuned:
-    """The record of a finished folder."""
-    path = folder / RECORD
+def read_record(folder: str | Path) -> Tuned:
+    """Read the record of a finished folder.
+
+    Parameters
+    ----------
+    folder
+        A folder that :func:`headscope.runs.tune.tune` made.
+
+    Raises
+    ------
+    UserError
+        If the folder has no record, or one that cannot be read.
+    """
+    path = Path(folder) / RECORD
     try:
         about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         about.pop("minutes")
         about["pooling"] = _pooling(about.get("pooling"))
-        task = about.pop("task")
-        about |= {
-            key: {
+        for key in SCORES:
+            about[key] = {
                 name: math.nan if value is None else float(value)
                 for name, value in about[key].items()
             }
-            for key in ("scores", "majority")
-        }
-        return Tuned(
-            folder=folder,
-            task=Task(
-                **task | {"labels": tuple(task["labels"]), "metrics": tuple(task["metrics"])}
-            ),
-            settings=Settings(**about.pop("settings")),
-            **about,
-        )
+        task = about.pop("task")
+        task |= {"labels": tuple(task["labels"]), "metrics": tuple(task["metrics"])}
+        settings = TuneSettings(**about.pop("settings"))
+        return Tuned(folder=Path(folder), task=Task(**task), settings=settings, **about)
     except FileNotFoundError:
         raise UserError(
-            f"{folder} has no {RECORD}: it is no folder of a finished run",
-            hint="make one with headscope tune",
+            f"{folder} has no {RECORD}: it is not the folder of a finished run",
+            hint="make one with headscope.tune",
+            command="make one with headscope tune",
         ) from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UserError(
@@ -95,12 +128,7 @@ def read_record(folder: Path) -> Tuned:
 
 
 def _pooling(about: dict[str, Any] | None) -> Pooling | None:
-    return (
-        None
-        if about is None
-        else Pooling(
-            tuple((int(layer), int(head)) for layer, head in about["heads"]),
-            about["layer"],
-            about["position"],
-        )
-    )
+    if about is None:
+        return None
+    heads = tuple(Head(int(layer), int(head)) for layer, head in about["heads"])
+    return Pooling(heads, about["layer"], about["position"])

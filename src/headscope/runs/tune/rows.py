@@ -1,4 +1,4 @@
-"""Labelled examples as rows of tokens, encoded as surveys encode them, and the order in which training sees them."""
+"""Labelled examples as rows of tokens, and the order in which training sees them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,25 @@ from headscope.models import Model
 from headscope.tasks.labels import label_ids
 from headscope.tasks.task import Task
 
-Row = dict[str, Any]
+TokenRow = dict[str, Any]
+"""The token ids, token types and label of one example."""
 WINDOW = 50
-"""Rows of like length are looked for among this many batches."""
+"""Rows of similar length are grouped within this many batches."""
 
 
-class Rows(Dataset[Row]):
-    """Token ids, token types and label of each example."""
+class TokenRows(Dataset[TokenRow]):
+    """The token ids, token types and label of each example.
+
+    Parameters
+    ----------
+    items
+        The encoded examples.
+    labels
+        Their class indices, or scores for a regression.
+    """
 
     def __init__(self, items: Sequence[Encoded], labels: NDArray[Any]) -> None:
-        self.rows: list[Row] = [
+        self.rows: list[TokenRow] = [
             {"ids": item.ids.astype(np.int32), "types": item.types.astype(np.int8), "label": label}
             for item, label in zip(items, labels.tolist(), strict=True)
         ]
@@ -35,7 +44,7 @@ class Rows(Dataset[Row]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, index: int) -> Row:
+    def __getitem__(self, index: int) -> TokenRow:
         return self.rows[index]
 
     @property
@@ -45,14 +54,37 @@ class Rows(Dataset[Row]):
 
     @property
     def labels(self) -> NDArray[Any]:
-        """The classes or scores of all rows."""
+        """The class indices or scores of all rows."""
         return np.array([row["label"] for row in self.rows])
 
 
 def encode_rows(
     model: Model, task: Task, corpus: Corpus, *, max_length: int
-) -> tuple[Rows, list[str]]:
-    """The rows of a corpus, cut as surveys cut them (the longer text first), and a note on examples left out."""
+) -> tuple[TokenRows, list[str]]:
+    """Encode the examples of a corpus.
+
+    Parameters
+    ----------
+    model
+        Its tokenizer encodes the texts.
+    task
+        Its classes turn labels into numbers.
+    corpus
+        Labelled examples.
+    max_length
+        Longer examples are truncated, the longer text of a pair first, as in surveys.
+
+    Returns
+    -------
+    rows : TokenRows
+    notes : list of str
+        A note on skipped examples, if there are any.
+
+    Raises
+    ------
+    CorpusError
+        If no example has a token.
+    """
     encoder = model.encoder(max_length=max_length, long="truncate", stack=model.main_stack())
     items = list(encoder.encode(corpus))
     if not items:
@@ -60,17 +92,29 @@ def encode_rows(
             f"{corpus.name} has no example with any token",
             hint="check that the file and the model's tokenizer belong together",
         )
+    rows = TokenRows(items, label_ids(task, [item.example for item in items]))
     empty = encoder.counts.empty
-    return Rows(items, label_ids(task, [item.example for item in items])), [
-        f"{corpus.name}: {empty} examples without tokens are left out"
-    ] if empty else []
+    notes = [f"{corpus.name}: skipped {empty} examples without tokens"] if empty else []
+    return rows, notes
 
 
 class LengthOrder(Sampler[int]):
-    """A new random order each epoch in which rows of like length stand together, so that little is padded.
+    """A new random order for each epoch that keeps rows of similar length together.
 
-    It depends only on seed and epoch: training that goes on in the middle of an epoch sees the rows that are left, each once.
+    Batches then need little padding. The order depends only on seed and epoch: training that
+    resumes in the middle of an epoch sees each remaining row once.
 
+    Parameters
+    ----------
+    lengths
+        The number of tokens of each row.
+    batch_size
+        Rows per batch.
+    seed
+        Seed of the order.
+
+    Examples
+    --------
     >>> sorted(LengthOrder([3, 1, 2], batch_size=2, seed=0))
     [0, 1, 2]
     """
@@ -85,56 +129,53 @@ class LengthOrder(Sampler[int]):
         return len(self.lengths)
 
     def set_epoch(self, epoch: int) -> None:
-        """Called before each epoch."""
+        """Choose the epoch, counted from 0. The trainer calls this before each one."""
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
         random = np.random.default_rng([self.seed, self.epoch])
         order = random.permutation(len(self.lengths))
         wide = WINDOW * self.batch_size
-        sorted_rows = np.concatenate(
-            [
-                part[np.argsort(self.lengths[part], kind="stable")]
-                for part in (order[start : start + wide] for start in range(0, len(order), wide))
-            ]
+        windows = [order[start : start + wide] for start in range(0, len(order), wide)]
+        by_length = np.concatenate(
+            [window[np.argsort(self.lengths[window], kind="stable")] for window in windows]
         )
         full = len(order) // self.batch_size
-        batches = sorted_rows[: full * self.batch_size].reshape(full, self.batch_size)
+        batches = by_length[: full * self.batch_size].reshape(full, self.batch_size)
         yield from random.permutation(batches).ravel().tolist()
-        yield from sorted_rows[
-            full * self.batch_size :
-        ].tolist()  # the short batch stays last, or it would shift the others
+        # A short batch must come last: anywhere else it would shift the batches after it.
+        yield from by_length[full * self.batch_size :].tolist()
 
 
-def collator(network: Any, pad: int) -> Callable[[list[Row]], dict[str, torch.Tensor]]:
-    """What puts rows together for a network, padded to the longest of them."""
+def collator(network: Any, pad: int) -> Callable[[list[TokenRow]], dict[str, torch.Tensor]]:
+    """A function that makes one batch of rows, padded to the longest of them.
+
+    Parameters
+    ----------
+    network
+        The network that gets the batch: token types are included if it takes them.
+    pad
+        The id of the padding token.
+    """
     typed = (
         "token_type_ids" in inspect.signature(network.forward).parameters
         and getattr(network.config, "type_vocab_size", 0) > 1
     )
 
-    def collate(rows: list[Row]) -> dict[str, torch.Tensor]:
+    def collate(rows: list[TokenRow]) -> dict[str, torch.Tensor]:
         shape = (len(rows), max(len(row["ids"]) for row in rows))
-        ids, types, mask = (
-            np.full(shape, pad, np.int64),
-            np.zeros(shape, np.int64),
-            np.zeros(shape, np.int64),
-        )
+        ids = np.full(shape, pad, np.int64)
+        types, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         for index, row in enumerate(rows):
             length = len(row["ids"])
-            ids[index, :length], types[index, :length], mask[index, :length] = (
-                row["ids"],
-                row["types"],
-                1,
-            )
-        labels = torch.tensor(
-            [row["label"] for row in rows],
-            dtype=torch.float32 if isinstance(rows[0]["label"], float) else torch.int64,
-        )
+            ids[index, :length] = row["ids"]
+            types[index, :length] = row["types"]
+            mask[index, :length] = 1
+        kind = torch.float32 if isinstance(rows[0]["label"], float) else torch.int64
         batch = {
             "input_ids": torch.from_numpy(ids),
             "attention_mask": torch.from_numpy(mask),
-            "labels": labels,
+            "labels": torch.tensor([row["label"] for row in rows], dtype=kind),
         }
         return batch | ({"token_type_ids": torch.from_numpy(types)} if typed else {})
 

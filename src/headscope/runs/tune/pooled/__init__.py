@@ -1,1 +1,1 @@
-"""Classifiers on a chosen layer or on chosen heads (Jo and Myaeng 2020, §5.2)."""
+"""Classifiers on the last layer, a layer or heads (Jo and Myaeng 2020, §5.2)."""

@@ -1,9 +1,8 @@
-"""A pooled classifier in its folder, beside the ordinary checkpoint of its base network."""
+"""The files of a pooled classifier, beside the ordinary checkpoint of its base network."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -19,7 +18,10 @@ LAYERS = ("dense", "classifier")
 
 
 def save_pooled(pooled: PooledClassifier, folder: Path) -> None:
-    """What the classifier sees and the weights of its own layers; the base network is saved as any other."""
+    """Write the pooling and the weights of the classifier's own layers.
+
+    The base network is saved separately, as an ordinary checkpoint.
+    """
     pooled.pooling.write(folder)
     write_modules(folder)
     own = {
@@ -30,26 +32,53 @@ def save_pooled(pooled: PooledClassifier, folder: Path) -> None:
     save_file(own, folder / CLASSIFIER, metadata={"format": "pt"})
 
 
-def load_pooled(folder: str | Path, **options: Any) -> tuple[Model, PooledClassifier]:
-    """A model that was tuned with a pooling, and its classifier, whose outputs are the classes of ``read_record(folder).task``. ``options`` are those of :func:`headscope.load`."""
+def load_pooled(
+    folder: str | Path,
+    *,
+    device: str = "cpu",
+    dtype: str = "float32",
+    trust_remote_code: bool = False,
+) -> tuple[Model, PooledClassifier]:
+    """Load a model that was tuned with a pooling, and its classifier.
+
+    Parameters
+    ----------
+    folder
+        A folder that :func:`headscope.runs.tune.tune` made with ``pooling``.
+    device, dtype, trust_remote_code
+        As in :func:`headscope.load`.
+
+    Returns
+    -------
+    model : Model
+    classifier : PooledClassifier
+        Its outputs are the classes of ``read_record(folder).task``.
+
+    Raises
+    ------
+    ModelError
+        If the folder has no such classifier, or one that does not fit the model.
+    """
     path = Path(folder) / CLASSIFIER
     if not path.is_file():
         raise ModelError(
             f"{folder} has no classifier on a layer or on heads: no {CLASSIFIER}",
-            hint="make one with headscope tune --pooling, or use load_classifier",
+            hint="make one with tune(..., pooling=...), or use load_classifier",
+            command="make one with headscope tune --pooling",
         )
-    task, model = read_record(Path(folder)).task, load(folder, **options)
+    task = read_record(Path(folder)).task
+    model = load(folder, device=device, dtype=dtype, trust_remote_code=trust_remote_code)
     pooled = PooledClassifier(model, model.pooling, task.outputs, seed=0)
     try:
         own = load_file(path)
         for name in LAYERS:
-            pooled.get_submodule(name).load_state_dict(
-                {
-                    key.partition(".")[2]: value
-                    for key, value in own.items()
-                    if key.partition(".")[0] == name
-                }
-            )
+            prefix = f"{name}."
+            weights = {
+                key.removeprefix(prefix): value
+                for key, value in own.items()
+                if key.startswith(prefix)
+            }
+            pooled.get_submodule(name).load_state_dict(weights)
     except (SafetensorError, RuntimeError) as error:
         raise ModelError(
             f"{path} does not fit the model: {str(error).splitlines()[0]}",
@@ -58,7 +87,7 @@ def load_pooled(folder: str | Path, **options: Any) -> tuple[Model, PooledClassi
     return model, pooled.eval()
 
 
-def forget_pooled(folder: Path) -> None:
-    """Delete what :func:`save_pooled` wrote: a run without a pooling that takes the folder's place must not be read with one."""
+def remove_pooled(folder: Path) -> None:
+    """Delete what :func:`save_pooled` wrote, before a run without a pooling takes the folder."""
     for name in (POOLING, MODULES, CLASSIFIER):
         (folder / name).unlink(missing_ok=True)

@@ -1,0 +1,221 @@
+"""One fine-tuning run: what is finished is read, what was interrupted resumes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from dataclasses import asdict, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headscope.corpus import Corpus
+from headscope.errors import Interrupted, UserError
+from headscope.models import Pooling
+from headscope.progress import ProgressLike, as_reporter
+from headscope.runs.tune.classifier import task_for
+from headscope.runs.tune.loading import LoadedClassifier
+from headscope.runs.tune.pooled.files import remove_pooled, save_pooled
+from headscope.runs.tune.predict import predict
+from headscope.runs.tune.record import RECORD, Tuned, read_record
+from headscope.runs.tune.rows import TokenRows, encode_rows
+from headscope.runs.tune.settings import TuneSettings
+from headscope.runs.tune.trainer import (
+    STATE,
+    last_checkpoint,
+    read_json,
+    train_rows,
+    without_bars,
+    write_json,
+)
+from headscope.tasks.data import TaskData
+from headscope.tasks.metrics import majority, score
+from headscope.tasks.task import Task
+
+CHECKPOINTS = "checkpoints"
+LIBRARIES = ("headscope", "torch", "transformers", "accelerate")
+"""The libraries whose versions a record keeps."""
+
+
+class Tuning:
+    """One fine-tuning run and its folder."""
+
+    def __init__(
+        self,
+        loaded: LoadedClassifier,
+        data: TaskData,
+        settings: TuneSettings,
+        folder: Path,
+        *,
+        device: str,
+        every: float,
+    ) -> None:
+        self.loaded, self.data, self.settings, self.folder = loaded, data, settings, folder
+        self.device, self.every = device, every
+        self.model = loaded.model
+        self.task = data.task if loaded.pooled else task_for(loaded.model, data.task)
+        self.state = folder / CHECKPOINTS
+        self.identity = _identity(loaded, data, settings)
+
+    def run(self, progress: ProgressLike | None, *, resume: bool) -> Tuned:
+        """Train what remains to be trained, score, and save."""
+        if not resume:
+            shutil.rmtree(self.state, ignore_errors=True)
+            (self.folder / RECORD).unlink(missing_ok=True)
+            remove_pooled(self.folder)
+        elif (self.folder / RECORD).exists():
+            return self._finished()
+        elif self.folder.exists() and any(self.folder.iterdir()) and not self.state.is_dir():
+            raise UserError(
+                f"{self.folder} is not empty, and not the folder of a fine-tuning run",
+                hint="choose another folder, or empty this one",
+            )
+        rows, skipped = self._encode(self.data.train)
+        dev, dev_skipped = self._encode(self.data.dev)
+        self._check_classes(rows)
+        notes = [*_start_notes(self.loaded, self.settings.start), *self.data.train.notes]
+        began, seconds, losses = time.monotonic(), 0.0, list[float]()
+        if self.settings.start != "untrained":
+            self._open_state()
+            seconds, losses = self._train(rows, progress)
+            began = time.monotonic()
+        tuned = Tuned(
+            folder=self.folder,
+            model=self.model.name,
+            task=self.task,
+            settings=self.settings,
+            scores=self._score(dev),
+            majority=majority(self.task, rows.labels, dev.labels),
+            examples={"train": len(rows), "dev": len(dev)},
+            seconds=seconds + time.monotonic() - began,
+            losses=losses,
+            identity=self.identity,
+            versions={name: version(name) for name in LIBRARIES},
+            notes=[*notes, *skipped, *dev_skipped],
+            pooling=self.loaded.pooling,
+        )
+        self._save(tuned)
+        return tuned
+
+    def _encode(self, corpus: Corpus) -> tuple[TokenRows, list[str]]:
+        return encode_rows(self.model, self.task, corpus, max_length=self.settings.max_length)
+
+    def _check_classes(self, rows: TokenRows) -> None:
+        if self.task.labels and len(np.unique(rows.labels)) < 2:
+            only = self.task.labels[int(rows.labels[0])]
+            raise UserError(
+                f"a task needs two classes or more; the {len(rows)} training examples of "
+                f"{self.data.train.name} are all {only!r}",
+                hint="give more examples, or a larger limit",
+                command="give more examples, or a larger --limit",
+            )
+
+    def _score(self, dev: TokenRows) -> dict[str, float]:
+        outputs = predict(
+            self.model, dev, batch_size=self.settings.batch_size, pooled=self.loaded.pooled
+        )
+        return score(self.task, outputs, dev.labels)
+
+    def _save(self, tuned: Tuned) -> None:
+        """Write the checkpoint, then the record, then remove the training state."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with without_bars():
+            self.model.network.save_pretrained(self.folder)
+        self.model.tokenizer.save_pretrained(self.folder)
+        if self.loaded.pooled:
+            save_pooled(self.loaded.pooled, self.folder)
+        tuned.write()
+        shutil.rmtree(self.state, ignore_errors=True)
+
+    def _finished(self) -> Tuned:
+        """The record of this run. That of another one is an error: it is never overwritten."""
+        found = read_record(self.folder)
+        if found.identity == self.identity:
+            return replace(found, again=True)
+        before = _about(found.settings, found.model, found.task, found.pooling)
+        now = _about(self.settings, self.model.name, self.task, self.loaded.pooling)
+        changes = [
+            f"{key} {before[key]} there, {now[key]} here" for key in now if before[key] != now[key]
+        ]
+        raise UserError(
+            f"{self.folder} holds another finished run: "
+            f"{', '.join(changes) or 'other weights or other data'}",
+            hint="choose another output folder, or delete this one",
+            command="choose another folder with -o, or delete this one",
+        )
+
+    def _open_state(self) -> None:
+        """Make the folder of the checkpoints. Those of another run are an error."""
+        path = self.state / STATE
+        if path.exists() and read_json(path).get("identity") != self.identity:
+            raise UserError(
+                f"{self.state} holds the state of another run (other settings, model or data)",
+                hint="choose another output folder, or delete this one",
+                command="choose another folder with -o, or delete this one",
+            )
+        self.state.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            write_json(path, {"identity": self.identity})
+
+    def _train(self, rows: TokenRows, progress: ProgressLike | None) -> tuple[float, list[float]]:
+        try:
+            with as_reporter(progress).progress(self.folder.name) as update:
+                return train_rows(
+                    self.model,
+                    rows,
+                    self.settings,
+                    pooled=self.loaded.pooled,
+                    device=self.device,
+                    folder=self.state,
+                    update=update,
+                    every=self.every,
+                )
+        except KeyboardInterrupt:
+            kept = last_checkpoint(self.state)
+            if kept is None:
+                raise Interrupted(
+                    "stopped before a checkpoint was written",
+                    hint="make the same call again to start over",
+                    command="type the same command again to start over",
+                ) from None
+            step = kept.name.rpartition("-")[2]
+            raise Interrupted(
+                f"stopped; the state after step {step} is kept in {self.state}",
+                hint="make the same call again to resume",
+                command="type the same command again to resume",
+            ) from None
+
+
+def _start_notes(loaded: LoadedClassifier, start: str) -> list[str]:
+    """Notes on the classifier: new weights that stay untrained, or trained ones where new ones
+    are expected."""
+    name = loaded.model.name
+    trained = f"{name} already has a trained classifier for these classes"
+    if start == "untrained":
+        return loaded.notes or [f"{trained}: its score is not that of an untrained one"]
+    return [] if loaded.notes or start == "random" else [f"{trained}: training continues from it"]
+
+
+def _about(
+    settings: TuneSettings, model: str, task: Task, pooling: Pooling | None
+) -> dict[str, Any]:
+    """What is compared to say how two runs differ."""
+    seen = f"{pooling.title} ({pooling.position})" if pooling else "none"
+    return asdict(settings) | {"model": model, "task": task.name, "pooling": seen}
+
+
+def _identity(loaded: LoadedClassifier, data: TaskData, settings: TuneSettings) -> str:
+    """A digest of what makes a run: weights, data, task, settings, and the pooling if any."""
+    parts = [
+        loaded.model.digest,
+        asdict(data.task) | {"title": ""},
+        data.train.checksum,
+        data.dev.checksum,
+        asdict(settings),
+        *([asdict(loaded.pooling)] if loaded.pooling else []),
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
