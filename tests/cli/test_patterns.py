@@ -278,7 +278,7 @@ def test_keys_at_the_terminal_become_labels_and_a_stopped_session_goes_on(
 
 def test_when_all_maps_are_labelled_that_is_told(label, keys, tmp_path: Path) -> None:
     keys("3" * 8)
-    assert "no maps are left" in label("--limit", 1).out
+    assert "no maps remain" in label("--limit", 1).out
     error, after = mistake(label("--limit", 1))
     assert (
         error
@@ -303,8 +303,8 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_model_is_loaded(
 ) -> None:
     (tmp_path / "file").write_text("x")
     assert mistake(label("-o", tmp_path / "file", model="no-such-model")) == (
-        f"{tmp_path / 'file'} is not a folder that labels can be kept in: a file is in the way",
-        "give another folder with -o",
+        f"labels cannot be kept in {tmp_path / 'file'}: a file of that name exists",
+        "choose another folder with -o",
     )
 
 
@@ -318,7 +318,7 @@ def test_a_port_in_use_is_told(run: Run, tmp_path: Path, tiny_folder: Path) -> N
             )
         )
     assert "cannot be used: Address already in use" in error
-    assert after == "leave --port out to take any free one"
+    assert after == "omit --port to use any free one"
     assert not (tmp_path / "x").exists()
 
 

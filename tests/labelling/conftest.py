@@ -1,4 +1,4 @@
-"""A session of labelling: the planted model, whose maps are known exactly, a few texts, and a network that was never trained."""
+"""Labelling sessions over a planted model, whose maps are known, with an untrained network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from headscope.corpus import from_texts
-from headscope.labelling import Maps, Session, Store
+from headscope.labelling import CorpusMaps, LabelSession, LabelStore
 from headscope.measures.patterns.network import PatternNet
 from headscope.models import Model
 from planted import planted_bert
@@ -27,20 +27,20 @@ def planted() -> Model:
 
 @cache
 def network() -> PatternNet:
-    """Weights at random: what it says means nothing, but is always the same."""
+    """A network with random weights: its predictions mean nothing but never change."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return PatternNet().eval()
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Callable[..., Session]:
-    """Start a session in a folder; again in the same folder is the next day's session."""
+def start(tmp_path: Path) -> Callable[..., LabelSession]:
+    """Start a session in a folder; a second one in the same folder continues it."""
 
-    def start(folder: Path = tmp_path / "labels", *, seed: int = 0) -> Session:
-        return Session(
-            Maps(planted(), from_texts(TEXTS), limit=3, seed=seed, max_length=24),
-            Store(folder),
+    def start(folder: Path = tmp_path / "labels", *, seed: int = 0) -> LabelSession:
+        return LabelSession(
+            CorpusMaps(planted(), from_texts(TEXTS), limit=3, seed=seed, max_length=24),
+            LabelStore(folder),
             network(),
         )
 

@@ -1,4 +1,4 @@
-"""The labelling page's application: what it answers, and what it does not answer."""
+"""The web application of the labelling page: what it answers and what it refuses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from headscope.errors import UserError
-from headscope.labelling import Session
+from headscope.labelling import LabelSession
 from headscope.labelling.app import HINTS, STATIC, make_app, new_token
 from headscope.measures.patterns.labels import LABELS, read_labelled
 from headscope.measures.patterns.network import CLASSES
@@ -42,7 +42,7 @@ def call(
     body: bytes | None = None,
     **headers: str,
 ) -> Answer:
-    """One request, as a server hands it over; ``headers`` has _ for -."""
+    """Send one request as a server would; headers are spelled with _ for -."""
     sent = body if body is not None else b"" if given is None else json.dumps(given).encode()
     named = {
         "host": f"127.0.0.1:{PORT}",
@@ -84,7 +84,7 @@ def call(
 
 
 @pytest.fixture
-def session(start: Callable[..., Session]) -> Session:
+def session(start: Callable[..., LabelSession]) -> LabelSession:
     return start()
 
 
@@ -94,7 +94,7 @@ def stopped() -> list[bool]:
 
 
 @pytest.fixture
-def app(session: Session, stopped: list[bool]) -> Any:
+def app(session: LabelSession, stopped: list[bool]) -> Any:
     return make_app(session, token=TOKEN, port=PORT, stop=lambda: stopped.append(True))
 
 
@@ -120,11 +120,11 @@ def test_the_page_and_its_parts_are_served(app: Any, name: str, kind: str) -> No
         "/SECRET/",
     ],
 )
-def test_nothing_is_served_without_the_token_and_nothing_else_with_it(app: Any, path: str) -> None:
+def test_only_the_page_is_served_and_only_with_the_token(app: Any, path: str) -> None:
     assert call(app, "GET", path).status in (404, 405)
 
 
-def test_every_answer_forbids_what_is_from_outside(app: Any) -> None:
+def test_every_answer_forbids_loading_from_elsewhere(app: Any) -> None:
     for answer in (
         call(app, "GET", f"/{TOKEN}/"),
         call(app, "GET", f"/{TOKEN}/state"),
@@ -160,7 +160,7 @@ def test_localhost_is_this_machine_too(app: Any) -> None:
     assert call(app, "GET", f"/{TOKEN}/state", host=f"localhost:{PORT}").status == 200
 
 
-def test_a_request_from_another_page_is_refused(app: Any, session: Session) -> None:
+def test_a_request_from_another_page_is_refused(app: Any, session: LabelSession) -> None:
     number = session.current().number
     answer = call(
         app,
@@ -170,7 +170,7 @@ def test_a_request_from_another_page_is_refused(app: Any, session: Session) -> N
         origin="http://evil.example",
     )
     assert answer.status == 403
-    assert len(session.left) == SIZE
+    assert len(session.remaining) == SIZE
     assert (
         call(
             app,
@@ -183,13 +183,13 @@ def test_a_request_from_another_page_is_refused(app: Any, session: Session) -> N
     )
 
 
-def test_the_state_has_the_map_and_does_not_tell_the_guess_or_the_head(
-    app: Any, session: Session
+def test_the_state_has_the_map_but_neither_the_prediction_nor_the_head(
+    app: Any, session: LabelSession
 ) -> None:
     state = call(app, "GET", f"/{TOKEN}/state").json
     shown = session.current()
     side = len(shown.attention)
-    assert state["map"]["tokens"] == list(shown.seen.tokens)
+    assert state["map"]["tokens"] == list(shown.example.tokens)
     np.testing.assert_allclose(
         np.array(state["map"]["cells"]).reshape(side, side) / 255,
         np.sqrt(shown.attention),
@@ -201,17 +201,17 @@ def test_the_state_has_the_map_and_does_not_tell_the_guess_or_the_head(
     assert [one["name"] for one in state["classes"]] == list(CLASSES) == list(HINTS)
 
 
-def test_labelling_by_the_page_keeps_the_label_and_tells_guess_and_head(
-    app: Any, session: Session, tmp_path: Path
+def test_labelling_saves_the_label_and_reveals_prediction_and_head(
+    app: Any, session: LabelSession, tmp_path: Path
 ) -> None:
-    shown, guess = session.current(), session.guess()
+    shown, guess = session.current(), session.prediction()
     state = call(
         app, "POST", f"/{TOKEN}/label", given={"number": shown.number, "label": "diagonal"}
     ).json
     assert read_labelled(tmp_path / "labels").labels == ("diagonal",)
     assert state["last"] == {
-        "head": f"{shown.corner.layer}-{shown.corner.head}",
-        "model": shown.corner.model,
+        "head": str(shown.map_id.head),
+        "model": shown.map_id.model,
         "label": "diagonal",
         "guess": guess,
     }
@@ -220,7 +220,7 @@ def test_labelling_by_the_page_keeps_the_label_and_tells_guess_and_head(
     assert state["map"]["number"] == session.current().number != shown.number
 
 
-def test_a_key_pressed_twice_labels_once(app: Any, session: Session) -> None:
+def test_a_key_pressed_twice_labels_once(app: Any, session: LabelSession) -> None:
     given = {"number": session.current().number, "label": "block"}
     assert call(app, "POST", f"/{TOKEN}/label", given=given).status == 200
     again = call(app, "POST", f"/{TOKEN}/label", given=given)
@@ -228,11 +228,11 @@ def test_a_key_pressed_twice_labels_once(app: Any, session: Session) -> None:
     assert again.json["labelled"] == 1
 
 
-def test_skip_undo_guess_and_stop(app: Any, session: Session, stopped: list[bool]) -> None:
+def test_skip_undo_guess_and_stop(app: Any, session: LabelSession, stopped: list[bool]) -> None:
     number = session.current().number
     assert (
         call(app, "POST", f"/{TOKEN}/guess", given={"number": number}).json["guess"]
-        == session.guess()
+        == session.prediction()
     )
     assert call(app, "POST", f"/{TOKEN}/skip", given={"number": number}).json["skipped"] == 1
     assert call(app, "POST", f"/{TOKEN}/undo", given={}).json["map"]["number"] == number
@@ -242,7 +242,7 @@ def test_skip_undo_guess_and_stop(app: Any, session: Session, stopped: list[bool
     assert stopped == [True]
 
 
-def test_when_no_map_is_left_the_page_says_so(app: Any, session: Session) -> None:
+def test_the_state_says_when_no_map_remains(app: Any, session: LabelSession) -> None:
     while session.current():
         session.skip()
     state = call(app, "GET", f"/{TOKEN}/state").json
@@ -252,7 +252,7 @@ def test_when_no_map_is_left_the_page_says_so(app: Any, session: Session) -> Non
 
 @pytest.mark.parametrize("label", ["round", "", None, 3, ["block"]])
 def test_an_unknown_label_is_refused(
-    app: Any, session: Session, tmp_path: Path, label: Any
+    app: Any, session: LabelSession, tmp_path: Path, label: Any
 ) -> None:
     answer = call(
         app, "POST", f"/{TOKEN}/label", given={"number": session.current().number, "label": label}
@@ -265,7 +265,7 @@ def test_an_unknown_label_is_refused(
 @pytest.mark.parametrize(
     "body", [b"", b"no json", b"[1]", b"\xff\xfe", b'{"number": "' + b"x" * 2000 + b'"}']
 )
-def test_a_body_that_is_no_small_object_is_refused(app: Any, body: bytes) -> None:
+def test_a_body_that_is_not_a_small_object_is_refused(app: Any, body: bytes) -> None:
     assert call(app, "POST", f"/{TOKEN}/label", body=body).status == 400
 
 
@@ -277,8 +277,8 @@ def test_a_body_that_is_no_small_object_is_refused(app: Any, body: bytes) -> Non
         {"content_length": "many"},
     ],
 )
-def test_what_a_form_elsewhere_could_send_is_refused(
-    app: Any, session: Session, headers: dict[str, str]
+def test_what_a_form_on_another_site_could_send_is_refused(
+    app: Any, session: LabelSession, headers: dict[str, str]
 ) -> None:
     assert (
         call(
@@ -286,25 +286,26 @@ def test_what_a_form_elsewhere_could_send_is_refused(
         ).status
         == 400
     )
-    assert len(session.left) == SIZE
+    assert len(session.remaining) == SIZE
 
 
-def test_an_unknown_action_is_not_found_and_reading_cannot_change_anything(
-    app: Any, session: Session
+def test_unknown_actions_are_not_found_and_get_requests_change_nothing(
+    app: Any, session: LabelSession
 ) -> None:
     assert call(app, "POST", f"/{TOKEN}/erase", given={}).status == 404
     for action in ("label", "skip", "undo", "stop"):
         assert call(app, "GET", f"/{TOKEN}/{action}").status in (404, 405)
-    assert len(session.left) == SIZE
+    assert len(session.remaining) == SIZE
 
 
-def test_a_map_that_cannot_be_shown_is_told(
-    app: Any, session: Session, monkeypatch: pytest.MonkeyPatch
+def test_a_map_that_cannot_be_shown_is_reported(
+    app: Any, session: LabelSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_number: int) -> Any:
         raise UserError(
             "the attention of tiny is not finite in layer 2 on the example 7",
-            hint="load the model with --dtype float32",
+            hint='load the model with dtype="float32"',
+            command="load the model with --dtype float32",
         )
 
     monkeypatch.setattr(session.maps, "map", broken)
@@ -314,7 +315,8 @@ def test_a_map_that_cannot_be_shown_is_told(
         )
         assert (answer.status, answer.body.decode()) == (
             400,
-            "the attention of tiny is not finite in layer 2 on the example 7\nnext: load the model with --dtype float32",
+            "the attention of tiny is not finite in layer 2 on the example 7\n"
+            "next: load the model with --dtype float32",
         )
 
 
@@ -324,7 +326,7 @@ def test_tokens_cannot_be_guessed() -> None:
     assert all(len(token) >= 32 for token in tokens)
 
 
-def test_the_page_asks_for_nothing_outside_and_never_writes_html() -> None:
+def test_the_page_loads_nothing_from_elsewhere_and_never_writes_html() -> None:
     for name in ("label.html", "label.js", "label.css"):
         text = (STATIC / name).read_text(encoding="utf-8")
         assert "http" not in text

@@ -1,4 +1,4 @@
-"""The labelling page in a browser, served as the command serves it: keys and buttons label, the map is drawn, nothing is asked for outside."""
+"""The labelling page in a browser, served as the command serves it."""
 
 from __future__ import annotations
 
@@ -15,34 +15,35 @@ import pytest
 from headscope.corpus import from_texts
 from headscope.errors import UserError
 from headscope.figures.patterns.grid import shades
-from headscope.labelling import Maps, Session, Store
+from headscope.labelling import CorpusMaps, LabelSession, LabelStore
 from headscope.labelling.server import open_port, serve
 from headscope.measures.patterns.labels import read_labelled
 from headscope.measures.patterns.network import CLASSES
 from labelling.conftest import SIZE, network, planted
 
-SHADE = """([row, column, count]) => { const map = document.getElementById("map"), pixel = window.devicePixelRatio || 1;
+SHADE = """([row, column, count]) => {
+  const map = document.getElementById("map"), pixel = window.devicePixelRatio || 1;
   const at = place => Math.round((layout.margin + (place + 0.5) * layout.size) * pixel);
   return map.getContext("2d").getImageData(at(column), at(row), 1, 1).data[0]; }"""
 
 
 @dataclass
 class Opened:
-    """A page on a running session, and all that it asked for and complained of."""
+    """A page on a running session, with its requests and its console messages."""
 
     page: Any
     address: str
-    session: Session
-    asked: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
+    session: LabelSession
+    requests: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
 
 @pytest.fixture
-def serving() -> Iterator[Callable[[Session], tuple[str, threading.Thread]]]:
+def serving() -> Iterator[Callable[[LabelSession], tuple[str, threading.Thread]]]:
     """Serve a session in the background; the test must press Finish."""
     threads: list[threading.Thread] = []
 
-    def serving(session: Session) -> tuple[str, threading.Thread]:
+    def serving(session: LabelSession) -> tuple[str, threading.Thread]:
         ready = threading.Event()
         found: list[str] = []
         opened = open_port(0)
@@ -61,24 +62,24 @@ def serving() -> Iterator[Callable[[Session], tuple[str, threading.Thread]]]:
 
 
 @pytest.fixture
-def opened(browser: Any, serving: Any, start: Callable[..., Session]) -> Iterator[Opened]:
+def opened(browser: Any, serving: Any, start: Callable[..., LabelSession]) -> Iterator[Opened]:
     session = start()
     address, thread = serving(session)
     page = browser.new_page(viewport={"width": 1200, "height": 900})
     found = Opened(page, address, session)
-    page.on("request", lambda request: found.asked.append(request.url))
+    page.on("request", lambda request: found.requests.append(request.url))
     page.on(
         "console",
         lambda message: (
-            found.complaints.append(message.text) if message.type in ("error", "warning") else None
+            found.problems.append(message.text) if message.type in ("error", "warning") else None
         ),
     )
-    page.on("pageerror", lambda error: found.complaints.append(str(error)))
+    page.on("pageerror", lambda error: found.problems.append(str(error)))
     page.goto(address)
     page.wait_for_selector(".class")
     yield found
     page.click("#stop")
-    wait(page, "#told", "Finished. The page can be closed.")
+    wait(page, "#message", "Finished. You can close this page.")
     thread.join(20)
     page.close()
 
@@ -90,7 +91,7 @@ def wait(page: Any, place: str, text: str) -> None:
 
 
 @pytest.mark.page
-def test_keys_and_buttons_label_skip_and_take_back(opened: Opened, tmp_path: Path) -> None:
+def test_keys_and_buttons_label_skip_and_undo(opened: Opened, tmp_path: Path) -> None:
     page = opened.page
     wait(page, "#left", str(SIZE))
     page.keyboard.press("2")
@@ -107,22 +108,22 @@ def test_keys_and_buttons_label_skip_and_take_back(opened: Opened, tmp_path: Pat
 
 
 @pytest.mark.page
-def test_the_guess_is_hidden_until_it_is_asked_for_or_the_map_is_labelled(opened: Opened) -> None:
-    page, guess = opened.page, opened.session.guess()
-    wait(page, "#told", "")
+def test_the_prediction_is_hidden_until_asked_for_or_the_map_is_labelled(opened: Opened) -> None:
+    page, prediction = opened.page, opened.session.prediction()
+    wait(page, "#message", "")
     page.keyboard.press("g")
-    wait(page, "#told", f"The network says: {guess}Look again before you agree.")
-    corner = opened.session.current().corner
+    wait(page, "#message", f"The network predicts: {prediction}Look again before you agree.")
+    map_id = opened.session.current().map_id
     page.keyboard.press("4")
     wait(
         page,
-        "#told",
-        f"You: block. The network: {guess}.That was layer-head {corner.layer}-{corner.head} of {corner.model}.",
+        "#message",
+        f"You: block. The network: {prediction}.That was head {map_id.head} of {map_id.model}.",
     )
 
 
 @pytest.mark.page
-def test_the_canvas_shows_the_map_cell_by_cell_and_tells_a_weight(opened: Opened) -> None:
+def test_the_canvas_shows_each_cell_and_pointing_at_one_shows_its_weight(opened: Opened) -> None:
     shown = opened.session.current()
     values = shades(shown.attention)
     count = len(values)
@@ -141,26 +142,26 @@ def test_the_canvas_shows_the_map_cell_by_cell_and_tells_a_weight(opened: Opened
             "y": place[1] * (int(row) + 0.5) + place[0],
         }
     )
-    tokens = shown.seen.tokens
+    tokens = shown.example.tokens
     wait(opened.page, "#cell", f"{tokens[row]} → {tokens[column]}: {shown.attention.max():.3f}")
 
 
 @pytest.mark.page
-def test_the_page_asks_only_its_own_address_and_complains_of_nothing(opened: Opened) -> None:
+def test_the_page_requests_only_its_own_address_and_logs_no_problem(opened: Opened) -> None:
     opened.page.keyboard.press("1")
     wait(opened.page, "#labelled", "1")
     opened.page.set_viewport_size({"width": 390, "height": 800})
     assert opened.page.evaluate("() => document.documentElement.scrollWidth") <= 390
-    assert all(url.startswith(opened.address) or url == "data:," for url in opened.asked)
-    assert opened.complaints == []
+    assert all(url.startswith(opened.address) or url == "data:," for url in opened.requests)
+    assert opened.problems == []
 
 
 @pytest.mark.page
-def test_when_all_is_labelled_the_page_says_so_and_the_last_can_be_taken_back(
+def test_the_page_says_when_no_map_remains_and_the_last_label_can_be_undone(
     opened: Opened,
 ) -> None:
     page = opened.page
-    while len(opened.session.left) > 2:
+    while len(opened.session.remaining) > 2:
         opened.session.skip()
     page.reload()
     wait(page, "#left", "2")
@@ -175,52 +176,51 @@ def test_when_all_is_labelled_the_page_says_so_and_the_last_can_be_taken_back(
 
 
 @pytest.mark.page
-def test_names_that_are_markup_are_shown_and_not_run(
+def test_names_that_contain_markup_are_shown_as_text(
     browser: Any, serving: Any, tmp_path: Path
 ) -> None:
     hostile = "<img src=x onerror=alert(1)>"
     model = replace(planted(), name=hostile)
-    session = Session(
-        Maps(model, from_texts(["the dog"]), limit=1, seed=0, max_length=24),
-        Store(tmp_path / "<b>labels"),
+    session = LabelSession(
+        CorpusMaps(model, from_texts(["the dog"]), limit=1, seed=0, max_length=24),
+        LabelStore(tmp_path / "<b>labels"),
         network(),
     )
     address, thread = serving(session)
     page = browser.new_page()
-    said: list[str] = []
-    page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     page.goto(address)
     page.wait_for_selector(".class")
     wait(page, "#folder", str(tmp_path / "<b>labels"))
     page.keyboard.press("1")
     wait(page, "#labelled", "1")
-    assert f"of {hostile}." in page.locator("#told").inner_text()
+    assert f"of {hostile}." in page.locator("#message").inner_text()
     assert page.locator("img, #folder b").count() == 0
-    assert said == []
+    assert dialogs == []
     page.click("#stop")
-    wait(page, "#told", "Finished. The page can be closed.")
+    wait(page, "#message", "Finished. You can close this page.")
     thread.join(20)
     page.close()
 
 
-def test_a_port_in_use_is_told() -> None:
+def test_a_port_in_use_is_an_error() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(
-            UserError,
-            match=rf"the port {port} cannot be used: Address already in use\nnext: leave --port out",
-        ):
+        with pytest.raises(UserError) as caught:
             open_port(port)
+    assert caught.value.message == f"port {port} cannot be used: Address already in use"
+    assert caught.value.command == "omit --port to use any free one"
 
 
 @pytest.mark.parametrize("port", [-1, 65536])
-def test_a_port_that_is_none_is_told(port: int) -> None:
+def test_a_port_out_of_range_is_an_error(port: int) -> None:
     with pytest.raises(UserError, match=f"between 0 and 65535, got {port} instead"):
         open_port(port)
 
 
-def test_the_page_is_for_this_machine_alone() -> None:
+def test_only_this_machine_can_reach_the_page() -> None:
     with open_port(0) as opened:
         assert opened.getsockname()[0] == "127.0.0.1"

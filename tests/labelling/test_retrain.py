@@ -1,4 +1,4 @@
-"""Training on the built-in maps and one's own: what is held out, and which network is compared on what."""
+"""Retraining the pattern network: what is held out, and how both networks are compared."""
 
 from __future__ import annotations
 

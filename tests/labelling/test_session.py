@@ -1,4 +1,4 @@
-"""Labelling: every map is shown once, what is said is on disk at once, a stopped session goes on, and every step can be taken back."""
+"""Labelling sessions: maps are shown once, labels are saved at once, every step can be undone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from headscope.corpus import Example, from_texts
 from headscope.errors import CorpusError, UserError
-from headscope.labelling import Corner, Maps, Session, Store, look
+from headscope.labelling import CorpusMaps, LabelSession, LabelStore, MapId, example_maps
 from headscope.measures.patterns.labels import (
     LABELS,
     MAPS,
@@ -25,7 +25,7 @@ from headscope.measures.patterns.network import CLASSES
 from labelling.conftest import SIZE, TEXTS, planted
 from planted import HEADS
 
-Start = Callable[..., Session]
+Start = Callable[..., LabelSession]
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -33,10 +33,10 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def go_through(session: Session) -> list[Corner]:
+def go_through(session: LabelSession) -> list[MapId]:
     seen = []
     while shown := session.current():
-        seen.append(shown.corner)
+        seen.append(shown.map_id)
         session.label("block")
     return seen
 
@@ -44,9 +44,9 @@ def go_through(session: Session) -> list[Corner]:
 def test_every_map_of_every_text_is_shown_once(start: Start) -> None:
     seen = go_through(start())
     assert len(seen) == SIZE
-    assert {(corner.example, corner.layer, corner.head) for corner in seen} == {
-        (str(text), layer, head)
-        for text in (1, 2, 3)
+    assert {(map_id.example, str(map_id.head)) for map_id in seen} == {
+        (text, f"{layer}-{head}")
+        for text in ("1", "2", "3")
         for layer in (1, 2)
         for head in (1, 2, 3, 4, 5)
     }
@@ -60,8 +60,8 @@ def test_the_seed_decides_the_order(start: Start, tmp_path: Path) -> None:
     assert orders[0] == orders[1] != orders[2]
 
 
-def test_a_map_is_what_the_planted_head_does() -> None:
-    seen = look(planted(), Example("1", (TEXTS[0],)), max_length=24)
+def test_a_map_shows_what_the_planted_head_does() -> None:
+    seen = example_maps(planted(), Example("1", (TEXTS[0],)), max_length=24)
     assert seen.tokens == ("[CLS]", "the", "dog", "sat", "on", "the", "mat", "[SEP]")
     layer, head = HEADS["previous"]
     previous = seen.maps[layer - 1, head - 1]
@@ -70,48 +70,46 @@ def test_a_map_is_what_the_planted_head_does() -> None:
 
 
 def test_the_second_text_of_a_pair_begins_after_the_first_separator() -> None:
-    seen = look(planted(), Example("1", ("the dog sat", "it saw")), max_length=24)
+    seen = example_maps(planted(), Example("1", ("the dog sat", "it saw")), max_length=24)
     assert seen.tokens[seen.second - 1 : seen.second + 1] == ("[SEP]", "it")
 
 
 def test_a_text_without_tokens_is_refused() -> None:
-    with pytest.raises(CorpusError, match="no text with a token"):
-        Maps(planted(), from_texts(["", " "]), limit=2, seed=0)
+    with pytest.raises(CorpusError, match="none of the texts has a token"):
+        CorpusMaps(planted(), from_texts(["", " "]), limit=2, seed=0)
 
 
-def test_a_label_is_on_disk_at_once_with_its_map_and_where_it_is_from(
-    start: Start, tmp_path: Path
-) -> None:
+def test_a_label_is_saved_at_once_with_its_map_and_its_origin(start: Start, tmp_path: Path) -> None:
     session = start()
     shown = session.current()
     assert shown is not None
     session.label("diagonal")
     kept = read_labelled(tmp_path / "labels")
     assert kept.labels == ("diagonal",)
-    texts = TEXTS[int(shown.corner.example) - 1]
-    maps = look(
+    texts = TEXTS[int(shown.map_id.example) - 1]
+    maps = example_maps(
         planted(), Example("x", (texts,) if isinstance(texts, str) else texts), max_length=24
     ).maps
-    wanted = maps[shown.corner.layer - 1, shown.corner.head - 1]
+    wanted = maps[shown.map_id.head]
     np.testing.assert_allclose(np.sqrt(wanted), kept.maps[0] / 255, atol=0.5 / 255 + 1e-6)
     known = kept.known[0]
     assert (known["corpus"], known["example"], known["layer"], known["head"]) == (
         "texts",
-        shown.corner.example,
-        str(shown.corner.layer),
-        str(shown.corner.head),
+        shown.map_id.example,
+        str(shown.map_id.head.layer + 1),
+        str(shown.map_id.head.head + 1),
     )
-    assert (known["length"], int(known["second"])) == (str(len(wanted)), shown.seen.second)
+    assert (known["length"], int(known["second"])) == (str(len(wanted)), shown.example.second)
     assert sorted(path.name for path in (tmp_path / "labels").iterdir()) == [LABELS, MAPS]
 
 
-def test_a_stopped_session_goes_on_with_what_is_left(start: Start) -> None:
+def test_a_stopped_session_resumes_with_the_remaining_maps(start: Start) -> None:
     first = start()
     done = []
     for name in ("vertical", "diagonal", "block"):
         shown = first.current()
         assert shown is not None
-        done.append(shown.corner)
+        done.append(shown.map_id)
         first.label(name) if name != "diagonal" else first.skip()
     second = start()
     assert second.counts == {
@@ -126,20 +124,20 @@ def test_a_stopped_session_goes_on_with_what_is_left(start: Start) -> None:
     assert not set(left) & set(done)
 
 
-def test_another_corpus_in_the_same_folder_is_added_to_it(start: Start, tmp_path: Path) -> None:
+def test_labels_of_another_corpus_are_added_to_the_folder(start: Start, tmp_path: Path) -> None:
     session = start()
     session.label("block")
-    other = Session(
-        Maps(planted(), from_texts(["the cat"], name="more"), limit=1, seed=0, max_length=24),
-        Store(tmp_path / "labels"),
+    other = LabelSession(
+        CorpusMaps(planted(), from_texts(["the cat"], name="more"), limit=1, seed=0, max_length=24),
+        LabelStore(tmp_path / "labels"),
         session.network,
     )
-    assert len(other.left) == 10
+    assert len(other.remaining) == 10
     other.label("vertical")
     assert read_labelled(tmp_path / "labels").labels == ("block", "vertical")
 
 
-def test_undo_takes_back_labels_and_skips_and_shows_their_maps_again(
+def test_undo_removes_labels_and_skips_and_shows_their_maps_again(
     start: Start, tmp_path: Path
 ) -> None:
     session = start()
@@ -147,22 +145,22 @@ def test_undo_takes_back_labels_and_skips_and_shows_their_maps_again(
     for act in (lambda: session.label("vertical"), session.skip, lambda: session.label("block")):
         current = session.current()
         assert current is not None
-        shown.append(current.corner)
+        shown.append(current.map_id)
         act()
-    for corner, labels, skipped in ((shown[2], ("vertical",), 1), (shown[1], ("vertical",), 0)):
+    for map_id, labels, skipped in ((shown[2], ("vertical",), 1), (shown[1], ("vertical",), 0)):
         assert session.undo()
         current = session.current()
         assert current is not None
-        assert current.corner == corner
+        assert current.map_id == map_id
         assert read_labelled(tmp_path / "labels").labels == labels
         assert len(rows(tmp_path / "labels" / "skipped.tsv")) == skipped
     assert session.undo()
     assert not session.undo()
     assert not (tmp_path / "labels" / LABELS).exists()
-    assert len(session.left) == SIZE
+    assert len(session.remaining) == SIZE
 
 
-def test_a_label_of_yesterday_can_be_taken_back(start: Start, tmp_path: Path) -> None:
+def test_a_label_of_an_earlier_session_can_be_undone(start: Start, tmp_path: Path) -> None:
     session = start()
     session.label("vertical")
     session.label("block")
@@ -170,17 +168,17 @@ def test_a_label_of_yesterday_can_be_taken_back(start: Start, tmp_path: Path) ->
     assert read_labelled(tmp_path / "labels").labels == ("vertical",)
 
 
-def test_the_guess_is_told_after_the_label(start: Start) -> None:
+def test_the_prediction_is_known_after_the_label(start: Start) -> None:
     session = start()
-    guess = session.guess()
-    assert guess in CLASSES
+    prediction = session.prediction()
+    assert prediction in CLASSES
     assert session.last is None
     session.label("block")
     assert session.last is not None
-    assert (session.last.label, session.last.guess) == ("block", guess)
+    assert (session.last.label, session.last.prediction) == ("block", prediction)
 
 
-def test_an_unknown_label_is_refused_and_nothing_is_kept(start: Start, tmp_path: Path) -> None:
+def test_an_unknown_label_is_refused_and_nothing_is_saved(start: Start, tmp_path: Path) -> None:
     session = start()
     with pytest.raises(UserError, match=r"the pattern must be one of .*got 'blok' instead"):
         session.label("blok")
@@ -201,30 +199,30 @@ def test_a_session_killed_between_the_two_files_loses_only_the_last_label(
     assert read_labelled(folder).labels == ("vertical", "block")
 
 
-def test_maps_without_their_labels_are_not_thrown_away(tmp_path: Path) -> None:
+def test_maps_whose_labels_are_missing_are_not_deleted(tmp_path: Path) -> None:
     write_maps(tmp_path / MAPS, [np.zeros((2, 2), np.uint8)] * 2)
     with pytest.raises(UserError, match=r"has 2 maps, but labels\.tsv is missing"):
-        Store(tmp_path)
+        LabelStore(tmp_path)
     assert len(read_maps(tmp_path / MAPS)) == 2
 
 
-def test_labels_that_are_no_labels_are_told(tmp_path: Path) -> None:
+def test_an_unknown_label_in_the_file_is_an_error(tmp_path: Path) -> None:
     write_labelled(tmp_path, label_maps([np.eye(2)], ["block"]))
     (tmp_path / LABELS).write_text("index\tlabel\n0\tround\n")
     with pytest.raises(UserError, match=r"the pattern must be one of .*got 'round' instead"):
-        Store(tmp_path)
+        LabelStore(tmp_path)
 
 
-def test_a_damaged_list_of_skipped_maps_is_told(tmp_path: Path) -> None:
+def test_a_damaged_list_of_skipped_maps_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "skipped.tsv").write_text("model\tcorpus\nx\ty\n")
     with pytest.raises(UserError, match=r"skipped\.tsv is not a list of skipped maps"):
-        Store(tmp_path)
+        LabelStore(tmp_path)
 
 
-def test_labels_of_other_hands_without_a_place_stay(tmp_path: Path, start: Start) -> None:
+def test_labels_without_an_origin_are_kept(tmp_path: Path, start: Start) -> None:
     write_labelled(tmp_path / "labels", label_maps([np.eye(3)], ["diagonal"]))
     session = start()
-    assert len(session.left) == SIZE
+    assert len(session.remaining) == SIZE
     session.label("block")
     assert read_labelled(tmp_path / "labels").labels == ("diagonal", "block")
 
@@ -232,5 +230,5 @@ def test_labels_of_other_hands_without_a_place_stay(tmp_path: Path, start: Start
 @pytest.mark.parametrize("place", ["file", "file/below"])
 def test_a_folder_that_is_a_file_is_refused(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(UserError, match="a file is in the way\nnext: give another folder with -o"):
-        Store(tmp_path / place)
+    with pytest.raises(UserError, match="a file of that name exists\nnext: choose another folder"):
+        LabelStore(tmp_path / place)

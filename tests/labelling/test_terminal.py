@@ -1,4 +1,4 @@
-"""Labelling in a terminal: keys, what is told, and how a map is drawn."""
+"""Labelling in a terminal: keys, messages, and how a map is drawn."""
 
 from __future__ import annotations
 
@@ -9,56 +9,51 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from headscope.labelling import Session
+from headscope.labelling import LabelSession
 from headscope.labelling.terminal import draw, label_here
 from labelling.conftest import SIZE
 
 
-def play(session: Session, keys: str) -> str:
-    """Press keys, then end the input; what was printed."""
+def play(session: LabelSession, keys: str) -> str:
+    """Press keys, end the input, and return what was printed."""
     pressed = iter(keys)
     out = io.StringIO()
     label_here(session, lambda: next(pressed, ""), Console(file=out, width=120, color_system=None))
     return out.getvalue()
 
 
-def test_keys_label_skip_and_take_back(start: Callable[..., Session]) -> None:
+def test_keys_label_skip_and_undo(start: Callable[..., LabelSession]) -> None:
     session = start()
-    told = play(session, "1s5u4q2")
-    assert session.store.labelled.labels == (
-        "vertical",
-        "block",
-    )  # 5 is taken back, q ends before 2
+    printed = play(session, "1s5u4q2")
+    assert session.store.labelled.labels == ("vertical", "block"), "5 is undone, q ends before 2"
     assert len(session.store.skipped) == 1
-    assert "taken back" in told
+    assert "undone" in printed
 
 
-def test_the_guess_is_told_only_when_asked_for_or_after_the_label(
-    start: Callable[..., Session],
+def test_the_prediction_is_shown_only_when_asked_for_or_after_the_label(
+    start: Callable[..., LabelSession],
 ) -> None:
     session = start()
-    assert "the network says" not in play(session, "")
-    guess = session.guess()
-    assert f"the network says {guess}\n" in play(session, "g")
+    assert "the network predicts" not in play(session, "")
+    prediction = session.prediction()
+    assert f"the network predicts {prediction}\n" in play(session, "g")
     shown = session.current()
     assert shown is not None
-    assert (
-        f"block; the network says {guess} (layer {shown.corner.layer}, head {shown.corner.head})"
-        in play(session, "4")
-    )
+    line = f"block; the network predicts {prediction} (head {shown.map_id.head})"
+    assert line in play(session, "4")
 
 
-def test_another_key_changes_nothing(start: Callable[..., Session]) -> None:
+def test_another_key_changes_nothing(start: Callable[..., LabelSession]) -> None:
     session = start()
-    told = play(session, "x6u")
-    assert "'x' is not one of the keys" in told
-    assert "there is nothing to take back" in told
-    assert len(session.left) == SIZE
+    printed = play(session, "x6u")
+    assert "'x' is not one of the keys" in printed
+    assert "nothing to undo" in printed
+    assert len(session.remaining) == SIZE
 
 
-def test_after_the_last_map_it_ends_by_itself(start: Callable[..., Session]) -> None:
+def test_it_ends_after_the_last_map(start: Callable[..., LabelSession]) -> None:
     session = start()
-    assert "no maps are left" in play(session, "3" * SIZE)
+    assert "no maps remain" in play(session, "3" * SIZE)
     assert session.counts["vertical+diagonal"] == SIZE
 
 
@@ -67,16 +62,14 @@ def test_a_map_in_block_characters_is_full_where_attention_is() -> None:
     assert lines == ["██      ", "  ██    ", "    ██  ", "      ██"]
 
 
-def test_a_map_in_colours_has_two_rows_a_line_and_black_is_high() -> None:
+def test_a_map_in_colours_has_two_rows_per_line_and_black_is_high() -> None:
     text = draw(np.eye(3), colours=True, most=10)
     assert text.plain.splitlines() == ["▀▀▀", "▀▀▀"]
-    assert (
-        str(text.spans[0].style) == "rgb(0,0,0) on rgb(255,255,255)"
-    )  # first column: row 1 black, row 2 white
+    # First column: row 1 is black, row 2 is white.
+    assert str(text.spans[0].style) == "rgb(0,0,0) on rgb(255,255,255)"
     assert str(text.spans[1].style) == "rgb(255,255,255) on rgb(0,0,0)"
-    assert (
-        str(text.spans[5].style) == "rgb(0,0,0) on rgb(255,255,255)"
-    )  # last column: row 3 black, nothing below it
+    # Last column: row 3 is black, and nothing is below it.
+    assert str(text.spans[5].style) == "rgb(0,0,0) on rgb(255,255,255)"
 
 
 @pytest.mark.parametrize("colours", [True, False])

@@ -15,7 +15,7 @@ from headscope.cli.patterns import Network, show_report
 from headscope.cli.root import app
 
 if TYPE_CHECKING:
-    from headscope.labelling import Session
+    from headscope.labelling import LabelSession
 
 _PAGE, _TRAIN = "The page", "Training"
 EXAMPLES = 100
@@ -122,16 +122,16 @@ def _label(
     opened = None if terminal else open_port(port)
     with console.status("loading libraries and model"):
         from headscope.corpus import read
-        from headscope.labelling import Maps, Session, Store
+        from headscope.labelling import CorpusMaps, LabelSession, LabelStore
         from headscope.measures.patterns.network import SHIPPED, load_network
         from headscope.models import load
 
         store, chosen, texts = (
-            Store(folder),
+            LabelStore(folder),
             load_network(network or SHIPPED),
             read(corpus, limit=run["limit"]),
         )
-        session = Session(Maps(load(model, device=device), texts, **run), store, chosen)
+        session = LabelSession(CorpusMaps(load(model, device=device), texts, **run), store, chosen)
     before = len(store.labelled)
     _nothing_left(session, folder)
     try:
@@ -157,10 +157,10 @@ def _label(
     console.result(str(folder))
 
 
-def _nothing_left(session: Session, folder: Path) -> None:
+def _nothing_left(session: LabelSession, folder: Path) -> None:
     from headscope.errors import UserError
 
-    if not session.left:
+    if not session.remaining:
         raise UserError(
             f"no maps are left: all {len(session.maps)} maps of these examples are labelled or skipped in {folder}",
             hint="give another corpus, a higher --limit, or another folder",

@@ -260,7 +260,7 @@ def _grid(
         from headscope.corpus import Example
         from headscope.figures.patterns.grid import pattern_grid
         from headscope.figures.save import save_chart
-        from headscope.labelling import look
+        from headscope.labelling import example_maps
         from headscope.measures.patterns.labels import pack
         from headscope.measures.patterns.network import SHIPPED, load_network
         from headscope.measures.patterns.training import predict
@@ -268,7 +268,7 @@ def _grid(
 
         chosen = load_network(network or SHIPPED)
         loaded = load(model, device=device)
-    seen = look(loaded, Example("text", texts), max_length=max_length)
+    seen = example_maps(loaded, Example("text", texts), max_length=max_length)
     found = [predict(chosen, [pack(one) for one in layer]) for layer in seen.maps]
     if console.as_json:
         console.table(

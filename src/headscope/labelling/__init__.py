@@ -1,8 +1,21 @@
-"""Live work with maps: looking at one example, and labelling maps in a browser or a terminal."""
+"""Label attention maps by eye, in a browser or a terminal, and train the pattern network on them.
 
-from headscope.labelling.maps import Corner, Maps, Seen, look
+:class:`CorpusMaps` gives the maps of a corpus in random order, :class:`LabelSession` walks through
+them, :class:`LabelStore` keeps every label on disk, and :func:`retrain` trains on these labels.
+"""
+
+from headscope.labelling.maps import CorpusMaps, ExampleMaps, MapId, example_maps
 from headscope.labelling.retrain import Retrained, retrain
-from headscope.labelling.session import Session
-from headscope.labelling.store import Store
+from headscope.labelling.session import LabelSession
+from headscope.labelling.store import LabelStore
 
-__all__ = ["Corner", "Maps", "Retrained", "Seen", "Session", "Store", "look", "retrain"]
+__all__ = [
+    "CorpusMaps",
+    "ExampleMaps",
+    "LabelSession",
+    "LabelStore",
+    "MapId",
+    "Retrained",
+    "example_maps",
+    "retrain",
+]

@@ -1,4 +1,8 @@
-"""The labelling page as a web application for one person at this machine: a secret address, this machine's name only, nothing from outside, nothing cached."""
+"""The labelling page as a web application for one user on this machine.
+
+The address has a secret part, only requests to this machine's own name are answered, nothing is
+loaded from elsewhere, and nothing is cached.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headscope.errors import UserError
-from headscope.labelling.session import Session, Shown
+from headscope.labelling.session import CurrentMap, LabelSession
 from headscope.measures.patterns.labels import pack
 
 STATIC = Path(__file__).parent / "static"
@@ -25,47 +29,60 @@ FILES = {
     "label.js": ("label.js", "text/javascript"),
     "label.css": ("label.css", "text/css"),
 }
-POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
 }
-LONGEST = 1000
-"""Bytes of a request's body."""
+LONGEST_BODY = 1000
+"""Bytes that a request may send."""
 HINTS = {
     "vertical": "one to about four dark columns through nearly all rows",
     "diagonal": "a dark line or narrow band along the diagonal, no dark column",
     "vertical+diagonal": "a dark column and a diagonal line",
-    "block": "dark squares along the diagonal, one a text",
+    "block": "dark squares along the diagonal, one per text",
     "heterogeneous": "anything else: spots, many stripes, even grey",
 }
 
 
 def new_token() -> str:
-    """A secret part of the address, which other pages and other users cannot guess."""
+    """Make the secret part of the address, which other pages and users cannot guess."""
     return secrets.token_urlsafe(24)
 
 
-def make_app(session: Session, *, token: str, port: int, stop: Callable[[], None]) -> ASGIApp:
-    """The application at ``/TOKEN/``. ``stop`` is called when the person at the page is done."""
+def make_app(session: LabelSession, *, token: str, port: int, stop: Callable[[], None]) -> ASGIApp:
+    """Make the application that answers at ``/TOKEN/``.
+
+    Parameters
+    ----------
+    session
+        The session that the page works on.
+    token
+        The secret part of the address.
+    port
+        The port it is served on; requests that name another one are refused.
+    stop
+        Called when the user presses Finish.
+    """
     page = _Page(session, stop)
     routes = [Route(f"/{token}/{name}", page.file, methods=["GET"]) for name in FILES]
     routes += [
         Route(f"/{token}/state", page.state, methods=["GET"]),
         Route(f"/{token}/{{action}}", page.act, methods=["POST"]),
     ]
-    return _Guard(
-        Starlette(routes=routes, exception_handlers={UserError: _told}),
-        frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost")),
-    )
+    app = Starlette(routes=routes, exception_handlers={UserError: _show_error})
+    return _Guard(app, frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost")))
 
 
 class _Page:
-    """What the page asks for. One request is answered after the other: a session needs no lock."""
+    """What the page asks for. Requests are answered one after the other, so no lock is needed."""
 
-    def __init__(self, session: Session, stop: Callable[[], None]) -> None:
+    def __init__(self, session: LabelSession, stop: Callable[[], None]) -> None:
         self.session = session
         self.stop = stop
 
@@ -77,87 +94,95 @@ class _Page:
         return JSONResponse(describe(self.session))
 
     async def act(self, request: Request) -> Response:
-        """Do what a key or button says to the map of the given number; nothing if another one is shown by now (a key pressed twice, a second window)."""
-        given = await _body(request)
-        if given is None:
-            return PlainTextResponse("a small JSON object is expected", 400)
-        action, shown = request.path_params["action"], self.session.current()
+        """Apply a key or button to the map with the given number.
+
+        If another map is shown by now (a key pressed twice, a second window), nothing changes.
+        """
+        sent = await _read_body(request)
+        if sent is None:
+            return PlainTextResponse("the request must be a small JSON object", 400)
+        action, current = request.path_params["action"], self.session.current()
         if action == "stop":
             self.stop()
         elif action == "undo":
             self.session.undo()
         elif action not in {"label", "skip", "guess"}:
             return PlainTextResponse("not found", 404)
-        elif shown is None or given.get("number") != shown.number:
+        elif current is None or sent.get("number") != current.number:
             return JSONResponse(describe(self.session), 409)
         elif action == "guess":
-            return JSONResponse(describe(self.session) | {"guess": self.session.guess()})
+            return JSONResponse(describe(self.session) | {"guess": self.session.prediction()})
         elif action == "skip":
             self.session.skip()
         else:
-            self.session.label(str(given.get("label")))
+            self.session.label(str(sent.get("label")))
         return JSONResponse(describe(self.session))
 
 
-async def _told(_request: Request, error: Exception) -> Response:
-    """What is wrong (an unknown label, a map that is not finite), for the page to show."""
+async def _show_error(_request: Request, error: Exception) -> Response:
+    """Send what is wrong (an unknown label, a map that is not finite) for the page to show."""
+    if isinstance(error, UserError) and error.command:
+        return PlainTextResponse(f"{error.message}\nnext: {error.command}", 400)
     return PlainTextResponse(str(error), 400)
 
 
-async def _body(request: Request) -> dict[str, Any] | None:
-    """The JSON object that was sent. A page elsewhere cannot send this content type without being asked first."""
+async def _read_body(request: Request) -> dict[str, Any] | None:
+    """Read the JSON object that was sent.
+
+    Another site's page cannot send this content type without the browser asking us first.
+    """
     length = request.headers.get("content-length", "")
-    if (
-        request.headers.get("content-type") != "application/json"
-        or not length.isascii()
-        or not length.isdigit()
-        or int(length) > LONGEST
-    ):
+    is_json = request.headers.get("content-type") == "application/json"
+    if not (is_json and length.isascii() and length.isdigit() and int(length) <= LONGEST_BODY):
         return None
     try:
-        given = json.loads(await request.body())
+        sent = json.loads(await request.body())
     except ValueError:
         return None
-    return given if isinstance(given, dict) else None
+    return sent if isinstance(sent, dict) else None
 
 
-def describe(session: Session) -> dict[str, Any]:
-    """All that the page shows. Layer and head are told only of the last map: a label should come from the picture alone."""
-    shown, last = session.current(), session.last
+def describe(session: LabelSession) -> dict[str, Any]:
+    """Describe all that the page shows.
+
+    The head is named only for the last map: a label should come from the picture alone.
+    """
+    current, last = session.current(), session.last
+    counts = session.counts.items()
     return {
-        "classes": [
-            {"name": name, "hint": HINTS[name], "count": count}
-            for name, count in session.counts.items()
-        ],
+        "classes": [{"name": name, "hint": HINTS[name], "count": count} for name, count in counts],
         "folder": str(session.store.folder),
         "labelled": len(session.store.labelled),
         "skipped": len(session.store.skipped),
-        "left": len(session.left),
+        "left": len(session.remaining),
         "undo": bool(session.history),
-        "map": _drawn(shown) if shown else None,
+        "map": _drawn(current) if current else None,
         "last": {
-            "head": f"{last.corner.layer}-{last.corner.head}",
-            "model": last.corner.model,
+            "head": str(last.map_id.head),
+            "model": last.map_id.model,
             "label": last.label,
-            "guess": last.guess,
+            "guess": last.prediction,
         }
         if last
         else None,
     }
 
 
-def _drawn(shown: Shown) -> dict[str, Any]:
-    """A map as numbers: the roots of its weights in 256 steps, row by row."""
+def _drawn(current: CurrentMap) -> dict[str, Any]:
+    """Describe a map as numbers: the square roots of its weights in 256 steps, row by row."""
     return {
-        "number": shown.number,
-        "tokens": list(shown.seen.tokens),
-        "second": shown.seen.second,
-        "cells": pack(shown.attention).ravel().tolist(),
+        "number": current.number,
+        "tokens": list(current.example.tokens),
+        "second": current.example.second,
+        "cells": pack(current.attention).ravel().tolist(),
     }
 
 
 class _Guard:
-    """Only requests to this machine's own name are answered (another name means that a page elsewhere was pointed here), and every answer has the safe headers."""
+    """Answer only requests to this machine's own name, and add the safe headers to every answer.
+
+    Another host name means that another site's page was pointed at this machine.
+    """
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
         self.app = app
@@ -169,12 +194,13 @@ class _Guard:
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        if scope["type"] == "http" and not self._known(Headers(scope=scope)):
-            await PlainTextResponse("this page is only for this machine", 403)(scope, receive, safe)
+        if scope["type"] == "http" and not self._is_local(Headers(scope=scope)):
+            refused = PlainTextResponse("this page is only for this machine", 403)
+            await refused(scope, receive, safe)
         else:
             await self.app(scope, receive, safe)
 
-    def _known(self, headers: Headers) -> bool:
+    def _is_local(self, headers: Headers) -> bool:
         origin = headers.get("origin")
         return headers.get("host") in self.hosts and (
             origin is None or origin.removeprefix("http://") in self.hosts

@@ -1,4 +1,4 @@
-"""Maps of a model, one example at a time: all of one, or those of a corpus in random order, each computed when it is asked for."""
+"""Attention maps of a model, computed one example at a time when they are needed."""
 
 from __future__ import annotations
 
@@ -14,15 +14,26 @@ from numpy.typing import NDArray
 from headscope.corpus import Corpus, Example
 from headscope.encode import Encoded, collate
 from headscope.errors import CorpusError, UserError
+from headscope.heads import Head
 from headscope.models import LayerView, Model
 
-HELD = 8
-"""How many examples' maps are held at a time."""
+CACHED_EXAMPLES = 8
+"""Number of examples whose maps are kept in memory."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """The tokens of an example, its maps (layer, head, query, key), and where the second text of a pair begins (0: there is none)."""
+class ExampleMaps:
+    """All maps of one example.
+
+    Parameters
+    ----------
+    tokens
+        The tokens, special tokens included.
+    maps
+        Attention weights, (layer, head, query, key).
+    second
+        The index of the first token of a pair's second text; 0 if there is only one text.
+    """
 
     tokens: tuple[str, ...]
     maps: NDArray[np.float32]
@@ -30,86 +41,139 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Corner:
-    """Which map: of which example, layer and head (from 1)."""
+class MapId:
+    """Which map: the model, the corpus, the id of the example, and the head.
+
+    >>> MapId("demo", "dev.tsv", "17", Head.parse("3-9")).as_row()
+    {'model': 'demo', 'corpus': 'dev.tsv', 'example': '17', 'layer': '3', 'head': '9'}
+    """
 
     model: str
     corpus: str
     example: str
-    layer: int
-    head: int
+    head: Head
+
+    def as_row(self) -> dict[str, str]:
+        """Return the columns of a label file. Layer and head count from 1 there."""
+        return {
+            "model": self.model,
+            "corpus": self.corpus,
+            "example": self.example,
+            "layer": str(self.head.layer + 1),
+            "head": str(self.head.head + 1),
+        }
 
 
-def look(model: Model, example: Example, *, max_length: int = 64) -> Seen:
-    """One example through the model."""
-    return _seen(model, _encoded(model, [example], max_length)[0])
+def example_maps(model: Model, example: Example, *, max_length: int = 64) -> ExampleMaps:
+    """Compute all maps of one example.
+
+    Parameters
+    ----------
+    model
+        A loaded model.
+    example
+        A text or a pair of texts.
+    max_length
+        Longer examples are truncated to this many tokens.
+
+    Raises
+    ------
+    CorpusError
+        If the example has no token.
+    UserError
+        If the model's attention is not finite.
+    """
+    return _compute(model, _encode(model, [example], max_length)[0])
 
 
-class Maps:
-    """All maps of the examples of a corpus, in an order that the seed decides."""
+class CorpusMaps:
+    """The maps of the first examples of a corpus, in random order.
+
+    Parameters
+    ----------
+    model
+        A loaded model.
+    corpus
+        The texts.
+    limit
+        Use this many examples.
+    seed
+        Decides the order.
+    max_length
+        Longer examples are truncated to this many tokens.
+
+    Raises
+    ------
+    CorpusError
+        If no example has a token.
+    """
 
     def __init__(
         self, model: Model, corpus: Corpus, *, limit: int, seed: int, max_length: int = 64
     ) -> None:
         self.model = model
         self.corpus = corpus.name
-        self.items = _encoded(model, islice(corpus, limit), max_length)
+        self.examples = _encode(model, islice(corpus, limit), max_length)
         shape = model.shape(model.main_stack())
-        self.shape = (len(self.items), shape.layers, shape.heads)
+        self.shape = (len(self.examples), shape.layers, shape.heads)
         self.order = np.random.default_rng(seed).permutation(int(np.prod(self.shape)))
-        self.example = lru_cache(HELD)(lambda index: _seen(model, self.items[index]))
+        self._cached = lru_cache(CACHED_EXAMPLES)(
+            lambda index: _compute(model, self.examples[index])
+        )
 
     def __len__(self) -> int:
         return len(self.order)
 
-    def corner(self, number: int) -> Corner:
-        """Which map is the one of this number in the order."""
-        example, layer, head = self._place(number)
-        return Corner(
-            self.model.name, self.corpus, self.items[example].example.id, layer + 1, head + 1
-        )
+    def map_id(self, number: int) -> MapId:
+        """Identify the map at a place in the order."""
+        example, head = self._place(number)
+        return MapId(self.model.name, self.corpus, self.examples[example].example.id, head)
 
-    def map(self, number: int) -> tuple[Seen, NDArray[np.float32]]:
-        """The example of a number, and its map."""
-        example, layer, head = self._place(number)
-        seen = self.example(example)
-        return seen, seen.maps[layer, head]
+    def map(self, number: int) -> tuple[ExampleMaps, NDArray[np.float32]]:
+        """Return the map (query, key) at a place in the order, and all maps of its example."""
+        example, head = self._place(number)
+        found = self._cached(example)
+        return found, found.maps[head]
 
-    def _place(self, number: int) -> tuple[int, int, int]:
+    def _place(self, number: int) -> tuple[int, Head]:
         example, layer, head = np.unravel_index(self.order[number], self.shape)
-        return int(example), int(layer), int(head)
+        return int(example), Head(int(layer), int(head))
 
 
-def _encoded(model: Model, examples: Iterable[Example], max_length: int) -> list[Encoded]:
+def _encode(model: Model, examples: Iterable[Example], max_length: int) -> list[Encoded]:
     stack = model.main_stack()
-    encoder = model.encoder(
-        max_length=min(max_length, model.longest or max_length), long="truncate", stack=stack
-    )
-    found = list(encoder.encode(examples))
-    if not found:
-        raise CorpusError("there is no text with a token in it", hint="give at least one word")
-    return found
+    longest = min(max_length, model.longest or max_length)
+    encoder = model.encoder(max_length=longest, long="truncate", stack=stack)
+    encoded = list(encoder.encode(examples))
+    if not encoded:
+        raise CorpusError("none of the texts has a token", hint="give at least one word")
+    return encoded
 
 
-def _seen(model: Model, item: Encoded) -> Seen:
+def _compute(model: Model, item: Encoded) -> ExampleMaps:
     stack = model.main_stack()
-    maps: list[NDArray[np.float32]] = []
+    layers: list[NDArray[np.float32]] = []
 
     def listen(view: LayerView) -> None:
         if view.stack == stack:
-            maps.append(view.attention[0].float().cpu().numpy())
+            layers.append(view.attention[0].float().cpu().numpy())
 
     with torch.inference_mode():
         model.forward(collate([item], pad=model.pad), listeners=[listen], stack=stack)
-    whole = np.stack(maps)
-    if not np.isfinite(whole).all():
-        layer = int(np.argmin(np.isfinite(whole).all((1, 2, 3)))) + 1
-        raise UserError(
-            f"the attention of {model.name} is not finite in layer {layer} on the example {item.example.id}",
-            hint="load the model with --dtype float32",
-        )
+    maps = np.stack(layers)
+    _check_finite(maps, model, item)
     names = model.tokenizer.convert_ids_to_tokens(item.ids.tolist())
     tokens = tuple(piece.strip() or name for piece, name in zip(item.text, names, strict=True))
-    return Seen(
-        tokens, whole, int(np.argmax(item.segment == 1)) if (item.segment == 1).any() else 0
-    )
+    in_second = item.segment == 1
+    return ExampleMaps(tokens, maps, int(np.argmax(in_second)) if in_second.any() else 0)
+
+
+def _check_finite(maps: NDArray[np.float32], model: Model, item: Encoded) -> None:
+    finite = np.isfinite(maps).all((1, 2, 3))
+    if not finite.all():
+        raise UserError(
+            f"the attention of {model.name} is not finite in layer {int(np.argmin(finite)) + 1} "
+            f"on the example {item.example.id}",
+            hint='load the model with dtype="float32"',
+            command="load the model with --dtype float32",
+        )

@@ -1,4 +1,4 @@
-"""Training the pattern network on the built-in maps and one's own, and whether that is any better."""
+"""Train the pattern network on the built-in maps and your own, and measure what that changes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,25 @@ from headscope.measures.patterns.network import PatternNet
 from headscope.measures.patterns.training import EPOCHS, Report, evaluate, train
 
 FEW = 10
-"""With fewer maps of one's own, all are trained on and none is held out."""
+"""With fewer maps than this, all are used for training and none is held out."""
 SHARE = 5
-"""One in so many examples is held out."""
+"""One in this many examples is held out."""
 
 
 @dataclass(frozen=True)
 class Retrained:
-    """A new network, how many of one's own maps it was trained on, and the reports of the old and the new one on maps that neither was trained on."""
+    """A retrained network with its evaluation.
+
+    Parameters
+    ----------
+    network
+        The new network.
+    trained
+        How many of the user's own maps it was trained on.
+    before, after
+        Reports on the old and the new network, by the name of the test set. Neither network was
+        trained on these maps.
+    """
 
     network: PatternNet
     trained: int
@@ -37,26 +48,56 @@ def retrain(
     epochs: int = EPOCHS,
     progress: Callable[[int, int], None] | None = None,
 ) -> Retrained:
-    """Train on the built-in training maps and four fifths of one's own; compare on the built-in test maps and on the last fifth, which is cut by example."""
+    """Train a network on the built-in training maps and four fifths of the user's own.
+
+    Parameters
+    ----------
+    old
+        The network to compare with.
+    builtin
+        The built-in labelled maps, with ``split`` train or test.
+    own
+        The user's labelled maps. A fifth of their examples is held out, unless there are fewer than
+        ten maps.
+    seed
+        Decides which examples are held out, and the training.
+    epochs
+        Passes over the training maps.
+    progress
+        Called with the number of finished epochs and of all epochs.
+
+    Returns
+    -------
+    Retrained
+        The new network, and both networks' scores on the built-in test maps and the held-out maps.
+
+    Raises
+    ------
+    UserError
+        If there are no labelled maps.
+    """
     if not len(own):
         raise UserError(
             "there are no labelled maps to train on",
-            hint="label some: headscope label MODEL CORPUS -o my-labels",
+            hint="label some first: headscope label MODEL CORPUS -o my-labels",
         )
     inside, outside = hold_out(own, seed)
-    held = {"built-in test maps": builtin.part(split="test"), "your held-out maps": outside}
-    held = {name: part for name, part in held.items() if len(part)}
+    tests = {"built-in test maps": builtin.part(split="test"), "your held-out maps": outside}
+    tests = {name: maps for name, maps in tests.items() if len(maps)}
     new = train(builtin.part(split="train") + inside, seed=seed, epochs=epochs, progress=progress)
     return Retrained(
         new,
         len(inside),
-        {name: evaluate(old, part) for name, part in held.items()},
-        {name: evaluate(new, part) for name, part in held.items()},
+        {name: evaluate(old, maps) for name, maps in tests.items()},
+        {name: evaluate(new, maps) for name, maps in tests.items()},
     )
 
 
 def hold_out(own: Labelled, seed: int) -> tuple[Labelled, Labelled]:
-    """Maps to train on and maps to keep for the report: all maps of an example on one side."""
+    """Split labelled maps into those for training and those held out for testing.
+
+    All maps of an example are on the same side, since they share its text.
+    """
     examples = [
         (row.get("corpus", ""), row.get("example", str(index)))
         for index, row in enumerate(own.known)
@@ -65,7 +106,7 @@ def hold_out(own: Labelled, seed: int) -> tuple[Labelled, Labelled]:
     if len(own) < FEW or len(names) < 2:
         return own, own.take([])
     chosen = np.random.default_rng(seed).permutation(len(names))[: max(1, len(names) // SHARE)]
-    out = {names[index] for index in chosen}
-    return own.take([index for index, name in enumerate(examples) if name not in out]), own.take(
-        [index for index, name in enumerate(examples) if name in out]
-    )
+    held_out = {names[index] for index in chosen}
+    inside = [index for index, name in enumerate(examples) if name not in held_out]
+    outside = [index for index, name in enumerate(examples) if name in held_out]
+    return own.take(inside), own.take(outside)

@@ -1,4 +1,4 @@
-"""A session of labelling: which map is shown, what was said of the last one, and the way back."""
+"""A labelling session: the map to label next, the last label, and undo."""
 
 from __future__ import annotations
 
@@ -9,103 +9,125 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import unknown
-from headscope.labelling.maps import Corner, Maps, Seen
-from headscope.labelling.store import Store
+from headscope.labelling.maps import CorpusMaps, ExampleMaps, MapId
+from headscope.labelling.store import LabelStore
 from headscope.measures.patterns.labels import pack
 from headscope.measures.patterns.network import CLASSES, PatternNet
 from headscope.measures.patterns.training import predict
 
 
 @dataclass(frozen=True)
-class Shown:
-    """The map to be labelled."""
+class CurrentMap:
+    """The map to be labelled: its place in the order, its identity, its example and its weights."""
 
     number: int
-    corner: Corner
-    seen: Seen
+    map_id: MapId
+    example: ExampleMaps
     attention: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Said:
-    """What was said of the last map: the label ("" if it was skipped), and what the network says."""
+class LastLabel:
+    """The last decision: the map, the user's label ("" if skipped) and the network's prediction."""
 
-    corner: Corner
+    map_id: MapId
     label: str
-    guess: str
+    prediction: str
 
 
-class Session:
-    """Goes through maps, those labelled or skipped before left out. Every step is saved at once."""
+class LabelSession:
+    """Go through maps one by one and label them. Every decision is saved immediately.
 
-    def __init__(self, maps: Maps, store: Store, network: PatternNet) -> None:
+    Parameters
+    ----------
+    maps
+        The maps to label. Those that the store already has, labelled or skipped, are passed over.
+    store
+        Where labels are kept.
+    network
+        The network whose prediction is shown after each label.
+
+    Attributes
+    ----------
+    remaining
+        Places in the order of ``maps`` that are still to be labelled.
+    history
+        The decisions that can be undone, the latest last.
+    last
+        The last decision; None at the start and after an undo.
+    """
+
+    def __init__(self, maps: CorpusMaps, store: LabelStore, network: PatternNet) -> None:
         self.maps = maps
         self.store = store
         self.network = network
-        numbers = {maps.corner(number): number for number in range(len(maps))}
-        self.history = [
-            corner
-            for corner in (*store.skipped, *store.corners)
-            if corner is not None and corner in numbers
-        ]
-        over = {numbers[corner] for corner in self.history}
-        self.left = [number for number in range(len(maps)) if number not in over]
-        self.last: Said | None = None
+        numbers = {maps.map_id(number): number for number in range(len(maps))}
+        decided = (*store.skipped, *store.map_ids)
+        self.history = [map_id for map_id in decided if map_id is not None and map_id in numbers]
+        done = {numbers[map_id] for map_id in self.history}
+        self.remaining = [number for number in range(len(maps)) if number not in done]
+        self.last: LastLabel | None = None
         self._numbers = numbers
-        self._shown: Shown | None = None
+        self._current: CurrentMap | None = None
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many maps of each class the folder has."""
+        """The number of labelled maps of each class in the store."""
         found = Counter(self.store.labelled.labels)
         return {name: found[name] for name in CLASSES}
 
-    def current(self) -> Shown | None:
-        """The map to be labelled now; None when none is left."""
-        if not self.left:
+    def current(self) -> CurrentMap | None:
+        """Return the map to be labelled now, or None when none remains."""
+        if not self.remaining:
             return None
-        number = self.left[0]
-        if self._shown is None or self._shown.number != number:
-            seen, attention = self.maps.map(number)
-            self._shown = Shown(number, self.maps.corner(number), seen, attention)
-        return self._shown
+        number = self.remaining[0]
+        if self._current is None or self._current.number != number:
+            example, attention = self.maps.map(number)
+            self._current = CurrentMap(number, self.maps.map_id(number), example, attention)
+        return self._current
 
-    def guess(self) -> str:
-        """What the network says of the map that is shown."""
-        shown = self.current()
-        return self._guess(shown) if shown else ""
+    def prediction(self) -> str:
+        """Return the network's class for the current map, or "" when none remains."""
+        current = self.current()
+        return self._predict(current) if current else ""
 
     def label(self, name: str) -> None:
-        """Say of which class the map is, and go on."""
+        """Label the current map and move on to the next.
+
+        Raises
+        ------
+        UserError
+            If the name is not one of the five classes.
+        """
         if name not in CLASSES:
             raise unknown("pattern", name, CLASSES)
-        if shown := self.current():
-            self.store.add(shown.corner, shown.attention, name, shown.seen.second)
-            self._next(shown, name)
+        if current := self.current():
+            self.store.add(current.map_id, current.attention, name, current.example.second)
+            self._advance(current, name)
 
     def skip(self) -> None:
-        """Leave a map that cannot be decided, and go on."""
-        if shown := self.current():
-            self.store.skip(shown.corner)
-            self._next(shown, "")
+        """Skip the current map, because its class cannot be decided."""
+        if current := self.current():
+            self.store.skip(current.map_id)
+            self._advance(current, "")
 
     def undo(self) -> bool:
-        """Take back the last label or skip and show its map again; false if there is none."""
+        """Undo the last label or skip and show its map again. False if there is nothing to undo."""
         if not self.history:
             return False
-        corner = self.history.pop()
-        if corner in self.store.skipped:
-            self.store.unskip(corner)
+        map_id = self.history.pop()
+        if map_id in self.store.skipped:
+            self.store.unskip(map_id)
         else:
-            self.store.remove(corner)
-        self.left.insert(0, self._numbers[corner])
+            self.store.remove(map_id)
+        self.remaining.insert(0, self._numbers[map_id])
         self.last = None
         return True
 
-    def _next(self, shown: Shown, label: str) -> None:
-        self.last = Said(shown.corner, label, self._guess(shown))
-        self.history.append(shown.corner)
-        self.left.pop(0)
+    def _advance(self, current: CurrentMap, label: str) -> None:
+        self.last = LastLabel(current.map_id, label, self._predict(current))
+        self.history.append(current.map_id)
+        self.remaining.pop(0)
 
-    def _guess(self, shown: Shown) -> str:
-        return predict(self.network, [pack(shown.attention)])[0]
+    def _predict(self, current: CurrentMap) -> str:
+        return predict(self.network, [pack(current.attention)])[0]

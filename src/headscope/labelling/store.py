@@ -1,18 +1,23 @@
-"""One's own labels on disk: a folder as ``headscope.measures.patterns.labels`` reads it, saved after every label, whole at any moment."""
+"""Labels on disk, saved after every decision.
+
+The folder has the form that :func:`headscope.measures.patterns.labels.read_labelled` reads, plus a
+list of skipped maps.
+"""
 
 from __future__ import annotations
 
 import csv
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, fields
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import UserError
-from headscope.labelling.maps import Corner
+from headscope.files import atomic_write
+from headscope.heads import Head
+from headscope.labelling.maps import MapId
 from headscope.measures.patterns.labels import (
     LABELS,
     MAPS,
@@ -25,101 +30,124 @@ from headscope.measures.patterns.labels import (
 )
 
 SKIPPED = "skipped.tsv"
-NAMES = tuple(field.name for field in fields(Corner))
+COLUMNS = ("model", "corpus", "example", "layer", "head")
+OTHER_FOLDER = {"hint": "choose another folder", "command": "choose another folder with -o"}
 
 
-class Store:
-    """Labelled maps of a folder, and those that were skipped."""
+class LabelStore:
+    """A folder of labelled maps and a list of skipped ones.
+
+    Parameters
+    ----------
+    folder
+        The folder, created if it does not exist. Labels that are there already are read.
+
+    Attributes
+    ----------
+    labelled
+        The labelled maps, in the order of labelling.
+    skipped
+        The maps that were skipped.
+
+    Raises
+    ------
+    UserError
+        If the folder cannot be written, is a model folder, or holds damaged labels.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._check()
-        _mend(folder)
-        self.labelled = (
-            read_labelled(folder) if (folder / LABELS).exists() else Labelled((), (), ())
-        )
+        _drop_unlabelled_map(folder)
+        has_labels = (folder / LABELS).exists()
+        self.labelled = read_labelled(folder) if has_labels else Labelled((), (), ())
         self.skipped = _read_skipped(folder / SKIPPED)
 
     @property
-    def corners(self) -> list[Corner | None]:
-        """Where each labelled map comes from, in the order of labelling; None for maps that other hands put there without saying."""
-        return [
-            _corner(row)
-            if set(NAMES) <= set(row) and row["layer"].isdigit() and row["head"].isdigit()
-            else None
-            for row in self.labelled.known
-        ]
+    def map_ids(self) -> list[MapId | None]:
+        """The identity of each labelled map; None for maps added by hand without one."""
+        return [_map_id(row) if _has_id(row) else None for row in self.labelled.known]
 
-    def add(self, corner: Corner, attention: NDArray[np.float32], label: str, second: int) -> None:
-        """Keep a label, at once."""
-        known = {name: str(value) for name, value in asdict(corner).items()} | {
-            "length": str(len(attention)),
-            "second": str(second),
-        }
-        self._write(self.labelled + Labelled((pack(attention),), (label,), (known,)), longer=True)
+    def add(self, map_id: MapId, attention: NDArray[np.float32], label: str, second: int) -> None:
+        """Save the label of a map.
 
-    def remove(self, corner: Corner) -> None:
-        """Take a label back."""
-        self._write(
-            self.labelled.take(
-                [index for index, found in enumerate(self.corners) if found != corner]
-            ),
-            longer=False,
-        )
+        Parameters
+        ----------
+        map_id
+            Which map it is.
+        attention
+            Its weights, (query, key).
+        label
+            Its class.
+        second
+            The index of the first token of the second text; 0 if there is none.
+        """
+        row = map_id.as_row() | {"length": str(len(attention)), "second": str(second)}
+        added = Labelled((pack(attention),), (label,), (row,))
+        self._write(self.labelled + added, maps_first=True)
 
-    def skip(self, corner: Corner) -> None:
-        """Remember that a map could not be decided."""
-        self.skipped.append(corner)
+    def remove(self, map_id: MapId) -> None:
+        """Delete the label of a map."""
+        kept = [index for index, found in enumerate(self.map_ids) if found != map_id]
+        self._write(self.labelled.take(kept), maps_first=False)
+
+    def skip(self, map_id: MapId) -> None:
+        """Save that a map was skipped."""
+        self.skipped.append(map_id)
         self._write_skipped()
 
-    def unskip(self, corner: Corner) -> None:
-        """Show it again."""
-        self.skipped.remove(corner)
+    def unskip(self, map_id: MapId) -> None:
+        """Delete a map from the list of skipped ones."""
+        self.skipped.remove(map_id)
         self._write_skipped()
 
     def _check(self) -> None:
-        """Fail now, before anything is labelled, if labels cannot be kept here."""
-        hint = "give another folder with -o"
+        """Fail before anything is labelled if labels cannot be kept here."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.folder):
                 pass
         except (FileExistsError, NotADirectoryError):
             raise UserError(
-                f"{self.folder} is not a folder that labels can be kept in: a file is in the way",
-                hint=hint,
+                f"labels cannot be kept in {self.folder}: a file of that name exists",
+                **OTHER_FOLDER,
             ) from None
         except OSError as error:
             raise UserError(
-                f"labels cannot be kept in {self.folder}: {error.strerror or error}", hint=hint
+                f"labels cannot be kept in {self.folder}: {error.strerror or error}",
+                **OTHER_FOLDER,
             ) from None
         if (self.folder / "config.json").exists():
-            raise UserError(f"{self.folder} is a model folder", hint=hint)
+            raise UserError(
+                f"labels cannot be kept in {self.folder}: it is a model folder", **OTHER_FOLDER
+            )
 
-    def _write(self, labelled: Labelled, *, longer: bool) -> None:
-        """Both files beside the old ones, then in place: maps first if there is one more, labels first if there is one less, so that no label is ever without its map."""
-        order = (MAPS, LABELS) if longer else (LABELS, MAPS)
+    def _write(self, labelled: Labelled, *, maps_first: bool) -> None:
+        """Replace both files, in an order that never leaves a label without its map."""
+        order = (MAPS, LABELS) if maps_first else (LABELS, MAPS)
         if len(labelled):
             with tempfile.TemporaryDirectory(dir=self.folder) as beside:
                 write_labelled(beside, labelled)
                 for name in order:
-                    (Path(beside) / name).replace(self.folder / name)
+                    with atomic_write(self.folder / name) as temporary:
+                        (Path(beside) / name).replace(temporary)
         else:  # a labelled set has at least one map
             for name in order:
                 (self.folder / name).unlink(missing_ok=True)
         self.labelled = labelled
 
     def _write_skipped(self) -> None:
-        beside = self.folder / f".{SKIPPED}.tmp"
-        with beside.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, NAMES, delimiter="\t", lineterminator="\n")
+        with (
+            atomic_write(self.folder / SKIPPED) as temporary,
+            temporary.open("w", encoding="utf-8", newline="") as file,
+        ):
+            writer = csv.DictWriter(file, COLUMNS, delimiter="\t", lineterminator="\n")
             writer.writeheader()
-            writer.writerows(asdict(corner) for corner in self.skipped)
-        beside.replace(self.folder / SKIPPED)
+            writer.writerows(map_id.as_row() for map_id in self.skipped)
 
 
-def _mend(folder: Path) -> None:
-    """A session that was killed between the two files has a map too many."""
+def _drop_unlabelled_map(folder: Path) -> None:
+    """Drop the last map if the session was killed before its label was written."""
     if not (folder / MAPS).exists():
         return
     maps = read_maps(folder / MAPS)
@@ -127,29 +155,36 @@ def _mend(folder: Path) -> None:
         if len(maps) > 1:
             raise UserError(
                 f"{folder / MAPS} has {len(maps)} maps, but {LABELS} is missing",
-                hint=f"put {LABELS} back, or give another folder with -o",
+                hint=f"restore {LABELS}, or choose another folder",
+                command=f"restore {LABELS}, or choose another folder with -o",
             )
         (folder / MAPS).unlink()
         return
     with (folder / LABELS).open(encoding="utf-8", newline="") as file:
         rows = sum(1 for _ in csv.DictReader(file, delimiter="\t"))
     if len(maps) == rows + 1:
-        write_maps(folder / MAPS, maps[:rows])
+        with atomic_write(folder / MAPS) as temporary:
+            write_maps(temporary, maps[:rows])
 
 
-def _corner(row: Mapping[str, str]) -> Corner:
-    return Corner(row["model"], row["corpus"], row["example"], int(row["layer"]), int(row["head"]))
+def _has_id(row: Mapping[str, str]) -> bool:
+    return set(COLUMNS) <= set(row) and row["layer"].isdigit() and row["head"].isdigit()
 
 
-def _read_skipped(path: Path) -> list[Corner]:
+def _map_id(row: Mapping[str, str]) -> MapId:
+    head = Head(int(row["layer"]) - 1, int(row["head"]) - 1)
+    return MapId(row["model"], row["corpus"], row["example"], head)
+
+
+def _read_skipped(path: Path) -> list[MapId]:
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     try:
-        return [_corner(row) for row in rows]
+        return [_map_id(row) for row in rows]
     except (KeyError, TypeError, ValueError):
         raise UserError(
-            f"{path} is not a list of skipped maps: it must have the columns {', '.join(NAMES)}",
-            hint="delete it, and skipped maps are shown again",
+            f"{path} is not a list of skipped maps: it must have the columns {', '.join(COLUMNS)}",
+            hint="delete it to see the skipped maps again",
         ) from None

@@ -1,6 +1,8 @@
 "use strict";
-// The page only draws what the server says, and tells it which key was pressed. All text goes in as text, never as HTML.
+// The page draws the state that the server sends, and sends back which key was pressed.
+// Text is always inserted as text, never as HTML.
 const byId = id => document.getElementById(id);
+const element = (kind, fields = {}) => Object.assign(document.createElement(kind), fields);
 const canvas = byId("map");
 let state = null, busy = false, layout = null, stopped = false;
 
@@ -8,14 +10,18 @@ async function ask(action, extra = {}) {
   if (busy || stopped) return;
   busy = true;
   try {
-    const options = action === "state" ? {} : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ number: state.map && state.map.number, ...extra }) };
-    const answer = await fetch(action, options);
+    const answer = await fetch(action, action === "state" ? {} : {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ number: state.map && state.map.number, ...extra }),
+    });
     if (!answer.ok && answer.status !== 409) throw new Error(await answer.text());
     state = await answer.json();
     show();
-    if (action === "stop") end("Finished. The page can be closed.");
+    if (action === "stop") end("Finished. You can close this page.");
   } catch (error) {
-    tell(error instanceof TypeError ? "The program no longer answers. Everything labelled is saved; start it again to go on." : error.message, "", "other");
+    const gone = "The program has stopped. All labels are saved; start it again to continue.";
+    report(error instanceof TypeError ? gone : error.message, "", "other");
   } finally {
     busy = false;
   }
@@ -23,19 +29,21 @@ async function ask(action, extra = {}) {
 
 function end(text) {
   stopped = true;
-  tell(text, "", "same");
+  report(text, "", "same");
   document.querySelectorAll("button").forEach(button => { button.disabled = true; });
 }
 
-function tell(text, small, kind) {
-  const told = byId("told");
-  told.className = `told ${kind}`;
-  told.textContent = text;
-  if (small) told.append(Object.assign(document.createElement("small"), { textContent: small }));
+function report(text, small, kind) {
+  const message = byId("message");
+  message.className = `message ${kind}`;
+  message.textContent = text;
+  if (small) message.append(element("small", { textContent: small }));
 }
 
 function show() {
-  for (const name of ["labelled", "skipped", "left", "folder"]) byId(name).textContent = state[name];
+  for (const name of ["labelled", "skipped", "left", "folder"]) {
+    byId(name).textContent = state[name];
+  }
   if (!byId("classes").children.length) state.classes.forEach(addClass);
   [...byId("classes").children].forEach((button, place) => {
     button.querySelector("output").textContent = state.classes[place].count;
@@ -45,27 +53,31 @@ function show() {
   byId("skip").disabled = byId("guess").disabled = !state.map;
   canvas.hidden = !state.map;
   byId("done").hidden = Boolean(state.map);
-  if (state.guess) tell(`The network says: ${state.guess}`, "Look again before you agree.", "");
-  else if (state.last) {
+  if (state.guess) {
+    report(`The network predicts: ${state.guess}`, "Look again before you agree.", "");
+  } else if (state.last) {
     const { label, guess, head, model } = state.last;
-    const words = label ? `You: ${label}. The network: ${guess}.` : `Skipped. The network: ${guess}.`;
-    tell(words, `That was layer-head ${head} of ${model}.`, !label ? "" : label === guess ? "same" : "other");
-  } else tell("", "", "");
+    const kind = !label ? "" : label === guess ? "same" : "other";
+    const decision = label ? `You: ${label}` : "Skipped";
+    report(`${decision}. The network: ${guess}.`, `That was head ${head} of ${model}.`, kind);
+  } else report("", "", "");
   if (state.map) draw();
 }
 
 function addClass({ name, hint }, place) {
-  const button = Object.assign(document.createElement("button"), { type: "button", className: "class" });
-  const words = document.createElement("span");
-  words.append(Object.assign(document.createElement("b"), { textContent: name }), Object.assign(document.createElement("small"), { textContent: hint }));
-  button.append(Object.assign(document.createElement("kbd"), { textContent: place + 1 }), words, document.createElement("output"));
+  const button = element("button", { type: "button", className: "class" });
+  const words = element("span");
+  words.append(element("b", { textContent: name }), element("small", { textContent: hint }));
+  button.append(element("kbd", { textContent: place + 1 }), words, element("output"));
   button.addEventListener("click", () => ask("label", { label: name }));
   byId("classes").append(button);
 }
 
 function draw() {
-  const { tokens, cells, second } = state.map, count = tokens.length, context = canvas.getContext("2d");
-  const size = Math.max(4, Math.min(34, Math.floor(620 / count))), font = Math.max(7, Math.min(13, size - 1)), side = size * count;
+  const { tokens, cells, second } = state.map, count = tokens.length;
+  const context = canvas.getContext("2d");
+  const size = Math.max(4, Math.min(34, Math.floor(620 / count))), side = size * count;
+  const font = Math.max(7, Math.min(13, size - 1));
   context.font = `${font}px system-ui, sans-serif`;
   const names = tokens.map(token => token.length > 14 ? token.slice(0, 13) + "…" : token);
   const margin = Math.ceil(Math.max(...names.map(name => context.measureText(name).width))) + 10;
@@ -80,7 +92,8 @@ function draw() {
   cells.forEach((cell, place) => {
     const grey = Math.round(255 * (1 - Math.min(1, cell / dark)));
     context.fillStyle = `rgb(${grey},${grey},${grey})`;
-    context.fillRect(margin + (place % count) * size, margin + Math.floor(place / count) * size, size, size);
+    const column = place % count, row = Math.floor(place / count);
+    context.fillRect(margin + column * size, margin + row * size, size, size);
   });
   context.strokeStyle = "#9aa0a6";
   context.strokeRect(margin - 0.5, margin - 0.5, side + 1, side + 1);
@@ -89,8 +102,10 @@ function draw() {
     context.strokeStyle = "#d55e00";
     context.lineWidth = 2;
     context.beginPath();
-    context.moveTo(at, margin - 7); context.lineTo(at, margin); context.moveTo(margin - 7, at); context.lineTo(margin, at);
-    context.moveTo(at, margin + side); context.lineTo(at, margin + side + 7); context.moveTo(margin + side, at); context.lineTo(margin + side + 7, at);
+    for (const start of [margin - 7, margin + side]) {
+      context.moveTo(at, start); context.lineTo(at, start + 7);
+      context.moveTo(start, at); context.lineTo(start + 7, at);
+    }
     context.stroke();
   }
   context.fillStyle = "#1c2530";
@@ -109,13 +124,15 @@ function draw() {
 }
 
 function quantile(values, share) {
-  const sorted = [...values].sort((one, other) => one - other), place = share * (sorted.length - 1), low = Math.floor(place);
-  return sorted[low] + (place - low) * (sorted[Math.min(low + 1, sorted.length - 1)] - sorted[low]);
+  const sorted = [...values].sort((one, other) => one - other), last = sorted.length - 1;
+  const place = share * last, low = Math.floor(place);
+  return sorted[low] + (place - low) * (sorted[Math.min(low + 1, last)] - sorted[low]);
 }
 
 canvas.addEventListener("mousemove", event => {
   const scale = layout.full / canvas.getBoundingClientRect().width;
-  const column = Math.floor((event.offsetX * scale - layout.margin) / layout.size), row = Math.floor((event.offsetY * scale - layout.margin) / layout.size);
+  const cell = offset => Math.floor((offset * scale - layout.margin) / layout.size);
+  const column = cell(event.offsetX), row = cell(event.offsetY);
   if (Math.min(row, column) < 0 || Math.max(row, column) >= layout.count) return;
   const { tokens, cells } = state.map, weight = (cells[row * layout.count + column] / 255) ** 2;
   byId("cell").textContent = `${tokens[row]} → ${tokens[column]}: ${weight.toFixed(3)}`;
@@ -128,5 +145,7 @@ document.addEventListener("keydown", event => {
   else if (key === "g" && state.map) ask("guess");
   else if (place >= 0 && key && state.map) ask("label", { label: state.classes[place].name });
 });
-for (const name of ["undo", "skip", "guess", "stop"]) byId(name).addEventListener("click", () => ask(name));
+for (const name of ["undo", "skip", "guess", "stop"]) {
+  byId(name).addEventListener("click", () => ask(name));
+}
 ask("state");
