@@ -262,7 +262,8 @@ def _draw(results: Results, folder: Path) -> list[Path]:
 
 def _show(console: Console, results: Results) -> None:
     """The baseline, the best gains and worst drops, layers and sets; as JSON every row."""
-    from headscope.stats.ablation import KINDS, agreement, change_table
+    from headscope.stats.ablation import KINDS, change_table
+    from headscope.stats.importance import agreement
 
     tables = {
         kind: change_table(results, kind)

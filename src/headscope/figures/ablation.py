@@ -13,7 +13,8 @@ from headscope.figures.gallery import figure
 from headscope.figures.heat import heat_map
 from headscope.figures.style import BLUE, GREY, ORANGE, styled, subject
 from headscope.results import Results
-from headscope.stats.ablation import agreement, change_table
+from headscope.stats.ablation import change_table
+from headscope.stats.importance import agreement
 
 ALPHA = 0.05
 CURVES = {"greedy": BLUE, "importance": "#009E73", "random": "#888888"}

@@ -12,8 +12,8 @@ from scipy import stats
 
 from headscope.errors import ResultsError, UserError, unknown
 from headscope.results import Results, head_name
-from headscope.stats.ablation import draws
-from headscope.stats.bootstrap_metrics import METRICS
+from headscope.stats.bootstrap import draws
+from headscope.tasks.metrics import METRICS
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "syntactic": ("tree_depth", "top_constituents", "bigram_shift"),
@@ -252,7 +252,7 @@ def correlation(frame: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLE
             "heads": len(known),
         }
         if len(known) > 2 and np.ptp(one) > 0 and np.ptp(other) > 0:
-            metric = METRICS[name](one[None, :, None], other)
+            metric = METRICS[name].prepare(one[None, :, None], other)
             row["value"] = float(metric(np.ones((1, len(known))))[0, 0])
             if name == "pearson":
                 row["low"], row["high"] = (

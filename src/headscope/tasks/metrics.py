@@ -1,65 +1,263 @@
-"""Scores of a task: accuracy, F1, Pearson and Spearman, from a classifier's outputs and the right answers."""
+"""Metrics: how the outputs of a model are scored against the right answers. The one registry.
+
+A metric says what it is called, which way is better, what values it can take, and how it is
+computed: plainly from predictions, and for a bootstrap in many resamples at once.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from headscope.errors import UserError
+from headscope.registry import Registry
+from headscope.tasks import resampled
+from headscope.tasks.resampled import FromCounts
 from headscope.tasks.task import Task
 
 Array = NDArray[Any]
 
 
 def accuracy(predicted: Array, gold: Array) -> float:
-    """The share of right answers; NaN of none."""
-    return float((predicted == gold).mean()) if len(gold) else float("nan")
+    """The share of right answers; NaN without any example.
+
+    >>> accuracy(np.array([1, 0, 2, 2]), np.array([1, 0, 0, 2]))
+    0.75
+    """
+    return float((predicted == gold).mean()) if len(gold) else math.nan
 
 
 def f1(predicted: Array, gold: Array) -> float:
-    """F1 of class 1. It is 0 where class 1 is there but never found, as in the paper's table, and NaN where there is neither a right nor a wrong one.
+    """F1 of class 1.
+
+    It is 0 where examples of class 1 exist but none is found, as in the table of Kovaleva et al.
+    2019, and NaN where no example is of class 1 or taken for it.
 
     >>> f1(np.array([1, 1, 0, 0]), np.array([1, 0, 1, 0]))
     0.5
     """
     hits = np.sum((predicted == 1) & (gold == 1))
     marked = np.sum(predicted == 1) + np.sum(gold == 1)
-    return float(2 * hits / marked) if marked else float("nan")
+    return float(2 * hits / marked) if marked else math.nan
 
 
 def pearson(predicted: Array, gold: Array) -> float:
-    """The correlation of two lists of numbers; NaN if one of them is constant."""
+    """The correlation of two lists of numbers; NaN if one of them is constant.
+
+    >>> pearson(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
+    1.0
+    """
     if len(gold) < 2 or np.ptp(predicted) == 0 or np.ptp(gold) == 0:
-        return float("nan")
+        return math.nan
     one, two = predicted - predicted.mean(), gold - gold.mean()
     return float(np.clip(one @ two / np.sqrt((one @ one) * (two @ two)), -1, 1))
 
 
 def spearman(predicted: Array, gold: Array) -> float:
-    """The correlation of two lists' ranks; equal values share their rank."""
+    """The correlation of two lists' ranks; equal values share their rank.
+
+    >>> spearman(np.array([1.0, 2.0, 9.0]), np.array([3.0, 4.0, 5.0]))
+    1.0
+    """
     return pearson(rankdata(predicted), rankdata(gold))
 
 
-METRICS: dict[str, Callable[[Array, Array], float]] = {
-    "accuracy": accuracy,
-    "f1": f1,
-    "pearson": pearson,
-    "spearman": spearman,
-}
+def mean(predicted: Array, _gold: Array) -> float:
+    """The mean of the outputs themselves; NaN without any example.
+
+    >>> mean(np.array([1.0, 2.0]), np.zeros(2))
+    1.5
+    """
+    return float(predicted.mean()) if len(predicted) else math.nan
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric.
+
+    Parameters
+    ----------
+    name
+        The name by which it is asked for.
+    title
+        What tables and axes call it.
+    compute
+        The score of predictions (example,) and right answers (example,). Predictions are classes,
+        or numbers; which, is what ``outputs`` says.
+    outputs
+        What a model's outputs are: one number per class (``classes``), a number to compare with the
+        right one (``number``), or the value itself, without right answers (``value``).
+    higher_is_better
+        False for losses.
+    low, high
+        The range of the scores, for intervals and axes.
+    resample
+        The same in many resamples at once, from outputs (run, example, number) and right answers:
+        see :mod:`headscope.tasks.resampled`. Without one, resamples are computed one by one.
+    """
+
+    name: str
+    title: str
+    compute: Callable[[Array, Array], float]
+    outputs: Literal["classes", "number", "value"]
+    higher_is_better: bool = True
+    low: float = -math.inf
+    high: float = math.inf
+    resample: Callable[[Array, Array], FromCounts] | None = None
+
+    @property
+    def better(self) -> str:
+        """Which way is better: ``higher`` or ``lower``."""
+        return "higher" if self.higher_is_better else "lower"
+
+    @property
+    def sign(self) -> float:
+        """1 where higher is better, -1 where lower is: a difference times this is a gain."""
+        return 1.0 if self.higher_is_better else -1.0
+
+    def predict(self, outputs: Array) -> Array:
+        """The class of the largest output, or the first number, of each example.
+
+        Parameters
+        ----------
+        outputs
+            (…, example, number).
+        """
+        return np.asarray(outputs.argmax(-1) if self.outputs == "classes" else outputs[..., 0])
+
+    def score(self, outputs: Array, gold: Array) -> float:
+        """The score of a model's outputs.
+
+        Parameters
+        ----------
+        outputs
+            (example, number).
+        gold
+            The right answers, (example,).
+
+        Examples
+        --------
+        >>> METRICS["accuracy"].score(np.array([[0.1, 0.9], [0.8, 0.2]]), np.array([1, 1]))
+        0.5
+        """
+        return self.compute(self.predict(outputs), gold)
+
+    def prepare(self, outputs: Array, gold: Array) -> FromCounts:
+        """Get ready to score many resamples at once.
+
+        Parameters
+        ----------
+        outputs
+            Of every run, (run, example, number).
+        gold
+            The right answers, (example,).
+
+        Returns
+        -------
+        callable
+            From how often each example was drawn, (resample, example), to scores (resample, run).
+        """
+        return (self.resample or resampled.by_loop(self.score))(outputs, gold)
+
+
+def _check(name: str, metric: Any) -> None:
+    if not isinstance(metric, Metric) or metric.name != name:
+        raise UserError(
+            f"the metric {name!r} must be a Metric of that name, got {metric!r} instead",
+            hint=f"give headscope.tasks.metrics.Metric({name!r}, …)",
+        )
+
+
+METRICS: Registry[Metric] = Registry("metric", group="headscope.metrics", check=_check)
+"""Every metric by name."""
+for _metric in (
+    Metric("accuracy", "accuracy", accuracy, "classes", True, 0, 1, resampled.accuracy),
+    Metric("f1", "F1", f1, "classes", True, 0, 1, resampled.f1),
+    Metric("pearson", "Pearson", pearson, "number", True, -1, 1, resampled.pearson),
+    Metric("spearman", "Spearman", spearman, "number", True, -1, 1, resampled.spearman),
+    Metric("mean", "mean", mean, "value", True, resample=resampled.mean),
+    Metric("loss", "loss", mean, "value", False, resample=resampled.mean),
+):
+    METRICS.add(_metric.name, _metric, own=False)
+
+
+def metric_title(name: str) -> str:
+    """What tables and axes call a metric; the name itself where it is not registered here.
+
+    >>> metric_title("f1"), metric_title("mine")
+    ('F1', 'mine')
+    """
+    return METRICS[name].title if name in METRICS else name
+
+
+def example_losses(metric: str, outputs: Array, gold: Array) -> Array:
+    """The loss of every run and example that belongs to a metric.
+
+    Parameters
+    ----------
+    metric
+        Its name. Classes have the cross-entropy, numbers the squared error, values themselves.
+    outputs
+        (run, example, number).
+    gold
+        The right answers, (example,).
+
+    Returns
+    -------
+    numpy.ndarray
+        (run, example); lower is better.
+
+    Examples
+    --------
+    >>> example_losses("pearson", np.array([[[1.0], [2.0]]]), np.array([1.0, 4.0])).tolist()
+    [[0.0, 4.0]]
+    """
+    about = METRICS[metric]
+    if about.outputs == "classes":
+        top = outputs.max(-1, keepdims=True)
+        spread = top[..., 0] + np.log(np.exp(outputs - top).sum(-1))
+        right = np.take_along_axis(outputs, gold.astype(np.int64)[None, :, None], -1)[..., 0]
+        return np.asarray(spread - right)
+    if about.outputs == "number":
+        return np.asarray((outputs[..., 0] - gold) ** 2)
+    return np.asarray(-about.sign * outputs[..., 0])
 
 
 def main(task: Task) -> str:
-    """The metric that a task is judged by."""
+    """The metric that a task is judged by.
+
+    >>> from headscope.tasks.task import GLUE
+    >>> main(GLUE["sts-b"])
+    'pearson'
+    """
     return task.metrics[0]
 
 
 def score(task: Task, outputs: Array, gold: Array) -> dict[str, float]:
-    """The metrics of a task. ``outputs``: (examples, classes), or (examples,) for a regression; ``gold`` as :func:`label_ids` gives it.
+    """The scores of a model's outputs by all metrics of a task.
 
+    Parameters
+    ----------
+    task
+        The task.
+    outputs
+        (example, class), or (example,) for a regression.
+    gold
+        The right answers, as :func:`~headscope.tasks.label_ids` gives them.
+
+    Raises
+    ------
+    UserError
+        If the outputs have another shape, or are not finite.
+
+    Examples
+    --------
     >>> from headscope.tasks.task import GLUE
     >>> score(GLUE["rte"], np.array([[2.0, 1.0], [0.5, 0.1]]), np.array([0, 1]))
     {'accuracy': 0.5}
@@ -68,20 +266,32 @@ def score(task: Task, outputs: Array, gold: Array) -> dict[str, float]:
     shape = (len(gold), len(task.labels)) if task.labels else (len(gold),)
     if outputs.shape != shape:
         raise UserError(
-            f"the outputs for {len(gold)} examples of {task.title} must have shape {shape}, got {outputs.shape} instead"
+            f"the outputs for {len(gold)} examples of {task.title} must have shape {shape}, "
+            f"got {outputs.shape} instead"
         )
     if not np.isfinite(outputs).all():
+        wrong = int((~np.isfinite(outputs)).sum())
+        what = "1 output is" if wrong == 1 else f"{wrong} outputs are"
         raise UserError(
-            f"{int((~np.isfinite(outputs)).sum())} outputs for {task.title} are no numbers (NaN or infinite)",
-            hint="train with a lower --learning-rate",
+            f"{task.title}: {what} not finite (NaN or infinite)",
+            hint="train with a lower learning rate",
         )
-    predicted = outputs.argmax(1) if task.labels else outputs
-    return {name: METRICS[name](predicted, np.asarray(gold)) for name in task.metrics}
+    columns = outputs if task.labels else outputs[:, None]
+    return {name: METRICS[name].score(columns, np.asarray(gold)) for name in task.metrics}
 
 
 def majority(task: Task, train: Array, gold: Array) -> dict[str, float]:
-    """The scores of always answering what is most frequent in training (the mean, for a regression).
+    """The scores of always giving the most frequent answer of the training data, or their mean.
 
+    Parameters
+    ----------
+    task
+        The task.
+    train, gold
+        The right answers of the training data, and of the data that is scored.
+
+    Examples
+    --------
     >>> from headscope.tasks.task import GLUE
     >>> majority(GLUE["rte"], np.array([0, 0, 1]), np.array([0, 1, 1, 1]))
     {'accuracy': 0.25}

@@ -17,12 +17,12 @@ from headscope.figures.roles import note, titled
 from headscope.figures.style import GREY
 from headscope.results import Results
 from headscope.stats.probing import probing_of, task_titles
+from headscope.tasks.metrics import metric_title
 
 WIDE, NARROW = 144, 96
 """Pixels of a heat map across, in figures of one model and of several: both can be divided by 4, 6, 8, 12 and 16 heads, so that squares have no seams."""
 COLUMNS, FEW = 5, 4
 SORTED, UNSORTED = "heads, best first", "head"
-METRICS = {"accuracy": "accuracy", "pearson": "Pearson", "f1": "F1"}
 OWN, SHARED = "every map has a colour range of its own", "one colour range for all maps of a column"
 
 Range = tuple[float, float]
@@ -188,7 +188,7 @@ def _task_panel(
     return _panel(
         values,
         title or task_titles(results)[task],
-        METRICS.get(metric, metric),
+        metric_title(metric),
         domain,
         _remark(data),
     )
@@ -200,7 +200,7 @@ def _remark(data: xr.Dataset) -> str:
     return (
         f"majority {majority:.2g}"
         if metric == "accuracy" and np.isfinite(majority)
-        else METRICS.get(metric, metric)
+        else metric_title(metric)
     )
 
 

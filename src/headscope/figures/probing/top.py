@@ -9,11 +9,12 @@ import altair as alt
 import pandas as pd
 
 from headscope.figures.gallery import figure
-from headscope.figures.probing.heat import COLUMNS, METRICS, model_name
+from headscope.figures.probing.heat import COLUMNS, model_name
 from headscope.figures.roles import titled
 from headscope.figures.style import BLUE, GREEN, ORANGE
 from headscope.results import Results
 from headscope.stats.probing import best_layer, probing_of, task_titles
+from headscope.tasks.metrics import metric_title
 
 CURVES = {"top": BLUE, "greedy": GREEN}
 LAYERS = {"last layer": "#888888", "best layer": ORANGE}
@@ -91,7 +92,7 @@ def _curves(results: Results, task: str, title: str, *, first: bool, last: bool)
             **small,
         ),
     )
-    named = METRICS.get(metric, metric)
+    named = metric_title(metric)
     y = alt.Y(
         "test:Q",
         title=named if first else None,

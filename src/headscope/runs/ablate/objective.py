@@ -19,16 +19,7 @@ from headscope.errors import ModelError, UserError, unknown
 from headscope.measures.gradient import masked_positions
 from headscope.models import Model
 from headscope.tasks import Task, label_ids
-
-METRICS = {
-    "accuracy": "higher",
-    "f1": "higher",
-    "pearson": "higher",
-    "spearman": "higher",
-    "mean": "higher",
-    "loss": "lower",
-}
-"""What outputs can be scored by, and which way is better."""
+from headscope.tasks.metrics import METRICS
 
 
 @dataclass(frozen=True)
@@ -214,9 +205,7 @@ class Probe(Objective):
         metric: str = "mean",
         gold: Callable[[Example], float] | None = None,
     ) -> None:
-        if metric not in METRICS:
-            raise unknown("metric", metric, METRICS)
-        if gold is None and metric not in {"mean", "loss"}:
+        if gold is None and METRICS[metric].outputs != "value":
             raise UserError(
                 f"the metric {metric} needs the right answers",
                 hint="give gold, a function of an example",
@@ -246,8 +235,9 @@ class Probe(Objective):
 
 def example_losses(metric: str, outputs: Tensor, gold: Tensor) -> Tensor:
     """One loss an example, which can be differentiated: cross-entropy, squared error, or the outputs themselves (example, number)."""
-    if metric in {"accuracy", "f1"}:
+    about = METRICS[metric]
+    if about.outputs == "classes":
         return torch.nn.functional.cross_entropy(outputs, gold.long(), reduction="none")
-    if metric in {"pearson", "spearman"}:
+    if about.outputs == "number":
         return (outputs[:, 0] - gold.float()) ** 2
-    return outputs[:, 0] if metric == "loss" else -outputs[:, 0]
+    return -about.sign * outputs[:, 0]

@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.runs.ablate.objective import METRICS
 from headscope.runs.ablate.plan import Run
+from headscope.tasks.metrics import METRICS
 
 SOURCE = "Kovaleva et al. 2019, §4.6, Figures 8 and 9"
 
@@ -70,7 +70,7 @@ def run_sums(
             "source": SOURCE,
             "listed": "no",
             "metric": objective["metric"],
-            "better": METRICS[objective["metric"]],
+            "better": METRICS[objective["metric"]].better,
             "way": way,
             "objective": objective["name"],
         },

@@ -1,0 +1,89 @@
+"""The paired bootstrap: intervals against scipy's, p against a z test and against sign flips."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from headscope.errors import UserError
+from headscope.stats.bootstrap import bootstrap, draws
+from tasks.test_resampled import OUTSIDE, made
+
+
+def test_a_resample_draws_as_many_examples_as_there_are_and_the_same_for_one_seed() -> None:
+    counts = np.concatenate(list(draws(7, 1000, seed=3)))
+    assert counts.shape == (1000, 7)
+    assert (counts.sum(1) == 7).all()
+    assert np.array_equal(counts, np.concatenate(list(draws(7, 1000, seed=3))))
+    assert not np.array_equal(counts, np.concatenate(list(draws(7, 1000, seed=4))))
+    assert counts.mean(0) == pytest.approx(np.ones(7), abs=0.15)
+    # Binomial: seven draws with chance 1/7.
+    assert counts.var(0) == pytest.approx(np.full(7, 6 / 7), abs=0.15)
+
+
+@pytest.mark.parametrize("metric", ["pearson", "loss"])
+def test_intervals_and_errors_are_those_of_scipys_paired_bootstrap(metric: str) -> None:
+    outputs, gold = made(metric, runs=2, examples=80, seed=2)
+    boot = bootstrap(metric, outputs, gold, seed=0, resamples=4000)
+
+    def difference(places: Any) -> float:
+        chosen = places.astype(int)
+        after, before = (OUTSIDE[metric](outputs[run, chosen], gold[chosen]) for run in (1, 0))
+        return float(after - before)
+
+    twin = stats.bootstrap(
+        (np.arange(80),),
+        difference,
+        n_resamples=1000,
+        method="percentile",
+        vectorized=False,
+        rng=np.random.default_rng(5),
+    )
+    low, high = twin.confidence_interval
+    close = 0.1 * (high - low)
+    assert float(boot["difference_low"][1]) == pytest.approx(low, abs=close)
+    assert float(boot["difference_high"][1]) == pytest.approx(high, abs=close)
+    assert float(boot["difference"][1]) == pytest.approx(difference(np.arange(80)))
+    assert boot["deviation"].values.shape == (2,)
+
+
+def test_the_error_of_a_mean_is_its_standard_error() -> None:
+    outputs, gold = made("mean", runs=1, examples=200)
+    error = float(bootstrap("mean", outputs, gold, seed=0, resamples=4000)["deviation"][0])
+    assert error == pytest.approx(outputs[0, :, 0].std() / np.sqrt(200), rel=0.05)
+
+
+def test_p_is_that_of_a_z_test_where_differences_are_normal_and_1_where_there_are_none() -> None:
+    random = np.random.default_rng(0)
+    base = random.normal(size=400)
+    outputs = np.stack([base, base + random.normal(0.05, 0.4, 400), base, base + 1.0])[..., None]
+    boot = bootstrap("mean", outputs, np.zeros(400), seed=0, resamples=20000)
+    gap = outputs[1, :, 0] - base
+    z = gap.mean() / (gap.std() / np.sqrt(400))
+    assert float(boot["p"][1]) == pytest.approx(2 * stats.norm.sf(abs(z)), abs=0.01)
+    assert float(boot["p"][2]) == 1.0
+    assert float(boot["p"][3]) == pytest.approx(2 / 20001)
+
+
+def test_few_examples_cannot_make_p_smaller_than_flipping_their_signs_could() -> None:
+    outputs = np.stack([np.zeros(5), np.ones(5)])[..., None]
+    p = float(bootstrap("mean", outputs, np.zeros(5), seed=0, resamples=20000)["p"][1])
+    signs = np.array(np.meshgrid(*[[-1, 1]] * 5)).reshape(5, -1)
+    assert p == pytest.approx((np.abs(signs.sum(0)) >= 5).mean())
+
+
+@pytest.mark.parametrize("metric", ["f1", "pearson", "spearman"])
+def test_a_score_that_is_never_defined_has_no_interval_and_no_p(metric: str) -> None:
+    outputs = np.tile([1.0, 0.0], (2, 5, 1))
+    boot = bootstrap(metric, outputs, np.zeros(5), seed=0, resamples=20)
+    assert np.isnan(boot["p"].values).all()
+    assert np.isnan(boot["low"].values).all()
+    assert np.isnan(boot["deviation"].values).all()
+
+
+def test_an_unknown_metric_is_refused() -> None:
+    with pytest.raises(UserError, match="Did you mean 'accuracy'"):
+        bootstrap("acuracy", np.zeros((1, 2, 1)), np.zeros(2), seed=0, resamples=2)
