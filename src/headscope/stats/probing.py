@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headscope.errors import ResultsError, UserError, unknown
+from headscope.heads import Head
 from headscope.results import Results, head_name
 from headscope.stats.bootstrap import draws
 from headscope.tasks.metrics import METRICS
@@ -279,3 +280,69 @@ def _ends(found: NDArray[np.float64]) -> tuple[float, float]:
     """The percentile interval of resamples in which the correlation is defined."""
     low, high = np.nanquantile(found, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high)
+
+
+def top_heads(results: Results, n: int, task: str | None = None) -> tuple[Head, ...]:
+    """The n heads with the best validation scores.
+
+    Parameters
+    ----------
+    results
+        Results of :func:`headscope.runs.probe.probe.probe`.
+    n
+        Number of heads.
+    task
+        Name or title of a task, such as ``"past_present"`` or ``"Tense"``. Default: the mean over
+        all tasks decides.
+
+    Returns
+    -------
+    tuple of Head
+        From the best head on; equally good heads are in the order of the model. A head without a
+        score in one of the tasks is not included.
+
+    Raises
+    ------
+    UserError
+        If the task was not probed, or fewer than n heads have a score.
+
+    See Also
+    --------
+    head_table : the same heads with their scores.
+
+    Examples
+    --------
+    >>> scores = xr.DataArray(
+    ...     [[[0.5, 0.9], [0.8, 0.6]]],
+    ...     coords={"task": ["mine"], "layer": [1, 2], "head": [1, 2]},
+    ...     name="validation",
+    ... )
+    >>> group = scores.to_dataset().assign(title=("task", ["Mine"]))
+    >>> results = Results.build({"probe": group}, {})
+    >>> [str(head) for head in top_heads(results, 2, task="Mine")]
+    ['1-2', '2-1']
+    """
+    data = probing_of(results)
+    if task is None:
+        validation = data["validation"].dropna("task", how="all").mean("task", skipna=False)
+    else:
+        titles = task_titles(results)
+        same = {name: {name.lower(), title.lower()} for name, title in titles.items()}
+        names = [name for name, known_as in same.items() if task.lower() in known_as]
+        if not names:
+            raise unknown("task", task, titles)
+        validation = data["validation"].sel(task=names[0])
+    scores = validation.transpose("layer", "head")
+    ranked = np.argsort(-np.nan_to_num(scores.values.ravel(), nan=-np.inf), kind="stable")
+    known = int(scores.notnull().sum())
+    if not 1 <= n <= known:
+        raise UserError(
+            f"the number of heads must be between 1 and {known}, the number of heads with a "
+            f"validation score; got {n} instead"
+        )
+    heads = [
+        Head(int(layer) - 1, int(head) - 1)
+        for layer in scores["layer"].values
+        for head in scores["head"].values
+    ]
+    return tuple(heads[unit] for unit in ranked[:n])

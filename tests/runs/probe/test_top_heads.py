@@ -1,0 +1,71 @@
+"""The best heads of a probing run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from headscope.errors import ResultsError, UserError
+from headscope.heads import Head
+from headscope.results import Results
+from headscope.stats.probing import top_heads
+
+NAN = float("nan")
+
+
+def results_of(validation: list[list[list[float]]]) -> Results:
+    """Results with the given validation scores, (task, layer, head)."""
+    shape = np.shape(validation)
+    names = ["past_present", "tree_depth"][: shape[0]]
+    group = xr.Dataset(
+        {
+            "validation": (("task", "layer", "head"), validation),
+            "title": (("task",), ["Tense", "Depth"][: shape[0]]),
+        },
+        coords={
+            "task": names,
+            "layer": np.arange(1, shape[1] + 1),
+            "head": np.arange(1, shape[2] + 1),
+        },
+    )
+    return Results.build({"probe": group}, {})
+
+
+TWO_TASKS = results_of([[[0.5, 0.9, 0.7], [0.7, 0.6, 0.1]], [[0.9, 0.1, 0.6], [0.7, 0.9, 0.2]]])
+
+
+def test_heads_are_ordered_by_the_validation_score_of_the_task() -> None:
+    assert top_heads(TWO_TASKS, 3, "past_present") == (Head(0, 1), Head(0, 2), Head(1, 0))
+    assert top_heads(TWO_TASKS, 2, task="depth") == (Head(0, 0), Head(1, 1))
+
+
+def test_without_a_task_the_mean_over_tasks_decides() -> None:
+    # means: 0.7, 0.5, 0.65 in layer 1; 0.7, 0.75, 0.15 in layer 2
+    best = (Head(1, 1), Head(0, 0), Head(1, 0), Head(0, 2), Head(0, 1), Head(1, 2))
+    assert top_heads(TWO_TASKS, 6) == best
+
+
+def test_heads_without_a_score_and_tasks_without_scores_are_skipped() -> None:
+    results = results_of([[[0.5, NAN], [0.7, 0.6]], [[NAN, NAN], [NAN, NAN]]])
+    expected = (Head(1, 0), Head(1, 1), Head(0, 0))
+    assert top_heads(results, 3) == top_heads(results, 3, "Tense") == expected
+    with pytest.raises(UserError, match=r"^the number of heads must be between 1 and 3, the numb"):
+        top_heads(results, 4)
+
+
+@pytest.mark.parametrize("n", [0, 7])
+def test_a_number_of_heads_outside_the_range_is_an_error(n: int) -> None:
+    with pytest.raises(UserError) as error:
+        top_heads(TWO_TASKS, n)
+    assert error.value.message == (
+        "the number of heads must be between 1 and 6, the number of heads with a validation score; "
+        f"got {n} instead"
+    )
+
+
+def test_a_task_that_was_not_probed_is_an_error() -> None:
+    with pytest.raises(UserError, match=r"^the task must be one of past_present, tree_depth; got "):
+        top_heads(TWO_TASKS, 1, "length")
+    with pytest.raises(ResultsError, match=r"^these results have no probes of heads"):
+        top_heads(Results.build({}, {}), 1)
