@@ -16,7 +16,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.timing import best_times
-from headscope.runs.probe.linear import L2, Fitted, Problems, solve
+from headscope.runs.probe.linear import solve
+from headscope.runs.probe.options import L2
+from headscope.runs.probe.problems import Fitted, Problems
 from headscope.runs.probe.rmsprop import solve_rmsprop
 
 HEADS, WIDTH, CLASSES = 144, 64, 2
@@ -52,7 +54,7 @@ class Data:
 
     def accuracy(self, fitted: Fitted) -> Tensor:
         """On the test rows, by head, with the L2 value that is best on the held-out rows."""
-        right = (fitted.scores(self.x[:, TRAIN:]).argmax(-1) == self.y[TRAIN:])[:, 0].float()
+        right = (fitted.logits(self.x[:, TRAIN:]).argmax(-1) == self.y[TRAIN:])[:, 0].float()
         best = right[..., :HELD].mean(-1).argmax(1)
         return right[..., HELD:].mean(-1)[torch.arange(len(right)), best]
 

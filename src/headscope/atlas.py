@@ -62,20 +62,10 @@ def probe(
     data: str | None = None,
     **options: Any,
 ) -> Atlas:
-    """A classifier on the output of every head, on every layer, and on the best heads together, for every task (Jo and Myaeng 2020).
-
-    ``tasks`` are probing tasks, or where they are: SentEval files or folders, treebanks or "demo" (the ten tasks are made), GLUE tasks by name (their files in ``data``).
-    Vectors are kept in ``cache``. Options as in :func:`headscope.runs.probe.probe.probe`: output, choice, settings, progress.
-    """
+    """Train classifiers on every head and layer (:func:`headscope.runs.probe.probe.probe`)."""
     from headscope.runs.probe.probe import probe as run
-    from headscope.tasks.find import find_tasks
 
-    found = [
-        one
-        for task in tasks
-        for one in (find_tasks([task], data=data) if isinstance(task, str) else [task])
-    ]
-    return Atlas(run(model, found, cache=cache, **options).tree)
+    return Atlas(run(model, tasks, cache=cache, data=data, **options).tree)
 
 
 @overload

@@ -1,4 +1,4 @@
-"""``headscope probe`` from end to end, with a tiny model in a folder and small files of tasks."""
+"""``headscope probe`` from end to end, with a tiny model and small tasks in files."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def glue(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_of_tasks_and_everything_that_can_be_made_of_the_results(
+def test_a_folder_of_tasks_and_everything_made_from_the_results(
     run: Run, here: Path, tiny_folder: Path, senteval: Path
 ) -> None:
     asked = (
@@ -111,7 +111,7 @@ def test_a_folder_of_tasks_and_everything_that_can_be_made_of_the_results(
         100 * float(results["probe_layer"]["test"].sel(task="tree_depth", layer=2))
     )
     assert run(*asked, "--quiet").out == "p.nc\n"
-    assert (here / "p.nc").stat().st_mtime_ns == before  # opened, not made again
+    assert (here / "p.nc").stat().st_mtime_ns == before  # opened, not computed again
 
     listed = run("ls", "p.nc")
     assert listed.code == 0, listed.err
@@ -162,7 +162,7 @@ def test_fewer_tasks_examples_and_classifiers(
     )
     assert done.code == 0, done.err
     assert "Tense: at most 15 examples of each split, drawn at random" in done.err
-    assert "top-3 heads" in done.out
+    assert "top 3 heads" in done.out
     results = Results.open(here / "p.nc")
     assert results["probe"]["task"].values.tolist() == ["past_present"]
     assert [int(results["probe"][name][0]) for name in ("train", "dev", "test_size")] == [
@@ -177,7 +177,7 @@ def test_fewer_tasks_examples_and_classifiers(
     assert sorted(path.name for path in here.iterdir()) == ["kept", "p.nc"]
 
 
-def test_a_task_of_ones_own_as_the_paper_trains_it(
+def test_a_custom_task_with_the_solver_of_the_paper(
     run: Run, here: Path, tiny_folder: Path, senteval: Path
 ) -> None:
     shutil.copy(senteval / "past_present.txt", senteval / "mine.txt")
@@ -201,10 +201,10 @@ def test_a_task_of_ones_own_as_the_paper_trains_it(
     assert results.provenance["settings"]["solver"] == "rmsprop"
 
 
-def test_tasks_of_glue_are_read_from_their_folder(
+def test_glue_tasks_are_read_from_their_folder(
     run: Run, here: Path, tiny_folder: Path, glue: Path
 ) -> None:
-    (here / "mrpc").mkdir()  # as a recipe may have left one; ./mrpc would be the folder
+    (here / "mrpc").mkdir()  # a recipe may leave such a folder; ./mrpc would name it
     done = run(
         "probe",
         tiny_folder,
@@ -231,7 +231,7 @@ def test_tasks_of_glue_are_read_from_their_folder(
     assert json.loads(done.out)[1]["majority"] is None
 
 
-def test_ctrl_c_ends_with_its_own_code(
+def test_ctrl_c_has_its_own_exit_code(
     run: Run, here: Path, tiny_folder: Path, senteval: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from headscope.runs.probe import task as probing_task
@@ -244,7 +244,7 @@ def test_ctrl_c_ends_with_its_own_code(
     assert done.code == 130
     assert done.told == [
         "error: stopped after 0 of 2 tasks",
-        "next:  type the same command again to go on from there",
+        "next:  run the same command again to resume",
     ]
     assert not (here / "p.nc").exists()
 
@@ -255,16 +255,16 @@ def test_ctrl_c_ends_with_its_own_code(
         (["--solver", "adam"], "the solver must be one of exact, rmsprop; got 'adam' instead."),
         (
             ["--pairs", "aside"],
-            "the way with pairs must be one of apart, together; got 'aside' instead.",
+            "the pairs option must be one of apart, together; got 'aside' instead.",
         ),
         (
             ["--position", "frist"],
             "the position must be one of cls, last, mean; got 'frist' instead.",
         ),
-        (["--l2", "0"], "L2 values must be above 0, got 0.0 instead"),
-        (["-n", "9"], "the number of heads must be from 1 to 8, all that "),
-        (["-n", "0"], "the number of heads must be from 1 to 8, all that "),
-        (["--curve", "20"], "the number of heads must be from 1 to 8, all that "),
+        (["--l2", "0"], "L2 values must be numbers above 0, got 0.0 instead"),
+        (["-n", "9"], "the number of heads must be between 1 and 8, the number of heads of "),
+        (["-n", "0"], "the number of heads must be between 1 and 8, the number of heads of "),
+        (["--curve", "20"], "the number of heads must be between 1 and 8, the number of heads of "),
         (["--limit", "0"], "the limit must be 1 or more, got 0 instead"),
         (["--limit", "1"], "1 examples of Depth have only one class"),
         (
@@ -275,7 +275,7 @@ def test_ctrl_c_ends_with_its_own_code(
         (["--max-length", "65"], "the maximum length must be at most 64 for "),
     ],
 )
-def test_mistakes_in_options_are_told_in_two_lines(
+def test_wrong_options_are_reported_in_two_lines(
     run: Run, here: Path, tiny_folder: Path, senteval: Path, options: list[str], told: str
 ) -> None:
     length = () if "--max-length" in options else ("--max-length", 32)
@@ -294,15 +294,15 @@ def test_mistakes_in_options_are_told_in_two_lines(
         (["te\ta\tcat", "te\tb\tdog"], "has no tr lines: there is nothing to train on"),
         (
             ["tr\ta\tcat", "tr\tb\tdog", "te\tb\tbird"],
-            "5 folds need as many training examples, got 2 instead",
+            "5 folds need at least 5 training examples, got 2 instead",
         ),
         (
             ["tr\ta\tcat", "tr\tb\t\u200b", "te\tb\tbird"],
-            "mine: all training examples have one and the same label, 'a'",
+            "mine: all training examples have the same label, 'a'",
         ),
     ],
 )
-def test_mistakes_in_tasks_are_told_in_two_lines(
+def test_wrong_tasks_are_reported_in_two_lines(
     run: Run, here: Path, tiny_folder: Path, lines: list[str], told: str
 ) -> None:
     (here / "mine.txt").write_text("\n".join(lines) + "\n")
@@ -311,12 +311,12 @@ def test_mistakes_in_tasks_are_told_in_two_lines(
     )
 
 
-def test_mistakes_in_sources_are_told_in_two_lines(
+def test_wrong_sources_are_reported_in_two_lines(
     run: Run, here: Path, tiny_folder: Path, senteval: Path
 ) -> None:
     assert (
         mistake(run("probe", tiny_folder, senteval, senteval / "tree_depth.txt", "-o", "p.nc"))[0]
-        == "two tasks have the name tree_depth"
+        == "two tasks are called tree_depth"
     )
     assert mistake(run("probe", tiny_folder, "mrpc", "-o", "p.nc")) == (
         "mrpc is a GLUE task, whose files must be given too",

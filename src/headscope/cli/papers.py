@@ -432,8 +432,7 @@ def jo2020(
     Example: headscope paper jo2020 --model bert-base-uncased --tasks senteval/probing --downstream mrpc --data glue
     """
     from headscope.papers import Jo2020
-    from headscope.runs.probe.classify import Settings
-    from headscope.runs.probe.probe import Choice
+    from headscope.runs.probe.options import ProbeOptions
     from headscope.tasks import find_task
     from headscope.tasks.find import find_tasks
 
@@ -441,8 +440,15 @@ def jo2020(
         raise UserError(f"the number of seeds must be 0 or more, got {seeds} instead")
     models = model or ["demo"]
     wanted = [find_task(name) for name in dict.fromkeys(downstream or ())]
-    choice = Choice(position or "", n=n, max_length=max_length, batch_size=batch_size)
-    settings = Settings(solver, seed=seed, device=device)
+    options = ProbeOptions(
+        position=position,  # type: ignore[arg-type]
+        n=n,
+        max_length=max_length,
+        batch_size=batch_size,
+        solver=solver,  # type: ignore[arg-type]
+        seed=seed,
+        device=device,
+    )
     console, shop = _shop(
         "jo2020",
         models[0],
@@ -463,8 +469,7 @@ def jo2020(
         tuned=tuned or shop.folder / "tuned",
         seeds=range(seed, seed + seeds),
         cache=cache or shop.folder / "vectors",
-        choice=choice,
-        settings=settings,
+        options=options,
         training={"epochs": epochs, "learning_rate": learning_rate, "max_length": max_length},
     )
     console.result(str(recipe.run()))

@@ -1,9 +1,9 @@
-"""Probing from the command line (Jo and Myaeng 2020)."""
+"""``headscope probe``: classifiers on every head and layer (Jo and Myaeng 2020)."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -13,8 +13,11 @@ from headscope.cli.root import app
 
 if TYPE_CHECKING:
     from headscope.results import Results
+    from headscope.runs.probe.options import PairMode, Position, Solver
 
 SHOWN = 3
+"""Number of best heads in the table."""
+_VECTORS, _CLASSIFIERS = "The vectors", "The classifiers"
 
 
 @app.command()
@@ -24,7 +27,10 @@ def probe(
         list[str],
         typer.Argument(
             metavar="TASKS...",
-            help="SentEval files or folders of them; a treebank or 'demo', from which the ten tasks are made; GLUE tasks (mrpc, sts-b, sst-2 …) with --data.",
+            help=(
+                "SentEval files or folders of them; a treebank or 'demo', from which the ten tasks "
+                "are made; GLUE tasks (mrpc, sts-b, sst-2 …) with --data."
+            ),
             show_default=False,
         ),
     ],
@@ -33,7 +39,7 @@ def probe(
         typer.Option(
             "--output",
             "-o",
-            help="The results file (.nc). Default: MODEL-probe.nc.",
+            help="Results file (.nc). Default: MODEL-probe.nc.",
             show_default=False,
         ),
     ] = None,
@@ -55,65 +61,6 @@ def probe(
             show_default=False,
         ),
     ] = None,
-    position: Annotated[
-        str | None,
-        typer.Option(
-            "--position",
-            help="Where the vectors are read: cls, last or mean. Default: last for causal models, else cls if there is one.",
-            show_default=False,
-        ),
-    ] = None,
-    pairs: Annotated[
-        str,
-        typer.Option(
-            "--pairs", help="Pairs of texts: together (one input), or apart (u, v, |u-v|, u·v)."
-        ),
-    ] = "together",
-    n: Annotated[
-        int | None,
-        typer.Option(
-            "--n",
-            "-n",
-            metavar="N",
-            help="How many of the best heads are put together. Default: as many as a layer has.",
-            show_default=False,
-        ),
-    ] = None,
-    curve: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--curve",
-            metavar="N",
-            help="A point of the curve over n (repeat for more). Default: some up to all heads.",
-            show_default=False,
-        ),
-    ] = None,
-    greedy: Annotated[
-        bool,
-        typer.Option(
-            "--greedy/--no-greedy", help="Also choose heads by what they add to each other."
-        ),
-    ] = True,
-    solver: Annotated[
-        str, typer.Option("--solver", help="exact (the optimum), or rmsprop (as in the paper).")
-    ] = "exact",
-    l2: Annotated[
-        list[float] | None,
-        typer.Option(
-            "--l2",
-            help="An L2 value to choose from (repeat for more). Default: 1e-5 to 1e-1, as in the paper.",
-            show_default=False,
-        ),
-    ] = None,
-    control: Annotated[
-        bool, typer.Option("--control/--no-control", help="Also train on shuffled labels.")
-    ] = True,
-    cache: Annotated[
-        Path,
-        typer.Option(
-            "--cache", metavar="FOLDER", help="Where vectors are kept, to be found again."
-        ),
-    ] = Path("headscope-vectors"),
     limit: Annotated[
         int | None,
         typer.Option(
@@ -123,6 +70,96 @@ def probe(
             show_default=False,
         ),
     ] = None,
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "--n",
+            "-n",
+            metavar="N",
+            help="Number of best heads to concatenate. Default: the number of heads in a layer.",
+            show_default=False,
+        ),
+    ] = None,
+    curve: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--curve",
+            metavar="N",
+            help=(
+                "A number of heads for the curve over n (repeat for more). Default: up to ten "
+                "between 1 and all heads."
+            ),
+            show_default=False,
+        ),
+    ] = None,
+    greedy: Annotated[
+        bool,
+        typer.Option(
+            "--greedy/--no-greedy", help="Also select heads by what they add to each other."
+        ),
+    ] = True,
+    position: Annotated[
+        str | None,
+        typer.Option(
+            "--position",
+            help=(
+                "Token at which vectors are read: cls, last or mean. Default: last for causal "
+                "models, otherwise cls if there is one."
+            ),
+            rich_help_panel=_VECTORS,
+            show_default=False,
+        ),
+    ] = None,
+    pairs: Annotated[
+        str,
+        typer.Option(
+            "--pairs",
+            help="Encode pairs of texts together (one input) or apart (u, v, |u-v|, u·v).",
+            rich_help_panel=_VECTORS,
+        ),
+    ] = "together",
+    cache: Annotated[
+        Path,
+        typer.Option(
+            "--cache",
+            metavar="FOLDER",
+            help="Folder where vectors are kept for other runs.",
+            rich_help_panel=_VECTORS,
+        ),
+    ] = Path("headscope-vectors"),
+    solver: Annotated[
+        str,
+        typer.Option(
+            "--solver",
+            help="exact finds the optimum; rmsprop trains as the paper does.",
+            rich_help_panel=_CLASSIFIERS,
+        ),
+    ] = "exact",
+    l2: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--l2",
+            help="An L2 penalty to choose from (repeat for more). Default: 1e-5 to 1e-1.",
+            rich_help_panel=_CLASSIFIERS,
+            show_default=False,
+        ),
+    ] = None,
+    folds: Annotated[
+        int,
+        typer.Option(
+            "--folds",
+            help="Cross-validation folds for a task without a validation split.",
+            rich_help_panel=_CLASSIFIERS,
+        ),
+    ] = 5,
+    control: Annotated[
+        bool,
+        typer.Option(
+            "--control/--no-control",
+            help="Also train on shuffled labels.",
+            rich_help_panel=_CLASSIFIERS,
+        ),
+    ] = True,
     seed: opt.Seed = 0,
     batch_size: opt.BatchSize = 32,
     max_length: opt.MaxLength = 128,
@@ -134,19 +171,15 @@ def probe(
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
-    """What every head's output knows: a classifier on each head and layer, for every task, and on the best heads together (Jo and Myaeng 2020).
+    """Train classifiers on every head and layer, and on the best heads together.
 
-    A stopped run goes on where it was when the same command is typed again. Draw the results with 'headscope figures'.
+    For each task, a logistic regression is trained on the output of every head, on every layer and
+    on the best heads concatenated (Jo and Myaeng 2020). An interrupted run resumes when the same
+    command is run again. Draw the results with 'headscope figures'.
 
     Example: headscope probe demo senteval/probing --task Length --task Depth -o probe.nc
     """
     from headscope.files import check_writable, slug
-    from headscope.models import load
-    from headscope.papers.recipe import phases
-    from headscope.runs.probe.classify import Settings
-    from headscope.runs.probe.linear import L2
-    from headscope.runs.probe.probe import Choice
-    from headscope.runs.probe.probe import probe as run
     from headscope.stats.probing import probing_remarks, top_table
     from headscope.tasks.find import find_tasks
     from headscope.tasks.probing import all_notes
@@ -154,14 +187,14 @@ def probe(
     console = Console(quiet=quiet, as_json=json)
     path = output or Path(f"{slug(model)}-probe.nc")
     check_writable(path)
-    choice = Choice(
-        position or "", pairs, n, tuple(curve) if curve else None, greedy, max_length, batch_size
-    )
-    settings = Settings(solver, tuple(l2 or L2), control=control, seed=seed, device=device)
     with console.status("reading the tasks"):
-        found = find_tasks(tasks, data=data, only=task, limit=limit, seed=seed)
-    for note in all_notes(found):
+        probing_tasks = find_tasks(tasks, data=data, only=task, limit=limit, seed=seed)
+    for note in all_notes(probing_tasks):
         console.say(note)
+    from headscope.models import load
+    from headscope.runs.probe.options import L2
+    from headscope.runs.probe.probe import probe as run
+
     with console.status("loading the model"):
         loaded = load(
             model,
@@ -171,17 +204,35 @@ def probe(
             allow_pickle=allow_pickle,
             trust_remote_code=trust_remote_code,
         )
-    with phases(console) as tell:
-        results = run(
-            loaded, found, cache=cache, output=path, choice=choice, settings=settings, progress=tell
-        )
-    table = top_table(results, n=n)
+    results = run(
+        loaded,
+        probing_tasks,
+        position=cast("Position | None", position),
+        pairs=cast("PairMode", pairs),
+        n=n,
+        counts=curve or None,
+        greedy=greedy,
+        max_length=max_length,
+        batch_size=batch_size,
+        solver=cast("Solver", solver),
+        l2=l2 or L2,
+        folds=folds,
+        control=control,
+        seed=seed,
+        device=device,
+        cache=cache,
+        output=path,
+        progress=console,
+    )
     if json:
-        console.frame(table)
+        console.frame(top_table(results, n=n))
     elif not quiet:
         console.table(
             _rows(results, n),
-            title=f"Test scores in percent, {loaded.name}; layer and heads chosen on validation",
+            title=(
+                f"Test scores in percent of {loaded.name}; layers and heads are chosen by "
+                "validation scores"
+            ),
         )
     for remark in probing_remarks(results):
         console.say(f"* {remark}")
@@ -189,31 +240,26 @@ def probe(
 
 
 def _rows(results: Results, n: int | None) -> list[dict[str, object]]:
-    """The table for people: scores with their intervals, and the best heads by name."""
+    """The rows of the table that is printed: scores in percent, and the best heads by name."""
     from headscope.stats.probing import head_table, top_table
 
+    table = top_table(results, n=n).to_dict("records")
     rows: list[dict[str, object]] = []
-    for name, row in zip(
-        results["probe"]["task"].values, top_table(results, n=n).to_dict("records"), strict=True
-    ):
-        best = head_table(results, str(name), count=SHOWN)
-        heads = ", ".join(
-            f"{one['head']} {100 * one['test']:.1f}" for one in best.to_dict("records")
+    for name, row in zip(results["probe"]["task"].values, table, strict=True):
+        best = head_table(results, str(name), count=SHOWN).to_dict("records")
+        rows.append(
+            {
+                "task": row["task"],
+                "majority": _percent(row["majority"]),
+                "last layer": _percent(row["last"]),
+                "best layer": f"{_percent(row['best'])} ({row['best layer']})",
+                f"top {row['n']} heads": _percent(row["top"]),
+                f"greedy {row['n']}": _percent(row["greedy"]),
+                "best heads": ", ".join(f"{one['head']} {100 * one['test']:.1f}" for one in best),
+            }
         )
-        shown: dict[str, object] = {
-            "task": row["task"],
-            "majority": _number(row["majority"]),
-            "last layer": _number(row["last"]),
-        }
-        shown |= {
-            "best layer": f"{_number(row['best'])} ({row['best layer']})",
-            f"top-{row['n']} heads": _number(row["top"]),
-            f"greedy {row['n']}": _number(row["greedy"]),
-            "best heads": heads,
-        }
-        rows.append(shown)
     return rows
 
 
-def _number(value: object) -> str:
+def _percent(value: object) -> str:
     return "–" if not isinstance(value, float) or value != value else f"{value:.1f}"

@@ -21,7 +21,7 @@ DOWNSTREAM = ("mrpc", "sts-b", "sst-2")
 
 
 def find_tasks(
-    sources: Sequence[str],
+    sources: Sequence[str | Path | ProbingTask],
     *,
     data: str | None = None,
     only: Sequence[str] | None = None,
@@ -29,13 +29,20 @@ def find_tasks(
     seed: int = 0,
 ) -> list[ProbingTask]:
     """The tasks of some sources: a SentEval file or a folder of them, a treebank or "demo" (the ten tasks are made from it), or a GLUE task's name (its files in ``data``).
+    A probing task stands for itself.
 
     ``only`` names those that are wanted; ``limit`` is how many examples of each split are drawn at random.
     """
     found: list[ProbingTask] = []
     there: list[str] = []
     wanted = None if only is None else {name.lower() for name in only}
-    for source in sources:
+    for given in sources:
+        if isinstance(given, ProbingTask):
+            there.append(given.title)
+            if wanted is None or _names(given.name, given.title) & wanted:
+                found.append(given)
+            continue
+        source = str(given)
         glue = next(
             (
                 task

@@ -1,4 +1,4 @@
-"""The exact solver, against scikit-learn, scipy's own minimiser and the conditions of an optimum."""
+"""The exact solver, compared with scikit-learn, scipy and the conditions of an optimum."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from headscope.runs.probe import linear
-from headscope.runs.probe.linear import Fitted, Problems, solve
+from headscope.runs.probe.linear import solve
+from headscope.runs.probe.options import L2
+from headscope.runs.probe.problems import Fitted, Problems
 
 Case = tuple[torch.Tensor, torch.Tensor]
 
 
 def made(units: int, rows: int, width: int, classes: int, *, seed: int = 0) -> Case:
-    """Correlated features of which each unit shows the labels more or less."""
+    """Correlated features; the labels depend more on those of later units."""
     random = torch.Generator().manual_seed(seed)
     hidden = torch.randn(rows, 6, generator=random)
     labels = (
@@ -35,13 +37,14 @@ def everything(rows: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("classes", [2, 3, 11])
-def test_the_weights_are_those_of_scikit_learn(classes: int) -> None:
+def test_the_weights_agree_with_scikit_learn(classes: int) -> None:
     x, labels = made(3, 500, 8, classes)
     found = solve(Problems(x, labels, classes, everything(500)))
     assert found.unsolved == 0
     for unit in range(3):
-        for place, l2 in enumerate(linear.L2):
-            # scikit-learn's two classes have one weight vector, the difference of ours: its penalty is half as strong.
+        for place, l2 in enumerate(L2):
+            # For two classes scikit-learn has one weight vector, the difference of ours: its
+            # penalty is half as strong.
             strength = (2 if classes == 2 else 1) / (500 * l2)
             known = LogisticRegression(C=strength, tol=1e-9, max_iter=20_000).fit(
                 x[unit].double().numpy(), labels.numpy()
@@ -54,7 +57,7 @@ def test_the_weights_are_those_of_scikit_learn(classes: int) -> None:
                     == weight.T
                 )
                 assert bias == pytest.approx(known.intercept_, abs=5e-3)
-            scores = found.scores(x)[unit, 0, place]
+            scores = found.logits(x)[unit, 0, place]
             agreement = (scores.argmax(1).numpy() == known.predict(x[unit].double().numpy())).mean()
             assert agreement >= 0.996
             probabilities = scores.softmax(1).numpy()
@@ -66,7 +69,7 @@ def test_the_weights_are_those_of_scikit_learn(classes: int) -> None:
             )
 
 
-def test_the_loss_is_the_least_that_scipy_finds() -> None:
+def test_the_loss_is_the_minimum_that_scipy_finds() -> None:
     x, labels = made(1, 200, 5, 4)
     l2 = 0.01
     found = solve(Problems(x, labels, 4, everything(200), (l2,)), tolerance=1e-6)
@@ -86,8 +89,8 @@ def test_the_loss_is_the_least_that_scipy_finds() -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_logits_that_are_there_are_added_to(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loss is the least that scipy finds with the same offset, of each training set its own; and portions of rows change nothing."""
+def test_an_offset_is_added_to_the_logits(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loss is the minimum that scipy finds with the same offset, whatever the portions."""
     x, labels = made(2, 200, 5, classes)
     l2, sets = 0.01, torch.stack([torch.arange(200) < 150, torch.arange(200) >= 50])
     offset = torch.randn(2, 200, classes, generator=torch.Generator().manual_seed(1))
@@ -126,8 +129,8 @@ def test_logits_that_are_there_are_added_to(classes: int, monkeypatch: pytest.Mo
     assert solve(problems, memory=1).weight == pytest.approx(found.weight, abs=1e-3)
 
 
-def test_soft_targets_are_those_of_copies_of_the_rows() -> None:
-    """A row that is class 0 to 30 % and class 2 to 70 % counts as three rows of class 0 and seven of class 2."""
+def test_soft_targets_are_equivalent_to_copies_of_rows() -> None:
+    """A row that is 30 % class 0 and 70 % class 2 counts as three and seven rows of these."""
     x, _ = made(1, 60, 4, 3)
     shares = torch.tensor([[0.3, 0.0, 0.7], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]).repeat(20, 1)
     soft = solve(Problems(x, shares, 3, everything(60), (0.01,)))
@@ -138,7 +141,7 @@ def test_soft_targets_are_those_of_copies_of_the_rows() -> None:
     assert soft.weight == pytest.approx(hard.weight, abs=2e-3)
 
 
-def test_each_set_sees_its_own_rows_only() -> None:
+def test_each_training_set_uses_only_its_own_rows() -> None:
     x, labels = made(2, 300, 6, 2)
     sets = torch.zeros(2, 300, dtype=torch.bool)
     sets[0, :200], sets[1, 100:] = True, True
@@ -148,7 +151,9 @@ def test_each_set_sees_its_own_rows_only() -> None:
         assert both.weight[:, place] == pytest.approx(alone.weight[:, 0], abs=1e-3)
 
 
-def test_portions_of_rows_and_units_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_depend_on_portions_of_rows_and_units(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     x, labels = made(5, 400, 6, 5)
     problems = Problems(x, labels, 5, everything(400), (0.01,))
     whole = solve(problems)
@@ -159,7 +164,7 @@ def test_portions_of_rows_and_units_change_nothing(monkeypatch: pytest.MonkeyPat
     assert solve(problems).weight == pytest.approx(whole.weight, abs=2e-3)
 
 
-def test_a_first_solution_on_a_part_of_the_rows_changes_nothing(
+def test_results_do_not_depend_on_a_first_solution_on_fewer_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     x, labels = made(2, 640, 6, 3)
@@ -169,19 +174,19 @@ def test_a_first_solution_on_a_part_of_the_rows_changes_nothing(
     assert solve(problems).weight == pytest.approx(whole.weight, abs=2e-3)
 
 
-def test_features_that_say_nothing_give_the_shares_of_the_classes() -> None:
+def test_uninformative_features_give_the_shares_of_the_classes() -> None:
     labels = torch.tensor([0] * 30 + [1] * 50 + [2] * 20)
     found = solve(Problems(torch.zeros(1, 100, 3), labels, 3, everything(100), (0.1,)))
-    assert found.scores(torch.zeros(1, 1, 3))[0, 0, 0, 0].softmax(0).tolist() == pytest.approx(
+    assert found.logits(torch.zeros(1, 1, 3))[0, 0, 0, 0].softmax(0).tolist() == pytest.approx(
         [0.3, 0.5, 0.2], abs=1e-3
     )
     assert found.weight.abs().max() == 0
 
 
-def test_separable_rows_are_solved_too() -> None:
+def test_separable_rows_have_a_solution() -> None:
     x = torch.linspace(-1, 1, 40)[None, :, None]
     found = solve(Problems(x, (x[0, :, 0] > 0).long(), 2, everything(40), (1e-5,)))
-    assert (found.scores(x)[0, 0, 0].argmax(1) == (x[0, :, 0] > 0)).all()
+    assert (found.logits(x)[0, 0, 0].argmax(1) == (x[0, :, 0] > 0)).all()
     known = LogisticRegression(C=2 / (40 * 1e-5), tol=1e-10, max_iter=100_000).fit(
         x[0].double().numpy(), (x[0, :, 0] > 0).numpy()
     )
@@ -190,10 +195,10 @@ def test_separable_rows_are_solved_too() -> None:
     )
 
 
-def test_a_thousand_classes() -> None:
+def test_a_thousand_classes_are_solved() -> None:
     x, _ = made(1, 2000, 16, 2)
     labels = torch.arange(2000) % 1000
     x[0] += 3 * torch.randn(1000, 16, generator=torch.Generator().manual_seed(1))[labels]
     found: Fitted = solve(Problems(x, labels, 1000, everything(2000), (1e-4,)))
     assert found.unsolved == 0
-    assert float((found.scores(x)[0, 0, 0].argmax(1) == labels).float().mean()) > 0.9
+    assert float((found.logits(x)[0, 0, 0].argmax(1) == labels).float().mean()) > 0.9

@@ -1,4 +1,7 @@
-"""Vectors on disk are what transformers itself computes, to half precision; what is written stays, and nothing damaged, overflowing or missing passes unseen."""
+"""Vectors on disk are those that transformers computes, up to half precision.
+
+Finished blocks are kept, and damaged ones are detected.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 
 from headscope.errors import Interrupted, UserError
 from headscope.models import Model, Pooling
-from headscope.runs.probe import outputs as module
-from headscope.runs.probe.outputs import HeadOutputs, Texts, make_head_outputs
+from headscope.runs.probe import blocks as blocks_module
+from headscope.runs.probe.blocks import Texts
+from headscope.runs.probe.outputs import HeadOutputs
+from headscope.runs.probe.vectors import make_head_outputs
 from models.test_pooling import POSITION, alone, at, head_outputs, hidden_states
 from tiny import HEADS, LAYERS, tiny_model
 
@@ -35,9 +41,9 @@ MANY: tuple[Texts, ...] = tuple(
     )
     for place in range(70)
 )
-"""Three blocks, if there is one text in a batch: of 32, 32 and 6."""
+"""Three blocks of 32, 32 and 6 texts, for batches of one text."""
 HALF = {"rtol": 0.0, "atol": 2e-3}
-"""A number's distance from its mean, at most 8 here, rounded to 11 bits: off by at most 8 · 2⁻¹²."""
+"""Distances from the mean, at most 8 here, are rounded to 11 bits: errors of up to 8 · 2⁻¹²."""
 
 
 def rows(count: int) -> Any:
@@ -51,7 +57,7 @@ def bert() -> Model:
 
 @pytest.fixture
 def forwards(bert: Model, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many texts each forward pass of the model has had."""
+    """Number of texts in each forward pass of the model."""
     seen: list[int] = []
     forward = bert.forward
 
@@ -68,7 +74,10 @@ def blocks(cache: Path) -> list[str]:
 
 
 def expected(kind: str, texts: Sequence[Texts], position: str) -> tuple[Any, Any]:
-    """(layer, text, head, width) and (layer, text, hidden) from transformers' eager attention and its hidden states, one text at a time without padding."""
+    """(layer, text, head, width) and (layer, text, hidden), computed by transformers.
+
+    Eager attention and hidden states, one text at a time, without padding.
+    """
     heads = [
         [[at(position, head) for head in layer] for layer in head_outputs(kind, alone(kind, *text))]
         for text in texts
@@ -88,9 +97,7 @@ def check(found: HeadOutputs, kind: str, texts: Sequence[Texts], position: str) 
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "electra", "llama", "t5"])
-def test_vectors_are_those_of_transformers_at_the_position_of_the_family(
-    kind: str, tmp_path: Path
-) -> None:
+def test_vectors_agree_with_transformers_at_the_default_position(kind: str, tmp_path: Path) -> None:
     texts = FEW if kind in {"bert", "electra"} else FEW[:3]
     found = make_head_outputs(tiny_model(kind), texts, tmp_path, max_length=64)
     assert found.position == POSITION[kind]
@@ -107,7 +114,9 @@ def test_vectors_are_those_of_transformers_at_the_position_of_the_family(
     ("kind", "position"),
     [("bert", "last"), ("bert", "mean"), ("gpt2", "last"), ("gpt2", "mean"), ("t5", "cls")],
 )
-def test_any_position_can_be_asked_for(kind: str, position: str, tmp_path: Path) -> None:
+def test_vectors_agree_with_transformers_at_any_position(
+    kind: str, position: str, tmp_path: Path
+) -> None:
     check(
         make_head_outputs(tiny_model(kind), FEW[:3], tmp_path, max_length=64, position=position),
         kind,
@@ -121,21 +130,19 @@ def test_the_first_token_of_a_causal_model_is_refused(tmp_path: Path) -> None:
         make_head_outputs(tiny_model("gpt2"), FEW[:3], tmp_path, max_length=64, position="cls")
 
 
-def test_neither_the_order_nor_the_batch_size_nor_padding_matters(
-    bert: Model, tmp_path: Path
-) -> None:
+def test_vectors_do_not_depend_on_order_batch_size_and_padding(bert: Model, tmp_path: Path) -> None:
     turned = MANY[::-1]
     one = make_head_outputs(bert, MANY, tmp_path / "one", max_length=64, batch_size=1)
     two = make_head_outputs(bert, turned, tmp_path / "two", max_length=64, batch_size=16)
     assert (len(one.blocks), len(two.blocks)) == (3, 1)
-    chosen = np.array([69, 0, 31, 32, 5])  # of all blocks, in no order
+    chosen = np.array([69, 0, 31, 32, 5])  # from all blocks, unordered
     for layer in range(LAYERS):
         np.testing.assert_allclose(one.heads(layer, chosen), two.heads(layer, 69 - chosen), **HALF)
         np.testing.assert_allclose(one.layer(layer, chosen), two.layer(layer, 69 - chosen), **HALF)
     assert [one.row[MANY[place]] for place in chosen] == chosen.tolist()
 
 
-def test_texts_are_cut_and_counted(bert: Model, tmp_path: Path) -> None:
+def test_long_texts_are_truncated_and_counted(bert: Model, tmp_path: Path) -> None:
     found = make_head_outputs(
         bert, [*MANY, ("the cat " * 30,)], tmp_path, max_length=24, batch_size=1
     )
@@ -144,7 +151,7 @@ def test_texts_are_cut_and_counted(bert: Model, tmp_path: Path) -> None:
     np.testing.assert_allclose(found.layer(1, np.array([70])), whole, **HALF)
 
 
-def test_what_is_there_is_not_computed_again_and_anything_else_is(
+def test_vectors_are_computed_once_for_each_model_position_and_length(
     bert: Model, forwards: list[int], tmp_path: Path
 ) -> None:
     def computed(model: Model, texts: Sequence[Texts] = FEW, **options: Any) -> int:
@@ -171,7 +178,7 @@ def test_what_is_there_is_not_computed_again_and_anything_else_is(
     assert (computed(bert), folders()) == (4, 5)
 
 
-def test_texts_of_other_tasks_are_found_and_only_new_ones_are_run(
+def test_texts_of_other_runs_are_found_in_the_cache(
     bert: Model, forwards: list[int], tmp_path: Path
 ) -> None:
     make_head_outputs(bert, [*FEW[:2], ("the cat " * 60,), ("\u200b",)], tmp_path, max_length=64)
@@ -192,7 +199,7 @@ def test_texts_of_other_tasks_are_found_and_only_new_ones_are_run(
         "empty": 0,
         "truncated": 0,
         "bytes": 0,
-    }  # what was cut or empty belongs to others
+    }  # the truncated and empty texts belong to another run
     assert found.counts["bytes"] == sum(
         path.stat().st_size for path in tmp_path.rglob("block-*.safetensors")
     )
@@ -200,7 +207,7 @@ def test_texts_of_other_tasks_are_found_and_only_new_ones_are_run(
     assert 0 < only.counts["bytes"] < found.counts["bytes"]
 
 
-def test_a_stopped_run_keeps_its_blocks_and_goes_on(
+def test_an_interrupted_run_keeps_its_blocks_and_resumes(
     bert: Model, forwards: list[int], tmp_path: Path
 ) -> None:
     def stop(done: int, total: int) -> None:
@@ -210,10 +217,10 @@ def test_a_stopped_run_keeps_its_blocks_and_goes_on(
 
     with pytest.raises(
         Interrupted,
-        match=r"^stopped after the vectors of 32 of 70 texts, which are kept in .*outputs-",
+        match=r"^stopped after computing the vectors of 32 of 70 texts, which are kept in .*/outp",
     ) as error:
         make_head_outputs(bert, MANY, tmp_path / "here", max_length=64, batch_size=1, progress=stop)
-    assert error.value.hint == "type the same command again to go on"
+    assert error.value.hint == "run it again to resume"
     assert len(blocks(tmp_path / "here")) == 1
     forwards.clear()
     told: list[int] = []
@@ -239,7 +246,7 @@ def test_a_full_disk_leaves_the_finished_blocks(
     write = Path.write_bytes
 
     def full(self: Path, data: Any) -> int:
-        if "block" in self.name and blocks(tmp_path):
+        if "block" in self.name and list(tmp_path.rglob("block-*")):
             write(self, bytes(data)[:100])
             raise OSError(errno.ENOSPC, "No space left on device")
         return write(self, data)
@@ -250,26 +257,27 @@ def test_a_full_disk_leaves_the_finished_blocks(
             UserError, match=r"block-\w+\.safetensors cannot be written: No space left on device"
         ) as error:
             make_head_outputs(bert, MANY, tmp_path, max_length=64, batch_size=1)
-    assert (
-        error.value.hint
-        == "make room and type the same command again: the finished blocks stay, and it goes on from there"
-    )
-    assert len(blocks(tmp_path)) == 1  # nothing half written beside it
+    assert error.value.hint == ("free some disk space, then run it again: finished blocks are kept")
+    assert len(blocks(tmp_path)) == 1  # no partial file beside it
     forwards.clear()
     make_head_outputs(bert, MANY, tmp_path, max_length=64, batch_size=1)
     assert sum(forwards) == 38
 
 
-def test_a_disk_that_is_full_before_or_after_the_blocks_is_told(
+def test_too_little_disk_space_is_an_error_before_anything_is_computed(
     bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=1))
         with pytest.raises(
-            UserError, match=r"^the vectors of 4 texts take .* but .* has only .* left"
+            UserError,
+            match=r"^the vectors of 4 texts take .*, but .* has only 1 bytes of free space",
         ) as error:
             make_head_outputs(bert, FEW, tmp_path, max_length=64)
-        assert error.value.hint == "give another folder with --cache, or fewer texts with --limit"
+        assert error.value.hint == "choose another cache folder or a lower limit"
+        assert error.value.command == (
+            "choose another folder with --cache, or fewer texts with --limit"
+        )
 
     def full(self: Path, *_args: Any, **_options: Any) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -292,7 +300,7 @@ def test_a_disk_that_is_full_before_or_after_the_blocks_is_told(
     [lambda data: data[: len(data) // 2], lambda _data: b"", lambda data: b"\xff" * 8 + data[8:]],
     ids=["cut", "empty", "header"],
 )
-def test_a_damaged_block_is_told_and_made_again_when_deleted(
+def test_a_damaged_block_is_an_error_until_it_is_deleted(
     bert: Model, damage: Any, tmp_path: Path
 ) -> None:
     found = make_head_outputs(bert, FEW, tmp_path, max_length=64)
@@ -304,16 +312,30 @@ def test_a_damaged_block_is_told_and_made_again_when_deleted(
         lambda: found.heads(1, rows(4)),
         lambda: found.layer(0, rows(1)),
     ):
-        with pytest.raises(UserError, match=r"block-\w+\.safetensors cannot be read: ") as error:
+        with pytest.raises(UserError, match=r"block-\w+\.safetensors is damaged: ") as error:
             again()
-        assert error.value.hint == "delete it, and it is made again"
+        assert error.value.hint == "delete this file; its vectors are computed again"
     block.unlink()
     assert np.array_equal(
         make_head_outputs(bert, FEW, tmp_path, max_length=64).heads(1, rows(4)), before
     )
 
 
-def test_numbers_beyond_half_precision_survive(bert: Model, tmp_path: Path) -> None:
+def test_a_single_changed_byte_is_detected_where_it_is_read(bert: Model, tmp_path: Path) -> None:
+    found = make_head_outputs(bert, FEW, tmp_path, max_length=64)
+    (block,) = found.blocks
+    with safe_open(block, "np") as file:
+        stored = file.get_tensor("heads")[1].tobytes()
+    before = found.heads(0, rows(4))
+    data = bytearray(block.read_bytes())
+    data[data.index(stored) + 5] ^= 1
+    block.write_bytes(data)
+    assert np.array_equal(found.heads(0, rows(4)), before)
+    with pytest.raises(UserError, match=r"is damaged: its contents have changed since it was wri"):
+        found.heads(1, rows(4))
+
+
+def test_numbers_beyond_half_precision_are_kept(bert: Model, tmp_path: Path) -> None:
     value = bert.network.get_submodule("encoder.layer.0.attention.self.value")
     with torch.no_grad():
         value.weight *= 2.0**24
@@ -324,22 +346,20 @@ def test_numbers_beyond_half_precision_survive(bert: Model, tmp_path: Path) -> N
     np.testing.assert_allclose(found, heads[0] * 2.0**24, rtol=0, atol=1e-3 * 2.0**24)
 
 
-def test_numbers_that_are_not_finite_are_told_and_nothing_is_kept(
-    bert: Model, tmp_path: Path
-) -> None:
+def test_numbers_that_are_not_finite_are_an_error(bert: Model, tmp_path: Path) -> None:
     with torch.no_grad():
         bert.network.get_submodule("encoder.layer.1.attention.self.value").bias[3] = torch.inf
     with pytest.raises(UserError) as error:
         make_head_outputs(bert, FEW, tmp_path, max_length=64)
-    assert (
-        error.value.message
-        == "tiny-bert gives numbers that are not finite (head vectors of layer 2) for the text 'the cat sat.'"
+    assert error.value.message == (
+        "tiny-bert computes numbers that are not finite (head vectors of layer 2) for the text "
+        "'the cat sat.'"
     )
-    assert error.value.hint == "leave the text out, or load the model in float32"
+    assert error.value.hint == "remove the text, or load the model in float32"
     assert blocks(tmp_path) == []
 
 
-def test_a_text_without_tokens_has_no_vector(bert: Model, tmp_path: Path) -> None:
+def test_texts_without_tokens_have_no_vectors(bert: Model, tmp_path: Path) -> None:
     texts = [
         FEW[0],
         ("\u200b",),
@@ -360,18 +380,18 @@ def test_memory_holds_one_block_at_a_time(
     bert: Model, forwards: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[tuple[int, int]] = []
-    save = module.save
+    save = blocks_module.save
 
-    def watch(block: Any) -> bytes:
+    def watch(block: Any, **options: Any) -> bytes:
         kept.append((block["heads"].shape[1], sum(forwards)))
-        return save(block)
+        return save(block, **options)
 
-    monkeypatch.setattr(module, "save", watch)
+    monkeypatch.setattr(blocks_module, "save", watch)
     make_head_outputs(bert, MANY, tmp_path, max_length=64, batch_size=1)
     assert kept == [(32, 32), (32, 64), (6, 70)]
 
 
-def test_a_last_layer_that_is_narrower_is_filled_up(tmp_path: Path) -> None:
+def test_a_narrower_last_layer_is_padded_with_zeros(tmp_path: Path) -> None:
     model = tiny_model("opt", word_embed_proj_dim=16)  # as OPT 350m
     found = make_head_outputs(model, FEW[:3], tmp_path, max_length=64).layer(1, rows(3))
     np.testing.assert_allclose(
@@ -380,7 +400,7 @@ def test_a_last_layer_that_is_narrower_is_filled_up(tmp_path: Path) -> None:
     assert not found[:, 16:].any()
 
 
-def test_an_unknown_position_and_a_bad_batch_size(bert: Model, tmp_path: Path) -> None:
+def test_an_unknown_position_and_a_bad_batch_size_are_errors(bert: Model, tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"^the position must be one of cls, last, mean; got 'first' instead"
     ):
@@ -390,10 +410,10 @@ def test_an_unknown_position_and_a_bad_batch_size(bert: Model, tmp_path: Path) -
     assert make_head_outputs(bert, FEW, tmp_path, max_length=64).shape.heads == HEADS
 
 
-def test_what_little_changes_in_almost_constant_vectors_is_kept(
+def test_small_differences_between_almost_equal_vectors_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A model whose vectors differ in the fifth digit: half precision of the numbers themselves would make them equal."""
+    """Vectors that differ in the fifth digit: half precision alone would make them equal."""
     model = tiny_model("bert")
     forward = model.forward
 

@@ -1,8 +1,10 @@
-"""Probing from end to end: what is planted in one head is found there, scores are scikit-learn's, choices are made on validation, and a stopped run goes on."""
+"""Probing from end to end, with planted heads and with scikit-learn as the reference."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +19,25 @@ from sklearn.linear_model import LogisticRegression
 from headscope.corpus import Example
 from headscope.errors import CorpusError, Interrupted, UserError
 from headscope.models import Model, Pooling
+from headscope.progress import Reporter, Update
 from headscope.results import Results
 from headscope.runs.probe import task as probing_task
-from headscope.runs.probe.classify import Settings
-from headscope.runs.probe.probe import Choice, probe
+from headscope.runs.probe.probe import probe
 from headscope.stats.probing import head_table, top_table
 from headscope.tasks.probing import ProbingTask
 from planted import FIRST, VOCABULARY, WIDTH, planted_bert
 from tiny import HEADS, LAYERS, tiny_model
 
 FILL = ("the", "a", "sat", "on", "mat", "who", "saw", "old", "it")
-QUICK = Settings(l2=(1e-2,), control=False)
-ONE = Choice(counts=(1,), greedy=False, max_length=24)
+QUICK: dict[str, Any] = {"l2": (1e-2,), "control": False}
+ONE: dict[str, Any] = {"counts": (1,), "greedy": False, "max_length": 24}
 
 
 def reading(*heads: tuple[int, Sequence[str]]) -> Model:
-    """The planted model, with heads of its second layer (counted from 0) whose values tell the given words apart. Nothing else tells anything at [CLS]."""
+    """The planted model, with heads of its second layer whose values tell the given words apart.
+
+    Heads count from 0. Nothing else at [CLS] depends on the words.
+    """
     model = planted_bert()
     value = model.network.get_submodule("encoder.layer.1.attention.self.value")
     with torch.no_grad():
@@ -43,13 +48,13 @@ def reading(*heads: tuple[int, Sequence[str]]) -> Model:
 
 
 UNIFORM, SEGMENT = 4, 1
-"""Heads that attend to all tokens of a single text alike."""
+"""Heads that attend equally to all tokens of a single text."""
 
 
 def sentences(
     count: int, seed: int, put: Callable[[np.random.Generator, list[str]], None]
 ) -> list[str]:
-    """Distinct sentences of 12 words, with something put into each."""
+    """Distinct sentences of 12 words, each changed by ``put``."""
     random = np.random.default_rng(seed)
     found: dict[str, None] = {}
     while len(found) < count:
@@ -96,9 +101,9 @@ def dogs(
     )
 
 
-def test_what_one_head_knows_is_found_there_and_nowhere_else(tmp_path: Path) -> None:
+def test_planted_information_is_found_in_its_head_and_nowhere_else(tmp_path: Path) -> None:
     model, asked = reading((UNIFORM, ("dog",))), dogs()
-    results = probe(model, [asked], cache=tmp_path, choice=Choice(max_length=24))
+    results = probe(model, asked, cache=tmp_path, max_length=24)
     data = results["probe"].sel(task="dogs")
     gold = [example.label for example in asked.splits["test"]]
     majority = max(gold.count("no"), gold.count("yes")) / 60
@@ -107,11 +112,11 @@ def test_what_one_head_knows_is_found_there_and_nowhere_else(tmp_path: Path) -> 
     assert set(rest.tolist()) <= {
         majority,
         1 - majority,
-    }  # a constant answer: the class that training has more of
+    }  # a constant answer: the more frequent class of the training split
     assert float(data["majority"]) in (majority, 1 - majority)
     assert (
         results["probe_layer"]["test"].values == float(data["majority"])
-    ).all()  # at [CLS] no layer knows of dogs
+    ).all()  # at [CLS] no layer depends on dogs
     constant = np.full((2, 5), WIDTH)
     constant[1, UNIFORM] = WIDTH - 1
     assert data["constant"].values.tolist() == constant.tolist()
@@ -119,42 +124,47 @@ def test_what_one_head_knows_is_found_there_and_nowhere_else(tmp_path: Path) -> 
     assert ranks.values.tolist() == ["2-5", "2-5"]
     assert (results["probe_top"]["test"].sel(task="dogs").values == 1.0).all()
     assert head_table(results, "dogs").iloc[0]["head"] == "2-5"
-    assert float(data["control"].sel(layer=2, head=5)) < 0.75  # shuffled labels cannot be told
+    assert float(data["control"].sel(layer=2, head=5)) < 0.75  # shuffled labels cannot be learned
     low, high = float(data["low"].sel(layer=2, head=5)), float(data["high"].sel(layer=2, head=5))
     assert (low, high) == pytest.approx(
         stats.binomtest(60, 60).proportion_ci(method="wilson"), abs=1e-9
     )
 
 
-def test_a_task_without_examples_is_told(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match=r"^Dogs has no examples for training"):
-        probe(planted_bert(), [task("dogs", {}, ("no", "yes"))], cache=tmp_path, choice=ONE)
+def test_a_task_without_examples_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"^Dogs has no training examples"):
+        probe(planted_bert(), task("dogs", {}, ("no", "yes")), cache=tmp_path, **ONE)
 
 
-def test_what_costs_too_much_is_left_out_unless_it_was_asked_for(
+def test_costly_points_of_the_curve_are_skipped_unless_requested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def scored(choice: Choice) -> dict[str, list[int]]:
-        test = probe(
-            reading((UNIFORM, ("dog",))), [dogs()], cache=tmp_path, choice=choice, settings=QUICK
-        )["probe_top"]["test"].sel(task="dogs")
+    def scored(**options: Any) -> dict[str, list[int]]:
+        results = probe(
+            reading((UNIFORM, ("dog",))),
+            dogs(),
+            cache=tmp_path,
+            max_length=24,
+            **(QUICK | options),
+        )
+        test = results["probe_top"]["test"].sel(task="dogs")
         return {
             str(way): test["n"].values[test.sel(way=way).notnull()].tolist()
             for way in test["way"].values
         }
 
     monkeypatch.setattr(probing_task, "COST", 1)
-    assert scored(Choice(max_length=24, greedy=False)) == {"top": [5], "greedy": []}
-    assert scored(Choice(max_length=24, greedy=False, counts=(1, 7), n=3)) == {
+    assert scored(greedy=False) == {"top": [5], "greedy": []}
+    assert scored(greedy=False, counts=(1, 7), n=3) == {
         "top": [1, 3, 7],
         "greedy": [],
     }
-    monkeypatch.setattr(probing_task, "CHOSEN", 2 * WIDTH)
-    assert scored(Choice(max_length=24, counts=(1, 2, 4), n=1)) == {
+    monkeypatch.setattr(probing_task, "SELECTED", 2 * WIDTH)
+    assert scored(counts=(1, 2, 4), n=1) == {
         "top": [1, 2, 4],
         "greedy": [1, 2],
     }
-    assert scored(Choice(max_length=24, counts=(1, 2, 4), n=4)) == {
+    assert scored(counts=(1, 2, 4), n=4) == {
         "top": [1, 2, 4],
         "greedy": [1, 2, 4],
     }
@@ -165,16 +175,17 @@ def test_layers_are_scored_by_their_hidden_states(tmp_path: Path) -> None:
         reading((UNIFORM, ("dog",))),
         [dogs()],
         cache=tmp_path,
-        choice=Choice("mean", counts=(1,), greedy=False, max_length=24),
-        settings=QUICK,
+        position="mean",
+        **ONE,
+        **QUICK,
     )
     assert (
         results["probe_layer"]["test"].values == 1.0
-    ).all()  # the mean of embeddings has every word in it
+    ).all()  # the mean of the embeddings depends on every word
     assert results.provenance["position"] == "mean"
 
 
-def test_heads_are_chosen_on_validation_and_never_on_test(tmp_path: Path) -> None:
+def test_heads_are_chosen_by_validation_never_by_test_scores(tmp_path: Path) -> None:
     def both(random: np.random.Generator, words: list[str]) -> None:
         if random.random() < 0.5:
             words[2], words[5] = "dog", "cat"
@@ -201,8 +212,9 @@ def test_heads_are_chosen_on_validation_and_never_on_test(tmp_path: Path) -> Non
         model,
         [task("animals", parts, ("0", "1"))],
         cache=tmp_path,
-        choice=Choice(counts=(1, 2), max_length=24),
-        settings=QUICK,
+        counts=(1, 2),
+        max_length=24,
+        **QUICK,
     )
     heads = results["probe"].sel(task="animals", layer=2)
     assert (float(heads["validation"].sel(head=5)), float(heads["test"].sel(head=2))) == (1.0, 1.0)
@@ -210,14 +222,14 @@ def test_heads_are_chosen_on_validation_and_never_on_test(tmp_path: Path) -> Non
     chosen = float(results["probe_top"]["test"].sel(task="animals", way="top", n=1))
     assert (
         chosen == float(heads["test"].sel(head=5)) < 0.8
-    )  # although 2-2 would have been right throughout
+    )  # although 2-2 is always right on the test split
 
 
 TINY = ("cat", "dog", "bird", "tree", "roof", "rain", "river", "home")
 
 
 def words_task(sizes: tuple[int, int, int] = (150, 0, 200)) -> ProbingTask:
-    """Three classes that a random model's heads know a part of."""
+    """Three classes that the heads of a random model can partly tell apart."""
     random = np.random.default_rng(3)
     texts = list(
         dict.fromkeys(
@@ -250,7 +262,7 @@ def prepared(train: NDArray[Any], test: NDArray[Any]) -> tuple[NDArray[Any], NDA
 
 
 def accuracy(model: Model, asked: ProbingTask, pooling: Pooling, l2: float) -> float:
-    """The test score of scikit-learn's logistic regression on vectors that were never on disk."""
+    """The test score of scikit-learn on vectors that were never on disk."""
     train, test = prepared(
         *(
             model.encode(texts_of(asked, split), pooling=pooling).astype(np.float64)
@@ -269,8 +281,11 @@ def test_scores_are_those_of_scikit_learn(tmp_path: Path) -> None:
         model,
         [asked],
         cache=tmp_path,
-        choice=Choice(counts=(3,), n=3, greedy=False, max_length=64),
-        settings=QUICK,
+        counts=(3,),
+        n=3,
+        greedy=False,
+        max_length=64,
+        **QUICK,
     )
     point = pytest.approx
     for layer in range(LAYERS):
@@ -297,7 +312,7 @@ def test_scores_are_those_of_scikit_learn(tmp_path: Path) -> None:
     assert np.isnan(results["probe_top"]["test"].sel(way="greedy").values).all()
 
 
-def test_a_score_is_predicted_as_senteval_does_and_judged_by_pearson(tmp_path: Path) -> None:
+def test_regression_follows_senteval_and_is_scored_by_pearson(tmp_path: Path) -> None:
     model, words = tiny_model("bert"), words_task()
     rows = {
         split: [
@@ -307,7 +322,7 @@ def test_a_score_is_predicted_as_senteval_does_and_judged_by_pearson(tmp_path: P
         for split, examples in words.splits.items()
     }
     asked = task("lengths", rows, ())
-    results = probe(model, [asked], cache=tmp_path, choice=ONE, settings=QUICK)
+    results = probe(model, [asked], cache=tmp_path, **ONE, **QUICK)
     gold = {split: labels_of(asked, split).astype(float) for split in ("train", "test")}
     levels = np.arange(
         np.floor(min(map(min, gold.values()))), np.ceil(max(map(max, gold.values()))) + 1
@@ -323,7 +338,7 @@ def test_a_score_is_predicted_as_senteval_does_and_judged_by_pearson(tmp_path: P
         )
         weights = np.clip(
             1 - np.abs(gold["train"][:, None] - levels), 0, None
-        )  # a score between two levels is a part of each
+        )  # a score between two levels counts partly for each
         row, level = np.nonzero(weights)
         judge = LogisticRegression(C=1 / (1e-2 * len(train)), max_iter=2000, tol=1e-8).fit(
             train[row], level, sample_weight=weights[row, level]
@@ -340,7 +355,7 @@ def test_a_score_is_predicted_as_senteval_does_and_judged_by_pearson(tmp_path: P
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The features that classifiers were given, (unit, row, width) each."""
+    """The features given to classifiers, (unit, row, width) each."""
     seen: list[Any] = []
     classify = probing_task.classify
 
@@ -369,8 +384,11 @@ def test_pairs_apart_are_both_vectors_their_distance_and_their_product(
         model,
         [asked],
         cache=tmp_path,
-        choice=Choice(pairs="apart", counts=(2,), n=2, max_length=64),
-        settings=QUICK,
+        pairs="apart",
+        counts=(2,),
+        n=2,
+        max_length=64,
+        **QUICK,
     )
     pairs = [example.texts for split in ("train", "test") for example in asked.splits[split]]
 
@@ -392,8 +410,8 @@ def test_pairs_together_are_one_input(given: list[Any], tmp_path: Path) -> None:
         model,
         [asked],
         cache=tmp_path,
-        choice=Choice(counts=(1,), greedy=False, max_length=64),
-        settings=QUICK,
+        **(ONE | {"max_length": 64}),
+        **QUICK,
     )
     pairs = [example.texts for split in ("train", "test") for example in asked.splits[split]]
     np.testing.assert_allclose(
@@ -404,13 +422,29 @@ def test_pairs_together_are_one_input(given: list[Any], tmp_path: Path) -> None:
     )  # half precision of distances from means
 
 
+class Stopping(Reporter):
+    """Presses Ctrl-C after so many steps of a phase."""
+
+    def __init__(self, phase: str, after: int) -> None:
+        super().__init__(visible=False)
+        self.phase, self.after = phase, after
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator[Update]:
+        def update(done: int, _total: int) -> None:
+            if what == self.phase and done == self.after:
+                raise KeyboardInterrupt
+
+        yield update
+
+
 def same(one: Results, two: Results) -> None:
     assert one.measures == two.measures
     for name in one:
         xr.testing.assert_equal(one[name], two[name])
 
 
-def test_a_run_stopped_between_tasks_goes_on_to_the_same_results(
+def test_an_interrupted_run_resumes_and_gives_the_same_results(
     given: list[Any], tmp_path: Path
 ) -> None:
     model, tasks = (
@@ -419,26 +453,24 @@ def test_a_run_stopped_between_tasks_goes_on_to_the_same_results(
     )
     path = tmp_path / "probe.nc"
 
-    def stop(what: str, done: int, _total: int) -> None:
-        if what == "Second (2 of 3)" and done == 2:
-            raise KeyboardInterrupt
-
     def run(output: Path, **options: Any) -> Results:
         return probe(
             model,
             tasks,
             cache=tmp_path,
             output=output,
-            choice=Choice(counts=(1, 5), max_length=24),
-            settings=QUICK,
+            counts=(1, 5),
+            max_length=24,
+            **QUICK,
             **options,
         )
 
     with pytest.raises(
         Interrupted, match=r"^stopped after 1 of 3 tasks, which are kept in .*probe\.nc\.partial"
     ) as error:
-        run(path, progress=stop)
-    assert error.value.hint == "type the same command again to go on from there"
+        run(path, progress=Stopping("Second (2 of 3)", 2))
+    assert error.value.hint == "run it again to resume"
+    assert error.value.command == "run the same command again to resume"
     assert not path.exists()
     assert (tmp_path / "probe.nc.partial").exists()
     given.clear()
@@ -456,77 +488,76 @@ def test_a_run_stopped_between_tasks_goes_on_to_the_same_results(
     assert given == []  # it was there
 
 
-def test_the_state_of_another_run_and_a_damaged_one_are_not_taken_up(tmp_path: Path) -> None:
+def test_partial_results_of_another_run_or_damaged_ones_are_errors(tmp_path: Path) -> None:
     model, path, state = (
         reading((UNIFORM, ("dog",))),
         tmp_path / "probe.nc",
         tmp_path / "probe.nc.partial",
     )
-    probe(
-        model, [dogs(sizes=(20, 10, 10))], cache=tmp_path, output=path, choice=ONE, settings=QUICK
-    )
-    path.rename(state)
-    with pytest.raises(
-        UserError, match=r"partial is the state of another run \(another model, tasks or settings\)"
-    ) as error:
-        probe(
-            model,
-            [dogs(sizes=(20, 10, 10))],
-            cache=tmp_path,
-            output=path,
-            choice=ONE,
-            settings=Settings(l2=(1e-3,), control=False),
+
+    def run(**options: Any) -> Results:
+        return probe(
+            model, dogs(sizes=(20, 10, 10)), cache=tmp_path, output=path, **ONE, **QUICK | options
         )
-    assert error.value.hint == f"delete {state} to start afresh, or give another -o"
+
+    run()
+    path.rename(state)
+    with pytest.raises(UserError) as error:
+        run(l2=(1e-3,))
+    assert error.value.message == (
+        f"{state} belongs to another run (another model, tasks, options or versions)"
+    )
+    assert error.value.hint == f"delete {state} to start afresh, or choose another output"
+    assert error.value.command == (
+        f"delete {state} to start afresh, or choose another file with -o"
+    )
     state.write_bytes(b"no results")
     with pytest.raises(UserError, match=r"partial is damaged: "):
-        probe(
-            model,
-            [dogs(sizes=(20, 10, 10))],
-            cache=tmp_path,
-            output=path,
-            choice=ONE,
-            settings=QUICK,
-        )
+        run()
 
 
-def test_examples_without_tokens_are_left_out(tmp_path: Path) -> None:
+def test_examples_without_tokens_are_skipped(tmp_path: Path) -> None:
     asked = dogs(sizes=(20, 10, 10))
-    splits = {
-        split: (*examples, Example("none", ("\u200b",), label="yes"))
-        for split, examples in asked.splits.items()
-    }
-    results = probe(reading((UNIFORM, ("dog",))), [task("dogs", {split: [(one.texts, str(one.label)) for one in found] for split, found in splits.items()}, ("no", "yes"))],
-        cache=tmp_path, choice=ONE, settings=QUICK)  # fmt: skip
+    empty = Example("none", ("\u200b",), label="yes")
+    splits = {split: (*examples, empty) for split, examples in asked.splits.items()}
+    results = probe(
+        reading((UNIFORM, ("dog",))),
+        replace(asked, splits=splits),
+        cache=tmp_path,
+        **ONE,
+        **QUICK,
+    )
     data = results["probe"].sel(task="dogs")
     assert [int(data[name]) for name in ("train", "dev", "test_size")] == [20, 10, 10]
     assert results.provenance["counts"]["empty"] == 1
     assert results.provenance["counts"]["seen"] == 40
 
 
+HEADS_OF_PLANTED = (
+    "the number of heads must be between 1 and 10, the number of heads of planted-bert"
+)
+
+
 @pytest.mark.parametrize(
-    ("choice", "message"),
+    ("options", "message"),
     [
-        (
-            {"n": 11},
-            "the number of heads must be from 1 to 10, all that planted-bert has; got 11 instead",
-        ),
-        (
-            {"n": 0},
-            "the number of heads must be from 1 to 10, all that planted-bert has; got 0 instead",
-        ),
-        (
-            {"counts": (2, 12)},
-            "the number of heads must be from 1 to 10, all that planted-bert has; got 12 instead",
-        ),
+        ({"n": 11}, f"{HEADS_OF_PLANTED}; got 11 instead"),
+        ({"n": 0}, f"{HEADS_OF_PLANTED}; got 0 instead"),
+        ({"counts": (2, 12)}, f"{HEADS_OF_PLANTED}; got 12 instead"),
+        ({"n": "5"}, "the number of heads must be a whole number, got '5' instead"),
+        ({"counts": (2, 1.5)}, "the number of heads must be a whole number, got 1.5 instead"),
         (
             {"position": "first"},
             "the position must be one of cls, last, mean; got 'first' instead.",
         ),
         (
             {"pairs": "aside"},
-            "the way with pairs must be one of apart, together; got 'aside' instead.",
+            "the pairs option must be one of apart, together; got 'aside' instead.",
         ),
+        ({"solver": "adam"}, "the solver must be one of exact, rmsprop; got 'adam' instead."),
+        ({"l2": (0.1, -1)}, "L2 values must be numbers above 0, got 0.1, -1 instead"),
+        ({"folds": 1}, "the number of folds must be 2 or more, got 1 instead"),
+        ({"limit": 0}, "the limit must be 1 or more, got 0 instead"),
         ({"batch_size": 0}, "the batch size must be 1 or more, got 0 instead"),
         (
             {"max_length": 25},
@@ -534,26 +565,28 @@ def test_examples_without_tokens_are_left_out(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_choice_that_cannot_be_is_an_error(
-    choice: dict[str, Any], message: str, tmp_path: Path
+def test_options_that_are_not_allowed_are_errors(
+    options: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError) as error:
         probe(
             planted_bert(),
-            [dogs(sizes=(4, 2, 2))],
+            dogs(sizes=(4, 2, 2)),
             cache=tmp_path,
-            choice=Choice(**{"max_length": 24} | choice),
+            **({"max_length": 24} | options),
         )
     assert error.value.message == message
 
 
-def test_all_points_of_the_curve_are_there_whatever_the_shape(tmp_path: Path) -> None:
+def test_the_points_of_the_curve_suit_any_shape(tmp_path: Path) -> None:
     results = probe(
         planted_bert(),
         [dogs(sizes=(20, 10, 10))],
         cache=tmp_path,
-        choice=Choice(n=3, greedy=False, max_length=24),
-        settings=QUICK,
+        n=3,
+        greedy=False,
+        max_length=24,
+        **QUICK,
     )
     assert results["probe_top"]["n"].values.tolist() == [1, 2, 3, 4, 5, 7, 10]
     assert top_table(results, n=3)["n"].tolist() == [3]
@@ -562,8 +595,8 @@ def test_all_points_of_the_curve_are_there_whatever_the_shape(tmp_path: Path) ->
         single,
         [words_task((20, 10, 10))],
         cache=tmp_path,
-        choice=Choice(max_length=64),
-        settings=QUICK,
+        max_length=64,
+        **QUICK,
     )
     assert results["probe_top"]["n"].values.tolist() == [1, 2]
 
@@ -576,9 +609,9 @@ def test_all_points_of_the_curve_are_there_whatever_the_shape(tmp_path: Path) ->
             "Dogs: the label of an example must be one of no, maybe; got 'yes' instead",
         ),
         ({"labels": ()}, "Dogs: the label of an example must be a number; got "),
-        ({"train": "no"}, "Dogs: all training examples have one and the same label, 'no'"),
-        ({"test": None}, "Dogs has no examples for the test"),
-        ({"train": None}, "Dogs has no examples for training"),
+        ({"train": "no"}, "Dogs: all training examples have the same label, 'no'"),
+        ({"test": None}, "Dogs has no test examples"),
+        ({"train": None}, "Dogs has no training examples"),
     ],
 )
 def test_a_task_that_cannot_be_learned_is_an_error(
@@ -597,14 +630,56 @@ def test_a_task_that_cannot_be_learned_is_an_error(
             planted_bert(),
             [task("dogs", parts, change.get("labels", ("no", "yes")))],
             cache=tmp_path,
-            choice=ONE,
+            **ONE,
         )
     assert error.value.message.startswith(message)
 
 
-def test_no_task_and_one_name_twice_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"^no task was given"):
+def test_no_task_and_two_tasks_of_one_name_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^no tasks were given"):
         probe(planted_bert(), [], cache=tmp_path)
-    with pytest.raises(UserError, match=r"^two tasks have the name dogs") as error:
+    with pytest.raises(UserError, match=r"^two tasks are called dogs") as error:
         probe(planted_bert(), [dogs(), dogs(seed=1)], cache=tmp_path)
     assert error.value.hint == "probe them in two runs, or rename a file"
+
+
+def test_tasks_come_from_files_names_and_objects_in_the_order_given(tmp_path: Path) -> None:
+    marks = {"train": "tr", "dev": "va", "test": "te"}
+    lines = [
+        f"{marks[split]}\t{example.label}\t{example.texts[0]}\n"
+        for split, examples in dogs(sizes=(20, 10, 10)).splits.items()
+        for example in examples
+    ]
+    file = tmp_path / "barking.txt"
+    file.write_text("".join(lines))
+    results = probe(
+        planted_bert(),
+        [dogs("first", 1, (20, 10, 10)), file, dogs("unwanted", 2, (20, 10, 10))],
+        only=["First", "barking"],
+        limit=16,
+        cache=tmp_path,
+        **ONE,
+        **QUICK,
+    )
+    assert results["probe"]["task"].values.tolist() == ["first", "barking"]
+    assert results["probe"]["train"].values.tolist() == [16, 16]
+    assert results["probe"]["dev"].values.tolist() == [10, 10]
+    with pytest.raises(UserError, match=r"^the task must be one of Dogs; got 'cats' instead"):
+        probe(planted_bert(), dogs(), only="cats", cache=tmp_path)
+
+
+@pytest.mark.parametrize(("tasks", "given"), [(3, "int"), ([dogs(), None], "NoneType")])
+def test_tasks_of_a_wrong_type_are_an_error(tasks: Any, given: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as error:
+        probe(planted_bert(), tasks, cache=tmp_path)
+    assert (
+        error.value.message == f"tasks must be paths, names or probing tasks; got {given} instead"
+    )
+
+
+def test_a_task_of_texts_and_pairs_cannot_be_encoded_apart(tmp_path: Path) -> None:
+    rows = [((text, text), "yes") for text in sentences(5, 0, maybe_dog)]
+    rows += [((text,), "no") for text in sentences(5, 1, maybe_dog)]
+    mixed = task("mixed", {"train": rows, "test": rows}, ("no", "yes"))
+    with pytest.raises(CorpusError, match=r"^Mixed: some examples are single texts and others pa"):
+        probe(planted_bert(), mixed, pairs="apart", cache=tmp_path, **ONE)

@@ -1,4 +1,4 @@
-"""RMSProp on many problems at once: each must end where a plain loop over one nn.Linear with torch.optim.RMSprop ends, whatever is trained beside it."""
+"""RMSProp on many problems at once gives what a plain loop with torch.optim.RMSprop gives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from headscope.errors import UserError
 from headscope.runs.probe import rmsprop
-from headscope.runs.probe.linear import Problems
+from headscope.runs.probe.problems import Problems
 from headscope.runs.probe.rmsprop import solve_rmsprop
 
 
@@ -25,7 +25,10 @@ def some_problems(
     soft: bool = False,
     dtype: torch.dtype = torch.float64,
 ) -> tuple[Problems, Tensor]:
-    """Problems whose later units say more about the classes, two training sets, and the rows held out of each."""
+    """Problems on two training sets, and the validation rows of each.
+
+    Later units are more informative.
+    """
     generator = torch.Generator().manual_seed(classes)
     targets = torch.randint(classes, (rows,), generator=generator)
     x = torch.randn(units, rows, 6, generator=generator, dtype=dtype)
@@ -57,7 +60,10 @@ def plain_loop(
     epochs: int,
     seed: int,
 ) -> tuple[torch.nn.Linear, int, int]:
-    """The classifier with the best held-out accuracy (soft targets: lowest cross-entropy), its epoch, and how many epochs were run."""
+    """The classifier with the best validation accuracy, its epoch, and the number of epochs.
+
+    For soft targets, the classifier with the lowest cross-entropy.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         layer = torch.nn.Linear(problems.x.shape[2], problems.classes, dtype=problems.x.dtype)
@@ -97,7 +103,7 @@ def plain_loop(
         {"rate": 0.02, "batch": 7, "patience": 1, "epochs": 6, "seed": 5},
     ],
 )
-def test_every_problem_ends_where_a_plain_loop_over_it_ends(
+def test_every_problem_agrees_with_a_plain_loop(
     classes: int, soft: bool, setting: dict[str, float]
 ) -> None:
     problems, held = some_problems(classes=classes, soft=soft)
@@ -125,7 +131,7 @@ def test_every_problem_ends_where_a_plain_loop_over_it_ends(
 
 
 def test_problems_of_the_comparison_stop_after_different_epochs_and_keep_earlier_weights() -> None:
-    """Otherwise the comparison would not see a problem that is stopped by another, or that keeps its last weights."""
+    """Otherwise the comparison would miss a problem stopped by another, or the last weights."""
     problems, held = some_problems()
     setting = {"rate": 0.1, "batch": 32, "patience": 3, "epochs": 40, "seed": 0}
     found = [
@@ -138,7 +144,7 @@ def test_problems_of_the_comparison_stop_after_different_epochs_and_keep_earlier
     assert all(ran - best == 3 for best, ran in found)
 
 
-def test_in_single_precision_it_agrees_to_rounding() -> None:
+def test_single_precision_agrees_up_to_rounding() -> None:
     problems, held = some_problems(classes=3, dtype=torch.float32)
     fitted = solve_rmsprop(problems, held, epochs=3, batch=32)
     assert fitted.weight.dtype == torch.float32
@@ -151,7 +157,7 @@ def test_in_single_precision_it_agrees_to_rounding() -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_many_at_once_equal_each_alone(classes: int) -> None:
+def test_problems_do_not_depend_on_those_trained_beside_them(classes: int) -> None:
     problems, held = some_problems(classes=classes, units=5)
     fitted = solve_rmsprop(problems, held, batch=32)
     for unit in range(5):
@@ -173,7 +179,7 @@ def test_many_at_once_equal_each_alone(classes: int) -> None:
                 )
 
 
-def test_little_memory_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_depend_on_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     problems, held = some_problems(classes=3, units=5)
     whole = solve_rmsprop(problems, held, batch=32)
     calls: list[int] = []
@@ -186,7 +192,7 @@ def test_little_memory_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parts.steps == whole.steps
 
 
-def test_rows_outside_a_training_set_teach_nothing() -> None:
+def test_rows_outside_a_training_set_have_no_effect() -> None:
     problems, held = some_problems()
     other = problems.x.clone()
     other[:, ~(problems.sets[0] | held[0])] = torch.nan
@@ -200,7 +206,7 @@ def test_rows_outside_a_training_set_teach_nothing() -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 10])
-def test_separable_classes_are_told_apart_and_noise_is_not(classes: int) -> None:
+def test_separable_classes_are_learned_and_noise_is_not(classes: int) -> None:
     generator = torch.Generator().manual_seed(1)
     targets = torch.randint(classes, (600,), generator=generator)
     x = 4 * torch.eye(classes)[targets] + 0.3 * torch.randn(2, 600, classes, generator=generator)
@@ -210,7 +216,7 @@ def test_separable_classes_are_told_apart_and_noise_is_not(classes: int) -> None
     fitted = solve_rmsprop(
         Problems(x, targets, classes, train[None], (1e-5, 1e-2)), held[None], batch=64
     )
-    right = (fitted.scores(x[:, 500:]).argmax(-1) == targets[500:]).double().mean(-1)[:, 0]
+    right = (fitted.logits(x[:, 500:]).argmax(-1) == targets[500:]).double().mean(-1)[:, 0]
     assert right[:2].min() == 1.0
     assert right[2].max() < 0.7
 
@@ -223,7 +229,7 @@ def test_a_thousand_classes_are_learned() -> None:
     )
     train = torch.arange(3000) < 2000
     fitted = solve_rmsprop(Problems(x, targets, 1000, train[None], (1e-5,)), ~train[None], epochs=6)
-    assert (fitted.scores(x[:, 2000:]).argmax(-1) == targets[2000:]).double().mean() > 0.9
+    assert (fitted.logits(x[:, 2000:]).argmax(-1) == targets[2000:]).double().mean() > 0.9
 
 
 @pytest.mark.parametrize(
@@ -244,10 +250,11 @@ def test_every_training_set_needs_rows_to_train_on_and_to_stop_by() -> None:
     problems, held = some_problems()
     with pytest.raises(
         UserError,
-        match=r"^held must have one row for each training set, of shape \(2, 150\), got \(1, 150\) instead",
+        match=r"^the validation parameter must have one row per training set, of shape "
+        r"\(2, 150\); got \(1, 150\) instead",
     ):
         solve_rmsprop(problems, held[:1])
-    with pytest.raises(UserError, match=r"^training set 2 has no row to say when to stop"):
+    with pytest.raises(UserError, match=r"^training set 2 has no rows to decide when to stop"):
         solve_rmsprop(problems, held & torch.tensor([[True], [False]]))
-    with pytest.raises(UserError, match=r"^training set 1 has no row to train on"):
+    with pytest.raises(UserError, match=r"^training set 1 has no rows to train on"):
         solve_rmsprop(replace(problems, sets=problems.sets & torch.tensor([[False], [True]])), held)

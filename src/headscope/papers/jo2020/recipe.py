@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,10 +19,11 @@ from headscope.models import Model, Pooling, load
 from headscope.page import Document, Plot, Section, Table, records
 from headscope.page.probing import SELECTIVITY, best_head_rows, layer_rows
 from headscope.papers.jo2020 import facts
-from headscope.papers.recipe import Workshop, phases, plots_of
+from headscope.papers.recipe import Workshop, plots_of
+from headscope.progress import Reporter
 from headscope.results import Results
-from headscope.runs.probe.classify import Settings
-from headscope.runs.probe.probe import Choice, probe
+from headscope.runs.probe.options import ProbeOptions
+from headscope.runs.probe.probe import probe
 from headscope.runs.tune import Tuned, pooling_slug, tune
 from headscope.stats.probing import (
     best_layer,
@@ -53,8 +54,7 @@ class Jo2020:
     tuned: Path = Path("tuned")
     seeds: Sequence[int] = (0, 1, 2, 3, 4)
     cache: Path = Path("headscope-vectors")
-    choice: Choice = field(default_factory=Choice)
-    settings: Settings = field(default_factory=Settings)
+    options: ProbeOptions = field(default_factory=ProbeOptions)
     training: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -115,16 +115,14 @@ class Jo2020:
     def _probe(self, name: str, model: Model, tasks: Sequence[ProbingTask]) -> Results:
         """The classifiers of a model, kept as probe-NAME.nc."""
         path = self.shop.folder / f"probe-{name}.nc"
-        with phases(self.shop.voice) as tell:
-            results = probe(
-                model,
-                tasks,
-                cache=self.cache,
-                output=path,
-                choice=self.choice,
-                settings=self.settings,
-                progress=tell,
-            )
+        results = probe(
+            model,
+            tasks,
+            cache=self.cache,
+            output=path,
+            progress=cast(Reporter, self.shop.voice),
+            **asdict(self.options),
+        )
         self.shop.made.append(path)
         self.about[path.stem] = results.provenance
         return results
@@ -191,7 +189,7 @@ class Jo2020:
         kind = results.provenance["model"]["type"]
         source = PUBLISHED.get(kind, "")
         table = top_table(
-            results, (facts.JO_TABLE_3 | facts.JO_TABLE_5).get(source), n=self.choice.n
+            results, (facts.JO_TABLE_3 | facts.JO_TABLE_5).get(source), n=self.options.n
         )
         note = (
             f"Test scores in percent with 95 % intervals, and gains over the last layer; layer, heads and L2 chosen on validation. Vectors at {_where(results)}. {''.join(f'{remark}. ' for remark in probing_remarks(results))}"
@@ -298,9 +296,9 @@ class Jo2020:
     def _frozen(self, name: str, task: Task) -> Section:
         """J6."""
         results = self._before(name, task)
-        rows = layer_rows(top_table(results, n=self.choice.n))
+        rows = layer_rows(top_table(results, n=self.options.n))
         heads = best_head_rows(results)
-        note = f"Dev scores in percent; L2, layer and heads chosen by {self.settings.folds} folds of the training part; pairs {self.choice.pairs}; vectors at {_where(results)}."
+        note = f"Dev scores in percent; L2, layer and heads chosen by {self.options.folds} folds of the training part; pairs {self.options.pairs}; vectors at {_where(results)}."
         plots = [
             Plot(f"{plot.name}-{slug(name)}-{task.name}", plot.title, plot.caption, plot.chart)
             for plot in plots_of(results, "probe", "top-n")
@@ -324,13 +322,13 @@ class Jo2020:
         ranked = (
             results["probe_top"]["rank"]
             .sel(task=task.name, way="top")
-            .values[: self.choice.n or results["probe"].sizes["head"]]
+            .values[: self.options.n or results["probe"].sizes["head"]]
         )
         heads = tuple(
             (int(layer_) - 1, int(head) - 1)
             for layer_, head in (str(head).split("-") for head in ranked)
         )
-        position = self.choice.position
+        position = self.options.position or ""
         return dict(
             zip(
                 STATES,

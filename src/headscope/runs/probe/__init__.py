@@ -1,1 +1,1 @@
-"""Probing classifiers on every head and layer (Jo and Myaeng 2020)."""
+"""Probing classifiers on the output of every head and layer (Jo and Myaeng 2020)."""

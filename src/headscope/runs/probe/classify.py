@@ -1,4 +1,8 @@
-"""A classifier on every unit (head or layer) of one task: L2 chosen on validation, scored on test, with a control on shuffled labels (J3, J6)."""
+"""Classifiers on every unit (head or layer) of one task, trained, chosen and scored.
+
+Features are standardised, L2 is chosen by the validation score, and the test split only gives the
+score (Jo and Myaeng 2020, appendix A.2). A control repeats the training on shuffled labels.
+"""
 
 from __future__ import annotations
 
@@ -10,71 +14,91 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.errors import UserError, unknown
-from headscope.runs.probe.linear import L2, Fitted, Problems, solve
+from headscope.errors import UserError
+from headscope.runs.probe.linear import solve
+from headscope.runs.probe.options import ProbeOptions
+from headscope.runs.probe.problems import Fitted, Problems
 from headscope.runs.probe.rmsprop import solve_rmsprop
-from headscope.runs.probe.rows import Rows
+from headscope.runs.probe.rows import LabelledRows
 
-SOLVERS = ("exact", "rmsprop")
-FOLDS = 5
-HELD_OUT = 0.1
-"""The share of the training rows that says when RMSProp stops, where there is no validation part."""
+STOPPING_SHARE = 0.1
+"""Share of the training rows that decides when RMSProp stops if there is no validation split."""
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How classifiers are trained and chosen."""
+class ClassifierScores:
+    """Scores of the classifiers of some units, (unit,) each.
 
-    solver: str = "exact"
-    l2: tuple[float, ...] = L2
-    folds: int = FOLDS
-    control: bool = True
-    seed: int = 0
-    device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        if self.solver not in SOLVERS:
-            raise unknown("solver", self.solver, SOLVERS)
-        if not self.l2 or any(not 0 < value < 1e6 for value in self.l2):
-            raise UserError(
-                f"L2 values must be above 0, got {', '.join(map(str, self.l2)) or 'none'} instead",
-                hint="give e.g. --l2 0.001 --l2 0.01",
-            )
-        if self.folds < 2:
-            raise UserError(f"the number of folds must be 2 or more, got {self.folds} instead")
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Of each unit: the validation score that chose its L2, the test score, and that of the control (NaN if there is none)."""
+    Parameters
+    ----------
+    validation
+        The validation score, which chose the L2 value.
+    test
+        The test score.
+    l2
+        The L2 value chosen.
+    control
+        The test score of the control; NaN if there is none.
+    constant
+        Number of features that do not vary in the training split.
+    unsolved
+        Number of classifiers of all units that did not converge.
+    """
 
     validation: Array
     test: Array
     l2: Array
     control: Array
     constant: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """How many of its numbers never change in training, and so tell nothing."""
     unsolved: int = 0
 
 
-def classify(x: Tensor, rows: Rows, settings: Settings) -> Scores:
-    """Train and score the classifiers of all units on ``x``, (unit, row, width)."""
-    problem = _Task(rows, settings)
+def classify(x: Tensor, rows: LabelledRows, options: ProbeOptions) -> ClassifierScores:
+    """Train and score a classifier on each unit.
+
+    Parameters
+    ----------
+    x
+        Features, (unit, row, width).
+    rows
+        Labels and splits.
+    options
+        Solver, L2 values, folds, control, seed and device.
+
+    Returns
+    -------
+    ClassifierScores
+
+    Raises
+    ------
+    UserError
+        If features are not finite, or there are fewer training examples than folds.
+
+    Examples
+    --------
+    >>> gold = np.arange(40) % 2
+    >>> rows = LabelledRows(
+    ...     gold.astype(float), 2, np.arange(20), np.arange(20, 30), np.arange(30, 40)
+    ... )
+    >>> x = torch.from_numpy(np.stack([gold, np.zeros(40)])[..., None]).float()
+    >>> classify(x, rows, ProbeOptions(control=False)).test.tolist()
+    [1.0, 0.5]
+    """
+    trainer = _Trainer(rows, options)
     prepared, constant = standardise(x, rows.train)
-    prepared = prepared.to(settings.device)
-    fitted = problem.fit(prepared, rows.targets, settings.l2)
-    validation = _units(fitted, prepared, problem.validation)  # (unit, l2)
+    prepared = prepared.to(options.device)
+    fitted = trainer.fit(prepared, rows.targets, options.l2)
+    validation = _each_unit(fitted, prepared, trainer.validation)  # (unit, l2)
     best = _best(validation)
-    test = _units(fitted, prepared, problem.test).gather(1, best[:, None])[:, 0]
+    test = _each_unit(fitted, prepared, trainer.test).gather(1, best[:, None])[:, 0]
     control = (
-        problem.control(prepared, best) if settings.control else torch.full_like(test, torch.nan)
+        trainer.control(prepared, best) if options.control else torch.full_like(test, torch.nan)
     )
-    chosen = np.array(settings.l2)[best.cpu().numpy()]
-    return Scores(
+    return ClassifierScores(
         validation.gather(1, best[:, None])[:, 0].cpu().numpy(),
         test.cpu().numpy(),
-        chosen,
+        np.array(options.l2)[best.cpu().numpy()],
         control.cpu().numpy(),
         constant,
         fitted.unsolved,
@@ -82,12 +106,39 @@ def classify(x: Tensor, rows: Rows, settings: Settings) -> Scores:
 
 
 def standardise(x: Tensor, train: NDArray[np.int64]) -> tuple[Tensor, NDArray[np.int64]]:
-    """Features with mean 0 and deviation 1 over the training rows; one that never changes there becomes 0. Also how many these are, by unit."""
+    """Scale features to mean 0 and standard deviation 1 over the training rows.
+
+    Parameters
+    ----------
+    x
+        Features, (unit, row, width).
+    train
+        Training rows.
+
+    Returns
+    -------
+    scaled
+        Like ``x``. A feature that does not vary in the training rows becomes 0.
+    constant
+        Number of such features of each unit.
+
+    Raises
+    ------
+    UserError
+        If features are not finite.
+
+    Examples
+    --------
+    >>> scaled, constant = standardise(torch.tensor([[[1.0, 5.0], [3.0, 5.0]]]), np.arange(2))
+    >>> scaled.tolist(), constant.tolist()
+    ([[[-1.0, 0.0], [1.0, 0.0]]], [1])
+    """
     wrong = ~torch.isfinite(x).all((1, 2))
     if bool(wrong.any()):
         raise UserError(
-            f"the features of {int(wrong.sum())} of {len(x)} units have numbers that are not finite",
-            hint="look for overflow: load the model in float32",
+            f"the vectors of {int(wrong.sum())} of {len(x)} heads or layers contain numbers that "
+            "are not finite",
+            hint="load the model in float32: lower precision may overflow",
         )
     part = x[:, torch.from_numpy(train)]
     mean, deviation = part.mean(1, keepdim=True), part.std(1, keepdim=True, unbiased=False)
@@ -97,97 +148,99 @@ def standardise(x: Tensor, train: NDArray[np.int64]) -> tuple[Tensor, NDArray[np
     return scaled.masked_fill(constant, 0.0), constant.sum((1, 2)).numpy()
 
 
-class _Task:
-    """The training sets of a task: its own, or folds and then the whole."""
+class _Trainer:
+    """The training sets of a task: its own, or folds and then the whole training split.
 
-    def __init__(self, rows: Rows, settings: Settings) -> None:
-        self.rows, self.settings = rows, settings
-        self.random = np.random.default_rng(settings.seed)
-        size = len(rows.gold)
-        self.held: list[NDArray[np.int64]]
-        if len(rows.dev):
-            self.held, self.trained = [rows.dev], [rows.train]
-        else:
-            if len(rows.train) < settings.folds:
-                raise UserError(
-                    f"{settings.folds} folds need as many training examples, got {len(rows.train)} instead",
-                    hint="give more examples, or a validation part",
-                )
-            parts = np.array_split(self.random.permutation(rows.train), settings.folds)
-            self.held = [*parts, np.zeros(0, np.int64)]
-            self.trained = [*(np.setdiff1d(rows.train, part) for part in parts), rows.train]
-            if settings.solver == "rmsprop":  # which must see when to stop
-                self.held[-1] = self.random.permutation(rows.train)[
-                    : max(1, round(HELD_OUT * len(rows.train)))
-                ]
-                self.trained[-1] = np.setdiff1d(rows.train, self.held[-1])
-        self.sets = torch.from_numpy(
-            np.stack([np.isin(np.arange(size), chosen) for chosen in self.trained])
+    ``trained`` are the rows of each set; ``held_out`` the rows that judge it.
+    """
+
+    def __init__(self, rows: LabelledRows, options: ProbeOptions) -> None:
+        self.rows, self.options = rows, options
+        self.random = np.random.default_rng(options.seed)
+        self.held_out: list[NDArray[np.int64]] = [rows.dev]
+        self.trained: list[NDArray[np.int64]] = [rows.train]
+        if not len(rows.dev):
+            self._make_folds()
+        self.sets, self.stopping = (
+            torch.from_numpy(
+                np.stack([np.isin(np.arange(len(rows.gold)), chosen) for chosen in sets])
+            )
+            for sets in (self.trained, self.held_out)
         )
-        self.watched = torch.from_numpy(
-            np.stack([np.isin(np.arange(size), chosen) for chosen in self.held])
-        )
+
+    def _make_folds(self) -> None:
+        train, folds = self.rows.train, self.options.folds
+        if len(train) < folds:
+            raise UserError(
+                f"{folds} folds need at least {folds} training examples, got {len(train)} instead",
+                hint="use more examples or fewer folds, or add a validation split",
+            )
+        parts = np.array_split(self.random.permutation(train), folds)
+        self.held_out = [*parts, np.zeros(0, np.int64)]
+        self.trained = [*(np.setdiff1d(train, part) for part in parts), train]
+        if self.options.solver == "rmsprop":  # needs rows to decide when to stop
+            count = max(1, round(STOPPING_SHARE * len(train)))
+            self.held_out[-1] = self.random.permutation(train)[:count]
+            self.trained[-1] = np.setdiff1d(train, self.held_out[-1])
 
     def fit(
         self, x: Tensor, targets: Tensor, l2: tuple[float, ...], *, last: bool = False
     ) -> Fitted:
-        """The classifiers of all sets, or of the last one only."""
+        """Train the classifiers of all sets, or of the last one only."""
         part = slice(-1, None) if last else slice(None)
-        classes = self.rows.classes or len(self.rows.levels)
-        problems = Problems(x, targets.to(x.device), classes, self.sets[part].to(x.device), l2)
-        return (
-            solve(problems)
-            if self.settings.solver == "exact"
-            else solve_rmsprop(problems, self.watched[part].to(x.device), seed=self.settings.seed)
+        problems = Problems(
+            x, targets.to(x.device), self.rows.outputs, self.sets[part].to(x.device), l2
         )
+        if self.options.solver == "exact":
+            return solve(problems)
+        return solve_rmsprop(problems, self.stopping[part].to(x.device), seed=self.options.seed)
 
     def validation(self, x: Tensor, fitted: Fitted) -> Tensor:
-        """One unit's validation score for each L2: its own part's, or the mean over folds."""
-        folds = len(self.held) - 1 or 1
-        found = [
-            self.rows.score(_logits(x, fitted, place, held), held)
-            for place, held in enumerate(self.held[:folds])
+        """The validation score of one unit for each L2: of the split, or the mean over folds."""
+        folds = len(self.held_out) - 1 or 1
+        scores = [
+            self.rows.score(_logits(x, fitted, place, judged), judged)
+            for place, judged in enumerate(self.held_out[:folds])
         ]
-        return torch.stack(found).mean(0)
+        return torch.stack(scores).mean(0)
 
     def test(self, x: Tensor, fitted: Fitted) -> Tensor:
-        """One unit's test score for each L2, trained on all training rows."""
+        """The test score of one unit for each L2, after training on all training rows."""
         return self.rows.score(_logits(x, fitted, -1, self.rows.test), self.rows.test)
 
     def control(self, x: Tensor, best: Tensor) -> Tensor:
-        """The test scores of the same classifiers, with the L2 that was chosen, on labels that were shuffled within each part: what can be had without knowing anything."""
+        """Test scores with labels shuffled within each split, and the L2 chosen before."""
         order = np.arange(len(self.rows.gold))
         for part in (self.rows.train, self.rows.dev, self.rows.test):
             order[part] = self.random.permutation(part)
-        shuffled = _Task(replace(self.rows, gold=self.rows.gold[order]), self.settings)
+        shuffled = _Trainer(replace(self.rows, gold=self.rows.gold[order]), self.options)
         scores = x.new_zeros(len(x), dtype=torch.float64)
         for value in sorted(set(best.tolist())):
             units = torch.nonzero(best == value)[:, 0]
-            fitted = shuffled.fit(
-                x[units], shuffled.rows.targets, (self.settings.l2[value],), last=True
-            )
-            scores[units] = _units(fitted, x[units], shuffled.test)[:, 0]
+            penalty = (self.options.l2[value],)
+            fitted = shuffled.fit(x[units], shuffled.rows.targets, penalty, last=True)
+            scores[units] = _each_unit(fitted, x[units], shuffled.test)[:, 0]
         return scores
 
 
 def _logits(x: Tensor, fitted: Fitted, place: int, rows: NDArray[np.int64]) -> Tensor:
-    """The logits of some rows of the one unit by the classifiers of one set, (l2, row, class)."""
+    """Logits of some rows of a single unit by the classifiers of one set, (l2, row, class)."""
     return (
         x[0, torch.from_numpy(rows).to(x.device)] @ fitted.weight[0, place]
         + fitted.bias[0, place, :, None]
     )
 
 
-def _units(fitted: Fitted, x: Tensor, score: Callable[[Tensor, Fitted], Tensor]) -> Tensor:
-    """A score of each unit and L2, one unit after the other: logits of many classes are large."""
-    ones = (
-        Fitted(fitted.weight[unit : unit + 1], fitted.bias[unit : unit + 1], fitted.steps)
-        for unit in range(len(x))
-    )
-    return torch.stack([score(x[unit : unit + 1], one) for unit, one in enumerate(ones)])
+def _each_unit(fitted: Fitted, x: Tensor, score: Callable[[Tensor, Fitted], Tensor]) -> Tensor:
+    """A score for each unit and L2, unit by unit: the logits of many classes are large."""
+    scores = []
+    for unit in range(len(x)):
+        one = slice(unit, unit + 1)
+        scores.append(score(x[one], Fitted(fitted.weight[one], fitted.bias[one], fitted.steps)))
+    return torch.stack(scores)
 
 
 def _best(validation: Tensor) -> Tensor:
-    """The best L2 of each unit; of equals the largest."""
+    """The best L2 of each unit; the largest of equally good ones."""
     scores = torch.nan_to_num(validation, nan=-1.0)
     return scores.shape[1] - 1 - scores.flip(1).argmax(1)

@@ -1,151 +1,130 @@
-"""Many logistic regressions at once, each solved to its optimum (J3).
+"""Many logistic regressions at once, each solved to its optimum.
 
-One problem is a unit (a head, a layer), a training set (a fold) and an L2 value; all problems of a unit share its rows, so that their logits are one matrix product.
-The solver is L-BFGS on all problems side by side, each with its own step and its own end. Its first guess of the curvature is that of the features' spread, along their
-principal axes, plus the penalty: a good one, so that about ten steps suffice where features are correlated.
+A problem is a unit (a head or a layer), a training set (a fold) and an L2 value. All problems of a
+unit share its rows, so their logits are one matrix product. The solver is L-BFGS on all problems
+side by side, each with its own step length and its own end. Its initial curvature is that of the
+features' covariance along their principal axes, plus the penalty. This is a good estimate: about
+ten steps suffice even if features are correlated.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-L2 = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-"""The values that the paper chooses from."""
+from headscope.runs.probe.loss import TrainingRows, cross_entropy, row_shares
+from headscope.runs.probe.problems import Fitted, Problems
+
 TOLERANCE = 1e-5
 """A problem is solved when no derivative of its mean loss is larger."""
 STEPS = 300
 HISTORY = 8
 MEMORY = 1 << 28
-"""How many bytes the logits of one step may take; rows and units are cut into portions accordingly."""
+"""Upper bound on the bytes of one step's logits; rows and units are divided accordingly."""
 CACHE = 1 << 24
-"""Units are solved together as long as their features take no more bytes than this: they stay in the processor's cache."""
+"""Units are solved together while their features fit in this many bytes of processor cache."""
 LOGITS = 1 << 21
-"""Logits are computed in portions of rows of about so many bytes: with a thousand classes they would else go to memory and back five times."""
+"""Logits are computed for so many bytes of rows at a time. With a thousand classes they would
+otherwise travel to memory and back five times."""
 AXES = 1024
-"""Wider features' principal axes are not sought."""
+"""Widest features whose principal axes are computed."""
 SPREAD_ROWS = 2048
-"""About so many rows say how features vary together."""
+"""About this many rows give the covariance of the features."""
 ARMIJO, HALVINGS = 1e-4, 12
 LEAST = 1e-12
 PILOT, PILOT_ROWS, PILOT_SLACK = 8, 512, 30
-"""A first, rougher solution is sought on one row in eight, if these are enough."""
+"""A rougher solution on every eighth row comes first, if these rows are enough."""
 
-
-@dataclass(frozen=True)
-class Problems:
-    """Logistic regressions on the same rows: one for every unit, training set and L2."""
-
-    x: Tensor  # (unit, row, width), standardised
-    targets: Tensor  # (row,) classes, or (row, class) probabilities
-    classes: int
-    sets: Tensor  # (set, row), true on the rows that a set trains on
-    l2: tuple[float, ...] = L2
-    offset: Tensor | None = (
-        None  # (set, row, class): logits that are there already, and to which those of the features are added
-    )
-
-    def part(self, units: slice) -> Problems:
-        """Those of some units."""
-        return replace(self, x=self.x[units])
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """The classifiers: ``weight`` (unit, set, l2, width, class) and ``bias`` (unit, set, l2, class)."""
-
-    weight: Tensor
-    bias: Tensor
-    steps: int
-    unsolved: int = 0
-    """How many problems were still moving after the last step."""
-
-    def scores(self, x: Tensor) -> Tensor:
-        """The logits of rows: (unit, row, width) to (unit, set, l2, row, class)."""
-        return torch.einsum("und,usldc->uslnc", x, self.weight) + self.bias[:, :, :, None]
+Pair = tuple[Tensor, Tensor, Tensor]
+"""A past step of L-BFGS: change of the parameters, of the gradient, and 1 / their product."""
 
 
 def solve(
     problems: Problems, *, tolerance: float = TOLERANCE, steps: int = STEPS, memory: int = MEMORY
 ) -> Fitted:
-    """The optimum of every problem: the mean cross-entropy over its set's rows plus l2/2 · the sum of squared weights (biases are free)."""
+    """Minimise the loss of every problem.
+
+    The loss is the mean cross-entropy over the training set plus l2 / 2 times the sum of squared
+    weights; biases are not penalised.
+
+    Parameters
+    ----------
+    problems
+        The logistic regressions.
+    tolerance
+        A problem is solved when no derivative of its loss is larger.
+    steps
+        Maximum number of L-BFGS steps.
+    memory
+        Approximate number of bytes to work in.
+
+    Returns
+    -------
+    Fitted
+
+    Examples
+    --------
+    >>> x = torch.tensor([[[-1.0], [-1.0], [1.0], [1.0]]])
+    >>> sets = torch.ones(1, 4, dtype=torch.bool)
+    >>> fitted = solve(Problems(x, torch.tensor([0, 0, 1, 1]), 2, sets, l2=(0.1,)))
+    >>> fitted.logits(x)[0, 0, 0].argmax(-1).tolist()
+    [0, 0, 1, 1]
+    """
     units, rows, width = problems.x.shape
     size = 1 if problems.classes == 2 else problems.classes
-    held = (
-        (2 * HISTORY + 6)
-        * width
-        * size
-        * len(problems.sets)
-        * len(problems.l2)
-        * problems.x.element_size()
-    )
-    together = max(
-        1, min(CACHE // (rows * width * problems.x.element_size()) or 1, memory // max(held, 1))
-    )
-    found = [
+    parameters = width * size * len(problems.sets) * len(problems.l2)
+    state = (2 * HISTORY + 6) * parameters * problems.x.element_size()
+    cached = CACHE // (rows * width * problems.x.element_size()) or 1
+    together = max(1, min(cached, memory // max(state, 1)))
+    parts = [
         _Solver(problems.part(slice(start, start + together)), tolerance, memory).solve(steps)
         for start in range(0, units, together)
     ]
     return Fitted(
-        torch.cat([part.weight for part in found]),
-        torch.cat([part.bias for part in found]),
-        max(part.steps for part in found),
-        sum(part.unsolved for part in found),
+        torch.cat([part.weight for part in parts]),
+        torch.cat([part.bias for part in parts]),
+        max(part.steps for part in parts),
+        sum(part.unsolved for part in parts),
     )
 
 
 class _Solver:
-    """Some units' problems. Parameters are (unit, set, l2, class, width + 1), the last column being the bias; of two classes only the difference is sought.
+    """The problems of some units.
 
-    Rows come last in everything that has them: products of few problems with many rows are several times faster that way.
+    Parameters are (unit, set, l2, class, width + 1); the last column is the bias. For two classes
+    only their difference is sought. Rows come last in everything that has them: products of few
+    problems with many rows are several times faster that way.
     """
 
     def __init__(self, problems: Problems, tolerance: float, memory: int) -> None:
         self.tolerance, self.memory, self.classes = tolerance, memory, problems.classes
         self.binary = problems.classes == 2
-        trained = _as_slice(problems.sets.any(0))
-        rows, targets = problems.x[:, trained], problems.targets[trained]
-        some = rows[:, :: max(1, rows.shape[1] // SPREAD_ROWS)]
-        spread = some.transpose(1, 2) @ some / max(1, some.shape[1])
-        self.axes: Tensor | None = None
-        if rows.shape[2] <= AXES:
-            curvature, self.axes = torch.linalg.eigh(spread)
-        else:
-            curvature = spread.diagonal(dim1=1, dim2=2)
-        if self.binary:
-            targets = (targets if targets.dim() == 1 else targets[:, 1]).to(rows.dtype)[None]
-        elif targets.dim() == 2:
-            targets = targets.to(rows.dtype).t().contiguous()
-        offset = (
-            None if problems.offset is None else problems.offset[:, None, trained].transpose(2, 3)
-        )
-        if offset is not None and self.binary:
-            offset = offset[:, :, 1:] - offset[:, :, :1]
-        self.data = _Rows(rows, targets, _shares(problems.sets[:, trained], rows.dtype), offset)
+        self.data = _training_rows(problems)
+        x = self.data.x
         # Of two classes with weights w and -w, l2/2 · 2|w|² is l2/4 · |2w|².
-        self.penalty = (rows.new_tensor(problems.l2) / (2 if self.binary else 1))[:, None, None]
+        self.penalty = (x.new_tensor(problems.l2) / (2 if self.binary else 1))[:, None, None]
         self.shape = (
-            rows.shape[0],
+            x.shape[0],
             len(problems.sets),
             len(problems.l2),
             1 if self.binary else self.classes,
-            rows.shape[2] + 1,
+            x.shape[2] + 1,
         )
-        bend = 0.25 if self.binary else (1 - 1 / self.classes) / self.classes
-        self.bend = bend
-        self.scale = 1 / (bend * curvature.clamp(min=1e-6)[:, None, None, None, :] + self.penalty)
+        curvature, self.axes = _spread(x)
+        self.bend = 0.25 if self.binary else (1 - 1 / self.classes) / self.classes
+        self.scale = 1 / (
+            self.bend * curvature.clamp(min=1e-6)[:, None, None, None, :] + self.penalty
+        )
 
     def solve(self, steps: int) -> Fitted:
-        """The classifiers, first on a part of the rows where there are many."""
+        """Train the classifiers, first on a part of the rows if there are many."""
         theta = self.data.x.new_zeros(self.shape)
         if self.data.x.shape[1] >= PILOT * PILOT_ROWS:
             theta, _, _ = self._descend(
-                self.data.part(PILOT), theta, steps, PILOT_SLACK * self.tolerance
+                self.data.every(PILOT), theta, steps, PILOT_SLACK * self.tolerance
             )
         theta, taken, unsolved = self._descend(self.data, theta, steps, self.tolerance)
         weight, bias = theta[..., :-1], theta[..., -1]
@@ -154,53 +133,36 @@ class _Solver:
         return Fitted(weight.transpose(3, 4).contiguous(), bias.contiguous(), taken, unsolved)
 
     def _descend(
-        self, data: _Rows, theta: Tensor, steps: int, tolerance: float
+        self, data: TrainingRows, theta: Tensor, steps: int, tolerance: float
     ) -> tuple[Tensor, int, int]:
-        """L-BFGS: the parameters, the steps taken, and how many problems are not solved. L2 values whose problems are all solved are not computed any further."""
+        """L-BFGS: the parameters, the number of steps, and how many problems are not solved.
+
+        An L2 value is dropped as soon as all its problems are solved.
+        """
         final, left = theta.clone(), torch.arange(self.shape[2], device=theta.device)
         value, gradient = self._evaluate(data, theta, left)
-        past: deque[tuple[Tensor, Tensor, Tensor]] = deque(maxlen=HISTORY)
+        past: deque[Pair] = deque(maxlen=HISTORY)
         moving = gradient.abs().amax((3, 4)) > tolerance
         step = 0
         while step < steps and bool(moving.any()):
             step += 1
             direction = self._direction(gradient, past, left) * moving[..., None, None]
-            slope = _dot(gradient, direction)
-            length = torch.ones_like(value)
-            for _ in range(HALVINGS):
-                moved = theta + length[..., None, None] * direction
-                next_value, next_gradient = self._evaluate(data, moved, left)
-                # Near the optimum the loss no longer tells a step from rounding.
-                bad = next_value > value + ARMIJO * length * slope + 1e-6 * value.abs()
-                if not bool(bad.any()):
-                    break
-                length = torch.where(bad, length / 2, length)
-            change, bent = moved - theta, next_gradient - gradient
-            product = _dot(change, bent)
-            past.append(
-                (
-                    change,
-                    bent,
-                    torch.where(
-                        product > LEAST, 1 / product.clamp(min=LEAST), torch.zeros_like(product)
-                    ),
-                )
+            moved, value, next_gradient = self._line_search(
+                data, theta, direction, value, gradient, left
             )
-            theta, value, gradient = moved, next_value, next_gradient
+            past.append(_pair(moved - theta, next_gradient - gradient))
+            theta, gradient = moved, next_gradient
             moving = gradient.abs().amax((3, 4)) > tolerance
             going = moving.any(0).any(0)
             if not bool(going.all()):
                 final[:, :, left[~going]] = theta[:, :, ~going]
                 theta, value, gradient, moving = (
-                    theta[:, :, going],
-                    value[:, :, going],
-                    gradient[:, :, going],
-                    moving[:, :, going],
+                    each[:, :, going] for each in (theta, value, gradient, moving)
                 )
                 past = deque(
                     (
-                        (one[:, :, going], two[:, :, going], weight[:, :, going])
-                        for one, two, weight in past
+                        (change[:, :, going], bent[:, :, going], weight[:, :, going])
+                        for change, bent, weight in past
                     ),
                     maxlen=HISTORY,
                 )
@@ -208,20 +170,39 @@ class _Solver:
         final[:, :, left] = theta
         return final, step, int(moving.sum())
 
-    def _direction(
-        self, gradient: Tensor, past: Sequence[tuple[Tensor, Tensor, Tensor]], left: Tensor
-    ) -> Tensor:
-        """The two loops of L-BFGS. A pair whose weight is 0 (no curvature seen) changes nothing."""
+    def _line_search(
+        self,
+        data: TrainingRows,
+        theta: Tensor,
+        direction: Tensor,
+        value: Tensor,
+        gradient: Tensor,
+        left: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Halve the step of each problem until it lowers the loss: parameters, loss, gradient."""
+        slope, length = _dot(gradient, direction), torch.ones_like(value)
+        for _ in range(HALVINGS):
+            moved = theta + length[..., None, None] * direction
+            next_value, next_gradient = self._evaluate(data, moved, left)
+            # Near the optimum the loss cannot tell a step from rounding.
+            bad = next_value > value + ARMIJO * length * slope + 1e-6 * value.abs()
+            if not bool(bad.any()):
+                break
+            length = torch.where(bad, length / 2, length)
+        return moved, next_value, next_gradient
+
+    def _direction(self, gradient: Tensor, past: Sequence[Pair], left: Tensor) -> Tensor:
+        """The two loops of L-BFGS. A pair of weight 0 (no curvature seen) has no effect."""
         direction = -gradient
         shares: list[Tensor] = []
         for change, bent, weight in reversed(past):
             share = weight * _dot(change, direction)
             shares.append(share)
             direction = direction - share[..., None, None] * bent
-        direction = self._smooth(direction, left)
+        direction = self._precondition(direction, left)
         if past:
             change, bent, weight = past[-1]
-            bowed = _dot(bent, self._smooth(bent, left))
+            bowed = _dot(bent, self._precondition(bent, left))
             fit = torch.where(
                 (weight > 0) & (bowed > 0),
                 _dot(change, bent) / bowed.clamp(min=1e-30),
@@ -233,45 +214,33 @@ class _Solver:
             direction = direction + (share - back)[..., None, None] * change
         return direction
 
-    def _smooth(self, gradient: Tensor, left: Tensor) -> Tensor:
-        """The step that the features' spread alone suggests: a gradient times the inverse of a rough second derivative."""
+    def _precondition(self, gradient: Tensor, left: Tensor) -> Tensor:
+        """A gradient times the inverse of the curvature that the features' covariance suggests."""
         weight, bias, scale = gradient[..., :-1], gradient[..., -1:], self.scale[:, :, left]
         if self.axes is None:
             return torch.cat([weight * scale, bias / self.bend], -1)
         turned = (weight.flatten(1, 3) @ self.axes).reshape(weight.shape) * scale
-        return torch.cat(
-            [
-                (turned.flatten(1, 3) @ self.axes.transpose(1, 2)).reshape(weight.shape),
-                bias / self.bend,
-            ],
-            -1,
-        )
+        back = (turned.flatten(1, 3) @ self.axes.transpose(1, 2)).reshape(weight.shape)
+        return torch.cat([back, bias / self.bend], -1)
 
-    def _evaluate(self, data: _Rows, theta: Tensor, left: Tensor) -> tuple[Tensor, Tensor]:
-        """The loss of every problem, (unit, set, l2), and its gradient, like the parameters; rows in portions."""
+    def _evaluate(self, data: TrainingRows, theta: Tensor, left: Tensor) -> tuple[Tensor, Tensor]:
+        """Loss of every problem, (unit, set, l2), and its gradient, like the parameters."""
         units, sets, values, size, width = theta.shape
         flat = theta.reshape(units, -1, width)
         penalised = theta[..., :-1] * self.penalty[left]
         loss = 0.5 * (theta[..., :-1] * penalised).sum((3, 4))
         gradient = torch.zeros_like(flat)
-        rows = data.x.shape[1]
-        portion = max(
-            64, min(LOGITS, self.memory // 4) // (units * flat.shape[1] * flat.element_size())
-        )
-        for start in range(0, rows, portion):
-            x, share = (
-                data.x[:, start : start + portion],
-                data.share[:, None, start : start + portion],
-            )
-            z = (
-                (flat[..., :-1] @ x.transpose(1, 2))
-                .add_(flat[..., -1:])
-                .reshape(units, sets, values, size, x.shape[1])
-            )
+        bytes_per_row = units * flat.shape[1] * flat.element_size()
+        portion = max(64, min(LOGITS, self.memory // 4) // bytes_per_row)
+        for start in range(0, data.x.shape[1], portion):
+            some = slice(start, start + portion)
+            x, share = data.x[:, some], data.share[:, None, some]
+            z = (flat[..., :-1] @ x.transpose(1, 2)).add_(flat[..., -1:])
+            z = z.reshape(units, sets, values, size, x.shape[1])
             if data.offset is not None:
-                z += data.offset[..., start : start + portion]
-            told, residual = _cross_entropy(z, data.y[..., start : start + portion], share)
-            loss = loss + told
+                z += data.offset[..., some]
+            portion_loss, residual = cross_entropy(z, data.y[..., some], share)
+            loss = loss + portion_loss
             weighed = residual.reshape(units, -1, x.shape[1])
             gradient[..., :-1] += weighed @ x
             gradient[..., -1] += weighed.sum(-1)
@@ -280,58 +249,50 @@ class _Solver:
         return loss, whole
 
 
-@dataclass(frozen=True)
-class _Rows:
-    x: Tensor  # (unit, row, width)
-    y: Tensor  # (row,) classes, or (class, row) probabilities; of two classes the second's only
-    share: Tensor  # (set, row): what a row counts in a set's mean
-    offset: (
-        Tensor | None
-    )  # (set, 1, class, row); of two classes how much the second's exceeds the first's
-
-    def part(self, step: int) -> _Rows:
-        """One row in so many."""
-        offset = None if self.offset is None else self.offset[..., ::step]
-        return _Rows(
-            self.x[:, ::step].contiguous(),
-            self.y[..., ::step].contiguous(),
-            _shares(self.share[:, ::step] > 0, self.x.dtype),
-            offset,
-        )
+def _training_rows(problems: Problems) -> TrainingRows:
+    """The rows that any of the training sets contains."""
+    binary = problems.classes == 2
+    trained = _as_slice(problems.sets.any(0))
+    x, targets = problems.x[:, trained], problems.targets[trained]
+    if binary:
+        targets = (targets if targets.dim() == 1 else targets[:, 1]).to(x.dtype)[None]
+    elif targets.dim() == 2:
+        targets = targets.to(x.dtype).t().contiguous()
+    offset = problems.offset
+    if offset is not None:
+        offset = offset[:, None, trained].transpose(2, 3)
+        if binary:
+            offset = offset[:, :, 1:] - offset[:, :, :1]
+    return TrainingRows(x, targets, row_shares(problems.sets[:, trained], x.dtype), offset)
 
 
-def _cross_entropy(z: Tensor, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
-    """Of logits (unit, set, l2, class, row), which are used up: the mean loss, and its derivative. One row of logits stands for the second of two classes.
+def _spread(x: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Variances of the features along their principal axes, (unit, width), and the axes.
 
-    ``y`` are probabilities (class, row), or classes (row,); ``share`` (set, 1, row) is what a row counts in a set's mean.
+    Wide features have no axes: their own variances stand in.
     """
-    if z.shape[3] == 1:
-        loss = (functional.softplus(z) - y * z)[:, :, :, 0]
-        return (loss * share).sum(-1), z.sigmoid_().sub_(y).mul_(share[..., None, :])
-    z -= z.amax(3, keepdim=True)
-    at = y.expand(*z.shape[:3], 1, -1) if y.dim() == 1 else None
-    told = z.gather(3, at)[:, :, :, 0] if at is not None else (y * z).sum(3)
-    total = z.exp_().sum(3)
-    loss = ((total.log() - told) * share).sum(-1)
-    z *= (share / total)[..., None, :]
-    if at is not None:
-        z.scatter_add_(3, at, -share[..., None, :].expand(at.shape))
-        return loss, z
-    return loss, z.sub_(y * share[..., None, :])
+    some = x[:, :: max(1, x.shape[1] // SPREAD_ROWS)]
+    covariance = some.transpose(1, 2) @ some / max(1, some.shape[1])
+    if x.shape[2] > AXES:
+        return covariance.diagonal(dim1=1, dim2=2), None
+    variances, axes = torch.linalg.eigh(covariance)
+    return variances, axes
+
+
+def _pair(change: Tensor, bent: Tensor) -> Pair:
+    """A step for the history of L-BFGS; its weight is 0 where no curvature was seen."""
+    product = _dot(change, bent)
+    weight = torch.where(product > LEAST, 1 / product.clamp(min=LEAST), torch.zeros_like(product))
+    return change, bent, weight
 
 
 def _as_slice(chosen: Tensor) -> Tensor | slice:
-    """Rows that lie together as a slice, which needs no copy of the features."""
+    """Adjacent rows as a slice, which saves a copy of the features."""
     places = torch.nonzero(chosen)[:, 0]
-    together = len(places) > 0 and int(places[-1] - places[0]) + 1 == len(places)
-    return slice(int(places[0]), int(places[-1]) + 1) if together else chosen
-
-
-def _shares(sets: Tensor, dtype: torch.dtype) -> Tensor:
-    """What each row counts in each set's mean, (set, row)."""
-    return sets.to(dtype) / sets.sum(1, keepdim=True).clamp(min=1)
+    adjacent = len(places) > 0 and int(places[-1] - places[0]) + 1 == len(places)
+    return slice(int(places[0]), int(places[-1]) + 1) if adjacent else chosen
 
 
 def _dot(one: Tensor, two: Tensor) -> Tensor:
-    """Problem by problem, (unit, set, l2)."""
+    """Inner product per problem, (unit, set, l2)."""
     return (one * two).sum((3, 4))

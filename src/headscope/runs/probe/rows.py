@@ -1,10 +1,12 @@
-"""A task's examples as rows with labels, and what an answer to them is worth (J3, J6)."""
+"""The examples of a task as rows with labels, and the score of predictions for them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 
 import numpy as np
 import torch
@@ -13,12 +15,30 @@ from torch import Tensor
 
 from headscope.corpus import Example
 from headscope.errors import CorpusError
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.probing import SPLITS, ProbingTask
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The labels of a task's examples, and which are for training, validation (maybe none) and test. ``gold`` are classes, or numbers for a regression."""
+class LabelledRows:
+    """The labels of a task's examples and the rows of each split.
+
+    Parameters
+    ----------
+    gold
+        Label of every row: the index of its class, or a number for a regression task.
+    classes
+        Number of classes; 0 for a regression task.
+    train, dev, test
+        Row numbers of the training, validation (possibly empty) and test splits.
+
+    Examples
+    --------
+    >>> rows = LabelledRows(
+    ...     np.array([0.0, 1.0, 1.0, 1.0]), 2, np.arange(3), np.arange(0), np.array([3])
+    ... )
+    >>> rows.majority
+    1.0
+    """
 
     gold: NDArray[np.float64]
     classes: int
@@ -27,28 +47,32 @@ class Rows:
     test: NDArray[np.int64]
 
     @classmethod
-    def of(cls, task: ProbingTask) -> Rows:
-        """Those of a task's examples, split after split."""
-        examples = [
-            (split, example)
-            for split in ("train", "dev", "test")
-            for example in task.splits.get(split, ())
-        ]
+    def of(cls, task: ProbingTask) -> LabelledRows:
+        """Collect the examples of a task, split by split.
+
+        Raises
+        ------
+        CorpusError
+            If training or test examples are missing, if a label is not one of the task's, or if
+            all training examples share one label.
+        """
+        examples = [(split, example) for split in SPLITS for example in task.splits.get(split, ())]
         splits = np.array([split for split, _ in examples])
-        for split in ("train", "test"):
+        for split, purpose in (("train", "training"), ("test", "test")):
             if not (splits == split).any():
                 raise CorpusError(
-                    f"{task.title} has no examples for {'training' if split == 'train' else 'the test'}",
-                    hint="a task needs a train and a test part",
+                    f"{task.title} has no {purpose} examples",
+                    hint="a task needs a training and a test split",
                 )
-        place = {label: index for index, label in enumerate(task.labels)}
-        gold = np.array([_label(task, place, example) for _, example in examples], np.float64)
+        index = {label: number for number, label in enumerate(task.labels)}
+        gold = np.array([_label(task, index, example) for _, example in examples], np.float64)
         if len(np.unique(gold[splits == "train"])) < 2:
             raise CorpusError(
-                f"{task.title}: all training examples have one and the same label, {examples[0][1].label!r}",
-                hint="a task needs two labels or more for training",
+                f"{task.title}: all training examples have the same label, "
+                f"{examples[0][1].label!r}",
+                hint="a task needs at least two labels in the training split",
             )
-        parts = (np.flatnonzero(splits == split) for split in ("train", "dev", "test"))
+        parts = (np.flatnonzero(splits == split) for split in SPLITS)
         return cls(gold, len(task.labels), *parts)
 
     @property
@@ -58,31 +82,51 @@ class Rows:
 
     @cached_property
     def levels(self) -> NDArray[np.float64]:
-        """The whole numbers that a regression's scores lie between: each is a class, as in SentEval."""
+        """The whole numbers that span a regression's labels: each is a class, as in SentEval."""
         return np.arange(np.floor(self.gold.min()), np.ceil(self.gold.max()) + 1)
 
     @property
+    def outputs(self) -> int:
+        """Number of classes that a classifier tells apart; levels for a regression."""
+        return self.classes or len(self.levels)
+
+    @property
     def targets(self) -> Tensor:
-        """Classes; for a regression, how near a score is to the whole numbers around it (SentEval's way with similarity)."""
+        """Classes, (row,); for a regression, each row's shares of the two nearest levels.
+
+        SentEval treats similarity scores this way: 3.8 is 0.2 of level 3 and 0.8 of level 4.
+        """
         if not self.regression:
             return torch.from_numpy(self.gold.astype(np.int64))
-        return torch.from_numpy(
-            np.clip(1 - np.abs(self.gold[:, None] - self.levels), 0, None)
-        ).float()
+        shares = np.clip(1 - np.abs(self.gold[:, None] - self.levels), 0, None)
+        return torch.from_numpy(shares).float()
 
     @property
     def majority(self) -> float:
-        """The test score of always answering the most frequent class of training (a correlation with a constant has none)."""
+        """Test score of always predicting the most frequent training class.
+
+        NaN for a regression: a correlation with a constant is undefined.
+        """
         if self.regression:
             return float("nan")
-        return float(
-            (
-                self.gold[self.test] == np.bincount(self.gold[self.train].astype(np.int64)).argmax()
-            ).mean()
-        )
+        most_frequent = np.bincount(self.gold[self.train].astype(np.int64)).argmax()
+        return float((self.gold[self.test] == most_frequent).mean())
 
     def score(self, logits: Tensor, rows: NDArray[np.int64]) -> Tensor:
-        """Accuracy, or Pearson's correlation of the expected score: (…, row, class) to (…)."""
+        """Accuracy, or Pearson's correlation of the expected level with the labels.
+
+        Parameters
+        ----------
+        logits
+            (..., row, class)
+        rows
+            The row number of each row of ``logits``.
+
+        Returns
+        -------
+        Tensor
+            (...); NaN where a correlation is undefined.
+        """
         gold = torch.from_numpy(self.gold[rows]).to(logits.device)
         if not self.regression:
             return (logits.argmax(-1) == gold.long()).double().mean(-1)
@@ -96,17 +140,17 @@ class Rows:
         )
 
 
-def _label(task: ProbingTask, place: Mapping[str, int], example: Example) -> float:
-    """An example's class or score."""
-    if task.labels:
-        if example.label not in place:
-            raise CorpusError(
-                f"{task.title}: the label of an example must be one of {', '.join(task.labels[:10])}; got {example.label!r} instead ({' | '.join(example.texts)[:60]})"
-            )
-        return place[str(example.label)]
-    try:
-        return float(str(example.label))
-    except ValueError:
-        raise CorpusError(
-            f"{task.title}: the label of an example must be a number; got {example.label!r} instead ({' | '.join(example.texts)[:60]})"
-        ) from None
+def _label(task: ProbingTask, index: Mapping[str, int], example: Example) -> float:
+    """The class of an example, or its number."""
+    if example.label in index:
+        return index[str(example.label)]
+    if not task.labels:
+        with suppress(ValueError):
+            number = float(str(example.label))
+            if isfinite(number):
+                return number
+    allowed = f"one of {', '.join(task.labels[:10])}" if task.labels else "a number"
+    raise CorpusError(
+        f"{task.title}: the label of an example must be {allowed}; got {example.label!r} instead "
+        f"({' | '.join(example.texts)[:60]})"
+    )

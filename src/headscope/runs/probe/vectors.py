@@ -1,0 +1,247 @@
+"""Computing the vectors of texts: one pass over those that the cache does not hold.
+
+Vectors are written in blocks, and memory holds one block at a time. A finished block is kept, so a
+run that was stopped, or met a full disk, resumes with the next. Whatever needs one of these texts
+again, for the same model, position and maximum length, finds it in the cache.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from headscope.corpus import Example
+from headscope.encode import Batch, Encoded, batches
+from headscope.encode.batch import WINDOW
+from headscope.errors import Interrupted, UserError
+from headscope.files import digest_of, show_size, write_text
+from headscope.models import LayerView, Model, take
+from headscope.models.pooling import known_position, layer_states
+from headscope.progress import Update
+from headscope.runs.probe.blocks import (
+    CUT,
+    EMPTY,
+    FORMAT,
+    PATTERN,
+    WHOLE,
+    Texts,
+    read_tensor,
+    text_digest,
+    write_block,
+)
+from headscope.runs.probe.outputs import HeadOutputs
+
+ABOUT = "about.json"
+
+
+def make_head_outputs(
+    model: Model,
+    texts: Sequence[Texts],
+    cache: Path,
+    *,
+    position: str | None = None,
+    max_length: int = 128,
+    batch_size: int = 32,
+    progress: Update | None = None,
+) -> HeadOutputs:
+    """Compute the vectors of every head and layer, except those that the cache holds.
+
+    Parameters
+    ----------
+    model
+        The model.
+    texts
+        Distinct texts or pairs.
+    cache
+        Folder where vectors are kept.
+    position
+        Where to read them: ``"cls"``, ``"last"`` or ``"mean"``; None chooses what suits the model.
+    max_length
+        Maximum number of tokens; longer texts are truncated.
+    batch_size
+        Number of texts per forward pass.
+    progress
+        Called with the number of texts that are done, and of all.
+
+    Returns
+    -------
+    HeadOutputs
+
+    Raises
+    ------
+    UserError
+        If an option is not allowed, the disk has too little space, or a vector is not finite.
+    Interrupted
+        On Ctrl-C. Finished blocks are kept.
+    """
+    if batch_size < 1:
+        raise UserError(f"the batch size must be 1 or more, got {batch_size} instead")
+    place = known_position(model, model.main_stack(), position or "")
+    return _Computation(model, texts, cache, place, max_length, batch_size).run(progress)
+
+
+class _Computation:
+    """The vectors of some texts: found in the cache or computed."""
+
+    def __init__(
+        self,
+        model: Model,
+        texts: Sequence[Texts],
+        cache: Path,
+        position: str,
+        max_length: int,
+        batch_size: int,
+    ) -> None:
+        self.model, self.texts, self.cache, self.position = model, texts, cache, position
+        self.max_length, self.batch_size = max_length, batch_size
+        self.stack = model.main_stack()
+        self.shape = model.shape(self.stack)
+        self.hidden = int(model.config.hidden_size)
+        self.encoder = model.encoder(max_length=max_length, long="truncate", stack=self.stack)
+        self.folder = cache / self._identity()
+
+    def run(self, progress: Update | None) -> HeadOutputs:
+        digests = [text_digest(text) for text in self.texts]
+        known = self._known()
+        missing = [
+            text for text, digest in zip(self.texts, digests, strict=True) if digest not in known
+        ]
+        if missing:
+            self._prepare(len(missing))
+            self._fill(missing, progress)
+            known = self._known()
+        blocks = sorted({path for path, _ in known.values()})
+        number = {path: index for index, path in enumerate(blocks)}
+        places = [(number[path], row) for path, row in (known[digest] for digest in digests)]
+        home, place = np.array(places, np.int64).reshape(-1, 2).T
+        return HeadOutputs(self.texts, self.shape, self.hidden, self.position, blocks, home, place)
+
+    def _known(self) -> dict[bytes, tuple[Path, int]]:
+        """The block and row of every text in the cache."""
+        return {
+            digest.tobytes(): (path, row)
+            for path in sorted(self.folder.glob(PATTERN))
+            for row, digest in enumerate(read_tensor(path, "texts"))
+        }
+
+    def _fill(self, missing: Sequence[Texts], progress: Update | None) -> None:
+        """Compute the texts that no block holds, block by block."""
+        total, size = len(self.texts), self.batch_size * WINDOW
+        done = total - len(missing)
+        for start in range(0, len(missing), size):
+            part = missing[start : start + size]
+            try:
+                state, vectors = self._vectors(part, done, total, progress)
+                write_block(self.folder, part, state, vectors)
+            except KeyboardInterrupt:
+                raise Interrupted(
+                    f"stopped after computing the vectors of {done} of {total} texts, which are "
+                    f"kept in {self.folder}",
+                    hint="run it again to resume",
+                ) from None
+            done += len(part)
+
+    def _vectors(
+        self, texts: Sequence[Texts], done: int, total: int, progress: Update | None
+    ) -> tuple[NDArray[np.uint8], dict[str, NDArray[np.float32]]]:
+        """The states and the vectors of a block, in the order of its texts."""
+        layers, count = self.shape.layers, len(texts)
+        vectors = {
+            "heads": np.zeros((layers, count, self.shape.heads, self.shape.width), np.float32),
+            "layers": np.zeros((layers, count, self.hidden), np.float32),
+        }
+        state = np.full(count, EMPTY, np.uint8)
+        for batch in batches(self._encoded(texts, state), size=self.batch_size, pad=self.model.pad):
+            self._add(batch, np.array([int(item.example.id) for item in batch.items]), vectors)
+            done += len(batch)
+            if progress:
+                progress(done, total)
+        self._check(vectors, texts)
+        return state, vectors
+
+    def _encoded(self, texts: Sequence[Texts], state: NDArray[np.uint8]) -> Iterator[Encoded]:
+        """The tokens of each text that has any; records the state of each text."""
+        for place, text in enumerate(texts):
+            cut = self.encoder.counts.truncated
+            for encoded in self.encoder.encode([Example(str(place), text)]):
+                state[place] = CUT if self.encoder.counts.truncated > cut else WHOLE
+                yield encoded
+
+    def _add(
+        self, batch: Batch, places: NDArray[np.int64], vectors: dict[str, NDArray[Any]]
+    ) -> None:
+        """Run the model on a batch and keep its vectors."""
+        mask = torch.from_numpy(batch.mask).to(self.model.device)
+
+        def listen(view: LayerView) -> None:
+            if view.stack == self.stack:
+                outputs = take(view.output, mask, self.position)
+                vectors["heads"][view.layer, places] = outputs.float().cpu().numpy()
+
+        with torch.inference_mode():
+            output = self.model.forward(
+                batch, listeners=[listen], stack=self.stack, output_hidden_states=True
+            )
+        for layer, state in enumerate(layer_states(output)):
+            values = take(state, mask, self.position).float().cpu().numpy()
+            # The last layer of OPT-350m is narrower than the others.
+            vectors["layers"][layer, places, : values.shape[1]] = values
+
+    def _check(self, vectors: dict[str, NDArray[Any]], texts: Sequence[Texts]) -> None:
+        for name, values in vectors.items():
+            bad = np.argwhere(~np.isfinite(values.reshape(*values.shape[:2], -1)).all(2))
+            if len(bad):
+                layer, place = bad[0].tolist()
+                raise UserError(
+                    f"{self.model.name} computes numbers that are not finite "
+                    f"({name[:-1]} vectors of layer {layer + 1}) for the text "
+                    f"{' | '.join(texts[place])[:80]!r}",
+                    hint="remove the text, or load the model in float32",
+                )
+
+    def _prepare(self, count: int) -> None:
+        """Make the folder, check its free space, and describe its contents to people."""
+        size = count * self.shape.layers * (self.shape.heads * self.shape.width + self.hidden) * 2
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            free = shutil.disk_usage(self.folder).free
+        except OSError as error:
+            raise UserError(
+                f"the cache folder {self.cache} cannot be used: {error.strerror or error}",
+                hint="choose another cache folder",
+                command="choose another folder with --cache",
+            ) from None
+        if size > free:
+            raise UserError(
+                f"the vectors of {count} texts take {show_size(size)}, but {self.cache} has only "
+                f"{show_size(free)} of free space",
+                hint="choose another cache folder or a lower limit",
+                command="choose another folder with --cache, or fewer texts with --limit",
+            )
+        about = {
+            "format": FORMAT,
+            "model": self.model.name,
+            "position": self.position,
+            "max_length": self.max_length,
+            "shape": asdict(self.shape),
+            "hidden": self.hidden,
+        }
+        write_text(self.folder / ABOUT, json.dumps(about, indent=2))
+
+    def _identity(self) -> str:
+        """A digest of everything that changes the vectors, as the name of a folder."""
+        about = {
+            "format": FORMAT,
+            **self.model.identity(self.stack),
+            "position": self.position,
+            "max_length": self.max_length,
+        }
+        return f"outputs-{digest_of(json.dumps(about, sort_keys=True, default=str))[:24]}"
