@@ -1,4 +1,4 @@
-"""The recipe of Clark et al. run once on the embedded model, and the command line in this process."""
+"""The recipe of Clark et al. 2019, run once on the embedded model; and the cells of a page."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import run, small_nc, text, tiny_folder  # noqa: F401 (fixtures)
-from headscope.cli.console import Console
-from headscope.corpus import read
-from headscope.papers import Clark2019, Options, Workshop
+from headscope.papers import Clark2019
 
 LIMIT = 3
 EPOCHS = 1
@@ -18,12 +16,9 @@ EPOCHS = 1
 
 @pytest.fixture(scope="session")
 def clark(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of ``headscope paper clark2019 --limit 3``: the embedded model and the built-in corpus."""
+    """The folder of ``headscope paper clark2019 --limit 3 --epochs 1``."""
     folder = tmp_path_factory.mktemp("papers") / "clark"
-    shop = Workshop(folder, Console(quiet=True), Options(limit=LIMIT))
-    Clark2019(
-        "demo", shop, text=read("demo"), treebank=read("demo"), coref=read("demo"), epochs=EPOCHS
-    ).run()
+    Clark2019("demo", output=folder, limit=LIMIT, epochs=EPOCHS).run()
     return folder
 
 

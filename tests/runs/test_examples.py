@@ -8,7 +8,7 @@ import pytest
 from headscope.corpus import ROOT, Example, Word, from_examples, join_words, read
 from headscope.errors import UserError
 from headscope.models import Model
-from headscope.papers.clark2019.recipe import sentence_corpus, split
+from headscope.papers.clark2019.treebank import sentence_corpus, split_treebank
 from headscope.runs.examples import (
     parse_head,
     relation_example,
@@ -58,7 +58,7 @@ def test_a_sentence_by_itself_passes_unchanged() -> None:
 
 def test_no_sentence_is_in_both_parts_of_a_treebank_and_none_is_lost() -> None:
     whole = sentence_corpus(read("demo", limit=6))
-    train, dev = split(whole)
+    train, dev = split_treebank(whole)
     names = [[example.id for example in part] for part in (train, dev)]
     assert not set(names[0]) & set(names[1])
     assert set(names[0]) | set(names[1]) == {example.id for example in whole}
@@ -70,7 +70,7 @@ def test_no_sentence_is_in_both_parts_of_a_treebank_and_none_is_lost() -> None:
 
 
 def test_a_part_is_cut_to_a_limit_after_the_parting() -> None:
-    train, dev = split(from_examples([Example(str(number), ("a dog",)) for number in range(20)]))
+    train, dev = split_treebank(from_examples([Example(str(number), ("a dog",)) for number in range(20)]))
     assert [example.id for example in dev.first(2)] == ["4", "9"]
     assert [example.id for example in train.first(5)] == ["0", "1", "2", "3", "5"]
 

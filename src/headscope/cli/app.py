@@ -1,7 +1,7 @@
 """The whole command line: importing this brings all commands together, in the order in which help lists them."""
 
 from headscope.cli import surveys  # isort: skip
-from headscope.cli import clark, roles, papers  # isort: skip
+from headscope.cli import attention, dependencies, coreference, roles, paper  # isort: skip
 from headscope.cli import tune  # isort: skip
 from headscope.cli import ablate  # isort: skip
 from headscope.cli import compare  # isort: skip
@@ -12,10 +12,12 @@ from headscope.cli.root import app
 __all__ = [
     "ablate",
     "app",
-    "clark",
+    "attention",
     "compare",
+    "coreference",
+    "dependencies",
     "label",
-    "papers",
+    "paper",
     "patterns",
     "probe",
     "probing",

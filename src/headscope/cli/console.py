@@ -29,16 +29,14 @@ class Console(Reporter):
         else:
             print(text)
 
+    def json(self, value: Any) -> None:
+        """Print a value as JSON."""
+        print(json.dumps(value, indent=2, ensure_ascii=False))
+
     def table(self, rows: Sequence[dict[str, Any]], *, title: str = "") -> None:
         """A table: drawn for people, or JSON for machines."""
         if self.as_json:
-            print(
-                json.dumps(
-                    [{key: _plain(value) for key, value in row.items()} for row in rows],
-                    indent=2,
-                    ensure_ascii=False,
-                )
-            )
+            self.json([{key: _plain(value) for key, value in row.items()} for row in rows])
             return
         from rich.console import Console as Rich
         from rich.table import Table

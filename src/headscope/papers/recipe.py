@@ -1,118 +1,379 @@
-"""What a recipe works with: a folder for what it makes, a voice, and surveys that are not done twice."""
+"""The base of all recipes: parts that run one by one, files that are made once, and a page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
-from headscope.corpus import Corpus
+from headscope.corpus import Corpus, read
 from headscope.errors import Interrupted, UserError
 from headscope.figures import find_figure, save_chart
-from headscope.models import Model
-from headscope.page import Document, Plot, Section, write_document
+from headscope.files import check_writable, slug
+from headscope.models import Model, load
+from headscope.page import Document, Plot, Section, Table, write_document
+from headscope.papers.catalogue import PAPERS, Paper, Part
+from headscope.papers.report import PaperReport
+from headscope.progress import ProgressLike, Reporter, as_reporter
 from headscope.results import Results
 from headscope.runs import survey
 
-
-class Voice(Protocol):
-    """Who tells the user what is going on."""
-
-    def say(self, text: str) -> None:
-        """A line."""
-
-    def progress(self, what: str) -> AbstractContextManager[Callable[[int, int], None] | None]:
-        """A progress bar."""
+Step = Callable[[], Section]
+"""Makes one section."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """The options that all recipes share."""
+@dataclass(kw_only=True)
+class Recipe(ABC):
+    """What the recipes of all papers share. Use one of its subclasses.
 
+    Results files that are already in the folder are reused, and an interrupted run resumes. A part
+    that cannot run says why, and the others run.
+
+    Parameters
+    ----------
+    output
+        The folder for the page, the figures and the results. Default: ``PAPER-MODEL`` in the
+        current folder.
+    parts
+        The parts to run, by name (see :data:`headscope.papers.PAPERS`). Default: all.
+    limit
+        Use at most this many examples of each corpus.
+    seed
+        Seed of everything random.
+    batch_size
+        Examples per forward pass.
+    max_length
+        The longest example in tokens, special tokens included; longer ones are cut.
+    device
+        Where to run: ``"cpu"``, ``"cuda"``, ``"mps"``.
+    progress
+        True shows progress bars; see :mod:`headscope.progress`.
+    """
+
+    output: str | Path | None = None
+    parts: Sequence[str] = ()
     limit: int | None = None
     seed: int = 0
     batch_size: int = 16
     max_length: int = 128
     device: str = "cpu"
+    progress: ProgressLike = field(default=False, repr=False)
 
+    name: ClassVar[str]
+    """The paper's name in the catalogue."""
 
-@dataclass
-class Workshop:
-    """A folder where a recipe's surveys, figures and page are put. A survey that is there already is opened, an interrupted one goes on."""
-
-    folder: Path
-    voice: Voice
-    options: Options
-    made: list[Path] = field(default_factory=list)
+    def __post_init__(self) -> None:
+        self.chosen: tuple[Part, ...] = self.paper.choose(self.parts, given=self.given)
+        self.about: dict[str, Any] = {}
+        """The provenance of every run, by name."""
+        self.files: list[Path] = []
+        self.reporter: Reporter = as_reporter(self.progress)
+        self._models: dict[str, Model] = {}
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """The settings of a run that all recipes share."""
-        return {
-            "seed": self.options.seed,
-            "batch_size": self.options.batch_size,
-            "max_length": self.options.max_length,
-            "limit": self.options.limit,
-        }
+    def paper(self) -> Paper:
+        """The paper, with its parts."""
+        return PAPERS[self.name]
+
+    @property
+    @abstractmethod
+    def models(self) -> tuple[str, ...]:
+        """The hub ids or folders of the models that the recipe is about."""
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The optional inputs that the user gave (see ``catalogue.INPUTS``)."""
+        return frozenset()
+
+    @abstractmethod
+    def steps(self, part: str) -> Sequence[Step]:
+        """List the sections of a part, each as a function that makes it."""
+
+    def facts(self) -> list[tuple[str, str]]:
+        """List what stands in the boxes at the top of the page, beside the models' shapes."""
+        return []
+
+    def remarks(self) -> list[str]:
+        """List what stands out, for the top of the page."""
+        return []
+
+    @property
+    def folder(self) -> Path:
+        """The folder for everything that the recipe writes."""
+        return Path(self.output or f"{self.name}-{slug(self.models[0])}")
+
+    def run(self) -> PaperReport:
+        """Run the chosen parts and write the page.
+
+        Returns
+        -------
+        PaperReport
+            The page, its tables and the parts that were skipped.
+
+        Raises
+        ------
+        UserError
+            A model cannot be loaded, the folder cannot be written, or no part could run.
+        """
+        path = self.folder / f"{self.name}.html"
+        check_writable(path)
+        for name in self.models:
+            self.load(name)
+        sections: list[Section] = []
+        skipped: dict[str, UserError] = {}
+        for part in self.chosen:
+            for step in self._steps(part):
+                try:
+                    sections.append(step())
+                except Interrupted:
+                    raise
+                except UserError as error:
+                    self.reporter.say(f"skipped: {error.message}")
+                    skipped[error.message] = error
+        if not sections and skipped:
+            raise next(iter(skipped.values()))
+        self._write(path, sections, list(skipped))
+        return PaperReport(path, tuple(sections), tuple(skipped), tuple(self.files))
+
+    def _steps(self, part: Part) -> Sequence[Step]:
+        """A part's steps, or one that says what the part lacks."""
+        try:
+            part.check(self.given)
+        except UserError as error:
+            return [_refusal(error)]
+        return self.steps(part.name)
+
+    def _write(self, path: Path, sections: Sequence[Section], skipped: Sequence[str]) -> None:
+        """Write the figures, then the page."""
+        for section in sections:
+            for plot in section.plots:
+                for ending in ("png", "svg"):
+                    save_chart(plot.chart, self.folder / "figures" / f"{plot.name}.{ending}")
+        shapes = ", ".join(self.size(name) for name in self.models)
+        document = Document(
+            title=self.paper.title,
+            subtitle=(
+                f"{self.paper.authors}, on {', '.join(map(short_name, self.models))}: "
+                "the paper's tables and figures, with the published numbers beside ours"
+            ),
+            facts=[(shapes, "layers × heads here"), self.paper.heads, *self.facts()],
+            remarks=[*self.remarks(), *(f"Skipped: {reason}" for reason in skipped)],
+            sections=sections,
+            provenance=json.dumps(self.about, indent=2, ensure_ascii=False),
+        )
+        write_document(document, path)
+
+    def section(
+        self,
+        part: str,
+        text: str = "",
+        tables: Sequence[Table] = (),
+        plots: Sequence[Plot] = (),
+        *,
+        title: str = "",
+        suffix: str = "",
+    ) -> Section:
+        """Make a section of a part.
+
+        Parameters
+        ----------
+        part
+            The part's name: the section gets its title, and its text begins with the place in
+            the paper.
+        text, tables, plots
+            What stands in the section.
+        title
+            A title of its own, where a part has several sections.
+        suffix
+            Ends the section's anchor and the names of its plots and tables, where a part has
+            several sections.
+
+        Returns
+        -------
+        Section
+            The section.
+        """
+        about = next(one for one in self.paper.parts if one.name == part)
+        made = Section(
+            part,
+            title or about.title,
+            f"{about.source[0].upper()}{about.source[1:]}. {text}".strip(),
+            tables,
+            plots,
+        )
+        return with_suffix(made, suffix) if suffix else made
+
+    def load(self, name: str) -> Model:
+        """Load one of the recipe's models, once."""
+        if name not in self._models:
+            self._models[name] = load(name, device=self.device)
+        return self._models[name]
+
+    def size(self, name: str) -> str:
+        """The number of layers and heads of a model, such as ``12 × 12``."""
+        model = self.load(name)
+        shape = model.shape(model.main_stack())
+        return f"{shape.layers} × {shape.heads}"
+
+    def at_most(self, most: int) -> int:
+        """The limit, if it is below what the paper uses."""
+        return min(self.limit or most, most)
 
     def survey(
-        self, name: str, model: Model, corpus: Corpus, measures: list[str] | None, **settings: Any
+        self,
+        name: str,
+        model: Model,
+        corpus: Corpus,
+        measures: Sequence[str],
+        *,
+        limit: int | None = None,
+        roles: Sequence[str] = (),
+        direction: str = "to head",
     ) -> Results:
-        """A survey, kept as NAME.nc."""
-        chosen = self.settings | settings
+        """Survey a corpus into ``NAME.nc``, or open that file if it holds this very survey.
+
+        Parameters
+        ----------
+        name
+            The file's name without its ending.
+        model, corpus, measures
+            What to survey.
+        limit
+            Use at most this many examples. Default: the recipe's limit.
+        roles, direction
+            Which roles, and which way along dependencies, for the measure ``role``.
+
+        Returns
+        -------
+        Results
+            The results.
+        """
         path = self.folder / f"{name}.nc"
-        self.made.append(path)
-        with self.voice.progress(name) as progress:
-            return survey(
-                model, corpus, measures=measures, output=path, progress=progress, **chosen
+        with self.reporter.progress(name) as progress:
+            results = survey(
+                model,
+                corpus,
+                measures=measures,
+                output=path,
+                progress=progress,
+                limit=self.limit if limit is None else limit,
+                seed=self.seed,
+                batch_size=self.batch_size,
+                max_length=self.max_length,
+                roles=tuple(roles),
+                direction=direction,
             )
+        return self.keep(path, results)
 
-    def sections(self, parts: Sequence[Callable[[], Section]]) -> tuple[list[Section], list[str]]:
-        """The sections of a page, one after the other. A part that cannot be run says why, and the others go on: the second list is of what they said."""
-        made: list[Section] = []
-        notes: list[str] = []
-        for part in parts:
-            try:
-                made.append(part())
-            except Interrupted:
-                raise
-            except UserError as error:
-                self.voice.say(f"left out: {error.message}")
-                notes.append(error.message)
-        return made, notes
-
-    def page(self, name: str, document: Document) -> Path:
-        """The document as a page, and each of its plots as PNG and SVG beside it."""
-        for section in document.sections:
-            for plot in section.plots:
-                self._draw(plot)
-        return write_document(document, self.folder / f"{name}.html")
-
-    def _draw(self, plot: Plot) -> None:
-        for ending in ("png", "svg"):
-            save_chart(plot.chart, self.folder / "figures" / f"{plot.name}.{ending}")
+    def keep(self, path: Path, results: Results) -> Results:
+        """Note a results file and its provenance for the page."""
+        if path not in self.files:
+            self.files.append(path)
+        self.about[path.stem] = results.provenance
+        return results
 
 
-def plots_of(results: Results, *names: str) -> list[Plot]:
-    """Some figures of the gallery."""
+def _refusal(error: UserError) -> Step:
+    """A step that only says why it cannot be done."""
+
+    def refuse() -> Section:
+        raise error
+
+    return refuse
+
+
+def with_suffix(section: Section, suffix: str, *, title: str = "") -> Section:
+    """Tell one of several sections of a kind from the others.
+
+    Parameters
+    ----------
+    section
+        The section.
+    suffix
+        Ends the section's anchor and the names of its plots and tables.
+    title
+        A new title.
+
+    Returns
+    -------
+    Section
+        The section with other names and the same contents.
+
+    Examples
+    --------
+    >>> with_suffix(Section("change", "Change"), "rte", title="RTE: change").id
+    'change-rte'
+    """
+    return replace(
+        section,
+        id=f"{section.id}-{suffix}",
+        title=title or section.title,
+        plots=[replace(plot, name=f"{plot.name}-{suffix}") for plot in section.plots],
+        tables=[
+            replace(table, id=f"{table.id}-{suffix}" if table.id else "")
+            for table in section.tables
+        ],
+    )
+
+
+def gallery_plots(results: Results, *names: str) -> list[Plot]:
+    """Draw figures of the gallery.
+
+    Parameters
+    ----------
+    results
+        What to draw.
+    names
+        The figures' names, as ``headscope figures`` knows them.
+
+    Returns
+    -------
+    list of Plot
+        The charts with their captions.
+    """
     figures = [find_figure(name, results) for name in names]
     return [Plot(item.name, item.title, item.caption, item.draw(results)) for item in figures]
 
 
-@contextmanager
-def phases(voice: Voice) -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar for each part of a longer job, one after the other: called with the part, and how much of how much of it."""
-    with ExitStack() as stack:
-        bars: dict[str, Callable[[int, int], None] | None] = {}
+def as_corpus(given: str | Path | Corpus, *, documents: bool = False) -> Corpus:
+    """Open a corpus, unless it is one already.
 
-        def tell(what: str, done: int, total: int) -> None:
-            if what not in bars:
-                stack.close()
-                bars.clear()
-                bars[what] = stack.enter_context(voice.progress(what))
-            if (bar := bars[what]) is not None:
-                bar(done, total)
+    Parameters
+    ----------
+    given
+        A file, a name such as ``"demo"``, or a corpus.
+    documents
+        Read CoNLL-U files as whole documents with their mentions.
 
-        yield tell
+    Returns
+    -------
+    Corpus
+        The corpus.
+    """
+    if isinstance(given, Corpus):
+        return given
+    return read(given, documents=documents and ".conll" in str(given))
+
+
+def short_name(name: str) -> str:
+    """Shorten a path to its last part; a hub id stays whole.
+
+    Parameters
+    ----------
+    name
+        A hub id, or the path of a folder or file.
+
+    Returns
+    -------
+    str
+        What readers call it.
+
+    Examples
+    --------
+    >>> short_name("google/electra-small-discriminator")
+    'google/electra-small-discriminator'
+    """
+    return Path(name).resolve().name if Path(name).exists() else name

@@ -1,4 +1,4 @@
-"""Published numbers, each with the table or figure that it stands in. Facts only: nothing here is computed."""
+"""Published numbers of Clark et al. 2019, each with its table or section. Nothing is computed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class BestHead:
-    """A row of Clark et al. 2019, Table 1 (accuracies in percent)."""
+    """A row of Table 1; accuracies in percent.
+
+    Parameters
+    ----------
+    relation
+        The Stanford name of the dependency relation, or "all".
+    head
+        The best head, counted from 1.
+    accuracy
+        The best head's accuracy.
+    baseline, offset
+        The best fixed offset and its accuracy.
+    """
 
     relation: str
     head: str
@@ -16,7 +28,7 @@ class BestHead:
     offset: int
 
 
-CLARK_TABLE_1 = (
+TABLE_1 = (
     BestHead("all", "7-6", 34.5, 26.3, 1),
     BestHead("prep", "7-4", 66.7, 61.8, -1),
     BestHead("pobj", "9-6", 76.3, 34.6, -2),
@@ -33,8 +45,8 @@ CLARK_TABLE_1 = (
     BestHead("mark", "8-2", 50.7, 14.5, 2),
     BestHead("prt", "6-7", 99.1, 91.4, -1),
 )
+"""Best heads at dependency relations (Table 1)."""
 
-# Stanford names in the paper, and what other schemes call (roughly) the same: the first that the treebank has is taken.
 SAME_RELATION: dict[str, tuple[str, ...]] = {
     "prep": ("prep", "case"),
     "pobj": ("pobj", "obl"),
@@ -44,27 +56,40 @@ SAME_RELATION: dict[str, tuple[str, ...]] = {
     "auxpass": ("auxpass", "aux:pass"),
     "prt": ("prt", "compound:prt"),
 }
+"""What other schemes call the paper's relations. The first name that the treebank has is used."""
 ROUGH = {
-    "case": "UD's case joins a preposition to its noun, not to what it modifies: only roughly prep",
-    "obl": "UD's obl is the noun under a verb, without its preposition: only roughly pobj",
+    "case": (
+        "UD's case attaches a preposition to its noun, not to the word that the phrase modifies, "
+        "so it is only roughly prep"
+    ),
+    "obl": (
+        "UD's obl is the noun under a verb, without its preposition, so it is only roughly pobj"
+    ),
 }
+"""Why a counterpart is not quite the paper's relation."""
 
-CLARK_TABLE_2 = {
+TABLE_2 = {
     "nearest": {"all": 27, "pronoun": 29, "proper": 29, "nominal": 19},
     "same head word": {"all": 52, "pronoun": 47, "proper": 67, "nominal": 40},
     "rules": {"all": 69, "pronoun": 70, "proper": 77, "nominal": 60},
     "head": {"all": 65, "pronoun": 64, "proper": 73, "nominal": 58},
 }
-CLARK_TABLE_2_HEAD = "5-4"
+"""Antecedent accuracy in percent, by system and mention type (Table 2)."""
+TABLE_2_HEAD = "5-4"
+"""The head in the last row of Table 2."""
 
-CLARK_TABLE_3 = {
+TABLE_3 = {
     "right-branching": 26,
     "words + distances": 58,
     "attention + words, random encoder": 30,
     "attention": 61,
     "attention + words": 77,
 }
+"""UAS of the probes in percent (Table 3)."""
 
-CLARK_PREVIOUS_LAYERS = (2, 4, 7, 8)
-CLARK_NEXT_LAYERS = (1, 2, 2, 3, 6)
-CLARK_CLS_ENTROPY_LAST = 3.89
+PREVIOUS_LAYERS = (2, 4, 7, 8)
+"""The layers of heads with over half of their attention on the previous token (Section 3.1)."""
+NEXT_LAYERS = (1, 2, 2, 3, 6)
+"""The same for the next token (Section 3.1)."""
+CLS_ENTROPY_LAST = 3.89
+"""Entropy of attention from [CLS] in the last layer, in nats (Section 3.3)."""

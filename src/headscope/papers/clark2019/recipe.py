@@ -1,293 +1,282 @@
-"""Clark et al. 2019, "What Does BERT Look At?", from top to bottom: every table and figure, the published numbers beside ours."""
+"""The recipe of Clark et al. 2019, "What Does BERT Look At?"."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
-from headscope.corpus import Corpus, Example
+from headscope.corpus import Corpus
 from headscope.errors import ModelError, UserError
 from headscope.figures import attention_lines, attention_panel
+from headscope.heads import Head
 from headscope.models import Model, load
-from headscope.page import Document, Plot, Section, Table, records
+from headscope.page import Plot, Section, Table, records
 from headscope.papers.clark2019.tables import (
     antecedent_rows,
     probe_rows,
     relation_rows,
     surface_rows,
 )
-from headscope.papers.recipe import Workshop, plots_of
+from headscope.papers.clark2019.treebank import sentence_corpus, split_treebank
+from headscope.papers.recipe import Recipe, Step, as_corpus, gallery_plots
 from headscope.results import Results
 from headscope.runs.examples import relation_example, sentences
 from headscope.runs.parse import parse_probes
 from headscope.stats import best_heads
 
 SEGMENTS = 1000
+"""Segments of the paper's Section 3."""
 DISTANCE_SEGMENTS = 200
-HELD_OUT = 5
-"""Without a training treebank, every fifth sentence is held out for testing the probes."""
+"""Segments for the distances between heads, which cost more than the other measures."""
 DRAWN = 6
+"""Heads in the drawing of the best heads."""
 
 
 @dataclass
-class Clark2019:
-    """The recipe. Each part runs if its data are there; a part that cannot be run says why, and the others go on."""
+class Clark2019(Recipe):
+    """What Does BERT Look At? Every table and figure, for any model.
 
-    model: str
-    shop: Workshop
-    text: Corpus
-    treebank: Corpus
-    coref: Corpus
-    train: Corpus | None = None
+    Options that all recipes share are described in :class:`headscope.papers.recipe.Recipe`.
+
+    Parameters
+    ----------
+    model
+        A hub id, a model folder, or ``"demo"``.
+    text
+        Segments of two paragraphs (Sections 3 and 6): a text, TSV or JSON-lines file, a corpus, or
+        ``"demo"``. At most 1000 are used, 200 for the distances.
+    treebank
+        Sentences with trees (Sections 4.2 and 5): CoNLL-U or CoNLL-X.
+    coref
+        Documents with coreference (Section 4.3): JSON lines, CoNLL-U with ``Entity=``, or
+        CoNLL-2012 columns.
+    train
+        A treebank to train the probes on. Default: four fifths of ``treebank``.
+    vectors
+        Word vectors for the probes: GloVe text, ``.npy`` with a vocabulary beside it, or
+        ``"glove"`` for the wheel. Without them only the probes that need none are trained.
+    epochs
+        The most passes over the training sentences for a probe.
+
+    Examples
+    --------
+    >>> recipe = Clark2019("demo", parts=["dependencies"], limit=50)
+    >>> [part.source for part in recipe.chosen]
+    ['Section 4.2, Table 1, Figure 5']
+
+    ``recipe.run()`` then writes the page into the folder ``clark2019-demo``.
+
+    References
+    ----------
+    Kevin Clark, Urvashi Khandelwal, Omer Levy and Christopher D. Manning. 2019. What Does BERT Look
+    At? An Analysis of BERT's Attention. BlackboxNLP.
+    """
+
+    model: str | Path = "demo"
+    _: KW_ONLY
+    text: str | Path | Corpus = "demo"
+    treebank: str | Path | Corpus = "demo"
+    coref: str | Path | Corpus = "demo"
+    train: str | Path | Corpus | None = None
     vectors: str | Path | None = None
     epochs: int = 20
-    load_options: dict[str, Any] = field(default_factory=dict)
 
-    def run(self) -> Path:
-        """Everything, then the page."""
-        self.loaded: Model = load(self.model, device=self.shop.options.device, **self.load_options)
-        surface = self._surface()
-        parts: list[Callable[[], Section]] = [
-            self._gradients,
-            self._dependencies,
-            self._coreference,
-            self._probes,
-            lambda: self._distances(surface),
-        ]
-        sections, notes = self.shop.sections(parts)
-        about = surface.provenance
-        document = Document(
-            title="What Does BERT Look At?",
-            subtitle=f"Clark et al. 2019, on {self.model}: the paper's tables and figures, published numbers (BERT base) beside ours",
-            facts=[
-                (f"{about['model']['layers']} × {about['model']['heads']}", "layers × heads here"),
-                ("12 × 12", "in the paper (BERT base)"),
-                (str(about["counts"]["seen"]), "segments"),
-            ],
-            remarks=[f"Left out: {note}" for note in notes],
-            sections=[self._surface_section(surface), *sections],
-            provenance=json.dumps(about, indent=2, ensure_ascii=False),
-        )
-        return self.shop.page("clark2019", document)
+    name: ClassVar[str] = "clark2019"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._text = as_corpus(self.text)
+        self._treebank = as_corpus(self.treebank)
+        self._coref = as_corpus(self.coref, documents=True)
+        self._train = None if self.train is None else as_corpus(self.train)
+        self._surveys: dict[str, Results] = {}
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The model."""
+        return (str(self.model),)
+
+    def steps(self, part: str) -> Sequence[Step]:
+        """Every part is one section."""
+        steps: dict[str, Step] = {
+            "surface": self._surface_section,
+            "gradients": self._gradients,
+            "dependencies": self._dependencies,
+            "coreference": self._coreference,
+            "probes": self._probes,
+            "clusters": self._clusters,
+        }
+        return [steps[part]]
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The number of segments."""
+        seen = self.about.get("surface", {}).get("counts", {}).get("seen")
+        return [] if seen is None else [(str(seen), "segments")]
+
+    @property
+    def _loaded(self) -> Model:
+        return self.load(str(self.model))
+
+    @cached_property
     def _surface(self) -> Results:
-        """C2, C3, C5 on segments of two paragraphs (C1)."""
-        return self.shop.survey(
+        return self.survey(
             "surface",
-            self.loaded,
-            self.text,
+            self._loaded,
+            self._text,
             ["position", "special", "entropy"],
-            limit=self._limit(SEGMENTS),
+            limit=self.at_most(SEGMENTS),
         )
 
-    def _surface_section(self, results: Results) -> Section:
-        counts = results.provenance["counts"]
-        text = f"Section 3: {counts['seen']} segments of {_short(self.text)}, at most {self.shop.options.max_length} tokens ({counts['truncated']} cut)."
-        return Section(
+    def _surface_section(self) -> Section:
+        counts = self._surface.provenance["counts"]
+        text = (
+            f"{counts['seen']} segments of {_file(self._text)}, at most {self.max_length} tokens "
+            f"each ({counts['truncated']} were cut)."
+        )
+        return self.section(
             "surface",
-            "Surface patterns",
             text,
-            [Table(surface_rows(results))],
-            plots_of(results, "position", "special", "from-sep", "entropy"),
+            [Table(surface_rows(self._surface), title="Surface patterns in numbers")],
+            gallery_plots(self._surface, "position", "special", "from-sep", "entropy"),
         )
 
     def _gradients(self) -> Section:
-        """C4: needs the model with its language-model head."""
         try:
-            model = load(
-                self.model, device=self.shop.options.device, head="lm", **self.load_options
-            )
+            model = load(str(self.model), device=self.device, head="lm")
         except ModelError as error:
-            raise UserError(f"gradient importance (Figure 3): {error.message}") from None
-        results = self.shop.survey(
-            "gradient", model, self.text, ["gradient"], limit=self._limit(SEGMENTS)
+            raise UserError(f"Gradient importance (Figure 3): {error.message}") from None
+        results = self.survey(
+            "gradient", model, self._text, ["gradient"], limit=self.at_most(SEGMENTS)
         )
-        return Section(
+        return self.section(
             "gradients",
-            "Gradient importance",
-            "Section 3.2: how much the language-model loss would change with attention to a token.",
-            plots=plots_of(results, "gradient"),
+            "How much the loss of the language model would change with attention to a token.",
+            plots=gallery_plots(results, "gradient"),
         )
 
     def _dependencies(self) -> Section:
-        """C7, with the best heads drawn (C12)."""
-        results = self.shop.survey("dependency", self.loaded, self.treebank, ["dependency"])
-        rows, rough = relation_rows(results)
-        note = "Accuracy in percent. The test is paired and exact, one-sided against the best fixed offset, and corrected (Holm) over all heads, both directions and all relations. "
-        tables = [
-            Table(rows, title="Table 1", note=note + " ".join(rough)),
-            Table(records(best_heads(results)), title="All relations of the treebank"),
-        ]
-        plots = [*plots_of(results, "dependencies"), *self._lines(results)]
-        return Section(
+        results = self.survey("dependency", self._loaded, self._treebank, ["dependency"])
+        self._surveys["dependency"] = results
+        rows, notes = relation_rows(results)
+        note = (
+            "Accuracy in percent. Each head is compared with the best fixed offset by a paired, "
+            "exact, one-sided test, corrected (Holm) over all heads, both directions and all "
+            "relations."
+        )
+        return self.section(
             "dependencies",
-            "Dependency syntax",
-            f"Section 4.2, on {_short(self.treebank)}: {results.provenance['counts']['seen']} examples.",
-            tables,
-            plots,
+            f"{results.provenance['counts']['seen']} examples of {_file(self._treebank)}.",
+            [
+                Table(rows, title="Table 1", note=" ".join([note, *notes])),
+                Table(records(best_heads(results)), title="All relations of the treebank"),
+            ],
+            [*gallery_plots(results, "dependencies"), *self._lines(results)],
         )
 
     def _lines(self, results: Results) -> list[Plot]:
-        """Figure 5: the relations at which heads beat the offset by most, each on a sentence."""
+        """Draw the heads that gain most over the offset, each on a sentence (Figure 5)."""
         table = best_heads(results)
-        table = table[
-            (table["p_corrected"] < 0.05)
-            & ~table["relation"].str.startswith("all")
-            & (table["relation"] != "punct")
-        ]
-        table = (
-            table.assign(gain=table["accuracy"] - table["baseline"])
-            .sort_values("gain", ascending=False)
-            .head(DRAWN)
-        )
+        proper = ~table["relation"].str.startswith("all") & (table["relation"] != "punct")
+        table = table[(table["p_corrected"] < 0.05) & proper]
+        gain = table["accuracy"] - table["baseline"]
+        table = table.assign(gain=gain).sort_values("gain", ascending=False).head(DRAWN)
         charts = []
-        for row in table.to_dict("records"):
-            layer, head = (int(part) - 1 for part in row["head"].split("-"))
-            drawn = relation_example(
-                self.loaded,
-                sentences(self.treebank),
+        for row in records(table):
+            layer, head = Head.parse(row["head"])
+            example = relation_example(
+                self._loaded,
+                sentences(self._treebank),
                 relation=row["relation"],
                 layer=layer,
                 head=head,
                 direction=row["direction"],
             )
-            if drawn:
+            if example:
                 charts.append(
                     attention_lines(
-                        drawn.words,
-                        drawn.attention,
+                        example.words,
+                        example.attention,
                         title=f"Head {row['head']}: {row['relation']}",
                         subtitle=f"{row['direction']}, {100 * row['accuracy']:.1f} %",
-                        red=drawn.marked,
+                        red=example.marked,
                     )
                 )
         if not charts:
             return []
-        caption = "As Figure 5: darkness is the weight of attention between words; attention to and from the words of the relation is red."
-        return [
-            Plot(
-                "lines",
-                "Attention of the best heads",
-                caption,
-                attention_panel(charts, title="Heads that find a relation", columns=3),
-            )
-        ]
+        caption = (
+            "As in Figure 5: the darker a line, the more attention one word pays to another. "
+            "Attention to and from the words of the relation is red."
+        )
+        panel = attention_panel(charts, title="Heads that find a relation", columns=3)
+        return [Plot("lines", "Attention of the best heads", caption, panel)]
 
     def _coreference(self) -> Section:
-        """C8."""
-        results = self.shop.survey("coreference", self.loaded, self.coref, ["coreference"])
-        note = "Percent of mentions with an antecedent whose head word attends most to the head word of one. Candidates: the head words of all earlier mentions."
-        text = (
-            f"Section 4.3, on {_short(self.coref)}: {results.provenance['counts']['seen']} documents, cut to {self.shop.options.max_length} tokens. "
-            + " ".join(self.coref.notes)
+        results = self.survey("coreference", self._loaded, self._coref, ["coreference"])
+        self._surveys["coreference"] = results
+        note = (
+            "Of the mentions that have an antecedent, the percentage whose head word attends most "
+            "to the head word of an antecedent. Candidates are the head words of all earlier "
+            "mentions."
         )
-        return Section(
-            "coreference",
-            "Coreference",
-            text,
-            [Table(antecedent_rows(results), title="Table 2", note=note)],
+        text = (
+            f"{results.provenance['counts']['seen']} documents of {_file(self._coref)}, cut to "
+            f"{self.max_length} tokens. {' '.join(self._coref.notes)}"
+        )
+        return self.section(
+            "coreference", text, [Table(antecedent_rows(results), title="Table 2", note=note)]
         )
 
     def _probes(self) -> Section:
-        """C9 and C10."""
-        source = (
-            sentence_corpus(self.treebank) if self.treebank.format == "builtin" else self.treebank
-        )
-        train, dev = (self.train, source) if self.train else split(source)
-        limit = self.shop.options.limit
-        with self.shop.voice.progress("probes") as progress:
-            told: Callable[[str, int, int], None] | None = (
-                None if progress is None else lambda _what, done, total: progress(done, total)
-            )
+        built_in = self._treebank.format == "builtin"
+        source = sentence_corpus(self._treebank) if built_in else self._treebank
+        train, dev = (self._train, source) if self._train else split_treebank(source)
+        with self.reporter.progress("probes") as update:
             table = parse_probes(
-                self.loaded,
+                self._loaded,
                 train,
                 dev,
-                seed=self.shop.options.seed,
+                seed=self.seed,
                 vectors=self.vectors,
                 epochs=self.epochs,
-                limit=limit,
-                dev_limit=limit,
-                cache=self.shop.folder / "word-maps",
-                progress=told,
+                limit=self.limit,
+                dev_limit=self.limit,
+                cache=self.folder / "word-maps",
+                progress=lambda _phase, done, total: update(done, total),
             )
-        table.to_csv(self.shop.folder / "probes.csv", index=False)
-        about = table.attrs
-        text = f"Section 5: trained on {about['train']['sentences']} sentences of {_short(train)}, tested on {about['dev']['sentences']} of {_short(dev)}; punctuation left out. Intervals by bootstrap over sentences. Word maps on disk: {(about['train']['bytes'] + about['dev']['bytes']) / 1e6:.0f} MB."
+        table.to_csv(self.folder / "probes.csv", index=False)
+        sizes = table.attrs
+        text = (
+            f"Trained on {sizes['train']['sentences']} sentences of {_file(train)} and tested on "
+            f"{sizes['dev']['sentences']} of {_file(dev)}, without punctuation. Intervals come "
+            "from a bootstrap over sentences. The word maps take "
+            f"{(sizes['train']['bytes'] + sizes['dev']['bytes']) / 1e6:.0f} MB on disk."
+        )
         if self.vectors is None:
-            text += " Without word vectors only the rows that need none are made: give --vectors."
-        return Section(
-            "probes",
-            "Probing combinations of heads",
-            text,
-            [Table(probe_rows(table), title="Table 3 (UAS, percent)")],
-        )
+            text += " No word vectors were given, so only the probes that need none were trained."
+        return self.section("probes", text, [Table(probe_rows(table), title="Table 3 (UAS, %)")])
 
-    def _distances(self, surface: Results) -> Section:
-        """C11, coloured by what the other parts found."""
-        limit = min(self._limit(SEGMENTS), DISTANCE_SEGMENTS)
-        results = self.shop.survey("distance", self.loaded, self.text, ["distance"], limit=limit)
-        parts = {
-            name: Results.open(path)
-            for name, path in (
-                ("dependency", self.shop.folder / "dependency.nc"),
-                ("coreference", self.shop.folder / "coreference.nc"),
-            )
-            if path.exists()
-        }
-        sums = (
-            results.sums()
-            | surface.sums()
-            | {name: part.sums()[name] for name, part in parts.items()}
-        )
+    def _clusters(self) -> Section:
+        """Distances between heads, coloured by what the parts of this run found."""
+        limit = min(self.at_most(SEGMENTS), DISTANCE_SEGMENTS)
+        results = self.survey("distance", self._loaded, self._text, ["distance"], limit=limit)
+        sums = results.sums() | self._surface.sums()
+        for name, found in self._surveys.items():
+            sums[name] = found.sums()[name]
         whole = Results.build(sums, results.provenance)
-        text = f"Section 6: mean Jensen–Shannon divergence between the rows of every pair of heads over {results.provenance['counts']['seen']} segments, scaled to two dimensions (metric MDS, seed {self.shop.options.seed})."
-        return Section(
-            "distances",
-            "Clusters of heads",
-            text,
-            plots=plots_of(whole, "heads-by-layer", "heads-by-behaviour"),
+        text = (
+            "Mean Jensen–Shannon divergence between the rows of every pair of heads over "
+            f"{results.provenance['counts']['seen']} segments, scaled to two dimensions (metric "
+            f"MDS, seed {self.seed}). Behaviours come from the surface patterns"
+            f"{''.join(f', {name}' for name in self._surveys)}."
+        )
+        return self.section(
+            "clusters", text, plots=gallery_plots(whole, "heads-by-layer", "heads-by-behaviour")
         )
 
-    def _limit(self, most: int) -> int:
-        return min(self.shop.options.limit or most, most)
 
-
-def split(corpus: Corpus) -> tuple[Corpus, Corpus]:
-    """Every fifth example for testing, the others for training."""
-
-    def part(name: str, keep: Callable[[int], bool]) -> Corpus:
-        def source() -> Iterator[Example]:
-            return (example for index, example in enumerate(corpus) if keep(index))
-
-        return replace(
-            corpus,
-            name=f"{corpus.name} ({name})",
-            source=source,
-            rough=None,
-            limit=None,
-            fingerprint=lambda: f"{corpus.checksum}:{name}",
-        )
-
-    return part("four fifths", lambda index: index % HELD_OUT != HELD_OUT - 1), part(
-        "every fifth", lambda index: index % HELD_OUT == HELD_OUT - 1
-    )
-
-
-def sentence_corpus(corpus: Corpus) -> Corpus:
-    """Passages cut into sentences, one tree an example."""
-    return replace(
-        corpus,
-        source=lambda: iter(sentences(corpus)),
-        rough=None,
-        limit=None,
-        fingerprint=lambda: f"{corpus.checksum}:sentences",
-    )
-
-
-def _short(corpus: Corpus) -> str:
-    """A corpus by its file's name, without the folders."""
-    return corpus.name.rsplit("/", 1)[-1]
+def _file(corpus: Corpus) -> str:
+    """A corpus by the name of its file, without folders."""
+    return Path(corpus.name).name

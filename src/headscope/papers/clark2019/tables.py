@@ -1,22 +1,15 @@
-"""The paper's numbers beside ours: rows for tables, from results and published facts."""
+"""Rows for the tables of Clark et al. 2019: the published numbers beside ours."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from headscope.papers.clark2019.facts import (
-    CLARK_CLS_ENTROPY_LAST,
-    CLARK_NEXT_LAYERS,
-    CLARK_PREVIOUS_LAYERS,
-    CLARK_TABLE_1,
-    CLARK_TABLE_2,
-    CLARK_TABLE_2_HEAD,
-    CLARK_TABLE_3,
-    ROUGH,
-    SAME_RELATION,
-)
+from headscope.numbers import interval
+from headscope.page import records
+from headscope.papers.clark2019 import facts
 from headscope.results import Results, heads_over
 from headscope.stats import antecedent_table, best_heads
 
@@ -24,132 +17,184 @@ Row = dict[str, Any]
 
 
 def surface_rows(results: Results) -> list[Row]:
-    """§3.1 and §3.3 in numbers: heads on the previous and next token, and the entropy from [CLS] in the last layer."""
-    position, entropy = results.mean("position"), results.mean("entropy")
+    """Make the rows on surface patterns (Sections 3.1 to 3.3).
+
+    Parameters
+    ----------
+    results
+        A survey with the measures position, special and entropy.
+
+    Returns
+    -------
+    list of dict
+        Heads on the previous and the next token, the entropy from [CLS] in the last layer, and the
+        layers that attend most to special tokens.
+    """
+    return [*_position_rows(results), _entropy_row(results), *_special_rows(results)]
+
+
+def _position_rows(results: Results) -> list[Row]:
+    position = results.mean("position")
     rows: list[Row] = []
-    for offset, layers in (("previous", CLARK_PREVIOUS_LAYERS), ("next", CLARK_NEXT_LAYERS)):
+    for offset, layers in (("previous", facts.PREVIOUS_LAYERS), ("next", facts.NEXT_LAYERS)):
         heads = heads_over(position.sel(offset=offset), 0.5)
         rows.append(
             {
-                "what": f"heads with over half of their attention on the {offset} token",
+                "quantity": f"heads with over half of their attention on the {offset} token",
                 "paper": len(layers),
                 "here": len(heads),
                 "paper: layers": ", ".join(map(str, layers)),
-                "here: heads": ", ".join(heads) or "none",
+                "here: where": ", ".join(heads) or "none",
             }
         )
+    return rows
+
+
+def _entropy_row(results: Results) -> Row:
+    entropy = results.mean("entropy")
     last = int(entropy["layer"].max())
-    rows.append(
-        {
-            "what": "entropy from [CLS] in the last layer (nats)",
-            "paper": CLARK_CLS_ENTROPY_LAST,
-            "here": float(entropy.sel(row="cls", layer=last).mean("head")),
-            "paper: layers": "12",
-            "here: heads": f"layer {last}, mean of heads",
-        }
-    )
+    return {
+        "quantity": "entropy from [CLS] in the last layer (nats)",
+        "paper": facts.CLS_ENTROPY_LAST,
+        "here": float(entropy.sel(row="cls", layer=last).mean("head")),
+        "paper: layers": "12",
+        "here: where": f"layer {last}, mean of its heads",
+    }
+
+
+def _special_rows(results: Results) -> list[Row]:
     special = results.mean("special").sel(row="all").mean("head")
-    for token, words in (("cls", "[CLS]"), ("sep", "[SEP]"), ("punctuation", ". or ,")):
+    rows: list[Row] = []
+    for token, words in (("cls", "[CLS]"), ("sep", "[SEP]"), ("punctuation", "full stop or comma")):
         values = special.sel(token=token)
-        layer = int(values.idxmax("layer")) if bool(values.notnull().any()) else 0
+        known = bool(values.notnull().any())
         rows.append(
             {
-                "what": f"layer that attends most to {words}, mean share of attention",
+                "quantity": f"largest mean attention of a layer to {words} (share, 0–1)",
                 "paper": None,
                 "here": float(values.max()),
                 "paper: layers": "6–10: over 0.5" if token == "sep" else "",
-                "here: heads": f"layer {layer}" if layer else "–",
+                "here: where": f"layer {int(values.idxmax('layer'))}" if known else "–",
             }
         )
     return rows
 
 
 def relation_rows(results: Results) -> tuple[list[Row], list[str]]:
-    """Table 1: the paper's relations with ours beside, and notes on those that are only roughly the same."""
+    """Make the rows of Table 1.
+
+    Parameters
+    ----------
+    results
+        A survey with the measure dependency.
+
+    Returns
+    -------
+    rows : list of dict
+        One row per relation of the paper.
+    notes : list of str
+        Which relations are only roughly the paper's.
+    """
     known = {str(name) for name in results["dependency"]["relation"].values}
-    named = {
-        fact.relation: next(
-            (name for name in SAME_RELATION.get(fact.relation, (fact.relation,)) if name in known),
-            None,
-        )
-        for fact in CLARK_TABLE_1
+    labels = {fact.relation: _label(fact.relation, known) for fact in facts.TABLE_1}
+    present = [label for label in labels.values() if label]
+    found = records(best_heads(results, relations=present)) if present else []
+    ours = {row["relation"]: row for row in found}
+    rows = [_relation_row(fact, ours.get(labels[fact.relation])) for fact in facts.TABLE_1]
+    notes = [
+        f"{relation}: {facts.ROUGH[label]}."
+        for relation, label in labels.items()
+        if label in facts.ROUGH
+    ]
+    return rows, notes
+
+
+def _label(relation: str, known: set[str]) -> str | None:
+    """What the treebank calls a relation of the paper."""
+    names = facts.SAME_RELATION.get(relation, (relation,))
+    return next((name for name in names if name in known), None)
+
+
+def _relation_row(fact: facts.BestHead, ours: Row | None) -> Row:
+    row: Row = {
+        "relation": fact.relation,
+        "paper: head": fact.head,
+        "paper: accuracy": fact.accuracy,
+        "paper: offset baseline": f"{fact.baseline:.1f} ({fact.offset})",
     }
-    there = [name for name in named.values() if name]
-    records: list[dict[Any, Any]] = (
-        best_heads(results, relations=there).to_dict("records") if there else []
-    )
-    ours = {record["relation"]: record for record in records}
-    rows: list[Row] = []
-    for fact in CLARK_TABLE_1:
-        name = named[fact.relation]
-        row: Row = {
-            "relation": fact.relation,
-            "paper: head": fact.head,
-            "paper: accuracy": fact.accuracy,
-            "paper: offset baseline": f"{fact.baseline:.1f} ({fact.offset})",
-        }
-        if name is None or name not in ours:
-            rows.append(row | {"here: label": "–"})
-            continue
-        mine = ours[name]
-        row |= {
-            "here: label": name,
-            "words": int(mine["words"]),
-            "here: head": mine["head"],
-            "direction": mine["direction"],
-            "here: accuracy": 100 * float(mine["accuracy"]),
-        }
-        row |= {
-            "95 %": f"{100 * mine['low']:.1f} … {100 * mine['high']:.1f}",
-            "here: offset baseline": f"{100 * mine['baseline']:.1f} ({mine['offset']})",
-        }
-        rows.append(
-            row
-            | {
-                "p (Holm)": float(mine["p_corrected"]),
-                "difference": f"{100 * float(mine['accuracy']) - fact.accuracy:+.1f}",
-            }
-        )
-    return rows, [f"{fact}: {ROUGH[name]}." for fact, name in named.items() if name in ROUGH]
+    if ours is None:
+        return row | {"here: label": "–"}
+    accuracy = 100 * float(ours["accuracy"])
+    return row | {
+        "here: label": ours["relation"],
+        "words": int(ours["words"]),
+        "here: head": ours["head"],
+        "direction": ours["direction"],
+        "here: accuracy": accuracy,
+        "95 % interval": _percent_interval(ours),
+        "here: offset baseline": f"{100 * ours['baseline']:.1f} ({ours['offset']})",
+        "p (Holm)": float(ours["p_corrected"]),
+        "difference": f"{accuracy - fact.accuracy:+.1f}",
+    }
 
 
 def antecedent_rows(results: Results) -> list[Row]:
-    """Table 2: antecedent accuracy by mention type, percent, the paper's beside ours."""
+    """Make the rows of Table 2.
+
+    Parameters
+    ----------
+    results
+        A survey with the measure coreference.
+
+    Returns
+    -------
+    list of dict
+        Baselines, the best head and the number of mentions; percent right by mention type.
+    """
     rows: list[Row] = []
-    for record in antecedent_table(results).to_dict("records"):
-        system = str(record["system"])
-        published = CLARK_TABLE_2.get(
-            system, CLARK_TABLE_2["head"] if system.startswith("head") else {}
-        )
-        row: Row = {
-            "system": f"{system} (paper: head {CLARK_TABLE_2_HEAD})"
-            if system.startswith("head")
-            else system
-        }
+    for found in records(antecedent_table(results)):
+        system = str(found["system"])
+        is_head, is_count = system.startswith("head"), system == "mentions"
+        published = facts.TABLE_2.get("head" if is_head else system, {})
+        row: Row = {"system": f"{system} (paper: head {facts.TABLE_2_HEAD})" if is_head else system}
         for kind in ("all", "pronoun", "proper", "nominal"):
             row[f"paper: {kind}"] = published.get(kind)
-            row[f"here: {kind}"] = (
-                int(record[kind]) if system == "mentions" else 100 * float(record[kind])
-            )
-        if "low" in record and not pd.isna(record["low"]):
-            row["95 % (all)"] = f"{100 * record['low']:.1f} … {100 * record['high']:.1f}"
+            row[f"here: {kind}"] = int(found[kind]) if is_count else 100 * float(found[kind])
+        if "low" in found and not np.isnan(found["low"]):
+            row["95 % interval (all)"] = _percent_interval(found)
         rows.append(row)
     return rows
 
 
 def probe_rows(table: pd.DataFrame) -> list[Row]:
-    """Table 3: UAS of the probes, percent, punctuation left out, the paper's beside ours; a probe that was not made has only the paper's."""
-    ours = {str(row["probe"]): row for row in table.to_dict("records")}
+    """Make the rows of Table 3.
+
+    Parameters
+    ----------
+    table
+        What :func:`headscope.runs.parse.parse_probes` returned.
+
+    Returns
+    -------
+    list of dict
+        UAS in percent without punctuation. A probe that was not trained has only the published
+        number.
+    """
+    ours = {str(row["probe"]): row for row in records(table)}
     rows: list[Row] = []
-    for probe, paper in CLARK_TABLE_3.items():
-        row: Row = {"probe": probe, "paper": paper}
+    for probe, published in facts.TABLE_3.items():
+        row: Row = {"probe": probe, "paper": published}
         if probe in ours:
-            mine = ours[probe]
+            uas = 100 * ours[probe]["uas"]
             row |= {
-                "here": 100 * mine["uas"],
-                "95 %": f"{100 * mine['low']:.1f} … {100 * mine['high']:.1f}",
-                "difference": f"{100 * mine['uas'] - paper:+.1f}",
+                "here": uas,
+                "95 % interval": _percent_interval(ours[probe]),
+                "difference": f"{uas - published:+.1f}",
+                "parameters": int(ours[probe]["parameters"]),
             }
-            row["parameters"] = int(mine["parameters"])
         rows.append(row)
     return rows
+
+
+def _percent_interval(row: Row) -> str:
+    return interval(100 * row["low"], 100 * row["high"], form="{:.1f}".format)

@@ -1,8 +1,11 @@
-"""Published numbers of Jo and Myaeng 2020, each with the table or section that it stands in. Facts only: nothing here is computed.
+"""Published numbers of Jo and Myaeng 2020, each with its table or section; nothing is computed.
 
-Table 5 is damaged in the text at hand: its rows have lost their names and some of their cells. A row's name is certain, because its BERT numbers are those of Table 3 (where
-they are kept); a cell's column is certain where its gain in brackets fits the last layer of its encoder. Left out are: for BERT base the last layer (it is in Table 3) and the gains
-of the best layer from Depth on (lost); for GPT-2 the top heads in Length (lost) and in OddManOut (printed as "5.5 (1.6)", a digit is missing). Numbers of Table 3 are not repeated.
+Table 5 is damaged in the text that these numbers were taken from: its rows have lost their names
+and some of their cells. A row's name is certain because its BERT numbers are those of Table 3,
+where they are kept. A cell's column is certain where its gain in brackets fits the last layer of
+its encoder. Not given here are, for BERT base, the last layer (it is in Table 3) and the gains of
+the best layer from Depth on (lost); for GPT-2, the top heads in Length (lost) and in OddManOut
+(printed as "5.5 (1.6)": a digit is missing). Numbers of Table 3 are not repeated.
 """
 
 from __future__ import annotations
@@ -11,8 +14,20 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Encoder:
-    """A row of Table 1."""
+class PublishedEncoder:
+    """A row of Table 1.
+
+    Parameters
+    ----------
+    name
+        The encoder.
+    layers, heads
+        Its layers, and the heads of each.
+    total
+        All heads.
+    parameters
+        The number of parameters, as printed.
+    """
 
     name: str
     layers: int
@@ -21,20 +36,32 @@ class Encoder:
     parameters: str
 
 
-JO_TABLE_1 = (
-    Encoder("GPT", 12, 12, 144, "110M"),
-    Encoder("GPT2", 12, 12, 144, "117M"),
-    Encoder("BERT base", 12, 12, 144, "110M"),
-    Encoder("BERT large", 24, 16, 384, "340M"),
-    Encoder("ELECTRA small", 12, 4, 48, "14M"),
-    Encoder("ELECTRA base", 12, 12, 144, "110M"),
-    Encoder("ELECTRA large", 24, 16, 384, "340M"),
+TABLE_1 = (
+    PublishedEncoder("GPT", 12, 12, 144, "110M"),
+    PublishedEncoder("GPT2", 12, 12, 144, "117M"),
+    PublishedEncoder("BERT base", 12, 12, 144, "110M"),
+    PublishedEncoder("BERT large", 24, 16, 384, "340M"),
+    PublishedEncoder("ELECTRA small", 12, 4, 48, "14M"),
+    PublishedEncoder("ELECTRA base", 12, 12, 144, "110M"),
+    PublishedEncoder("ELECTRA large", 24, 16, 384, "340M"),
 )
 
 
 @dataclass(frozen=True)
-class Task:
-    """A row of Table 2, with the name that SentEval's file has."""
+class PublishedTask:
+    """A row of Table 2.
+
+    Parameters
+    ----------
+    name
+        The name of SentEval's file.
+    title
+        The name in the paper.
+    classes
+        The number of classes.
+    description
+        What is to be predicted.
+    """
 
     name: str
     title: str
@@ -42,25 +69,27 @@ class Task:
     description: str
 
 
-JO_TABLE_2 = (
-    Task("sentence_length", "Length", 6, "Predict input sequence length"),
-    Task("word_content", "WordContent", 1000, "Find words in a sentence"),
-    Task("tree_depth", "Depth", 8, "Predict maximum depth of syntactic tree"),
-    Task("top_constituents", "TopConst", 20, "Predict top-constituents"),
-    Task("bigram_shift", "BigramShift", 2, "Detect bigram order perturbation"),
-    Task("past_present", "Tense", 2, "Predict main verb's tense"),
-    Task("subj_number", "SubjNum", 2, "Predict whether a subj is plural"),
-    Task("obj_number", "ObjNum", 2, "Predict whether an obj is plural"),
-    Task("odd_man_out", "OddManOut", 2, "Detect noun or verb perturbation"),
-    Task("coordination_inversion", "CoordInversion", 2, "Detect clausal order perturbation"),
+TABLE_2 = (
+    PublishedTask("sentence_length", "Length", 6, "Predict input sequence length"),
+    PublishedTask("word_content", "WordContent", 1000, "Find words in a sentence"),
+    PublishedTask("tree_depth", "Depth", 8, "Predict maximum depth of syntactic tree"),
+    PublishedTask("top_constituents", "TopConst", 20, "Predict top-constituents"),
+    PublishedTask("bigram_shift", "BigramShift", 2, "Detect bigram order perturbation"),
+    PublishedTask("past_present", "Tense", 2, "Predict main verb's tense"),
+    PublishedTask("subj_number", "SubjNum", 2, "Predict whether a subj is plural"),
+    PublishedTask("obj_number", "ObjNum", 2, "Predict whether an obj is plural"),
+    PublishedTask("odd_man_out", "OddManOut", 2, "Detect noun or verb perturbation"),
+    PublishedTask(
+        "coordination_inversion", "CoordInversion", 2, "Detect clausal order perturbation"
+    ),
 )
-JO_TASK_SIZES = {"train": "100k", "test": "10k"}
+TASK_SIZES = {"train": "100k", "test": "10k"}
 """Sentences of each probing task (Table 2)."""
 
 Scores = tuple[float | None, float | None, float | None]
-"""Last layer, best layer, top heads (as many as a layer has); None where the text at hand has lost the number."""
+"""Last layer, best layer, and as many top heads as a layer has; None where the number is lost."""
 
-JO_TABLE_3: dict[str, dict[str, Scores]] = {
+TABLE_3: dict[str, dict[str, Scores]] = {
     "BERT base": {
         "sentence_length": (58.0, 87.8, 95.0),
         "word_content": (25.2, 25.2, 73.1),
@@ -86,9 +115,9 @@ JO_TABLE_3: dict[str, dict[str, Scores]] = {
         "coordination_inversion": (64.9, 70.9, 78.5),
     },
 }
-"""Test accuracy in percent, by encoder and task."""
+"""Test accuracy in percent, by encoder and task (Table 3)."""
 
-JO_TABLE_5: dict[str, dict[str, Scores]] = {
+TABLE_5: dict[str, dict[str, Scores]] = {
     "GPT": {
         "sentence_length": (52.2, 96.4, 96.2),
         "word_content": (35.3, 35.3, 71.3),
@@ -114,12 +143,12 @@ JO_TABLE_5: dict[str, dict[str, Scores]] = {
         "coordination_inversion": (58.3, 60.0, 67.6),
     },
 }
-"""The encoders that Table 3 does not have: test accuracy in percent, the cells that are certain."""
+"""Test accuracy in percent of the encoders that Table 3 does not have: the certain cells."""
 
 Gains = tuple[float | None, float | None]
-"""By how many percent the best layer and the top heads are above the last layer; None where the text at hand has lost the number."""
+"""Gains in percent of the best layer and the top heads over the last layer; None where lost."""
 
-JO_TABLE_5_GAINS: dict[str, dict[str, Gains]] = {
+TABLE_5_GAINS: dict[str, dict[str, Gains]] = {
     "BERT base": {
         "sentence_length": (51.5, 64.0),
         "word_content": (0.0, 190.3),
@@ -169,16 +198,27 @@ JO_TABLE_5_GAINS: dict[str, dict[str, Gains]] = {
         "coordination_inversion": (2.9, 15.9),
     },
 }
-"""The gains in brackets of Table 5, those that are certain."""
+"""The gains in brackets in Table 5: the certain ones."""
 
-JO_MEDIAN_GAIN = 19.22
-"""Percent by which the top heads are better than the "best" layer, in median, as §4.4 has it. By the paper's own tables this is the gain over the last layer, over all four
-encoders; over the best layer it is about 12 %."""
+MEDIAN_GAIN = 19.22
+"""Median gain in percent of the top heads over the "best" layer, as Section 4.4 has it.
+
+By the paper's own tables this is the gain over the last layer, over all four encoders; over the
+best layer it is about 12 %.
+"""
 
 
 @dataclass(frozen=True)
-class Tuned:
-    """A row of Table 4 for one encoder: the median of five seeds in percent on the development data, tuned from the last layer, the best layer and the top heads."""
+class PublishedTuning:
+    """A row of Table 4 for one encoder: dev scores in percent, the median of five seeds.
+
+    Parameters
+    ----------
+    task, metric
+        The task and how it is scored.
+    last, best, top
+        Fine-tuned from the last layer, the best layer, and the top heads.
+    """
 
     task: str
     metric: str
@@ -187,38 +227,38 @@ class Tuned:
     top: float
 
 
-JO_TABLE_4: dict[str, tuple[Tuned, ...]] = {
+TABLE_4: dict[str, tuple[PublishedTuning, ...]] = {
     "BERT base": (
-        Tuned("mrpc", "f1", 88.0, 88.2, 88.9),
-        Tuned("mrpc", "accuracy", 82.4, 83.1, 84.6),
-        Tuned("sts-b", "pearson", 88.2, 74.6, 88.6),
-        Tuned("sts-b", "spearman", 87.9, 73.5, 88.3),
-        Tuned("sst-2", "accuracy", 92.9, 92.4, 93.1),
+        PublishedTuning("mrpc", "f1", 88.0, 88.2, 88.9),
+        PublishedTuning("mrpc", "accuracy", 82.4, 83.1, 84.6),
+        PublishedTuning("sts-b", "pearson", 88.2, 74.6, 88.6),
+        PublishedTuning("sts-b", "spearman", 87.9, 73.5, 88.3),
+        PublishedTuning("sst-2", "accuracy", 92.9, 92.4, 93.1),
     ),
     "BERT large": (
-        Tuned("mrpc", "f1", 89.3, 88.6, 91.4),
-        Tuned("mrpc", "accuracy", 84.6, 84.1, 87.7),
-        Tuned("sts-b", "pearson", 89.5, 54.8, 89.4),
-        Tuned("sts-b", "spearman", 89.1, 53.6, 88.7),
-        Tuned("sst-2", "accuracy", 94.0, 92.9, 94.5),
+        PublishedTuning("mrpc", "f1", 89.3, 88.6, 91.4),
+        PublishedTuning("mrpc", "accuracy", 84.6, 84.1, 87.7),
+        PublishedTuning("sts-b", "pearson", 89.5, 54.8, 89.4),
+        PublishedTuning("sts-b", "spearman", 89.1, 53.6, 88.7),
+        PublishedTuning("sst-2", "accuracy", 94.0, 92.9, 94.5),
     ),
 }
-JO_TUNED_GAINS = {"BERT base": 0.82, "BERT large": 1.04}
-"""Points by which tuning from the top heads is better than from the last layer, the mean over the rows of Table 4 (§5.2)."""
-JO_MRPC_GAINS = {"f1": 2.1, "accuracy": 3.1}
-"""Points gained on MRPC by BERT large (§5.2)."""
+TUNED_GAINS = {"BERT base": 0.82, "BERT large": 1.04}
+"""Points by which tuning from the top heads beats the last layer: mean of Table 4 (Section 5.2)."""
+MRPC_GAINS = {"f1": 2.1, "accuracy": 3.1}
+"""Points gained on MRPC by BERT large (Section 5.2)."""
 
-JO_PROBE = {"batch": 256, "rate": 0.1, "patience": 3, "folds": 5}
-"""How the probes were trained, with RMSProp (A.2)."""
-JO_L2 = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-"""The L2 penalties tried (A.2)."""
-JO_TUNING = {"batch": 32, "rate": 2e-5, "epochs": 3, "dropout": 0.1, "seeds": 5}
-"""How the encoders were fine-tuned (§5.2, A.4)."""
-JO_STS_LAYERS = (0.25, 0.30)
-"""The lower layers that are influential in STS-B reach up to this share of all layers (§6.1)."""
-JO_DOWNSTREAM_SIZES = {
+PROBE = {"batch": 256, "rate": 0.1, "patience": 3, "folds": 5}
+"""How the probes were trained, with RMSProp (Appendix A.2)."""
+L2 = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+"""The L2 penalties tried (Appendix A.2)."""
+TUNING = {"batch": 32, "rate": 2e-5, "epochs": 3, "dropout": 0.1, "seeds": 5}
+"""How the encoders were fine-tuned (Section 5.2, Appendix A.4)."""
+STS_LAYERS = (0.25, 0.30)
+"""How far up, as a share of all layers, the influential layers of STS-B reach (Section 6.1)."""
+DOWNSTREAM_SIZES = {
     "mrpc": ("4.1k", "1.7k"),
     "sts-b": ("5.7k", "1.4k"),
     "sst-2": ("67k", "1.8k"),
 }
-"""Train and test examples, as the paper has them (§5.1)."""
+"""Train and test examples, as printed (Section 5.1)."""

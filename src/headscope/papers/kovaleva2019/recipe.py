@@ -1,213 +1,261 @@
-"""Kovaleva et al. 2019, "Revealing the Dark Secrets of BERT", from top to bottom: fine-tuning, patterns, frames, change, features, and what disabling heads does."""
+"""The recipe of Kovaleva et al. 2019, "Revealing the Dark Secrets of BERT"."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import ClassVar
+
+import pandas as pd
 
 from headscope.corpus import Corpus
 from headscope.corpus.spacy.parser import parse
+from headscope.errors import unknown
 from headscope.figures import attention_lines, attention_panel, task_patterns
+from headscope.heads import Head
 from headscope.models import Model, load
-from headscope.page import Document, Plot, Section, Table, records
+from headscope.models.replacement import WAYS
+from headscope.page import Plot, Section, Table, records
 from headscope.papers.kovaleva2019 import facts
 from headscope.papers.kovaleva2019.glue_table import table_rows
-from headscope.papers.recipe import Workshop, plots_of
+from headscope.papers.recipe import Recipe, Step, as_corpus, gallery_plots
 from headscope.results import Results
 from headscope.runs import compare
 from headscope.runs.ablate.ablate import ablate
 from headscope.runs.ablate.objective import Labels
 from headscope.runs.examples import frame_example
-from headscope.runs.tune import Start, Tuned, load_classifier, tune
+from headscope.runs.tune import STARTS, Start, Tuned, load_classifier, tune
 from headscope.stats import frame_table
 from headscope.stats.ablation import change_table, scored
 from headscope.stats.patterns import pattern_shares
-from headscope.tasks import Task, task_examples
+from headscope.tasks import Task, find_task, task_examples
 
 EXAMPLES = 1000
-"""Of each task's dev examples, at most this many are used, as in the paper."""
-STARTS = ("pretrained", "random", "untrained")
+"""The most dev examples of each task, as in the paper."""
 SHOWN = 8
+"""Heads in the tables of the largest gains and losses."""
 
 
 @dataclass
-class Kovaleva2019:
-    """The recipe. Models are tuned first, into ``tuned`` (FOLDER/TASK-START as ``headscope tune`` makes them; finished ones are taken as they are).
+class Kovaleva2019(Recipe):
+    """Revealing the Dark Secrets of BERT: fine-tuning, patterns, frames, and disabled heads.
 
-    A part that cannot be run says why, and the others go on.
+    Options that all recipes share are described in :class:`headscope.papers.recipe.Recipe`.
+    ``limit`` limits the dev examples; training uses all examples.
+
+    Parameters
+    ----------
+    model
+        A hub id, a model folder, or ``"demo"``.
+    tasks
+        GLUE tasks, by name or as :class:`headscope.tasks.Task`. Without one, only the parts
+        ``patterns`` and ``frames`` can run.
+    data
+        The folder with the GLUE files (``FOLDER/RTE/train.tsv``), or ``"hub"``.
+    frames
+        Sentences with frame links: JSON lines, ``"framenet"`` for nltk's, or ``"demo"``.
+    tuned
+        Where tuned models are, or will be: ``FOLDER/TASK-START``, as ``headscope tune`` makes them.
+        Finished ones are reused. Default: ``tuned/`` in the output folder.
+    starts
+        The columns of Table 1: pretrained, random, untrained.
+    way
+        How a head is disabled: uniform, zero or mean.
+    parser
+        The spaCy pipeline that finds linguistic features. Default: the small English one.
+    epochs
+        Passes over the training examples.
+    learning_rate
+        The highest learning rate, reached after warm-up.
+
+    Examples
+    --------
+    >>> recipe = Kovaleva2019("demo", parts=["patterns", "frames"], limit=20)
+    >>> [part.title for part in recipe.chosen]
+    ['Pattern classes', 'Frame relations']
+
+    References
+    ----------
+    Olga Kovaleva, Alexey Romanov, Anna Rogers and Anna Rumshisky. 2019. Revealing the Dark Secrets
+    of BERT. EMNLP-IJCNLP.
     """
 
-    model: str
-    shop: Workshop
-    tasks: Sequence[Task]
-    data: str
-    frames: Corpus
-    tuned: Path
+    model: str | Path = "demo"
+    _: KW_ONLY
+    tasks: Sequence[str | Task] = ()
+    data: str | Path = "hub"
+    frames: str | Path | Corpus = "demo"
+    tuned: str | Path | None = None
     starts: Sequence[str] = STARTS
     way: str = "uniform"
     parser: str = ""
-    training: dict[str, Any] = field(default_factory=dict)
+    epochs: int = 3
+    learning_rate: float = 5e-5
 
-    def run(self) -> Path:
-        """Everything, then the page."""
-        parts: list[Callable[[], Section]] = [self._table, self._patterns, self._frames]
-        for task in self.tasks:
-            parts += [partial(self._change, task), partial(self._disabled, task)]
-        sections, notes = self.shop.sections(parts)
-        shape = self.pretrained.shape(self.pretrained.main_stack())
-        document = Document(
-            title="Revealing the Dark Secrets of BERT",
-            subtitle=f"Kovaleva et al. 2019, on {self.model}: the paper's tables and figures, published numbers (BERT base) beside ours",
-            facts=[
-                (f"{shape.layers} × {shape.heads}", "layers × heads here"),
-                ("12 × 12", "in the paper (BERT base)"),
-                (", ".join(task.title for task in self.tasks) or "none", "tasks"),
-            ],
-            remarks=[f"Left out: {note}" for note in notes],
-            sections=sections,
-            provenance=json.dumps(self.about, indent=2, ensure_ascii=False),
-        )
-        return self.shop.page("kovaleva2019", document)
+    name: ClassVar[str] = "kovaleva2019"
 
-    @cached_property
-    def pretrained(self) -> Model:
-        """The model before fine-tuning."""
-        return load(self.model, device=self.shop.options.device)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in self.starts:
+            if name not in STARTS:
+                raise unknown("start", name, STARTS)
+        self._starts = tuple(start for start in STARTS if start in self.starts)
+        if self.way not in WAYS:
+            raise unknown("way of disabling heads", self.way, WAYS)
+        found = (find_task(task) if isinstance(task, str) else task for task in self.tasks)
+        self._tasks: tuple[Task, ...] = tuple(dict.fromkeys(found))
+        self._frames = as_corpus(self.frames)
 
-    @cached_property
-    def about(self) -> dict[str, Any]:
-        """The provenance of every survey, by name."""
-        return {}
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The model."""
+        return (str(self.model),)
+
+    @property
+    def given(self) -> frozenset[str]:
+        """Whether there are tasks."""
+        return frozenset({"tasks"} if self.tasks else ())
+
+    def steps(self, part: str) -> Sequence[Step]:
+        """Change and disabling have one section per task."""
+        steps: dict[str, list[Step]] = {
+            "tuning": [self._table],
+            "patterns": [self._patterns],
+            "frames": [self._frame_section],
+            "change": [partial(self._change, task) for task in self._tasks],
+            "disabling": [partial(self._disabled, task) for task in self._tasks],
+        }
+        return steps[part]
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The tasks."""
+        return [(", ".join(task.title for task in self._tasks) or "none", "tasks")]
+
+    @property
+    def _pretrained(self) -> Model:
+        return self.load(str(self.model))
+
+    @property
+    def _home(self) -> Path:
+        """The folder of the tuned models."""
+        return Path(self.tuned) if self.tuned else self.folder / "tuned"
 
     def _dev(self, task: Task) -> Corpus:
-        return task_examples(task, self.data, "dev")
+        return task_examples(task, str(self.data), "dev")
 
-    def _limit(self) -> int:
-        return min(self.shop.options.limit or EXAMPLES, EXAMPLES)
-
-    def _tune(self, task: Task, start: str) -> Tuned:
-        """One cell of Table 1; finished folders are read."""
-        with self.shop.voice.progress(f"{task.name}-{start}") as progress:
+    def _tune(self, task: Task, start: Start) -> Tuned:
+        """Tune one model of Table 1, or read it if it is finished."""
+        folder = self._home / f"{task.name}-{start}"
+        with self.reporter.progress(folder.name) as progress:
             return tune(
-                self.model,
+                str(self.model),
                 task=task,
                 data=self.data,
-                output=self.tuned / f"{task.name}-{start}",
-                device=self.shop.options.device,
+                output=folder,
+                device=self.device,
                 progress=progress,
-                start=cast("Start", start),
-                seed=self.shop.options.seed,
-                **self.training,
+                start=start,
+                seed=self.seed,
+                epochs=self.epochs,
+                learning_rate=self.learning_rate,
+                max_length=self.max_length,
             )
+
+    def _tuned_model(self, task: Task) -> Model:
+        return load(self._tune(task, "pretrained").folder, device=self.device)
+
+    def _look(self, name: str, model: Model, corpus: Corpus, measures: list[str]) -> Results:
+        """Survey at most as many examples as the paper."""
+        return self.survey(name, model, corpus, measures, limit=self.at_most(EXAMPLES))
 
     def _table(self) -> Section:
-        """K4."""
-        done = [self._tune(task, start) for task in self.tasks for start in self.starts]
-        note = (
-            "Dev scores in percent; majority: always the most frequent class of training. "
-            + " ".join(dict.fromkeys(note for tuned in done for note in tuned.notes))
-        )
-        one = done[0].settings if done else None
+        done = [self._tune(task, start) for task in self._tasks for start in self._starts]
+        notes = dict.fromkeys(note for tuned in done for note in tuned.notes)
+        note = "Dev scores in percent. Majority: always the most frequent class of training."
+        settings = done[0].settings
         text = (
-            f"Section 4.3: batches of {one.batch_size}, {one.epochs} epochs, learning rate {one.learning_rate:g}, seed {one.seed}."
-            if one
-            else "No task was given."
+            f"Batches of {settings.batch_size}, {settings.epochs} epochs, learning rate "
+            f"{settings.learning_rate:g}, seed {settings.seed}."
         )
-        return Section(
-            "glue",
-            "Fine-tuning",
-            text,
-            [Table(table_rows(done), title="Table 1", note=note.strip())] if done else [],
-        )
+        table = Table(table_rows(done), title="Table 1", note=" ".join([note, *notes]))
+        return self.section("tuning", text, [table])
 
     def _patterns(self) -> Section:
-        """K1: the pretrained model, and each tuned one on its own task."""
         found: dict[str, Results] = {}
-        for task in self.tasks:
-            dev = self._dev(task)
-            found[f"{task.title}, pretrained"] = self._survey(
-                f"patterns-{task.name}-before", self.pretrained, dev, ["pattern"]
+        for task in self._tasks:
+            dev, after = self._dev(task), self._tuned_model(task)
+            found[f"{task.title}, pretrained"] = self._look(
+                f"patterns-{task.name}-before", self._pretrained, dev, ["pattern"]
             )
-            found[f"{task.title}, tuned"] = self._survey(
-                f"patterns-{task.name}", self._tuned_model(task), dev, ["pattern"]
+            found[f"{task.title}, tuned"] = self._look(
+                f"patterns-{task.name}", after, dev, ["pattern"]
             )
         if not found:
-            found["built-in pairs"] = self._survey(
-                "patterns", self.pretrained, self.frames, ["pattern"]
-            )
-        rows = [
-            {"maps of": name}
-            | {
-                str(
-                    row["pattern"]
-                ): f"{100 * row['share']:.1f} ({100 * row['low']:.1f} … {100 * row['high']:.1f})"
-                for row in records(pattern_shares(results))
-            }
-            | {"examples": results.provenance["counts"]["seen"]}
-            for name, results in found.items()
-        ]
-        note = "Percent of all maps, with 95 % intervals (block jackknife), as the classifier sees them. The paper gives numbers only for heterogeneous maps: from 32 (MRPC) to 61 (QQP)."
+            name = "built-in pairs" if self._frames.format == "builtin" else self._frames.name
+            found[name] = self._look("patterns", self._pretrained, self._frames, ["pattern"])
+        least, most = facts.HETEROGENEOUS.items()
+        note = (
+            "Percent of all maps, with 95 % intervals (block jackknife), as the classifier sees "
+            "them. The paper gives numbers for heterogeneous maps only: from "
+            f"{least[1]} ({least[0]}) to {most[1]} ({most[0]})."
+        )
+        by_task = Plot(
+            "patterns-by-task", "Pattern classes", "As in Figure 2.", task_patterns(found)
+        )
         last = list(found.values())[-1]
-        plots = [
-            Plot("patterns-by-task", "Pattern classes", "As Figure 2.", task_patterns(found)),
-            *plots_of(last, "pattern-layers", "pattern-heads"),
-        ]
-        return Section(
+        return self.section(
             "patterns",
-            "Pattern classes",
-            "Section 4.1: every map of every head, at most 1000 examples a task.",
-            [Table(rows, title="Shares", note=note)],
-            plots,
+            f"Every map of every head, on at most {EXAMPLES} examples of each task.",
+            [Table(_share_rows(found), title="Shares", note=note)],
+            [by_task, *gallery_plots(last, "pattern-layers", "pattern-heads")],
         )
 
-    def _frames(self) -> Section:
-        """K2."""
-        results = self._survey("frames", self.pretrained, self.frames, ["frame"])
-        note = "Largest attention between a frame's target and a core element, both directions, averaged over sentences. Published: two heads over the 99th percentile, with 0.201 and 0.209."
+    def _frame_section(self) -> Section:
+        results = self._look("frames", self._pretrained, self._frames, ["frame"])
+        first, second = facts.FRAME_HEADS
+        note = (
+            "The largest attention between a frame's target and a core element, in either "
+            "direction, averaged over sentences. Published: two heads over the 99th percentile, "
+            f"with {first} and {second}."
+        )
         table = Table(
             records(frame_table(results)),
             title="Heads with the most attention along frame links",
             note=note,
         )
-        text = f"Section 4.2: {results.provenance['counts']['seen']} examples with frame links."
-        return Section(
+        return self.section(
             "frames",
-            "Frame relations",
-            text,
+            f"{results.provenance['counts']['seen']} examples with frame links.",
             [table],
-            [*plots_of(results, "frames"), *self._frame_lines(results)],
+            [*gallery_plots(results, "frames"), *self._frame_lines(results)],
         )
 
     def _frame_lines(self, results: Results) -> list[Plot]:
-        """Figure 3, right: the strongest heads, each on the sentence in which it shows most."""
+        """Draw the two strongest heads, each on the sentence that shows it best (Figure 3)."""
         charts = []
         for name in frame_table(results, count=2)["head"]:
-            layer, head = (int(part) - 1 for part in str(name).split("-"))
-            drawn = frame_example(self.pretrained, self.frames, layer=layer, head=head)
-            if drawn:
+            layer, head = Head.parse(str(name))
+            example = frame_example(self._pretrained, self._frames, layer=layer, head=head)
+            if example:
                 charts.append(
                     attention_lines(
-                        drawn.words, drawn.attention, title=f"Head {name}", red=drawn.marked
+                        example.words, example.attention, title=f"Head {name}", red=example.marked
                     )
                 )
         if not charts:
             return []
-        caption = "Attention between words; red: the frame's target and its element. The sentence is the one in which the head shows most, not a typical one."
-        return [
-            Plot(
-                "frame-lines",
-                "Frame links in a sentence",
-                caption,
-                attention_panel(charts, title="Frame links in a sentence", columns=2),
-            )
-        ]
+        title = "Frame links in a sentence"
+        caption = (
+            "Attention between words; the frame's target and its element are red. Each sentence "
+            "is the one in which the head attends most along a link, not a typical one."
+        )
+        panel = attention_panel(charts, title=title, columns=2)
+        return [Plot("frame-lines", title, caption, panel)]
 
     def _change(self, task: Task) -> Section:
-        """K3, K5 and K6: the pretrained and the tuned model in lockstep over the task's dev examples, parsed for the features."""
+        """Run the pretrained and the tuned model side by side over the parsed dev examples."""
         dev, tuned = self._dev(task), self._tuned_model(task)
         source = dev.source
         parsed = replace(
@@ -216,48 +264,50 @@ class Kovaleva2019:
             rough=source,
             format=f"{dev.format}+spacy",
         )
-        path = self.shop.folder / f"change-{task.name}.nc"
-        with self.shop.voice.progress(path.stem) as progress:
+        path = self.folder / f"change-{task.name}.nc"
+        with self.reporter.progress(path.stem) as progress:
             results = compare(
-                self.pretrained,
+                self._pretrained,
                 tuned,
                 parsed,
                 measures=["feature", "link"],
                 output=path,
                 progress=progress,
-                **self.shop.settings | {"limit": self._limit()},
+                limit=self.at_most(EXAMPLES),
+                seed=self.seed,
+                batch_size=self.batch_size,
+                max_length=self.max_length,
             )
-        self.shop.made.append(path)
-        self.about[path.stem] = results.provenance
+        self.keep(path, results)
+        after = self._look(f"features-{task.name}", tuned, parsed, ["feature", "link"])
         means = results.mean("change").mean("head")
         rows = [
             {"layer": int(layer), "mean cosine of its heads": float(value)}
             for layer, value in zip(means["layer"].values, means.values, strict=True)
         ]
-        after = self._survey(f"features-{task.name}", tuned, parsed, ["feature", "link"])
+        text = (
+            "Cosine between the maps before and after fine-tuning; attention to linguistic "
+            "features, after minus before; and attention from [CLS] in the last layer, after."
+        )
         plots = [
-            *plots_of(results, "change", "features-change", "links-change"),
-            *plots_of(after, "from-cls"),
+            *gallery_plots(results, "change", "features-change", "links-change"),
+            *gallery_plots(after, "from-cls"),
         ]
-        text = "Sections 4.3 to 4.5: cosine of the maps before and after fine-tuning; attention to linguistic features after less before; attention from [CLS] in the last layer after."
-        return _of(
-            task,
-            Section(
-                "change",
-                "What fine-tuning changes",
-                text,
-                [Table(rows, title="Likeness of maps by layer")],
-                plots,
-            ),
+        return self.section(
+            "change",
+            text,
+            [Table(rows, title="Similarity of maps by layer")],
+            plots,
+            title=f"{task.title}: what fine-tuning changes",
+            suffix=task.name,
         )
 
     def _disabled(self, task: Task) -> Section:
-        """K7."""
         model, _ = load_classifier(
-            self._folder(task), task, seed=self.shop.options.seed, device=self.shop.options.device
+            self._tune(task, "pretrained").folder, task, seed=self.seed, device=self.device
         )
-        path = self.shop.folder / f"off-{task.name}.nc"
-        with self.shop.voice.progress(path.stem) as progress:
+        path = self.folder / f"off-{task.name}.nc"
+        with self.reporter.progress(path.stem) as progress:
             raw = ablate(
                 model,
                 self._dev(task),
@@ -265,52 +315,63 @@ class Kovaleva2019:
                 way=self.way,
                 output=path,
                 progress=progress,
-                **self.shop.settings | {"limit": self._limit()},
+                limit=self.at_most(EXAMPLES),
+                seed=self.seed,
+                batch_size=self.batch_size,
+                max_length=self.max_length,
             )
-        self.shop.made.append(path)
-        self.about[path.stem] = raw.provenance
-        results = scored(raw)
+        results = scored(self.keep(path, raw))
         heads, layers = change_table(results), change_table(results, "layer")
-        sure = heads[heads["p corrected"] < 0.05]
-        gains = facts.KOVALEVA_GAINS.get(task.name)
-        text = (
-            f"Section 4.6: {len(heads)} heads and {len(layers)} layers off in turn ({self.way}), on {results.provenance['counts']['seen']} dev examples. "
-            f"{int((heads['gain'] > 0).sum())} heads off give a better score, {int((heads['gain'] < 0).sum())} a worse one; told apart from noise (p < 0.05, Holm over all heads): "
-            f"{int((sure['gain'] > 0).sum())} gains and {int((sure['gain'] < 0).sum())} losses."
-            + (f" The paper's largest gain from one head is {gains} points." if gains else "")
+        note = (
+            "Gain over the baseline with its 95 % interval (paired bootstrap over examples). "
+            "p-values are corrected over all heads."
         )
-        note = "Gain over the baseline with its 95 % interval (paired bootstrap over examples); p corrected over all heads."
         tables = [
-            Table(
-                records(heads.head(SHOWN)), title="Heads with the largest gain when off", note=note
-            ),
-            Table(records(heads.tail(SHOWN)[::-1]), title="Heads with the largest loss when off"),
+            Table(records(heads.head(SHOWN)), title="Heads whose removal helps most", note=note),
+            Table(records(heads.tail(SHOWN)[::-1]), title="Heads whose removal hurts most"),
             Table(records(layers), title="Layers off"),
         ]
-        return _of(
-            task,
-            Section(
-                "off", "Disabling heads", text, tables, plots_of(results, "head-off", "layer-off")
-            ),
+        seen = results.provenance["counts"]["seen"]
+        return self.section(
+            "disabling",
+            self._disabling_text(task, heads, len(layers), seen),
+            tables,
+            gallery_plots(results, "head-off", "layer-off"),
+            title=f"{task.title}: disabling heads",
+            suffix=task.name,
         )
 
-    def _folder(self, task: Task) -> Path:
-        return self.tuned / f"{task.name}-pretrained"
+    def _disabling_text(self, task: Task, heads: pd.DataFrame, layers: int, seen: int) -> str:
+        sure = heads[heads["p corrected"] < 0.05]
+        text = (
+            f"{len(heads)} heads and {layers} layers disabled in turn ({self.way}), on {seen} dev "
+            f"examples. The score rises without {int((heads['gain'] > 0).sum())} of the heads and "
+            f"falls without {int((heads['gain'] < 0).sum())}. Significant (p < 0.05, Holm over all "
+            f"heads): {_count((sure['gain'] > 0).sum(), 'gain')} and "
+            f"{_count((sure['gain'] < 0).sum(), 'loss')}."
+        )
+        gain = facts.GAINS.get(task.name)
+        return f"{text} The paper's largest gain from one head is {gain} points." if gain else text
 
-    def _tuned_model(self, task: Task) -> Model:
-        """The tuned model; it is tuned now if it was not yet."""
-        self._tune(task, "pretrained")
-        return load(self._folder(task), device=self.shop.options.device)
 
-    def _survey(self, name: str, model: Model, corpus: Corpus, measures: list[str]) -> Results:
-        results = self.shop.survey(name, model, corpus, measures, limit=self._limit())
-        self.about[name] = results.provenance
-        return results
+def _count(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> _count(1, "gain"), _count(0, "loss")
+    ('1 gain', '0 losses')
+    """
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"
 
 
-def _of(task: Task, section: Section) -> Section:
-    """A section of one task."""
-    plots = [replace(plot, name=f"{plot.name}-{task.name}") for plot in section.plots]
-    return replace(
-        section, id=f"{section.id}-{task.name}", title=f"{task.title}: {section.title}", plots=plots
-    )
+def _share_rows(found: dict[str, Results]) -> list[dict[str, object]]:
+    """The share of each pattern class, one row per set of maps."""
+    rows = []
+    for name, results in found.items():
+        row: dict[str, object] = {"maps of": name}
+        for share in records(pattern_shares(results)):
+            row[str(share["pattern"])] = (
+                f"{100 * share['share']:.1f} ({100 * share['low']:.1f}–{100 * share['high']:.1f})"
+            )
+        rows.append(row | {"examples": results.provenance["counts"]["seen"]})
+    return rows

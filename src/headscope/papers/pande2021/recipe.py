@@ -1,227 +1,205 @@
-"""Pande et al. 2021, "The heads hypothesis", from top to bottom: roles of heads on any corpora, tested, before and after fine-tuning."""
+"""The recipe of Pande et al. 2021, "The heads hypothesis"."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
 import xarray as xr
 
-from headscope.corpus import Corpus
-from headscope.errors import UserError
+from headscope.errors import UserError, unknown
 from headscope.models import Model, load
-from headscope.page import Document, Section, Table, role_sections, shift_section
+from headscope.page import Section, Table, role_sections, shift_section
 from headscope.papers.pande2021 import facts
-from headscope.papers.recipe import Workshop
+from headscope.papers.pande2021.corpora import Given, open_corpora
+from headscope.papers.pande2021.tables import count_rows, share_rows, summary_row, summary_rows
+from headscope.papers.recipe import Recipe, Step, with_suffix
 from headscope.results import Results
-from headscope.stats import (
-    cautions,
-    grand_mean,
-    overlap_shares,
-    role_correlations,
-    role_shift,
-    role_tests,
-    undecided,
-)
-
-Row = dict[str, Any]
-SPLITS = ("train", "dev", "test", "dev_matched")
+from headscope.stats import cautions, role_shift, role_tests
+from headscope.stats.roles import TESTS
+from headscope.stats.tests import CORRECTIONS
 
 
 @dataclass
-class Pande2021:
-    """The recipe: every corpus with the model, and with the fine-tuned one if it is given (one for all corpora, or one for each)."""
+class Pande2021(Recipe):
+    """The heads hypothesis: which heads have which role, tested, before and after fine-tuning.
 
-    model: str
-    shop: Workshop
-    corpora: Mapping[str, Corpus]
-    tuned: Sequence[str] = ()
-    tau: float | str | Mapping[str, float | str] = float(facts.TAU)
-    how: dict[str, Any] = field(default_factory=dict)
-    run_options: dict[str, Any] = field(default_factory=dict)
+    Options that all recipes share are described in :class:`headscope.papers.recipe.Recipe`. At most
+    1000 sequences of each corpus are used.
 
-    def run(self) -> Path:
-        """Everything, then the page."""
-        if len(self.tuned) not in (0, 1, len(self.corpora)):
-            raise UserError(
-                f"fine-tuned models must be one for all corpora, or one for each of the {len(self.corpora)}; got {len(self.tuned)} instead",
-                hint="give --tuned once, or once a --corpus",
-            )
-        before = load(self.model, device=self.shop.options.device)
-        sections: list[Section] = []
-        remarks: list[str] = []
-        rows: list[Row] = []
-        about: dict[str, Any] = {}
-        for index, (task, corpus) in enumerate(self.corpora.items()):
-            results = self._survey(task, before, corpus)
-            if self.tuned:
-                after = self._survey(
-                    f"{task}-tuned",
-                    load(self.tuned[index % len(self.tuned)], device=self.shop.options.device),
-                    corpus,
-                )
-                shift = role_shift(results, after)
-                sections.append(_of(task, shift_section(shift)))
-                sections[-1] = replace(
-                    sections[-1], tables=[self._counts(results, after), *sections[-1].tables]
-                )
-                results = after
-            tests = role_tests(results, tau=self.tau, **self.how)
-            shares = self._shares(task, results, tests)
-            sections += [
-                _of(task, section)
-                for section in role_sections(results, tests, how=self.how, shares=shares)
-            ]
-            remarks += [f"{task}: {caution}" for caution in cautions(results, tests)]
-            rows.append(
-                {
-                    "corpus": task,
-                    "model": results.provenance["model"]["name"],
-                    "sequences": results.provenance["counts"]["seen"],
-                    "mean score": grand_mean(results),
-                }
-            )
-            rows[-1] |= {"undecided p": undecided(tests)} | overlap_shares(tests)
-            about[task] = results.provenance
-        document = Document(
-            title="The heads hypothesis",
-            subtitle=f"Pande et al. 2021, on {self.model}{' and fine-tuned models' if self.tuned else ''}: the paper's tables and figures, published numbers (BERT base) beside ours",
-            facts=[
-                (
-                    f"{before.shape(before.main_stack()).layers} × {before.shape(before.main_stack()).heads}",
-                    "layers × heads here",
-                ),
-                ("12 × 12", "in the paper (BERT base)"),
-                (str(len(self.corpora)), "corpora"),
-                (
-                    ", ".join(
-                        f"{tau:g}"
-                        for tau in sorted({float(value) for value in tests["tau"].values})
-                    ),
-                    "tau",
-                ),
-            ],
-            remarks=remarks,
-            sections=[self._summary(rows), *sections],
-            provenance=json.dumps(about, indent=2, ensure_ascii=False),
-        )
-        return self.shop.page("pande2021", document)
+    Parameters
+    ----------
+    model
+        A hub id, a model folder, or ``"demo"``.
+    corpora
+        Files, ``"demo"`` or corpora; a mapping gives them names.
+    tuned
+        Fine-tuned models: one for all corpora, or one for each. With them, roles are those of the
+        fine-tuned model, and the part ``shift`` compares it with ``model``.
+    tau
+        The threshold: a number over 0, ``"auto"``, or a mapping from roles to either, with ``""``
+        for all other roles.
+    test
+        z (as in the paper), t, bootstrap or permutation.
+    correction
+        none (as in the paper), holm or bh, over all heads and roles.
+    alpha
+        The level of the test.
+    roles
+        Only these roles, or dependency labels. Default: all that the corpus allows.
+    direction
+        Which way dependency roles go: to head, from head or both.
+    parser
+        The spaCy pipeline for text without trees. Default: the small English one.
 
-    def _survey(self, name: str, model: Model, corpus: Corpus) -> Results:
-        limit = min(self.shop.options.limit or facts.SEQUENCES, facts.SEQUENCES)
-        return self.shop.survey(name, model, corpus, ["role"], limit=limit, **self.run_options)
+    Examples
+    --------
+    >>> recipe = Pande2021("demo", corpora=["demo"], parts=["overlap"], limit=40)
+    >>> recipe.folder
+    PosixPath('pande2021-demo')
 
-    def _summary(self, rows: list[Row]) -> Section:
-        """Our corpora, their mean, and the paper's means over its four tasks."""
-        paper: Row = {
-            "corpus": "paper, mean of four tasks",
-            "model": "BERT base, fine-tuned",
-            "sequences": facts.SEQUENCES,
-            "mean score": facts.MEAN_SCORE,
-            "undecided p": facts.UNDECIDED,
-        }
-        names = ("mean score", "undecided p", *overlap_shares_names(rows))
-        mean: Row = {"corpus": "mean here", "model": "", "sequences": None} | {
-            name: float(np.nanmean([row[name] for row in rows])) if _known(rows, name) else np.nan
-            for name in names
-        }
-        note = f"Shares of all heads; tests as stated on each page. The paper's syntactic heads that are local too range from {facts.SYNTACTIC_LOCAL_RANGE[0]:.1%} to {facts.SYNTACTIC_LOCAL_RANGE[1]:.1%}."
-        return Section(
-            "summary",
-            "The paper's numbers and ours",
-            tables=[Table([paper | facts.SHARES, mean, *rows], note=note, id="summary-table")],
-        )
-
-    def _shares(self, task: str, results: Results, tests: xr.Dataset) -> list[Row]:
-        """The shares of one corpus, the paper's beside."""
-        rows: list[Row] = [
-            {
-                "what": name,
-                "paper": facts.SHARES.get(name),
-                "here": value,
-                "difference": value - facts.SHARES[name] if name in facts.SHARES else None,
-            }
-            for name, value in overlap_shares(tests).items()
-        ]
-        both = role_correlations(results, ("local", "syntactic"))
-        published = facts.SPEARMAN.get(task.upper())
-        for over in ("heads", "sequences"):
-            if len(both) and f"rho ({over})" in both:
-                value = float(both[f"rho ({over})"].iloc[0])
-                what = "over heads and sequences" if over == "sequences" else "over heads"
-                rows.append(
-                    {
-                        "what": f"Spearman, local and syntactic, {what}",
-                        "paper": published,
-                        "here": value,
-                        "difference": None if published is None else value - published,
-                    }
-                )
-        return rows
-
-    def _counts(self, before: Results, after: Results) -> Table:
-        """How many heads have each role, before and after."""
-        old, new = (
-            role_tests(results, tau=self.tau, **self.how)["has"].sum(("layer", "head"))
-            for results in (before, after)
-        )
-        rows: list[Row] = [
-            {
-                "role": str(name),
-                "heads before": int(old.sel(role=name)),
-                "heads after": int(new.sel(role=name)),
-            }
-            for name in old["role"].values
-            if name in new["role"].values
-        ]
-        return Table(
-            [row | {"change": row["heads after"] - row["heads before"]} for row in rows],
-            title="Heads with each role",
-        )
-
-
-def overlap_shares_names(rows: Sequence[Row]) -> list[str]:
-    """The names of the shares in the summary's rows."""
-    return [
-        name
-        for name in rows[0]
-        if name not in ("corpus", "model", "sequences", "mean score", "undecided p")
-    ]
-
-
-def corpus_names(paths: Sequence[str]) -> list[str]:
-    """Short names for corpus files: a GLUE folder's task, else the file's own; a name that comes again gets a number.
-
-    >>> corpus_names(["glue/MRPC/dev.tsv.gz", "glue/QNLI/dev.tsv.gz"]), corpus_names(["a/ewt.conllu.gz", "b/ewt.conllu"])
-    (['MRPC', 'QNLI'], ['ewt', 'ewt-2'])
+    References
+    ----------
+    Madhura Pande, Aakriti Budhraja, Preksha Nema, Pratyush Kumar and Mitesh M. Khapra. 2021. The
+    heads hypothesis: A unifying statistical approach towards understanding multi-headed attention
+    in BERT. AAAI.
     """
-    found: list[str] = []
-    for path in map(Path, paths):
-        name = path.name.split(".")[0]
-        name = path.parent.name if name in SPLITS and path.parent.name else name
-        again = sum(other == name or other.startswith(f"{name}-") for other in found)
-        found.append(f"{name}-{again + 1}" if again else name)
-    return found
+
+    model: str | Path = "demo"
+    _: KW_ONLY
+    corpora: Sequence[Given] | Mapping[str, Given] = ("demo",)
+    tuned: Sequence[str | Path] = ()
+    tau: float | str | Mapping[str, float | str] = float(facts.TAU)
+    test: str = "z"
+    correction: str = "none"
+    alpha: float = 0.05
+    roles: Sequence[str] = ()
+    direction: str = "to head"
+    parser: str = ""
+
+    name: ClassVar[str] = "pande2021"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.test not in TESTS:
+            raise unknown("test", self.test, TESTS)
+        if self.correction not in CORRECTIONS:
+            raise unknown("correction", self.correction, CORRECTIONS)
+        self._corpora = open_corpora(self.corpora, parser=self.parser)
+        if len(self.tuned) not in (0, 1, len(self._corpora)):
+            raise UserError(
+                "the number of fine-tuned models must be 1, or that of the corpora "
+                f"({len(self._corpora)}), got {len(self.tuned)} instead",
+                hint="give one fine-tuned model for all corpora, or one for each",
+            )
+        self._results: dict[str, Results] = {}
+        self._tests: dict[str, xr.Dataset] = {}
+        self._role_sections: dict[str, dict[str, Section]] = {}
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The model before fine-tuning."""
+        return (str(self.model),)
+
+    @property
+    def given(self) -> frozenset[str]:
+        """Whether there are fine-tuned models."""
+        return frozenset({"tuned"} if self.tuned else ())
+
+    def steps(self, part: str) -> Sequence[Step]:
+        """One summary; everything else has one section per corpus."""
+        if part == "summary":
+            return [self._summary]
+        make = self._shift if part == "shift" else partial(self._roles, part)
+        return [partial(make, name) for name in self._corpora]
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The number of corpora, and the thresholds."""
+        taus = {float(tau) for tests in self._tests.values() for tau in tests["tau"].values}
+        return [
+            (str(len(self._corpora)), "corpora"),
+            (", ".join(f"{tau:g}" for tau in sorted(taus)), "tau"),
+        ]
+
+    def remarks(self) -> list[str]:
+        """What to know beside the tests."""
+        return [
+            f"{name}: {caution}"
+            for name, tests in self._tests.items()
+            for caution in cautions(self._results[name], tests)
+        ]
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        """How heads are tested."""
+        return {
+            "test": self.test,
+            "correction": self.correction,
+            "alpha": self.alpha,
+            "seed": self.seed,
+        }
+
+    def _scores(self, file: str, model: Model, name: str) -> Results:
+        return self.survey(
+            file,
+            model,
+            self._corpora[name],
+            ["role"],
+            limit=self.at_most(facts.SEQUENCES),
+            roles=self.roles,
+            direction=self.direction,
+        )
+
+    def _before(self, name: str) -> Results:
+        return self._scores(name, self.load(str(self.model)), name)
+
+    def _after(self, name: str) -> Results:
+        """The scores that the roles are taken from: the fine-tuned model's, if there is one."""
+        if name not in self._results:
+            self._results[name] = self._tuned_scores(name) if self.tuned else self._before(name)
+        return self._results[name]
+
+    def _tuned_scores(self, name: str) -> Results:
+        place = list(self._corpora).index(name) % len(self.tuned)
+        model = load(str(self.tuned[place]), device=self.device)
+        return self._scores(f"{name}-tuned", model, name)
+
+    def _tested(self, name: str) -> xr.Dataset:
+        if name not in self._tests:
+            self._tests[name] = role_tests(self._after(name), tau=self.tau, **self._how)
+        return self._tests[name]
+
+    def _summary(self) -> Section:
+        """Our corpora, their mean, and the paper's means over its four tasks."""
+        rows = [summary_row(name, self._after(name), self._tested(name)) for name in self._corpora]
+        low, high = facts.SYNTACTIC_LOCAL_RANGE
+        note = (
+            "Shares of all heads; the sections below say how heads were tested. In the paper, the "
+            f"share of syntactic heads that are local too ranges from {low:.1%} to {high:.1%}."
+        )
+        table = Table(summary_rows(rows), title="Shares of heads", note=note, id="summary-table")
+        return self.section("summary", tables=[table])
+
+    def _shift(self, name: str) -> Section:
+        before, after = self._before(name), self._after(name)
+        section = shift_section(role_shift(before, after))
+        old = role_tests(before, tau=self.tau, **self._how)
+        counts = Table(count_rows(old, self._tested(name)), title="Heads with each role")
+        return _of_corpus(name, replace(section, tables=[counts, *section.tables]))
+
+    def _roles(self, part: str, name: str) -> Section:
+        if name not in self._role_sections:
+            results, tests = self._after(name), self._tested(name)
+            made = role_sections(
+                results, tests, how=self._how, shares=share_rows(name, results, tests)
+            )
+            self._role_sections[name] = {section.id: section for section in made}
+        return _of_corpus(name, self._role_sections[name][part])
 
 
-def _known(rows: Sequence[Row], name: str) -> bool:
-    return any(not np.isnan(row[name]) for row in rows)
-
-
-def _of(task: str, section: Section) -> Section:
-    """A section of one corpus: its heading and the names of its plots say which."""
-    plots = [replace(plot, name=f"{plot.name}-{task}") for plot in section.plots]
-    tables = [
-        replace(table, id=f"{table.id}-{task}" if table.id else "") for table in section.tables
-    ]
-    return replace(
-        section,
-        id=f"{section.id}-{task}",
-        title=f"{task}: {section.title}",
-        plots=plots,
-        tables=tables,
-    )
+def _of_corpus(name: str, section: Section) -> Section:
+    """A section whose heading and names say which corpus it is of."""
+    return with_suffix(section, name, title=f"{name}: {section.title}")

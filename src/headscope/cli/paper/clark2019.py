@@ -1,0 +1,112 @@
+"""``headscope paper clark2019``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headscope.cli.console import Console
+from headscope.cli.paper import options as opt
+from headscope.cli.paper.group import paper, parts_help, run_recipe
+
+_DATA = "Data"
+
+
+@paper.command(epilog=parts_help("clark2019"))
+def clark2019(
+    model: opt.Model = "demo",
+    text: Annotated[
+        str,
+        typer.Option(
+            "--text",
+            metavar="FILE",
+            help="Segments of two paragraphs: text, TSV or JSON lines.",
+            rich_help_panel=_DATA,
+        ),
+    ] = "demo",
+    treebank: Annotated[
+        str,
+        typer.Option(
+            "--treebank",
+            metavar="FILE",
+            help="Sentences with trees: CoNLL-U or CoNLL-X.",
+            rich_help_panel=_DATA,
+        ),
+    ] = "demo",
+    train: Annotated[
+        str | None,
+        typer.Option(
+            "--train",
+            metavar="FILE",
+            help="A treebank to train the probes on. Default: four fifths of --treebank.",
+            rich_help_panel=_DATA,
+            show_default=False,
+        ),
+    ] = None,
+    coref: Annotated[
+        str,
+        typer.Option(
+            "--coref",
+            metavar="FILE",
+            help="Coreference: JSON lines, CoNLL-U with Entity=, or CoNLL-2012 columns.",
+            rich_help_panel=_DATA,
+        ),
+    ] = "demo",
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            "--vectors",
+            metavar="FILE",
+            help="Word vectors: GloVe text, .npy with a vocabulary, or 'glove' for the wheel.",
+            rich_help_panel=_DATA,
+            show_default=False,
+        ),
+    ] = None,
+    epochs: Annotated[
+        int, typer.Option("--epochs", help="The most passes over the training data of a probe.")
+    ] = 20,
+    part: opt.Parts = None,
+    output: opt.Output = None,
+    limit: opt.Limit = None,
+    seed: opt.Seed = 0,
+    batch_size: opt.BatchSize = 16,
+    max_length: opt.MaxLength = 128,
+    device: opt.Device = "cpu",
+    json: opt.Json = False,
+    quiet: opt.Quiet = False,
+) -> None:
+    """What Does BERT Look At? Surface patterns, gradients, syntax, coreference, probes, clusters.
+
+    Without data files it uses the built-in corpus.
+
+    Example: headscope paper clark2019 --model bert-base-uncased --part dependencies
+    """
+    from headscope.corpus import read
+    from headscope.papers import find_paper
+
+    find_paper("clark2019").choose(part)
+    segments, trees = read(text), read(treebank)
+    documents = read(coref, documents=".conll" in coref)
+    training = read(train) if train else None
+    from headscope.papers import Clark2019
+
+    console = Console(quiet=quiet, as_json=json)
+    recipe = Clark2019(
+        model,
+        text=segments,
+        treebank=trees,
+        coref=documents,
+        train=training,
+        vectors=vectors,
+        epochs=epochs,
+        output=output,
+        parts=part or (),
+        limit=limit,
+        seed=seed,
+        batch_size=batch_size,
+        max_length=max_length,
+        device=device,
+        progress=console,
+    )
+    run_recipe(recipe, console)

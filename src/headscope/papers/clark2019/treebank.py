@@ -1,0 +1,81 @@
+"""Treebanks for the probes: passages cut into sentences, and a part held out for testing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from headscope.corpus import Corpus, Example
+from headscope.runs.examples import sentences
+
+HELD_OUT = 5
+"""Without a training treebank, every fifth sentence is held out for testing."""
+
+
+def split_treebank(corpus: Corpus) -> tuple[Corpus, Corpus]:
+    """Hold out every fifth example for testing.
+
+    Parameters
+    ----------
+    corpus
+        The treebank.
+
+    Returns
+    -------
+    tuple of Corpus
+        Four fifths for training, and one fifth for testing.
+
+    Examples
+    --------
+    >>> from headscope.corpus import from_texts
+    >>> train, test = split_treebank(from_texts(list("abcdef")))
+    >>> [example.texts[0] for example in train], [example.texts[0] for example in test]
+    (['a', 'b', 'c', 'd', 'f'], ['e'])
+    """
+
+    def part(name: str, keep: Callable[[int], bool]) -> Corpus:
+        def source() -> Iterator[Example]:
+            return (example for index, example in enumerate(corpus) if keep(index))
+
+        return replace(
+            corpus,
+            name=f"{corpus.name} ({name})",
+            source=source,
+            rough=None,
+            limit=None,
+            fingerprint=lambda: f"{corpus.checksum}:{name}",
+        )
+
+    last = HELD_OUT - 1
+    return (
+        part("four fifths", lambda index: index % HELD_OUT != last),
+        part("every fifth", lambda index: index % HELD_OUT == last),
+    )
+
+
+def sentence_corpus(corpus: Corpus) -> Corpus:
+    """Cut passages into sentences.
+
+    Parameters
+    ----------
+    corpus
+        Examples of one or more sentences, with their trees.
+
+    Returns
+    -------
+    Corpus
+        One sentence per example.
+
+    Examples
+    --------
+    >>> from headscope.corpus import read
+    >>> len(list(sentence_corpus(read("demo", limit=1)))) > 1
+    True
+    """
+    return replace(
+        corpus,
+        source=lambda: iter(sentences(corpus)),
+        rough=None,
+        limit=None,
+        fingerprint=lambda: f"{corpus.checksum}:sentences",
+    )

@@ -1,0 +1,78 @@
+"""The corpora of the recipe, opened and named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from headscope.corpus import Corpus, read
+from headscope.errors import UserError
+
+SPLITS = ("train", "dev", "test", "dev_matched")
+
+Given = str | Path | Corpus
+
+
+def open_corpora(given: Sequence[Given] | Mapping[str, Given], *, parser: str) -> dict[str, Corpus]:
+    """Open corpora and give each a short name.
+
+    Parameters
+    ----------
+    given
+        Files, ``"demo"`` or corpora; a mapping names them.
+    parser
+        The spaCy pipeline for text without trees ("" for the small English one).
+
+    Returns
+    -------
+    dict
+        Corpora by name.
+
+    Examples
+    --------
+    >>> list(open_corpora(["demo"], parser=""))
+    ['demo']
+    """
+    if isinstance(given, str | Path | Corpus):
+        raise UserError(
+            f"the corpora must be a list, got {given!r} instead", hint=f"give corpora=[{given!r}]"
+        )
+    if not isinstance(given, Mapping):
+        labels = [one.name if isinstance(one, Corpus) else str(one) for one in given]
+        given = dict(zip(corpus_names(labels), given, strict=True))
+    return {name: _open(one, parser) for name, one in given.items()}
+
+
+def _open(given: Given, parser: str) -> Corpus:
+    if isinstance(given, Corpus):
+        return given
+    return read(given) if str(given) == "demo" else read(given, parse_with=parser)
+
+
+def corpus_names(paths: Sequence[str]) -> list[str]:
+    """Shorten paths to names that differ.
+
+    Parameters
+    ----------
+    paths
+        Corpus files.
+
+    Returns
+    -------
+    list of str
+        The task of a GLUE folder, otherwise the file's own name; repeated names are numbered.
+
+    Examples
+    --------
+    >>> corpus_names(["glue/MRPC/dev.tsv.gz", "glue/QNLI/dev.tsv.gz"])
+    ['MRPC', 'QNLI']
+    >>> corpus_names(["a/ewt.conllu.gz", "b/ewt.conllu"])
+    ['ewt', 'ewt-2']
+    """
+    names: list[str] = []
+    for path in map(Path, paths):
+        name = path.name.split(".")[0]
+        name = path.parent.name if name in SPLITS and path.parent.name else name
+        same = sum(other == name or other.startswith(f"{name}-") for other in names)
+        names.append(f"{name}-{same + 1}" if same else name)
+    return names

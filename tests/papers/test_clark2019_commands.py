@@ -1,0 +1,71 @@
+"""The commands that print the tables of Clark et al. 2019 from results files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.conftest import Run
+from cli.test_mistakes import mistake
+
+
+@pytest.mark.slow
+def test_dependencies_prints_the_best_head_of_each_relation(clark: Path, run: Run) -> None:
+    path = clark / "dependency.nc"
+    asked = ("dependencies", path, "--relation", "det", "--relation", "dobj", "--json")
+    rows: list[dict[str, Any]] = json.loads(run(*asked).out)
+    assert [row["relation"] for row in rows] == ["det", "dobj"]
+    assert all(row["low"] <= row["accuracy"] <= row["high"] for row in rows)
+    every = json.loads(run("dependencies", path, "--json", "--least", "30").out)
+    assert every[0]["relation"] == "all"
+    assert min(row["words"] for row in every) >= 30
+    assert "det" in run("dependencies", path).out
+
+
+@pytest.mark.slow
+def test_dependencies_refuses_unknown_names(clark: Path, run: Run) -> None:
+    path = clark / "dependency.nc"
+    error, _ = mistake(run("dependencies", path, "--relation", "dett"))
+    assert error.startswith("the relation must be one of ")
+    assert error.endswith("got 'dett' instead. Did you mean 'det'?")
+    error, _ = mistake(run("dependencies", path, "--direction", "up"))
+    assert error == (
+        "the direction must be one of dependent to head, head to dependent, "
+        "head to dependent by column; got 'up' instead."
+    )
+    error, _ = mistake(run("dependencies", path, "--correction", "bonferroni"))
+    assert error == "the correction must be one of bh, holm, none; got 'bonferroni' instead."
+
+
+@pytest.mark.slow
+def test_dependencies_refuses_results_without_enough_words(clark: Path, run: Run) -> None:
+    error, _ = mistake(run("dependencies", clark / "surface.nc"))
+    assert error == (
+        "the measure must be one of entropy, position, special; got 'dependency' instead."
+    )
+    error, advice = mistake(run("dependencies", clark / "dependency.nc", "--least", "100000"))
+    assert error == "no relation has enough words"
+    assert advice == "give a larger treebank, or a smaller least number of words"
+
+
+@pytest.mark.slow
+def test_coreference_prints_baselines_and_the_best_head(clark: Path, run: Run) -> None:
+    path = clark / "coreference.nc"
+    rows: list[dict[str, Any]] = json.loads(run("coreference", path, "--json").out)
+    assert [row["system"] for row in rows][:3] == ["nearest", "same head word", "rules"]
+    assert rows[3]["system"].startswith("head ")
+    assert rows[4]["all"] == rows[4]["pronoun"] + rows[4]["proper"] + rows[4]["nominal"] > 0
+    words = json.loads(run("coreference", path, "--json", "--candidates", "words").out)
+    assert words[3]["all"] <= rows[3]["all"]  # more to choose from
+
+
+@pytest.mark.slow
+def test_coreference_refuses_an_unknown_kind_of_candidates(clark: Path, run: Run) -> None:
+    error, _ = mistake(run("coreference", clark / "coreference.nc", "--candidates", "word"))
+    assert error == (
+        "the kind of candidates must be one of mentions, words; got 'word' instead. "
+        "Did you mean 'words'?"
+    )

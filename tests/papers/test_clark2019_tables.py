@@ -1,0 +1,113 @@
+"""The tables of Clark et al. 2019 set our numbers beside the published ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from headscope.papers.clark2019 import facts
+from headscope.papers.clark2019.tables import antecedent_rows, probe_rows, relation_rows
+from stats.made import coreference, dependency, results
+
+UP = "dependent to head"
+
+
+def answers(**relations: tuple[int, int]) -> dict[str, Any]:
+    """Right answers of head 1-2 and the number of words of each relation."""
+    return {
+        name.replace("_", ":"): {
+            "n": n,
+            "offset_right": n // 2,
+            "offset": -1,
+            "right": {(UP, 1, 2): (right, 0)},
+        }
+        for name, (right, n) in relations.items()
+    }
+
+
+def test_table_1_finds_a_relation_under_its_universal_name_and_says_where_that_is_rough() -> None:
+    rows, notes = relation_rows(
+        results(
+            dependency=dependency(
+                answers(all=(30, 100), obj=(9, 10), nmod_poss=(5, 10), case=(1, 4), det=(2, 8))
+            )
+        )
+    )
+    by_relation = {row["relation"]: row for row in rows}
+    assert list(by_relation) == [fact.relation for fact in facts.TABLE_1]
+    assert {
+        name: row["here: label"] for name, row in by_relation.items() if row["here: label"] != "–"
+    } == {
+        "all": "all",
+        "prep": "case",
+        "det": "det",
+        "dobj": "obj",
+        "poss": "nmod:poss",
+    }
+    dobj = by_relation["dobj"]
+    assert (
+        dobj["words"],
+        dobj["here: head"],
+        dobj["direction"],
+        dobj["here: offset baseline"],
+    ) == (10, "1-2", UP, "50.0 (-1)")
+    assert dobj["here: accuracy"] == pytest.approx(90.0)
+    assert dobj["difference"] == "+3.2"
+    assert by_relation["auxpass"] == {
+        "relation": "auxpass",
+        "paper: head": "4-10",
+        "paper: accuracy": 82.5,
+        "paper: offset baseline": "40.5 (1)",
+        "here: label": "–",
+    }
+    assert len(notes) == 1
+    assert notes[0].startswith("prep: UD's case attaches a preposition to its noun")
+
+
+def test_a_treebank_with_the_papers_own_names_is_read_by_them() -> None:
+    rows, notes = relation_rows(
+        results(dependency=dependency(answers(all=(3, 10), dobj=(5, 10), obj=(9, 10))))
+    )
+    assert next(row for row in rows if row["relation"] == "dobj")["here: label"] == "dobj"
+    assert notes == []
+
+
+def test_table_2_sets_percent_beside_percent_and_counts_mentions() -> None:
+    made = results(
+        coreference=coreference(
+            {"all": (50, 10, 20, 30), "pronoun": (50, 10, 20, 30)},
+            {("mentions", 2, 1): {"all": (36, 8, 18, 25), "pronoun": (36, 8, 18, 25)}},
+        )
+    )
+    rows = {row["system"]: row for row in antecedent_rows(made)}
+    assert list(rows) == [
+        "nearest",
+        "same head word",
+        "rules",
+        "head 2-1 (paper: head 5-4)",
+        "mentions",
+    ]
+    assert [rows[name]["paper: all"] for name in rows] == [27, 52, 69, 65, None]
+    assert [rows[name]["here: all"] for name in rows] == pytest.approx([20, 40, 60, 72, 50])
+    assert (
+        rows["head 2-1 (paper: head 5-4)"]["95 % interval (all)"] == "[58.3, 82.5]"
+    )  # Wilson, 36 of 50
+
+
+def test_table_3_shows_the_papers_number_for_a_probe_that_was_not_made() -> None:
+    made = pd.DataFrame(
+        [{"probe": "attention", "uas": 0.5, "low": 0.4, "high": 0.625, "parameters": 145}]
+    )
+    rows = {row["probe"]: row for row in probe_rows(made)}
+    assert {name: row["paper"] for name, row in rows.items()} == facts.TABLE_3
+    assert rows["attention"] == {
+        "probe": "attention",
+        "paper": 61,
+        "here": 50.0,
+        "95 % interval": "[40.0, 62.5]",
+        "difference": "-11.0",
+        "parameters": 145,
+    }
+    assert rows["attention + words"] == {"probe": "attention + words", "paper": 77}

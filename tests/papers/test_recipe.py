@@ -1,0 +1,189 @@
+"""What all recipes share: named parts, parts that cannot run, tables as JSON."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from cli.conftest import Run
+from cli.test_mistakes import mistake
+from headscope.errors import UserError
+from headscope.page import Section, Table
+from headscope.papers import PAPERS, Clark2019, Jo2020, Kovaleva2019, Pande2021, Recipe
+from headscope.papers.recipe import Step
+
+RECIPES: dict[str, Callable[[], Recipe]] = {
+    "clark2019": lambda: Clark2019("demo"),
+    "jo2020": lambda: Jo2020("demo", downstream=["mrpc"], data="glue"),
+    "kovaleva2019": lambda: Kovaleva2019("demo", tasks=["rte"], data="glue"),
+    "pande2021": lambda: Pande2021("demo", tuned=["tuned"]),
+}
+
+
+@pytest.mark.parametrize("name", sorted(PAPERS))
+def test_every_part_of_the_catalogue_has_steps_in_its_recipe(name: str) -> None:
+    names = [part.name for part in PAPERS[name].parts]
+    assert len(set(names)) == len(names)
+    recipe = RECIPES[name]()
+    assert all(recipe.steps(part) for part in names)
+
+
+@pytest.mark.parametrize("name", sorted(PAPERS))
+def test_an_unknown_part_is_refused_before_torch_is_imported(name: str) -> None:
+    script = (
+        "import sys\n"
+        f"sys.argv = ['headscope', 'paper', {name!r}, '--part', 'nothing']\n"
+        "from headscope.cli import main\n"
+        "try:\n    main()\n"
+        "except SystemExit as stop:\n    print(stop.code, 'torch' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "2 False\n", done.stderr
+    parts = ", ".join(sorted(part.name for part in PAPERS[name].parts))
+    assert done.stderr.startswith(
+        f"error: the part of {name} must be one of {parts}; got 'nothing' instead."
+    )
+
+
+def test_a_part_that_is_almost_right_is_suggested() -> None:
+    with pytest.raises(UserError, match=r"Did you mean 'dependencies'\?$"):
+        Clark2019("demo", parts=["dependancies"])
+
+
+def test_parts_must_be_a_list() -> None:
+    with pytest.raises(UserError) as caught:
+        Clark2019("demo", parts="dependencies")
+    assert str(caught.value) == (
+        "the parts must be a list of names, got the string 'dependencies' instead\n"
+        "next: give parts=['dependencies']"
+    )
+
+
+def test_a_part_without_its_input_is_refused_with_python_advice() -> None:
+    with pytest.raises(UserError) as caught:
+        Kovaleva2019("demo", parts=["disabling"])
+    assert str(caught.value) == (
+        "Disabling heads (Section 4.6, Figures 8 and 9): no GLUE task was given\n"
+        'next: give tasks=["rte"]'
+    )
+
+
+def test_a_part_without_its_input_is_refused_with_command_line_advice(
+    run: Run, tmp_path: Path
+) -> None:
+    told = mistake(run("paper", "pande2021", "--part", "shift", "-o", tmp_path / "x"))
+    assert told == (
+        "Shift by fine-tuning (Figure 6): no fine-tuned model was given",
+        "give --tuned FOLDER",
+    )
+    assert not (tmp_path / "x").exists()
+
+
+def test_an_unknown_paper_is_refused_with_the_known_ones(run: Run, tmp_path: Path) -> None:
+    error, _ = mistake(run("paper", "clark2018", "-o", tmp_path / "x"))
+    assert error == (
+        f"the paper must be one of {', '.join(sorted(PAPERS))}; got 'clark2018' instead. "
+        "Did you mean 'clark2019'?"
+    )
+    assert not (tmp_path / "x").exists()
+
+
+def test_help_lists_the_parts(run: Run) -> None:
+    shown = " ".join(run("paper", "clark2019", "--help").out.replace("│", " ").split())
+    assert "Parts: surface, gradients, dependencies, coreference, probes, clusters." in shown
+
+
+@dataclass
+class Made(Recipe):
+    """A recipe whose parts fail as they are told to."""
+
+    model: str = ""
+    fails: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "clark2019"
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return (self.model,)
+
+    def steps(self, part: str) -> Sequence[Step]:
+        def make() -> Section:
+            if part in self.fails:
+                raise UserError(f"{part} cannot run", hint="try something else")
+            rows = [{"head": "3-9", "score": 0.5}, {"head": "4-1", "p": float("nan")}]
+            return self.section(part, tables=[Table(rows, title="Some heads")])
+
+        return [make]
+
+
+def test_a_part_that_cannot_run_says_why_and_the_others_run(
+    tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = Made(
+        model=str(tiny_folder),
+        fails=("gradients",),
+        parts=["coreference", "gradients", "surface"],
+        output=tmp_path,
+        progress=True,
+    )
+    report = made.run()
+    assert [section.id for section in report.sections] == ["surface", "coreference"]
+    assert report.skipped == ("gradients cannot run",)
+    assert "skipped: gradients cannot run" in capsys.readouterr().err
+    page = report.page.read_text(encoding="utf-8")
+    assert "Skipped: gradients cannot run" in page
+    assert "Section 4.3, Table 2." in page
+
+
+def test_a_recipe_of_which_no_part_can_run_fails_with_the_first_reason(
+    tiny_folder: Path, tmp_path: Path
+) -> None:
+    failing = ("surface", "probes")
+    made = Made(model=str(tiny_folder), fails=failing, parts=failing, output=tmp_path)
+    with pytest.raises(UserError) as caught:
+        made.run()
+    assert (caught.value.message, caught.value.hint) == (
+        "surface cannot run",
+        "try something else",
+    )
+    assert not (tmp_path / "clark2019.html").exists()
+
+
+def test_tables_are_had_as_frames_and_as_plain_values(tiny_folder: Path, tmp_path: Path) -> None:
+    report = Made(model=str(tiny_folder), parts=["surface"], output=tmp_path).run()
+    assert list(report.tables) == ["surface/some-heads"]
+    assert report.tables["surface/some-heads"]["head"].tolist() == ["3-9", "4-1"]
+    assert json.loads(json.dumps(report.records())) == [
+        {
+            "name": "surface/some-heads",
+            "columns": ["head", "score", "p"],
+            "rows": [
+                {"head": "3-9", "score": 0.5, "p": None},
+                {"head": "4-1", "score": None, "p": None},
+            ],
+        }
+    ]
+    assert repr(report) == f"{tmp_path / 'clark2019.html'}: 1 sections, 1 tables"
+
+
+def test_one_part_runs_by_itself_and_its_tables_are_printed_as_json(
+    run: Run, tiny_folder: Path, tmp_path: Path
+) -> None:
+    asked = ("paper", "clark2019", "--model", tiny_folder, "--part", "coreference")
+    done = run(*asked, "--limit", 2, "--max-length", 64, "--json", "-o", tmp_path / "one")
+    assert done.code == 0, done.err
+    tables = json.loads(done.out)
+    assert [table["name"] for table in tables] == ["coreference/table-2"]
+    assert tables[0]["columns"][0] == "system"
+    assert [row["paper: all"] for row in tables[0]["rows"]] == [27, 52, 69, 65, None]
+    assert str(tmp_path / "one" / "clark2019.html") in done.err
+    assert [path.name for path in (tmp_path / "one").glob("*.nc")] == ["coreference.nc"]
