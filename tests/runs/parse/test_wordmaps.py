@@ -1,4 +1,4 @@
-"""Word maps on disk: the right numbers, made once, whole or not at all."""
+"""Word maps on disk: the right numbers, computed once, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from headscope.models import Model
 from headscope.models.random import random_init
 from headscope.runs.parse import WordMaps, make_word_maps
 from headscope.runs.parse import wordmaps as module
-from headscope.runs.parse.wordmaps import INDEX, MAPS, expected_size, identity
+from headscope.runs.parse.wordmaps import expected_size, maps_identity
+from headscope.runs.parse.writing import INDEX, MAPS
 from planted import planted_bert
 from tiny import eager_run, tiny_model
 
@@ -67,7 +68,7 @@ def maps(bert: Model, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) 
     return make_word_maps(bert, corpus, tmp_path_factory.mktemp("cache"), batch_size=3)
 
 
-def test_every_sentence_has_its_words_and_tree_in_the_order_of_the_corpus(maps: WordMaps) -> None:
+def test_sentences_have_their_words_and_trees_in_the_order_of_the_corpus(maps: WordMaps) -> None:
     assert [" ".join(sentence.words) for sentence in maps.sentences] == [
         "the old dogs saw a cat barking .",
         "it",
@@ -78,12 +79,10 @@ def test_every_sentence_has_its_words_and_tree_in_the_order_of_the_corpus(maps: 
     ]
     assert maps.sentences[3].heads.tolist() == [1, -1, 4, 4, 1, 1]
     assert maps.sentences[4].heads.tolist() == [1, -1, 3, 1]
-    assert maps.sentences[5].heads.tolist() == [1, -1, -3]  # the head of "barking" was left out
+    assert maps.sentences[5].heads.tolist() == [1, -1, -3]  # the head of "barking" has no pieces
 
 
-def test_the_maps_are_the_slow_twins_of_what_each_head_does_cut_to_the_sentence(
-    bert: Model, maps: WordMaps
-) -> None:
+def test_the_maps_agree_with_a_slow_twin_for_every_sentence(bert: Model, maps: WordMaps) -> None:
     encoder = bert.encoder(max_length=24, long="drop", stack="encoder")
     place = 0
     for item in encoder.encode(TREES):
@@ -109,7 +108,7 @@ def test_the_maps_are_the_slow_twins_of_what_each_head_does_cut_to_the_sentence(
     assert place == len(maps) == 6
 
 
-def test_the_maps_are_those_that_transformers_itself_computes(tmp_path: Path) -> None:
+def test_the_maps_agree_with_transformers(tmp_path: Path) -> None:
     model = tiny_model("bert")
     maps = make_word_maps(
         model, from_examples([tree("1", "the cat sat on the mat"), tree("2", "the dog")]), tmp_path
@@ -125,7 +124,7 @@ def test_the_maps_are_those_that_transformers_itself_computes(tmp_path: Path) ->
             np.testing.assert_allclose(found[..., layer * 4 + head], between, atol=5e-4)
 
 
-def test_words_left_out_and_sizes_are_counted(maps: WordMaps) -> None:
+def test_skipped_words_and_sizes_are_counted(maps: WordMaps) -> None:
     assert {
         key: maps.counts[key]
         for key in ("examples", "words", "words_lost", "too_long", "empty", "nonfinite")
@@ -141,18 +140,18 @@ def test_words_left_out_and_sizes_are_counted(maps: WordMaps) -> None:
     assert expected_size(TREES, 10) == (64 + 1 + 4 + 36 + 16 + 16) * 10 * 2
 
 
-def test_examples_of_more_tokens_than_the_maximum_are_left_out_and_counted(
+def test_examples_that_are_too_long_are_skipped_and_counted(
     bert: Model, corpus: Corpus, tmp_path: Path
 ) -> None:
     maps = make_word_maps(bert, corpus, tmp_path, max_length=6)
     assert [" ".join(sentence.words) for sentence in maps.sentences] == ["it", "dogs sat"]
     assert maps.counts["too_long"] == 3
-    with pytest.raises(UserError, match="no sentence is left to parse"):
+    with pytest.raises(UserError, match="there are no sentences to parse"):
         make_word_maps(bert, from_examples(TREES[:1]), tmp_path, max_length=6)
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 5])
-def test_batches_of_any_size_give_the_same_maps(
+def test_the_maps_do_not_depend_on_the_batch_size(
     bert: Model, corpus: Corpus, maps: WordMaps, tmp_path: Path, batch_size: int
 ) -> None:
     other = make_word_maps(bert, corpus, tmp_path, batch_size=batch_size)
@@ -160,7 +159,7 @@ def test_batches_of_any_size_give_the_same_maps(
         np.testing.assert_allclose(other[index].astype(float), maps[index].astype(float), atol=1e-3)
 
 
-def test_the_second_time_the_maps_come_from_the_cache_without_running_the_model(
+def test_maps_in_the_cache_are_not_computed_again(
     bert: Model, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = make_word_maps(bert, corpus, tmp_path)
@@ -175,7 +174,7 @@ def test_the_second_time_the_maps_come_from_the_cache_without_running_the_model(
     assert [path.name for path in tmp_path.iterdir()] == [first.folder.name]
 
 
-def test_another_model_corpus_stack_or_length_has_a_folder_of_its_own(
+def test_every_model_corpus_and_length_has_its_own_folder(
     bert: Model, corpus: Corpus, tmp_path: Path
 ) -> None:
     folders = [
@@ -187,9 +186,7 @@ def test_another_model_corpus_stack_or_length_has_a_folder_of_its_own(
     assert len(set(folders)) == 4
 
 
-def test_the_folder_does_not_depend_on_the_number_of_threads_and_changes_with_a_single_weight() -> (
-    None
-):
+def test_the_folder_depends_on_every_weight_but_not_on_the_number_of_threads() -> None:
     model = tiny_model(
         "bert", hidden_size=256, intermediate_size=2048
     )  # large enough that torch splits its sums between threads
@@ -198,17 +195,17 @@ def test_the_folder_does_not_depend_on_the_number_of_threads_and_changes_with_a_
         found = []
         for number in (1, 2, 3):
             torch.set_num_threads(number)
-            found.append(identity(model, TREES, stack="encoder", max_length=24))
+            found.append(maps_identity(model, TREES, stack="encoder", max_length=24))
     finally:
         torch.set_num_threads(threads)
     assert len(set(found)) == 1
     with torch.no_grad():
         weight = model.network.encoder.layer[1].attention.self.key.weight
         weight[[0, 1]] = weight[[1, 0]]  # the same numbers in another order
-    assert identity(model, TREES, stack="encoder", max_length=24) != found[0]
+    assert maps_identity(model, TREES, stack="encoder", max_length=24) != found[0]
 
 
-def test_a_changed_gold_tree_needs_no_new_maps_and_is_seen(bert: Model, tmp_path: Path) -> None:
+def test_a_changed_gold_tree_is_read_without_new_maps(bert: Model, tmp_path: Path) -> None:
     first = make_word_maps(bert, from_examples([tree("1", "dogs sat", heads=[1, -1])]), tmp_path)
     second = make_word_maps(bert, from_examples([tree("1", "dogs sat", heads=[-1, 0])]), tmp_path)
     assert first.folder == second.folder
@@ -230,7 +227,7 @@ def test_an_interrupted_run_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_progress_states_the_size_beforehand_and_counts_examples(
+def test_progress_shows_the_size_and_the_number_of_examples(
     bert: Model, corpus: Corpus, tmp_path: Path
 ) -> None:
     seen: list[tuple[str, int, int]] = []
@@ -240,24 +237,32 @@ def test_progress_states_the_size_beforehand_and_counts_examples(
     ]  # 137 pairs of words, 10 heads, 2 bytes
 
 
-@pytest.mark.parametrize("damage", ["cut", "index", "gone"])
-def test_damaged_maps_are_told_and_not_used(
+@pytest.mark.parametrize("damage", ["cut", "one byte", "index", "counts", "missing"])
+def test_damaged_maps_are_an_error(
     bert: Model, corpus: Corpus, tmp_path: Path, damage: str
 ) -> None:
     folder = make_word_maps(bert, corpus, tmp_path).folder
     if damage == "cut":
         (folder / MAPS).write_bytes((folder / MAPS).read_bytes()[:-2])
+    elif damage == "one byte":
+        data = bytearray((folder / MAPS).read_bytes())
+        data[17] ^= 1
+        (folder / MAPS).write_bytes(data)
     elif damage == "index":
         (folder / INDEX).write_text(json.dumps({"format": 0}))
+    elif damage == "counts":
+        index = json.loads((folder / INDEX).read_text())
+        index["counts"]["words"] += 1
+        (folder / INDEX).write_text(json.dumps(index))
     else:
         (folder / INDEX).unlink()
     with pytest.raises(UserError) as caught:
         make_word_maps(bert, corpus, tmp_path)
     assert str(caught.value).startswith(f"the word maps in {folder} are damaged: ")
-    assert caught.value.hint == f"delete {folder}, and they are made again"
+    assert caught.value.hint == f"delete {folder}; the maps are then computed again"
 
 
-def test_too_little_room_on_the_disk_is_told_before_the_model_runs(
+def test_too_little_disk_space_is_an_error_before_the_model_runs(
     bert: Model, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Usage:
@@ -267,19 +272,19 @@ def test_too_little_room_on_the_disk_is_told_before_the_model_runs(
     monkeypatch.setattr(bert, "forward", None)
     with pytest.raises(UserError) as caught:
         make_word_maps(bert, corpus, tmp_path)
-    assert (
-        str(caught.value)
-        == f"the word maps take 2.7 kB, but {tmp_path} has only 1.0 kB left\nnext: give another folder for the cache, or fewer sentences with --limit"
+    assert str(caught.value) == (
+        f"the word maps take 2.7 kB, but {tmp_path} has only 1.0 kB of free space\n"
+        "next: choose another cache folder, or use fewer sentences"
     )
 
 
-def test_a_cache_that_is_a_file_is_told(bert: Model, corpus: Corpus, tmp_path: Path) -> None:
+def test_a_cache_that_is_a_file_is_an_error(bert: Model, corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"the cache folder .*file cannot be used: File exists"):
         make_word_maps(bert, corpus, tmp_path / "file")
 
 
-def test_a_sentence_whose_attention_is_not_finite_is_left_out_and_counted(tmp_path: Path) -> None:
+def test_sentences_whose_attention_is_not_finite_are_skipped_and_counted(tmp_path: Path) -> None:
     model = planted_bert()
     with torch.no_grad():
         model.network.embeddings.word_embeddings.weight[10] = float("nan")  # "dog"
@@ -290,16 +295,17 @@ def test_a_sentence_whose_attention_is_not_finite_is_left_out_and_counted(tmp_pa
     assert maps.counts["nonfinite"] == 1
 
 
-def test_a_corpus_without_trees_is_refused(bert: Model, tmp_path: Path) -> None:
+def test_a_corpus_without_trees_is_an_error(bert: Model, tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
         make_word_maps(bert, from_texts(["a dog"]), tmp_path)
-    assert (
-        str(caught.value)
-        == "the parsing probes need tree, which texts does not have (it has plain text only)\nnext: give a treebank (.conllu), or parse plain text with --parse"
+    assert str(caught.value) == (
+        "the parsing probes need trees, which texts does not have (it has plain text only)\n"
+        "next: use a treebank (.conllu), or parse plain text"
     )
+    assert caught.value.command == ("use a treebank (.conllu), or parse plain text with --parse")
 
 
-def test_a_causal_model_attends_only_backwards(tmp_path: Path) -> None:
+def test_a_causal_model_attends_only_to_earlier_words(tmp_path: Path) -> None:
     model = tiny_model("gpt2")
     maps = make_word_maps(model, from_examples([tree("1", "the cat sat on the mat")]), tmp_path)
     upper = np.triu(np.ones((6, 6), bool), 1)

@@ -233,19 +233,18 @@ class Clark2019(Recipe):
         built_in = self._treebank.format == "builtin"
         source = sentence_corpus(self._treebank) if built_in else self._treebank
         train, dev = (self._train, source) if self._train else split_treebank(source)
-        with self.reporter.progress("probes") as update:
-            table = parse_probes(
-                self._loaded,
-                train,
-                dev,
-                seed=self.seed,
-                vectors=self.vectors,
-                epochs=self.epochs,
-                limit=self.limit,
-                dev_limit=self.limit,
-                cache=self.folder / "word-maps",
-                progress=lambda _phase, done, total: update(done, total),
-            )
+        table = parse_probes(
+            self._loaded,
+            train,
+            dev,
+            seed=self.seed,
+            vectors=self.vectors,
+            epochs=self.epochs,
+            limit=self.limit,
+            dev_limit=self.limit,
+            cache=self.folder / "word-maps",
+            progress=self.reporter,
+        )
         table.to_csv(self.folder / "probes.csv", index=False)
         sizes = table.attrs
         text = (

@@ -1,8 +1,7 @@
-"""Probes: what is trained on frozen heads."""
+"""Dependency probes on frozen attention maps (Clark et al. 2019, §5)."""
 
-from headscope.runs.parse.data import Data
-from headscope.runs.parse.probes import PROBES, parse_probes
-from headscope.runs.parse.scores import (
+from headscope.runs.parse.data import PaddedBatch, ParseData
+from headscope.runs.parse.networks import (
     AttentionProbe,
     DistanceProbe,
     ParseProbe,
@@ -10,35 +9,48 @@ from headscope.runs.parse.scores import (
     attention_scores,
     words_scores,
 )
-from headscope.runs.parse.sentences import Sentence
-from headscope.runs.parse.training import RATES, Fit, fit, fit_best, predict
-from headscope.runs.parse.uas import Score, attachments, right_branching, score
+from headscope.runs.parse.probes import PROBES, parse_probes
+from headscope.runs.parse.sentences import ParseSentence
+from headscope.runs.parse.training import (
+    RATES,
+    TrainingHistory,
+    fit_best_rate,
+    fit_probe,
+    predict_heads,
+)
+from headscope.runs.parse.uas import (
+    AttachmentScore,
+    attachment_score,
+    attachments,
+    right_branching,
+)
 from headscope.runs.parse.vectors import WordVectors, forms, read_vectors
 from headscope.runs.parse.wordmaps import WordMaps, make_word_maps
 
 __all__ = [
     "PROBES",
     "RATES",
+    "AttachmentScore",
     "AttentionProbe",
-    "Data",
     "DistanceProbe",
-    "Fit",
+    "PaddedBatch",
+    "ParseData",
     "ParseProbe",
-    "Score",
-    "Sentence",
+    "ParseSentence",
+    "TrainingHistory",
     "WordMaps",
     "WordVectors",
     "WordsProbe",
+    "attachment_score",
     "attachments",
     "attention_scores",
-    "fit",
-    "fit_best",
+    "fit_best_rate",
+    "fit_probe",
     "forms",
     "make_word_maps",
     "parse_probes",
-    "predict",
+    "predict_heads",
     "read_vectors",
     "right_branching",
-    "score",
     "words_scores",
 ]

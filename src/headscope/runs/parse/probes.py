@@ -1,4 +1,4 @@
-"""The dependency probes side by side (Clark et al. 2019, §5, Table 3): how much syntax the heads hold together."""
+"""The dependency probes side by side (Clark et al. 2019, §5, Table 3)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from headscope.corpus import Corpus
 from headscope.errors import UserError, unknown
 from headscope.models import Model
 from headscope.models.random import random_init
-from headscope.runs.parse.data import Data
-from headscope.runs.parse.scores import AttentionProbe, DistanceProbe, ParseProbe, WordsProbe
-from headscope.runs.parse.training import RATES, fit_best, predict
-from headscope.runs.parse.uas import Heads, attachments, right_branching, score
+from headscope.progress import PhaseUpdate, ProgressLike, as_reporter
+from headscope.runs.parse.data import ParseData
+from headscope.runs.parse.networks import AttentionProbe, DistanceProbe, ParseProbe, WordsProbe
+from headscope.runs.parse.training import RATES, fit_best_rate, predict_heads
+from headscope.runs.parse.uas import HeadWords, attachment_score, attachments, right_branching
 from headscope.runs.parse.vectors import WordVectors, forms, read_vectors
-from headscope.runs.parse.wordmaps import Progress, WordMaps, make_word_maps
+from headscope.runs.parse.wordmaps import WordMaps, make_word_maps
 
 RIGHT, DISTANCE, RANDOM, ATTENTION, WORDS = (
     "right-branching",
@@ -52,43 +53,87 @@ def parse_probes(
     stack: str = "",
     max_length: int | None = None,
     batch_size: int = 32,
-    progress: Progress | None = None,
+    progress: ProgressLike = False,
 ) -> pd.DataFrame:
-    """UAS of every probe and baseline on ``dev`` after training on ``train``: one row a probe, with an interval over sentences.
+    """Train the dependency probes on one treebank and test them on another.
 
-    ``vectors`` are word vectors or where to read them (:func:`read_vectors`); without any, only the rows that need none are made. ``probes`` names
-    the rows that are wanted. Word maps are kept in the folder ``cache``, and found there next time; without one they are made in a temporary folder.
-    Every trained row chooses its learning rate from the same few by the loss on held-out training sentences; ``rate`` and ``tried`` say which, and of how many.
-    ``limit`` and ``dev_limit`` cut the two corpora to their first examples. What else is to be known stands in the table's ``attrs``: sizes, words left out, words without a vector.
+    Every trained probe chooses its learning rate from the same values by the loss on held-out
+    training sentences.
+
+    Parameters
+    ----------
+    model
+        The model.
+    train, dev
+        Treebanks to train and to test on.
+    seed
+        Seed of the random encoder, of training and of the intervals.
+    vectors
+        Word vectors, a file of them, or ``"glove"`` (see :func:`read_vectors`). Without them only
+        the probes that need none are trained.
+    probes
+        Names of the probes, from ``PROBES``. Default: all.
+    epochs
+        Maximum number of epochs.
+    limit, dev_limit
+        Maximum numbers of training and test examples.
+    cache
+        Folder where word maps are kept for other runs. Default: a temporary folder.
+    stack
+        ``"encoder"`` or ``"decoder"``, for models that have both.
+    max_length
+        Maximum number of tokens; longer examples are skipped. Default: the maximum of the model,
+        at most 512.
+    batch_size
+        Number of examples per forward pass.
+    progress
+        True for progress bars; or a function called with the number of steps done, and of all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per probe: UAS with a 95 % interval over sentences, without and with punctuation;
+        number of parameters, learning rate, number of rates tried, epoch and held-out loss. The
+        table's ``attrs`` hold the sizes of both corpora, the numbers of skipped words, and the
+        shares of words without a vector.
+
+    Raises
+    ------
+    UserError
+        If both corpora are the same, have no trees, or a probe is unknown or lacks word vectors.
+
+    References
+    ----------
+    Clark et al. (2019), "What Does BERT Look At? An Analysis of BERT's Attention", §5.
     """
-    wanted = _wanted(probes, vectors)
+    names = _chosen(probes, vectors)
     if train.checksum == dev.checksum:
         raise UserError(
-            f"{train.name} and {dev.name} are the same corpus: a probe must be tested on sentences that it was not trained on",
-            hint="give another corpus to test on",
+            f"{train.name} and {dev.name} are the same corpus: a probe must be tested on sentences "
+            "that it was not trained on",
+            hint="choose another corpus to test on",
         )
-    with (
-        tempfile.TemporaryDirectory(prefix="headscope-")
-        if cache is None
-        else nullcontext(str(cache)) as folder
-    ):
+    folder = (
+        tempfile.TemporaryDirectory(prefix="headscope-") if cache is None else nullcontext(cache)
+    )
+    with folder as place, as_reporter(progress).phases() as update:
         make = partial(
             make_word_maps,
-            cache=Path(folder),
+            cache=Path(place),
             stack=stack,
             max_length=max_length,
             batch_size=batch_size,
-            progress=progress,
+            progress=update,
         )
-        return _Table(
-            model, (train.first(limit), dev.first(dev_limit)), make, seed, epochs, progress
-        ).run(wanted, vectors)
+        corpora = (train.first(limit), dev.first(dev_limit))
+        return _Comparison(model, corpora, make, seed, epochs, update).run(names, vectors)
 
 
-def _wanted(probes: Iterable[str] | None, vectors: object) -> list[str]:
+def _chosen(probes: Iterable[str] | None, vectors: object) -> list[str]:
+    """The probes to train, in the order of the table."""
     if probes is None:
         return [name for name in PROBES if vectors is not None or name not in NEED_VECTORS]
-    names = list(dict.fromkeys(probes))
+    names = set(probes)
     for name in names:
         if name not in PROBES:
             raise unknown("probe", name, PROBES)
@@ -98,20 +143,20 @@ def _wanted(probes: Iterable[str] | None, vectors: object) -> list[str]:
                 hint="give a file of word vectors, or 'glove'",
             )
     if not names:
-        raise UserError("no probe was asked for", hint=f"choose from {', '.join(PROBES)}")
+        raise UserError("no probe was chosen", hint=f"choose from {', '.join(PROBES)}")
     return [name for name in PROBES if name in names]
 
 
 @dataclass
-class _Table:
+class _Comparison:
     model: Model
     corpora: tuple[Corpus, Corpus]
     make: Callable[[Model, Corpus], WordMaps]
     seed: int
     epochs: int
-    progress: Progress | None
+    update: PhaseUpdate
 
-    def run(self, wanted: list[str], given: WordVectors | str | Path | None) -> pd.DataFrame:
+    def run(self, names: list[str], given: WordVectors | str | Path | None) -> pd.DataFrame:
         train, dev = (self.make(self.model, corpus) for corpus in self.corpora)
         vectors = (
             read_vectors(given, only=forms(_words(train) + _words(dev)))
@@ -119,15 +164,14 @@ class _Table:
             else given
         )
         rows = []
-        for name in wanted:
+        for name in names:
             begun = time.monotonic()
-            encoder = random_init(self.model, seed=self.seed) if name == RANDOM else None
-            seen, unseen = (
-                (self.make(encoder, corpus) for corpus in self.corpora) if encoder else (train, dev)
-            )
-            rows.append(
-                self._row(name, seen, unseen, vectors) | {"seconds": time.monotonic() - begun}
-            )
+            seen, unseen = train, dev
+            if name == RANDOM:
+                encoder = random_init(self.model, seed=self.seed)
+                seen, unseen = (self.make(encoder, corpus) for corpus in self.corpora)
+            row = self._row(name, seen, unseen, vectors)
+            rows.append(row | {"seconds": time.monotonic() - begun})
         table = pd.DataFrame(rows)
         table.attrs.update(
             model=self.model.name, seed=self.seed, epochs=self.epochs, **_about(train, dev, vectors)
@@ -137,9 +181,10 @@ class _Table:
     def _row(
         self, name: str, train: WordMaps, dev: WordMaps, vectors: WordVectors | None
     ) -> dict[str, Any]:
+        """The scores of one probe."""
         if name == RIGHT:
-            predicted: list[Heads] = [right_branching(len(sentence)) for sentence in dev.sentences]
-            learned = {
+            predicted = [right_branching(len(sentence)) for sentence in dev.sentences]
+            learned: dict[str, float] = {
                 "parameters": 0,
                 "rate": float("nan"),
                 "tried": 0,
@@ -147,36 +192,36 @@ class _Table:
                 "held_out_loss": float("nan"),
             }
         else:
-            make = partial(self._probe, name, train.heads, vectors.dimension if vectors else 0)
-            probe, how = fit_best(
-                make,
-                Data(train.sentences, train, vectors),
-                seed=self.seed,
-                epochs=self.epochs,
-                progress=self._report(name),
-            )
-            predicted = predict(probe, Data(dev.sentences, dev, vectors))
-            learned = {
-                "parameters": probe.size,
-                "rate": how.rate,
-                "tried": len(RATES),
-                "epoch": how.best,
-                "held_out_loss": how.loss,
-            }
-        found = score(*attachments(dev.sentences, predicted), seed=self.seed)
-        every = score(*attachments(dev.sentences, predicted, punctuation=True), seed=self.seed)
+            predicted, learned = self._train(name, train, dev, vectors)
+        scores = attachment_score(*attachments(dev.sentences, predicted), seed=self.seed)
+        every = attachment_score(
+            *attachments(dev.sentences, predicted, punctuation=True), seed=self.seed
+        )
         whole = {
             f"{key}_punctuation": getattr(every, key) for key in ("uas", "low", "high", "words")
         }
-        return {"probe": name, **asdict(found), **whole, **learned}
+        return {"probe": name, **asdict(scores), **whole, **learned}
 
-    def _report(self, name: str) -> Progress | None:
-        progress = self.progress
-        return (
-            None
-            if progress is None
-            else lambda what, done, total: progress(f"training: {name}, {what}", done, total)
+    def _train(
+        self, name: str, train: WordMaps, dev: WordMaps, vectors: WordVectors | None
+    ) -> tuple[list[HeadWords], dict[str, float]]:
+        """Train a probe: its predictions for the test corpus, and how it was trained."""
+        probe, history = fit_best_rate(
+            partial(self._probe, name, train.heads, vectors.dimension if vectors else 0),
+            ParseData(train.sentences, train, vectors),
+            seed=self.seed,
+            epochs=self.epochs,
+            progress=lambda phase, done, total: self.update(
+                f"training: {name}, {phase}", done, total
+            ),
         )
+        return predict_heads(probe, ParseData(dev.sentences, dev, vectors)), {
+            "parameters": probe.size,
+            "rate": history.rate,
+            "tried": len(RATES),
+            "epoch": history.best,
+            "held_out_loss": history.loss,
+        }
 
     def _probe(self, name: str, heads: int, dimension: int) -> ParseProbe:
         if name == DISTANCE:
@@ -189,9 +234,9 @@ def _words(maps: WordMaps) -> list[str]:
 
 
 def _about(train: WordMaps, dev: WordMaps, vectors: WordVectors | None) -> dict[str, Any]:
-    """What a reader of the table should know: sizes, what was left out, words without a vector, sentences that stand in both corpora."""
+    """Sizes, numbers of skipped words, words without a vector, and sentences in both corpora."""
     seen = {sentence.words for sentence in train.sentences}
-    return {
+    about: dict[str, Any] = {
         "train": {**train.counts, "sentences": len(train), "bytes": train.size},
         "dev": {
             **dev.counts,
@@ -199,14 +244,13 @@ def _about(train: WordMaps, dev: WordMaps, vectors: WordVectors | None) -> dict[
             "bytes": dev.size,
             "also_in_train": sum(sentence.words in seen for sentence in dev.sentences),
         },
-        "vectors": None
-        if vectors is None
-        else {
+        "vectors": None,
+    }
+    if vectors is not None:
+        about["vectors"] = {
             "name": vectors.name,
             "dimension": vectors.dimension,
-            **{
-                f"unknown_{key}": vectors.unknown(_words(part))
-                for key, part in (("train", train), ("dev", dev))
-            },
-        },
-    }
+            "unknown_train": vectors.unknown(_words(train)),
+            "unknown_dev": vectors.unknown(_words(dev)),
+        }
+    return about

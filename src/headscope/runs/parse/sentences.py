@@ -1,4 +1,4 @@
-"""Sentences with their trees, as the parsing probes see them: one tree at a time, over the words that have pieces."""
+"""Sentences with their trees, as the parsing probes see them: the words that have pieces."""
 
 from __future__ import annotations
 
@@ -11,14 +11,30 @@ from numpy.typing import NDArray
 from headscope.corpus import ROOT, Example, Word
 
 UNKNOWN = -2
-"""The head of a word that has none annotated: neither trained on nor counted."""
+"""Head of a word without an annotated head: neither trained on nor counted."""
 LOST = -3
-"""The head of a word whose head word has no pieces: not trained on; counted, and never found."""
+"""Head of a word whose head word has no pieces: not trained on, and counted as wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
-    """One tree. ``heads`` are places in the sentence itself, or ROOT, UNKNOWN or LOST."""
+class ParseSentence:
+    """A sentence with its dependency tree.
+
+    Parameters
+    ----------
+    words
+        The words.
+    heads
+        For each word the index of its head word in the sentence, or ``ROOT``, ``UNKNOWN`` or
+        ``LOST``.
+    punctuation
+        Whether each word is punctuation.
+
+    Examples
+    --------
+    >>> len(ParseSentence(("A", "dog"), np.array([1, ROOT]), np.array([False, False])))
+    2
+    """
 
     words: tuple[str, ...]
     heads: NDArray[np.int64]
@@ -29,36 +45,65 @@ class Sentence:
 
 
 def is_punctuation(word: Word) -> bool:
-    """Whether a word is left out of UAS: its relation is ``punct``, or its tag PUNCT.
+    """Whether a word is punctuation, by its relation (``punct``) or its tag (PUNCT).
 
-    >>> is_punctuation(Word(",", relation="punct")), is_punctuation(Word("dog", relation="nsubj", upos="NOUN"))
-    (True, False)
+    Attachment scores do not count punctuation.
+
+    Examples
+    --------
+    >>> is_punctuation(Word(",", relation="punct"))
+    True
+    >>> is_punctuation(Word("dog", relation="nsubj", upos="NOUN"))
+    False
     """
     return word.relation.partition(":")[0] == "punct" or word.upos == "PUNCT"
 
 
 def split_sentences(example: Example, kept: Iterable[int]) -> list[NDArray[np.int64]]:
-    """The kept words of each sentence of an example, as indices into its words, in order. A passage of several sentences has several trees."""
-    found: dict[int, list[int]] = {}
+    """Group the words of an example by sentence: a passage has one tree per sentence.
+
+    Parameters
+    ----------
+    example
+        A sentence or a passage.
+    kept
+        Indices of the words to keep.
+
+    Returns
+    -------
+    list of arrays
+        For each sentence the indices of its words in the example, in order.
+
+    Examples
+    --------
+    >>> words = (Word("Go"), Word("Stop", sentence=1), Word("it", sentence=1))
+    >>> split_sentences(Example("1", ("Go Stop it",), words), [0, 2])
+    [array([0]), array([2])]
+    """
+    by_sentence: dict[int, list[int]] = {}
     for index in sorted(kept):
-        found.setdefault(example.words[index].sentence, []).append(index)
-    return [np.array(indices, np.int64) for _, indices in sorted(found.items())]
+        by_sentence.setdefault(example.words[index].sentence, []).append(index)
+    return [np.array(indices, np.int64) for _, indices in sorted(by_sentence.items())]
 
 
-def make_sentence(example: Example, indices: NDArray[np.int64]) -> Sentence:
+def make_sentence(example: Example, indices: NDArray[np.int64]) -> ParseSentence:
     """The tree over some words of an example.
 
+    Examples
+    --------
     >>> words = (Word("A", head=1), Word("dog", head=2), Word("barks", head=ROOT))
     >>> make_sentence(Example("1", ("A dog barks",), words), np.array([0, 1, 2])).heads.tolist()
     [1, 2, -1]
     """
     words = [example.words[index] for index in indices]
     places = {int(index): place for place, index in enumerate(indices)}
-    heads = [
-        UNKNOWN if word.head is None else ROOT if word.head == ROOT else places.get(word.head, LOST)
-        for word in words
-    ]
-    return Sentence(
+    heads = []
+    for word in words:
+        if word.head is None or word.head == ROOT:
+            heads.append(UNKNOWN if word.head is None else ROOT)
+        else:
+            heads.append(places.get(word.head, LOST))
+    return ParseSentence(
         tuple(word.text for word in words),
         np.array(heads, np.int64),
         np.array([is_punctuation(word) for word in words], np.bool_),

@@ -1,4 +1,7 @@
-"""Training a parsing probe by cross-entropy on gold heads, and predicting with it. Part of the training sentences is held out to say when to stop."""
+"""Training a parsing probe by cross-entropy on gold heads, and predicting heads with it.
+
+Some training sentences are held out to decide when to stop.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,32 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.errors import UserError
-from headscope.runs.parse.data import IGNORED, Data, Padded, buckets
-from headscope.runs.parse.scores import ParseProbe
-from headscope.runs.parse.uas import Heads
+from headscope.progress import PhaseUpdate, Update
+from headscope.runs.parse.data import IGNORED, ParseData, buckets
+from headscope.runs.parse.networks import ParseProbe
+from headscope.runs.parse.uas import HeadWords
 
 HELD_OUT = 0.1
 PATIENCE = 3
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0)
-"""The learning rates that every probe may choose from."""
+"""Learning rates from which every probe chooses."""
 PILOT = 2000
-"""A rate is chosen on at most this many training sentences."""
+"""Maximum number of training sentences on which a rate is chosen."""
 
 
 @dataclass(frozen=True)
-class Fit:
-    """How training went: the held-out loss (nats a word) after each epoch, the epoch (from 1) whose weights were kept, and the learning rate."""
+class TrainingHistory:
+    """The course of training.
+
+    Parameters
+    ----------
+    losses
+        Loss on the held-out sentences after each epoch, in nats per word.
+    best
+        The epoch, counted from 1, whose weights were kept.
+    rate
+        The learning rate.
+    """
 
     losses: tuple[float, ...]
     best: int
@@ -40,8 +54,16 @@ class Fit:
         return self.losses[self.best - 1]
 
 
-def loss_of(scores: Tensor, gold: Tensor) -> tuple[Tensor, int]:
-    """The sum of cross-entropies over the words with a known head, and how many these are."""
+def summed_loss(scores: Tensor, gold: Tensor) -> tuple[Tensor, int]:
+    """Sum of cross-entropies over the words with a known head, and the number of these words.
+
+    Parameters
+    ----------
+    scores
+        (batch, dependent, candidate)
+    gold
+        (batch, dependent)
+    """
     summed = functional.cross_entropy(
         scores.flatten(0, 1), gold.flatten(), ignore_index=IGNORED, reduction="sum"
     )
@@ -51,93 +73,124 @@ def loss_of(scores: Tensor, gold: Tensor) -> tuple[Tensor, int]:
 def hold_out(
     count: int, *, seed: int, share: float = HELD_OUT
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Split the numbers of sentences into those to train on and those held out.
+    """Split sentence numbers into those to train on and those held out.
 
+    Examples
+    --------
     >>> [len(part) for part in hold_out(50, seed=0)]
     [45, 5]
     """
     if count < 2:
         raise UserError(
-            f"a probe needs at least 2 sentences to train on, got {count} instead",
-            hint="give a larger treebank",
+            f"a probe needs at least 2 training sentences, got {count} instead",
+            hint="use a larger treebank",
         )
     order = np.random.default_rng(seed).permutation(count)
-    held = max(1, round(count * share))
-    return np.sort(order[held:]), np.sort(order[:held])
+    held_out = max(1, round(count * share))
+    return np.sort(order[held_out:]), np.sort(order[:held_out])
 
 
-def fit_best(
+def fit_best_rate(
     make: Callable[[], ParseProbe],
-    data: Data,
+    data: ParseData,
     *,
     seed: int,
     epochs: int,
     rates: Sequence[float] = RATES,
     pilot: int = PILOT,
-    progress: Callable[[str, int, int], None] | None = None,
-) -> tuple[ParseProbe, Fit]:
-    """Train with each learning rate, and keep the probe with the lowest held-out loss. Rates are tried on at most ``pilot`` sentences, and the best one is used on all.
+    progress: PhaseUpdate | None = None,
+) -> tuple[ParseProbe, TrainingHistory]:
+    """Train with each learning rate and keep the probe with the lowest held-out loss.
 
-    One rate for all would not compare probes fairly: where attention is almost uniform, as in a random encoder, weights must grow far
-    larger, and such a probe would only be trained less. So each chooses from the same rates; the test corpus has no part in it.
+    A single rate for all probes would not be a fair comparison. Where attention is almost uniform,
+    as in a random encoder, weights must grow far larger, and such a probe would merely be trained
+    less. So each probe chooses from the same rates; the test corpus plays no part in it.
+
+    Parameters
+    ----------
+    make
+        Makes an untrained probe.
+    data
+        The training data.
+    seed
+        Seed of the split and of the order of batches.
+    epochs
+        Maximum number of epochs.
+    rates
+        Learning rates.
+    pilot
+        Maximum number of sentences on which rates are tried. If there are more, the best rate is
+        then used on all of them.
+    progress
+        Called with the phase, the epoch and the number of epochs.
+
+    Returns
+    -------
+    probe, history
     """
-    small = (
-        data
-        if len(data) <= pilot
-        else data.part(np.sort(np.random.default_rng(seed).permutation(len(data))[:pilot]))
-    )
-    tried: list[tuple[ParseProbe, Fit]] = []
-    for rate in rates:
+    small = data
+    if len(data) > pilot:
+        chosen = np.random.default_rng(seed).permutation(len(data))[:pilot]
+        small = data.part(np.sort(chosen))
+
+    def train(part: ParseData, rate: float, phase: str) -> tuple[ParseProbe, TrainingHistory]:
         probe = make()
-        tried.append(
-            (
-                probe,
-                fit(
-                    probe,
-                    small,
-                    seed=seed,
-                    epochs=epochs,
-                    rate=rate,
-                    progress=partial(progress, f"rate {rate:g}") if progress else None,
-                ),
-            )
-        )
+        update = partial(progress, phase) if progress else None
+        return probe, fit_probe(probe, part, seed=seed, epochs=epochs, rate=rate, progress=update)
+
+    tried = [train(small, rate, f"rate {rate:g}") for rate in rates]
     best = min(tried, key=lambda pair: pair[1].loss)
-    if small is data:
-        return best
-    probe = make()
-    return probe, fit(
-        probe,
-        data,
-        seed=seed,
-        epochs=epochs,
-        rate=best[1].rate,
-        progress=partial(progress, "all sentences") if progress else None,
-    )
+    return best if small is data else train(data, best[1].rate, "all sentences")
 
 
-def fit(
+def fit_probe(
     probe: ParseProbe,
-    data: Data,
+    data: ParseData,
     *,
     seed: int,
     epochs: int,
     rate: float,
     patience: int = PATIENCE,
-    progress: Callable[[int, int], None] | None = None,
-) -> Fit:
-    """Train a probe in place: Adam, batches of like length in a new order each epoch, until the held-out loss no longer falls; the best weights are kept.
+    progress: Update | None = None,
+) -> TrainingHistory:
+    """Train a probe in place, with Adam on batches of similar length.
 
-    The learning rate is halved after an epoch without improvement.
+    Training stops when the held-out loss no longer falls; the best weights are kept. The learning
+    rate is halved after an epoch without improvement.
+
+    Parameters
+    ----------
+    probe
+        The probe.
+    data
+        The training data.
+    seed
+        Seed of the split and of the order of batches.
+    epochs
+        Maximum number of epochs.
+    rate
+        Learning rate.
+    patience
+        Number of epochs without improvement after which training stops.
+    progress
+        Called with the epoch and the number of epochs.
+
+    Returns
+    -------
+    TrainingHistory
+
+    Raises
+    ------
+    UserError
+        If ``epochs`` is below 1, or no training word has a head.
     """
     if epochs < 1:
         raise UserError(f"the number of epochs must be 1 or more, got {epochs} instead")
-    train, held = hold_out(len(data), seed=seed)
-    if not any(
-        (sentence.heads >= -1).any() for sentence in (data.sentences[index] for index in train)
-    ):
+    train, held_out = hold_out(len(data), seed=seed)
+    if not any((data.sentences[index].heads >= -1).any() for index in train):
         raise UserError(
-            "no word to train on has a head", hint="give a treebank with heads in column 7"
+            "no training word has an annotated head",
+            hint="use a treebank with heads in column 7",
         )
     random = np.random.default_rng(seed)
     optimizer = torch.optim.Adam(probe.parameters(), lr=rate)
@@ -146,12 +199,8 @@ def fit(
     for epoch in range(1, epochs + 1):
         batches = buckets(data.lengths, random.permutation(train))
         for place in random.permutation(len(batches)):
-            summed, count = loss_of(*_forward(probe, data, batches[place]))
-            if count:
-                optimizer.zero_grad()
-                (summed / count).backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
-        losses.append(held_loss(probe, data, held))
+            _step(probe, optimizer, data, batches[place])
+        losses.append(held_out_loss(probe, data, held_out))
         if not best or losses[-1] < losses[best - 1]:
             best, state = epoch, copy.deepcopy(probe.state_dict())
         else:
@@ -162,31 +211,46 @@ def fit(
         if epoch - best >= patience:
             break
     probe.load_state_dict(state)
-    return Fit(tuple(losses), best, rate)
+    return TrainingHistory(tuple(losses), best, rate)
 
 
-def held_loss(probe: ParseProbe, data: Data, indices: NDArray[np.int64]) -> float:
-    """The mean cross-entropy over some sentences."""
+def _step(
+    probe: ParseProbe, optimizer: torch.optim.Optimizer, data: ParseData, batch: list[int]
+) -> None:
+    """One step on a batch, unless none of its words has a head."""
+    summed, count = summed_loss(*_forward(probe, data, batch))
+    if count:
+        optimizer.zero_grad()
+        (summed / count).backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+
+
+def held_out_loss(probe: ParseProbe, data: ParseData, indices: NDArray[np.int64]) -> float:
+    """Mean cross-entropy over the words of some sentences, in nats."""
     total, count = 0.0, 0
     with torch.no_grad():
         for batch in buckets(data.lengths, indices):
-            summed, words = loss_of(*_forward(probe, data, batch))
+            summed, words = summed_loss(*_forward(probe, data, batch))
             total, count = total + float(summed), count + words
     return total / max(count, 1)
 
 
-def predict(probe: ParseProbe, data: Data) -> list[Heads]:
-    """The best candidate of every word, sentence by sentence: a place in the sentence, or ROOT. Ties: the root, then the leftmost."""
-    found: list[Heads] = [np.zeros(0, np.int64)] * len(data)
+def predict_heads(probe: ParseProbe, data: ParseData) -> list[HeadWords]:
+    """The best candidate of every word, by sentence: the index of a word, or ``ROOT``.
+
+    Of equally good candidates, the root comes first, then the leftmost word.
+    """
+    predicted: list[HeadWords] = [np.zeros(0, np.int64)] * len(data)
     with torch.no_grad():
         for batch in buckets(data.lengths, np.arange(len(data))):
             scores, _ = _forward(probe, data, batch)
             heads = scores.numpy().argmax(-1) - 1
             for place, index in enumerate(batch):
-                found[index] = heads[place, : data.lengths[index]].astype(np.int64)
-    return found
+                predicted[index] = heads[place, : data.lengths[index]].astype(np.int64)
+    return predicted
 
 
-def _forward(probe: ParseProbe, data: Data, indices: list[int]) -> tuple[Tensor, Tensor]:
-    batch: Padded = data.pad(indices, maps=probe.uses_maps, vectors=probe.uses_vectors)
+def _forward(probe: ParseProbe, data: ParseData, indices: list[int]) -> tuple[Tensor, Tensor]:
+    """Scores and gold candidates of a batch."""
+    batch = data.pad(indices, maps=probe.uses_maps, vectors=probe.uses_vectors)
     return probe(batch), batch.gold

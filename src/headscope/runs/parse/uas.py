@@ -1,4 +1,4 @@
-"""Unlabelled attachment score: the share of words whose head is found, with an interval over sentences; and the right-branching baseline."""
+"""Unlabelled attachment score (UAS) with its interval, and the right-branching baseline."""
 
 from __future__ import annotations
 
@@ -9,16 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import ROOT
-from headscope.runs.parse.sentences import UNKNOWN, Sentence
+from headscope.runs.parse.sentences import UNKNOWN, ParseSentence
 
-Heads = NDArray[np.int64]
+HeadWords = NDArray[np.int64]
+"""For each word of a sentence the index of its head word, or ``ROOT``."""
 RESAMPLES = 1000
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Score:
-    """A UAS with its interval, and how many words and sentences it is of."""
+class AttachmentScore:
+    """An unlabelled attachment score.
+
+    Parameters
+    ----------
+    uas
+        Share of words whose head is right.
+    low, high
+        95 % interval.
+    words, sentences
+        Numbers of words and sentences counted.
+    """
 
     uas: float
     low: float
@@ -27,9 +38,11 @@ class Score:
     sentences: int
 
 
-def right_branching(length: int) -> Heads:
-    """Every word's head is the next word; the last one is the root.
+def right_branching(length: int) -> HeadWords:
+    """The baseline in which the head of every word is the next word; the last word is the root.
 
+    Examples
+    --------
     >>> right_branching(3).tolist()
     [1, 2, -1]
     """
@@ -39,40 +52,83 @@ def right_branching(length: int) -> Heads:
 
 
 def attachments(
-    sentences: Sequence[Sentence], predicted: Sequence[Heads], *, punctuation: bool = False
+    sentences: Sequence[ParseSentence],
+    predicted: Sequence[HeadWords],
+    *,
+    punctuation: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many heads are right in each sentence, and of how many: words with an annotated head, punctuation left out unless asked for."""
+    """Count the correct heads of each sentence.
+
+    Parameters
+    ----------
+    sentences
+        Sentences with their gold heads. Words without an annotated head are not counted.
+    predicted
+        Predicted heads of each sentence.
+    punctuation
+        Whether to count punctuation.
+
+    Returns
+    -------
+    right, total
+        Number of correct heads and of words counted, by sentence.
+
+    Examples
+    --------
+    >>> sentence = ParseSentence(("A", "dog"), np.array([1, ROOT]), np.zeros(2, bool))
+    >>> attachments([sentence], [right_branching(2)])
+    (array([2]), array([2]))
+    """
     right, total = np.zeros(len(sentences), np.int64), np.zeros(len(sentences), np.int64)
     for index, (sentence, heads) in enumerate(zip(sentences, predicted, strict=True)):
         counted = (sentence.heads != UNKNOWN) & (~sentence.punctuation | punctuation)
-        right[index], total[index] = (
-            int((heads == sentence.heads)[counted].sum()),
-            int(counted.sum()),
-        )
+        right[index] = int((heads == sentence.heads)[counted].sum())
+        total[index] = int(counted.sum())
     return right, total
 
 
-def score(
+def attachment_score(
     right: NDArray[np.int64],
     total: NDArray[np.int64],
     *,
     seed: int,
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
-) -> Score:
-    """UAS over all words, with a percentile bootstrap interval: whole sentences are drawn again, since the words of one are not independent.
+) -> AttachmentScore:
+    """UAS over all words, with a percentile bootstrap interval.
 
-    >>> score(np.array([1, 2]), np.array([2, 2]), seed=0).uas
+    Whole sentences are resampled, because the words of a sentence are not independent.
+
+    Parameters
+    ----------
+    right, total
+        Number of correct heads and of words counted, by sentence.
+    seed
+        Seed of the resampling.
+    resamples
+        Number of resamples.
+    confidence
+        Level of the interval.
+
+    Returns
+    -------
+    AttachmentScore
+        NaN if there are no words.
+
+    Examples
+    --------
+    >>> attachment_score(np.array([1, 2]), np.array([2, 2]), seed=0).uas
     0.75
     """
     right, total = right[total > 0], total[total > 0]
     count = len(total)
     if not count:
-        return Score(float("nan"), float("nan"), float("nan"), 0, 0)
+        return AttachmentScore(float("nan"), float("nan"), float("nan"), 0, 0)
     draws = np.random.default_rng(seed).multinomial(
         count, np.full(count, 1 / count), size=resamples
     )
-    low, high = np.quantile(
-        (draws @ right) / (draws @ total), [(1 - confidence) / 2, (1 + confidence) / 2]
+    shares = (draws @ right) / (draws @ total)
+    low, high = np.quantile(shares, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return AttachmentScore(
+        float(right.sum() / total.sum()), float(low), float(high), int(total.sum()), count
     )
-    return Score(float(right.sum() / total.sum()), float(low), float(high), int(total.sum()), count)

