@@ -1,258 +1,224 @@
-"""Every figure that can be drawn from results, by name; each knows which measures it needs and what it shows."""
+"""Every figure that can be drawn from results, by name.
+
+Headscope's own figures are declared in :mod:`headscope.figures.catalogue`. A user adds one with the
+decorator :func:`figure`, another package through the entry point group ``headscope.figures``. Nothing
+here imports altair: names, titles and needs can be read before anything heavy is loaded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headscope.errors import UserError, unknown
-from headscope.figures.heat import heat_map
-from headscope.figures.layers import layer_scatter
-from headscope.figures.points import head_points, ranked_bars
-from headscope.figures.style import subject
-from headscope.results import Results
-from headscope.stats import behaviours, best_heads, scale
-from headscope.stats.behaviour import OTHER
+from headscope.errors import UserError
+from headscope.figures.catalogue import CATALOGUE
+from headscope.registry import Entry, Registry
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from headscope.results import Results
+
+Drawing = Callable[["Results"], Any]
+"""A function that draws an Altair chart of results."""
+
+MADE_BY = {
+    "change": "hs.compare(first, second, corpus)",
+    "feature-change": 'hs.compare(first, second, corpus, measures=["feature"])',
+    "link-change": 'hs.compare(first, second, corpus, measures=["link"])',
+    "ablation": "hs.ablate(model, …)",
+    "head_off": "hs.ablate(model, …)",
+    "layer_off": "hs.ablate(model, …)",
+    "importance": "hs.ablate(model, …, importance=True)",
+    "pruning": "hs.ablate(model, …, prune=True)",
+    "probe": "hs.probe(model, tasks)",
+    "probe_layer": "hs.probe(model, tasks)",
+    "probe_top": "hs.probe(model, tasks)",
+}
+"""How to get a measure that a survey does not make."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: ``draw`` makes an Altair chart of results that have all of ``needs``."""
+    """One figure of the gallery.
+
+    Parameters
+    ----------
+    name : str
+        The name by which it is asked for.
+    title : str
+        What it shows, in a few words.
+    caption : str
+        What it shows, in a sentence or two, with the paper it follows.
+    needs : tuple of str
+        The measures that the results must have.
+    """
 
     name: str
     title: str
     caption: str
     needs: tuple[str, ...]
-    draw: Callable[[Results], Any]
+
+    def draw(self, results: Results) -> Any:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        results : Results
+            Results that have all the measures the figure needs.
+
+        Returns
+        -------
+        altair chart
+            A chart, to be shown in a notebook or saved with
+            :func:`~headscope.figures.save.save_chart`.
+        """
+        return FIGURES[self.name](results)
 
 
-_GALLERY: dict[str, Figure] = {}
+def _check(name: str, target: Any) -> None:
+    """Refuse a figure from outside that cannot be called."""
+    if not callable(target):
+        raise UserError(
+            f"the figure {name!r} must be a function that draws results, "
+            f"got {type(target).__name__} instead",
+            hint="decorate a function with headscope.figures.figure",
+        )
+
+
+FIGURES: Registry[Drawing] = Registry("figure", group="headscope.figures", check=_check)
+"""All figures by name."""
+
+for _name, _row in CATALOGUE.items():
+    FIGURES.declare(
+        _name,
+        f"headscope.figures.{_row.where}",
+        title=_row.title,
+        caption=_row.caption,
+        needs=_row.needs,
+    )
 
 
 def figure(
-    name: str, *, title: str, caption: str, needs: tuple[str, ...]
-) -> Callable[[Callable[[Results], Any]], Callable[[Results], Any]]:
-    """Register a drawing function in the gallery."""
+    name: str, *, title: str = "", caption: str = "", needs: Sequence[str] = ()
+) -> Callable[[Drawing], Drawing]:
+    """Add a figure of your own to the gallery.
 
-    def register(draw: Callable[[Results], Any]) -> Callable[[Results], Any]:
-        _GALLERY[name] = Figure(name, title, caption, needs, draw)
-        return draw
+    The command ``headscope figures`` and the report draw it as they draw Headscope's figures.
 
-    return register
+    Parameters
+    ----------
+    name : str
+        The name by which it is asked for. Headscope's own names are taken.
+    title : str, optional
+        What it shows; by default the name.
+    caption : str, optional
+        What it shows, in a sentence; by default the first line of the function's docstring.
+    needs : sequence of str
+        The measures that the results must have.
+
+    Returns
+    -------
+    callable
+        A decorator for a function that takes results and returns an Altair chart.
+
+    Examples
+    --------
+    >>> @figure("mean-entropy", title="Mean entropy", needs=["entropy"])  # doctest: +SKIP
+    ... def mean_entropy(results):
+    ...     means = results.mean("entropy").sel(row="all").mean("head")
+    ...     frame = means.to_dataframe(name="entropy").reset_index()
+    ...     return alt.Chart(frame).mark_bar().encode(x="layer:O", y="entropy:Q")
+    >>> find_figure("mean-entropy").draw(results).save("mean-entropy.svg")  # doctest: +SKIP
+    """
+    return FIGURES.register(name, title=title, caption=caption, needs=tuple(needs))
 
 
-def gallery(results: Results) -> Iterator[Figure]:
-    """The figures that these results allow."""
-    return (
-        item
-        for item in _GALLERY.values()
-        if set(item.needs) <= {name for name in results if bool((results[name]["n"] > 0).any())}
-    )
+def all_figures() -> tuple[Figure, ...]:
+    """Return every figure there is, whatever measures it needs.
+
+    Examples
+    --------
+    >>> [figure.name for figure in all_figures()][:3]
+    ['position', 'special', 'from-sep']
+    """
+    return tuple(_described(entry) for entry in FIGURES.entries())
 
 
-def find_figure(name: str, results: Results) -> Figure:
-    """A figure by name; an error if there is none, or if the results lack what it needs."""
-    if name not in _GALLERY:
-        raise unknown("figure", name, _GALLERY)
-    missing = [need for need in _GALLERY[name].needs if need not in results.measures]
+def gallery(results: Results) -> list[Figure]:
+    """Return the figures that can be drawn from some results.
+
+    Parameters
+    ----------
+    results : Results
+        Any results.
+
+    Returns
+    -------
+    list of Figure
+        Those whose measures the results have, with at least one defined value each.
+    """
+    there = {name for name in results if has_values(results[name])}
+    return [item for item in all_figures() if there.issuperset(item.needs)]
+
+
+def has_values(data: xr.Dataset) -> bool:
+    """Tell whether a dataset has any defined value in its main variable.
+
+    The attribute ``value`` names that variable; without it, it is ``mean``.
+    """
+    main = data.attrs.get("value", "mean" if "mean" in data.data_vars else "test")
+    return bool(data[main].notnull().any())
+
+
+def find_figure(name: str, results: Results | None = None) -> Figure:
+    """Return a figure by name.
+
+    Parameters
+    ----------
+    name : str
+        The figure's name.
+    results : Results, optional
+        Results that it is to be drawn from. Without them only the name is checked.
+
+    Returns
+    -------
+    Figure
+        The figure, which ``results`` allow.
+
+    Raises
+    ------
+    UserError
+        If there is no such figure, or if the results lack a measure that it needs.
+
+    Examples
+    --------
+    >>> find_figure("entropy").needs
+    ('entropy',)
+    >>> find_figure("entrop")
+    Traceback (most recent call last):
+    headscope.errors.UserError: ... got 'entrop' instead. Did you mean 'entropy'?
+    """
+    item = _described(FIGURES.entry(name))
+    missing = [] if results is None else [need for need in item.needs if need not in results]
     if missing:
+        call = MADE_BY.get(missing[0], f'hs.survey(model, corpus, measures=["{missing[0]}"])')
         raise UserError(
             f"the figure {name!r} needs the measure {missing[0]!r}, which these results do not have",
-            hint=f"run the survey with --measure {missing[0]}",
+            hint=f"make results that have it with {call}",
         )
-    return _GALLERY[name]
+    return item
 
 
-@figure(
-    "position",
-    title="Attention to the previous, current and next token",
-    caption="One point a head; lines are layer means (Clark et al. 2019, §3.1).",
-    needs=("position",),
-)
-def _position(results: Results) -> Any:
-    means = results.mean("position")
-    series = {str(offset): means.sel(offset=offset) for offset in means["offset"].values}
-    return layer_scatter(
-        series,
-        title="Attention by relative position",
-        subtitle=subject(results.provenance),
-        unit="share of attention",
-        top=1.0,
-    )
-
-
-@figure(
-    "special",
-    title="Attention to special tokens",
-    caption="As Clark et al. 2019, Figure 2, top: one point a head, lines are layer means. [CLS] and [SEP] stand for the model's own start and end tokens.",
-    needs=("special",),
-)
-def _special(results: Results) -> Any:
-    means = results.mean("special").sel(row="all")
-    series = {
-        "[CLS]": means.sel(token="cls"),
-        "[SEP]": means.sel(token="sep"),
-        ". or ,": means.sel(token="punctuation"),
-    }
-    return layer_scatter(
-        series,
-        title="Attention to special tokens",
-        subtitle=subject(results.provenance),
-        unit="share of attention",
-        top=1.0,
-    )
-
-
-@figure(
-    "from-sep",
-    title="Attention to [SEP], from [SEP] and from other tokens",
-    caption="As Clark et al. 2019, Figure 2, bottom.",
-    needs=("special",),
-)
-def _from_sep(results: Results) -> Any:
-    means = results.mean("special").sel(token="sep")
-    series = {"[SEP] → [SEP]": means.sel(row="sep"), "other → [SEP]": means.sel(row="other")}
-    return layer_scatter(
-        series,
-        title="Attention to [SEP]",
-        subtitle=subject(results.provenance),
-        unit="share of attention",
-        top=1.0,
-    )
-
-
-@figure(
-    "entropy",
-    title="Entropy of attention",
-    caption="As Clark et al. 2019, Figure 4: low is focused, high is broad; the dashed line is what uniform attention would have.",
-    needs=("entropy",),
-)
-def _entropy(results: Results) -> Any:
-    means = results.mean("entropy")
-    series = {"all tokens": means.sel(row="all"), "from [CLS]": means.sel(row="cls")}
-    return layer_scatter(
-        series,
-        title="Entropy of attention",
-        subtitle=subject(results.provenance),
-        unit="nats",
-        line=means.sel(row="uniform"),
-        line_name="uniform attention",
-    )
-
-
-def _heat(
-    measure: str, title: str, unit: str, domain: tuple[float, float] | None, **labels: str
-) -> Callable[[Results], Any]:
-    def draw(results: Results) -> Any:
-        chosen = results[measure].sel(labels)
-        return heat_map(
-            chosen["mean"],
-            title=title,
-            subtitle=subject(results.provenance),
-            unit=unit,
-            domain=domain,
-            low=chosen["low"],
-            high=chosen["high"],
-        )
-
-    return draw
-
-
-_SHARE, _CAPTION = (
-    "share",
-    "One square a head; hover for the 95 % interval over examples. Grey: not defined.",
-)
-figure(
-    "heat-previous", title="Previous token, head by head", caption=_CAPTION, needs=("position",)
-)(_heat("position", "Attention to the previous token", _SHARE, (0, 1), offset="previous"))
-figure("heat-next", title="Next token, head by head", caption=_CAPTION, needs=("position",))(
-    _heat("position", "Attention to the next token", _SHARE, (0, 1), offset="next")
-)
-figure("heat-cls", title="[CLS], head by head", caption=_CAPTION, needs=("special",))(
-    _heat("special", "Attention to [CLS]", _SHARE, (0, 1), token="cls", row="all")
-)
-figure("heat-sep", title="[SEP], head by head", caption=_CAPTION, needs=("special",))(
-    _heat("special", "Attention to [SEP]", _SHARE, (0, 1), token="sep", row="all")
-)
-figure("heat-entropy", title="Entropy, head by head", caption=_CAPTION, needs=("entropy",))(
-    _heat("entropy", "Entropy of attention", "nats", None, row="all")
-)
-
-
-@figure(
-    "gradient",
-    title="Gradient importance",
-    caption="As Clark et al. 2019, Figure 3: how much the loss changes with attention to each kind of token; lines are layer means.",
-    needs=("gradient",),
-)
-def _gradient(results: Results) -> Any:
-    means = results.mean("gradient")
-    series = {
-        "[SEP]": means.sel(token="sep"),
-        ". or ,": means.sel(token="punctuation"),
-        "other": means.sel(token="other"),
-    }
-    return layer_scatter(
-        series,
-        title="Gradient importance",
-        subtitle=subject(results.provenance),
-        unit="mean |∂loss/∂α|",
-    )
-
-
-@figure(
-    "dependencies",
-    title="Best head of each relation",
-    caption="As Clark et al. 2019, Table 1: the best head (95 % interval, Wilson) against the best fixed offset.",
-    needs=("dependency",),
-)
-def _dependencies(results: Results) -> Any:
-    table = best_heads(results).head(24)
-    return ranked_bars(
-        table,
-        label="relation",
-        title="Dependencies: the best head of each relation",
-        subtitle=subject(results.provenance),
-        unit="accuracy",
-    )
-
-
-@figure(
-    "heads-by-layer",
-    title="Heads by distance, coloured by layer",
-    caption="As Clark et al. 2019, Figure 6: heads that attend alike stand together (metric MDS of Jensen–Shannon divergences).",
-    needs=("distance",),
-)
-def _by_layer(results: Results) -> Any:
-    points, stress = scale(
-        results.mean("distance"), seed=int(results.provenance["settings"]["seed"])
-    )
-    points["layer"] = points["name"].str.split("-").str[0].astype(int)
-    return head_points(
-        points,
-        title="Heads by distance: layers",
-        subtitle=f"{subject(results.provenance)}; stress {stress:.2f}",
-        colour="layer",
-    )
-
-
-@figure(
-    "heads-by-behaviour",
-    title="Heads by distance, coloured by behaviour",
-    caption="As Clark et al. 2019, Figure 6; behaviours by the measured statistics (thresholds in the docs).",
-    needs=("distance", "position"),
-)
-def _by_behaviour(results: Results) -> Any:
-    points, stress = scale(
-        results.mean("distance"), seed=int(results.provenance["settings"]["seed"])
-    )
-    merged = points.merge(behaviours(results), on="name")
-    there = [name for name in dict.fromkeys(merged["behaviour"]) if name != OTHER]
-    return head_points(
-        merged,
-        title="Heads by distance: behaviours",
-        subtitle=f"{subject(results.provenance)}; stress {stress:.2f}",
-        colour="behaviour",
-        categories=[*sorted(there), OTHER],
+def _described(entry: Entry[Drawing]) -> Figure:
+    """Describe an entry of the registry; one without a caption has its docstring's first line."""
+    caption = str(entry.facts.get("caption", ""))
+    if not caption and entry.target is not None:
+        caption = (entry.target.__doc__ or "").strip().partition("\n")[0]
+    return Figure(
+        entry.name,
+        str(entry.facts.get("title", "") or entry.name),
+        caption,
+        tuple(entry.facts.get("needs", ())),
     )

@@ -1,4 +1,4 @@
-"""A heat map of all heads: x = head, y = layer (1 at the bottom)."""
+"""A heat map of all heads: x is the head, y the layer, layer 1 at the bottom."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import altair as alt
 import numpy as np
 import xarray as xr
 
-from headscope.figures.style import GREY, styled
+from headscope.figures.squares import ROOMY, coloured, head_squares, numbered
+from headscope.figures.style import legend_title, styled, subject
+from headscope.figures.tidy import SHARES, interval, is_share, tidy, unit_text
+from headscope.results import Results
 
 
 def heat_map(
@@ -21,55 +24,89 @@ def heat_map(
     low: xr.DataArray | None = None,
     high: xr.DataArray | None = None,
 ) -> Any:
-    """One square a head, with its value (and interval) on hover, and printed where there is room. ``values`` has dims layer and head."""
-    dataset = xr.Dataset(
-        {
-            "value": values,
-            **({"low": low, "high": high} if low is not None and high is not None else {}),
-        }
-    )
-    frame = dataset.reset_coords(drop=True).to_dataframe().reset_index()
-    frame["name"] = frame["layer"].astype(str) + "-" + frame["head"].astype(str)
-    layers, heads = values.sizes["layer"], values.sizes["head"]
-    size = 34 if heads <= 16 else 20
+    """Draw one square per head, coloured by its value.
+
+    The value and its interval show on hover; the value is also printed where there is room. A head
+    without a value is grey.
+
+    Parameters
+    ----------
+    values : DataArray
+        With dims layer and head.
+    title, subtitle : str
+        Above the map.
+    unit : str
+        What the values are, for the legend.
+    domain : pair of float, optional
+        The ends of the colour scale; by default the smallest and the largest value.
+    low, high : DataArray, optional
+        The ends of each value's interval.
+
+    Returns
+    -------
+    altair chart
+
+    Examples
+    --------
+    >>> grid = xr.DataArray([[0.5, 0.25]], {"layer": [1], "head": [1, 2]}, ("layer", "head"))
+    >>> chart = heat_map(grid, title="Mine", unit="share of attention, 0–1", domain=(0, 1))
+    >>> chart.layer[1].encoding.color.title
+    ['share of', 'attention, 0–1']
+    """
+    ends = {"low": low, "high": high} if low is not None and high is not None else {}
+    frame = tidy(xr.Dataset({"value": values, **ends}))
     known = values.values[np.isfinite(values.values)]
-    low_end, high_end = domain or (
+    least, most = domain or (
         (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     )
-    scale = alt.Scale(scheme="viridis", domain=[low_end, high_end])
     shown = [
         alt.Tooltip("name:N", title="head"),
         alt.Tooltip("value:Q", format=".3f", title=unit or "value"),
     ]
-    if "low" in frame:
+    if ends:
         shown += [
             alt.Tooltip("low:Q", format=".3f", title="95 % from"),
             alt.Tooltip("high:Q", format=".3f", title="to"),
         ]
-    base = alt.Chart(frame, width=size * heads, height=size * 0.8 * layers).encode(
-        x=alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0)),
-        y=alt.Y("layer:O", title="layer", sort="descending"),
+    heads, layers = values.sizes["head"], values.sizes["layer"]
+    base = head_squares(frame, heads, layers)
+    scale = alt.Scale(scheme="viridis", domain=[least, most])
+    colour = alt.Color("value:Q", scale=scale, title=legend_title(unit))
+    marks = coloured(base, colour, shown)
+    if heads <= ROOMY:
+        marks += numbered(base, (least + most) / 2, shown)
+    return styled(alt.layer(*marks), title, subtitle)
+
+
+def measure_map(results: Results, measure: str, title: str, *, unit: str = "", **labels: str) -> Any:
+    """Draw the heat map of one statistic of a measure, with intervals.
+
+    Parameters
+    ----------
+    results : Results
+        Results that have the measure.
+    measure : str
+        The measure's name.
+    title : str
+        Above the map.
+    unit : str, optional
+        What the values are; by default the measure's own unit. Shares are coloured from 0 to 1.
+    **labels : str
+        Which statistic of the measure, e.g. ``offset="previous"``.
+
+    Returns
+    -------
+    altair chart
+    """
+    data = results[measure]
+    own = str(data.attrs.get("unit", ""))
+    low, high = interval(data)
+    return heat_map(
+        data["mean"].sel(labels),
+        title=title,
+        subtitle=subject(results.provenance),
+        unit=unit or unit_text(own),
+        domain=SHARES if is_share(own) else None,
+        low=low.sel(labels),
+        high=high.sel(labels),
     )
-    # Layers of their own for undefined heads: in a colour condition Vega-Lite leaves them out, or gives them the colour of 0.
-    defined, undefined = (
-        base.transform_filter("isValid(datum.value)"),
-        base.transform_filter("!isValid(datum.value)"),
-    )
-    squares = [
-        undefined.mark_rect(color=GREY).encode(tooltip=shown[:1]),
-        defined.mark_rect().encode(
-            color=alt.Color("value:Q", scale=scale, title=unit), tooltip=shown
-        ),
-    ]
-    if heads > 16:
-        return styled(alt.layer(*squares), title, subtitle)
-    middle = (low_end + high_end) / 2
-    numbers = [
-        undefined.mark_text(fontSize=9, text="–", color="#555").encode(tooltip=shown[:1]),
-        defined.mark_text(fontSize=9).encode(
-            text=alt.Text("value:Q", format=".2f"),
-            color=alt.condition(f"datum.value > {middle}", alt.value("black"), alt.value("white")),
-            tooltip=shown,  # the number lies over its square and would hide the square's own
-        ),
-    ]
-    return styled(alt.layer(*squares, *numbers), title, subtitle)

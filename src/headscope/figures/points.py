@@ -1,4 +1,4 @@
-"""Heads as points in the plane (Clark et al. 2019, Fig. 6), and accuracies against a baseline as ranked dots."""
+"""Heads as points in the plane (Clark et al. 2019, Figure 6)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from headscope.figures.style import BLUE, COLOURS, styled
+from headscope.figures.style import COLOURS, styled
 
 SHAPES = [
     "circle",
@@ -19,7 +19,10 @@ SHAPES = [
     "triangle-left",
     "triangle-right",
 ]
-MORE = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C6D31", "#6B6ECF"]
+MORE = [*COLOURS, "#8C6D31", "#6B6ECF"]
+OTHERS = "#c4c9cf"
+"""The colour of the last category, "none of these"."""
+WIDTH, HEIGHT = 380, 340
 
 
 def head_points(
@@ -30,86 +33,53 @@ def head_points(
     colour: str,
     categories: list[str] | None = None,
 ) -> Any:
-    """One point a head, named on hover. ``points`` has name, x, y and the column that colours them: a category, or a number (the layer)."""
-    base = alt.Chart(points, width=380, height=340).encode(
-        x=alt.X(
-            "x:Q",
-            title=None,
-            axis=alt.Axis(labels=False, ticks=False),
-            scale=alt.Scale(zero=False, nice=True),
-        ),
-        y=alt.Y(
-            "y:Q",
-            title=None,
-            axis=alt.Axis(labels=False, ticks=False),
-            scale=alt.Scale(zero=False, nice=True),
-        ),
-        tooltip=[alt.Tooltip("name:N", title="head"), alt.Tooltip(f"{colour}:N")],
+    """Draw one point per head, named on hover.
+
+    Parameters
+    ----------
+    points : DataFrame
+        With the columns name, x and y, and the one that colours the points.
+    title, subtitle : str
+        Above the figure.
+    colour : str
+        The column that colours the points: a number (the layer), or a category.
+    categories : list of str, optional
+        The categories in the order of the legend; the last one, "none of these", is grey. Without
+        them, ``colour`` is a number.
+
+    Returns
+    -------
+    altair chart
+
+    Examples
+    --------
+    >>> points = pd.DataFrame({"name": ["1-1"], "x": [0.0], "y": [1.0], "layer": [1]})
+    >>> head_points(points, title="Heads", colour="layer").encoding.color.title
+    'layer'
+    """
+    bare: dict[str, Any] = {
+        "title": None,
+        "axis": alt.Axis(labels=False, ticks=False),
+        "scale": alt.Scale(zero=False, nice=True),
+    }
+    marks = (
+        alt.Chart(points, width=WIDTH, height=HEIGHT)
+        .mark_point(filled=True, size=75, opacity=0.9)
+        .encode(
+            x=alt.X("x:Q", **bare),
+            y=alt.Y("y:Q", **bare),
+            tooltip=[alt.Tooltip("name:N", title="head"), alt.Tooltip(f"{colour}:N")],
+        )
     )
     if categories is None:
-        marks = base.mark_point(filled=True, size=75, opacity=0.9).encode(
-            color=alt.Color(f"{colour}:O", scale=alt.Scale(scheme="viridis"), title=colour)
-        )
+        numbers = alt.Scale(scheme="viridis")
+        marks = marks.encode(color=alt.Color(f"{colour}:O", scale=numbers, title=colour))
     else:
-        named = len(categories) - 1  # the last category is "none of these", in grey
-        colours = [*(MORE * 4)[:named], "#c4c9cf"]
-        shapes = [*(SHAPES * 4)[:named], "circle"]
-        marks = base.mark_point(filled=True, size=75, opacity=0.9).encode(
-            color=alt.Color(
-                f"{colour}:N", scale=alt.Scale(domain=categories, range=colours), title=colour
-            ),
-            shape=alt.Shape(
-                f"{colour}:N", scale=alt.Scale(domain=categories, range=shapes), title=colour
-            ),
+        named = len(categories) - 1
+        colours = alt.Scale(domain=categories, range=[*(MORE * 4)[:named], OTHERS])
+        shapes = alt.Scale(domain=categories, range=[*(SHAPES * 4)[:named], "circle"])
+        marks = marks.encode(
+            color=alt.Color(f"{colour}:N", scale=colours, title=colour),
+            shape=alt.Shape(f"{colour}:N", scale=shapes, title=colour),
         )
     return styled(marks, title, subtitle)
-
-
-def ranked_bars(
-    table: pd.DataFrame, *, label: str, title: str, subtitle: str = "", unit: str = "accuracy"
-) -> Any:
-    """A row a label: the value as a dot with its interval (columns accuracy, low, high), the baseline as an open square."""
-    frame = table.copy()
-    frame["order"] = range(len(frame))
-    rows = alt.Y(f"{label}:N", sort=alt.SortField("order"), title=None)
-    x = alt.Scale(domain=[0, 1])
-    base = alt.Chart(frame, width=420, height=max(120, 19 * len(frame)))
-    shown = [
-        alt.Tooltip(f"{name}:N")
-        if frame[name].dtype == object
-        else alt.Tooltip(f"{name}:Q", format=".3f")
-        for name in frame.columns
-        if name != "order"
-    ]
-    intervals = base.mark_rule(color=BLUE, strokeWidth=2).encode(
-        y=rows, x=alt.X("low:Q", scale=x, title=unit), x2="high:Q"
-    )
-    long = frame.melt(
-        id_vars=[label, "order"],
-        value_vars=["accuracy", "baseline"],
-        var_name="what",
-        value_name="value",
-    )
-    long["what"] = long["what"].map({"accuracy": "best head", "baseline": "baseline"})
-    dots = (
-        alt.Chart(long)
-        .mark_point(filled=True, size=60)
-        .encode(
-            y=rows,
-            x=alt.X("value:Q", scale=x, title=unit),
-            color=alt.Color(
-                "what:N",
-                scale=alt.Scale(domain=["best head", "baseline"], range=[BLUE, COLOURS[1]]),
-                title=None,
-            ),
-            shape=alt.Shape(
-                "what:N",
-                scale=alt.Scale(domain=["best head", "baseline"], range=["circle", "square"]),
-                title=None,
-            ),
-        )
-    )
-    names = base.mark_text(align="left", dx=10, fontSize=10, color="#444").encode(
-        y=rows, x=alt.X("high:Q", scale=x), text="head:N", tooltip=shown
-    )
-    return styled(alt.layer(intervals, dots, names), title, subtitle)

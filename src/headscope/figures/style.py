@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
+import pandas as pd
 
 # Okabe and Ito's palette.
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
@@ -21,18 +24,42 @@ COLOURS = [BLUE, ORANGE, GREEN, RED, PURPLE, SKY]
 GREY = "#dddddd"
 FONT = "Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif"
 
-LONGEST = 460
-"""Pixels of a title's line before it is cut, so that a long model name does not widen a figure."""
+TITLE_WIDTH = 460
+"""Pixels after which a title is cut, so that a long model name does not widen the figure."""
+
+SPLITS = frozenset({"train", "dev", "test", "dev_matched"})
+"""File names that many tasks share: they are shown with their folder."""
 
 
-def styled(chart: Any, title: str, subtitle: str = "") -> Any:
-    """Give a finished chart its title and the common look."""
+def styled(chart: Any, title: str, *lines: str) -> Any:
+    """Give a finished chart its title and the common look.
+
+    Parameters
+    ----------
+    chart : altair chart
+        Any chart, layered or concatenated.
+    title : str
+        The title.
+    *lines : str
+        Lines under the title; empty ones are dropped.
+
+    Returns
+    -------
+    altair chart
+        The chart with title and configuration.
+
+    Examples
+    --------
+    >>> chart = styled(alt.Chart(pd.DataFrame({"x": [1]})).mark_point(), "Points", "one", "")
+    >>> chart.title.text, chart.title.subtitle
+    ('Points', ['one'])
+    """
     text = alt.TitleParams(
         title,
-        subtitle=[subtitle] if subtitle else [],
+        subtitle=[line for line in lines if line],
         anchor="start",
         offset=8,
-        limit=LONGEST,
+        limit=TITLE_WIDTH,
         fontSize=14,
         subtitleFontSize=11,
         subtitleColor="#555",
@@ -48,24 +75,75 @@ def styled(chart: Any, title: str, subtitle: str = "") -> Any:
     )
 
 
-def subject(provenance: dict[str, Any]) -> str:
-    """The line under a title: which model, which corpus, how many examples."""
-    model = provenance["model"]["name"].rstrip("/")
-    model = (
-        model if model.count("/") < 2 else model.rsplit("/", 1)[-1]
-    )  # a folder by its last part, a hub id whole
-    return f"{model} on {short_corpus(provenance['corpus']['name'])}, {provenance['counts']['seen']} examples"
+def note(text: str, title: str, *lines: str) -> Any:
+    """Draw a figure that says why there is nothing to draw.
+
+    Examples
+    --------
+    >>> note("no role could be tested", "Roles").title.text
+    'Roles'
+    """
+    words = (
+        alt.Chart(pd.DataFrame({"what": [text]}), width=440, height=80)
+        .mark_text(color="#555", limit=430)
+        .encode(text="what:N")
+    )
+    return styled(words, title, *lines)
+
+
+def legend_title(text: str, width: int = 16) -> list[str]:
+    """Break a legend's title into short lines.
+
+    Examples
+    --------
+    >>> legend_title("share of attention, 0–1")
+    ['share of', 'attention, 0–1']
+    """
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def subject(provenance: Mapping[str, Any]) -> str:
+    """Say which model and corpus a figure is about, and how many examples were used.
+
+    Parameters
+    ----------
+    provenance : mapping
+        The provenance of the results.
+
+    Returns
+    -------
+    str
+        One line, to be put under a title.
+
+    Examples
+    --------
+    >>> subject({"model": {"name": "bert"}, "corpus": {"name": "en.txt"}, "counts": {"seen": 6}})
+    'bert on en.txt, 6 examples'
+    """
+    seen = provenance["counts"]["seen"]
+    model, corpus = short_model(provenance["model"]["name"]), provenance["corpus"]["name"]
+    return f"{model} on {short_corpus(corpus)}, {seen} example{'' if seen == 1 else 's'}"
+
+
+def short_model(name: str) -> str:
+    """Shorten a model's name: a folder to its last part; hub names stay whole.
+
+    Examples
+    --------
+    >>> short_model("google/bert"), short_model("/home/me/models/bert/")
+    ('google/bert', 'bert')
+    """
+    name = name.rstrip("/")
+    return name if name.count("/") < 2 else name.rsplit("/", 1)[-1]
 
 
 def short_corpus(name: str) -> str:
-    """A corpus by its file's name; one that every task has (dev.tsv) with its folder.
+    """Shorten a corpus's path to its file; one that every task has (dev.tsv) keeps its folder.
 
+    Examples
+    --------
     >>> short_corpus("data/ewt.conllu.gz"), short_corpus("glue/MRPC/dev.tsv.gz")
     ('ewt.conllu.gz', 'MRPC/dev.tsv.gz')
     """
     parts = name.split("/")
-    return "/".join(
-        parts[-2:]
-        if parts[-1].split(".")[0] in ("train", "dev", "test", "dev_matched")
-        else parts[-1:]
-    )
+    return "/".join(parts[-2:] if parts[-1].split(".")[0] in SPLITS else parts[-1:])

@@ -1,0 +1,1 @@
+"""Figures of ablation: scores with heads or layers disabled, gradient importance, pruning."""

@@ -1,0 +1,80 @@
+"""Scores with something disabled, as data frames; what the figures of ablation share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+RANGES = {
+    "accuracy": (0.0, 1.0),
+    "f1": (0.0, 1.0),
+    "pearson": (-1.0, 1.0),
+    "spearman": (-1.0, 1.0),
+}
+"""The ends of the metrics that have both."""
+
+
+def score_frame(data: xr.Dataset, by: list[str]) -> pd.DataFrame:
+    """Return one row per head, layer or set that was disabled.
+
+    Parameters
+    ----------
+    data : Dataset
+        Scores with something disabled, and their differences from the baseline.
+    by : list of str
+        The dims that name a row.
+
+    Returns
+    -------
+    DataFrame
+        With the columns score, difference and its interval, p, p_corrected and name.
+    """
+    names = ["mean", "difference", "difference_low", "difference_high", "p", "p_corrected"]
+    frame = data[names].to_dataframe().reset_index().rename(columns={"mean": "score"})
+    frame["name"] = frame[by].astype(str).agg("-".join, axis=1)
+    return frame.replace([np.inf, -np.inf], np.nan)
+
+
+def within(values: pd.Series, metric: str) -> pd.Series:
+    """Keep scores inside the range of their metric.
+
+    Examples
+    --------
+    >>> within(pd.Series([0.9, 1.1]), "accuracy").tolist(), within(pd.Series([3.0]), "loss").tolist()
+    ([0.9, 1.0], [3.0])
+    """
+    return values.clip(*RANGES[metric]) if metric in RANGES else values
+
+
+def metric_text(metric: str, better: str) -> str:
+    """Write a metric for an axis, with its range or the direction that is better.
+
+    Examples
+    --------
+    >>> metric_text("accuracy", "higher"), metric_text("loss", "lower")
+    ('accuracy, 0–1', 'loss (lower is better)')
+    """
+    if metric not in RANGES:
+        return f"{metric} ({better} is better)"
+    low, high = RANGES[metric]
+    return f"{metric}, {low:g}–{high:g}" if low == 0 else f"{metric}, {low:g} to {high:g}"
+
+
+def score_tooltip(metric: str) -> list[Any]:
+    """Show what is disabled, the score, its change with interval, and p."""
+    titles = {
+        "score": metric,
+        "difference": "change",
+        "difference_low": "95 % from",
+        "difference_high": "to",
+    }
+    return [
+        alt.Tooltip("name:N", title="disabled"),
+        *(alt.Tooltip(f"{name}:Q", format=".4f", title=title) for name, title in titles.items()),
+        alt.Tooltip("p:Q", format=".2g"),
+        alt.Tooltip("p_corrected:Q", format=".2g", title="p, corrected"),
+    ]

@@ -1,0 +1,46 @@
+"""Heads that attend alike, close together (Clark et al. 2019, Figure 6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from headscope.figures.points import head_points
+from headscope.figures.style import subject
+from headscope.results import Results
+from headscope.stats import behaviours, scale
+from headscope.stats.behaviour import OTHER
+
+
+def heads_by_layer(results: Results) -> Any:
+    """Draw the heads in the plane, coloured by layer."""
+    points, line = _scaled(results)
+    layers = points["name"].str.split("-").str[0].astype(int)
+    return head_points(
+        points.assign(layer=layers),
+        title="Heads by distance: layers",
+        subtitle=line,
+        colour="layer",
+    )
+
+
+def heads_by_behaviour(results: Results) -> Any:
+    """Draw the heads in the plane, coloured by what each of them mostly does."""
+    points, line = _scaled(results)
+    merged = points.merge(behaviours(results), on="name")
+    named = sorted(set(merged["behaviour"]) - {OTHER})
+    return head_points(
+        merged,
+        title="Heads by distance: behaviours",
+        subtitle=line,
+        colour="behaviour",
+        categories=[*named, OTHER],
+    )
+
+
+def _scaled(results: Results) -> tuple[pd.DataFrame, str]:
+    """Return the points, and a line on the subject and on how well the plane fits."""
+    seed = int(results.provenance["settings"]["seed"])
+    points, stress = scale(results.mean("distance"), seed=seed)
+    return points, f"{subject(results.provenance)}; stress {stress:.2f} (0 = a perfect fit)"

@@ -1,0 +1,138 @@
+"""Probes of several models, or of one model before and after tuning (Jo and Myaeng 2020).
+
+Their Figures 3, 6 and 7 have models in rows and tasks in columns; Figure 4 is of one model in
+several states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import xarray as xr
+
+from headscope.errors import ResultsError, UserError, unknown
+from headscope.figures.probing.maps import OWN, TITLE
+from headscope.figures.probing.panels import in_rows, score_range, task_panel
+from headscope.figures.style import styled
+from headscope.results import Results
+from headscope.stats.probing import probing_of, task_titles
+
+
+def probe_grid(
+    models: Mapping[str, Results],
+    tasks: Sequence[str] | None = None,
+    *,
+    sorted: bool = True,
+    shared: bool = False,
+) -> Any:
+    """Draw probes of several models: models in rows, tasks in columns.
+
+    Parameters
+    ----------
+    models : mapping of str to Results
+        Results of probes, by the name of the model.
+    tasks : sequence of str, optional
+        The tasks; by default those that all models were probed with.
+    sorted : bool
+        Whether the heads of each layer are sorted, the best on the left.
+    shared : bool
+        Whether the maps of a column share one colour range, so that models can be compared. By
+        default each map has its own, because models and tasks differ more than heads do.
+
+    Returns
+    -------
+    altair chart
+
+    Raises
+    ------
+    UserError
+        If no results are given, or if a model was not probed with one of the tasks.
+    ResultsError
+        If the models have no task in common.
+    """
+    names = common_tasks(models, tasks)
+    ranges = {}
+    if shared:
+        for task in names:
+            ranges[task] = score_range([_scores(one, task) for one in models.values()])
+    rows = {
+        model: [task_panel(results, task, ranges.get(task)) for task in names]
+        for model, results in models.items()
+    }
+    line = "all maps of a column have the same colour range" if shared else OWN
+    return styled(in_rows(rows, ordered=sorted), TITLE, line)
+
+
+def before_after(
+    states: Mapping[str, Results], tasks: Sequence[str] | None = None, *, sorted: bool = True
+) -> Any:
+    """Draw probes of one model in several states: tasks in rows, states in columns.
+
+    Parameters
+    ----------
+    states : mapping of str to Results
+        Results of probes by state, e.g. before tuning, tuned from the last layer, tuned from the
+        top heads. The maps of a row share one colour range.
+    tasks : sequence of str, optional
+        The tasks; by default those that all states were probed with.
+    sorted : bool
+        Whether the heads of each layer are sorted, the best on the left.
+
+    Returns
+    -------
+    altair chart
+
+    Raises
+    ------
+    UserError
+        If no results are given, or if a state was not probed with one of the tasks.
+    ResultsError
+        If the states have different layers or heads, or no task in common.
+    """
+    names = common_tasks(states, tasks)
+    _check_shapes(states)
+    titles = task_titles(next(iter(states.values())))
+    rows = {}
+    for task in names:
+        domain = score_range([_scores(results, task) for results in states.values()])
+        rows[titles[task]] = [
+            task_panel(results, task, domain, title=state) for state, results in states.items()
+        ]
+    return styled(
+        in_rows(rows, ordered=sorted),
+        f"{TITLE}, before and after tuning",
+        "all maps of a row have the same colour range",
+    )
+
+
+def _check_shapes(states: Mapping[str, Results]) -> None:
+    """Refuse states of models that differ in layers or heads."""
+    sizes = {name: probing_of(results).sizes for name, results in states.items()}
+    shapes = {name: f"{size['layer']} × {size['head']}" for name, size in sizes.items()}
+    if len(set(shapes.values())) > 1:
+        given = ", ".join(f"{name}: {shape}" for name, shape in shapes.items())
+        raise ResultsError(
+            f"the states must be of one model, with the same layers and heads; got {given}",
+            hint="draw different models with probe_grid",
+        )
+
+
+def common_tasks(models: Mapping[str, Results], tasks: Sequence[str] | None) -> list[str]:
+    """Return the tasks to draw: those asked for, which all must have, or those that all have."""
+    if not models:
+        raise UserError("there is nothing to draw: no results were given")
+    there = [list(task_titles(results)) for results in models.values()]
+    common = [task for task in there[0] if all(task in names for names in there)]
+    wrong = next((task for task in tasks or () if task not in common), None)
+    if wrong is not None:
+        raise unknown("task", wrong, common)
+    if not common:
+        raise ResultsError(
+            "the results have no task in common", hint="probe all models with the same tasks"
+        )
+    return list(tasks) if tasks else common
+
+
+def _scores(results: Results, task: str) -> xr.DataArray:
+    return probing_of(results)["test"].sel(task=task)

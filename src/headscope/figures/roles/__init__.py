@@ -1,0 +1,1 @@
+"""Figures of roles (Pande et al. 2021)."""

@@ -1,0 +1,201 @@
+"""The sieve biases of one head over sequences (Pande et al. 2021, Figure 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from headscope.errors import UserError, unknown
+from headscope.figures.roles.common import (
+    BIAS,
+    NOTHING,
+    known_scores,
+    shown_roles,
+    why_no_scores,
+)
+from headscope.figures.style import BLUE, RED, SKY, note, styled, subject
+from headscope.results import Results
+from headscope.stats.roles import COARSE, TAU, kept_scores, role_data, role_tests
+
+BINS = 40
+"""Bars of a histogram at most."""
+
+Scores = NDArray[np.float64]
+
+
+def score_histogram(results: Results, role: str, layer: int, head: int, *, tau: float = TAU) -> Any:
+    """Draw the sieve biases of one head and role over sequences.
+
+    Parameters
+    ----------
+    results : Results
+        Results of the measure ``role`` that keep the score of every sequence.
+    role : str
+        The role.
+    layer, head : int
+        The head, both counted from 1.
+    tau : float
+        The threshold.
+
+    Returns
+    -------
+    altair chart
+        A histogram with the mean, its interval and the threshold.
+
+    Raises
+    ------
+    UserError
+        If there is no such role, layer or head.
+    ResultsError
+        If the results keep no scores of single sequences.
+    """
+    data = role_data(results)
+    _check_place(data, role, layer, head)
+    scores = known_scores(kept_scores(data).sel(role=role, layer=layer, head=head))
+    title = f"Sieve bias of head {layer}-{head}, role {role}"
+    about = subject(results.provenance)
+    if not scores.size:
+        return note("no sequence has a token with this role", title, about)
+    test = role_tests(results, tau=tau).sel(role=role, layer=layer, head=head)
+    mean, low, high = (float(test[key]) for key in ("mean", "low", "high"))
+    spread = f" (95 %: {low:.2f}–{high:.2f})" if test["low"].notnull() else ""
+    marks = pd.DataFrame({"at": [mean, tau], "what": [f"mean {mean:.2f}{spread}", f"τ = {tau:g}"]})
+    kept = f"; bars: the {scores.size} sequences whose scores were kept"
+    return styled(
+        _histogram(scores, marks, low, high),
+        title,
+        f"{about}{kept if scores.size < int(test['n']) else ''}",
+        f"{_verdict(test, tau)}; skewness {float(skewness(scores[:, None])[0]):.1f}",
+    )
+
+
+def _check_place(data: xr.Dataset, role: str, layer: int, head: int) -> None:
+    """Refuse a role, layer or head that the results do not have."""
+    if role not in data["role"].values:
+        raise unknown("role", role, [str(name) for name in data["role"].values])
+    for what, given in (("layer", layer), ("head", head)):
+        if given not in data[what].values:
+            raise UserError(
+                f"the {what} must be between 1 and {data.sizes[what]}, got {given} instead",
+                hint="count layers and heads from 1",
+            )
+
+
+def _verdict(test: xr.Dataset, tau: float) -> str:
+    """Say whether the head has the role."""
+    if not test["p"].notnull():
+        return "a single sequence cannot be tested"
+    has = "has the role" if bool(test["has"]) else "does not have the role"
+    return f"H0, mean ≤ {tau:g}: p = {float(test['p']):.2g}, {has}"
+
+
+def _histogram(scores: Scores, marks: pd.DataFrame, low: float, high: float) -> Any:
+    """Draw bars, the interval of the mean as a band, mean and threshold as lines."""
+    edges = bin_edges(scores)
+    counts, _ = np.histogram(scores, edges)
+    bars = pd.DataFrame({"from": edges[:-1], "to": edges[1:], "sequences": counts, "ground": 0})
+    least, most = min(0.0, float(edges[0])), float(marks["at"].max()) * 1.05
+    x = alt.Scale(domain=[least, max(float(edges[-1]), most)], nice=False)
+    y = alt.Y(
+        "sequences:Q",
+        title="sequences",
+        scale=alt.Scale(domainMin=0),
+        axis=alt.Axis(tickMinStep=1),
+    )
+    ends = [alt.Tooltip(f"{name}:Q", format=".2f") for name in ("from", "to")]
+    histogram = alt.Chart(bars).mark_rect(color=SKY, stroke="white", strokeWidth=0.5)
+    band = alt.Chart(pd.DataFrame({"low": [low], "high": [high]}).dropna())
+    return alt.layer(
+        histogram.encode(
+            x=alt.X("from:Q", scale=x, title=BIAS),
+            x2="to:Q",
+            y=y,
+            y2="ground:Q",
+            tooltip=[*ends, "sequences:Q"],
+        ),
+        band.mark_rect(color=BLUE, opacity=0.3).encode(x=alt.X("low:Q", scale=x), x2="high:Q"),
+        _rules(marks, x),
+    ).properties(width=440, height=240)
+
+
+def _rules(marks: pd.DataFrame, x: alt.Scale) -> Any:
+    """Draw the mean and the threshold as vertical lines."""
+    names = list(marks["what"])
+    legend = alt.Legend(orient="top", title=None, labelLimit=300, symbolStrokeWidth=2)
+    colours = alt.Scale(domain=names, range=[BLUE, RED])
+    dashes = alt.Scale(domain=names, range=[[1, 0], [6, 4]])
+    rules = alt.Chart(marks).mark_rule(strokeWidth=2)
+    return rules.encode(
+        x=alt.X("at:Q", scale=x),
+        color=alt.Color("what:N", scale=colours, legend=legend),
+        strokeDash=alt.StrokeDash("what:N", scale=dashes, legend=legend),
+    )
+
+
+def bin_edges(scores: Scores) -> Scores:
+    """Return the edges of a histogram's bars: numpy's choice, but at most 40 bars."""
+    edges = np.histogram_bin_edges(scores, "auto")
+    return edges if len(edges) <= BINS + 1 else np.histogram_bin_edges(scores, BINS)
+
+
+def skewness(scores: Scores) -> Scores:
+    """Return the skewness of each column, ignoring NaN; 0 where all values are the same.
+
+    Examples
+    --------
+    >>> skewness(np.array([[1.0], [1.0], [4.0]])).round(3).tolist()
+    [0.707]
+    """
+    away = scores - np.nanmean(scores, 0)
+    spread = np.sqrt(np.nanmean(away**2, 0))
+    flat = spread <= 1e-6 * np.abs(np.nanmean(scores, 0))
+    return np.where(flat, 0.0, np.nanmean(away**3, 0) / np.where(flat, 1.0, spread) ** 3)
+
+
+def telling_head(
+    results: Results, *, roles: Sequence[str] = COARSE, tau: float = TAU
+) -> tuple[str, int, int] | None:
+    """Find the head whose scores best show why a mean is not enough.
+
+    Parameters
+    ----------
+    results : Results
+        Results of the measure ``role`` that keep the score of every sequence.
+    roles : sequence of str
+        The roles to look at; by default the paper's four.
+    tau : float
+        The threshold.
+
+    Returns
+    -------
+    tuple of str, int and int, or None
+        Role, layer and head (from 1): the most skewed of those with a mean above ``tau`` or, if
+        there are none, the one with the largest mean. None if no role was tested.
+    """
+    data = role_data(results)
+    names = shown_roles(role_tests(results, tau=tau), roles)
+    if not names:
+        return None
+    scores, mean = kept_scores(data).sel(role=names), data["mean"].sel(role=names)
+    columns = scores.values.reshape(len(scores), -1).astype(np.float64)
+    means = mean.values.ravel()
+    over = np.flatnonzero((means > tau) & ~np.isnan(columns).all(0))
+    best = over[np.argmax(skewness(columns[:, over]))] if over.size else np.nanargmax(means)
+    layer, head, role = np.unravel_index(best, mean.shape)
+    return names[role], int(mean["layer"][layer]), int(mean["head"][head])
+
+
+def role_scores(results: Results) -> Any:
+    """Draw the histogram of the most telling head, or say why there is none."""
+    missing = why_no_scores(results)
+    chosen = None if missing else telling_head(results)
+    if chosen is None:
+        title = "Sieve bias of one head over sequences"
+        return note(missing or NOTHING, title, subject(results.provenance))
+    return score_histogram(results, *chosen)

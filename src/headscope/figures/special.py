@@ -1,0 +1,27 @@
+"""Attention to special tokens and punctuation (Clark et al. 2019, Figure 2, top)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headscope.figures.scatter import layer_scatter
+from headscope.figures.style import subject
+from headscope.figures.tidy import unit_text
+from headscope.results import Results
+
+
+def special(results: Results) -> Any:
+    """Draw every head's attention to [CLS], [SEP], full stops and commas, above its layer."""
+    means = results.mean("special").sel(row="all")
+    series = {
+        "to [CLS]": means.sel(token="cls"),
+        "to [SEP]": means.sel(token="sep"),
+        "to . or ,": means.sel(token="punctuation"),
+    }
+    return layer_scatter(
+        series,
+        title="Attention to special tokens",
+        subtitle=subject(results.provenance),
+        unit=unit_text("share of attention"),
+        top=1.0,
+    )
