@@ -274,13 +274,15 @@ def test_a_figure_whose_measure_is_not_in_the_results(run: Run, tmp_path: Path) 
     path = type(made_results()).build(only, made_results().provenance).save(tmp_path / "x.nc")
     error, after = mistake(run("figures", path, "--figure", "special", "-o", tmp_path / "f"))
     assert "special" in error
-    assert after == "run the survey with --measure special"
+    assert after == (
+        "make results that have it with: headscope survey MODEL CORPUS --measure special"
+    )
 
 
 @pytest.mark.parametrize("ending", ["gif", "PNG", "", "png.exe"])
 def test_an_unknown_figure_format(run: Run, made_nc: Path, tmp_path: Path, ending: str) -> None:
     error, after = mistake(run("figures", made_nc, "--format", ending, "-o", tmp_path / "f"))
-    assert error.startswith("the figure's ending must be one of png, svg, pdf, html; got ")
+    assert error.startswith("the figure's format must be one of png, svg, pdf, html; got ")
     assert after == "give e.g. --format png"
     assert not (tmp_path / "f").exists()
 

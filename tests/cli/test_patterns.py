@@ -195,7 +195,7 @@ def test_every_map_of_a_pair_is_drawn_with_its_class(
 @pytest.mark.parametrize(
     ("option", "value", "told"),
     [
-        ("-o", "grid.gif", "the figure's ending must be one of png, svg, pdf, html"),
+        ("-o", "grid.gif", "the figure's format must be one of png, svg, pdf, html"),
         ("--network", "none.safetensors", "no such file"),
     ],
 )

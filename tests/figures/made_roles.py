@@ -1,4 +1,4 @@
-"""Hand-made results of roles: from the score of every sequence, as a survey would keep them."""
+"""Results of roles made by hand from the score of every sequence, as a survey keeps them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,11 @@ GALLERY = {
 
 
 def made(scores: NDArray[Any], roles: Sequence[str] = NAMES, *, keep: int | None = None) -> Results:
-    """Results of scores (sequence, layer, head, role), NaN where a sequence does not have the role; ``keep``: how many single scores are kept."""
+    """Make results from scores, (sequence, layer, head, role).
+
+    A score is NaN where a sequence does not have the role. ``keep`` says how many single scores are
+    kept; by default all.
+    """
     known = ~np.isnan(scores)
     filled = np.where(known, scores, 0.0)
     dims = ("layer", "head", "role")
@@ -99,7 +103,7 @@ def random_scores(
 
 
 def rows_of(chart: Any, *columns: str) -> pd.DataFrame:
-    """The first data in a chart that have these columns, wherever they are in it."""
+    """Return the first data of a chart that have these columns, wherever they are."""
     spec = chart.to_dict()  # validates against Vega-Lite's schema
     assert "NaN" not in json.dumps(spec)
     for values in (*spec.get("datasets", {}).values(), *_inline(spec)):
@@ -120,5 +124,5 @@ def _inline(part: Any) -> list[Any]:
 
 
 def lines_of(chart: Any) -> str:
-    """What stands under a chart's title."""
+    """Return the lines under a chart's title."""
     return "\n".join(chart.to_dict()["title"]["subtitle"])

@@ -1,4 +1,4 @@
-"""Figures as files: every one can be drawn, in every format, whole, and without a network."""
+"""Figures as files: each can be drawn, in every format, whole, and without a network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ NAMES = [item.name for item in gallery(made_results())]
 
 
 def pixels(png: bytes) -> np.ndarray:
-    """The rows of an 8-bit RGB(A) PNG, still filtered: enough to see that something is drawn. The checksum of every chunk is verified."""
+    """Return the rows of an 8-bit RGB(A) PNG, still filtered.
+
+    That is enough to see that something is drawn. The checksum of every chunk is verified.
+    """
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     at, data, header = 8, b"", b""
     while at < len(png):
@@ -51,7 +54,7 @@ def test_every_figure_of_the_embedded_model_is_drawn(
     assert drawn > 0.5
 
 
-def test_a_chart_without_content_would_not_pass_for_drawn(tmp_path: Path) -> None:
+def test_an_empty_chart_does_not_pass_for_drawn(tmp_path: Path) -> None:
     import altair as alt
     import pandas as pd
 
@@ -64,7 +67,7 @@ def test_a_chart_without_content_would_not_pass_for_drawn(tmp_path: Path) -> Non
     assert (np.count_nonzero(rows[:, 1:], axis=1) > 12).mean() < 0.5
 
 
-def test_a_png_is_twice_as_fine_as_the_screen_unless_told(tmp_path: Path) -> None:
+def test_a_png_is_twice_as_fine_as_the_screen_by_default(tmp_path: Path) -> None:
     chart = find_figure("entropy", made_results()).draw(made_results())
     one, two = (
         pixels(save_chart(chart, tmp_path / f"{scale}.png", scale=scale).read_bytes()).shape[0]
@@ -84,7 +87,7 @@ def test_every_svg_has_its_title_and_every_head(name: str, tmp_path: Path) -> No
     assert marks in (12, 24, 36)  # one, two or three statistics of twelve heads
 
 
-def test_an_html_figure_brings_its_scripts_along(tmp_path: Path) -> None:
+def test_an_html_figure_contains_its_scripts(tmp_path: Path) -> None:
     html = save_chart(
         find_figure("entropy", made_results()).draw(made_results()), tmp_path / "x.html"
     ).read_text(encoding="utf-8")
@@ -111,9 +114,11 @@ def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         UserError,
-        match=r"^the figure's ending must be one of png, svg, pdf, html; got '.gif' instead\nnext: give e.g. --format png$",
-    ):
+        match=r"^the figure's format must be one of png, svg, pdf, html; got '.gif' instead\n"
+        r"next: name the file e.g. x.png$",
+    ) as caught:
         save_chart(find_figure("entropy", made_results()).draw(made_results()), tmp_path / "x.gif")
+    assert caught.value.command == "give e.g. --format png"
     assert not (tmp_path / "x.gif").exists()
 
 

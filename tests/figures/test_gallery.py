@@ -1,11 +1,22 @@
-"""The gallery: which figures there are, and which of them results allow."""
+"""The gallery: which figures there are, which of them results allow, and figures of users."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import altair as alt
 import pytest
 
+import headscope.figures
 from headscope.errors import UserError
-from headscope.figures import find_figure, gallery
+from headscope.figures import FIGURES, all_figures, figure, find_figure, gallery
+from headscope.figures.catalogue import CATALOGUE
+from headscope.page import render
+from headscope.results import Results
 from page.samples import made_results, made_values
 
 NAMES = [
@@ -21,16 +32,22 @@ NAMES = [
 ]
 
 
-def only(*measures: str):
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undo what a test registers."""
+    list(FIGURES)  # ask for entry points now
+    monkeypatch.setattr(FIGURES, "_entries", dict(FIGURES._entries))
+
+
+def only(*measures: str) -> Results:
     return made_results(
         values={name: values for name, values in made_values(2, 3).items() if name in measures}
     )
 
 
 def test_results_with_every_measure_allow_every_figure() -> None:
-    assert [
-        item.name for item in gallery(made_results())
-    ] == NAMES  # more appear with measures that these results do not have
+    # More figures appear with measures that these results do not have.
+    assert [item.name for item in gallery(made_results())] == NAMES
 
 
 @pytest.mark.parametrize(
@@ -47,12 +64,37 @@ def test_results_allow_the_figures_of_the_measures_they_have(
     assert {item.name for item in gallery(only(measure))} == figures
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_a_measure_without_a_single_value_allows_no_figure() -> None:
+    values = made_values(2, 3)
+    values["entropy"][:] = float("nan")
+    assert "entropy" not in {item.name for item in gallery(made_results(values=values))}
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
 def test_every_figure_says_what_it_is_and_what_it_needs(name: str) -> None:
-    item = find_figure(name, made_results())
+    item = find_figure(name)
     assert item.title
     assert item.caption.endswith(".")
-    assert set(item.needs) <= {"position", "special", "entropy"}
+    assert item.needs
+    assert callable(FIGURES[name])
+
+
+def test_names_titles_and_needs_are_read_without_loading_altair() -> None:
+    code = (
+        "import sys; from headscope.figures import all_figures, find_figure; "
+        "print(len(all_figures()), find_figure('entropy').title); "
+        "print([name for name in ('altair', 'pandas', 'xarray', 'torch') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [f"{len(all_figures())} Entropy of attention", "[]"]
+
+
+def test_every_public_name_can_be_imported() -> None:
+    for name in headscope.figures.__all__:
+        assert getattr(headscope.figures, name) is not None
+    assert set(headscope.figures.__all__) <= set(dir(headscope.figures))
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = headscope.figures.nothing
 
 
 def test_an_unknown_figure_gets_a_suggestion() -> None:
@@ -63,11 +105,34 @@ def test_an_unknown_figure_gets_a_suggestion() -> None:
         find_figure("positon", made_results())
 
 
-def test_a_figure_that_needs_another_measure_says_which() -> None:
-    with pytest.raises(
-        UserError, match=r"entropy(.|\n)*next: run the survey with --measure entropy$"
-    ):
-        find_figure("heat-entropy", only("position"))
+@pytest.mark.parametrize(
+    ("name", "python", "command"),
+    [
+        (
+            "heat-entropy",
+            'hs.survey(model, corpus, measures=["entropy"])',
+            "headscope survey MODEL CORPUS --measure entropy",
+        ),
+        ("head-off", "hs.ablate(model, …)", "headscope ablate MODEL"),
+        ("probe", "hs.probe(model, tasks)", "headscope probe MODEL TASKS"),
+        (
+            "change",
+            "hs.compare(first, second, corpus)",
+            "headscope compare FIRST SECOND CORPUS",
+        ),
+    ],
+)
+def test_a_figure_that_needs_another_measure_says_how_to_get_it(
+    name: str, python: str, command: str
+) -> None:
+    need = find_figure(name).needs[0]
+    with pytest.raises(UserError) as caught:
+        find_figure(name, only("position"))
+    assert caught.value.message == (
+        f"the figure {name!r} needs the measure {need!r}, which these results do not have"
+    )
+    assert caught.value.hint == f"make results that have it with {python}"
+    assert caught.value.command == f"make results that have it with: {command}"
 
 
 @pytest.mark.parametrize(("shape", "causal"), [((1, 1), False), ((2, 40), True), ((24, 16), False)])
@@ -79,3 +144,91 @@ def test_every_figure_is_valid_for_models_of_every_shape(
         spec = item.draw(results).to_dict()  # validates against Vega-Lite's schema
         assert spec["width"] > 0
         assert "NaN" not in repr(spec)
+
+
+def draw_means(results: Results) -> Any:
+    """Draw the mean entropy of each layer.
+
+    This line is not part of the caption.
+    """
+    means = results.mean("entropy").sel(row="all").mean("head")
+    frame = means.to_dataframe(name="entropy").reset_index()
+    return alt.Chart(frame).mark_bar().encode(x="layer:O", y="entropy:Q")
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_figure_from_a_notebook_is_drawn_like_any_other() -> None:
+    figure("means", title="Mean entropy", needs=["entropy"])(draw_means)
+    item = find_figure("means", made_results())
+    assert (item.title, item.caption, item.needs) == (
+        "Mean entropy",
+        "Draw the mean entropy of each layer.",
+        ("entropy",),
+    )
+    assert item.draw(made_results()).to_dict()["mark"]["type"] == "bar"
+    assert "means" in {item.name for item in gallery(only("entropy"))}
+    assert "means" not in {item.name for item in gallery(only("position"))}
+    assert 'id="chart-means"' in render(only("entropy"))
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_cell_that_is_run_again_replaces_its_figure_but_never_headscope_s() -> None:
+    figure("means", title="First", needs=["entropy"])(draw_means)
+    figure("means", title="Second", needs=["entropy"])(draw_means)
+    assert find_figure("means").title == "Second"
+    with pytest.raises(UserError, match="there is already a figure called 'entropy'"):
+        figure("entropy")(draw_means)
+    assert find_figure("entropy").title == "Entropy of attention"
+
+
+PACKAGE = """
+from headscope.figures import figure
+
+@figure("from-package", title="From a package", needs=["entropy"])
+def draw(results):
+    return "a chart"
+
+def plain(results):
+    "Draw without a decorator."
+    return "a plain chart"
+
+wrong = 3
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registry: None) -> Any:
+    """Install a package that brings figures; call with the entry points it declares."""
+    (tmp_path / "some_figures.py").write_text(PACKAGE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def install(**points: str) -> None:
+        declared = [
+            EntryPoint(name.replace("_", "-"), f"some_figures:{value}", "headscope.figures")
+            for name, value in points.items()
+        ]
+        monkeypatch.setattr(
+            "headscope.registry.entry_points",
+            lambda group: declared if group == "headscope.figures" else [],
+        )
+        monkeypatch.setattr(FIGURES, "_asked", False)
+
+    yield install
+    sys.modules.pop("some_figures", None)
+
+
+def test_another_package_brings_figures_through_an_entry_point(package: Any) -> None:
+    package(from_package="draw", plain="plain")
+    item = find_figure("from-package", made_results())
+    assert (item.title, item.needs) == ("From a package", ("entropy",))
+    assert item.draw(made_results()) == "a chart"
+    plain = find_figure("plain", made_results())
+    assert (plain.title, plain.caption) == ("plain", "Draw without a decorator.")
+
+
+def test_an_entry_point_that_is_not_a_function_is_refused(package: Any) -> None:
+    package(wrong="wrong")
+    with pytest.raises(
+        UserError, match=r"^the entry point 'wrong' .* must be a function that draws results"
+    ):
+        all_figures()

@@ -1,4 +1,7 @@
-"""The heat map: every head at its place, layer 1 at the bottom, undefined heads grey. Checked in the chart's own description, and in the drawn SVG."""
+"""The heat map: every head in its place, layer 1 at the bottom, undefined heads grey.
+
+Checked in the chart's own description, and in the drawn SVG.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +47,10 @@ def grid(values: list[list[float]]) -> xr.DataArray:
 
 
 def squares(svg: str) -> list[tuple[float, float, str]]:
-    """The drawn squares, (x, y, colour), from top to bottom and left to right."""
+    """Return the drawn squares, (x, y, colour), from top to bottom and left to right."""
     found = re.findall(
-        r'<path aria-label="[^"]*" role="graphics-symbol" aria-roledescription="rect mark" d="M([\d.]+),([\d.]+)h[^"]*" fill="([^"]+)"',
+        r'<path aria-label="[^"]*" role="graphics-symbol" aria-roledescription="rect mark" '
+        r'd="M([\d.]+),([\d.]+)h[^"]*" fill="([^"]+)"',
         svg,
     )
     return sorted(
@@ -72,11 +76,16 @@ def test_every_head_has_its_own_value(name: str) -> None:
     )
 
 
-def test_the_interval_is_student_s() -> None:
+@pytest.mark.parametrize("name", ["heat-previous", "heat-entropy"])
+def test_the_interval_is_student_s_and_that_of_a_share_stays_between_0_and_1(name: str) -> None:
     # Two examples, 0.01 below and above the mean: the standard error is 0.01.
-    for row in rows_of(draw("heat-previous")):
-        assert row["low"] == pytest.approx(row["value"] - STUDENT_T * APART, rel=1e-6)
-        assert row["high"] == pytest.approx(row["value"] + STUDENT_T * APART, rel=1e-6)
+    least, most = (0.0, 1.0) if name == "heat-previous" else (-np.inf, np.inf)
+    rows = rows_of(draw(name))
+    for row in rows:
+        low, high = row["value"] - STUDENT_T * APART, row["value"] + STUDENT_T * APART
+        assert row["low"] == pytest.approx(max(low, least), rel=1e-6)
+        assert row["high"] == pytest.approx(min(high, most), rel=1e-6)
+    assert name != "heat-previous" or min(row["low"] for row in rows) == 0.0
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -90,7 +99,7 @@ def test_layer_one_is_at_the_bottom_and_head_one_at_the_left(name: str) -> None:
 
 
 def test_the_drawing_has_layer_one_at_the_bottom() -> None:
-    # Only head 1 of layer 1 is high: the brightest square (the end of viridis) must stand lowest and leftmost.
+    # Only head 1 of layer 1 is high: the brightest square must be the lowest and leftmost.
     svg = vl_convert.vegalite_to_svg(
         heat_map(grid([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), title="t", domain=(0, 1)).to_dict()
     )

@@ -98,7 +98,7 @@ def test_the_words_stand_in_order_in_both_columns_under_from_and_to() -> None:
         ]
 
 
-def test_attention_to_a_hidden_word_is_left_out_and_attention_from_it_stays() -> None:
+def test_attention_to_a_hidden_word_is_not_drawn_and_attention_from_it_is() -> None:
     drawn = lines(hide=[3])
     assert not [pair for pair in drawn if pair[1] == 3]
     assert (3, 0) in drawn
@@ -142,7 +142,8 @@ def test_a_half_precision_weight_just_over_one_counts_as_one() -> None:
         ),
         (
             lambda: attention_lines(["a"], [["x"]], title=""),
-            "the attention must be a square array of numbers; could not convert string to float: 'x'",
+            "the attention must be a square array of numbers; "
+            "could not convert string to float: 'x'",
         ),
         (
             lambda: attention_lines("ab", np.eye(2), title=""),
@@ -167,7 +168,7 @@ def test_a_half_precision_weight_just_over_one_counts_as_one() -> None:
         ),
     ],
 )
-def test_what_cannot_be_drawn_is_refused_with_its_reason(
+def test_what_cannot_be_drawn_is_refused_with_the_reason(
     call: Callable[[], Any], message: str
 ) -> None:
     with pytest.raises(UserError) as caught:
@@ -200,7 +201,10 @@ def test_a_panel_can_have_a_title_over_all_and_leaves_its_parts_as_they_were() -
 
 
 def test_long_titles_are_broken_into_lines_and_no_word_of_them_is_lost() -> None:
-    subtitle = "direct objects attend to their verbs, and other words mostly to the separator\n86.8 % right"
+    subtitle = (
+        "direct objects attend to their verbs, and other words mostly to the separator\n"
+        "86.8 % right"
+    )
     title = attention_lines(TOKENS, MAP, title="Head 8-10", subtitle=subtitle).to_dict()["title"]
     assert len(title["subtitle"]) > 2
     assert " ".join(title["subtitle"]).split() == subtitle.split()

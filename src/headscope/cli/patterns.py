@@ -192,8 +192,7 @@ def _tell(console: Console, opened: dict[str, Results]) -> None:
 
 
 def _draw(console: Console, opened: dict[str, Results], folder: Path, format: str) -> None:
-    from headscope.figures import find_figure, save_chart
-    from headscope.figures.patterns.classes import task_patterns
+    from headscope.figures import find_figure, save_chart, task_patterns
 
     with console.status("drawing"):
         drawn = [save_chart(task_patterns(opened), folder / f"patterns.{format}")]
@@ -303,7 +302,7 @@ def _check(console: Console, network: Path | None, output: Path | None, format: 
     )
     show_report(console, report)
     if output:
-        from headscope.figures.patterns.classes import confusion_map
+        from headscope.figures import confusion_map
         from headscope.figures.save import save_chart
 
         console.result(

@@ -1,4 +1,4 @@
-"""Headscope's own figures as data: name, where it is drawn, title, caption and the measures it needs."""
+"""Headscope's own figures as data: name, where it is drawn, title, caption, measures it needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """One figure: ``where`` is the module under ``headscope.figures``, and the function in it."""
+    """One figure: ``where`` is the module under ``headscope.figures``, and the function in "
+    "it."""
 
     where: str
     title: str
@@ -33,8 +34,8 @@ _SURVEY = {
     "special": Row(
         "special:special",
         "Attention to special tokens",
-        "After Clark et al. 2019, Figure 2, top: one point per head; lines are layer means. [CLS] and "
-        "[SEP] stand for the model's own start and end tokens.",
+        "After Clark et al. 2019, Figure 2, top: one point per head; lines are layer means. "
+        "[CLS] and [SEP] stand for the model's own start and end tokens.",
         ("special",),
     ),
     "from-sep": Row(
@@ -46,8 +47,8 @@ _SURVEY = {
     "entropy": Row(
         "entropy:entropy",
         "Entropy of attention",
-        "After Clark et al. 2019, Figure 4: low entropy is focused attention, high entropy is broad. "
-        "The dashed line is the entropy of uniform attention.",
+        "After Clark et al. 2019, Figure 4: low entropy is focused attention, high entropy is "
+        "broad. The dashed line is the entropy of uniform attention.",
         ("entropy",),
     ),
     "heat-previous": Row(
@@ -56,14 +57,12 @@ _SURVEY = {
     "heat-next": Row("head_maps:heat_next", "Next token, head by head", _SQUARES, ("position",)),
     "heat-cls": Row("head_maps:heat_cls", "[CLS], head by head", _SQUARES, ("special",)),
     "heat-sep": Row("head_maps:heat_sep", "[SEP], head by head", _SQUARES, ("special",)),
-    "heat-entropy": Row(
-        "head_maps:heat_entropy", "Entropy, head by head", _SQUARES, ("entropy",)
-    ),
+    "heat-entropy": Row("head_maps:heat_entropy", "Entropy, head by head", _SQUARES, ("entropy",)),
     "gradient": Row(
         "gradient:gradient",
         "Gradient importance",
-        "After Clark et al. 2019, Figure 3: how much the loss changes with attention to each kind of "
-        "token. One point per head; lines are layer means.",
+        "After Clark et al. 2019, Figure 3: how much the loss changes with attention to each "
+        "kind of token. One point per head; lines are layer means.",
         ("gradient",),
     ),
     "dependencies": Row(
@@ -83,8 +82,8 @@ _SURVEY = {
     "heads-by-behaviour": Row(
         "heads_by_distance:heads_by_behaviour",
         "Heads by distance, coloured by behaviour",
-        "After Clark et al. 2019, Figure 6: the same points, coloured by what each head mostly does, "
-        "according to its measured statistics.",
+        "After Clark et al. 2019, Figure 6: the same points, coloured by what each head mostly "
+        "does, according to its measured statistics.",
         ("distance", "position"),
     ),
 }
@@ -93,8 +92,9 @@ _KOVALEVA = {
     "frames": Row(
         "frames:frames",
         "Attention along frame links",
-        "After Kovaleva et al. 2019, Figure 3: the largest attention between a frame's target and its "
-        "core element, averaged over examples. Red: above the 99th percentile of all heads.",
+        "After Kovaleva et al. 2019, Figure 3: the largest attention between a frame's target "
+        "and its core element, averaged over examples. Red: above the 99th percentile of all "
+        "heads.",
         ("frame",),
     ),
     "change": Row(
@@ -108,7 +108,8 @@ _KOVALEVA = {
         "features:features",
         "Attention to linguistic features",
         "After Kovaleva et al. 2019, Figure 6: attention from all tokens to the token with the "
-        "feature, divided by the number of tokens. If several tokens have it, the largest counts.",
+        "feature, divided by the number of tokens. If several tokens have it, the largest "
+        "counts.",
         ("feature",),
     ),
     "features-change": Row(
@@ -120,8 +121,8 @@ _KOVALEVA = {
     "links": Row(
         "links:links",
         "Attention between verbs and subjects, nouns and pronouns",
-        "After Kovaleva et al. 2019, §4.5: the largest weight among the pairs of an example, averaged "
-        "over examples.",
+        "After Kovaleva et al. 2019, §4.5: the largest weight among the pairs of an example, "
+        "averaged over examples.",
         ("link",),
     ),
     "links-change": Row(
@@ -133,8 +134,8 @@ _KOVALEVA = {
     "from-cls": Row(
         "from_cls:from_cls",
         "Attention from [CLS] in the last layer",
-        "After Kovaleva et al. 2019, Figure 7: the largest weight from [CLS] (in a causal model, from "
-        "the last token) to a token with the feature.",
+        "After Kovaleva et al. 2019, Figure 7: the largest weight from [CLS] (in a causal model, "
+        "from the last token) to a token with the feature.",
         ("link",),
     ),
 }
@@ -143,9 +144,9 @@ _ABLATION = {
     "head-off": Row(
         "ablation.head_off:head_off",
         "Score with one head disabled",
-        "After Kovaleva et al. 2019, Figure 8. The colour is the change from the baseline with no "
-        "head disabled: blue is better, orange worse. A frame marks p < 0.05, corrected over all "
-        "heads.",
+        "After Kovaleva et al. 2019, Figure 8. The colour is the change from the baseline with "
+        "no head disabled: blue is better, orange worse. A frame marks p < 0.05, corrected over "
+        "all heads.",
         ("head_off",),
     ),
     "layer-off": Row(
@@ -158,8 +159,8 @@ _ABLATION = {
     "importance": Row(
         "ablation.importance:importance",
         "Gradient head importance",
-        "Michel et al. 2019: how much the loss changes with a gate ξ on each head's output. Higher "
-        "is more important.",
+        "Michel et al. 2019: how much the loss changes with a gate ξ on each head's output. "
+        "Higher is more important.",
         ("importance",),
     ),
     "importance-agreement": Row(
@@ -174,8 +175,8 @@ _ABLATION = {
         "Score against the number of remaining heads",
         "Heads are removed in three orders: by gradient importance; greedily, each time the head "
         "whose removal costs least; and at random. They are chosen on half of the examples and "
-        "scored on the other half. Bands are 95 % intervals of the difference from the whole model "
-        "(paired bootstrap).",
+        "scored on the other half. Bands are 95 % intervals of the difference from the whole "
+        "model (paired bootstrap).",
         ("pruning",),
     ),
 }
@@ -184,22 +185,23 @@ _ROLES = {
     "role-scores": Row(
         "roles.scores:role_scores",
         "Sieve bias of one head over sequences",
-        "After Pande et al. 2021, Figure 2: of all heads with a mean above τ = 3 for one of the four "
-        "roles, the one whose scores are most skewed. The band is the 95 % interval of the mean.",
+        "After Pande et al. 2021, Figure 2: of all heads with a mean above τ = 3 for one of the "
+        "four roles, the one whose scores are most skewed. The band is the 95 % interval of the "
+        "mean.",
         ("role",),
     ),
     "role-cumulative": Row(
         "roles.cumulative:role_cumulative",
         "Cumulative distribution of sieve biases",
-        "After Pande et al. 2021, Figure 3a: over all heads and sequences, for each of the four roles "
-        "and for all together. The paper's mean is 2.8; its τ is the next integer.",
+        "After Pande et al. 2021, Figure 3a: over all heads and sequences, for each of the four "
+        "roles and for all together. The paper's mean is 2.8; its τ is the next integer.",
         ("role",),
     ),
     "role-p": Row(
         "roles.p:role_p",
         "p-values of heads and roles",
-        f"After Pande et al. 2021, Figure 3b: one p-value per head and role ({_TAU}). Few values in "
-        "the grey middle mean that the test decides clearly.",
+        f"After Pande et al. 2021, Figure 3b: one p-value per head and role ({_TAU}). Few values "
+        "in the grey middle mean that the test decides clearly.",
         ("role",),
     ),
     "role-heat": Row(
@@ -212,39 +214,39 @@ _ROLES = {
     "role-venn": Row(
         "roles.venn:role_venn",
         "Overlap of the four roles",
-        "After Pande et al. 2021, Figure 4: how many heads have exactly each combination of roles, at "
-        "τ = 3. Areas are not proportional to the numbers.",
+        "After Pande et al. 2021, Figure 4: how many heads have exactly each combination of "
+        "roles, at τ = 3. Areas are not proportional to the numbers.",
         ("role",),
     ),
     "role-upset": Row(
         "roles.upset:role_upset",
         "Combinations of the four roles",
-        "Each bar counts the heads that have exactly the roles with a black dot below it (τ = 3). A "
-        "column without a black dot counts heads with none of them. On the right: all heads of each "
-        "role.",
+        "Each bar counts the heads that have exactly the roles with a black dot below it (τ = "
+        "3). A column without a black dot counts heads with none of them. On the right: all "
+        "heads of each role.",
         ("role",),
     ),
     "role-correlations": Row(
         "roles.correlations:role_correlations_map",
         "Correlation of roles",
-        "Spearman's correlation between the sieve biases of every two roles: over heads and sequences "
-        "if single scores were kept, otherwise over heads. Pande et al. 2021 report 0.73 to 0.85 for "
-        "local and syntactic.",
+        "Spearman's correlation between the sieve biases of every two roles: over heads and "
+        "sequences if single scores were kept, otherwise over heads. Pande et al. 2021 report "
+        "0.73 to 0.85 for local and syntactic.",
         ("role",),
     ),
     "role-skills": Row(
         "roles.skills:role_skills",
         "Skills of every head, by layer",
-        "After Pande et al. 2021, Figure 5: each head is a square of nine fine roles in fixed places, "
-        "coloured where it has the role at τ = 3; the most skilled heads come first. Hover for the "
-        "head.",
+        "After Pande et al. 2021, Figure 5: each head is a square of nine fine roles in fixed "
+        "places, coloured where it has the role at τ = 3; the most skilled heads come first. "
+        "Hover for the head.",
         ("role",),
     ),
     "role-layers": Row(
         "roles.layers:role_layers_map",
         "Roles by layer",
-        "The percentage of each layer's heads that have each role (τ = 3); above it, how many of the "
-        "nine fine roles a head has on average (Pande et al. 2021).",
+        "The percentage of each layer's heads that have each role (τ = 3); above it, how many of "
+        "the nine fine roles a head has on average (Pande et al. 2021).",
         ("role",),
     ),
 }
@@ -253,24 +255,24 @@ _PATTERNS = {
     "patterns": Row(
         "patterns.shares:patterns",
         "Pattern classes",
-        "After Kovaleva et al. 2019, Figure 2, for one corpus: the share of each class among all maps "
-        "(every head on every example), as the network classifies them. Hover for the 95 % interval "
-        "(block jackknife).",
+        "After Kovaleva et al. 2019, Figure 2, for one corpus: the share of each class among all "
+        "maps (every head on every example), as the network classifies them. Hover for the 95 % "
+        "interval (block jackknife).",
         ("pattern",),
     ),
     "pattern-layers": Row(
         "patterns.shares:pattern_layers_bars",
         "Pattern classes by layer",
-        "The share of each class among each layer's maps, in percent (after Kovaleva et al. 2019, "
-        "§4.1). Hover for the 95 % interval (block jackknife).",
+        "The share of each class among each layer's maps, in percent (after Kovaleva et al. "
+        "2019, §4.1). Hover for the 95 % interval (block jackknife).",
         ("pattern",),
     ),
     "pattern-heads": Row(
         "patterns.heads:pattern_heads_map",
         "Leading pattern class, head by head",
-        "The most frequent class of each head's maps; the paler, the smaller its share of inputs. V "
-        "vertical, D diagonal, VD both, B block, H heterogeneous. Hover for all classes and Wilson's "
-        "95 % interval.",
+        "The most frequent class of each head's maps; the paler, the smaller its share of "
+        "inputs. V vertical, D diagonal, VD both, B block, H heterogeneous. Hover for all "
+        "classes and Wilson's 95 % interval.",
         ("pattern",),
     ),
 }
@@ -279,41 +281,43 @@ _PROBES = {
     "probe": Row(
         "probing.maps:probe",
         "What each head knows of each task",
-        "After Jo and Myaeng 2020, Figure 3: the test score of a logistic regression on each head's "
-        "output. The heads of a layer are sorted, best on the left; layer 1 is at the bottom; each "
-        "map has its own colour range. Hover for head and interval. Grey: not defined.",
+        "After Jo and Myaeng 2020, Figure 3: the test score of a logistic regression on each "
+        "head's output. The heads of a layer are sorted, best on the left; layer 1 is at the "
+        "bottom; each map has its own colour range. Hover for head and interval. Grey: not "
+        "defined.",
         ("probe",),
     ),
     "probe-unsorted": Row(
         "probing.maps:probe_unsorted",
         "What each head knows of each task, heads in their places",
-        "After Jo and Myaeng 2020, Figure 7: the same scores with every head in its own column, so "
-        "that one head can be followed through the tasks.",
+        "After Jo and Myaeng 2020, Figure 7: the same scores with every head in its own column, "
+        "so that one head can be followed through the tasks.",
         ("probe",),
     ),
     "probe-selectivity": Row(
         "probing.maps:probe_selectivity",
         "Selectivity of each head",
-        "The test score minus the score of a probe trained on shuffled labels (Hewitt and Liang 2019 "
-        "call such a difference selectivity). Heads are in their places.",
+        "The test score minus the score of a probe trained on shuffled labels (Hewitt and Liang "
+        "2019 call such a difference selectivity). Heads are in their places.",
         ("probe",),
     ),
     "top-n": Row(
         "probing.top_n:top_curves",
         "Score of n concatenated heads",
-        "After Jo and Myaeng 2020, §3.3: the heads with the best validation scores, and heads added "
-        "one by one so that validation gains most (greedy). Bands are 95 % intervals of the test "
-        "score; horizontal lines are the hidden states of the last layer and of the layer with the "
-        "best validation score.",
+        "After Jo and Myaeng 2020, §3.3: the heads with the best validation scores, and heads "
+        "added one by one so that validation gains most (greedy). Bands are 95 % intervals of "
+        "the test score; horizontal lines are the hidden states of the last layer and of the "
+        "layer with the best validation score.",
         ("probe", "probe_layer", "probe_top"),
     ),
     "syntactic-semantic": Row(
         "probing.syntactic_semantic:syntactic_semantic_scatter",
         "Syntactic against semantic score, head by head",
-        "After Jo and Myaeng 2020, Figure 5: a head's mean test accuracy over the syntactic tasks "
-        "(Depth, TopConst, BigramShift) and over the semantic ones (Tense, SubjNum, ObjNum, "
-        "OddManOut, CoordInv) that were probed, coloured by layer. The 95 % intervals are Fisher's, "
-        "and a bootstrap over whole layers, since heads of one layer are not independent.",
+        "After Jo and Myaeng 2020, Figure 5: a head's mean test accuracy over the syntactic "
+        "tasks (Depth, TopConst, BigramShift) and over the semantic ones (Tense, SubjNum, "
+        "ObjNum, OddManOut, CoordInv) that were probed, coloured by layer. The 95 % intervals "
+        "are Fisher's, and a bootstrap over whole layers, since heads of one layer are not "
+        "independent.",
         ("probe",),
     ),
 }

@@ -1,4 +1,4 @@
-"""The best head of each dependency relation against the best fixed offset (Clark et al., Table 1)."""
+"""The best head of each dependency relation (Clark et al. 2019, Table 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention to linguistic features, and its change between two models (Kovaleva et al., Figure 6)."""
+"""Attention to linguistic features, and its change (Kovaleva et al. 2019, Figure 6)."""
 
 from __future__ import annotations
 

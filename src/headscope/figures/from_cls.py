@@ -1,4 +1,4 @@
-"""Attention from [CLS] to linguistic features in the last layer (Kovaleva et al. 2019, Figure 7)."""
+"""Attention from [CLS] to linguistic features (Kovaleva et al. 2019, Figure 7)."""
 
 from __future__ import annotations
 

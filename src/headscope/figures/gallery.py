@@ -1,8 +1,8 @@
 """Every figure that can be drawn from results, by name.
 
 Headscope's own figures are declared in :mod:`headscope.figures.catalogue`. A user adds one with the
-decorator :func:`figure`, another package through the entry point group ``headscope.figures``. Nothing
-here imports altair: names, titles and needs can be read before anything heavy is loaded.
+decorator :func:`figure`, another package through the entry point group ``headscope.figures``.
+Nothing here imports altair: names, titles and needs can be read before anything heavy is loaded.
 """
 
 from __future__ import annotations
@@ -23,20 +23,44 @@ if TYPE_CHECKING:
 Drawing = Callable[["Results"], Any]
 """A function that draws an Altair chart of results."""
 
+_COMPARE = ("hs.compare(first, second, corpus)", "headscope compare FIRST SECOND CORPUS")
+_ABLATE = ("hs.ablate(model, …)", "headscope ablate MODEL")
+_PROBE = ("hs.probe(model, tasks)", "headscope probe MODEL TASKS")
 MADE_BY = {
-    "change": "hs.compare(first, second, corpus)",
-    "feature-change": 'hs.compare(first, second, corpus, measures=["feature"])',
-    "link-change": 'hs.compare(first, second, corpus, measures=["link"])',
-    "ablation": "hs.ablate(model, …)",
-    "head_off": "hs.ablate(model, …)",
-    "layer_off": "hs.ablate(model, …)",
-    "importance": "hs.ablate(model, …, importance=True)",
-    "pruning": "hs.ablate(model, …, prune=True)",
-    "probe": "hs.probe(model, tasks)",
-    "probe_layer": "hs.probe(model, tasks)",
-    "probe_top": "hs.probe(model, tasks)",
+    "change": _COMPARE,
+    "feature-change": (
+        'hs.compare(first, second, corpus, measures=["feature"])',
+        "headscope compare FIRST SECOND CORPUS --features",
+    ),
+    "link-change": (
+        'hs.compare(first, second, corpus, measures=["link"])',
+        "headscope compare FIRST SECOND CORPUS --features",
+    ),
+    "ablation": _ABLATE,
+    "head_off": _ABLATE,
+    "layer_off": _ABLATE,
+    "importance": ("hs.ablate(model, …, importance=True)", "headscope ablate MODEL --importance"),
+    "pruning": ("hs.ablate(model, …, prune=True)", "headscope ablate MODEL --prune"),
+    "probe": _PROBE,
+    "probe_layer": _PROBE,
+    "probe_top": _PROBE,
 }
-"""How to get a measure that a survey does not make."""
+"""How to get what a survey does not measure, in Python and on the command line."""
+
+
+def how_to_get(measure: str) -> tuple[str, str]:
+    """Say how to make results that have a measure, in Python and on the command line.
+
+    Examples
+    --------
+    >>> how_to_get("entropy")[1]
+    'headscope survey MODEL CORPUS --measure entropy'
+    """
+    survey = (
+        f'hs.survey(model, corpus, measures=["{measure}"])',
+        f"headscope survey MODEL CORPUS --measure {measure}",
+    )
+    return MADE_BY.get(measure, survey)
 
 
 @dataclass(frozen=True)
@@ -196,17 +220,16 @@ def find_figure(name: str, results: Results | None = None) -> Figure:
     --------
     >>> find_figure("entropy").needs
     ('entropy',)
-    >>> find_figure("entrop")
-    Traceback (most recent call last):
-    headscope.errors.UserError: ... got 'entrop' instead. Did you mean 'entropy'?
     """
     item = _described(FIGURES.entry(name))
     missing = [] if results is None else [need for need in item.needs if need not in results]
     if missing:
-        call = MADE_BY.get(missing[0], f'hs.survey(model, corpus, measures=["{missing[0]}"])')
+        python, command = how_to_get(missing[0])
         raise UserError(
-            f"the figure {name!r} needs the measure {missing[0]!r}, which these results do not have",
-            hint=f"make results that have it with {call}",
+            f"the figure {name!r} needs the measure {missing[0]!r}, "
+            "which these results do not have",
+            hint=f"make results that have it with {python}",
+            command=f"make results that have it with: {command}",
         )
     return item
 

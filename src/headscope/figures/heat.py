@@ -50,15 +50,13 @@ def heat_map(
     --------
     >>> grid = xr.DataArray([[0.5, 0.25]], {"layer": [1], "head": [1, 2]}, ("layer", "head"))
     >>> chart = heat_map(grid, title="Mine", unit="share of attention, 0–1", domain=(0, 1))
-    >>> chart.layer[1].encoding.color.title
+    >>> chart.to_dict()["layer"][1]["encoding"]["color"]["title"]
     ['share of', 'attention, 0–1']
     """
     ends = {"low": low, "high": high} if low is not None and high is not None else {}
     frame = tidy(xr.Dataset({"value": values, **ends}))
     known = values.values[np.isfinite(values.values)]
-    least, most = domain or (
-        (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    )
+    least, most = domain or ((float(known.min()), float(known.max())) if known.size else (0.0, 1.0))
     shown = [
         alt.Tooltip("name:N", title="head"),
         alt.Tooltip("value:Q", format=".3f", title=unit or "value"),
@@ -78,7 +76,9 @@ def heat_map(
     return styled(alt.layer(*marks), title, subtitle)
 
 
-def measure_map(results: Results, measure: str, title: str, *, unit: str = "", **labels: str) -> Any:
+def measure_map(
+    results: Results, measure: str, title: str, *, unit: str = "", **labels: str
+) -> Any:
     """Draw the heat map of one statistic of a measure, with intervals.
 
     Parameters

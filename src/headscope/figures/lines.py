@@ -1,4 +1,7 @@
-"""Attention as lines between two columns of words, darkness = weight (Clark et al. 2019, Fig. 1 and 5)."""
+"""Attention as lines between two columns of words; the darker, the larger the weight.
+
+Clark et al. 2019 draw Figures 1 and 5 this way.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +20,21 @@ from headscope.figures.style import BLUE, styled
 
 WORD, HIDDEN = "#222222", "#999999"
 RED = "#CC1111"
-"""Red in so many words, as the paper has it: the palette's vermilion fades to orange. Red words are bold, too, for who sees red as dark."""
+"""A plain red, as in the paper: the palette's vermilion fades to orange.
+
+Red words are bold too, for readers who see red as dark.
+"""
 BETWEEN, GAP = 150, 6
 """Pixels from column to column, and from a word to the ends of its lines."""
 WIDEST = 150
-"""Pixels of a word before it is cut (the whole word shows on hover)."""
+"""Pixels after which a word is cut; the whole word shows on hover."""
 BROAD = frozenset("mwæœ@%&#~<>=+_")
-"""Letters and signs about as broad as capitals."""
+"""Letters and signs about as wide as capitals."""
 SLACK = 0.01
-"""How far a weight may lie outside 0 to 1: half-precision maps, summed over the pieces of a word, overshoot a little."""
+"""How far a weight may lie outside 0 to 1.
+
+Half-precision maps, summed over the pieces of a word, overshoot a little.
+"""
 
 
 def attention_lines(
@@ -38,13 +47,39 @@ def attention_lines(
     hide: Collection[int] = (),
     threshold: float = 0.02,
 ) -> Any:
-    """One head on one sentence. ``attention`` is (L, L): row i is what token i (left) pays to each token j (right).
+    """Draw what one head does on one sentence.
 
-    A line's opacity is its weight; weights of at most ``threshold`` are not drawn. ``red`` and ``hide`` are positions in
-    ``tokens``: attention to and from a red word is red, as the word is; attention *to* a hidden word is left out, as the
-    paper does for ``[SEP]``, and the word is grey on the right.
+    Parameters
+    ----------
+    tokens : sequence of str
+        The tokens or words.
+    attention : array
+        Weights, (query, key): row i is what token i (on the left) pays to each token (right).
+    title, subtitle : str
+        Above the figure.
+    red : collection of int
+        Positions in ``tokens``: these words, and all attention to and from them, are red.
+    hide : collection of int
+        Positions in ``tokens``: attention *to* these words is not drawn, as in the paper for
+        ``[SEP]``; the word is grey on the right.
+    threshold : float
+        Weights of at most this much are not drawn.
 
-    >>> chart = attention_lines(["[CLS]", "dogs", "bark"], [[1, 0, 0], [0.9, 0.1, 0], [0, 1, 0]], title="Head 1-3", red=[2])
+    Returns
+    -------
+    altair chart
+        The opacity of a line is its weight.
+
+    Raises
+    ------
+    UserError
+        If the attention is not a square array of weights, one row per token, or if a position is
+        out of range.
+
+    Examples
+    --------
+    >>> weights = [[1, 0, 0], [0.9, 0.1, 0], [0, 1, 0]]
+    >>> chart = attention_lines(["[CLS]", "dogs", "bark"], weights, title="Head 1-3", red=[2])
     >>> [(line["from"], line["to"], line["weight"]) for line in chart.layer[0].data.values]
     [('dogs', 'dogs', 0.1), ('dogs', '[CLS]', 0.9), ('[CLS]', '[CLS]', 1.0), ('bark', 'dogs', 1.0)]
     """
@@ -57,43 +92,21 @@ def attention_lines(
     weights = _weights(attention, len(words))
     reds, hidden = _positions("red", red, len(words)), _positions("hidden", hide, len(words))
     size, row = (12, 18) if len(words) <= 30 else (10, 14)
-    column = min(
-        WIDEST,
-        max(_wide(word, size, bold=place in reds) for place, word in enumerate([*words, "from"])),
-    )
+    widths = [_wide(word, size, bold=place in reds) for place, word in enumerate([*words, "from"])]
+    column = min(WIDEST, max(widths))
     left, right = column + GAP, column + GAP + BETWEEN
-    width, height = right + GAP + column, row * (len(words) + 1)  # a row more, for the headings
-
-    # Pixels and colours are given as they are, with no scale, so that every head of a panel is drawn alike.
-    y = alt.Y(
-        "query:Q",
-        axis=None,
-        scale=alt.Scale(domain=[-1.5, len(words) - 0.5], reverse=True, nice=False, zero=False),
-    )
-    lines = (
-        alt.Chart(alt.InlineData(values=_lines(words, weights, reds, hidden, threshold)))
-        .mark_rule(strokeWidth=1.6, strokeCap="round")
-        .encode(
-            x=alt.value(left),
-            x2=alt.value(right),
-            y=y,
-            y2="key:Q",
-            color=alt.Color("colour:N", scale=None),
-            opacity=alt.Opacity("weight:Q", scale=None),
-            tooltip=[
-                alt.Tooltip("from:N"),
-                alt.Tooltip("to:N"),
-                alt.Tooltip("weight:Q", format=".3f"),
-            ],
-        )
-    )
+    width, height = right + GAP + column, row * (len(words) + 1)  # one more row, for the headings
+    # Pixels and colours are given as they are, with no scale, so that all heads of a panel are
+    # drawn alike.
+    scale = alt.Scale(domain=[-1.5, len(words) - 0.5], reverse=True, nice=False, zero=False)
+    y = alt.Y("query:Q", axis=None, scale=scale)
+    lines = _rules(_lines(words, weights, reds, hidden, threshold), left, right, y)
     columns = [
         _column(words, reds, set(), "from", left - GAP, "right", y, size),
         _column(words, reds, hidden, "to", right + GAP, "left", y, size),
     ]
-    drawing = alt.layer(lines, *columns, view=alt.ViewBackground(strokeOpacity=0)).properties(
-        width=width, height=height
-    )
+    bare = alt.ViewBackground(strokeOpacity=0)
+    drawing = alt.layer(lines, *columns, view=bare).properties(width=width, height=height)
     chart = styled(drawing, title)
     chart.title.text = _wrap(title, width, 14)
     chart.title.subtitle = _wrap(subtitle, width, 11) or alt.Undefined
@@ -103,9 +116,30 @@ def attention_lines(
 def attention_panel(
     charts: Sequence[Any], *, title: str = "", subtitle: str = "", columns: int = 4
 ) -> Any:
-    """Several drawings of ``attention_lines`` side by side, ``columns`` to a row, as the paper's Figure 5.
+    """Put several drawings of :func:`attention_lines` side by side, as the paper's Figure 5.
 
-    >>> heads = [attention_lines(["a", "b"], [[1, 0], [1, 0]], title=f"Head 1-{head}") for head in (1, 2)]
+    Parameters
+    ----------
+    charts : sequence of altair charts
+        The drawings, which stay as they are.
+    title, subtitle : str
+        Above the panel.
+    columns : int
+        Drawings per row.
+
+    Returns
+    -------
+    altair chart
+
+    Raises
+    ------
+    UserError
+        If there is no drawing, or fewer than one column.
+
+    Examples
+    --------
+    >>> weights = [[1, 0], [1, 0]]
+    >>> heads = [attention_lines(["a", "b"], weights, title=f"Head 1-{n}") for n in (1, 2)]
     >>> [chart.title.text for chart in attention_panel(heads).concat]
     [['Head 1-1'], ['Head 1-2']]
     """
@@ -118,7 +152,7 @@ def attention_panel(
         raise UserError(f"the columns of a panel must be at least 1, got {columns} instead")
     plain = [chart.copy(deep=False) for chart in charts]
     for chart in plain:
-        chart.config = alt.Undefined  # Vega-Lite takes the look of the whole figure only
+        chart.config = alt.Undefined  # Vega-Lite takes a configuration of the whole figure only
     panel = styled(alt.concat(*plain, columns=columns, spacing=40, align="each"), title, subtitle)
     panel.title.offset = 16
     if not (title or subtitle):
@@ -133,7 +167,7 @@ def _lines(
     hidden: set[int],
     threshold: float,
 ) -> list[dict[str, Any]]:
-    """One record a line; the strongest, and then the red ones, are drawn last, on top."""
+    """Return one record per line; the strongest, and then the red ones, are drawn last, on top."""
     pairs = [(int(i), int(j)) for i, j in np.argwhere(weights > threshold) if int(j) not in hidden]
     records = [
         {
@@ -149,6 +183,27 @@ def _lines(
     return sorted(records, key=lambda line: (line["colour"] == RED, line["weight"]))
 
 
+def _rules(records: list[dict[str, Any]], left: float, right: float, y: alt.Y) -> Any:
+    """Draw the lines from column to column."""
+    return (
+        alt.Chart(alt.InlineData(values=records))
+        .mark_rule(strokeWidth=1.6, strokeCap="round")
+        .encode(
+            x=alt.value(left),
+            x2=alt.value(right),
+            y=y,
+            y2="key:Q",
+            color=alt.Color("colour:N", scale=None),
+            opacity=alt.Opacity("weight:Q", scale=None),
+            tooltip=[
+                alt.Tooltip("from:N"),
+                alt.Tooltip("to:N"),
+                alt.Tooltip("weight:Q", format=".3f"),
+            ],
+        )
+    )
+
+
 def _column(
     words: list[str],
     red: set[int],
@@ -159,6 +214,7 @@ def _column(
     y: alt.Y,
     size: int,
 ) -> Any:
+    """Draw the words of one side, under its heading."""
     rows = [
         {
             "query": place,
@@ -167,7 +223,6 @@ def _column(
         }
         for place, word in enumerate(words)
     ]
-    # The names of the columns stand in the row above the first word.
     rows.append({"query": -1, "word": heading, "colour": HIDDEN})
     return (
         alt.Chart(alt.InlineData(values=rows))
@@ -189,7 +244,7 @@ def _column(
 
 
 def _weights(attention: ArrayLike, count: int) -> NDArray[np.float64]:
-    """The map as float64, or what is wrong with it."""
+    """Return the map as float64, or say what is wrong with it."""
     try:
         weights = np.asarray(attention, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -201,24 +256,26 @@ def _weights(attention: ArrayLike, count: int) -> NDArray[np.float64]:
         )
     if len(weights) != count:
         raise UserError(
-            f"the attention must have one row and column for each token: got {count} tokens and {len(weights)} rows",
-            hint="leave out padding, keep special tokens",
+            "the attention must have one row and column for each token: "
+            f"got {count} tokens and {len(weights)} rows",
+            hint="drop padding, keep special tokens",
         )
     if not count:
         raise UserError("there must be at least one token to draw, got none")
     if not np.isfinite(weights).all():
-        raise UserError(
-            f"the attention must be finite, got {int((~np.isfinite(weights)).sum())} values that are not"
-        )
+        wrong = int((~np.isfinite(weights)).sum())
+        raise UserError(f"the attention must be finite, got {wrong} values that are not")
     if weights.min() < -SLACK or weights.max() > 1 + SLACK:
         raise UserError(
-            f"the attention must lie between 0 and 1, got {weights.min():.3g} to {weights.max():.3g} instead",
+            "the attention must lie between 0 and 1, "
+            f"got {weights.min():.3g} to {weights.max():.3g} instead",
             hint="give weights after the softmax",
         )
     return weights.clip(0.0, 1.0)
 
 
 def _positions(name: str, given: Collection[int], count: int) -> set[int]:
+    """Return positions as a set, or say which of them is wrong."""
     try:
         places = {index(place) for place in given}
     except TypeError as error:
@@ -229,43 +286,39 @@ def _positions(name: str, given: Collection[int], count: int) -> set[int]:
     if wrong:
         raise UserError(
             f"the {name} words must be positions from 0 to {count - 1}, got {wrong[0]} instead",
-            hint="count tokens from 0, special tokens too",
+            hint="count tokens from 0, including special tokens",
         )
     return places
 
 
 def _printable(token: str) -> str:
-    """The token as it is, but for characters that cannot be drawn (and that SVG forbids): those are spelled out.
+    """Return the token, with characters spelled out that cannot be drawn and that SVG forbids.
 
+    Examples
+    --------
     >>> _printable("<b>[SEP]</b>"), _printable("a\\n")
     ('<b>[SEP]</b>', 'a\\\\n')
     """
+    undrawable = {"Cc", "Cs", "Cn", "Zl", "Zp"}
     return "".join(
-        c.encode("unicode_escape").decode()
-        if unicodedata.category(c) in {"Cc", "Cs", "Cn", "Zl", "Zp"}
-        else c
+        c.encode("unicode_escape").decode() if unicodedata.category(c) in undrawable else c
         for c in token
     )
 
 
 def _wide(text: str, size: float, *, bold: bool) -> float:
-    """At most about how many pixels a text takes, in the widest of the fonts: Chinese, Japanese and Korean letters are squares."""
-    return (
-        size
-        * (1.12 if bold else 1)
-        * sum(
-            1.05
-            if unicodedata.east_asian_width(c) in "WF"
-            else 0.9
-            if c.isupper() or c in BROAD
-            else 0.63
-            for c in text
-        )
-    )
+    """Estimate how many pixels a text takes at most, in the widest of the fonts."""
+    ems = 0.0
+    for c in text:
+        if unicodedata.east_asian_width(c) in "WF":  # Chinese, Japanese and Korean are squares
+            ems += 1.05
+        else:
+            ems += 0.9 if c.isupper() or c in BROAD else 0.63
+    return size * (1.12 if bold else 1) * ems
 
 
 def _wrap(text: str, width: float, size: float) -> list[str]:
-    """A title in as many lines as the drawing's width asks for, so that neighbours in a panel stay apart."""
+    """Break a title at the drawing's width, so that neighbours in a panel do not touch."""
     letters = max(20, int(width / (0.52 * size)))
     return [
         line

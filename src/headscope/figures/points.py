@@ -54,7 +54,8 @@ def head_points(
     Examples
     --------
     >>> points = pd.DataFrame({"name": ["1-1"], "x": [0.0], "y": [1.0], "layer": [1]})
-    >>> head_points(points, title="Heads", colour="layer").encoding.color.title
+    >>> chart = head_points(points, title="Heads", colour="layer")
+    >>> chart.to_dict()["encoding"]["color"]["title"]
     'layer'
     """
     bare: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Charts to files: PNG, SVG, PDF, or an HTML page that works without a network."""
+"""Charts as files: PNG, SVG, PDF, or an HTML page that works without a network."""
 
 from __future__ import annotations
 
@@ -10,39 +10,78 @@ from typing import Any
 from markupsafe import Markup
 
 from headscope.errors import UserError
-from headscope.files import check_writable
+from headscope.files import atomic_write, check_writable
 
 FORMATS = ("png", "svg", "pdf", "html")
+"""The formats in which figures are saved."""
 _PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>Headscope figure</title></head><body><div id="chart"></div>
+<html lang="en"><head><meta charset="utf-8"><title>Headscope figure</title></head>
+<body><div id="chart"></div>
 <script type="application/json" id="spec">{spec}</script>
 <script type="module">{bundle}
-vegaEmbed("#chart", JSON.parse(document.getElementById("spec").textContent), {{ renderer: "svg" }});
+const spec = JSON.parse(document.getElementById("spec").textContent);
+vegaEmbed("#chart", spec, {{ renderer: "svg" }});
 </script></body></html>
 """
 
 
-def save_chart(chart: Any, path: Path, *, scale: float = 2.0) -> Path:
-    """Write a chart in the format of the file's ending; no browser is needed."""
+def save_chart(chart: Any, path: str | Path, *, scale: float = 2.0) -> Path:
+    """Write a chart in the format of the file's ending; no browser is needed.
+
+    Parameters
+    ----------
+    chart : altair chart
+        Any chart.
+    path : path
+        The file, ending in ``.png``, ``.svg``, ``.pdf`` or ``.html``. Folders on the way are made.
+    scale : float
+        Pixels of a PNG per pixel of the chart.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    UserError
+        If the ending is another, or the file cannot be written.
+    """
+    path = Path(path)
     kind = path.suffix.removeprefix(".")
     if kind not in FORMATS:
         raise UserError(
-            f"the figure's ending must be one of {', '.join(FORMATS)}; got {path.suffix!r} instead",
-            hint="give e.g. --format png",
+            f"the figure's format must be one of {', '.join(FORMATS)}; got {path.suffix!r} instead",
+            hint=f"name the file e.g. {path.stem}.png",
+            command="give e.g. --format png",
         )
     check_writable(path)
-    if kind == "html":  # Altair's own page would let a token that reads </script> end the script
-        path.write_text(
-            _PAGE.format(spec=script_json(chart.to_dict()), bundle=vega_bundle()), encoding="utf-8"
-        )
-    else:
-        chart.save(str(path), format=kind, **({"scale_factor": scale} if kind == "png" else {}))
+    with atomic_write(path) as temporary:
+        if kind == "html":
+            # Altair's own page would let a token that reads </script> end the script.
+            text = _PAGE.format(spec=script_json(chart.to_dict()), bundle=vega_bundle())
+            temporary.write_text(text, encoding="utf-8")
+        else:
+            options = {"scale_factor": scale} if kind == "png" else {}
+            chart.save(str(temporary), format=kind, **options)
     return path
 
 
 def script_json(value: Any) -> Markup:
-    """JSON that is safe inside a script element, whatever text it holds.
+    """Write JSON that is safe inside a script element, whatever text it holds.
 
+    Parameters
+    ----------
+    value
+        Anything that JSON can hold.
+
+    Returns
+    -------
+    Markup
+        The JSON, with ``<``, ``>`` and ``&`` escaped.
+
+    Examples
+    --------
     >>> print(script_json("</script><!--"))
     "\\u003c/script\\u003e\\u003c!--"
     """
@@ -54,7 +93,7 @@ def script_json(value: Any) -> Markup:
 
 @cache
 def vega_bundle() -> Markup:
-    """Vega, Vega-Lite and Vega-Embed, once a page, so that it works without a network."""
+    """Return Vega, Vega-Lite and Vega-Embed as one script, for pages that work offline."""
     import vl_convert
 
     bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]

@@ -1,4 +1,4 @@
-"""How every figure looks: colours that colour-blind readers can tell apart, plain axes, print sizes."""
+"""How every figure looks: colours for colour-blind readers, plain axes, print sizes."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 from torch.nn.functional import adaptive_avg_pool2d
 
-from headscope.figures.patterns.grid import shades
+from headscope.figures import shades
 from headscope.labelling.session import LabelSession, LastLabel
 from headscope.measures.patterns.network import CLASSES
 

@@ -21,7 +21,7 @@ from headscope.figures import (
     upset,
     venn,
 )
-from headscope.figures.scores import telling_head
+from headscope.figures.roles.scores import telling_head
 from headscope.figures.style import subject
 from headscope.page.document import Document, Plot, Row, Section, Table, records
 from headscope.results import KEPT, Results

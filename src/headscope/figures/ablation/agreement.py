@@ -10,7 +10,8 @@ import pandas as pd
 from headscope.figures.style import ORANGE, styled, subject
 from headscope.figures.tidy import tidy
 from headscope.results import Results
-from headscope.stats.ablation import agreement, change_table
+from headscope.stats.ablation import change_table
+from headscope.stats.importance import agreement
 
 
 def importance_agreement(results: Results) -> Any:

@@ -50,9 +50,7 @@ def _curves(data: xr.Dataset, metric: str) -> pd.DataFrame:
     )
 
 
-def _marks(
-    curves: pd.DataFrame, kinds: list[str], scale: alt.Scale, title: str
-) -> tuple[Any, Any]:
+def _marks(curves: pd.DataFrame, kinds: list[str], scale: alt.Scale, title: str) -> tuple[Any, Any]:
     """Draw the bands and the lines."""
     colours = alt.Scale(domain=kinds, range=[ORDERS[kind] for kind in kinds])
     colour = alt.Color("kind:N", scale=colours, title="order of removal")

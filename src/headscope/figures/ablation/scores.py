@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import altair as alt
@@ -9,13 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-RANGES = {
-    "accuracy": (0.0, 1.0),
-    "f1": (0.0, 1.0),
-    "pearson": (-1.0, 1.0),
-    "spearman": (-1.0, 1.0),
-}
-"""The ends of the metrics that have both."""
+from headscope.tasks.metrics import METRICS
 
 
 def score_frame(data: xr.Dataset, by: list[str]) -> pd.DataFrame:
@@ -44,10 +39,10 @@ def within(values: pd.Series, metric: str) -> pd.Series:
 
     Examples
     --------
-    >>> within(pd.Series([0.9, 1.1]), "accuracy").tolist(), within(pd.Series([3.0]), "loss").tolist()
-    ([0.9, 1.0], [3.0])
+    >>> within(pd.Series([0.9, 1.1]), "accuracy").tolist()
+    [0.9, 1.0]
     """
-    return values.clip(*RANGES[metric]) if metric in RANGES else values
+    return values.clip(METRICS[metric].low, METRICS[metric].high) if metric in METRICS else values
 
 
 def metric_text(metric: str, better: str) -> str:
@@ -58,10 +53,11 @@ def metric_text(metric: str, better: str) -> str:
     >>> metric_text("accuracy", "higher"), metric_text("loss", "lower")
     ('accuracy, 0–1', 'loss (lower is better)')
     """
-    if metric not in RANGES:
+    about = METRICS[metric] if metric in METRICS else None
+    if about is None or not math.isfinite(about.high - about.low):
         return f"{metric} ({better} is better)"
-    low, high = RANGES[metric]
-    return f"{metric}, {low:g}–{high:g}" if low == 0 else f"{metric}, {low:g} to {high:g}"
+    ends = f"{about.low:g}–{about.high:g}" if about.low == 0 else f"{about.low:g} to {about.high:g}"
+    return f"{about.title}, {ends}"
 
 
 def score_tooltip(metric: str) -> list[Any]:

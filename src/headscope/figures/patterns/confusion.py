@@ -29,7 +29,7 @@ def confusion_map(confusion: pd.DataFrame, *, title: str, subtitle: str = "") ->
     Examples
     --------
     >>> counts = pd.DataFrame({"block": [3], "vertical": [1]}, index=["block"])
-    >>> confusion_map(counts, title="Confusion").layer[0].data["share"].tolist()
+    >>> confusion_map(counts, title="Confusion").data["share"].tolist()
     [0.75, 0.25]
     """
     labels = confusion.reset_index(names="label")

@@ -183,9 +183,7 @@ def _letters(base: Any, x: Any, y: Any) -> Any:
         "fontSize": 12,
         "fontWeight": "bold",
     }
-    edge = base.mark_text(
-        stroke="white", strokeWidth=4, strokeJoin="round", color="white", **place
-    )
+    edge = base.mark_text(stroke="white", strokeWidth=4, strokeJoin="round", color="white", **place)
     letter = base.mark_text(**place)
     return alt.layer(
         edge.encode(x=x, y=y, text="letter:N"), letter.encode(x=x, y=y, text="letter:N")

@@ -36,9 +36,10 @@ def pattern_bars(shares: pd.DataFrame, by: str, *, title: str, subtitle: str = "
 
     Examples
     --------
-    >>> shares = pd.DataFrame({"task": "RTE", "pattern": ["block", "vertical"], "share": [0.4, 0.6],
-    ...                        "low": [0.3, 0.5], "high": [0.5, 0.7]})
-    >>> pattern_bars(shares, "task", title="Classes").layer[0].data["end"].tolist()
+    >>> columns = ["task", "pattern", "share", "low", "high"]
+    >>> rows = [["RTE", "block", 0.4, 0.3, 0.5], ["RTE", "vertical", 0.6, 0.5, 0.7]]
+    >>> shares = pd.DataFrame(rows, columns=columns)
+    >>> pattern_bars(shares, "task", title="Classes").data["end"].tolist()
     [0.6, 1.0]
     """
     frame = _stacked(shares, by)
@@ -96,9 +97,7 @@ def patterns(results: Results) -> Any:
     """Draw the shares of the classes among all maps."""
     corpus = short_corpus(str(results.provenance["corpus"]["name"]))
     shares = pattern_shares(results).assign(of=corpus)
-    return pattern_bars(
-        shares, "of", title="Pattern classes", subtitle=subject(results.provenance)
-    )
+    return pattern_bars(shares, "of", title="Pattern classes", subtitle=subject(results.provenance))
 
 
 def pattern_layers_bars(results: Results) -> Any:

@@ -16,6 +16,7 @@ from headscope.figures.style import short_model
 from headscope.figures.tidy import tidy
 from headscope.results import Results
 from headscope.stats.probing import probing_of, task_titles
+from headscope.tasks.metrics import metric_title
 
 WIDE, NARROW = 144, 96
 """Pixels of a map across, in figures of few and of many maps.
@@ -24,7 +25,6 @@ Both can be divided by 4, 6, 8, 12 and 16 heads, so that squares have no seams.
 """
 COLUMNS, FEW = 5, 4
 SORTED, UNSORTED = "heads, best first", "head"
-METRICS = {"accuracy": "accuracy", "pearson": "Pearson's r", "f1": "F1"}
 
 Range = tuple[float, float]
 
@@ -60,17 +60,6 @@ def model_name(results: Results) -> str:
     return short_model(str(results.provenance["model"]["name"]))
 
 
-def metric_name(metric: str) -> str:
-    """Write a metric for an axis.
-
-    Examples
-    --------
-    >>> metric_name("pearson"), metric_name("mcc")
-    ("Pearson's r", 'mcc')
-    """
-    return METRICS.get(metric, metric)
-
-
 def score_range(arrays: Sequence[xr.DataArray]) -> Range:
     """Return the smallest and the largest known value; a single value gets some room around it.
 
@@ -92,12 +81,12 @@ def task_panel(
     """Return the map of one task's test scores."""
     data = probing_of(results).sel(task=task)
     metric, majority = str(data["metric"].values), float(data["majority"])
-    remark = metric_name(metric)
+    remark = metric_title(metric)
     if metric == "accuracy" and np.isfinite(majority):
         remark = f"accuracy; majority {majority:.2g}"
     values = data[["test", "low", "high"]].rename(test="value")
     return value_panel(
-        values, title or task_titles(results)[task], metric_name(metric), domain, remark
+        values, title or task_titles(results)[task], metric_title(metric), domain, remark
     )
 
 

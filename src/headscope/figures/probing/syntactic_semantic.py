@@ -1,4 +1,4 @@
-"""Are heads syntactic or semantic, or both at once? One point a head (Jo and Myaeng 2020, Fig. 5)."""
+"""Are heads syntactic, semantic, or both? One point per head (Jo and Myaeng 2020, Figure 5)."""
 
 from __future__ import annotations
 
@@ -9,42 +9,52 @@ import altair as alt
 import pandas as pd
 
 from headscope.errors import ResultsError, UserError
-from headscope.figures.gallery import figure
-from headscope.figures.probing.heat import model_name
-from headscope.figures.roles import note, titled
+from headscope.figures.probing.panels import model_name
+from headscope.figures.style import note, styled
 from headscope.results import Results
 from headscope.stats.probing import correlation, syntactic_semantic
 
-COLUMNS = 4
 TITLE = "Syntactic and semantic scores of heads"
+COLUMNS = 4
+SIGNS = {"Pearson": "r", "Spearman": "ρ"}
 
 
-@figure(
-    "syntactic-semantic",
-    title="Syntactic against semantic score, head by head",
-    caption="As Jo and Myaeng 2020, Figure 5: a head's mean test accuracy over the syntactic tasks (Depth, TopConst, BigramShift) and over the semantic ones (Tense, SubjNum, ObjNum, OddManOut, "
-    "CoordInv), those that were probed; coloured by layer. Intervals: 95 %, Fisher's, and by drawing whole layers, since heads of a layer are not independent.",
-    needs=("probe",),
-)
-def _scatter(results: Results) -> Any:
+def syntactic_semantic_scatter(results: Results) -> Any:
+    """Draw one point per head, with the correlation of the two scores."""
     try:
         frame = syntactic_semantic(results)
     except ResultsError as error:
         return note(error.message.partition(" (")[0], TITLE, model_name(results))
-    of = [f"{group}: {', '.join(names)}" for group, names in frame.attrs["tasks"].items()]
-    return titled(
-        _points(frame, 320, 300), TITLE, model_name(results), *correlation_text(frame), *of
-    )
+    groups = [f"{group}: {', '.join(names)}" for group, names in frame.attrs["tasks"].items()]
+    lines = [model_name(results), *correlation_text(frame), *groups]
+    return styled(_points(frame, 320, 300), TITLE, *lines)
 
 
 def scatter_grid(models: Mapping[str, Results]) -> Any:
-    """One scatter a model (Figure 5), each with axes of its own and its correlation."""
+    """Draw the scatter of several models, each with its own axes and correlation.
+
+    Parameters
+    ----------
+    models : mapping of str to Results
+        Results of probes, by the name of the model.
+
+    Returns
+    -------
+    altair chart
+
+    Raises
+    ------
+    UserError
+        If no results are given.
+    ResultsError
+        If a model was not probed with a syntactic and a semantic task.
+    """
     if not models:
         raise UserError("there is nothing to draw: no results were given")
     charts = []
     for name, results in models.items():
         frame = syntactic_semantic(results)
-        text = alt.TitleParams(
+        heading = alt.TitleParams(
             name,
             subtitle=correlation_text(frame),
             fontSize=12,
@@ -55,42 +65,49 @@ def scatter_grid(models: Mapping[str, Results]) -> Any:
             limit=230,
             offset=4,
         )
-        charts.append(_points(frame, 190, 180).properties(title=text))
-    grid = alt.concat(*charts, columns=min(COLUMNS, len(charts)), spacing=24).resolve_scale(
-        x="independent", y="independent", color="independent"
-    )
-    return titled(
-        grid, TITLE, "every model has axes of its own; intervals: 95 %, by heads and by layers"
+        charts.append(_points(frame, 190, 180).properties(title=heading))
+    grid = alt.concat(*charts, columns=min(COLUMNS, len(charts)), spacing=24)
+    return styled(
+        grid.resolve_scale(x="independent", y="independent", color="independent"),
+        TITLE,
+        "each model has its own axes; 95 % intervals over heads and over layers",
     )
 
 
 def correlation_text(frame: pd.DataFrame) -> list[str]:
-    """Pearson's and Spearman's correlation in words, a line each, with the interval over heads and the one over layers."""
-    signs = {"Pearson": "r", "Spearman": "ρ"}
+    """Write Pearson's and Spearman's correlation, each with its intervals.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        From :func:`headscope.stats.probing.syntactic_semantic`.
+
+    Returns
+    -------
+    list of str
+        One line each: the value, the interval over heads, and the one over layers.
+    """
     lines = []
     for row in correlation(frame).to_dict("records"):
-        whole = (
-            f"{signs[str(row['correlation'])]} = {row['value']:.2f}"
-            if row["value"] == row["value"]
-            else f"{signs[str(row['correlation'])]} is not defined"
-        )
-        heads = f" ({row['low']:.2f} … {row['high']:.2f}" if row["low"] == row["low"] else ""
-        layers = (
-            f"; by layers {row['layer low']:.2f} … {row['layer high']:.2f}"
-            if row["layer low"] == row["layer low"]
-            else ""
-        )
-        lines.append(f"{whole}{heads}{layers}{')' if heads else ''}")
+        sign = SIGNS[str(row["correlation"])]
+        if pd.isna(row["value"]):
+            lines.append(f"{sign} is not defined")
+            continue
+        parts = []
+        if not pd.isna(row["low"]):
+            parts.append(f"{row['low']:.2f} to {row['high']:.2f}")
+        if not pd.isna(row["layer low"]):
+            parts.append(f"over layers {row['layer low']:.2f} to {row['layer high']:.2f}")
+        spread = f" ({'; '.join(parts)})" if parts else ""
+        lines.append(f"{sign} = {row['value']:.2f}{spread}")
     return lines
 
 
 def _points(frame: pd.DataFrame, width: int, height: int) -> Any:
-    """One point a head, dark for low layers and bright for high ones."""
-    known = frame.dropna(subset=["syntactic", "semantic"]).assign(
-        name=frame["layer"].astype(str) + "-" + frame["head"].astype(str)
-    )
+    """Draw one point per head, dark in low layers and bright in high ones."""
+    names = frame["layer"].astype(str) + "-" + frame["head"].astype(str)
+    known = frame.assign(name=names).dropna(subset=["syntactic", "semantic"])
     layers = int(frame["layer"].max())
-    ends = alt.Scale(scheme="viridis", domain=[1, max(layers, 2)])
     legend = alt.Legend(
         title="layer",
         gradientLength=min(height, 140),
@@ -100,29 +117,16 @@ def _points(frame: pd.DataFrame, width: int, height: int) -> Any:
         labelFontSize=9,
         titleFontSize=10,
     )
-    axis: dict[str, Any] = {
-        "labelFontSize": 9,
-        "titleFontSize": 10,
-        "tickCount": 5,
-        "format": ".2f",
-    }
+    scale = alt.Scale(scheme="viridis", domain=[1, max(layers, 2)])
+    small = alt.Axis(labelFontSize=9, titleFontSize=10, tickCount=5, format=".2f")
+    own = alt.Scale(zero=False)
     return (
         alt.Chart(known, width=width, height=height)
         .mark_point(filled=True, size=34, opacity=0.9, stroke="#333", strokeWidth=0.3)
         .encode(
-            x=alt.X(
-                "syntactic:Q",
-                title="syntactic score",
-                scale=alt.Scale(zero=False),
-                axis=alt.Axis(**axis),
-            ),
-            y=alt.Y(
-                "semantic:Q",
-                title="semantic score",
-                scale=alt.Scale(zero=False),
-                axis=alt.Axis(**axis),
-            ),
-            color=alt.Color("layer:Q", scale=ends, legend=legend),
+            x=alt.X("syntactic:Q", title="syntactic score: accuracy", scale=own, axis=small),
+            y=alt.Y("semantic:Q", title="semantic score: accuracy", scale=own, axis=small),
+            color=alt.Color("layer:Q", scale=scale, legend=legend),
             tooltip=[
                 alt.Tooltip("name:N", title="head"),
                 alt.Tooltip("syntactic:Q", format=".3f"),

@@ -1,4 +1,4 @@
-"""How much of a task n concatenated heads know (Jo and Myaeng 2020, §3.3 and §6.1): the test score against n, beside whole layers."""
+"""How much of a task n concatenated heads know (Jo and Myaeng 2020, §3.3 and §6.1)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from headscope.figures.gallery import figure
-from headscope.figures.probing.heat import COLUMNS, model_name
-from headscope.figures.roles import titled
-from headscope.figures.style import BLUE, GREEN, ORANGE
+from headscope.figures.probing.panels import COLUMNS, model_name
+from headscope.figures.style import BLUE, GREEN, ORANGE, styled
 from headscope.results import Results
 from headscope.stats.probing import best_layer, probing_of, task_titles
 from headscope.tasks.metrics import metric_title
@@ -20,46 +18,77 @@ CURVES = {"top": BLUE, "greedy": GREEN}
 LAYERS = {"last layer": "#888888", "best layer": ORANGE}
 DASHES = {"top": [1, 0], "greedy": [6, 2], "last layer": [2, 2], "best layer": [8, 3]}
 WIDTH, HEIGHT = 170, 130
+SMALL: dict[str, Any] = {"labelFontSize": 9, "titleFontSize": 10}
 APART = 1.5
-"""Two named numbers of heads are so many times apart."""
+"""Two labelled numbers of heads differ at least by this factor."""
 
 
-@figure(
-    "top-n",
-    title="Score of n concatenated heads",
-    caption="After Jo and Myaeng 2020, §3.3: the heads with the best validation scores, and heads added one by one so that validation gains most (greedy). Bands are 95 % intervals of the test "
-    "score; lines across are the hidden states of the last layer and of the one with the best validation score.",
-    needs=("probe", "probe_layer", "probe_top"),
-)
 def top_curves(results: Results) -> Any:
-    """One panel a task: test score against the number of heads, on a logarithmic axis."""
+    """Draw one panel per task: the test score against the number of heads.
+
+    Parameters
+    ----------
+    results : Results
+        Results of a probe, with heads, layers and concatenated heads.
+
+    Returns
+    -------
+    altair chart
+        The number of heads is on a logarithmic axis.
+    """
     titles = task_titles(results)
     across = -(-len(titles) // -(-len(titles) // COLUMNS))
-    charts = [
-        _curves(results, task, title, first=place % across == 0, last=place + across >= len(titles))
-        for place, (task, title) in enumerate(titles.items())
-    ]
-    whole = alt.concat(*charts, columns=across, spacing={"row": 16, "column": 20}).resolve_scale(
-        x="independent", y="independent", color="shared", strokeDash="shared"
-    )
-    return titled(
-        whole,
+    charts = []
+    for place, (task, title) in enumerate(titles.items()):
+        first, last = place % across == 0, place + across >= len(titles)
+        heading = alt.TitleParams(title, fontSize=11, anchor="middle", offset=4, limit=WIDTH + 20)
+        panel = _panel(results, task, first=first, last=last)
+        charts.append(panel.properties(title=heading))
+    whole = alt.concat(*charts, columns=across, spacing={"row": 16, "column": 20})
+    return styled(
+        whole.resolve_scale(x="independent", y="independent", color="shared", strokeDash="shared"),
         "Score of n concatenated heads",
-        f"{model_name(results)}; axes of y do not begin at 0",
+        f"{model_name(results)}; y axes do not begin at 0",
     )
 
 
-def _curves(results: Results, task: str, title: str, *, first: bool, last: bool) -> Any:
+def _panel(results: Results, task: str, *, first: bool, last: bool) -> Any:
+    """Draw the curves of one task, and the scores of whole layers as horizontal lines."""
     top = probing_of(results, "probe_top").sel(task=task)
-    frame = (
-        top[["test", "low", "high"]]
-        .reset_coords(drop=True)
-        .to_dataframe()
-        .reset_index()
-        .rename(columns={"way": "what"})
-        .dropna(subset="test")
+    unit = metric_title(str(probing_of(results)["metric"].sel(task=task).values))
+    title, own = (unit if first else None), alt.Scale(zero=False)
+    y = alt.Y("test:Q", title=title, scale=own, axis=alt.Axis(format=".2f", tickCount=5, **SMALL))
+    counts = sorted(int(n) for n in top["n"].values)
+    labelled = named_counts(counts, probing_of(results).sizes["head"])
+    x = alt.X(
+        "n:Q",
+        title="heads" if last else None,
+        scale=alt.Scale(type="log", base=2, domain=[counts[0], max(counts[-1], 2)], nice=False),
+        axis=alt.Axis(values=labelled, format="d", grid=False, **SMALL),
     )
-    metric = str(probing_of(results)["metric"].sel(task=task).values)
+    colour, dash = _looks()
+    score = [
+        alt.Tooltip("test:Q", format=".3f", title=unit),
+        alt.Tooltip("low:Q", format=".3f", title="95 % from"),
+        alt.Tooltip("high:Q", format=".3f", title="to"),
+    ]
+    chosen = [alt.Tooltip("what:N", title="chosen by"), alt.Tooltip("n:Q", title="heads"), *score]
+    layer = [alt.Tooltip("what:N", title="of"), "layer:O", *score]
+    frame = top[["test", "low", "high"]].reset_coords(drop=True).to_dataframe().reset_index()
+    frame = frame.rename(columns={"way": "what"}).dropna(subset="test")
+    base = alt.Chart(frame, width=WIDTH, height=HEIGHT)
+    low = alt.Y("low:Q", scale=own, title=title)
+    band = base.mark_area(opacity=0.18).encode(x=x, y=low, y2="high:Q", color=colour)
+    rules = alt.Chart(_layers(results, task)).mark_rule(strokeWidth=1.5)
+    lines = base.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, strokeDash=dash)
+    points = base.mark_point(filled=True, size=22).encode(x=x, y=y, color=colour, tooltip=chosen)
+    return alt.layer(
+        band, rules.encode(y=y, color=colour, strokeDash=dash, tooltip=layer), lines, points
+    )
+
+
+def _looks() -> tuple[alt.Color, alt.StrokeDash]:
+    """Return the colours and dashes of curves and layers, with one legend for both."""
     names = [*CURVES, *LAYERS]
     legend = alt.Legend(
         orient="top",
@@ -69,69 +98,31 @@ def _curves(results: Results, task: str, title: str, *, first: bool, last: bool)
         symbolOpacity=1,
         symbolSize=300,
     )
-    colour = alt.Color(
-        "what:N",
-        scale=alt.Scale(domain=names, range=[*CURVES.values(), *LAYERS.values()]),
-        legend=legend,
-    )
-    dash = alt.StrokeDash(
-        "what:N",
-        scale=alt.Scale(domain=names, range=[DASHES[name] for name in names]),
-        legend=legend,
-    )
-    small: dict[str, Any] = {"labelFontSize": 9, "titleFontSize": 10}
-    counts = sorted(int(n) for n in top["n"].values)
-    x = alt.X(
-        "n:Q",
-        title="heads" if last else None,
-        scale=alt.Scale(type="log", base=2, domain=[counts[0], max(counts[-1], 2)], nice=False),
-        axis=alt.Axis(
-            values=named_counts(counts, probing_of(results).sizes["head"]),
-            format="d",
-            grid=False,
-            **small,
-        ),
-    )
-    named = metric_title(metric)
-    y = alt.Y(
-        "test:Q",
-        title=named if first else None,
-        scale=alt.Scale(zero=False),
-        axis=alt.Axis(format=".2f", tickCount=5, **small),
-    )
-    base = alt.Chart(frame, width=WIDTH, height=HEIGHT)
-    score = [
-        alt.Tooltip("test:Q", format=".3f", title=named),
-        alt.Tooltip("low:Q", format=".3f", title="95 % from"),
-        alt.Tooltip("high:Q", format=".3f", title="to"),
-    ]
-    shown = [alt.Tooltip("what:N", title="by"), alt.Tooltip("n:Q", title="heads"), *score]
-    band = base.mark_area(opacity=0.18).encode(
-        x=x,
-        y=alt.Y("low:Q", scale=alt.Scale(zero=False), title=named if first else None),
-        y2="high:Q",
-        color=colour,
-    )
-    lines = base.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, strokeDash=dash)
-    points = base.mark_point(filled=True, size=22).encode(x=x, y=y, color=colour, tooltip=shown)
-    rules = (
-        alt.Chart(_layers(results, task))
-        .mark_rule(strokeWidth=1.5)
-        .encode(
-            y=y,
-            color=colour,
-            strokeDash=dash,
-            tooltip=[alt.Tooltip("what:N", title="of"), "layer:O", *score],
-        )
-    )
-    return alt.layer(band, rules, lines, points).properties(
-        title=alt.TitleParams(title, fontSize=11, anchor="middle", offset=4, limit=WIDTH + 20)
+    colours = alt.Scale(domain=names, range=[*CURVES.values(), *LAYERS.values()])
+    dashes = alt.Scale(domain=names, range=[DASHES[name] for name in names])
+    return (
+        alt.Color("what:N", scale=colours, legend=legend),
+        alt.StrokeDash("what:N", scale=dashes, legend=legend),
     )
 
 
 def named_counts(counts: Sequence[int], first: int) -> list[int]:
-    """The numbers of heads that are written under a logarithmic axis: the size of a layer if it is there, the ends, and others as far as they do not meet.
+    """Choose the numbers of heads that are written under a logarithmic axis.
 
+    Parameters
+    ----------
+    counts : sequence of int
+        All numbers of heads, in order.
+    first : int
+        The heads of a layer: the number that should be written if any is.
+
+    Returns
+    -------
+    list of int
+        ``first`` and the ends, and others as long as they do not touch.
+
+    Examples
+    --------
     >>> named_counts([1, 2, 4, 6, 8, 12, 16, 18, 24, 36, 72], 12)
     [1, 2, 4, 6, 12, 18, 36, 72]
     """
@@ -143,16 +134,13 @@ def named_counts(counts: Sequence[int], first: int) -> list[int]:
 
 
 def _layers(results: Results, task: str) -> pd.DataFrame:
-    """The last and the best layer's scores, where they are known."""
+    """Return the scores of the last and of the best layer, where they are known."""
     data = probing_of(results, "probe_layer").sel(task=task)
     chosen = {"last layer": int(data["layer"].values[-1]), "best layer": best_layer(results, task)}
-    rows = [
-        {
-            "what": what,
-            "layer": layer,
-            **{name: float(data[name].sel(layer=layer)) for name in ("test", "low", "high")},
-        }
-        for what, layer in chosen.items()
-        if layer is not None
-    ]
+    rows = []
+    for what, layer in chosen.items():
+        if layer is not None:
+            one = data.sel(layer=layer)
+            scores = {name: float(one[name]) for name in ("test", "low", "high")}
+            rows.append({"what": what, "layer": layer, **scores})
     return pd.DataFrame(rows).dropna(subset="test")

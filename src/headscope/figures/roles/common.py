@@ -1,4 +1,4 @@
-"""What the figures of roles share: which roles they show, in which colours, and how tests are named."""
+"""What the figures of roles share: roles shown, their colours, and how tests are described."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 import xarray as xr
 
-from headscope.figures.roles.common import NOTHING, shown_roles, describe_test
+from headscope.figures.roles.common import NOTHING, describe_test, shown_roles
 from headscope.figures.style import note, styled, subject
 from headscope.figures.tidy import tidy
 from headscope.results import Results

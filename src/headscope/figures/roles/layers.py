@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 import xarray as xr
 
-from headscope.figures.roles.common import NOTHING, PAPER, shown_roles, describe_test
+from headscope.figures.roles.common import NOTHING, PAPER, describe_test, shown_roles
 from headscope.figures.style import GREY, note, styled, subject
 from headscope.results import Results
 from headscope.stats.overlap import layer_shares
@@ -65,9 +65,7 @@ def _shares(frame: pd.DataFrame, names: list[str], width: int) -> Any:
         legend=alt.Legend(format="%"),
     )
     ink = alt.condition("datum.share > 0.5", alt.value("black"), alt.value("white"))
-    numbers = base.mark_text(fontSize=9).encode(
-        text=alt.Text("percent:Q", format=".0f"), color=ink
-    )
+    numbers = base.mark_text(fontSize=9).encode(text=alt.Text("percent:Q", format=".0f"), color=ink)
     return alt.layer(
         base.mark_rect().encode(color=colour),
         numbers.transform_calculate(percent="100 * datum.share"),

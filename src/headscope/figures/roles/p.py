@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headscope.figures.roles.common import NOTHING, role_colours, shown_roles, describe_test
+from headscope.figures.roles.common import NOTHING, describe_test, role_colours, shown_roles
 from headscope.figures.style import note, styled, subject
 from headscope.results import Results
 from headscope.stats.roles import COARSE, role_tests, undecided

@@ -20,6 +20,7 @@ from headscope.figures.roles.common import (
     why_no_scores,
 )
 from headscope.figures.style import BLUE, RED, SKY, note, styled, subject
+from headscope.numbers import p_value
 from headscope.results import Results
 from headscope.stats.roles import COARSE, TAU, kept_scores, role_data, role_tests
 
@@ -92,7 +93,8 @@ def _verdict(test: xr.Dataset, tau: float) -> str:
     if not test["p"].notnull():
         return "a single sequence cannot be tested"
     has = "has the role" if bool(test["has"]) else "does not have the role"
-    return f"H0, mean ≤ {tau:g}: p = {float(test['p']):.2g}, {has}"
+    p = p_value(float(test["p"]))
+    return f"H0, mean ≤ {tau:g}: p {p if p.startswith('<') else f'= {p}'}, {has}"
 
 
 def _histogram(scores: Scores, marks: pd.DataFrame, low: float, high: float) -> Any:

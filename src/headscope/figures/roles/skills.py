@@ -69,7 +69,9 @@ def skill_grid(tests: xr.Dataset, *, roles: Sequence[str] = FINE, subtitle: str 
     there = present(tests, roles)
     if not there:
         tested = present(tests, [str(name) for name in tests["role"].values])
-        return note("none of the nine roles could be tested" if tested else NOTHING, TITLE, subtitle)
+        return note(
+            "none of the nine roles could be tested" if tested else NOTHING, TITLE, subtitle
+        )
     whole = alt.hconcat(_grid(tests, roles), _key(tests, roles, there), spacing=28)
     return styled(
         whole.resolve_scale(x="independent", y="independent"),

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from headscope.errors import UserError
-from headscope.figures.probing.heat import before_after, probe_grid
-from headscope.figures.probing.scatter import scatter_grid
+from headscope.figures import before_after, probe_grid, scatter_grid
 from headscope.files import slug
 from headscope.heads import Head
 from headscope.models import Model, Pooling, load

@@ -1,4 +1,4 @@
-"""Figures of disabled heads: what is drawn, not how it looks."""
+"""Figures of ablation: what is drawn, not how it looks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ def made(
     heads: int = HEADS,
     parts: tuple[str, ...] = ("head_off", "layer_off"),
 ) -> Results:
-    """Scores by hand: the baseline is 0.8; head 1-2 gains 0.1 for sure, 2-3 loses 0.3 for sure, the score of 2-1 is not defined."""
+    """Make scores by hand.
+
+    The baseline is 0.8; head 1-2 gains 0.1 and head 2-3 loses 0.3, both significantly; the score
+    of head 2-1 is not defined.
+    """
     score = np.full((LAYERS, heads), 0.8)
     score[0, 1], score[1, 2], score[1, 0] = 0.9, 0.5, np.nan
     p = np.ones((LAYERS, heads))
@@ -99,16 +103,16 @@ def rows_of(spec: dict[str, Any], layer: int) -> list[dict[str, Any]]:
     ("metric", "colours"),
     [("accuracy", [ORANGE, "#ffffff", BLUE]), ("loss", [BLUE, "#ffffff", ORANGE])],
 )
-def test_colours_are_white_at_the_baseline_and_blue_where_it_is_better(
-    metric: str, colours: list[str]
-) -> None:
+def test_no_change_is_white_and_a_better_score_is_blue(metric: str, colours: list[str]) -> None:
     spec, _ = draw("head-off", made(metric))
     scale = spec["layer"][1]["encoding"]["color"]["scale"]
     assert scale["range"] == colours
-    assert scale["domain"] == pytest.approx([0.5, 0.8, 1.1])
+    assert scale["domain"] == pytest.approx([-0.3, 0, 0.3])
+    title = spec["layer"][1]["encoding"]["color"]["title"]
+    assert " ".join(title) == f"change in {metric}"
 
 
-def test_sure_heads_are_framed_and_heads_without_a_score_are_grey() -> None:
+def test_significant_heads_are_framed_and_heads_without_a_score_are_grey() -> None:
     spec, _ = draw("head-off", made())
     frame = spec["layer"][2]
     assert frame["mark"]["stroke"] == "black"
@@ -138,6 +142,14 @@ def test_bars_of_layers_stand_on_the_baseline_with_the_interval_of_the_differenc
     ]
     assert rows_of(spec, 2) == [{"score": 0.8}]
     assert spec["layer"][2]["mark"]["color"] == ORANGE
+
+
+def test_intervals_of_a_share_end_at_one() -> None:
+    results = made()
+    high = results["layer_off"].assign(difference_high=("layer", [0.9, 0.1]))
+    tree = results.tree.assign({"layer_off": xr.DataTree(high)})
+    rows = rows_of(draw("layer-off", Results(tree))[0], 0)
+    assert [row["to"] for row in rows] == [1.0, pytest.approx(0.9)]
 
 
 def test_pruning_curves_begin_at_the_whole_model() -> None:

@@ -1,4 +1,7 @@
-"""Figures of sieve biases and of their tests: the numbers in every chart are those that numpy and scipy find in the raw scores."""
+"""Figures of sieve biases and of their tests.
+
+The numbers in every chart are those that numpy and scipy compute from the raw scores.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from headscope.figures import (
     score_curves,
     score_histogram,
 )
-from headscope.figures.scores import bin_edges, skewness, telling_head
+from headscope.figures.roles.scores import bin_edges, skewness, telling_head
 from headscope.stats import COARSE, role_correlations, role_tests
 from headscope.stats.roles import FINE
 
@@ -30,7 +33,7 @@ COLUMNS = [NAMES.index(role) for role in COARSE]
 
 
 def z_test(scores: np.ndarray, tau: float = 3.0) -> np.ndarray:
-    """p of "the mean is at most tau", by head and role, from the raw scores."""
+    """Return p of "the mean is at most tau", by head and role, from the raw scores."""
     n = (~np.isnan(scores)).sum(0)
     return np.asarray(
         stats.norm.sf((np.nanmean(scores, 0) - tau) / (np.nanstd(scores, 0, ddof=1) / np.sqrt(n)))
@@ -76,10 +79,10 @@ def test_the_histogram_says_whether_the_head_has_the_role() -> None:
     scores = random_scores()
     p = z_test(scores)[..., NAMES.index("local")]
     for layer, head in ((1, 1), (2, 2), (3, 4)):
-        assert (
-            f"p = {p[layer - 1, head - 1]:.2g}, {'has' if p[layer - 1, head - 1] < 0.05 else 'has not'} the role"
-            in lines_of(score_histogram(made(scores), "local", layer, head))
-        )
+        mine = p[layer - 1, head - 1]
+        has = "has the role" if mine < 0.05 else "does not have the role"
+        shown = "p <0.001" if mine < 0.001 else f"p = {mine:.3f}"
+        assert f"{shown}, {has}" in lines_of(score_histogram(made(scores), "local", layer, head))
 
 
 def test_the_mean_is_of_all_sequences_even_if_only_some_are_kept() -> None:
@@ -87,7 +90,7 @@ def test_the_mean_is_of_all_sequences_even_if_only_some_are_kept() -> None:
     chart = score_histogram(made(scores, keep=10), "local", 1, 1)
     assert rows_of(chart, "sequences")["sequences"].sum() == 10
     assert rows_of(chart, "at")["at"][0] == pytest.approx(scores[:, 0, 0, 0].mean())
-    assert "bars: the 10 sequences that are kept" in lines_of(chart)
+    assert "bars: the 10 sequences whose scores were kept" in lines_of(chart)
 
 
 def test_a_histogram_has_no_more_than_forty_bars() -> None:
@@ -104,7 +107,7 @@ def test_skewness_is_that_of_scipy() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_head_shown_is_the_most_skewed_of_those_over_the_threshold(seed: int) -> None:
+def test_the_head_shown_is_the_most_skewed_of_those_above_the_threshold(seed: int) -> None:
     scores = random_scores(seed=seed)
     found = [
         (stats.skew(scores[:, layer, head, NAMES.index(role)]), (role, layer + 1, head + 1))
@@ -116,7 +119,7 @@ def test_the_head_shown_is_the_most_skewed_of_those_over_the_threshold(seed: int
     assert telling_head(made(scores)) == max(found)[1]
 
 
-def test_without_any_head_over_the_threshold_the_strongest_is_shown() -> None:
+def test_without_any_head_above_the_threshold_the_strongest_is_shown() -> None:
     scores = random_scores() / 100
     means = scores.mean(0)[..., COLUMNS]
     layer, head, role = np.unravel_index(means.argmax(), means.shape)
@@ -242,14 +245,14 @@ def test_layers_show_the_share_of_heads() -> None:
 def test_constant_scores_are_one_bar() -> None:
     chart = score_histogram(made(np.full((5, 2, 3, len(NAMES)), 4.0)), "local", 1, 1)
     assert list(rows_of(chart, "sequences")["sequences"]) == [5]
-    assert "p = 0, has the role; skewness 0.0" in lines_of(chart)
+    assert "p <0.001, has the role; skewness 0.0" in lines_of(chart)
 
 
 def test_one_sequence_has_a_mean_but_no_test() -> None:
     scores = random_scores(sequences=1)
     chart = score_histogram(made(scores), "local", 1, 1)
     assert list(rows_of(chart, "at", "what")["what"]) == [f"mean {scores[0, 0, 0, 0]:.2f}", "τ = 3"]
-    assert "one sequence cannot be tested" in lines_of(chart)
+    assert "a single sequence cannot be tested" in lines_of(chart)
 
 
 def test_a_role_that_no_sequence_has_says_so() -> None:
@@ -264,7 +267,7 @@ def test_a_role_that_no_sequence_has_says_so() -> None:
 
 
 @pytest.mark.parametrize("name", ["role-scores", "role-cumulative"])
-def test_where_only_moments_are_kept_the_gallery_says_so_and_the_functions_refuse(
+def test_without_single_scores_the_gallery_says_so_and_the_functions_refuse(
     name: str,
 ) -> None:
     results = made(random_scores(), keep=0)
@@ -281,7 +284,7 @@ def test_where_only_moments_are_kept_the_gallery_says_so_and_the_functions_refus
         score_histogram(results, "local", 1, 1)
 
 
-def test_figures_that_need_only_moments_do_without_the_scores() -> None:
+def test_figures_that_need_only_moments_do_not_need_single_scores() -> None:
     results = made(random_scores(), keep=0)
     whole = made(random_scores())
     for name in ("role-p", "role-upset"):

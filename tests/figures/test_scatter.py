@@ -1,4 +1,7 @@
-"""The layer scatter: what it plots is what the results hold, and what is not defined is not plotted. Nothing is drawn here."""
+"""The layer scatter: it plots what the results hold, and nothing where they are not defined.
+
+Nothing is rendered here.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,21 @@ from headscope.figures import find_figure, layer_scatter
 from page.samples import made_results, made_values
 
 FIGURES = {
-    "position": {"previous": ("position", 0), "current": ("position", 1), "next": ("position", 2)},
-    "special": {
-        "[CLS]": ("special", (0, 0)),
-        "[SEP]": ("special", (1, 0)),
-        ". or ,": ("special", (2, 0)),
+    "position": {
+        "previous token": ("position", 0),
+        "current token": ("position", 1),
+        "next token": ("position", 2),
     },
-    "from-sep": {"[SEP] → [SEP]": ("special", (1, 1)), "other → [SEP]": ("special", (1, 2))},
-    "entropy": {"all tokens": ("entropy", 0), "from [CLS]": ("entropy", 1)},
+    "special": {
+        "to [CLS]": ("special", (0, 0)),
+        "to [SEP]": ("special", (1, 0)),
+        "to . or ,": ("special", (2, 0)),
+    },
+    "from-sep": {
+        "from [SEP]": ("special", (1, 1)),
+        "from other tokens": ("special", (1, 2)),
+    },
+    "entropy": {"from all tokens": ("entropy", 0), "from [CLS]": ("entropy", 1)},
 }
 
 
@@ -52,7 +62,7 @@ def test_every_head_is_a_point_with_its_own_value(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_points_stand_over_their_layer_and_are_named_as_people_write_heads(name: str) -> None:
+def test_points_are_above_their_layer_and_named_as_people_write_heads(name: str) -> None:
     spec = draw(name, layers=4, heads=5)
     for row in rows_of(spec, layer_of(spec, "point")[0]):
         assert abs(row["place"] - row["layer"]) < 0.5
@@ -72,12 +82,13 @@ def test_lines_are_means_of_the_same_points_over_the_layer(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["position", "special", "from-sep"])
-def test_shares_are_drawn_from_nought_to_one(name: str) -> None:
+def test_shares_are_drawn_from_0_to_1_and_the_axis_says_so(name: str) -> None:
     (points,) = layer_of(draw(name), "point")
     assert points["encoding"]["y"]["scale"]["domain"] == [0, 1]
+    assert points["encoding"]["y"]["title"] == "share of attention, 0–1"
 
 
-def test_entropy_starts_at_nought_and_has_the_uniform_line() -> None:
+def test_entropy_starts_at_0_and_has_the_uniform_line() -> None:
     spec = draw("entropy", layers=4, heads=5)
     assert layer_of(spec, "point")[0]["encoding"]["y"]["scale"] == {"zero": True}
     reference = layer_of(spec, "line")[1]
@@ -107,11 +118,11 @@ def test_every_layer_is_on_the_axis_even_if_nothing_is_defined_there() -> None:
     assert {row["layer"] for row in rows_of(spec, layer_of(spec, "point")[0])} == {1, 2, 3}
 
 
-def test_what_a_causal_model_does_not_have_is_left_out_and_the_legend_keeps_its_colours() -> None:
+def test_a_causal_model_has_no_next_token_and_the_legend_keeps_its_colours() -> None:
     whole, causal = draw("position"), draw("position", causal=True)
     assert {row["series"] for row in rows_of(causal, layer_of(causal, "point")[0])} == {
-        "previous",
-        "current",
+        "previous token",
+        "current token",
     }
     assert (
         layer_of(causal, "point")[0]["encoding"]["color"]
@@ -119,7 +130,7 @@ def test_what_a_causal_model_does_not_have_is_left_out_and_the_legend_keeps_its_
     )
 
 
-def test_a_figure_of_nothing_says_so() -> None:
+def test_a_figure_without_values_says_so() -> None:
     spec = draw("from-sep", causal=True)
     (said,) = layer_of(spec, "text")
     assert rows_of(spec, said) == [{"what": "not defined for this model or corpus"}]

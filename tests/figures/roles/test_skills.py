@@ -1,4 +1,7 @@
-"""The grid of skills: every role at its fixed place in every head, heads sorted; and the shift of roles by fine-tuning."""
+"""The grid of skills, and the shift of roles by fine-tuning.
+
+In the grid every role has a fixed place in every head, and the heads of a layer are sorted.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from scipy import stats
 from figures.made_roles import NAMES, made, random_scores, rows_of
 from headscope.errors import UserError
 from headscope.figures import save_chart, shift_dots, skill_grid
-from headscope.figures.skills import UNSKILLED
+from headscope.figures.roles.skills import UNSKILLED
 from headscope.stats import role_shift, role_tests
 from headscope.stats.roles import FINE
 
@@ -77,16 +80,19 @@ def test_a_model_of_very_many_heads_is_drawn() -> None:
     cells = rows_of(
         skill_grid(role_tests(made(random_scores(48, 25, sequences=3)))), "left", "top", "role"
     )
-    assert len(cells) == 48 * 25 * 9  # more than the 5000 rows that Altair takes
+    assert len(cells) == 48 * 25 * 9  # more than the 5000 rows that Altair accepts
 
 
 def test_a_square_has_nine_roles() -> None:
-    with pytest.raises(UserError, match=r"^a square is divided in nine, got 2 roles instead\n"):
+    with pytest.raises(UserError, match=r"^the roles must be nine, .* got 2 instead\n"):
         skill_grid(role_tests(made(random_scores())), roles=("local", "block"))
 
 
 def shifted() -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
-    """Scores before and after: local goes up in the last layers, block is nowhere defined, the rest moves by chance."""
+    """Make scores before and after.
+
+    Local goes up in the last layers, block is nowhere defined, and the rest moves by chance.
+    """
     before, after = random_scores(6, 4), random_scores(6, 4)
     after += np.random.default_rng(5).normal(0, 0.5, after.shape)
     after[:, 4:, :, NAMES.index("local")] += 2
@@ -128,11 +134,11 @@ def test_a_role_without_a_shift_keeps_its_row_and_says_so(tmp_path: Path) -> Non
 def test_a_shift_of_nothing_says_so() -> None:
     frame = shifted()[2]
     assert list(rows_of(shift_dots(frame[frame["role"] == "block"]), "what")["what"]) == [
-        "no role is defined in both"
+        "no role is defined in both results"
     ]
 
 
-def test_two_layers_have_two_thirds() -> None:
+def test_two_layers_have_two_groups() -> None:
     scores = random_scores(2, 3)
     drawn = rows_of(
         shift_dots(role_shift(made(scores), made(scores + 1), roles=["local"])), "part", "shift"

@@ -1,4 +1,7 @@
-"""Figures of probes: every head at its place with its own score, the best at the left where heads are sorted, and colour ranges as they are told."""
+"""Figures of probes: every head in its place with its own score.
+
+Where heads are sorted the best is on the left, and colour ranges are as the subtitle says.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +47,12 @@ def scores(results: Results, task: str, what: str = "test") -> np.ndarray:
 
 
 def by_name(values: np.ndarray) -> dict[str, float]:
-    """Values (layer, head) by the heads' names."""
+    """Return values, (layer, head), by the names of the heads."""
     return {f"{layer + 1}-{head + 1}": value for (layer, head), value in np.ndenumerate(values)}
 
 
 @pytest.mark.parametrize(("name", "column"), [("probe", "place"), ("probe-unsorted", "head")])
-def test_every_task_has_a_map_with_layer_1_at_the_bottom_and_every_head_s_score_and_interval(
+def test_each_task_has_a_map_with_layer_1_at_the_bottom_and_each_head_s_score_and_interval(
     name: str, column: str
 ) -> None:
     results = made_probing(LAYERS, HEADS, SOME)
@@ -78,7 +81,7 @@ def test_every_task_has_a_map_with_layer_1_at_the_bottom_and_every_head_s_score_
         ]
 
 
-def test_the_best_head_of_each_layer_is_at_the_left_and_one_without_a_score_at_the_right() -> None:
+def test_the_best_head_of_each_layer_is_on_the_left_and_one_without_a_score_on_the_right() -> None:
     def hole(values: Any) -> Any:
         values[0, 1, 2] = np.nan
         return values
@@ -99,9 +102,7 @@ def test_the_best_head_of_each_layer_is_at_the_left_and_one_without_a_score_at_t
     assert vl_convert.vegalite_to_svg(spec).count(f'fill="{GREY}"') == 1
 
 
-def test_selectivity_is_what_is_left_without_the_control_and_without_one_the_figure_says_so() -> (
-    None
-):
+def test_selectivity_is_the_score_minus_the_control_and_needs_one() -> None:
     results = made_probing(LAYERS, HEADS, TEN[:2])
     spec = draw("probe-selectivity", results)
     for task, panel in zip(TEN, spec["concat"], strict=False):
@@ -114,7 +115,7 @@ def test_selectivity_is_what_is_left_without_the_control_and_without_one_the_fig
     )
 
 
-def test_a_grid_has_a_row_a_model_and_a_column_a_task_each_map_with_its_own_colours() -> None:
+def test_a_grid_has_models_in_rows_and_tasks_in_columns_each_map_with_its_own_colours() -> None:
     models = {"small": made_probing(2, 4, seed=1), "large": made_probing(6, 16, seed=2)}
     tasks = ("tree_depth", "sentence_length")
     spec = probe_grid(models, tasks, sorted=False).to_dict()
@@ -126,7 +127,7 @@ def test_a_grid_has_a_row_a_model_and_a_column_a_task_each_map_with_its_own_colo
             assert domain(panel) == pytest.approx([values.min(), values.max()])
             assert len(rows_of(spec, panel)) == values.size
             assert panel["layer"][0]["encoding"]["x"]["field"] == "head"
-    assert spec["title"]["subtitle"] == ["every map has a colour range of its own"]
+    assert spec["title"]["subtitle"] == ["each map has its own colour range"]
     assert (
         len(
             {
@@ -139,14 +140,14 @@ def test_a_grid_has_a_row_a_model_and_a_column_a_task_each_map_with_its_own_colo
     )
 
 
-def test_a_column_may_share_its_colours() -> None:
+def test_the_maps_of_a_column_can_share_one_colour_range() -> None:
     models = {"one": made_probing(2, 4, SOME, seed=1), "other": made_probing(3, 3, SOME, seed=2)}
     spec = probe_grid(models, shared=True).to_dict()
     for column, task in enumerate(SOME):
         both = np.concatenate([scores(results, task).ravel() for results in models.values()])
         for row in spec["vconcat"]:
             assert domain(row["hconcat"][column]) == pytest.approx([both.min(), both.max()])
-    assert spec["title"]["subtitle"] == ["one colour range for all maps of a column"]
+    assert spec["title"]["subtitle"] == ["all maps of a column have the same colour range"]
 
 
 def test_a_grid_has_the_tasks_that_all_models_have_and_refuses_others() -> None:
@@ -165,7 +166,7 @@ def test_a_grid_has_the_tasks_that_all_models_have_and_refuses_others() -> None:
         probe_grid({})
 
 
-def test_before_and_after_tuning_share_one_colour_range_a_task() -> None:
+def test_before_and_after_tuning_share_one_colour_range_per_task() -> None:
     states = {
         name: made_probing(2, 3, ("mrpc", "sts-b"), seed=seed)
         for seed, name in enumerate(("before", "last layer", "top-3 heads"))
@@ -182,7 +183,8 @@ def test_before_and_after_tuning_share_one_colour_range_a_task() -> None:
             )
     with pytest.raises(
         ResultsError,
-        match="the states must be of one model, with the same layers and heads; got before: 2 × 3, after: 3 × 3",
+        match="the states must be of one model, with the same layers and heads; "
+        "got before: 2 × 3, after: 3 × 3",
     ):
         before_after({"before": states["before"], "after": made_probing(3, 3, ("mrpc",))})
 
@@ -227,7 +229,7 @@ def test_points_that_were_not_computed_are_not_drawn() -> None:
     assert {row["what"] for row in rows_of(spec, spec["concat"][0])} == {"top"}
 
 
-def test_the_scatter_has_a_point_a_head_and_tells_correlation_intervals_and_tasks() -> None:
+def test_the_scatter_has_one_point_per_head_and_its_subtitle_the_correlations() -> None:
     results = made_probing(LAYERS, HEADS, TEN[2:7])
     spec = draw("syntactic-semantic", results)
     frame = syntactic_semantic(results)
@@ -238,12 +240,12 @@ def test_the_scatter_has_a_point_a_head_and_tells_correlation_intervals_and_task
     pearson, spearman = correlation(frame).to_dict("records")
     model, first, second, *tasks = spec["title"]["subtitle"]
     assert model == "made"
-    assert (
-        first
-        == f"r = {pearson['value']:.2f} ({pearson['low']:.2f} … {pearson['high']:.2f}; by layers {pearson['layer low']:.2f} … {pearson['layer high']:.2f})"
+    assert first == (
+        f"r = {pearson['value']:.2f} ({pearson['low']:.2f} to {pearson['high']:.2f}; "
+        f"over layers {pearson['layer low']:.2f} to {pearson['layer high']:.2f})"
     )
     assert second.startswith(
-        f"ρ = {spearman['value']:.2f} ({spearman['low']:.2f} … {spearman['high']:.2f}; by layers"
+        f"ρ = {spearman['value']:.2f} ({spearman['low']:.2f} to {spearman['high']:.2f}; over layers"
     )
     assert tasks == ["syntactic: Depth, TopConst, BigramShift", "semantic: Tense, SubjNum"]
     assert spec["encoding"]["color"]["scale"]["scheme"] == "viridis"
@@ -259,7 +261,7 @@ def test_results_without_syntactic_tasks_say_so_in_the_figure_and_are_refused_in
         scatter_grid({})
 
 
-def test_a_grid_of_scatters_has_one_a_model_with_its_own_correlation() -> None:
+def test_a_grid_of_scatters_has_one_per_model_with_its_own_correlation() -> None:
     models = {
         name: made_probing(LAYERS, HEADS, SOME, seed=seed)
         for seed, name in enumerate(("one", "two", "three"))
@@ -288,7 +290,7 @@ def test_every_figure_is_valid_for_models_of_every_shape(name: str, shape: tuple
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_scores_that_are_all_alike_or_unknown_have_a_figure_too(name: str) -> None:
+def test_scores_that_are_all_alike_or_unknown_can_be_drawn(name: str) -> None:
     for value in (0.5, np.nan):
         results = changed(
             made_probing(2, 3, SOME),

@@ -1,4 +1,8 @@
-"""Overlap of roles: every number of the Venn diagram stands in its own region, and both diagrams count what a plain loop counts."""
+"""Overlap of roles.
+
+Every number of the Venn diagram stands in its own region, and both diagrams count what a plain loop
+counts.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,16 @@ import xarray as xr
 from figures.made_roles import NAMES, lines_of, made, random_scores, rows_of
 from headscope.errors import UserError
 from headscope.figures import find_figure, upset, venn
-from headscope.figures.venn import HIGH, LAYOUTS, PIXELS, Ellipse, places
+from headscope.figures.roles.venn import HIGH, LAYOUTS, PIXELS, Ellipse, places
 from headscope.stats import COARSE, role_tests
 from headscope.stats.roles import FINE
 
 
 def reach(ellipse: Ellipse, x: float, y: float) -> float:
-    """The sum of a point's distances to both foci, as a share of the long axis: under 1 inside, over 1 outside."""
+    """Return the sum of a point's distances to both foci, as a share of the long axis.
+
+    It is below 1 inside the ellipse and above 1 outside.
+    """
     away = math.sqrt(ellipse.long**2 - ellipse.short**2)
     turn = math.radians(ellipse.angle)
     foci = [
@@ -30,7 +37,7 @@ def reach(ellipse: Ellipse, x: float, y: float) -> float:
 
 
 def exact(tests: xr.Dataset, roles: list[str]) -> Counter[tuple[str, ...]]:
-    """How many heads have exactly which of some roles, head by head."""
+    """Count, head by head, how many heads have exactly which of some roles."""
     having = [
         [tuple(role for role, one in zip(roles, head, strict=True) if one) for head in layer]
         for layer in tests["has"].sel(role=roles).transpose("layer", "head", "role").values
@@ -114,7 +121,8 @@ def test_without_any_of_the_four_roles_the_gallery_draws_the_first_four_there_ar
 def test_a_venn_diagram_of_five_roles_is_refused() -> None:
     with pytest.raises(
         UserError,
-        match=r"^a Venn diagram takes 1 to 4 roles, got 9 instead\nnext: choose four of them, or draw the UpSet plot$",
+        match=r"^a Venn diagram takes 1 to 4 roles, got 9 instead\n"
+        r"next: choose four of them, or draw the UpSet plot$",
     ):
         venn(role_tests(made(random_scores())), roles=FINE)
 
@@ -149,7 +157,7 @@ def test_only_the_largest_combinations_are_drawn_and_that_is_said() -> None:
 
 def test_without_any_role_one_bar_says_so() -> None:
     bars = rows_of(upset(role_tests(made(random_scores() / 1000))), "roles", "degree", "heads")
-    assert list(bars["roles"]) == ["no role of these"]
+    assert list(bars["roles"]) == ["none of these roles"]
     assert list(bars["heads"]) == [12]
 
 

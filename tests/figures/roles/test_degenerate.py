@@ -1,4 +1,4 @@
-"""Figures of roles where there is little to draw: still valid charts, or a word on why there is none."""
+"""Figures of roles where there is little to draw: valid charts, or the reason for none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEGENERATE = {
 
 @pytest.mark.parametrize("case", DEGENERATE)
 @pytest.mark.parametrize("name", sorted(GALLERY))
-def test_degenerate_results_have_a_valid_chart_too(name: str, case: str) -> None:
+def test_degenerate_results_have_a_valid_chart(name: str, case: str) -> None:
     results = made(DEGENERATE[case])
     spec = find_figure(name, results).draw(results).to_dict()
     assert "NaN" not in repr(spec)

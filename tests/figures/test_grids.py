@@ -1,4 +1,7 @@
-"""The figures of Kovaleva et al.: every head at its place with its own value, outlined where it stands out. Checked in the charts' own description, and drawn."""
+"""Small maps of all heads, and other figures after Kovaleva et al. 2019.
+
+Every head is in its place with its own value. Checked in the charts' own description, and drawn.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import vl_convert
 
 from headscope.errors import UserError
 from headscope.figures import find_figure, gallery
-from headscope.figures.style import GREY, RED
+from headscope.figures.style import GREY
 from headscope.measures.feature import FEATURES
 from headscope.measures.link import LINKS
 from stats.sampled import random_values, sampled
@@ -34,7 +37,7 @@ def draw(name: str, values: np.ndarray) -> dict[str, Any]:
 
 
 def rows_of(spec: dict[str, Any], panel: dict[str, Any]) -> list[dict[str, Any]]:
-    """The data of one panel; layers of it share theirs."""
+    """Return the data of one panel; its layers share them."""
     name = (
         panel.get("data", panel["layer"][0].get("data", {})).get("name")
         if "layer" in panel
@@ -47,61 +50,12 @@ def rows_of(spec: dict[str, Any], panel: dict[str, Any]) -> list[dict[str, Any]]
 def test_results_with_the_measure_allow_the_figure(name: str) -> None:
     results = sampled({NEEDS[name]: random_values(NEEDS[name])})
     assert name in {item.name for item in gallery(results)}
+    other = "frame" if NEEDS[name] == "change" else "change"
     with pytest.raises(UserError, match=f"the figure '{name}' needs the measure '{NEEDS[name]}'"):
-        find_figure(
-            name,
-            sampled(
-                {
-                    "frame" if NEEDS[name] == "change" else "change": random_values(
-                        "frame" if NEEDS[name] == "change" else "change"
-                    )
-                }
-            ),
-        )
+        find_figure(name, sampled({other: random_values(other)}))
 
 
-def test_frame_attention_is_outlined_at_the_heads_over_the_99th_percentile() -> None:
-    values = random_values("frame", layers=12, heads=12)
-    means = values.mean(0)[..., 0]
-    spec = draw("frames", values)
-    *_, outline = spec["layer"]
-    assert (outline["mark"]["type"], outline["mark"]["filled"], outline["mark"]["stroke"]) == (
-        "rect",
-        False,
-        RED,
-    )
-    expected = {
-        tuple(int(part) + 1 for part in np.unravel_index(place, means.shape))
-        for place in np.argsort(-means, axis=None)[:2]
-    }
-    assert {
-        (row["layer"], row["head"]) for row in spec["datasets"][outline["data"]["name"]]
-    } == expected
-    found = {
-        (row["layer"], row["head"]): row["value"] for row in max(spec["datasets"].values(), key=len)
-    }
-    assert found == pytest.approx(
-        {(layer + 1, head + 1): means[layer, head] for layer in range(12) for head in range(12)}
-    )
-
-
-def test_the_outline_is_drawn_around_its_head() -> None:
-    values = np.full((2, 2, 3, 3), 0.1)
-    values[:, 1, 0] = 0.9  # layer 2, head 1: top left
-    svg = vl_convert.vegalite_to_svg(draw("frames", values))
-    (place,) = re.findall(rf'd="M([\d.-]+),([\d.-]+)h[^"]*"[^>]*stroke="{RED}"', svg)
-    squares = re.findall(
-        r'aria-roledescription="rect mark" d="M([\d.]+),([\d.]+)h[^"]*" fill="#[0-9a-f]{6}|aria-roledescription="rect mark" d="M([\d.]+),([\d.]+)h[^"]*" fill="rgb',
-        svg,
-    )
-    places = {(float(a or c), float(b or d)) for a, b, c, d in squares}
-    assert (float(place[0]), float(place[1])) == (
-        min(x for x, _ in places),
-        min(y for _, y in places),
-    )
-
-
-def test_the_likeness_of_maps_is_coloured_from_nought_to_one() -> None:
+def test_the_similarity_of_maps_is_coloured_from_0_to_1() -> None:
     values = random_values("change")
     spec = draw("change", values)
     (rows,) = spec["datasets"].values()
@@ -155,7 +109,8 @@ def test_more_is_orange_and_less_purple_in_a_difference() -> None:
     values[:, 0, 0], values[:, 0, 1] = -0.5, 0.5
     svg = vl_convert.vegalite_to_svg(draw("features-change", values))
     colours = re.findall(
-        r'aria-label="[^"]*head: ([12]);[^"]*" role="graphics-symbol" aria-roledescription="rect mark"[^>]*fill="rgb\((\d+), (\d+), (\d+)\)"',
+        r'aria-label="[^"]*head: ([12]);[^"]*" role="graphics-symbol" '
+        r'aria-roledescription="rect mark"[^>]*fill="rgb\((\d+), (\d+), (\d+)\)"',
         svg,
     )
     assert len(colours) == 2 * len(FEATURES)
@@ -176,7 +131,7 @@ def test_attention_from_cls_is_that_of_the_last_layer() -> None:
 
 
 @pytest.mark.parametrize("name", ["links", "from-cls"])
-def test_undefined_heads_are_grey_and_a_figure_of_nothing_but_them_is_still_drawn(
+def test_undefined_heads_are_grey_and_a_figure_of_undefined_heads_is_drawn(
     name: str,
 ) -> None:
     values = random_values(NEEDS[name])

@@ -1,4 +1,7 @@
-"""Figures of pattern classes: bars that add up, the leading class of each head, and all maps of one example as pictures."""
+"""Figures of pattern classes.
+
+Bars add up to one, each head has its leading class, and the maps of one example are pictures.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ import pytest
 import torch
 
 from headscope.errors import UserError
-from headscope.figures import find_figure, gallery, save_chart
-from headscope.figures.patterns.classes import LETTERS, PATTERNS, confusion_map, task_patterns
+from headscope.figures import confusion_map, find_figure, gallery, save_chart, task_patterns
+from headscope.figures.patterns.classes import LETTERS, PATTERNS
 from headscope.figures.patterns.grid import CELL, pattern_grid, png, shades
 from headscope.measures.patterns.network import CLASSES, pictures
 from stats.made_patterns import pattern_results, random_patterns
@@ -24,7 +27,7 @@ BLOCKS = np.repeat(np.arange(4), 10)
 
 
 def rows(chart: Any, place: int = 0) -> list[dict[str, Any]]:
-    """The data of a layer of a chart, as it is drawn."""
+    """Return the data of one layer of a chart, as it is drawn."""
     spec = chart.to_dict()
     part = spec["layer"][place]
     name = part.get("data", spec.get("data"))["name"]
@@ -32,7 +35,7 @@ def rows(chart: Any, place: int = 0) -> list[dict[str, Any]]:
 
 
 def decoded(file: bytes) -> np.ndarray:
-    """Read a grey PNG back by the standard's rules, checksums included."""
+    """Decode a grey PNG by the rules of the standard, checksums included."""
     assert file[:8] == b"\x89PNG\r\n\x1a\n"
     chunks: dict[bytes, bytes] = {}
     place = 8
