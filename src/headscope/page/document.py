@@ -12,8 +12,9 @@ from typing import Any
 import jinja2
 import pandas as pd
 
+from headscope.errors import ResultsError
 from headscope.figures import script_json, vega_bundle
-from headscope.files import check_writable
+from headscope.files import atomic_write, check_writable
 
 WIDE = 600
 """A wider plot gets the whole width of the page; others stand two in a row, shrunk a little if need be."""
@@ -107,13 +108,9 @@ def render_document(document: Document) -> str:
 
 def write_document(document: Document, path: Path) -> Path:
     """Write the page, whole or not at all."""
-    check_writable(path)
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
+    check_writable(path, error=ResultsError)
+    with atomic_write(path, error=ResultsError) as temporary:
         temporary.write_text(render_document(document), encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
     return path
 
 

@@ -53,9 +53,9 @@ def metric_text(metric: str, better: str) -> str:
     >>> metric_text("accuracy", "higher"), metric_text("loss", "lower")
     ('accuracy, 0–1', 'loss (lower is better)')
     """
-    about = METRICS[metric] if metric in METRICS else None
-    if about is None or not math.isfinite(about.high - about.low):
+    if metric not in METRICS or not math.isfinite(METRICS[metric].high - METRICS[metric].low):
         return f"{metric} ({better} is better)"
+    about = METRICS[metric]
     ends = f"{about.low:g}–{about.high:g}" if about.low == 0 else f"{about.low:g} to {about.high:g}"
     return f"{about.title}, {ends}"
 
