@@ -1,9 +1,11 @@
 """Headscope: what every attention head of a transformer does.
 
     import headscope as hs
-    model = hs.load("demo")
-    atlas = hs.survey(model, hs.corpus.read("demo"))
-    atlas["position"]["mean"].sel(layer=1, head=3, offset="previous")
+
+    model = hs.load("demo")  # hub id, folder or "demo"
+    atlas = hs.survey(model, "demo")  # path, list of texts, DataFrame, dataset or "demo"
+    atlas.head("1-3")  # what this head does
+    atlas.find("position:previous > 0.5")  # heads by a condition
     atlas.save("demo.nc")
 
 Names are loaded when first used, so that ``import headscope`` and reading results need no torch.
@@ -17,57 +19,129 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from headscope import corpus
-    from headscope.atlas import Atlas, compare, merge, open, probe, survey
+    from headscope.corpus import Corpus, Example, read
     from headscope.errors import UserError
-    from headscope.measures import Linear, Measure, sieve
-    from headscope.models import LayerView, Model, Replacement, load, wrap
+    from headscope.figures import figure
+    from headscope.heads import Head
+    from headscope.measures import (
+        Coreference,
+        Dependency,
+        Distance,
+        Entropy,
+        Feature,
+        Frame,
+        Gradient,
+        Linear,
+        Link,
+        Measure,
+        Pattern,
+        Position,
+        Role,
+        Special,
+        sieve,
+    )
+    from headscope.models import LayerView, Model, Pooling, Replacement, load, wrap
+    from headscope.page import show
+    from headscope.results import Atlas, merge
+    from headscope.runs.ablate import ablate
+    from headscope.runs.attention import attention
+    from headscope.runs.compare import compare
+    from headscope.runs.patterns import patterns
+    from headscope.runs.probe import probe
+    from headscope.runs.survey import survey
+    from headscope.runs.tune import tune
+
+    open = Atlas.open
 
 _WHERE = {
-    "Atlas": "headscope.atlas",
-    "compare": "headscope.atlas",
-    "merge": "headscope.atlas",
-    "open": "headscope.atlas",
-    "probe": "headscope.atlas",
-    "survey": "headscope.atlas",
-    "UserError": "headscope.errors",
-    "Linear": "headscope.measures",
-    "Measure": "headscope.measures",
-    "sieve": "headscope.measures",
-    "LayerView": "headscope.models",
-    "Model": "headscope.models",
-    "Replacement": "headscope.models",
-    "load": "headscope.models",
-    "wrap": "headscope.models",
+    "corpus": ("Corpus", "Example", "read"),
+    "errors": ("UserError",),
+    "figures": ("figure",),
+    "heads": ("Head",),
+    "measures": (
+        "Coreference",
+        "Dependency",
+        "Distance",
+        "Entropy",
+        "Feature",
+        "Frame",
+        "Gradient",
+        "Linear",
+        "Link",
+        "Measure",
+        "Pattern",
+        "Position",
+        "Role",
+        "Special",
+        "sieve",
+    ),
+    "models": ("LayerView", "Model", "Pooling", "Replacement", "load", "wrap"),
+    "page": ("show",),
+    "results": ("Atlas", "merge"),
+    "runs.ablate": ("ablate",),
+    "runs.attention": ("attention",),
+    "runs.compare": ("compare",),
+    "runs.patterns": ("patterns",),
+    "runs.probe": ("probe",),
+    "runs.survey": ("survey",),
+    "runs.tune": ("tune",),
 }
+_MODULES = {name: module for module, names in _WHERE.items() for name in names}
 
+# ``open`` is offered as ``hs.open`` but not exported by a star import: it would hide Python's own.
 __all__ = [
     "Atlas",
+    "Coreference",
+    "Corpus",
+    "Dependency",
+    "Distance",
+    "Entropy",
+    "Example",
+    "Feature",
+    "Frame",
+    "Gradient",
+    "Head",
     "LayerView",
     "Linear",
+    "Link",
     "Measure",
     "Model",
+    "Pattern",
+    "Pooling",
+    "Position",
     "Replacement",
+    "Role",
+    "Special",
     "UserError",
+    "ablate",
+    "attention",
     "compare",
-    "corpus",
+    "figure",
     "load",
     "merge",
-    "open",
+    "patterns",
     "probe",
+    "read",
+    "show",
     "sieve",
     "survey",
+    "tune",
     "wrap",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "corpus":
-        return import_module("headscope.corpus")
-    if name in _WHERE:
-        return getattr(import_module(_WHERE[name]), name)
+    if name == "open":
+        return import_module("headscope.results").Atlas.open
+    if name in _MODULES:
+        return getattr(import_module(f"headscope.{_MODULES[name]}"), name)
+    try:  # hs.corpus, hs.stats and the other folders
+        return import_module(f"headscope.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"headscope.{name}":
+            raise
     raise AttributeError(f"module 'headscope' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, "open", "__version__"])

@@ -139,8 +139,9 @@ def locked(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
+        with suppress(OSError):  # before the release: nobody else can hold it yet
+            beside.unlink(missing_ok=True)
         lock.release()
-        beside.unlink(missing_ok=True)
 
 
 def checksum(path: Path) -> str:

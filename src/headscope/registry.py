@@ -158,13 +158,14 @@ class Registry(Generic[T]):
         if known is not None and not known.own:
             return
         where = f"the entry point {point.name!r} ({point.value})"
+        before = len(self._entries)
         try:
             target = point.load()
         except Exception as error:  # another package's import may fail in any way
             raise UserError(
                 f"{where} cannot be loaded: {error}", hint="fix or uninstall that package"
             ) from error
-        if point.name in self._entries:  # loading it ran its decorator
+        if len(self._entries) > before or point.name in self._entries:  # it registered itself
             return
         try:
             self.add(point.name, target)

@@ -1,29 +1,67 @@
-"""Measures: streaming statistics of every head, whose sums add up."""
+"""Measures: statistics of every head whose sums add up over a corpus.
 
-from headscope.measures.base import BLOCKS, Kept, Measure, Setting, Sums
-from headscope.measures.coreference import Coreference
-from headscope.measures.dependency import Dependency
-from headscope.measures.distance import Distance, exact_divergence, fast_divergence
-from headscope.measures.entropy import Entropy, row_entropy
-from headscope.measures.feature import Feature
-from headscope.measures.frame import Frame
-from headscope.measures.gradient import Gradient
-from headscope.measures.link import Link
-from headscope.measures.patterns.measure import Pattern
-from headscope.measures.position import Position
-from headscope.measures.registry import available, choose
-from headscope.measures.relation import Bank, Linear, mass_weights
-from headscope.measures.role import Role, bias_weights
-from headscope.measures.sieves.base import Sieve, known_sieves, load_sieves, sieve
-from headscope.measures.special import Special
-from headscope.measures.strongest import Strongest
-from headscope.measures.words import WordMap, WordMeasure, word_map
+Names are loaded when first used, so that the registry can be read without torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headscope.measures.base import Context, Measure, Together
+    from headscope.measures.change import Change, Difference
+    from headscope.measures.coreference import Coreference
+    from headscope.measures.dependency import Dependency
+    from headscope.measures.distance import Distance, exact_divergence, fast_divergence
+    from headscope.measures.entropy import Entropy, row_entropy
+    from headscope.measures.feature import Feature
+    from headscope.measures.frame import Frame
+    from headscope.measures.gradient import Gradient
+    from headscope.measures.link import Link
+    from headscope.measures.patterns.measure import Pattern
+    from headscope.measures.position import Position
+    from headscope.measures.registry import MEASURES, choose, load_measure_file, offered_measures
+    from headscope.measures.relation import Linear, mass_weights
+    from headscope.measures.role import Role, bias_weights
+    from headscope.measures.sieves.base import SIEVES, Sieve, known_sieves, load_sieves, sieve
+    from headscope.measures.special import Special
+    from headscope.measures.strongest import Strongest
+    from headscope.measures.sums import Kept, Sums
+    from headscope.measures.words import WordMap, WordMeasure, word_map
+
+_WHERE = {
+    "base": ("Context", "Measure", "Together"),
+    "change": ("Change", "Difference"),
+    "coreference": ("Coreference",),
+    "dependency": ("Dependency",),
+    "distance": ("Distance", "exact_divergence", "fast_divergence"),
+    "entropy": ("Entropy", "row_entropy"),
+    "feature": ("Feature",),
+    "frame": ("Frame",),
+    "gradient": ("Gradient",),
+    "link": ("Link",),
+    "patterns.measure": ("Pattern",),
+    "position": ("Position",),
+    "registry": ("MEASURES", "choose", "load_measure_file", "offered_measures"),
+    "relation": ("Linear", "mass_weights"),
+    "role": ("Role", "bias_weights"),
+    "sieves.base": ("SIEVES", "Sieve", "known_sieves", "load_sieves", "sieve"),
+    "special": ("Special",),
+    "strongest": ("Strongest",),
+    "sums": ("Kept", "Sums"),
+    "words": ("WordMap", "WordMeasure", "word_map"),
+}
+_MODULES = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
-    "BLOCKS",
-    "Bank",
+    "MEASURES",
+    "SIEVES",
+    "Change",
+    "Context",
     "Coreference",
     "Dependency",
+    "Difference",
     "Distance",
     "Entropy",
     "Feature",
@@ -36,22 +74,29 @@ __all__ = [
     "Pattern",
     "Position",
     "Role",
-    "Setting",
     "Sieve",
     "Special",
     "Strongest",
     "Sums",
+    "Together",
     "WordMap",
     "WordMeasure",
-    "available",
     "bias_weights",
     "choose",
     "exact_divergence",
     "fast_divergence",
     "known_sieves",
+    "load_measure_file",
     "load_sieves",
     "mass_weights",
+    "offered_measures",
     "row_entropy",
     "sieve",
     "word_map",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(import_module(f"headscope.measures.{_MODULES[name]}"), name)
+    raise AttributeError(f"module 'headscope.measures' has no attribute {name!r}")

@@ -1,53 +1,78 @@
-"""What a measure is: a number per example, layer and head (and label), whose sums add up over any split of a corpus."""
+"""What a measure is: a number per example, layer, head and label, whose sums add up over a corpus."""
 
 from __future__ import annotations
 
-import json
-from abc import ABC, abstractmethod
+import copy
+import inspect
+from abc import ABC
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar, Self
 
-import numpy as np
-import xarray as xr
-from numpy.typing import NDArray
+import torch
 from torch import Tensor
 
 from headscope.corpus import Example
 from headscope.encode import Batch
-from headscope.models import LayerView, Shape
-
-BLOCKS = 16
-"""Sums are kept apart in this many blocks of batches: shards fill different blocks and so add up exactly."""
-HOW = {
-    "tree": "give a treebank (.conllu), or parse plain text with --parse",
-    "words": "give a treebank (.conllu), or parse plain text with --parse",
-    "tags": "give a treebank (.conllu), or parse plain text with --parse",
-    "pair": "give a corpus of pairs: paragraphs, TSV or JSON lines with two texts",
-    "mentions": "give a corpus with coreference",
-    "lm": "load the model with its language-model head (headscope.load(..., head='lm')); a checkpoint without one cannot be used",
-    "frames": "give a corpus with frame links",
-}
-"""What to do about an annotation that is missing."""
+from headscope.errors import UserError
+from headscope.measures.source import code_digest
+from headscope.models import LayerView, Model, Shape
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What a measure knows of the run it is in."""
+class Context:
+    """What a measure knows of the run it takes part in.
+
+    Parameters
+    ----------
+    shape
+        Layers and heads of the stack that is observed.
+    causal
+        Whether a token sees only itself and the tokens before it.
+    seed
+        The run's seed, for measures that draw random numbers.
+    """
 
     shape: Shape
     causal: bool = False
-    subtypes: str = "keep"  # of dependency labels: keep ``nmod:poss``, or fold it into ``nmod``
-    roles: tuple[str, ...] = ()  # the roles asked for; all that the corpus allows if there are none
-    direction: str = "to head"  # of dependency roles: to head, from head, both
+    seed: int = 0
 
 
 class Measure(ABC):
-    """A statistic of every head. Subclasses say what it is called, which labels it has, and compute it for one layer of a batch.
+    """A statistic of every head.
 
-    ``dims`` names the measure's own dimensions and their labels; ``needs`` what corpus and model must have for it to be offered.
-    ``offered`` is false for those that must be asked for by name, because they cost more than the pass itself.
+    A measure is an object with its own options: the parameters of its ``__init__``, each kept as an
+    attribute of the same name. A run binds it to a model and a corpus (:meth:`bind`), then asks it for
+    the values of each layer of each batch. A subclass says what it is called and which labels it has,
+    and computes :meth:`layer`.
+
+    Attributes
+    ----------
+    name, title, unit, source
+        How it is called, in code and for people; the unit of its values; the paper it comes from.
+    dims
+        The measure's own dimensions and their labels, e.g. ``{"row": ("all", "cls")}``.
+    needs
+        What corpus and model must have for it: words, tree, tags, pair, mentions, frames, lm.
+    offered
+        False for measures that must be asked for by name, because they cost more than the pass itself.
+    listed
+        False for measures with too many labels for the table of heads.
+    in_blocks
+        True for measures that reduce a map a block of rows at a time (:meth:`rows`, :meth:`end`);
+        the others are given whole maps (:meth:`layer`).
+
+    Examples
+    --------
+    >>> class Largest(Measure):
+    ...     name, title, unit, source = "largest", "Largest weight", "share of attention", "mine"
+    ...     dims = {"of": ("map",)}
+    ...
+    ...     def layer(self, view, attention, prepared):
+    ...         return attention.amax((2, 3))[..., None]
+    >>> Largest().options()
+    {}
     """
 
     name: ClassVar[str]
@@ -56,26 +81,39 @@ class Measure(ABC):
     source: ClassVar[str]
     needs: ClassVar[frozenset[str]] = frozenset()
     offered: ClassVar[bool] = True
-    listed: ClassVar[bool] = (
-        True  # false for those with tables of their own: too many labels for the table of heads
-    )
-    keeps: ClassVar[bool] = (
-        False  # true for those whose value of every example is kept beside the sums
-    )
+    listed: ClassVar[bool] = True
+    in_blocks: ClassVar[bool] = False
+    keep: int = 0
+    """The values of about this many examples are kept beside the sums."""
     dims: Mapping[str, tuple[str, ...]]
+    context: Context
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
+    def options(self) -> dict[str, Any]:
+        """The measure's own options: the parameters of ``__init__`` with their values."""
+        names = inspect.signature(type(self)).parameters
+        missing = [name for name in names if not hasattr(self, name)]
+        if missing:
+            raise UserError(
+                f"the measure {type(self).__name__} has an option {missing[0]!r}, but no attribute "
+                "of that name, so results could not say what was measured",
+                hint=f"write self.{missing[0]} = {missing[0]} in its __init__",
+            )
+        return {name: getattr(self, name) for name in names}
 
-    @classmethod
-    def study(cls, setting: Setting, corpus: Iterable[Example]) -> Self:
-        """Make the measure for a run. One that must know the corpus first (its labels, a baseline) looks at it here, without the model."""
-        return cls(setting)
+    def bind(self, context: Context, corpus: Iterable[Example]) -> Self:
+        """The measure as it takes part in one run.
+
+        A measure that must know the corpus first (its labels, a baseline) looks at it here, without
+        the model. The measure itself is not changed, so it can be used in several runs.
+        """
+        bound = copy.copy(self)
+        bound.context = context
+        return bound
 
     @property
     def lead(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
         """The dimensions before the measure's own: layers and heads, labelled from 1."""
-        shape = self.setting.shape
+        shape = self.context.shape
         return {
             "layer": tuple(range(1, shape.layers + 1)),
             "head": tuple(range(1, shape.heads + 1)),
@@ -88,128 +126,134 @@ class Measure(ABC):
             "unit": self.unit,
             "source": self.source,
             "listed": "yes" if self.listed else "no",
+            "kind": "mean",
         }
 
     def identity(self) -> str:
-        """What besides its name changes the measure's numbers (its own settings, a user's code): runs that differ in it are different runs."""
-        return ""
+        """Everything besides its name that changes the measure's numbers.
+
+        Runs that differ in it are different runs. By default these are the options and, for a measure
+        of the user's own, its code.
+        """
+        options = ", ".join(f"{name}={value!r}" for name, value in self.options().items())
+        own = not type(self).__module__.startswith("headscope.")
+        return f"{options} {code_digest(type(self))}".strip() if own else options
 
     @property
     def width(self) -> int:
         """How many labels there are in all."""
         return prod(len(labels) for labels in self.dims.values())
 
-    @abstractmethod
     def prepare(self, batch: Batch, device: Any) -> Any:
-        """What is the same for every layer of a batch; made once, handed to :meth:`layer`."""
+        """What is the same for every layer of a batch; made once, handed to the methods below."""
+        return None
 
-    @abstractmethod
     def layer(self, view: LayerView, attention: Tensor, prepared: Any) -> Tensor:
-        """The value of each example, head and label, (batch, head, label); NaN where it is not defined.
+        """The values of one layer, from whole maps.
 
-        ``attention`` is (batch, head, query, key), float32, and finite.
+        Parameters
+        ----------
+        view
+            The layer: its number, head outputs and module.
+        attention
+            (batch, head, query, key), float32 and finite.
+        prepared
+            What :meth:`prepare` made.
+
+        Returns
+        -------
+        Tensor
+            (batch, head, label); NaN where a value is not defined.
         """
-
-
-class Sums:
-    """The only thing a measure remembers: sum, sum of squares and count, by block, layer, head and label. Merging is addition."""
-
-    def __init__(self, measure: Measure) -> None:
-        self.measure = measure
-        self.lead = measure.lead
-        shape = (BLOCKS, *(len(labels) for labels in self.lead.values()), measure.width)
-        self.sum = np.zeros(shape)
-        self.square = np.zeros(shape)
-        self.count = np.zeros(shape, dtype=np.int64)
-
-    def add(self, block: int, values: NDArray[Any], totals: NDArray[Any] | None = None) -> None:
-        """Add the values of some examples, (example, layer, head, label); NaN is not counted.
-
-        With ``totals`` (example, label) what is averaged are not examples but the things counted in them (words, mentions): values say how many
-        were right, totals how many there were. A right answer is 1, and its square too.
-        """
-        values = values.astype(np.float64)
-        if totals is not None:
-            self.sum[block] += values.sum(0)
-            self.square[block] += values.sum(0)
-            self.count[block] += totals.sum(0).astype(np.int64)
-            return
-        defined = ~np.isnan(values)
-        filled = np.where(defined, values, 0.0)
-        self.sum[block] += filled.sum(0)
-        self.square[block] += (filled**2).sum(0)
-        self.count[block] += defined.sum(0)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The sums as plain arrays, for a checkpoint."""
-        return {"sum": self.sum, "square": self.square, "count": self.count}
-
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take up the sums of a checkpoint."""
-        self.sum, self.square, self.count = (
-            arrays[name].copy() for name in ("sum", "square", "count")
+        raise UserError(
+            f"the measure {self.name!r} computes nothing: its class has no method 'layer'",
+            hint="define layer(self, view, attention, prepared)",
         )
 
-    def dataset(self) -> xr.Dataset:
-        """The sums with names."""
-        labels = {**self.lead, **self.measure.dims}
-        coordinates = {
-            "block": np.arange(1, BLOCKS + 1),
-            **{
-                dim: np.array(values, dtype=object if isinstance(values[0], str) else int)
-                for dim, values in labels.items()
-            },
-        }
-        shape = [len(values) for values in coordinates.values()]
-        variables = {
-            name: (tuple(coordinates), array.reshape(shape))
-            for name, array in self.arrays().items()
-        }
-        return xr.Dataset(variables, coordinates, self.measure.attributes())
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: Any) -> None:
+        """Take in a block of rows of one layer's maps (for measures with ``in_blocks``).
+
+        Parameters
+        ----------
+        block
+            (batch, head, row, key), float32 and finite.
+        first_row
+            The number of the block's first row within the map.
+        """
+        raise UserError(
+            f"the measure {self.name!r} says in_blocks, but its class has no method 'rows'",
+            hint="define rows(self, view, block, first_row, prepared) and end(self, view, prepared)",
+        )
+
+    def end(self, view: LayerView, prepared: Any) -> Tensor:
+        """The values of a layer whose rows have all been taken in, (batch, head, label)."""
+        raise UserError(
+            f"the measure {self.name!r} says in_blocks, but its class has no method 'end'",
+            hint="define rows(self, view, block, first_row, prepared) and end(self, view, prepared)",
+        )
+
+    def finish(self, layers: Sequence[Tensor], prepared: Any) -> Tensor:
+        """The values of a batch, (batch, layer, head, label), when all layers are done.
+
+        A measure that spans layers overrides this.
+        """
+        return torch.stack(list(layers), 1)
+
+    @classmethod
+    def together(
+        cls, measures: Sequence[Measure], model: Model, stack: str, context: Context
+    ) -> Together:
+        """What computes several measures of this kind in one pass, sharing work where it can."""
+        return Together(measures)
 
 
-class Kept:
-    """The values of single examples, for measures whose distribution is asked for: four bytes a head, label and example.
+class Together:
+    """Measures of one kind in a pass. Subclasses share work between them.
 
-    Examples are numbered in the order of the run's batches, which is the same however the run is split.
+    For each batch the pass calls :meth:`start`; for each layer :meth:`rows` with one block of rows
+    after another, then :meth:`end`; and :meth:`finish` at last.
     """
 
-    def __init__(self, measure: Measure) -> None:
-        self.measure = measure
-        self.shape = (*(len(labels) for labels in measure.lead.values()), measure.width)
-        self.values: list[NDArray[np.float32]] = []
-        self.numbers: list[int] = []
-        self.ids: list[str] = []
+    needs_whole_maps = True
 
-    def add(self, numbers: Sequence[int], ids: Sequence[str], values: NDArray[Any]) -> None:
-        """Keep the values of some examples, (example, layer, head, label)."""
-        self.values.append(values.astype(np.float32))
-        self.numbers += numbers
-        self.ids += ids
+    def __init__(self, measures: Sequence[Measure]) -> None:
+        self.measures = list(measures)
+        self.needs_whole_maps = not all(measure.in_blocks for measure in measures)
+        self.prepared: list[Any] = []
+        self.layers: list[list[Tensor]] = []
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything as plain arrays, for a checkpoint."""
-        names = np.frombuffer(json.dumps(self.ids).encode(), np.uint8)
-        return {"values": self._whole(), "numbers": np.array(self.numbers, np.int64), "ids": names}
+    def start(self, batch: Batch, device: Any) -> None:
+        """Begin a batch."""
+        self.prepared = [measure.prepare(batch, device) for measure in self.measures]
+        self.layers = [[] for _ in self.measures]
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take up what a checkpoint kept."""
-        self.values = [arrays["values"].copy()]
-        self.numbers = arrays["numbers"].tolist()
-        self.ids = json.loads(arrays["ids"].tobytes())
+    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+        """Take in a block of rows, (batch, head, row, key)."""
+        for measure, prepared, layers in zip(
+            self.measures, self.prepared, self.layers, strict=True
+        ):
+            if measure.in_blocks:
+                measure.rows(view, block, first_row, prepared)
+            else:
+                layers.append(measure.layer(view, block, prepared))
 
-    def variables(self) -> xr.Dataset:
-        """The values with names, in the order of the examples' numbers; ``id`` is the example's own."""
-        order = np.argsort(self.numbers)
-        labels = {**self.measure.lead, **self.measure.dims}
-        values = self._whole()[order].reshape(-1, *(len(names) for names in labels.values()))
-        ids = np.array(self.ids, dtype=object)[order]
-        return xr.Dataset(
-            {"value": (("example", *labels), values)},
-            {"example": np.array(self.numbers, np.int64)[order], "id": ("example", ids)},
-        )
+    def end(self, view: LayerView) -> None:
+        """A layer has been taken in whole."""
+        for measure, prepared, layers in zip(
+            self.measures, self.prepared, self.layers, strict=True
+        ):
+            if measure.in_blocks:
+                layers.append(measure.end(view, prepared))
 
-    def _whole(self) -> NDArray[np.float32]:
-        return (
-            np.concatenate(self.values) if self.values else np.zeros((0, *self.shape), np.float32)
-        )
+    def finish(self) -> dict[str, Tensor]:
+        """Each measure's values, (batch, layer, head, label)."""
+        return {
+            measure.name: measure.finish(layers, prepared)
+            for measure, layers, prepared in zip(
+                self.measures, self.layers, self.prepared, strict=True
+            )
+        }
+
+    def totals(self) -> dict[str, Tensor]:
+        """For measures that count right answers: how many answers there were, (batch, label)."""
+        return {}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
+from headscope.corpus import Example
 from headscope.encode import Batch
 from headscope.errors import UserError
-from headscope.measures.base import Measure
+from headscope.measures.base import Context, Measure
 from headscope.measures.words import WordMeasure
 from headscope.models import LayerView
 
@@ -47,18 +48,49 @@ class Change(Measure):
         return map_cosine(attention[0], attention[1], prepared)[..., None]
 
 
-def difference_of(measure: type[Measure]) -> type[Measure]:
-    """The measure whose value is that of the second model less that of the first, example by example: its intervals are those of paired differences."""
-    if issubclass(measure, WordMeasure):
-        raise UserError(
-            f"the measure {measure.name!r} counts right answers, and has no difference example by example",
-            hint="survey both models and compare the two results: headscope compare one.nc other.nc",
-        )
-    changed = {
-        "name": f"{measure.name}-change",
-        "title": f"{measure.title}: change",
-        "unit": f"change in {measure.unit}",
-        "offered": False,
-        "keeps": False,
-    }
-    return type(f"{measure.__name__}Change", (measure,), changed)
+class Difference(Measure):
+    """A measure's value in the second model minus that in the first, example by example.
+
+    Its intervals are therefore those of paired differences.
+
+    Parameters
+    ----------
+    measure
+        The measure whose values are compared.
+    """
+
+    def __init__(self, measure: Measure) -> None:
+        if isinstance(measure, WordMeasure):
+            raise UserError(
+                f"the measure {measure.name!r} counts right answers, and has no difference for "
+                "each example",
+                hint="survey both models and compare the two results: hs.compare(first, second)",
+                command="survey both models, then: headscope compare first.nc second.nc",
+            )
+        self.measure = measure
+        self.name = f"{measure.name}-change"  # type: ignore[misc]
+        self.title = f"{measure.title}: change"  # type: ignore[misc]
+        self.unit = f"change in {measure.unit}"  # type: ignore[misc]
+        self.source = measure.source  # type: ignore[misc]
+        self.listed = measure.listed  # type: ignore[misc]
+
+    def bind(self, context: Context, corpus: Iterable[Example]) -> Self:
+        """Bind the measure that is compared."""
+        bound = super().bind(context, corpus)
+        bound.measure = self.measure.bind(context, corpus)
+        bound.dims = bound.measure.dims
+        return bound
+
+    @property
+    def lead(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
+        """As the measure that is compared."""
+        return self.measure.lead
+
+    def attributes(self) -> dict[str, str]:
+        """As the measure that is compared, under this one's name."""
+        own = {"title": self.title, "unit": self.unit}
+        return self.measure.attributes() | own
+
+    def identity(self) -> str:
+        """As the measure that is compared."""
+        return self.measure.identity()

@@ -18,7 +18,8 @@ from torch import Tensor
 
 from headscope.corpus import ROOT, Example, Word
 from headscope.encode import Batch
-from headscope.measures.base import Setting
+from headscope.measures.base import Context
+from headscope.measures.options import Subtypes, one_of
 from headscope.measures.words import WordMap, WordMeasure
 
 ALL, CORE = "all", "all but root and punctuation"
@@ -53,31 +54,30 @@ class Dependency(WordMeasure):
     source = "Clark et al. 2019, §4.2, Table 1"
     needs: ClassVar[frozenset[str]] = frozenset({"words", "tree"})
 
-    def __init__(self, setting: Setting, offsets: Mapping[str, int] | None = None) -> None:
-        super().__init__(setting)
-        self.offsets = dict(offsets or {ALL: 1, CORE: 1})
+    def __init__(self, subtypes: Subtypes = "keep") -> None:
+        self.subtypes: Subtypes = one_of("way with subtypes", subtypes, ("keep", "fold"))
+        self._set_offsets({ALL: 1, CORE: 1})
+
+    def _set_offsets(self, offsets: Mapping[str, int]) -> None:
+        self.offsets = dict(offsets)
         self.relations = tuple(self.offsets)
         self.dims = {"direction": DIRECTIONS, "relation": self.relations, "words": WORDS}
         self._column = {relation: index for index, relation in enumerate(self.relations)}
 
-    @classmethod
-    def study(cls, setting: Setting, corpus: Iterable[Example]) -> Self:
-        """Find the relations, and the best fixed offset of each."""
+    def bind(self, context: Context, corpus: Iterable[Example]) -> Self:
+        """Find the relations of the corpus, and the best fixed offset of each."""
+        bound = super().bind(context, corpus)
         counts: dict[str, Counter[int]] = {ALL: Counter(), CORE: Counter()}
         for example in corpus:
             for index, word in enumerate(example.words):
                 if word.head is not None and word.head != ROOT:
-                    for relation in _groups(word, setting.subtypes):
+                    for relation in _groups(word, self.subtypes):
                         counts.setdefault(relation, Counter())[
                             word.head - speaker(example.words, index)
                         ] += 1
-        return cls(
-            setting,
-            {
-                relation: best_offset(counts[relation])
-                for relation in [ALL, CORE, *sorted(set(counts) - {ALL, CORE})]
-            },
-        )
+        names = [ALL, CORE, *sorted(set(counts) - {ALL, CORE})]
+        bound._set_offsets({relation: best_offset(counts[relation]) for relation in names})
+        return bound
 
     def attributes(self) -> dict[str, str]:
         """The offsets too: they are the baseline."""
@@ -102,7 +102,7 @@ class Dependency(WordMeasure):
                 gold[row, place] = places.get(word.head, -1)
                 speaks = speaker(tree, index)
                 asked[row, place] = places.get(speaks, place)
-                for relation in _groups(word, self.setting.subtypes):
+                for relation in _groups(word, self.subtypes):
                     column = self._column.get(relation)
                     if column is not None:
                         groups[row, place, column] = (

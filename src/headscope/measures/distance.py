@@ -8,9 +8,9 @@ distance, and all pairs of heads into one matrix product. Linear terms cancel; 2
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -106,7 +106,7 @@ def _mend(result: Tensor, flat: Tensor, rows: int) -> None:
 
 
 @dataclass
-class Held:
+class BatchMaps:
     """The maps of a batch, layer by layer, until all are there."""
 
     lengths: list[int]
@@ -126,12 +126,14 @@ class Distance(Measure):
     dims: Mapping[str, tuple[str, ...]] = {}
     offered = False
     listed = False
-    exact: ClassVar[bool] = False
+
+    def __init__(self, exact: bool = False) -> None:
+        self.exact = exact
 
     @property
     def lead(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
         """Every head against every other, named as people do."""
-        shape = self.setting.shape
+        shape = self.context.shape
         names = tuple(
             f"{layer}-{head}"
             for layer in range(1, shape.layers + 1)
@@ -139,17 +141,17 @@ class Distance(Measure):
         )
         return {"one": names, "other": names}
 
-    def prepare(self, batch: Batch, device: Any) -> Held:
+    def prepare(self, batch: Batch, device: Any) -> BatchMaps:
         """Nothing yet."""
-        return Held([len(item) for item in batch.items])
+        return BatchMaps([len(item) for item in batch.items])
 
-    def layer(self, view: LayerView, attention: Tensor, prepared: Held) -> Tensor:
+    def layer(self, view: LayerView, attention: Tensor, prepared: BatchMaps) -> Tensor:
         """Keep the layer; the answer comes when all are there."""
         prepared.maps.append(attention)
         return attention.new_empty(0)
 
-    def finish(self, prepared: Held) -> Tensor:
-        """(batch, head, head, 1)."""
+    def finish(self, layers: Sequence[Tensor], prepared: BatchMaps) -> Tensor:
+        """(batch, head, head, 1), from the maps of all layers."""
         divergence = exact_divergence if self.exact else fast_divergence
         found = []
         for index, length in enumerate(prepared.lengths):

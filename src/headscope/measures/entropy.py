@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,14 @@ def row_entropy(attention: Tensor, real: Tensor | None = None) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Rows:
+class EntropyRows:
     """Which rows count in a batch, with weights (batch, query, kind) that average them, and the entropy of uniform attention."""
 
     weights: Tensor  # (batch, query, 2)
     undefined: Tensor  # (batch, 1, 2)
     uniform: Tensor  # (batch, 1, 1)
     real: Tensor | None  # (batch, 1, 1, key), 0 on padding; None where there is none
+    entropies: list[Tensor] = field(default_factory=list)  # of the layer's rows so far
 
 
 class Entropy(Measure):
@@ -48,8 +49,9 @@ class Entropy(Measure):
     unit = "nats"
     source = "Clark et al. 2019, §3.3, Figure 4"
     dims = {"row": ("all", "cls", "uniform")}
+    in_blocks = True
 
-    def prepare(self, batch: Batch, device: Any) -> Rows:
+    def prepare(self, batch: Batch, device: Any) -> EntropyRows:
         """Average over real rows only."""
         weights = np.zeros((len(batch), batch.width, 2), dtype=np.float32)
         uniform = np.zeros((len(batch), 1, 1), dtype=np.float32)
@@ -59,7 +61,7 @@ class Entropy(Measure):
             weights[index, :length, 1] = (item.kind == START) / max(
                 int((item.kind == START).sum()), 1
             )
-            seen = np.arange(1, length + 1) if self.setting.causal else np.full(length, length)
+            seen = np.arange(1, length + 1) if self.context.causal else np.full(length, length)
             uniform[index] = np.log(seen).mean()
         undefined = (weights.sum(1, keepdims=True) == 0).astype(np.bool_)
         real = (
@@ -67,17 +69,22 @@ class Entropy(Measure):
             if batch.mask.all()
             else torch.from_numpy(batch.mask[:, None, None].astype(np.float32)).to(device)
         )
-        return Rows(
+        return EntropyRows(
             torch.from_numpy(weights).to(device),
             torch.from_numpy(undefined).to(device),
             torch.from_numpy(uniform).to(device),
             real,
         )
 
-    def layer(self, view: LayerView, attention: Tensor, prepared: Rows) -> Tensor:
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: EntropyRows) -> None:
+        """Keep the entropy of every row."""
+        prepared.entropies.append(row_entropy(block, prepared.real))
+
+    def end(self, view: LayerView, prepared: EntropyRows) -> Tensor:
         """(batch, head, 3)."""
-        means = torch.einsum(
-            "bhq,bqk->bhk", row_entropy(attention, prepared.real), prepared.weights
-        )
+        entropies = prepared.entropies
+        rows = entropies[0] if len(entropies) == 1 else torch.cat(entropies, dim=2)
+        entropies.clear()
+        means = torch.einsum("bhq,bqk->bhk", rows, prepared.weights)
         means = means.masked_fill(prepared.undefined, float("nan"))
         return torch.cat([means, prepared.uniform.expand(-1, means.shape[1], -1)], dim=-1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.encode import SEPARATOR, TEXT, Batch, Encoded
-from headscope.measures.base import Measure
-from headscope.models import LayerView
+from headscope.errors import ModelError
+from headscope.measures.base import Context, Measure, Together
+from headscope.models import LayerView, Model
 
 SHARE = 0.15
 
@@ -70,7 +72,7 @@ class Gradient(Measure):
         """``attention`` is here the gradient of the loss by the maps: (batch, head, kind). A causal model has no weights on later tokens to average over."""
         kinds, real = prepared
         seen = real[:, :, None] & real[:, None, :]
-        if self.setting.causal:
+        if self.context.causal:
             seen = seen.tril()
         pairs = (
             seen.float() @ kinds
@@ -79,3 +81,81 @@ class Gradient(Measure):
         return (rows / pairs.sum(1)[:, None]).masked_fill(
             (pairs.sum(1) == 0)[:, None], float("nan")
         )
+
+    @classmethod
+    def together(
+        cls, measures: Sequence[Measure], model: Model, stack: str, context: Context
+    ) -> Together:
+        """A forward and a backward pass of their own, for all measures of gradients."""
+        return GradientTogether(measures, model, stack, context.seed)
+
+
+class GradientTogether(Together):
+    """Measures of gradients: they see nothing of the common pass, and run one of their own."""
+
+    def __init__(self, measures: Sequence[Measure], model: Model, stack: str, seed: int) -> None:
+        super().__init__(measures)
+        self.needs_whole_maps = False
+        self.model, self.stack, self.seed = model, stack, seed
+        self.batch: Batch | None = None
+
+    def start(self, batch: Batch, device: Any) -> None:
+        """Begin a batch."""
+        super().start(batch, device)
+        self.batch = batch
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+        """The common pass has no gradients."""
+
+    def end(self, view: LayerView) -> None:
+        """The common pass has no gradients."""
+
+    def finish(self) -> dict[str, Tensor]:
+        """Run forward and backward, and reduce the gradients layer by layer."""
+        assert self.batch is not None
+        for view, gradient in map_gradients(self.model, self.batch, self.stack, self.seed):
+            super().rows(view, gradient, 0)
+        return super().finish()
+
+
+def map_gradients(
+    model: Model, batch: Batch, stack: str, seed: int
+) -> list[tuple[LayerView, Tensor]]:
+    """Each layer with ∂loss/∂α, (batch, head, query, key). The maps are part of the graph: our attention function is the model's own.
+
+    A causal text of one token has no loss, and so NaN for gradients.
+    """
+    views: list[LayerView] = []
+
+    def listen(view: LayerView) -> None:
+        if view.stack == stack:
+            views.append(view)
+
+    ids = torch.from_numpy(batch.ids).to(model.device)
+    with torch.enable_grad():
+        if model.causal(stack):
+            logits = model.forward(batch, listeners=[listen], stack=stack).logits[:, :-1]
+            asked = torch.from_numpy(batch.mask[:, 1:]).to(model.device)
+            loss = mean_loss(logits, ids[:, 1:], asked)
+        else:
+            if model.tokenizer.mask_token_id is None:
+                raise ModelError(
+                    f"the tokenizer of {model.name} has no mask token, which gradient importance needs",
+                    hint="choose a masked language model, or give its tokenizer a mask token",
+                )
+            asked = torch.zeros_like(ids, dtype=torch.bool)
+            for row, item in enumerate(batch.items):
+                asked[row, : len(item)] = torch.from_numpy(masked_positions(item, seed)).to(
+                    model.device
+                )
+            masked = replace(
+                batch, ids=ids.masked_fill(asked, model.tokenizer.mask_token_id).cpu().numpy()
+            )
+            logits = model.forward(masked, listeners=[listen], stack=stack).logits
+            loss = mean_loss(logits, ids, asked)
+        gradients = torch.autograd.grad(loss, [view.weights for view in views])
+    undefined = ~asked.any(1)[:, None, None, None]
+    return [
+        (view, gradient.float().masked_fill(undefined, float("nan")))
+        for view, gradient in zip(views, gradients, strict=True)
+    ]

@@ -84,6 +84,6 @@ class Link(Strongest):
             )
             found += [there, there[:, ::-1]]
         start = (
-            np.array([len(item) - 1]) if self.setting.causal else np.flatnonzero(item.kind == START)
+            np.array([len(item) - 1]) if self.context.causal else np.flatnonzero(item.kind == START)
         )
         return [*found, *(every_pair(start, keys) for keys in feature_tokens(item))]

@@ -33,7 +33,7 @@ class Position(Linear):
     def weights(self, item: Encoded) -> Sequence[NDArray[np.float32] | None]:
         """Diagonals: one below, on and one above the middle."""
         length = len(item)
-        later = None if self.setting.causal else mass_weights(offset_pairs(length, 1))
+        later = None if self.context.causal else mass_weights(offset_pairs(length, 1))
         return [
             mass_weights(offset_pairs(length, -1)),
             mass_weights(offset_pairs(length, 0)),

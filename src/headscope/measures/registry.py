@@ -1,100 +1,228 @@
-"""Every measure by name. A third-party package adds its own through the entry point group ``headscope.measures``."""
+"""Every measure by name, without importing torch; and the choice of measures for a run.
+
+Another package adds measures through the entry point group ``headscope.measures``; a user gives a
+class or an object to :func:`headscope.survey`, or a file with classes to ``--measure-file``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from functools import cache
-from importlib.metadata import entry_points
+import importlib.util
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from headscope.errors import UserError, unknown
-from headscope.measures.base import HOW, Measure
-from headscope.measures.coreference import Coreference
-from headscope.measures.dependency import Dependency
-from headscope.measures.distance import Distance
-from headscope.measures.entropy import Entropy
-from headscope.measures.feature import Feature
-from headscope.measures.frame import Frame
-from headscope.measures.gradient import Gradient
-from headscope.measures.link import Link
-from headscope.measures.patterns.measure import Pattern
-from headscope.measures.position import Position
-from headscope.measures.role import Role
-from headscope.measures.special import Special
+from headscope.errors import UserError
+from headscope.registry import Registry
 
-GROUP = "headscope.measures"
-OWN: tuple[type[Measure], ...] = (
-    Position,
-    Special,
-    Entropy,
-    Role,
-    Dependency,
-    Coreference,
-    Frame,
-    Feature,
-    Link,
-    Distance,
-    Gradient,
-    Pattern,
-)
+if TYPE_CHECKING:
+    from headscope.measures.base import Measure
+
+_TREEBANK = {
+    "hint": "use a treebank (.conllu), or hs.read(path, parse=True) to parse plain text",
+    "command": "use a treebank (.conllu), or parse plain text with --parse",
+}
+HOW: dict[str, dict[str, str]] = {
+    "tree": _TREEBANK,
+    "words": _TREEBANK,
+    "tags": _TREEBANK,
+    "pair": {"hint": "use a corpus of pairs: paragraphs, or a table with two texts per line"},
+    "mentions": {"hint": "use a corpus with coreference"},
+    "frames": {"hint": "use a corpus with frame links"},
+    "lm": {
+        "hint": "load the model with its language-model head: hs.load(name, head='lm')",
+        "command": "choose a checkpoint that has its language-model head",
+    },
+}
+"""What to do about an annotation or a part of the model that is missing."""
 
 
-@cache
-def available() -> dict[str, type[Measure]]:
-    """All measures, ours first, then those that other packages bring."""
-    found = {measure.name: measure for measure in OWN}
-    for point in entry_points(group=GROUP):
-        if point.name in found:
-            continue
-        try:
-            loaded = point.load()
-        except Exception as error:  # another package's import may fail in any way
-            raise UserError(
-                f"the entry point {point.name!r} ({point.value}) cannot be loaded: {error}",
-                hint="mend or uninstall that package",
-            ) from error
-        if not (isinstance(loaded, type) and issubclass(loaded, Measure)):
-            raise UserError(
-                f"the entry point {point.name!r} ({point.value}) is not a measure: it must be a subclass of headscope.measures.Measure",
-                hint="mend or uninstall that package",
-            )
-        if (
-            loaded.name != point.name
-        ):  # results are kept under the measure's own name, which may be another's
-            raise UserError(
-                f"the entry point {point.name!r} ({point.value}) gives a measure that calls itself {loaded.name!r}: the two must be the same",
-                hint="mend or uninstall that package",
-            )
-        found[point.name] = loaded
-    return found
+def _check(name: str, target: Any) -> None:
+    """Refuse what is not a measure's class."""
+    from headscope.measures.base import Measure
+
+    if not (isinstance(target, type) and issubclass(target, Measure)):
+        raise UserError("it must be a subclass of headscope.Measure")
+    if getattr(target, "name", None) != name:  # results are kept under the measure's own name
+        raise UserError(f"its own name is {getattr(target, 'name', None)!r}; the two must be equal")
+
+
+MEASURES: Registry[type[Measure]] = Registry("measure", group="headscope.measures", check=_check)
+"""All measures: Headscope's own, then those of other packages."""
+
+
+def _declare(name: str, where: str, *, needs: Sequence[str] = (), offered: bool = True) -> None:
+    MEASURES.declare(
+        name, f"headscope.measures.{where}", needs=frozenset(needs), offered=offered
+    )
+
+
+_declare("position", "position:Position")
+_declare("special", "special:Special")
+_declare("entropy", "entropy:Entropy")
+_declare("role", "role:Role")
+_declare("dependency", "dependency:Dependency", needs=("words", "tree"))
+_declare("coreference", "coreference:Coreference", needs=("words", "mentions"))
+_declare("frame", "frame:Frame", needs=("frames",))
+_declare("feature", "feature:Feature", needs=("tree", "tags"))
+_declare("link", "link:Link", needs=("tree", "tags"))
+_declare("distance", "distance:Distance", offered=False)
+_declare("gradient", "gradient:Gradient", needs=("lm",), offered=False)
+_declare("pattern", "patterns.measure:Pattern", offered=False)
+
+
+def offered_measures(offered: Collection[str]) -> list[str]:
+    """The names of the measures that a survey computes unless others are asked for.
+
+    Parameters
+    ----------
+    offered
+        The annotations of the corpus and the capabilities of the model.
+
+    Examples
+    --------
+    >>> offered_measures(["words"])
+    ['position', 'special', 'entropy', 'role']
+    """
+    return [
+        entry.name
+        for entry in MEASURES.entries()
+        if _fact(entry, "offered", True) and _fact(entry, "needs", frozenset()) <= set(offered)
+    ]
+
+
+def _fact(entry: Any, name: str, otherwise: Any) -> Any:
+    """What is known of an entry, from its declaration or from its class."""
+    if name in entry.facts:
+        return entry.facts[name]
+    return getattr(entry.load(), name, otherwise)
 
 
 def choose(
-    names: Iterable[str] | None, offered: Collection[str], *, corpus: str
-) -> list[type[Measure]]:
-    """The measures asked for, or all that the corpus' annotations allow. Asking for one that they don't allow is an error."""
-    measures = available()
-    if names is None:
-        return [
-            measure
-            for measure in measures.values()
-            if measure.offered and measure.needs <= set(offered)
-        ]
-    chosen = []
-    for name in dict.fromkeys([names] if isinstance(names, str) else names):
-        if name not in measures:
-            raise unknown("measure", name, measures)
-        missing = sorted(measures[name].needs - set(offered))
-        if missing == ["lm"]:
-            raise UserError(
-                f"the measure {name!r} needs a language-model head, which this model does not have",
-                hint=HOW["lm"],
-            )
-        if missing:
-            raise UserError(
-                f"the measure {name!r} needs {', '.join(missing)}, which {corpus} does not have (it has {', '.join(sorted(offered)) or 'plain text only'})",
-                hint=HOW.get(missing[0], f"give a corpus with {missing[0]}"),
-            )
-        chosen.append(measures[name])
+    measures: Iterable[str | Measure | type[Measure]] | str | None,
+    offered: Collection[str],
+    *,
+    corpus: str,
+) -> list[Measure]:
+    """The measures of a run.
+
+    Parameters
+    ----------
+    measures
+        Names, objects or classes; None for all that corpus and model allow.
+    offered
+        The annotations of the corpus and the capabilities of the model.
+    corpus
+        The name of the corpus, for messages.
+
+    Raises
+    ------
+    UserError
+        For an unknown name, something that is not a measure, two measures of one name, or a measure
+        that needs what corpus or model do not have.
+    """
+    if measures is None:
+        return [MEASURES[name]() for name in offered_measures(offered)]
+    asked = [measures] if _is_one(measures) else list(measures)  # type: ignore[arg-type]
+    chosen = [_as_measure(one) for one in dict.fromkeys(asked)]
     if not chosen:
-        raise UserError("no measure was asked for", hint=f"choose from {', '.join(measures)}")
+        raise UserError("no measure was asked for", hint=f"choose from {', '.join(MEASURES)}")
+    names = [measure.name for measure in chosen]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(
+            f"two measures are called {twice!r}, and results are kept by name",
+            hint="give one of the classes another name, or survey twice",
+        )
+    for measure in chosen:
+        _check_needs(measure, set(offered), corpus)
     return chosen
+
+
+def _is_one(given: Any) -> bool:
+    return isinstance(given, str | type) or hasattr(given, "bind")
+
+
+def _as_measure(given: Any) -> Measure:
+    from headscope.measures.base import Measure
+
+    if isinstance(given, str):
+        return MEASURES[given]()
+    if isinstance(given, type) and issubclass(given, Measure):
+        try:
+            return given()
+        except TypeError as error:
+            raise UserError(
+                f"the measure {given.__name__} cannot be made without options: {error}",
+                hint=f"give an object: {given.__name__}(...)",
+            ) from None
+    if not isinstance(given, Measure):
+        raise UserError(
+            f"a measure must be a name, an object or a subclass of hs.Measure; got {given!r} instead",
+            hint="e.g. measures=['entropy', hs.Role(direction='both'), MyMeasure]",
+        )
+    return given
+
+
+def _check_needs(measure: Measure, offered: set[str], corpus: str) -> None:
+    missing = sorted(measure.needs - offered)
+    if missing == ["lm"]:
+        raise UserError(
+            f"the measure {measure.name!r} needs a language-model head, which this model lacks",
+            **HOW["lm"],
+        )
+    if missing:
+        has = ", ".join(sorted(offered - {"lm"})) or "plain text only"
+        raise UserError(
+            f"the measure {measure.name!r} needs {', '.join(missing)}, which {corpus} does not "
+            f"have (it has {has})",
+            **HOW.get(missing[0], {"hint": f"use a corpus with {missing[0]}"}),
+        )
+
+
+def load_measure_file(path: str | Path) -> list[type[Measure]]:
+    """Run a Python file and return the measures that it defines.
+
+    The file's code runs: it must be the user's own.
+    """
+    from headscope.measures.base import Measure
+
+    module = run_file(path, what="file of measures", option="--measure-file mine.py")
+    found = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, Measure)
+        and value.__module__ == module.__name__
+        and hasattr(value, "name")
+    ]
+    if not found:
+        raise UserError(
+            f"{path} defines no measure", hint="write a subclass of hs.Measure with a name in it"
+        )
+    return found
+
+
+def run_file(path: str | Path, *, what: str, option: str) -> Any:
+    """Run a user's Python file and return it as a module."""
+    file = Path(path)
+    if not file.is_file() or file.suffix != ".py":
+        reason = "does not exist" if not file.exists() else "is not one"
+        raise UserError(
+            f"a {what} must be a Python file (.py); {str(path)!r} {reason}",
+            hint="check the path",
+            command=f"give {option}",
+        )
+    spec = importlib.util.spec_from_file_location(f"headscope_file_{file.stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except UserError:
+        raise
+    except Exception as error:  # a user's file may fail in any way
+        raise UserError(
+            f"the {what} {file} cannot be run: {type(error).__name__}: {error}",
+            hint="run it with python to see where it fails",
+        ) from error
+    return module

@@ -1,9 +1,9 @@
-"""Sieve bias (Pande et al. 2021): how much more a head attends to a role's sieve than uniform attention would."""
+"""Sieve bias (Pande et al. 2021): how much more a head attends to a role's sieve than uniformly."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Self
 
 import numpy as np
@@ -12,18 +12,27 @@ from numpy.typing import NDArray
 from headscope.corpus import Example
 from headscope.encode import Encoded
 from headscope.errors import UserError, unknown
-from headscope.measures.base import HOW, Setting
+from headscope.measures.base import Context
+from headscope.measures.options import Direction, Subtypes, at_least, one_of
+from headscope.measures.registry import HOW
 from headscope.measures.relation import Linear, Pairs
 from headscope.measures.sieves.base import Sieve, known_sieves
-from headscope.measures.sieves.builtin import PAPER, dependency_sieve, dependency_sieves
+from headscope.measures.sieves.builtin import (
+    DIRECTIONS,
+    PAPER,
+    dependency_sieve,
+    dependency_sieves,
+)
 
 CAUSAL = "a causal model sees no later tokens"
 
 
 def bias_weights(pairs: Pairs, visible: NDArray[np.int64]) -> NDArray[np.float32] | None:
-    """Weights under which the sum of a map is the sieve bias (P2): ``visible / (size of the sieve · number of tokens with one)``. None without any.
+    """Weights under which the sum of a map is the sieve bias; None if no token has a sieve.
 
-    ``visible`` is how many tokens each query sees: all of them, or in a causal model those up to itself, so that uniform attention scores 1 in both.
+    The weight of a pair is ``visible / (size of the sieve · number of tokens with one)``, where
+    ``visible`` is how many tokens each query sees: all of them or, in a causal model, those up to
+    itself. So uniform attention scores 1 in both.
 
     >>> bias_weights(np.array([[False, False], [True, True]]), np.array([2, 2])).tolist()
     [[0.0, 0.0], [1.0, 1.0]]
@@ -37,72 +46,109 @@ def bias_weights(pairs: Pairs, visible: NDArray[np.int64]) -> NDArray[np.float32
 
 
 class Role(Linear):
-    """The mean sieve bias of a sequence: 1 is what uniform attention gives, 3 means three times as much on the tokens of the role (P2).
+    """The mean sieve bias of a sequence, for every role.
 
-    Which roles: all whose annotations the corpus has, or those that the setting names; any dependency label of the corpus is a role too.
-    The score of every sequence is kept, because tests and figures need the distribution.
+    1 is what uniform attention gives; 3 means three times as much attention on the tokens of the role.
+    The scores of single sequences are kept too, because tests and figures need their distribution.
+
+    Parameters
+    ----------
+    roles
+        The roles to score: names of sieves, or any dependency label of the corpus. Default: all roles
+        whose annotations the corpus has.
+    direction
+        Of dependency roles: from a dependent to its head word, from the head word to a dependent, or
+        both.
+    subtypes
+        Keep subtypes of dependency labels (``nmod:poss``), or fold them into their kind (``nmod``).
+    keep
+        The scores of about this many sequences are kept; 0 keeps none.
+
+    References
+    ----------
+    Pande et al. 2021, "The heads hypothesis", sections 3 and 4.
+
+    Examples
+    --------
+    >>> Role(roles=["local", "nsubj"], direction="both").options()["roles"]
+    ('local', 'nsubj')
     """
 
     name = "role"
     title = "Sieve bias of each role"
     unit = "times uniform attention"
     source = "Pande et al. 2021"
-    keeps = True
 
     def __init__(
-        self, setting: Setting, sieves: Sequence[Sieve], absent: Mapping[str, str]
+        self,
+        roles: Iterable[str] = (),
+        direction: Direction = "to head",
+        subtypes: Subtypes = "keep",
+        keep: int = 5000,
     ) -> None:
-        super().__init__(setting)
-        self.sieves = list(sieves)
-        self.absent = dict(absent)
-        self.dims = {"role": tuple(sieve.name for sieve in sieves)}
+        self.roles = (roles,) if isinstance(roles, str) else tuple(roles)
+        self.direction: Direction = one_of("direction of dependency roles", direction, DIRECTIONS)
+        self.subtypes: Subtypes = one_of("way with subtypes", subtypes, ("keep", "fold"))
+        self.keep = at_least("number of sequences to keep scores of", keep, 0)
+        self.sieves: list[Sieve] = []
+        self.absent: dict[str, str] = {}
 
-    @classmethod
-    def study(cls, setting: Setting, corpus: Iterable[Example]) -> Self:
-        """Look which annotations and labels there are, choose the roles, and let those learn that must."""
-        offered: set[str] = set()
-        labels: set[str] = set()
-        fold = setting.subtypes == "fold"
-        for example in corpus:
-            offered |= example.annotations
-            labels |= {
-                word.relation.split(":")[0] if fold else word.relation
-                for word in example.words
-                if word.head is not None
-            }
-        found = known_sieves() | dependency_sieves(setting.direction, fold)
-        known = {
-            name: found[name] for name in (*PAPER, *(name for name in found if name not in PAPER))
-        }
-        chosen, absent = [], {}
-        for name in dict.fromkeys(setting.roles or known):
+    def bind(self, context: Context, corpus: Iterable[Example]) -> Self:
+        """Choose the roles that the corpus allows; sieves that learn from the corpus do so here."""
+        bound = super().bind(context, corpus)
+        offered, labels = self._look(corpus)
+        known = self._known()
+        bound.sieves, bound.absent = [], {}
+        for name in dict.fromkeys(self.roles or known):
             sieve = known.get(name)
             if sieve is None and name in labels:
-                sieve = dependency_sieve(name, (name,), setting.direction, fold)
+                sieve = dependency_sieve(name, (name,), self.direction, self.subtypes == "fold")
             if sieve is None:
                 raise unknown("role", name, [*known, *sorted(labels - set(known))])
-            missing = sorted(sieve.needs - offered)
-            if missing and setting.roles:
-                raise UserError(
-                    f"the role {name!r} needs {', '.join(missing)}, which this corpus does not have",
-                    hint=HOW.get(missing[0], f"give a corpus with {missing[0]}"),
-                )
-            if missing:
-                absent[name] = (
-                    f"the corpus has no {', '.join(missing)}: {HOW.get(missing[0], '')}".rstrip(
-                        ": "
-                    )
-                )
-            elif sieve.later and setting.causal:
-                absent[name] = CAUSAL
+            if why := self._why_not(sieve, offered, context):
+                bound.absent[name] = why
             else:
-                chosen.append(sieve.ready(corpus))
-        if not chosen:
+                bound.sieves.append(sieve.ready(corpus))
+        if not bound.sieves:
+            reasons = "; ".join(f"{name}: {why}" for name, why in bound.absent.items())
             raise UserError(
-                f"none of the roles can be seen here: {'; '.join(f'{name}: {why}' for name, why in absent.items())}",
-                hint="ask for other roles with --role",
+                f"none of the roles can be measured here: {reasons}",
+                hint="choose other roles: hs.Role(roles=[...])",
+                command="choose other roles with --role",
             )
-        return cls(setting, chosen, absent)
+        bound.dims = {"role": tuple(sieve.name for sieve in bound.sieves)}
+        return bound
+
+    def _look(self, corpus: Iterable[Example]) -> tuple[set[str], set[str]]:
+        """The annotations and the dependency labels of a corpus."""
+        offered: set[str] = set()
+        labels: set[str] = set()
+        for example in corpus:
+            offered |= example.annotations
+            for word in example.words:
+                if word.head is not None:
+                    fold = self.subtypes == "fold"
+                    labels.add(word.relation.split(":")[0] if fold else word.relation)
+        return offered, labels
+
+    def _known(self) -> dict[str, Sieve]:
+        """All sieves by name, the paper's first."""
+        found = known_sieves() | dependency_sieves(self.direction, self.subtypes == "fold")
+        names = (*PAPER, *(name for name in found if name not in PAPER))
+        return {name: found[name] for name in names}
+
+    def _why_not(self, sieve: Sieve, offered: set[str], context: Context) -> str:
+        """Why a sieve cannot be used; empty if it can. Asking for it by name is then an error."""
+        missing = sorted(sieve.needs - offered)
+        if missing and self.roles:
+            raise UserError(
+                f"the role {sieve.name!r} needs {', '.join(missing)}, which this corpus lacks",
+                **HOW.get(missing[0], {"hint": f"choose a corpus with {missing[0]}"}),
+            )
+        if missing:
+            how = HOW.get(missing[0], {}).get("hint", "")
+            return f"the corpus has no {', '.join(missing)}: {how}".rstrip(": ")
+        return CAUSAL if sieve.later and context.causal else ""
 
     def attributes(self) -> dict[str, str]:
         """Titles of the roles, and which are absent and why."""
@@ -110,17 +156,18 @@ class Role(Linear):
         return super().attributes() | {
             "titles": json.dumps(titles),
             "absent": json.dumps(self.absent),
-            "direction": self.setting.direction,
+            "direction": self.direction,
         }
 
     def identity(self) -> str:
-        """The roles, and the code of those that a user wrote."""
-        return ", ".join(f"{sieve.name} {sieve.digest}".strip() for sieve in self.sieves)
+        """The options, the roles, and the code of those that a user wrote."""
+        sieves = ", ".join(f"{sieve.name} {sieve.digest}".strip() for sieve in self.sieves)
+        return f"{super().identity()}: {sieves}"
 
     def weights(self, item: Encoded) -> Sequence[NDArray[np.float32] | None]:
-        """One matrix a role: the sieve, weighted."""
+        """One matrix per role: the sieve, weighted."""
         size = len(item)
-        visible = np.arange(1, size + 1) if self.setting.causal else np.full(size, size)
-        seen = np.tri(size, dtype=np.bool_) if self.setting.causal else np.True_
+        visible = np.arange(1, size + 1) if self.context.causal else np.full(size, size)
+        seen = np.tri(size, dtype=np.bool_) if self.context.causal else np.True_
         found = (sieve.pairs(item) for sieve in self.sieves)
         return [None if pairs is None else bias_weights(pairs & seen, visible) for pairs in found]

@@ -82,7 +82,7 @@ class Strongest(Measure):
         )
 
     def _flat(self, pairs: Places, width: int) -> Places:
-        if self.setting.causal:
+        if self.context.causal:
             pairs = pairs[pairs[:, 1] <= pairs[:, 0]]
         return pairs[:, 0] * width + pairs[:, 1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,8 +12,8 @@ import torch
 from torch import Tensor
 
 from headscope.encode import Batch
-from headscope.measures.base import Measure
-from headscope.models import LayerView
+from headscope.measures.base import Context, Measure, Together
+from headscope.models import LayerView, Model
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,10 @@ def word_map(batch: Batch, device: Any = "cpu") -> WordMap:
 
 
 class WordMeasure(Measure):
-    """A measure that reads word maps and counts right answers: what is averaged are words (or mentions), not examples."""
+    """A measure that reads word maps and counts right answers.
+
+    What is averaged are words (or mentions), not examples.
+    """
 
     needs: ClassVar[frozenset[str]] = frozenset({"words"})
     listed = False
@@ -123,7 +127,10 @@ class WordMeasure(Measure):
 
     @abstractmethod
     def words(self, maps: Tensor, prepared: Any) -> Tensor:
-        """How many answers are right, (batch, head, label), from word maps (batch, head, word, column)."""
+        """How many answers are right, (batch, head, label).
+
+        ``maps`` are word maps, (batch, head, word, column).
+        """
 
     @abstractmethod
     def totals(self, prepared: Any) -> Tensor:
@@ -131,13 +138,53 @@ class WordMeasure(Measure):
 
     def attributes(self) -> dict[str, str]:
         """Intervals are those of shares of right answers."""
-        return super().attributes() | {"answers": "yes"}
+        return super().attributes() | {"kind": "share"}
 
     def prepare(self, batch: Batch, device: Any) -> tuple[WordMap, Any]:
-        """By itself, a measure makes its own word map; in a run the engine makes one for all."""
+        """Alone, a measure makes its own word map; in a run all share one."""
         words = word_map(batch, device)
         return words, self.prepare_words(batch, words, device)
 
     def layer(self, view: LayerView, attention: Tensor, prepared: tuple[WordMap, Any]) -> Tensor:
-        """By itself: word maps, then answers."""
+        """Alone: word maps, then answers."""
         return self.words(prepared[0].apply(attention), prepared[1])
+
+    @classmethod
+    def together(
+        cls, measures: Sequence[Measure], model: Model, stack: str, context: Context
+    ) -> Together:
+        """One word map for all measures of words."""
+        return WordsTogether(measures)
+
+
+class WordsTogether(Together):
+    """The measures of words in a run: each layer's word maps are made once."""
+
+    def __init__(self, measures: Sequence[Measure]) -> None:
+        super().__init__(measures)
+        self.of_words = [measure for measure in measures if isinstance(measure, WordMeasure)]
+        self.map: WordMap | None = None
+
+    def start(self, batch: Batch, device: Any) -> None:
+        """Make the word map of a batch."""
+        self.map = word_map(batch, device)
+        self.prepared = [
+            measure.prepare_words(batch, self.map, device) for measure in self.of_words
+        ]
+        self.layers = [[] for _ in self.of_words]
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+        """Count the right answers of a layer."""
+        assert self.map is not None
+        maps = self.map.apply(block)
+        for measure, prepared, layers in zip(
+            self.of_words, self.prepared, self.layers, strict=True
+        ):
+            layers.append(measure.words(maps, prepared))
+
+    def totals(self) -> dict[str, Tensor]:
+        """How many answers there were."""
+        return {
+            measure.name: measure.totals(prepared)
+            for measure, prepared in zip(self.of_words, self.prepared, strict=True)
+        }

@@ -1,14 +1,18 @@
-"""Results: labelled arrays with provenance, saved, opened, merged, summed up and exported without torch."""
+"""Results: labelled arrays with provenance, saved, opened, merged and exported without torch."""
 
+from headscope.results.atlas import Atlas
 from headscope.results.export import export
 from headscope.results.merge import merge
+from headscope.results.schema import KEPT, SCHEMA, SUMS
 from headscope.results.summary import head_name, heads_over, remarks, summary
-from headscope.results.tree import KEPT, SCHEMA, SUMS, Results
+
+Results = Atlas
 
 __all__ = [
     "KEPT",
     "SCHEMA",
     "SUMS",
+    "Atlas",
     "Results",
     "export",
     "head_name",

@@ -1,28 +1,49 @@
-"""Results as flat tables: CSV and Parquet."""
+"""Results as flat tables: CSV, Parquet and LaTeX."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headscope.errors import ResultsError
 from headscope.files import atomic_write, check_writable
-from headscope.results.tree import Results
+from headscope.results.latex import to_latex
 
-FORMATS = (".csv", ".parquet")
+if TYPE_CHECKING:
+    from headscope.results.atlas import Atlas
+
+ENDINGS = {".csv": "csv", ".parquet": "parquet", ".tex": "latex"}
 
 
-def export(results: Results, path: Path, *, measure: str | None = None) -> Path:
-    """Write the long table of one measure, or of all, in the format of the file's ending."""
-    if path.suffix not in FORMATS:
+def export(results: Atlas, path: Path, *, measure: str | None = None, format: str = "") -> Path:
+    """Write the long table of one measure, or of all.
+
+    Parameters
+    ----------
+    results
+        The results.
+    path
+        The file to write.
+    measure
+        Only this measure.
+    format
+        csv, parquet or latex. Default: as the file's ending says.
+    """
+    kind = format or ENDINGS.get(path.suffix, "")
+    if kind not in ENDINGS.values():
+        given = repr(format) if format else repr(path.suffix)
         raise ResultsError(
-            f"the export's ending must be one of {', '.join(FORMATS)}; got {path.suffix!r} instead",
-            hint="give -o table.csv or -o table.parquet",
+            f"a table is written as .csv, .parquet or .tex; got {given} instead",
+            hint="choose a file name such as table.csv or table.tex",
+            command="give -o table.csv, -o table.parquet or -o table.tex",
         )
     check_writable(path, error=ResultsError)
     table = results.table(measure)
     with atomic_write(path, error=ResultsError) as temporary:
-        if path.suffix == ".csv":
+        if kind == "csv":
             table.to_csv(temporary, index=False)
-        else:
+        elif kind == "parquet":
             table.to_parquet(temporary, index=False)
+        else:
+            temporary.write_text(to_latex(table), encoding="utf-8")
     return path

@@ -1,62 +1,97 @@
-"""Putting the shards of one run together: sums add up."""
+"""Putting the shards of one run together: exact sums add up to those of the whole."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from headscope.errors import ResultsError
-from headscope.results.tree import KEPT, SUMS, Results
+from headscope.results.atlas import Atlas
+from headscope.results.fixed import carried, from_fixed
+from headscope.results.schema import EXACT, KEPT, SUMS
+
+SAME = ("model", "corpus", "settings", "measures", "details")
+"""What the shards of one run have in common."""
+_ONLY = {
+    "hint": "merge only shards of one run: hs.survey(..., shard='1/n'), ... shard='n/n'",
+    "command": "merge only shards made by one command with --shard 1/n … n/n",
+}
 
 
-def merge(parts: Sequence[Results], *, partial: bool = False) -> Results:
-    """Add shards of one run. They must come from the same model, corpus and settings, each once; all of them, unless ``partial``."""
+def merge(parts: Sequence[Atlas], *, partial: bool = False) -> Atlas:
+    """Put the shards of one run together.
+
+    Parameters
+    ----------
+    parts
+        The shards, in any order: from the same model, corpus and settings, each once.
+    partial
+        Merge even if shards are missing.
+
+    Returns
+    -------
+    Atlas
+        Equal, bit for bit, to the results of the whole run.
+    """
     if not parts:
-        raise ResultsError("nothing to merge", hint="headscope merge part1.nc part2.nc -o whole.nc")
-    parts = sorted(
-        parts, key=lambda part: _number(part.provenance["shards"][0])
-    )  # so that the order in which they are given does not matter
+        raise ResultsError(
+            "there is nothing to merge",
+            hint="hs.merge([first, second])",
+            command="headscope merge part1.nc part2.nc -o whole.nc",
+        )
+    parts = sorted(parts, key=lambda part: _number(part.provenance["shards"][0]))
     first = parts[0].provenance
     for part in parts[1:]:
-        for key in ("model", "corpus", "settings", "measures", "details"):
-            if part.provenance.get(key) != first.get(key):
-                raise ResultsError(
-                    f"these are not shards of one run: their {key} differs ({_difference(first.get(key), part.provenance.get(key))})",
-                    hint="merge only shards made by one command with --shard 1/n … n/n",
-                )
+        _check_same(first, part.provenance)
     shards = sorted((shard for part in parts for shard in part.provenance["shards"]), key=_number)
-    twice = sorted({shard for shard in shards if shards.count(shard) > 1}, key=_number)
-    if twice:
-        raise ResultsError(f"shard {twice[0]} is given more than once", hint="give each shard once")
-    total = _number(shards[0])[0]
-    other = next((shard for shard in shards if _number(shard)[0] != total), None)
-    if other is not None:  # 1/2 and 1/3 hold some examples both
-        raise ResultsError(
-            f"shards {shards[0]} and {other} are of different cuts of the corpus, and cannot be added",
-            hint="merge only shards made by one command with --shard 1/n … n/n",
-        )
-    missing = [
-        f"{number}/{total}" for number in range(1, total + 1) if f"{number}/{total}" not in shards
-    ]
+    missing = _missing(shards)
     if missing and not partial:
         raise ResultsError(
-            f"shards are missing: {', '.join(missing)}",
-            hint="run them, or pass --partial to merge what there is",
+            f"{len(missing)} of {_number(shards[0])[0]} shards are missing: "
+            f"{', '.join(missing[:8])}",
+            hint="give all shards, or partial=True to merge those there are",
+            command="give all shards, or --partial to merge those there are",
         )
     sums = parts[0].sums()
     for part in parts[1:]:
-        sums = {name: add(dataset, part.sums()[name]) for name, dataset in sums.items()}
-    return Results.build(
-        sums,
-        {
-            **first,
-            "shards": ["1/1"] if not missing else shards,
-            "counts": _counts([part.provenance for part in parts]),
-            "identity": "",
-        },
-    )
+        other = part.sums()
+        sums = {name: add(dataset, other[name]) for name, dataset in sums.items()}
+    if not missing:
+        sums = {name: _finished(dataset) for name, dataset in sums.items()}
+    about = {
+        "shards": shards if missing else ["1/1"],
+        "counts": _counts([part.provenance for part in parts]),
+        "identity": "",
+    }
+    return Atlas.build(sums, first | about)
+
+
+def _check_same(first: dict[str, Any], other: dict[str, Any]) -> None:
+    for key in SAME:
+        if other.get(key) != first.get(key):
+            difference = _difference(first.get(key), other.get(key))
+            raise ResultsError(
+                f"these are not shards of one run: their {key} differs ({difference})", **_ONLY
+            )
+
+
+def _missing(shards: Sequence[str]) -> list[str]:
+    """The shards that are not there, after a check that no two overlap."""
+    twice = next((shard for shard in shards if shards.count(shard) > 1), None)
+    if twice is not None:
+        raise ResultsError(f"shard {twice} is given more than once", hint="give each shard once")
+    total = _number(shards[0])[0]
+    other = next((shard for shard in shards if _number(shard)[0] != total), None)
+    if other is not None:  # 1/2 and 1/3 share some examples
+        raise ResultsError(
+            f"shards {shards[0]} and {other} divide the corpus differently and cannot be added",
+            **_ONLY,
+        )
+    there = {_number(shard)[1] for shard in shards}
+    return [f"{number}/{total}" for number in range(1, total + 1) if number not in there]
 
 
 def _number(shard: str) -> tuple[int, int]:
@@ -66,39 +101,53 @@ def _number(shard: str) -> tuple[int, int]:
 
 
 def add(left: xr.Dataset, right: xr.Dataset) -> xr.Dataset:
-    """Sum two measures' sums; a label that only one of them has counts as zero in the other. Kept values of examples stand side by side, in their order."""
-    names = list(SUMS)
+    """Add two measures' sums. A label that only one of them has counts as zero in the other.
+
+    Exact sums are added as integers. Kept values of examples are put in the order of their numbers.
+    """
+    exact = [f"{name}{EXACT}" for name in SUMS if f"{name}{EXACT}" in left]
+    names = [*SUMS, *exact]
+    extra = ("example", "id", "group")
     one, two = xr.align(
-        left[names].drop_vars(("example", "id"), errors="ignore"),
-        right[names].drop_vars(("example", "id"), errors="ignore"),
+        left[names].drop_vars(extra, errors="ignore"),
+        right[names].drop_vars(extra, errors="ignore"),
         join="outer",
         fill_value=0,
     )
     total = (one + two).assign_attrs(left.attrs)
-    return (
-        total.merge(xr.concat([left[[KEPT]], right[[KEPT]]], "example").sortby("example"))
-        if KEPT in left
-        else total
-    )
+    for name in exact:
+        limbs = carried(np.array(total[name].transpose("limb", ...).values, np.int64))
+        dims = ("limb", *(dim for dim in total[name].dims if dim != "limb"))
+        plain = name.removesuffix(EXACT)
+        total[name] = (dims, limbs)
+        total[plain] = (dims[1:], from_fixed(limbs))
+    if KEPT in left:
+        kept = xr.concat([left[[KEPT]], right[[KEPT]]], "example").sortby("example")
+        total = total.merge(kept)
+    return total
+
+
+def _finished(dataset: xr.Dataset) -> xr.Dataset:
+    """Without the exact sums, which only shards need."""
+    return dataset.drop_vars([name for name in dataset if str(name).endswith(EXACT)])
 
 
 def _counts(provenances: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Each shard reads and encodes the whole corpus, so those counts are the whole's already; what was used or lost in the pass adds up."""
+    """The counts of the whole run.
+
+    Each shard reads and encodes the whole corpus, so those counts are the whole's already; what was
+    used or lost in the pass adds up.
+    """
     counts = dict(provenances[0]["counts"])
     for other in provenances[1:]:
-        for key in ("seen", "nonfinite"):
-            counts[key] += other["counts"][key]
-        counts["nonfinite_examples"] = (
-            counts["nonfinite_examples"] + other["counts"]["nonfinite_examples"]
-        )
+        for key in ("seen", "nonfinite", "nonfinite_examples"):
+            counts[key] = counts[key] + other["counts"][key]
     return counts
 
 
 def _difference(one: Any, two: Any) -> str:
     if isinstance(one, dict) and isinstance(two, dict):
-        key = next(
-            (key for key in one if one.get(key) != two.get(key)),
-            next((key for key in two if key not in one), ""),
-        )
+        keys = [*one, *(key for key in two if key not in one)]
+        key = next((key for key in keys if one.get(key) != two.get(key)), "")
         return f"{key}: {one.get(key)!r} and {two.get(key)!r}"
     return f"{one!r} and {two!r}"

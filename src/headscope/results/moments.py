@@ -60,14 +60,16 @@ def wilson(
 
 def derive(sums: xr.Dataset, confidence: float = CONFIDENCE) -> xr.Dataset:
     """Add mean, low, high and deviation over all blocks to a dataset of sum, square and count by block."""
-    whole = sums[["sum", "square", "count"]].sum("block")
-    if sums.attrs.get("answers") == "yes":  # what is averaged are right answers, not examples
+    whole = sums[["sum", "square", "count"]].sum("bucket")
+    if sums.attrs.get("kind") == "share":  # what is averaged are right answers, not examples
         low, high = (
             whole["sum"].copy(data=bound)
             for bound in wilson(whole["sum"].values, whole["count"].values, confidence)
         )
     else:
         low, high = interval(whole["sum"], whole["square"], whole["count"], confidence)
+        if str(sums.attrs.get("unit", "")).startswith("share"):
+            low, high = low.clip(min=0.0), high.clip(max=1.0)
     return sums.assign(
         mean=mean(whole["sum"], whole["count"]),
         deviation=deviation(whole["sum"], whole["square"], whole["count"]),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headscope.results.tree import Results
+from headscope.heads import Head
+
+if TYPE_CHECKING:
+    from headscope.results.atlas import Atlas
 
 MOST = 0.5
 SINK = 0.8
@@ -33,7 +38,7 @@ def heads_over(values: xr.DataArray, threshold: float) -> list[str]:
     return [head_name(int(layer), int(head)) for layer, head in order["place"].values]
 
 
-def summary(results: Results, *, threshold: float = MOST) -> pd.DataFrame:
+def summary(results: Atlas, *, threshold: float = MOST) -> pd.DataFrame:
     """One row a statistic: its mean over all heads, the strongest head with its interval, and how many heads are over the threshold (shares only)."""
     rows = []
     table = results.table()
@@ -60,7 +65,7 @@ def summary(results: Results, *, threshold: float = MOST) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def remarks(results: Results) -> list[str]:
+def remarks(results: Atlas) -> list[str]:
     """Plain sentences on what a reader should know first, warnings included."""
     found: list[str] = []
     if "position" in results.measures:

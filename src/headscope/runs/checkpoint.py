@@ -1,9 +1,8 @@
-"""A run's state on disk: replaced in one step, so that a kill at any moment leaves the last whole one."""
+"""A run's state on disk: replaced in one step, and checked by its digest when it is read."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,66 +14,76 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from headscope.errors import UserError
+from headscope.files import digest_of, write_bytes
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run stands: the next batch, what was counted, and the sums of every measure."""
+    """Where a run stands: the next block of work, what was counted, and the arrays so far."""
 
     identity: str
-    next_batch: int
+    next_block: int
     state: dict[str, Any]
     arrays: Mapping[str, NDArray[Any]]
 
+    def digest(self) -> str:
+        """A digest of everything in it."""
+        parts: list[str | bytes | memoryview] = [self.identity, str(self.next_block)]
+        parts.append(json.dumps(self.state, sort_keys=True))
+        for name in sorted(self.arrays):
+            array = np.ascontiguousarray(self.arrays[name])
+            parts += [f"{name} {array.dtype} {array.shape}", array.tobytes()]
+        return digest_of(*parts)
+
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write beside the file, flush to disk, then replace."""
+    """Write the file whole or not at all."""
     meta = {
         "identity": checkpoint.identity,
-        "next_batch": str(checkpoint.next_batch),
+        "next_block": str(checkpoint.next_block),
         "state": json.dumps(checkpoint.state),
+        "digest": checkpoint.digest(),
     }
-    temporary = path.with_name(f".{path.name}.tmp")
+    arrays = {name: np.ascontiguousarray(array) for name, array in checkpoint.arrays.items()}
     try:
-        with temporary.open("wb") as file:
-            file.write(
-                save(
-                    {
-                        name: np.ascontiguousarray(array)
-                        for name, array in checkpoint.arrays.items()
-                    },
-                    metadata=meta,
-                )
-            )
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        hint = "make room, then type the same command again to go on from the last checkpoint"
+        write_bytes(path, save(arrays, metadata=meta))
+    except UserError as error:
         raise UserError(
-            f"the checkpoint {path} cannot be written: {error.strerror or error}", hint=hint
+            f"the checkpoint cannot be written: {error.message}",
+            hint="free some disk space and run it again: it resumes from the last checkpoint",
         ) from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_checkpoint(path: Path, identity: str) -> Checkpoint | None:
-    """The checkpoint of this very run, or None if there is none. One of another run is an error: it is not ours to overwrite."""
+    """The checkpoint of this very run, or None if there is none.
+
+    Raises
+    ------
+    UserError
+        If the file is damaged, or is the checkpoint of another run, which must not be overwritten.
+    """
     if not path.exists():
         return None
-    hint = f"delete {path} to start afresh, or give another -o"
+    advice = {
+        "hint": f"delete {path} to start again, or choose another output path",
+        "command": f"delete {path} to start again, or choose another place with -o",
+    }
     try:
         with safe_open(path, framework="numpy") as file:
             meta = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        found = Checkpoint(
-            meta["identity"], int(meta["next_batch"]), json.loads(meta["state"]), arrays
-        )
+        state = json.loads(meta["state"])
+        found = Checkpoint(meta["identity"], int(meta["next_block"]), state, arrays)
+        whole = meta["digest"] == found.digest()
     except (SafetensorError, KeyError, ValueError, OSError) as error:
-        raise UserError(f"{path} is not a checkpoint, or is damaged: {error}", hint=hint) from None
+        raise UserError(f"{path} is not a checkpoint, or is damaged: {error}", **advice) from None
+    if not whole:
+        raise UserError(
+            f"{path} is damaged: its contents do not match the digest written with them", **advice
+        )
     if found.identity != identity:
         raise UserError(
             f"{path} is the checkpoint of another run (another model, corpus or settings)",
-            hint=hint,
+            **advice,
         )
     return found

@@ -1,8 +1,12 @@
-"""Two models over one corpus in lockstep (Kovaleva et al. 2019, §4.3): layer by layer, each head's map beside the other model's. No maps are stored."""
+"""Two models over one corpus, or two results side by side.
+
+Two models are run in lockstep (Kovaleva et al. 2019, §4.3): layer by layer, each head's map beside the
+other model's. No maps are stored.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from queue import Empty, Queue
@@ -12,51 +16,120 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.corpus import Corpus
+from headscope.corpus import Corpus, CorpusLike, read
 from headscope.encode import Batch, Encoded
 from headscope.errors import ModelError, UserError
-from headscope.measures import Measure, choose
-from headscope.measures.change import Change, difference_of
-from headscope.models import LayerView, Model
-from headscope.results import Results
-from headscope.runs.forward import Pass, Seen
-from headscope.runs.settings import Settings, make_settings
-from headscope.runs.survey import EVERY, Progress, Run, describe, state_path
+from headscope.measures.base import Context, Measure
+from headscope.measures.change import Change, Difference
+from headscope.measures.registry import choose
+from headscope.models import LayerView, Model, ModelLike, as_model
+from headscope.progress import ProgressLike
+from headscope.results import Atlas
+from headscope.runs.forward import BatchValues, Pass
+from headscope.runs.run import EVERY, describe
+from headscope.runs.settings import Long, RunSettings, make_settings
+from headscope.runs.survey import MeasuresLike, Survey
+from headscope.stats.differences import difference_atlas
 
-ALIKE = "compare models of one shape and one tokenizer, e.g. a model before and after fine-tuning"
+ALIKE = "compare models of one shape and one tokenizer, e.g. before and after fine-tuning"
 
 
 def compare(
-    first: Model,
-    second: Model,
-    corpus: Corpus,
+    first: ModelLike | Atlas,
+    second: ModelLike | Atlas,
+    corpus: CorpusLike | None = None,
     *,
-    measures: Iterable[str] = (),
+    measures: MeasuresLike = (),
+    limit: int | None = None,
+    max_length: int = 128,
+    long: Long = "truncate",
+    batch_size: int = 16,
+    seed: int = 0,
+    stack: str = "",
+    token_types: bool = True,
     output: str | Path | None = None,
     checkpoint: str | Path | None = None,
-    progress: Progress | None = None,
     every: float = EVERY,
-    **settings: Any,
-) -> Results:
-    """Run a corpus through two models at once: the measure ``change`` is the cosine of their maps, head by head.
+    progress: ProgressLike = False,
+) -> Atlas:
+    """Compare two models on a corpus, or two results.
 
-    For each of ``measures`` there is also ``NAME-change``: its value in the second model less that in the first, paired by example. Everything else as in
-    :func:`headscope.runs.survey`: a stopped run goes on from its checkpoint, and a finished one is opened.
+    Two models: the measure ``change`` is the cosine of their maps, head by head; for each of
+    ``measures`` there is also ``NAME-change``, its value in the second model minus that in the first,
+    paired by example. Two results: for every measure that both have, the difference of their means
+    (second minus first) with its interval and p-values, over the labels that they share; the
+    provenance lists what only one of them has.
+
+    Parameters
+    ----------
+    first, second
+        Two models of one shape and one tokenizer, each as in :func:`headscope.survey`; or two
+        :class:`Atlas`.
+    corpus
+        What the models are run on; not for results.
+    measures
+        Measures whose paired differences are computed too, as in :func:`headscope.survey`.
+    limit, max_length, long, batch_size, seed, stack, token_types
+        As in :func:`headscope.survey`.
+    output, checkpoint, every, progress
+        As in :func:`headscope.survey`.
+
+    Returns
+    -------
+    Atlas
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> texts = ["The dog barks.", "A cat sleeps."]
+    >>> atlas = hs.compare("demo", "demo", texts, measures="entropy")
+    >>> float(atlas.mean("change").min()) > 0.9999
+    True
     """
-    chosen = make_settings(**settings)
-    path = Path(output) if output else None
-    stack = chosen.stack or first.main_stack()
-    check_alike(first, second, stack)
-    run = Comparison(
-        first,
-        second,
-        corpus,
-        measures,
-        chosen.model_copy(update={"stack": stack}),
-        state_path(path, checkpoint),
-        every,
+    if isinstance(first, Atlas) and isinstance(second, Atlas):
+        return _compare_results(first, second, corpus, output)
+    if isinstance(first, Atlas) or isinstance(second, Atlas):
+        raise UserError(
+            "a model and results cannot be compared: give two models or two results",
+            hint="survey the model, then compare the two results",
+        )
+    if corpus is None:
+        raise UserError(
+            "comparing two models needs a corpus to run them on",
+            hint='e.g. hs.compare(first, second, "demo")',
+            command="headscope compare FIRST SECOND CORPUS",
+        )
+    settings = make_settings(
+        limit=limit,
+        max_length=max_length,
+        long=long,
+        batch_size=batch_size,
+        seed=seed,
+        stack=stack,
+        token_types=token_types,
     )
-    return run.to(path, progress)
+    one, two = as_model(first), as_model(second)
+    check_alike(one, two, stack or one.main_stack())
+    run = Comparison(
+        one,
+        two,
+        read(corpus),
+        measures,
+        settings,
+        output=output,
+        checkpoint=checkpoint,
+        every=every,
+    )
+    return run.execute(progress)
+
+
+def _compare_results(
+    first: Atlas, second: Atlas, corpus: CorpusLike | None, output: str | Path | None
+) -> Atlas:
+    if corpus is not None:
+        raise UserError("results are compared without a corpus", hint="leave the corpus out")
+    found = difference_atlas(first, second)
+    return found if output is None else found.saved(output)
 
 
 def check_alike(first: Model, second: Model, stack: str) -> None:
@@ -75,21 +148,32 @@ def check_alike(first: Model, second: Model, stack: str) -> None:
         )
 
 
-class Comparison(Run):
-    """A run of two models: what it sums up are the likeness of their maps, and differences."""
+class Comparison(Survey):
+    """A run of two models: it sums up the likeness of their maps, and paired differences."""
 
     def __init__(
         self,
         first: Model,
         second: Model,
         corpus: Corpus,
-        measures: Iterable[str],
-        settings: Settings,
-        checkpoint: Path | None,
-        every: float,
+        measures: MeasuresLike,
+        settings: RunSettings,
+        *,
+        output: str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        every: float = EVERY,
     ) -> None:
         self.second = second
-        super().__init__(first, corpus, measures, settings, (1, 1), checkpoint, every)
+        super().__init__(
+            first,
+            corpus,
+            measures,
+            settings,
+            output=output,
+            checkpoint=checkpoint,
+            every=every,
+            title="comparing",
+        )
         self.second_encoder = second.encoder(
             max_length=settings.max_length,
             long=settings.long,
@@ -97,21 +181,13 @@ class Comparison(Run):
             token_types=settings.token_types,
         )
 
-    def chosen(self, names: Iterable[str] | None) -> list[type[Measure]]:
+    def chosen(self, measures: MeasuresLike | None) -> list[Measure]:
         """The likeness, and the differences asked for."""
-        asked = [names] if isinstance(names, str) else list(names or ())
-        offered = (
-            self.corpus.annotations | (self.model.capabilities & self.second.capabilities)
-            if asked
-            else frozenset[str]()
-        )
-        return [
-            Change,
-            *(
-                difference_of(measure)
-                for measure in (choose(asked, offered, corpus=self.corpus.name) if asked else ())
-            ),
-        ]
+        if measures is None or (isinstance(measures, Sequence) and not measures):
+            return [Change()]
+        both = self.model.capabilities & self.second.capabilities
+        asked = choose(measures, self.corpus.annotations | both, corpus=self.corpus.name)
+        return [Change(), *(Difference(measure) for measure in asked)]
 
     def encoded(self) -> Iterator[Encoded]:
         """The examples as tokens, which must be the same for both models."""
@@ -120,19 +196,17 @@ class Comparison(Run):
                 list(encoder.encode([example])) for encoder in (self.encoder, self.second_encoder)
             )
             if [item.ids.tolist() for item in mine] != [item.ids.tolist() for item in theirs]:
-                one, other = (
-                    _tokens(model, items)
-                    for model, items in ((self.model, mine), (self.second, theirs))
-                )
+                one, other = _tokens(self.model, mine), _tokens(self.second, theirs)
                 raise UserError(
-                    f"the two models have different tokenizers: of example {example.id} {self.model.name} makes {one}, {self.second.name} {other}",
+                    f"the two models have different tokenizers: of example {example.id} "
+                    f"{self.model.name} makes {one}, {self.second.name} {other}",
                     hint=ALIKE,
                 )
             yield from mine
 
-    def forward(self) -> Callable[[Batch], Seen]:
+    def make_forward(self) -> Callable[[Batch], BatchValues]:
         """Both models, in lockstep."""
-        return Lockstep(self.model, self.second, self.measures, self.stack, self.settings.seed).run
+        return Lockstep(self.model, self.second, self.measures, self.stack, self.context).run
 
     def described(self) -> dict[str, Any]:
         """Both models: what they share once, the rest side by side."""
@@ -141,11 +215,8 @@ class Comparison(Run):
             key: one[key] if one[key] == other[key] else f"{one[key]} and {other[key]}"
             for key in one
         }
-        return joined | {
-            "name": f"{_short(one['name'])} and {_short(other['name'])}",
-            "first": one["name"],
-            "second": other["name"],
-        }
+        names = {"first": one["name"], "second": other["name"]}
+        return joined | {"name": f"{_short(one['name'])} and {_short(other['name'])}"} | names
 
 
 def _tokens(model: Model, items: Sequence[Encoded]) -> str:
@@ -164,13 +235,22 @@ class Lockstep:
     """
 
     def __init__(
-        self, first: Model, second: Model, measures: Sequence[Measure], stack: str, seed: int
+        self,
+        first: Model,
+        second: Model,
+        measures: Sequence[Measure],
+        stack: str,
+        context: Context,
     ) -> None:
         self.change, *others = measures
-        self.first, self.second = (Pass(model, others, stack, seed) for model in (first, second))
+        self.differences = [one for one in others if isinstance(one, Difference)]
+        compared = [difference.measure for difference in self.differences]
+        self.first, self.second = (
+            Pass(model, compared, stack, context) for model in (first, second)
+        )
         self.stack = stack
 
-    def run(self, batch: Batch) -> Seen:
+    def run(self, batch: Batch) -> BatchValues:
         """The cosine of each layer as the second model computes it; differences at the end."""
         handed: Queue[Tensor | None] = Queue(maxsize=1)
         device = self.second.model.device
@@ -181,7 +261,7 @@ class Lockstep:
             if view.stack == self.stack:
                 handed.put(view.attention)
 
-        def lead() -> Seen:
+        def lead() -> BatchValues:
             try:
                 return self.first.run(batch, [hand_over])
             finally:
@@ -207,11 +287,13 @@ class Lockstep:
                 _drain(handed, ahead)
             before = ahead.result()
         values = {self.change.name: torch.stack(layers, 1).cpu().numpy()}
-        values |= {name: found - before.values[name] for name, found in after.values.items()}
-        return Seen(values, {}, np.where(before.broken >= 0, before.broken, after.broken))
+        for difference in self.differences:
+            name = difference.measure.name
+            values[difference.name] = after.values[name] - before.values[name]
+        return BatchValues(values, {}, np.where(before.broken >= 0, before.broken, after.broken))
 
 
-def _drain(handed: Queue[Tensor | None], ahead: Future[Seen]) -> None:
+def _drain(handed: Queue[Tensor | None], ahead: Future[BatchValues]) -> None:
     """Take what is still handed over, so that the first model is never left waiting."""
     while not ahead.done():
         try:

@@ -1,43 +1,39 @@
-"""A survey: every measure that fits, over a whole corpus, in one pass that can be stopped, resumed and split."""
+"""A survey: every measure that fits, over a whole corpus, in one pass."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import platform
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from headscope.corpus import Corpus
+from headscope.corpus import Corpus, CorpusLike, bucket_of, read
 from headscope.encode import WINDOW, Batch, Encoded, Encoder, batches
-from headscope.errors import Interrupted, UserError
-from headscope.files import check_writable
-from headscope.measures import BLOCKS, Kept, Measure, Setting, Sums, choose
-from headscope.models import Model
-from headscope.results import Results
-from headscope.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from headscope.runs.forward import Pass, Seen
-from headscope.runs.output import run_to
-from headscope.runs.settings import Settings, make_settings, parse_shard
+from headscope.errors import UserError
+from headscope.files import digest_of
+from headscope.measures.base import Context, Measure
+from headscope.measures.registry import choose
+from headscope.measures.sums import Kept, Sums
+from headscope.models import Model, ModelLike, as_model
+from headscope.progress import ProgressLike, Update
+from headscope.results import Atlas
+from headscope.runs.forward import BatchValues, Pass
+from headscope.runs.run import EVERY, Arrays, Block, Run, check_shard, describe
+from headscope.runs.settings import Long, RunSettings, make_settings
 
-EVERY = 5.0
-"""Seconds between two checkpoints."""
-
-Progress = Callable[[int, int], None]
-"""Called with (examples done, examples in all)."""
+MeasuresLike = Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure]
+"""Names of measures, configured objects, or classes; one or several."""
+SHOWN = 20
+"""How many of the examples that could not be used are named in the provenance."""
 
 
 @dataclass
 class Tally:
-    """What happened to the examples during the pass."""
+    """What happened to the examples during a pass."""
 
     seen: int = 0
     nonfinite: int = 0
@@ -45,83 +41,144 @@ class Tally:
 
 
 def survey(
-    model: Model,
-    corpus: Corpus,
+    model: ModelLike,
+    corpus: CorpusLike,
     *,
-    measures: Iterable[str] | None = None,
-    shard: tuple[int, int] = (1, 1),
+    measures: MeasuresLike | None = None,
+    limit: int | None = None,
+    max_length: int = 128,
+    long: Long = "truncate",
+    batch_size: int = 16,
+    seed: int = 0,
+    stack: str = "",
+    token_types: bool = True,
+    shard: tuple[int, int] | str = (1, 1),
     output: str | Path | None = None,
     checkpoint: str | Path | None = None,
-    progress: Progress | None = None,
     every: float = EVERY,
-    **settings: Any,
-) -> Results:
-    """Run a corpus through a model once, with every measure that the corpus allows (or those named).
+    progress: ProgressLike = False,
+) -> Atlas:
+    """Measure every head of a model on a corpus, in one pass.
 
-    ``settings`` are those of :class:`Settings`. With ``output`` the results are saved there; if that file already holds this very run, it is
-    opened and nothing is computed. Meanwhile the state is kept beside it (``.partial``, or ``checkpoint``), and the same call made again after an
-    interruption goes on from there, to the same numbers. ``shard`` (i, n) does the i-th of n parts.
+    Parameters
+    ----------
+    model
+        A hub id, a folder, "demo", a :class:`~headscope.Model`, or a pair of a loaded network and its
+        tokenizer.
+    corpus
+        A path, "demo", a :class:`~headscope.Corpus`, a list of texts or of pairs of texts, a
+        DataFrame, or a ``datasets.Dataset``; see :func:`headscope.read`.
+    measures
+        Names (``"entropy"``), configured objects (``hs.Role(direction="both")``) or classes of your
+        own. Default: all that corpus and model allow, except those that cost more than the pass.
+    limit
+        Use at most this many examples, the first ones.
+    max_length
+        The largest number of tokens of an example.
+    long
+        What to do with longer examples: truncate, split into parts, or drop.
+    batch_size
+        How many examples go through the model at once.
+    seed
+        For whatever is random (masked words of the gradient measure).
+    stack
+        ``"encoder"`` or ``"decoder"``, for models that have both. Default: the encoder.
+    token_types
+        Tell the two texts of a pair apart by token types, where the model has them.
+    shard
+        ``(i, n)`` or ``"i/n"`` does the i-th of n parts of the work; see :func:`headscope.merge`.
+    output
+        Save the results there. If the file already holds this very run, it is opened instead.
+    checkpoint
+        Where the state of an unfinished run is kept. Default: ``OUTPUT.partial``.
+    every
+        Seconds between two checkpoints.
+    progress
+        True shows a progress bar; a function is called with (done, total).
+
+    Returns
+    -------
+    Atlas
+        Means, intervals and counts of every head, with provenance.
+
+    See Also
+    --------
+    compare : two models side by side.
+    merge : put the shards of a run together.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> atlas = hs.survey("demo", ["The dog barks.", "A cat sleeps."], measures="position")
+    >>> round(float(atlas.mean("position").sel(layer=1, head=3, offset="previous")), 1)
+    1.0
     """
-    chosen = make_settings(**settings)
-    parse_shard(f"{shard[0]}/{shard[1]}")  # a part that is none would silently be empty
-    path = Path(output) if output else None
-    return Run(model, corpus, measures, chosen, shard, state_path(path, checkpoint), every).to(
-        path, progress
+    settings = make_settings(
+        limit=limit,
+        max_length=max_length,
+        long=long,
+        batch_size=batch_size,
+        seed=seed,
+        stack=stack,
+        token_types=token_types,
     )
-
-
-def state_path(output: Path | None, checkpoint: str | Path | None) -> Path | None:
-    """Where the state of a run is kept: where asked, else beside the output."""
-    return (
-        Path(checkpoint)
-        if checkpoint
-        else output.with_name(output.name + ".partial")
-        if output
-        else None
+    run = Survey(
+        as_model(model, head=_head_for(measures)),
+        read(corpus),
+        measures,
+        settings,
+        shard=check_shard(shard),
+        output=output,
+        checkpoint=checkpoint,
+        every=every,
     )
+    return run.execute(progress)
 
 
-class Run:
-    """One pass of a corpus through a model, with what it needs to be stopped, resumed and split."""
+def _head_for(measures: MeasuresLike | None) -> str | None:
+    """The head that a model given by name is loaded with: gradients need a language model."""
+    asked = [measures] if isinstance(measures, str | Measure | type) else list(measures or ())
+    needs = (
+        name == "gradient" if isinstance(name, str) else "lm" in getattr(name, "needs", ())
+        for name in asked
+    )
+    return "lm" if any(needs) else None
+
+
+class Survey(Run):
+    """One pass of a corpus through a model. Blocks of work are batches."""
 
     def __init__(
         self,
         model: Model,
         corpus: Corpus,
-        measures: Iterable[str] | None,
-        settings: Settings,
-        shard: tuple[int, int],
-        checkpoint: Path | None,
-        every: float,
+        measures: MeasuresLike | None,
+        settings: RunSettings,
+        *,
+        shard: tuple[int, int] = (1, 1),
+        output: str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        every: float = EVERY,
+        title: str = "surveying",
     ) -> None:
+        super().__init__(title, output=output, checkpoint=checkpoint, every=every)
         self.model = model
         self.corpus = corpus.first(settings.limit) if settings.limit else corpus
         self.stack = settings.stack or model.main_stack()
         if self.stack == "cross":
             raise UserError(
-                "cross attention joins two different texts, and cannot be surveyed: its rows and columns are not the same tokens",
-                hint="survey the encoder or the decoder; observe cross attention with Model.forward and a listener",
+                "cross attention joins two different texts and cannot be surveyed: its rows and "
+                "columns are not the same tokens",
+                hint="survey the encoder or the decoder; observe cross attention with "
+                "Model.forward and a listener",
             )
         self.settings = settings.model_copy(update={"stack": self.stack})
         self.shard = shard
-        self.path = checkpoint
-        self.every = every
-        setting = Setting(
-            model.shape(self.stack),
-            model.causal(self.stack),
-            settings.subtypes,
-            settings.roles,
-            settings.direction,
-        )
-        self.measures = [measure.study(setting, self.corpus) for measure in self.chosen(measures)]
+        self.context = Context(model.shape(self.stack), model.causal(self.stack), settings.seed)
+        chosen = self.chosen(measures)
+        self.measures = [measure.bind(self.context, self.corpus) for measure in chosen]
         self.sums = {measure.name: Sums(measure) for measure in self.measures}
-        # Whole windows are kept: within one, batches are sorted by length, and the first of them would be the short examples.
-        self.kept_batches = -(-settings.keep // (settings.batch_size * WINDOW)) * WINDOW
-        self.kept = {
-            measure.name: Kept(measure)
-            for measure in self.measures
-            if measure.keeps and self.kept_batches
-        }
+        self.kept = {measure.name: Kept(measure) for measure in self.measures if measure.keep}
         self.encoder: Encoder = model.encoder(
             max_length=settings.max_length,
             long=settings.long,
@@ -129,100 +186,100 @@ class Run:
             token_types=settings.token_types,
         )
         self.tally = Tally()
-        self.next_batch = 0
-        self.whole = True  # false while the sums hold half a batch
-        self.yielded = self.done = 0
+        self.yielded = self.examples_done = self.total = 0
+        self.forward: Callable[[Batch], BatchValues] | None = None
 
-    def chosen(self, names: Iterable[str] | None) -> list[type[Measure]]:
+    def chosen(self, measures: MeasuresLike | None) -> list[Measure]:
         """The measures asked for, or all that corpus and model allow."""
-        return choose(
-            names, self.corpus.annotations | self.model.capabilities, corpus=self.corpus.name
-        )
+        offered = self.corpus.annotations | self.model.capabilities
+        return choose(measures, offered, corpus=self.corpus.name)
 
     def encoded(self) -> Iterator[Encoded]:
         """The examples as tokens."""
         return self.encoder.encode(self.corpus)
 
-    def forward(self) -> Callable[[Batch], Seen]:
-        """What a batch goes through."""
-        return Pass(self.model, self.measures, self.stack, self.settings.seed).run
+    def make_forward(self) -> Callable[[Batch], BatchValues]:
+        """What every batch goes through."""
+        return Pass(self.model, self.measures, self.stack, self.context).run
 
     def described(self) -> dict[str, Any]:
-        """Which model the numbers are of; its weights are read through once for it."""
+        """Which model the numbers are of."""
         return describe(self.model, self.stack)
 
-    def to(self, path: Path | None, progress: Progress | None) -> Results:
-        """Run, and save to ``path``; nothing is computed if that file already holds this very run."""
-        return run_to(path, self.path, lambda: self.identity, lambda: self.run(progress))
-
-    def run(self, progress: Progress | None) -> Results:
-        """Run what is left to be run."""
-        self._resume()
+    def begin(self) -> None:
+        """Get ready for the first batch."""
         torch.manual_seed(self.settings.seed)
-        forward = self.forward()
-        total = self.corpus.size() if progress else 0
-        saved = time.monotonic()
-        try:
-            for batch in self._batches():
-                if (
-                    batch.index >= self.next_batch
-                    and (batch.index % BLOCKS) % self.shard[1] == self.shard[0] - 1
-                ):
-                    self._add(batch, forward)
-                self.next_batch = max(self.next_batch, batch.index + 1)
-                if progress:
-                    progress(self._done(), total)
-                if self.path and time.monotonic() - saved > self.every:
-                    self._save()
-                    saved = time.monotonic()
-        except KeyboardInterrupt:
-            raise self._interrupted() from None
-        sums = {name: sums.dataset() for name, sums in self.sums.items()}
-        sums |= {name: sums[name].merge(kept.variables()) for name, kept in self.kept.items()}
-        return Results.build(sums, self._provenance())
+        self.forward = self.make_forward()
+        self.total = self.corpus.size()
 
-    def _batches(self) -> Iterator[Batch]:
-        for batch in batches(self.encoded(), size=self.settings.batch_size, pad=self.model.pad):
-            self.yielded += len(batch)
-            yield batch
+    def blocks(self) -> Iterator[Block]:
+        """Batches of examples of similar length."""
+        for batch in batches(
+            self.encoded(), size=self.settings.batch_size, pad=self.model.pad
+        ):
+            yield Block(batch.index, batch)
 
-    def _done(self) -> int:
-        """How many examples are done: of those read (a window is read ahead), the share whose parts have been run. Never less than before."""
-        counts = self.encoder.counts
-        self.done = max(self.done, counts.read * self.yielded // counts.used)
-        return self.done
-
-    def _add(self, batch: Batch, forward: Callable[[Batch], Seen]) -> None:
-        seen = forward(batch)
-        keep = seen.broken < 0
-        self.whole = False
-        for item, layer in zip(batch.items, seen.broken, strict=True):
-            if layer >= 0:
-                self.tally.nonfinite += 1
-                if len(self.tally.nonfinite_examples) < 20:
-                    self.tally.nonfinite_examples.append(
-                        f"{item.example.id}: attention is not finite in layer {layer + 1}"
-                    )
-        self.tally.seen += int(keep.sum())
-        for name, values in seen.values.items():
-            totals = seen.totals.get(name)
+    def do(self, block: Block, update: Update) -> None:
+        """Run a batch, unless it belongs to another shard, and add what it gave to the sums."""
+        number, shards = self.shard
+        if (block.index // WINDOW) % shards != number - 1:  # a shard does whole windows
+            return
+        assert self.forward is not None
+        batch: Batch = block.work
+        found = self.forward(batch)
+        keep = found.broken < 0
+        self._count(batch, found)
+        rows = np.flatnonzero(keep)
+        examples = [batch.items[row].example for row in rows]
+        buckets = [bucket_of(example) for example in examples]
+        for name, values in found.values.items():
+            totals = found.totals.get(name)
             self.sums[name].add(
-                batch.index % BLOCKS, values[keep], None if totals is None else totals[keep]
+                buckets, values[keep], None if totals is None else totals[keep]
             )
-            if name in self.kept and batch.index < self.kept_batches:
-                rows = np.flatnonzero(keep)
-                numbers = (batch.index * self.settings.batch_size + rows).tolist()
+            if name in self.kept and block.index < self._kept_blocks(name):
                 self.kept[name].add(
-                    numbers, [batch.items[row].example.id for row in rows], values[keep]
+                    (block.index * self.settings.batch_size + rows).tolist(),
+                    [example.id for example in examples],
+                    [example.group for example in examples],
+                    values[keep],
                 )
-        self.next_batch = batch.index + 1
-        self.whole = True
 
-    @cached_property
-    def identity(self) -> str:
-        """A digest of everything that changes the numbers: a checkpoint of another run must not be taken up."""
-        about = self.about | {"shard": list(self.shard), "versions": versions()}
-        return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+    def _kept_blocks(self, name: str) -> int:
+        """How many batches are kept: whole windows, whose batches are sorted by length."""
+        size = self.settings.batch_size * WINDOW
+        return -(-self.sums[name].measure.keep // size) * WINDOW
+
+    def _count(self, batch: Batch, found: BatchValues) -> None:
+        for item, layer in zip(batch.items, found.broken, strict=True):
+            if layer < 0:
+                self.tally.seen += 1
+                continue
+            self.tally.nonfinite += 1
+            if len(self.tally.nonfinite_examples) < SHOWN:
+                self.tally.nonfinite_examples.append(
+                    f"{item.example.id}: attention is not finite in layer {layer + 1}"
+                )
+
+    def passed(self, block: Block) -> None:
+        """Count the examples that are done.
+
+        A window of examples is read ahead, so what is done is the share of those read whose parts have
+        been run. It never shrinks.
+        """
+        self.yielded += len(block.work)
+        counts = self.encoder.counts
+        self.examples_done = max(
+            self.examples_done, counts.read * self.yielded // counts.used
+        )
+
+    def progress(self) -> tuple[int, int]:
+        """Examples."""
+        return self.examples_done, self.total
+
+    def so_far(self) -> str:
+        """Examples."""
+        return f"{self.tally.seen} examples"
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -236,93 +293,44 @@ class Run:
             },
             "settings": self.settings.model_dump(),
             "measures": [measure.name for measure in self.measures],
-            "details": {
-                measure.name: found for measure in self.measures if (found := measure.identity())
-            },
+            "details": {measure.name: measure.identity() for measure in self.measures},
         }
 
-    def _provenance(self) -> dict[str, Any]:
-        counts = {**asdict(self.encoder.counts), **asdict(self.tally)}
-        return {
-            **self.about,
+    @cached_property
+    def identity(self) -> str:
+        """The shard is part of it too."""
+        whole = super().identity
+        return whole if self.shard == (1, 1) else digest_of(whole, str(self.shard))
+
+    def provenance(self) -> dict[str, Any]:
+        """With the shard, and what happened to the examples."""
+        return super().provenance() | {
             "shards": [f"{self.shard[0]}/{self.shard[1]}"],
-            "identity": self.identity,
-            "counts": counts,
-            "versions": versions(),
-            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "counts": {**asdict(self.encoder.counts), **asdict(self.tally)},
         }
 
-    def _save(self) -> None:
-        if self.path:
-            arrays = {
-                f"{name}/{key}": array
-                for name, sums in self._stores()
-                for key, array in sums.arrays().items()
-            }
-            write_checkpoint(
-                self.path, Checkpoint(self.identity, self.next_batch, asdict(self.tally), arrays)
-            )
+    def result(self) -> Atlas:
+        """The sums with labels, and the values that were kept."""
+        exact = self.shard != (1, 1)
+        sums = {name: sums.dataset(exact=exact) for name, sums in self.sums.items()}
+        sums |= {name: sums[name].merge(kept.dataset()) for name, kept in self.kept.items()}
+        return Atlas.build(sums, self.provenance())
 
-    def _resume(self) -> None:
-        if self.path is None:
-            return
-        check_writable(self.path)
-        found = read_checkpoint(self.path, self.identity)
-        if found is None:
-            return
-        self.next_batch = found.next_batch
-        self.tally = Tally(**found.state)
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """The tally, sums and kept values."""
+        arrays = {
+            f"{name}/{key}": array
+            for name, store in self._stores()
+            for key, array in store.arrays().items()
+        }
+        return asdict(self.tally), arrays
+
+    def restore(self, state: dict[str, Any], arrays: Arrays) -> None:
+        """Take up the tally, sums and kept values."""
+        self.tally = Tally(**state)
         for name, store in self._stores():
-            store.restore({key: found.arrays[f"{name}/{key}"] for key in store.arrays()})
+            store.restore({key: arrays[f"{name}/{key}"] for key in store.arrays()})
 
     def _stores(self) -> list[tuple[str, Sums | Kept]]:
         """Everything that a checkpoint must hold, by name."""
         return [*self.sums.items(), *((f"{name}/kept", kept) for name, kept in self.kept.items())]
-
-    def _interrupted(self) -> Interrupted:
-        if self.path is None:
-            return Interrupted(
-                "stopped; nothing was kept",
-                hint="give an output file, and a stopped run can be resumed",
-            )
-        if not self.whole:  # half a batch is in the sums, and would be counted twice: the last checkpoint is what there is
-            kept = (
-                f"the state of the last checkpoint is kept in {self.path}"
-                if self.path.exists()
-                else "nothing was kept yet"
-            )
-            return Interrupted(
-                f"stopped in the middle of a batch; {kept}",
-                hint="type the same command again to go on from there",
-            )
-        self._save()
-        return Interrupted(
-            f"stopped after {self.tally.seen} examples; the state is kept in {self.path}",
-            hint="type the same command again to go on from there",
-        )
-
-
-def describe(model: Model, stack: str) -> dict[str, Any]:
-    """A model as provenance has it."""
-    shape = model.shape(stack)
-    return {
-        "name": model.name,
-        "revision": model.revision,
-        "type": model.config.model_type,
-        "dtype": str(model.network.dtype).removeprefix("torch."),
-        "weights": model.digest,
-        "stack": stack,
-        "layers": shape.layers,
-        "heads": shape.heads,
-    }
-
-
-def versions() -> dict[str, str]:
-    """The libraries that numbers depend on."""
-    return {
-        "python": platform.python_version(),
-        **{
-            name: version(name)
-            for name in ("headscope", "torch", "transformers", "numpy", "xarray")
-        },
-    }

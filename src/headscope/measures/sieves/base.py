@@ -12,15 +12,10 @@ A sieve is given the tokens of one example (:class:`headscope.encode.Encoded`) a
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -29,9 +24,11 @@ from numpy.typing import ArrayLike
 from headscope.corpus import Example
 from headscope.encode import Encoded
 from headscope.errors import UserError
+from headscope.measures.registry import run_file
 from headscope.measures.relation import Pairs
+from headscope.measures.source import code_digest
+from headscope.registry import Registry
 
-GROUP = "headscope.sieves"
 Select = Callable[[Encoded], ArrayLike | None]
 
 
@@ -81,54 +78,26 @@ class Sieve:
                 raise
             raise UserError(
                 f"the sieve {self.name!r} fails on {where}: {type(error).__name__}: {error}",
-                hint="mend it, then type the same command again",
+                hint="fix it, then run it again",
             ) from error
 
     @property
     def digest(self) -> str:
         """What the code of a user's sieve is, so that a changed one makes another run; empty for ours, which go with the version."""
-        return (
-            hashlib.sha256(_source(self.learn or self.select).encode()).hexdigest()[:12]
-            if self.own
-            else ""
-        )
+        return code_digest(self.learn or self.select) if self.own else ""
 
 
-def _source(function: Callable[..., Any]) -> str:
-    """The whole file that a sieve stands in, because it may use what stands beside it; of a script or notebook its own lines; without a text what was compiled."""
-    try:
-        return (
-            inspect.getsource(function)
-            if function.__module__ == "__main__"
-            else Path(inspect.getfile(function)).read_text(encoding="utf-8", errors="replace")
-        )
-    except OSError:
-        return repr(_compiled(function.__code__))
-
-
-def _compiled(code: CodeType) -> tuple[object, ...]:
-    constants = [
-        _compiled(one)
-        if isinstance(one, CodeType)
-        else sorted(map(repr, one))
-        if isinstance(one, frozenset)
-        else repr(one)
-        for one in code.co_consts
-    ]
-    return code.co_code, code.co_names, constants
-
-
-_KNOWN: dict[str, Sieve] = {}
+SIEVES: Registry[Sieve] = Registry("sieve", group="headscope.sieves")
+"""All sieves: Headscope's own, then those of other packages and of the user."""
 
 
 def add_sieve(new: Sieve) -> None:
-    """Make a sieve known by its name. A user's may take the place of a user's, as when a notebook's cell is run again, but never of one of ours."""
-    before = _KNOWN.get(new.name)
-    if before is not None and not (new.own and before.own):
-        raise UserError(
-            f"there is a sieve called {new.name!r} already", hint="give yours another name"
-        )
-    _KNOWN[new.name] = new
+    """Make a sieve known by its name.
+
+    A user's sieve may replace another of the user's, as when a notebook's cell is run again, but never
+    one of Headscope's.
+    """
+    SIEVES.add(new.name, new, own=new.own)
 
 
 def sieve(
@@ -139,77 +108,59 @@ def sieve(
     later: bool = False,
     learns: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function a role's sieve, under this name. With ``learns`` the function is given the corpus and returns the sieve."""
+    """A decorator that makes a function the sieve of a role.
+
+    Parameters
+    ----------
+    name
+        The role's name.
+    title
+        What the role is, for people. Default: the name.
+    needs
+        The annotations it needs: pair, words, tree, tags, mentions.
+    later
+        True if all its tokens come later in the text, so that a causal model sees none of them.
+    learns
+        True if the function is given the whole corpus and returns the sieve.
+    """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         if not inspect.isfunction(function):
             raise UserError(
-                f"the sieve {name!r} must be a function of an example's tokens, got {function!r} instead",
+                f"the sieve {name!r} must be a function of an example's tokens, "
+                f"got {function!r} instead",
                 hint="see the docs, 'Write a sieve'",
             )
         own = not function.__module__.startswith("headscope.")
+        asked = frozenset([needs] if isinstance(needs, str) else needs)
         learn = function if learns else None
-        add_sieve(
-            Sieve(
-                name,
-                title or name,
-                function,
-                frozenset([needs] if isinstance(needs, str) else needs),
-                later,
-                learn,
-                own,
-            )
-        )
+        add_sieve(Sieve(name, title or name, function, asked, later, learn, own))
         return function
 
     return register
 
 
 def load_sieves(path: str | Path) -> list[str]:
-    """Run a Python file that decorates sieves, and say which it brought. The file's code runs: it must be the user's own."""
-    file = Path(path)
-    if not file.is_file() or file.suffix != ".py":
-        raise UserError(
-            f"a file of sieves must be a Python file (.py); got {str(path)!r}, which is {'no such file' if not file.exists() else 'none'}",
-            hint="give --sieve my_sieves.py",
-        )
-    before = {name: known for name, known in _KNOWN.items() if known.own}
-    spec = importlib.util.spec_from_file_location(f"headscope_sieves_of_{file.stem}", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except UserError:
-        raise
-    except Exception as error:  # a user's file may fail in any way
-        raise UserError(
-            f"the file of sieves {file} cannot be run: {type(error).__name__}: {error}",
-            hint="run it with python to see where",
-        ) from error
-    brought = [name for name, known in _KNOWN.items() if known.own and before.get(name) != known]
-    if not brought:
-        raise UserError(
-            f"{file} has no sieve in it", hint="decorate a function with @headscope.sieve('name')"
-        )
-    return brought
+    """Run a Python file that decorates sieves, and return their names.
 
-
-@cache
-def _entry_points() -> None:
-    for point in entry_points(group=GROUP):
-        try:
-            point.load()
-        except Exception as error:  # another package's import may fail in any way
-            raise UserError(
-                f"the entry point {point.name!r} ({point.value}) cannot be loaded: {error}",
-                hint="mend or uninstall that package",
-            ) from error
+    The file's code runs: it must be the user's own.
+    """
+    before = {entry.name: entry.target for entry in SIEVES.entries()}
+    run_file(path, what="file of sieves", option="--sieve my_sieves.py")
+    new = [
+        entry.name
+        for entry in SIEVES.entries()
+        if entry.own and before.get(entry.name) is not entry.target
+    ]
+    if not new:
+        raise UserError(
+            f"{path} defines no sieve", hint="decorate a function with @headscope.sieve('name')"
+        )
+    return new
 
 
 def known_sieves() -> dict[str, Sieve]:
-    """Every sieve by name: ours first, then those of other packages (entry points ``headscope.sieves``) and of the user."""
-    import headscope.measures.sieves.builtin  # noqa: F401  ours register themselves
+    """Every sieve by name: Headscope's first, then those of other packages and of the user."""
+    import headscope.measures.sieves.builtin  # noqa: F401  (they register themselves)
 
-    _entry_points()
-    return dict(_KNOWN)
+    return {name: SIEVES[name] for name in SIEVES}

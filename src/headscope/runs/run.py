@@ -1,0 +1,265 @@
+"""The one run: a plan of numbered blocks of work that resumes, checkpoints, and stops on Ctrl-C.
+
+Survey, compare, ablate and probe are each a :class:`Run`: they say which blocks there are, how one is
+done, what to remember, and how results are made of it. Everything else is here: the lock on the output,
+the finished run that is opened instead of done again, checkpoints, progress, interruption.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from headscope.errors import Interrupted, ResultsError, UserError
+from headscope.files import check_writable, digest_of, locked, sync_folder
+from headscope.models import Model
+from headscope.progress import ProgressLike, Update, as_reporter
+from headscope.results import Atlas
+from headscope.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+
+EVERY = 5.0
+"""Seconds between two checkpoints."""
+REST = 20.0
+"""A checkpoint that took a second to write is followed by at least this many seconds of work."""
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Block:
+    """One numbered block of work. ``work`` is whatever the run needs to do it."""
+
+    index: int
+    work: Any
+
+
+class Run(ABC):
+    """A resumable job.
+
+    Parameters
+    ----------
+    title
+        What it does, for the progress bar ("surveying").
+    output
+        Where the results are saved; None only returns them.
+    checkpoint
+        Where the state is kept meanwhile. Default: beside the output, as ``OUTPUT.partial``.
+    every
+        Seconds between two checkpoints.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        *,
+        output: str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        every: float = EVERY,
+    ) -> None:
+        self.title = title
+        self.output = Path(output) if output is not None else None
+        self.state_path = Path(checkpoint) if checkpoint is not None else self._beside()
+        self.every = every
+        self.next_block = 0
+        self.whole = True  # false while a block is half done, so that its part is not saved
+
+    @cached_property
+    @abstractmethod
+    def about(self) -> dict[str, Any]:
+        """Everything that changes the numbers: model, corpus, settings."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """The blocks of work, in their order; always the same ones."""
+
+    @abstractmethod
+    def do(self, block: Block, update: Update) -> None:
+        """Do one block, and remember what it gave."""
+
+    @abstractmethod
+    def progress(self) -> tuple[int, int]:
+        """How much is done, and how much there is."""
+
+    @abstractmethod
+    def result(self) -> Atlas:
+        """The results, when all blocks are done."""
+
+    @abstractmethod
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """What a checkpoint must hold: values for JSON, and arrays."""
+
+    @abstractmethod
+    def restore(self, state: dict[str, Any], arrays: Arrays) -> None:
+        """Take up what a checkpoint held."""
+
+    def begin(self) -> None:
+        """Called once before the first block, after a checkpoint was taken up."""
+
+    def passed(self, block: Block) -> None:
+        """Called for every block, done now or earlier, before its progress is reported."""
+
+    def so_far(self) -> str:
+        """What has been done, for the message after Ctrl-C."""
+        done, total = self.progress()
+        return f"{done} of {total}" if total else str(done)
+
+    @cached_property
+    def identity(self) -> str:
+        """A digest of all that changes the numbers, by which a run knows its own files."""
+        return digest_of(json.dumps(self.about | {"versions": versions()}, sort_keys=True))
+
+    def provenance(self) -> dict[str, Any]:
+        """What is written beside the results of every run."""
+        return {
+            **self.about,
+            "shards": ["1/1"],
+            "identity": self.identity,
+            "versions": versions(),
+            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+
+    def execute(self, progress: ProgressLike = False) -> Atlas:
+        """Do what is left to do, save the results if there is an output, and return them.
+
+        If the output already holds the results of this very run, they are opened.
+        """
+        if self.state_path is not None:
+            check_writable(self.state_path)
+        if self.output is None:
+            return self._work(progress)
+        check_writable(self.output, error=ResultsError)
+        with locked(self.output):
+            found = self.finished()
+            if found is not None:
+                return found
+            result = self._work(progress)
+            result.save(self.output)
+            if self.state_path is not None:  # only now: the results are on the disk
+                self.state_path.unlink(missing_ok=True)
+                sync_folder(self.state_path.parent)
+            return result
+
+    def finished(self) -> Atlas | None:
+        """The results of this very run, if the output holds them already."""
+        if self.output is None or not self.output.exists():
+            return None
+        try:
+            found = Atlas.open(self.output)
+        except ResultsError:
+            return None
+        return found if found.provenance.get("identity") == self.identity else None
+
+    def _work(self, progress: ProgressLike) -> Atlas:
+        reporter = as_reporter(progress)
+        self._resume()
+        if self.next_block and self.state_path is not None:
+            reporter.say(f"resuming from {self.state_path}")
+        try:
+            self.begin()
+            with reporter.progress(self.title) as update:
+                self._all_blocks(update)
+        except KeyboardInterrupt:
+            raise self._interrupted() from None
+        return self.result()
+
+    def _all_blocks(self, update: Update) -> None:
+        saved, pause = time.monotonic(), self.every
+        for block in self.blocks():
+            if block.index >= self.next_block:
+                self.whole = False
+                self.do(block, update)
+                self.next_block = block.index + 1
+                self.whole = True
+            self.passed(block)
+            update(*self.progress())
+            if self.state_path is not None and time.monotonic() - saved > pause:
+                began = time.monotonic()
+                self._save()
+                saved = time.monotonic()
+                pause = max(self.every, REST * (saved - began))
+
+    def _beside(self) -> Path | None:
+        return None if self.output is None else self.output.with_name(self.output.name + ".partial")
+
+    def _save(self) -> None:
+        if self.state_path is not None and self.next_block:
+            state, arrays = self.state()
+            write_checkpoint(
+                self.state_path, Checkpoint(self.identity, self.next_block, state, arrays)
+            )
+
+    def _resume(self) -> None:
+        found = read_checkpoint(self.state_path, self.identity) if self.state_path else None
+        if found is not None:
+            self.next_block = found.next_block
+            self.restore(found.state, found.arrays)
+
+    def _interrupted(self) -> Interrupted:
+        """The error after Ctrl-C. A block that is half done is not saved."""
+        again = {
+            "hint": "call it again with the same arguments to resume",
+            "command": "type the same command again to resume",
+        }
+        if self.state_path is None:
+            return Interrupted(
+                "stopped; nothing was kept", hint="with output=PATH a stopped run can be resumed"
+            )
+        if self.whole:
+            self._save()
+        if not self.state_path.exists():
+            return Interrupted("stopped before anything was finished; nothing was kept", **again)
+        where = f"the state is kept in {self.state_path}"
+        if not self.whole:
+            return Interrupted(f"stopped; {where} as of the last checkpoint", **again)
+        return Interrupted(f"stopped after {self.so_far()}; {where}", **again)
+
+
+def describe(model: Model, stack: str) -> dict[str, Any]:
+    """A model as provenance names it."""
+    shape = model.shape(stack)
+    return {
+        "name": model.name,
+        "revision": model.revision,
+        "type": model.config.model_type,
+        "dtype": str(model.network.dtype).removeprefix("torch."),
+        "weights": model.digest,
+        "stack": stack,
+        "layers": shape.layers,
+        "heads": shape.heads,
+    }
+
+
+def versions() -> dict[str, str]:
+    """The versions of the libraries that numbers depend on."""
+    libraries = ("headscope", "torch", "transformers", "numpy", "xarray")
+    return {
+        "python": platform.python_version(),
+        **{name: version(name) for name in libraries},
+    }
+
+
+def check_shard(shard: tuple[int, int] | str) -> tuple[int, int]:
+    """Part i of n of a run, both from 1, given as ``(i, n)`` or ``"i/n"``.
+
+    >>> check_shard("2/4")
+    (2, 4)
+    """
+    parts = shard.split("/") if isinstance(shard, str) else [str(part) for part in shard]
+    if len(parts) == 2 and all(part.isdecimal() and len(part) < 7 for part in parts):
+        number, total = (int(part) for part in parts)
+        if 1 <= number <= total:
+            return number, total
+    raise UserError(
+        f"the shard must be i/n with 1 ≤ i ≤ n, got {shard!r} instead",
+        hint="e.g. shard='1/4'",
+        command="e.g. --shard 1/4",
+    )
