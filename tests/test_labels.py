@@ -14,7 +14,7 @@ from headscope.labels import find_words, label_text
 from headscope.measures import available
 from headscope.models import wrap
 from headscope.results import Results
-from headscope.runs import survey
+from headscope.runs.survey import survey
 from tiny import tiny_network, tiny_tokenizer
 
 PAIR = {"one": "1-1", "other": "2-3"}

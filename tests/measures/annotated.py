@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headscope.corpus import ROOT, Example, FrameLink, Word
 from headscope.encode import Batch, Encoded, collate
-from headscope.measures import Measure, Setting
+from headscope.measures import Context, Measure
 from headscope.models import Shape
 from measures.test_dependency import encode
 from measures.test_twins import HEADS, maps_of, view_of
@@ -81,7 +81,7 @@ def values_of(
     kind: type[Measure], batch: Batch, maps: torch.Tensor, *, causal: bool
 ) -> NDArray[Any]:
     """(batch, head, label)."""
-    measure = kind(Setting(Shape(1, HEADS, 1), causal))
+    measure = kind().bind(Context(Shape(1, HEADS, 1), causal), [])
     return measure.layer(view_of(maps), maps, measure.prepare(batch, "cpu")).numpy()
 
 

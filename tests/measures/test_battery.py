@@ -14,16 +14,17 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from headscope.corpus import Corpus, from_examples, read
 from headscope.encode import Batch, collate
-from headscope.measures import Measure, Setting, available
+from headscope.measures import MEASURES as REGISTRY
+from headscope.measures import Context, Measure
 from headscope.models import Model, wrap
 from headscope.results import Results, export, merge, remarks, summary
-from headscope.runs import survey
 from headscope.runs.forward import Pass
+from headscope.runs.survey import survey
 from tiny import tiny_network, tiny_tokenizer
 
 LENGTH = 60
 EXAMPLES = 11
-MEASURES = sorted(available())
+MEASURES = sorted(REGISTRY)
 KINDS = ("bert", "gpt2")
 
 pytestmark = pytest.mark.parametrize("name", MEASURES)
@@ -63,9 +64,12 @@ def run(*names: str, kind: str = "bert", **options: Any) -> Results:
 def measure_of(name: str, kind: str) -> Measure:
     """A measure as a run makes it."""
     model = model_of(kind)
-    return available()[name].study(
-        Setting(model.shape(model.main_stack()), model.causal(model.main_stack())), corpus()
-    )
+    return REGISTRY[name]().bind(context_of(model), corpus())
+
+
+def context_of(model: Model) -> Context:
+    stack = model.main_stack()
+    return Context(model.shape(stack), model.causal(stack))
 
 
 @cache
@@ -94,8 +98,8 @@ def same(one: Results, other: Results) -> None:
 
 
 def test_the_corpus_of_the_battery_has_every_annotation_a_measure_needs(name: str) -> None:
-    assert available()[name].needs <= corpus().annotations | model_of("bert").capabilities
-    assert available()[name].name == name
+    assert REGISTRY[name].needs <= corpus().annotations | model_of("bert").capabilities
+    assert REGISTRY[name].name == name
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -138,7 +142,8 @@ def test_padding_is_invisible(name: str, kind: str) -> None:
         np.concatenate([plain.mask, np.zeros(strange, np.bool_)], 1),
     )
     before, after = (
-        Pass(model, [measure_of(name, kind)], stack).run(batch) for batch in (plain, wider)
+        Pass(model, [measure_of(name, kind)], stack, context_of(model)).run(batch)
+        for batch in (plain, wider)
     )
     np.testing.assert_allclose(
         after.values[name], before.values[name], atol=1e-5, rtol=1e-5, equal_nan=True

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from scipy.spatial.distance import cosine
 
 from headscope.errors import UserError
-from headscope.measures import Dependency, Entropy, Setting
-from headscope.measures.change import Change, difference_of, map_cosine
+from headscope.measures import Context, Dependency, Entropy
+from headscope.measures.change import Change, Difference, map_cosine
 from headscope.models import Shape
 from measures.test_twins import CASES, HEADS, Case, made, maps_of, view_of
 
@@ -20,7 +20,7 @@ from measures.test_twins import CASES, HEADS, Case, made, maps_of, view_of
 def test_the_cosine_is_scipy_s_on_real_tokens(case: Case) -> None:
     batch, one, causal = made(case)
     other = maps_of(batch, case[1] // 2 + 1, causal=causal)
-    measure = Change(Setting(Shape(1, HEADS, 1)))
+    measure = Change().bind(Context(Shape(1, HEADS, 1)), [])
     values = measure.layer(
         view_of(one), torch.stack([one, other]), measure.prepare(batch, "cpu")
     ).numpy()
@@ -54,8 +54,8 @@ def test_a_map_of_zeros_has_no_likeness() -> None:
 
 
 def test_the_difference_of_a_measure_says_that_it_is_one() -> None:
-    measure = difference_of(Entropy)(Setting(Shape(1, HEADS, 1)))
-    assert isinstance(measure, Entropy)
+    measure = Difference(Entropy()).bind(Context(Shape(1, HEADS, 1)), [])
+    assert isinstance(measure.measure, Entropy)
     assert (measure.name, measure.unit, measure.dims) == (
         "entropy-change",
         "change in nats",
@@ -68,6 +68,6 @@ def test_the_difference_of_a_measure_says_that_it_is_one() -> None:
 def test_measures_that_count_answers_have_no_difference_by_example() -> None:
     with pytest.raises(
         UserError,
-        match=r"^the measure 'dependency' counts right answers, and has no difference example by example\nnext: survey both models",
+        match=r"^the measure 'dependency' counts right answers, and has no difference for each example\nnext: survey both models",
     ):
-        difference_of(Dependency)
+        Difference(Dependency())

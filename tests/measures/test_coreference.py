@@ -13,11 +13,11 @@ import twins
 from headscope.corpus import Example, Mention, Word, from_examples, from_texts
 from headscope.encode import collate
 from headscope.errors import UserError
-from headscope.measures import Coreference, Setting
+from headscope.measures import Context, Coreference
 from headscope.measures.antecedent import BASELINES, agree, agreement, nearest, same_head, sieves
 from headscope.measures.coreference import KINDS, tasks_of
 from headscope.models import Shape
-from headscope.runs import survey
+from headscope.runs.survey import survey
 from measures.test_dependency import HEADS, counted, encode, maps_of, trees
 from planted import place, planted_bert
 
@@ -27,7 +27,7 @@ from planted import place, planted_bert
 def test_right_and_all_answers_equal_those_of_the_twin(drawn: list[Any], seed: int) -> None:
     batch = collate([encode(*one) for one in drawn])
     maps = maps_of(batch, seed)
-    right, total = counted(Coreference(Setting(Shape(1, HEADS, 1))), batch, maps)
+    right, total = counted(Coreference().bind(Context(Shape(1, HEADS, 1)), []), batch, maps)
     for row, item in enumerate(batch.items):
         for head in range(HEADS):
             real = maps[row, head, : len(item), : len(item)].tolist()

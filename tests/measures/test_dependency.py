@@ -18,11 +18,11 @@ import twins
 from headscope.corpus import ROOT, Corpus, Example, Mention, Word, from_examples, read
 from headscope.encode import SEPARATOR, START, TEXT, Batch, Encoded, collate
 from headscope.errors import UserError
-from headscope.measures import Dependency, Setting, WordMeasure
+from headscope.measures import Context, Dependency, WordMeasure
 from headscope.measures.dependency import ALL, CORE, DIRECTIONS, best_offset
 from headscope.models import Shape
 from headscope.results import Results
-from headscope.runs import survey
+from headscope.runs.survey import survey
 from measures.test_twins import view_of
 from planted import place, planted_bert
 from tiny import tiny_model
@@ -36,6 +36,13 @@ PIECES = (0, 1, 1, 2, 4)
 
 
 @st.composite
+def with_offsets(offsets: dict[str, int], subtypes: Any = "keep") -> Dependency:
+    """The measure as if a corpus had given these relations and offsets."""
+    measure = Dependency(subtypes=subtypes).bind(Context(Shape(1, HEADS, 1)), [])
+    measure._set_offsets(offsets)
+    return measure
+
+
 def trees(
     draw: st.DrawFn, least: int = 0
 ) -> tuple[tuple[Word, ...], tuple[int, ...], tuple[Mention, ...]]:
@@ -137,9 +144,7 @@ def test_right_and_all_answers_equal_those_of_the_twin(
     batch = collate([encode(*one) for one in drawn])
     maps = maps_of(batch, seed)
     offsets = twins.best_offsets([words for words, _, _ in drawn], fold=subtypes == "fold")
-    right, total = counted(
-        Dependency(Setting(Shape(1, HEADS, 1), subtypes=subtypes), offsets), batch, maps
-    )
+    right, total = counted(with_offsets(offsets, subtypes), batch, maps)
     for row, item in enumerate(batch.items):
         for head in range(HEADS):
             real = maps[row, head, : len(item), : len(item)].tolist()
@@ -159,7 +164,7 @@ def test_study_finds_the_relations_and_the_best_fixed_offset_of_each(
         Example(str(number), (" ".join(word.text for word in words),), words)
         for number, (words, _, _) in enumerate(drawn)
     ]
-    measure = Dependency.study(Setting(Shape(1, HEADS, 1), subtypes=subtypes), corpus)
+    measure = Dependency(subtypes=subtypes).bind(Context(Shape(1, HEADS, 1)), corpus)
     assert measure.offsets == twins.best_offsets(
         [words for words, _, _ in drawn], fold=subtypes == "fold"
     )
@@ -206,7 +211,7 @@ def test_a_head_whose_maps_are_the_trees_is_right_at_every_relation_and_wrong_on
         for example in read("demo", limit=4)
     ]
     model = tiny_model("bert", max_position_embeddings=512)
-    measure = Dependency.study(Setting(Shape(1, 1, 1)), passages)
+    measure = Dependency().bind(Context(Shape(1, 1, 1)), passages)
     right, total = Counter[Any](), Counter[Any]()
     for item in model.encoder(max_length=512, long="drop", stack="encoder").encode(passages):
         some, of = counted(measure, collate([item]), tree_map(item, down=down))
@@ -322,8 +327,8 @@ def test_the_offset_baseline_and_what_a_head_gets_right_beside_it_are_counted(
         CORE: 2,
         **dict.fromkeys(("amod", "det", "nsubj", "obj", "punct"), 1),
     }
-    assert float(data["sum"].sum("block").sel(**place("next"), relation=ALL)) == 2
-    assert float(data["sum"].sum("block").sel(**place("previous"), relation=ALL)) == 0
+    assert float(data["sum"].sum("bucket").sel(**place("next"), relation=ALL)) == 2
+    assert float(data["sum"].sum("bucket").sel(**place("previous"), relation=ALL)) == 0
 
 
 @pytest.mark.parametrize(("clitic", "right"), [("'s", 1), ("s'", 1), ("dog", 0)])
@@ -340,9 +345,7 @@ def test_a_possessor_before_a_clitic_is_represented_by_the_clitic(
     maps = torch.zeros(1, HEADS, 5, 5)
     maps[0, :, 1, 2] = 1.0  # Ann -> clitic
     maps[0, :, 2, 3] = 1.0  # clitic -> dog
-    found, total = counted(
-        Dependency(Setting(Shape(1, HEADS, 1)), {ALL: 1, CORE: 1, relation: 1}), batch, maps
-    )
+    found, total = counted(with_offsets({ALL: 1, CORE: 1, relation: 1}), batch, maps)
     assert total[0]["dependent to head", relation, "every"] == 1
     assert found[0][0]["dependent to head", relation, "every"] == (
         right if "poss" in relation else 0
@@ -355,7 +358,7 @@ def test_subtypes_are_kept_or_folded() -> None:
         (("a", 1, "det"), ("dog", 2, "nsubj"), ("sat", ROOT, "root")),
     )
     kept, folded = (
-        survey(planted_bert(), corpus, measures=["dependency"], max_length=24, subtypes=way)[
+        survey(planted_bert(), corpus, measures=[Dependency(subtypes=way)], max_length=24)[
             "dependency"
         ]
         for way in ("keep", "fold")

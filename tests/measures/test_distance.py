@@ -14,9 +14,9 @@ from scipy.spatial.distance import jensenshannon
 
 from headscope.corpus import from_texts, read
 from headscope.encode import Batch, collate
-from headscope.measures import Distance, Setting, exact_divergence, fast_divergence
+from headscope.measures import Context, Distance, exact_divergence, fast_divergence
 from headscope.models import Model, Shape, load
-from headscope.runs import survey
+from headscope.runs.survey import survey
 from measures.test_twins import view_of
 from planted import HEADS, planted_bert
 from tiny import maps_of, tiny_batch, tiny_model
@@ -134,11 +134,11 @@ def test_identical_heads_have_distance_0() -> None:
 def distances(model: Model, batch: Batch) -> np.ndarray:
     """(batch, head, head), from the maps of all layers."""
     stack = model.main_stack()
-    measure = Distance(Setting(model.shape(stack)))
+    measure = Distance().bind(Context(model.shape(stack)), [])
     held = measure.prepare(batch, "cpu")
     for maps in maps_of(model, batch)[stack]:
         measure.layer(view_of(maps), maps, held)
-    return measure.finish(held)[..., 0].numpy()
+    return measure.finish([], held)[..., 0].numpy()
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
@@ -203,7 +203,7 @@ def test_planted_heads_are_as_far_apart_as_what_they_attend_to() -> None:
 
 
 def test_a_shape_says_how_many_heads_are_compared() -> None:
-    assert len(Distance(Setting(Shape(3, 5, 8))).lead["one"]) == 15
+    assert len(Distance().bind(Context(Shape(3, 5, 8)), []).lead["one"]) == 15
 
 
 @pytest.mark.shared

@@ -12,7 +12,7 @@ from headscope.corpus import Example, Word, from_examples, join_words
 from headscope.encode import SEPARATOR, START
 from headscope.measures import Feature
 from headscope.measures.feature import FEATURES, NEGATIONS, feature_words, negations
-from headscope.runs import survey
+from headscope.runs.survey import survey
 from measures.annotated import CASES, Case, made, real_maps, tree, values_of
 from planted import place, planted_bert, planted_gpt2
 

@@ -15,12 +15,11 @@ import twins
 from headscope.corpus import Corpus, Example, from_examples, from_texts, read
 from headscope.encode import TEXT, Batch, collate
 from headscope.errors import ModelError, UserError
-from headscope.measures import Gradient, Setting
-from headscope.measures.gradient import masked_positions
+from headscope.measures import Context, Gradient
+from headscope.measures.gradient import map_gradients, masked_positions
 from headscope.models import Model, Replacement, wrap
-from headscope.runs import survey
 from headscope.runs.forward import Pass
-from headscope.runs.gradients import map_gradients
+from headscope.runs.survey import survey
 from tiny import HEADS, LAYERS, SENTENCES, tiny_model, tiny_network, tiny_tokenizer
 
 SEED = 3
@@ -161,8 +160,9 @@ def test_gradients_are_those_of_transformers_own_loss_and_maps(kind: str) -> Non
 def test_the_measure_is_the_mean_size_of_the_gradient_by_kind_of_key(kind: str) -> None:
     model, batch = model_of(kind), batch_of(model_of(kind))
     causal = kind == "gpt2"
-    measure = Gradient(Setting(model.shape(model.main_stack()), causal))
-    values = Pass(model, [measure], model.main_stack(), SEED).run(batch).values["gradient"]
+    context = Context(model.shape(model.main_stack()), causal, SEED)
+    measure = Gradient().bind(context, [])
+    values = Pass(model, [measure], model.main_stack(), context).run(batch).values["gradient"]
     slopes = gradients_of(kind, batch)
     for row, item in enumerate(batch.items):
         for layer in range(LAYERS):

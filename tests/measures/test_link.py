@@ -12,7 +12,7 @@ from headscope.corpus import ROOT, Example, Word, from_examples, join_words
 from headscope.encode import SEPARATOR, START
 from headscope.measures import Link
 from headscope.measures.link import LINKS, nouns_and_pronouns, verbs_and_subjects
-from headscope.runs import survey
+from headscope.runs.survey import survey
 from measures.annotated import CASES, Case, made, real_maps, tree, values_of
 from measures.test_feature import has
 from planted import place, planted_bert, planted_gpt2

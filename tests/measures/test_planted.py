@@ -15,7 +15,7 @@ from headscope.encode import Encoded, collate
 from headscope.measures import word_map
 from headscope.models import Model
 from headscope.results import Results, head_name, heads_over, remarks
-from headscope.runs import survey
+from headscope.runs.survey import survey
 from planted import HEADS, expected_map, place, planted_bert, planted_gpt2, tokens
 
 TEXTS: list[str | tuple[str, str]] = [

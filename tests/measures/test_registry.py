@@ -9,9 +9,9 @@ import pytest
 
 from headscope.corpus import from_texts, read
 from headscope.errors import UserError
-from headscope.measures import available, choose
+from headscope.measures import MEASURES, choose
 from headscope.results import Results, summary
-from headscope.runs import survey
+from headscope.runs.survey import survey
 from planted import planted_bert
 
 OURS = ["position", "special", "entropy"]
@@ -44,9 +44,11 @@ nothing = 3
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A package that another party installed, its entry points still to be written."""
     monkeypatch.syspath_prepend(tmp_path)
-    available.cache_clear()
+    before = dict(MEASURES._entries)
+    MEASURES._asked = False
     yield tmp_path
-    available.cache_clear()
+    MEASURES._entries = before
+    MEASURES._asked = False
 
 
 def install(package: Path, points: dict[str, str], *, module: str, needs: str = "()") -> None:
@@ -61,15 +63,17 @@ def install(package: Path, points: dict[str, str], *, module: str, needs: str = 
 
 
 def test_our_own_measures_come_first() -> None:
-    assert list(available())[: len(OURS)] == OURS
-    assert all(measure.name == name for name, measure in available().items())
+    assert list(MEASURES)[: len(OURS)] == OURS
+    assert all(
+        measure.name == name for name, measure in ((name, MEASURES[name]) for name in MEASURES)
+    )
 
 
 def test_without_names_every_measure_that_the_annotations_allow_is_chosen() -> None:
     everything = read("demo", limit=1).annotations
     assert [measure.name for measure in choose(None, everything, corpus="demo")] == [
         name
-        for name, measure in available().items()
+        for name, measure in ((name, MEASURES[name]) for name in MEASURES)
         if measure.offered and measure.needs <= everything
     ]
     assert [measure.name for measure in choose(None, (), corpus="plain")][:3] == [
@@ -91,7 +95,7 @@ def test_a_misspelt_measure_gets_the_nearest_name_and_the_list() -> None:
         survey(planted_bert(), from_texts(["a dog"]), measures=["entrpy"], max_length=24)
     assert (
         caught.value.message
-        == f"the measure must be one of {', '.join(sorted(available()))}; got 'entrpy' instead. Did you mean 'entropy'?"
+        == f"the measure must be one of {', '.join(sorted(MEASURES))}; got 'entrpy' instead. Did you mean 'entropy'?"
     )
 
 
@@ -99,12 +103,12 @@ def test_no_measure_at_all_is_an_error_that_lists_them() -> None:
     with pytest.raises(UserError) as caught:
         choose([], (), corpus="plain")
     assert caught.value.message == "no measure was asked for"
-    assert caught.value.hint == f"choose from {', '.join(available())}"
+    assert caught.value.hint == f"choose from {', '.join(MEASURES)}"
 
 
 def test_a_measure_of_another_package_is_run_with_ours(package: Path) -> None:
     install(package, {"largest": "largest_one:Largest"}, module="largest_one")
-    assert list(available())[-1] == "largest"
+    assert list(MEASURES)[-1] == "largest"
     results = survey(planted_bert(), from_texts(["a dog sat.", "it saw"]), max_length=24)
     assert results.measures[0] == "position"
     assert results.measures[-1] == "largest"
@@ -162,7 +166,7 @@ def test_a_measure_whose_annotation_is_missing_says_what_the_corpus_has_and_what
         caught.value.message
         == "the measure 'largest' needs tree, which mine.txt does not have (it has pair)"
     )
-    assert caught.value.hint == "give a treebank (.conllu), or parse plain text with --parse"
+    assert caught.value.command == "use a treebank (.conllu), or parse plain text with --parse"
     with pytest.raises(
         UserError, match=r"needs tree, which mine does not have \(it has plain text only\)"
     ):
@@ -180,14 +184,13 @@ def test_an_annotation_that_only_another_package_knows_is_named_in_the_hint(pack
         caught.value.message
         == "the measure 'largest' needs speakers, which mine.txt does not have (it has pair, words)"
     )
-    assert caught.value.hint == "give a corpus with speakers"
+    assert caught.value.hint == "use a corpus with speakers"
 
 
 def test_another_package_cannot_take_the_place_of_one_of_our_measures(package: Path) -> None:
-    before = available()["position"]
-    available.cache_clear()
+    before = MEASURES["position"]
     install(package, {"position": "largest_five:Position"}, module="largest_five")
-    assert available()["position"] is before
+    assert MEASURES["position"] is before
 
 
 @pytest.mark.parametrize(
@@ -195,7 +198,7 @@ def test_another_package_cannot_take_the_place_of_one_of_our_measures(package: P
     [
         (
             "{}:nothing",
-            "the entry point 'largest' ({}:nothing) is not a measure: it must be a subclass of headscope.measures.Measure",
+            "the entry point 'largest' ({}:nothing) is not a measure: it must be a subclass of headscope.Measure",
         ),
         (
             "{}:Absent",
@@ -203,7 +206,7 @@ def test_another_package_cannot_take_the_place_of_one_of_our_measures(package: P
         ),
         (
             "{}:Position",
-            "the entry point 'largest' ({}:Position) gives a measure that calls itself 'position': the two must be the same",
+            "the entry point 'largest' ({}:Position) is not a measure: its own name is 'position'; the two must be equal",
         ),
     ],
     ids=["no measure", "not there", "another name"],
@@ -212,6 +215,6 @@ def test_an_entry_point_that_is_no_measure_is_named(package: Path, point: str, w
     module = f"largest_{point.rsplit(':')[-1].lower()}"
     install(package, {"largest": point.format(module)}, module=module)
     with pytest.raises(UserError) as caught:
-        available()
+        list(MEASURES)
     assert caught.value.message == why.format(module, module)
-    assert caught.value.hint == "mend or uninstall that package"
+    assert caught.value.hint == "fix or uninstall that package"

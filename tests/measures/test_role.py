@@ -15,11 +15,11 @@ import twins
 from headscope.corpus import Corpus, Example, Word, from_examples, from_texts, read
 from headscope.encode import Batch, Encoded, collate
 from headscope.errors import UserError
-from headscope.measures import Role, Setting, bias_weights
+from headscope.measures import Context, Role, bias_weights
 from headscope.measures.role import CAUSAL
 from headscope.models import Shape
 from headscope.results import Results
-from headscope.runs import survey
+from headscope.runs.survey import survey
 from measures.sieves.test_builtin import Made, Pairs, dependency, items, pairs_of
 from measures.test_twins import HEADS, maps_of, view_of
 from planted import HEADS as PLANTED
@@ -51,7 +51,7 @@ def bias(map: twins.Map, pairs: Pairs, *, causal: bool) -> float:
 
 
 def studied(made: list[Made], *, causal: bool) -> tuple[Role, Batch]:
-    role = Role.study(Setting(Shape(1, HEADS, 1), causal), [one.item.example for one in made])
+    role = Role().bind(Context(Shape(1, HEADS, 1), causal), [one.item.example for one in made])
     return role, collate([one.item for one in made])
 
 
@@ -127,8 +127,10 @@ def test_a_sieve_without_a_pair_has_no_weights() -> None:
 
 
 def scores(model: Any, corpus: Corpus, **options: Any) -> Results:
+    own = {key: options.pop(key) for key in ("roles", "direction", "subtypes") if key in options}
+    measures = [Role(**own)]
     return survey(
-        model, corpus, **{"measures": ["role"], "max_length": 24, "batch_size": 2, **options}
+        model, corpus, **{"measures": measures, "max_length": 24, "batch_size": 2, **options}
     )
 
 
@@ -184,7 +186,7 @@ def test_every_planted_head_scores_what_the_loop_makes_of_its_planned_map() -> N
         found = scores(model, corpus)["role"]
         stack = model.main_stack()
         encoded = list(model.encoder(max_length=24, long="truncate", stack=stack).encode(corpus))
-        role = Role.study(Setting(model.shape(stack), causal), corpus)
+        role = Role().bind(Context(model.shape(stack), causal), corpus)
         for sieve in role.sieves:
             for head in PLANTED:
                 each = [
@@ -225,7 +227,7 @@ def encoded_tree() -> Encoded:
 
 
 def role_pairs(name: str, **options: Any) -> Pairs:
-    role = Role.study(Setting(Shape(1, 1, 1), roles=(name,), **options), tree())
+    role = Role(roles=(name,), **options).bind(Context(Shape(1, 1, 1)), tree())
     assert role.dims == {"role": (name,)}
     return pairs_of(role.sieves[0], encoded_tree())
 
@@ -263,7 +265,7 @@ def test_any_dependency_label_of_the_corpus_is_a_role_when_named() -> None:
     assert role_pairs("det") == {(1, 3), (1, 4)} == dependency(encoded_tree(), ["det"])
     assert role_pairs("obj") == {(6, 5)}
     assert role_pairs("root") == set()
-    assert "det" not in Role.study(Setting(Shape(1, 1, 1)), tree()).dims["role"]
+    assert "det" not in Role().bind(Context(Shape(1, 1, 1)), tree()).dims["role"]
 
 
 def test_the_direction_is_written_beside_the_numbers_and_changes_them() -> None:
@@ -392,6 +394,6 @@ def test_roles_and_direction_make_another_run_and_are_in_the_provenance() -> Non
 
 def test_the_demo_corpus_offers_every_role_of_the_paper_but_block() -> None:
     corpus = read("demo", limit=40)
-    offered = Role.study(Setting(Shape(1, 1, 1)), corpus)
+    offered = Role().bind(Context(Shape(1, 1, 1)), corpus)
     assert set(offered.absent) <= {"block"}
     assert {"syntactic", "coreferent", "rare word"} <= set(offered.dims["role"])

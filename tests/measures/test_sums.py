@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headscope.measures import BLOCKS, Measure, Setting, Sums
+from headscope.corpus.example import BUCKETS
+from headscope.errors import UserError
+from headscope.measures import Context, Measure, Sums
 from headscope.models import Shape
 
 
@@ -31,7 +34,7 @@ class Fixed(Measure):
 
 
 def empty() -> Sums:
-    return Sums(Fixed(Setting(Shape(2, 1, 4))))
+    return Sums(Fixed().bind(Context(Shape(2, 1, 4)), []))
 
 
 def random_values(seed: int, count: int) -> NDArray[np.float32]:
@@ -49,11 +52,45 @@ def test_values_fed_in_parts_give_numpys_sums_of_all_whatever_the_parts(
     values = random_values(seed, 12)
     sums = empty()
     for number, part in enumerate(np.split(values, sorted(cuts))):
-        sums.add(number % BLOCKS, part)
+        sums.add([number % BUCKETS] * len(part), part)
     exact = values.astype(np.float64)
-    np.testing.assert_allclose(sums.sum.sum(0), np.nansum(exact, 0), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(sums.square.sum(0), np.nansum(exact**2, 0), rtol=1e-12)
+    np.testing.assert_allclose(
+        sums.sum.values().sum(0), np.nansum(exact, 0), rtol=1e-12, atol=1e-12
+    )
+    np.testing.assert_allclose(sums.square.values().sum(0), np.nansum(exact**2, 0), rtol=1e-12)
     np.testing.assert_array_equal(sums.count.sum(0), (~np.isnan(values)).sum(0))
+
+
+@given(
+    values=st.lists(st.floats(-1e6, 1e6, width=32) | st.floats(-1e-6, 1e-6), min_size=1),
+    order=st.randoms(use_true_random=False),
+)
+@settings(deadline=None)
+def test_the_order_of_examples_changes_no_bit_and_sums_are_those_of_fractions(
+    values: list[float], order: Any
+) -> None:
+    shuffled = list(values)
+    order.shuffle(shuffled)
+    limbs = []
+    for terms in (values, shuffled):
+        sums = empty()
+        for term in terms:
+            sums.add([0], np.full((1, 2, 1, 3), term))
+        limbs.append(sums.arrays())
+    for name in ("sum", "square", "count"):
+        np.testing.assert_array_equal(limbs[0][name], limbs[1][name])
+    exact = sum((Fraction(float(term)) for term in values), Fraction())
+    found = Fraction(*sums.sum.values()[0, 0, 0, 0].item().as_integer_ratio())
+    assert abs(found - exact) <= abs(exact) * Fraction(1, 2**51) + len(values) * Fraction(1, 2**104)
+    squares = sum((Fraction(float(term) * float(term)) for term in values), Fraction())
+    found = Fraction(*sums.square.values()[0, 0, 0, 0].item().as_integer_ratio())
+    assert abs(found - squares) <= squares * Fraction(1, 2**51) + len(values) * Fraction(1, 2**104)
+
+
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf, 2.0**53])
+def test_values_that_cannot_be_summed_name_the_measure(wrong: float) -> None:
+    with pytest.raises(UserError, match="the measure 'fixed' gave values that cannot be summed"):
+        empty().add([0], np.full((1, 2, 1, 3), wrong))
 
 
 def test_counted_answers_are_averaged_over_what_was_asked_and_a_right_one_is_its_own_square() -> (
@@ -63,46 +100,50 @@ def test_counted_answers_are_averaged_over_what_was_asked_and_a_right_one_is_its
     right = np.zeros((2, 2, 1, 3))
     right[:, 0, 0] = [[2, 0, 1], [1, 0, 0]]
     right[:, 1, 0] = [[0, 0, 1], [3, 0, 0]]
-    sums.add(1, right, np.array([[4.0, 0.0, 1.0], [3.0, 0.0, 2.0]]))
-    assert sums.sum[1].tolist() == sums.square[1].tolist() == [[[3, 0, 1]], [[3, 0, 1]]]
+    sums.add([1, 1], right, np.array([[4.0, 0.0, 1.0], [3.0, 0.0, 2.0]]))
+    assert (
+        sums.sum.values()[1].tolist()
+        == sums.square.values()[1].tolist()
+        == [[[3, 0, 1]], [[3, 0, 1]]]
+    )
     assert sums.count[1].tolist() == [[[7, 0, 3]], [[7, 0, 3]]]
     assert not sums.count[0].any()
 
 
-def test_examples_are_kept_in_their_block_and_no_other() -> None:
+def test_examples_are_kept_in_their_bucket_and_no_other() -> None:
     sums = empty()
-    sums.add(3, np.ones((5, 2, 1, 3)))
+    sums.add([3] * 5, np.ones((5, 2, 1, 3)))
     assert np.flatnonzero(sums.count.any((1, 2, 3))).tolist() == [3]
 
 
 def test_no_example_adds_nothing() -> None:
     sums = empty()
-    sums.add(0, np.ones((0, 2, 1, 3)))
+    sums.add([], np.ones((0, 2, 1, 3)))
     assert not any(array.any() for array in sums.arrays().values())
 
 
 def test_sums_taken_up_again_go_on_apart_from_where_they_came_from() -> None:
     first, second = empty(), empty()
-    first.add(0, random_values(1, 4))
+    first.add([0, 1, 0, 5], random_values(1, 4))
     second.restore(first.arrays())
     before = {name: array.copy() for name, array in first.arrays().items()}
-    second.add(0, random_values(2, 4))
+    second.add([0, 1, 0, 5], random_values(2, 4))
     for name, array in first.arrays().items():
         np.testing.assert_array_equal(array, before[name])
-    first.add(0, random_values(2, 4))
+    first.add([0, 1, 0, 5], random_values(2, 4))
     assert first.dataset().identical(second.dataset())
 
 
 @pytest.mark.parametrize("name", ["sum", "square", "count"])
-def test_a_dataset_names_blocks_layers_and_heads_from_1_and_the_labels(name: str) -> None:
+def test_a_dataset_names_buckets_layers_and_heads_from_1_and_the_labels(name: str) -> None:
     sums = empty()
     values = np.zeros((1, 2, 1, 3))
     values[0, 1, 0, 2] = 2.0
-    sums.add(4, values)
+    sums.add([4], values)
     dataset = sums.dataset()
-    assert dataset[name].dims == ("block", "layer", "head", "label")
+    assert dataset[name].dims == ("bucket", "layer", "head", "label")
     assert (
-        float(dataset[name].sel(block=5, layer=2, head=1, label="c"))
+        float(dataset[name].sel(bucket=5, layer=2, head=1, label="c"))
         == {"sum": 2.0, "square": 4.0, "count": 1}[name]
     )
     assert float(dataset[name].sum()) == {"sum": 2.0, "square": 4.0, "count": 6}[name]

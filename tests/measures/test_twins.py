@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 import twins
 from headscope.corpus import Example
 from headscope.encode import OTHER, SEPARATOR, START, TEXT, Batch, Encoded, collate
-from headscope.measures import Bank, Entropy, Measure, Position, Setting, Special, word_map
+from headscope.measures import Context, Entropy, Measure, Position, Special, word_map
+from headscope.measures.relation import LinearTogether
 from headscope.models import LayerView, Shape
 from headscope.runs.forward import finite
 
@@ -92,11 +94,25 @@ def view_of(maps: torch.Tensor) -> LayerView:
     )
 
 
+def values_of(
+    measure: Measure,
+    batch: Batch,
+    maps: torch.Tensor,
+    blocks: Sequence[tuple[int, int]] = (),
+) -> torch.Tensor:
+    """A bound measure's values of one layer, from whole maps or blocks of rows."""
+    view, prepared = view_of(maps), measure.prepare(batch, "cpu")
+    if not measure.in_blocks:
+        return measure.layer(view, view.attention, prepared)
+    for first, last in blocks or [(0, maps.shape[2])]:
+        measure.rows(view, view.attention[:, :, first:last], first, prepared)
+    return measure.end(view, prepared)
+
+
 def run(kind: type[Measure], batch: Batch, maps: torch.Tensor, *, causal: bool) -> NDArray[Any]:
     """The values of a measure, (batch, head, labels…)."""
-    measure = kind(Setting(Shape(1, HEADS, 1), causal))
-    view = view_of(maps)
-    values = measure.layer(view, view.attention, measure.prepare(batch, "cpu"))
+    measure = kind().bind(Context(Shape(1, HEADS, 1), causal), [])
+    values = values_of(measure, batch, maps)
     return values.numpy().reshape(
         len(batch), HEADS, *(len(labels) for labels in measure.dims.values())
     )
@@ -153,11 +169,30 @@ def test_a_measure_equals_its_twin(kind: type[Measure], case: Case) -> None:
 @SETTINGS
 def test_a_bank_of_linear_measures_gives_each_its_own_share(case: Case) -> None:
     batch, maps, causal = made(case)
-    setting = Setting(Shape(1, HEADS, 1), causal)
-    bank = Bank([Special(setting), Position(setting)])
-    special, position = bank.split(bank.layer(maps, bank.prepare(batch, "cpu")))
-    check(Special, batch, maps, special.numpy().reshape(len(batch), HEADS, 3, 3), causal=causal)
-    check(Position, batch, maps, position.numpy(), causal=causal)
+    context = Context(Shape(1, HEADS, 1), causal)
+    together = LinearTogether([kind().bind(context, []) for kind in (Special, Position)])
+    together.start(batch, "cpu")
+    together.rows(view_of(maps), maps, 0)
+    together.end(view_of(maps))
+    found = {name: values[:, 0].numpy() for name, values in together.finish().items()}
+    special = found["special"].reshape(len(batch), HEADS, 3, 3)
+    check(Special, batch, maps, special, causal=causal)
+    check(Position, batch, maps, found["position"], causal=causal)
+
+
+@given(case=CASES, cuts=st.lists(st.integers(1, 12), max_size=4))
+@SETTINGS
+@pytest.mark.parametrize("kind", [Entropy, Position, Special])
+def test_a_map_cut_anywhere_into_blocks_of_rows_gives_the_same(
+    kind: type[Measure], case: Case, cuts: list[int]
+) -> None:
+    batch, maps, causal = made(case)
+    measure = kind().bind(Context(Shape(1, HEADS, 1), causal), [])
+    whole = values_of(measure, batch, maps).numpy()
+    edges = sorted({0, maps.shape[2], *(cut for cut in cuts if cut < maps.shape[2])})
+    blocks = list(pairwise(edges))
+    found = values_of(measure, batch, maps, blocks).numpy()
+    np.testing.assert_allclose(found, whole, atol=1e-6, rtol=1e-6, equal_nan=True)
 
 
 @given(case=CASES)

@@ -60,7 +60,7 @@ def made_results(
 def _sums(name: str, means: NDArray[np.float64]) -> xr.Dataset:
     both = np.stack([means - APART, means + APART])
     known = ~np.isnan(both)
-    dims = ("block", "layer", "head", *DIMS[name])
+    dims = ("bucket", "layer", "head", *DIMS[name])
     variables = {
         "sum": (dims, np.where(known, both, 0.0)),
         "square": (dims, np.where(known, both**2, 0.0)),
@@ -68,7 +68,7 @@ def _sums(name: str, means: NDArray[np.float64]) -> xr.Dataset:
     }
     labels = {dim: np.array(labels, dtype=object) for dim, labels in DIMS[name].items()}
     coordinates = {
-        "block": [1, 2],
+        "bucket": [1, 2],
         "layer": np.arange(1, means.shape[0] + 1),
         "head": np.arange(1, means.shape[1] + 1),
         **labels,

@@ -42,7 +42,7 @@ def sums(name: str, values: NDArray[Any], *, first: int = 0) -> xr.Dataset:
         total[(first + index) % BLOCKS][known] += value[known]
         square[(first + index) % BLOCKS][known] += value[known] ** 2
         count[(first + index) % BLOCKS] += known
-    dims = ("block", "layer", "head", *DIMS[name])
+    dims = ("bucket", "layer", "head", *DIMS[name])
     coordinates: dict[str, Any] = {
         dim: range(1, size + 1) for dim, size in zip(dims[:3], shape[:3], strict=True)
     }

@@ -37,9 +37,9 @@ def test_an_ending_that_is_no_table_names_those_that_are(some: Results, tmp_path
         export(some, tmp_path / "table.xlsx")
     assert (
         caught.value.message
-        == "the export's ending must be one of .csv, .parquet; got '.xlsx' instead"
+        == "a table is written as .csv, .parquet or .tex; got '.xlsx' instead"
     )
-    assert caught.value.hint == "give -o table.csv or -o table.parquet"
+    assert caught.value.command == "give -o table.csv, -o table.parquet or -o table.tex"
     assert not list(tmp_path.iterdir())
 
 

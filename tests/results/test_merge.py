@@ -72,8 +72,8 @@ def test_a_whole_run_merges_to_itself(some: Results) -> None:
 def test_missing_shards_are_listed_unless_what_there_is_will_do(make) -> None:
     first, _, last = parts(make)
     message, hint = refused([last])
-    assert message == "shards are missing: 1/3, 2/3"
-    assert hint == "run them, or pass --partial to merge what there is"
+    assert message == "2 of 3 shards are missing: 1/3, 2/3"
+    assert hint == "give all shards, or partial=True to merge those there are"
     some = merge([last, first], partial=True)
     assert some.provenance["shards"] == ["1/3", "3/3"]
     assert some["position"]["n"].values.tolist() == np.full((2, 3, 3), 6).tolist()
@@ -111,11 +111,11 @@ def test_shards_of_different_cuts_are_refused_for_they_share_examples(make, part
     halves, thirds = parts(make, 1), parts(make, 3)
     assert (
         refused([*halves, thirds[1]], partial=partial)[0]
-        == "shards 1/1 and 2/3 are of different cuts of the corpus, and cannot be added"
+        == "shards 1/1 and 2/3 divide the corpus differently and cannot be added"
     )
     assert (
         refused([thirds[0], make(position=VALUES[:1], shards=["2/2"])], partial=partial)[0]
-        == "shards 2/2 and 1/3 are of different cuts of the corpus, and cannot be added"
+        == "shards 2/2 and 1/3 divide the corpus differently and cannot be added"
     )
 
 
@@ -146,11 +146,11 @@ def test_shards_of_another_run_are_refused_with_what_differs(
     for given in ([first, other], [other, first]):
         message, hint = refused(given)
         assert message == f"these are not shards of one run: their {why}"
-        assert hint == "merge only shards made by one command with --shard 1/n … n/n"
+        assert hint.startswith("merge only shards of one run: ")
 
 
 def test_nothing_to_merge_is_an_error() -> None:
-    assert refused([]) == ("nothing to merge", "headscope merge part1.nc part2.nc -o whole.nc")
+    assert refused([]) == ("there is nothing to merge", "hs.merge([first, second])")
 
 
 def test_merging_changes_none_of_the_parts(make) -> None:

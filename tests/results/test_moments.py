@@ -24,7 +24,7 @@ def sums(values: list[float], blocks: int) -> xr.Dataset:
             square[index % blocks] += value * value
             count[index % blocks] += 1
     return xr.Dataset(
-        {"sum": ("block", total), "square": ("block", square), "count": ("block", count)}
+        {"sum": ("bucket", total), "square": ("bucket", square), "count": ("bucket", count)}
     )
 
 
@@ -72,14 +72,14 @@ def test_an_interval_is_of_95_percent_unless_said_otherwise() -> None:
 def test_what_was_never_counted_is_nan_and_not_0_beside_what_was() -> None:
     whole = xr.Dataset(
         {
-            "sum": (("block", "head"), [[3.0, 0.0], [1.0, 0.0]]),
-            "square": (("block", "head"), [[9.0, 0.0], [1.0, 0.0]]),
-            "count": (("block", "head"), [[1, 0], [1, 0]]),
+            "sum": (("bucket", "head"), [[3.0, 0.0], [1.0, 0.0]]),
+            "square": (("bucket", "head"), [[9.0, 0.0], [1.0, 0.0]]),
+            "count": (("bucket", "head"), [[1, 0], [1, 0]]),
         }
     )
     derived = moments.derive(whole)
     assert derived["mean"].values == pytest.approx([2.0, np.nan], nan_ok=True)
     assert derived["deviation"].values == pytest.approx([np.sqrt(2), np.nan], nan_ok=True)
     assert derived["n"].values.tolist() == [2, 0]
-    assert "block" not in derived["mean"].dims
+    assert "bucket" not in derived["mean"].dims
     xr.testing.assert_identical(derived[["sum", "square", "count"]], whole)

@@ -18,9 +18,9 @@ from headscope.corpus import Corpus, from_examples, from_texts, read
 from headscope.encode import collate
 from headscope.errors import Interrupted, ModelError, UserError
 from headscope.models import LayerView, Model, wrap
-from headscope.runs import compare, survey
-from headscope.runs.compare import Lockstep
+from headscope.runs.compare import Lockstep, compare
 from headscope.runs.forward import Pass
+from headscope.runs.survey import survey
 from planted import HEADS, VOCABULARY, planted_bert, planted_tokenizer
 from tiny import maps_of, tiny_model, tiny_network, tiny_tokenizer
 
@@ -33,7 +33,7 @@ TEXTS = [
     "a cat sat on the mat.",
     "who barks",
 ]
-ALIKE = "compare models of one shape and one tokenizer, e.g. a model before and after fine-tuning"
+ALIKE = "compare models of one shape and one tokenizer, e.g. before and after fine-tuning"
 HOW: dict[str, Any] = {"max_length": 24, "batch_size": 2}
 
 
@@ -124,7 +124,9 @@ def test_differences_are_those_of_two_surveys_but_paired(first: Model, second: M
     found = compare(first, second, corpus, measures=names, **how)
     before, after = (survey(model, corpus, measures=names, **how) for model in (first, second))
     for name in names:
-        xr.testing.assert_allclose(found.mean(f"{name}-change"), (after - before)[name], atol=1e-6)
+        xr.testing.assert_allclose(
+            found.mean(f"{name}-change"), after.mean(name) - before.mean(name), atol=1e-6
+        )
     singles = [
         [
             survey(model, from_examples([example]), measures=["position"], **how)
@@ -336,12 +338,14 @@ def test_hs_compare_takes_models_or_results_and_says_what_it_needs(
     atlas = hs.compare(first, second, corpus, **HOW)
     assert isinstance(atlas, hs.Atlas)
     results = [hs.survey(model, corpus, measures=["entropy"], **HOW) for model in (first, second)]
-    table = hs.compare(*results)
-    assert table["measure"].unique().tolist() == ["entropy"]
+    found = hs.compare(*results)
+    assert found.measures == ("entropy-change",)
+    expected = results[1].mean("entropy") - results[0].mean("entropy")
+    xr.testing.assert_allclose(found.mean("entropy-change"), expected)
     with pytest.raises(UserError, match=r"^a model and results cannot be compared"):
-        hs.compare(first, results[0])  # type: ignore[call-overload]
+        hs.compare(first, results[0])
     with pytest.raises(UserError, match=r"^comparing two models needs a corpus to run them on"):
-        hs.compare(first, second)  # type: ignore[call-overload]
+        hs.compare(first, second)
 
 
 @pytest.mark.shared

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ import xarray as xr
 from headscope.corpus import Corpus, from_texts
 from headscope.encode import WINDOW
 from headscope.errors import Interrupted, UserError
-from headscope.measures import Kept, Role, Setting
+from headscope.measures import Context, Kept, Role
 from headscope.models import Model, Shape
 from headscope.results import Results, merge
-from headscope.runs import survey
+from headscope.runs.survey import survey
 from runs.test_survey import broken_bert
 from tiny import tiny_model
 
@@ -26,6 +27,11 @@ TEXTS = [
     for index in range(14)
 ]
 HOW: dict[str, Any] = {"measures": ["role"], "max_length": 40, "batch_size": 2}
+
+
+def roles(names: Sequence[str], *, keep: int = 5000, **options: Any) -> dict[str, Any]:
+    """As ``HOW``, with chosen roles."""
+    return HOW | options | {"measures": [Role(roles=names, keep=keep)]}
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +70,7 @@ def test_each_value_is_that_of_a_run_of_its_example_alone(
         "induction",
     ]
     for place, name in enumerate(data["id"].values):
-        alone = survey(model, from_texts([TEXTS[int(name) - 1]]), roles=shared, **HOW)["role"][
-            "mean"
-        ]
+        alone = survey(model, from_texts([TEXTS[int(name) - 1]]), **roles(shared))["role"]["mean"]
         np.testing.assert_allclose(
             data["value"].isel(example=place).sel(role=shared), alone, rtol=1e-4, atol=1e-5
         )
@@ -173,9 +177,7 @@ def test_a_killed_run_goes_on_from_the_last_checkpoint_to_the_same_values(
 
 def test_examples_whose_attention_is_not_finite_are_not_kept() -> None:
     texts = ["a dog", "who sat", "the cat sat.", "it barks!"]
-    data = survey(broken_bert(), from_texts(texts), roles=("local",), **(HOW | {"max_length": 24}))[
-        "role"
-    ]
+    data = survey(broken_bert(), from_texts(texts), **roles(("local",), max_length=24))["role"]
     assert data["id"].values.tolist() == ["1", "3", "4"]
     assert data["value"].notnull().all()
     assert (data["n"] == 3).all()
@@ -193,7 +195,7 @@ def test_a_checkpoint_at_every_batch_changes_nothing(
 def test_keep_0_keeps_only_the_moments_and_they_are_the_same(
     model: Model, corpus: Corpus, whole: Results, tmp_path: Path
 ) -> None:
-    moments = survey(model, corpus, keep=0, **HOW)
+    moments = survey(model, corpus, **roles((), keep=0))
     assert "value" not in moments["role"]
     assert "example" not in moments["role"].dims
     for name in ("sum", "square", "count", "mean", "deviation", "low", "high", "n"):
@@ -201,7 +203,7 @@ def test_keep_0_keeps_only_the_moments_and_they_are_the_same(
     xr.testing.assert_identical(
         Results.open(moments.save(tmp_path / "moments.nc"))["role"], moments["role"]
     )
-    parts = [survey(model, corpus, keep=0, shard=(number, 2), **HOW) for number in (1, 2)]
+    parts = [survey(model, corpus, shard=(number, 2), **roles((), keep=0)) for number in (1, 2)]
     xr.testing.assert_identical(merge(parts)["role"], moments["role"])
 
 
@@ -212,9 +214,7 @@ def test_a_smaller_keep_keeps_whole_windows_and_the_moments_count_all(
     model: Model, keep: int, kept: int
 ) -> None:
     texts = [TEXTS[index % 14] for index in range(WINDOW + 5)]
-    data = survey(
-        model, from_texts(texts), keep=keep, roles=("local",), **(HOW | {"batch_size": 1})
-    )["role"]
+    data = survey(model, from_texts(texts), **roles(("local",), keep=keep, batch_size=1))["role"]
     assert data.sizes["example"] == kept
     assert (data["n"] == WINDOW + 5).all()
     assert set(data["id"].values) == {
@@ -222,12 +222,12 @@ def test_a_smaller_keep_keeps_whole_windows_and_the_moments_count_all(
     }  # the first of the corpus, not the shortest
 
 
-def test_keep_must_be_a_number_of_sequences(model: Model, corpus: Corpus) -> None:
+def test_keep_must_be_a_number_of_sequences() -> None:
     with pytest.raises(
         UserError,
-        match="the number of sequences to keep scores of must be 0 or more, got -1 instead",
+        match="the number of sequences to keep scores of must be a whole number, 0 or more; got -1",
     ):
-        survey(model, corpus, keep=-1, **HOW)
+        Role(keep=-1)
 
 
 def test_values_survive_save_and_open_and_are_left_out_of_tables(
@@ -245,8 +245,7 @@ def test_parts_of_a_split_text_are_kept_one_by_one_under_its_id(model: Model) ->
         model,
         from_texts(["the cat sat on the mat, and the dog sat by the door.", "a dog"]),
         long="split",
-        roles=("local",),
-        **(HOW | {"max_length": 12}),
+        **roles(("local",), max_length=12),
     )["role"]
     assert sorted(set(data["id"].values)) == ["1", "2"]
     assert data["id"].values.tolist().count("1") == int(data["n"].max()) - 1 > 1
@@ -257,28 +256,29 @@ def test_a_thousand_sequences_of_144_heads_and_20_roles_take_less_than_50_mb(
     tmp_path: Path,
 ) -> None:
     roles = tuple(f"role {number}" for number in range(20))
-    role = Role(Setting(Shape(12, 12, 64)), [], {})
+    role = Role().bind(Context(Shape(12, 12, 64)), [])
     role.dims = {"role": roles}
     kept = Kept(role)
     random = np.random.default_rng(0)
     values = random.gamma(2.0, 1.0, (1000, 12, 12, 20)).astype(
         np.float32
     )  # random bits: nothing for compression to find
-    kept.add(list(range(1000)), [f"sequence {number}" for number in range(1000)], values)
-    dims = ("block", "layer", "head", "role")
+    names = [f"sequence {number}" for number in range(1000)]
+    kept.add(list(range(1000)), names, [""] * 1000, values)
+    dims = ("bucket", "layer", "head", "role")
     sums = {
         "sum": values.sum(0, dtype=np.float64)[None],
         "square": (values.astype(np.float64) ** 2).sum(0)[None],
         "count": np.full((1, 12, 12, 20), 1000),
     }
     coordinates = {
-        "block": [1],
+        "bucket": [1],
         "layer": np.arange(1, 13),
         "head": np.arange(1, 13),
         "role": np.array(roles, dtype=object),
     }
     dataset = xr.Dataset({name: (dims, array) for name, array in sums.items()}, coordinates).merge(
-        kept.variables()
+        kept.dataset()
     )
     path = Results.build({"role": dataset}, {}).save(tmp_path / "large.nc")
     assert path.stat().st_size < 50e6
@@ -286,15 +286,17 @@ def test_a_thousand_sequences_of_144_heads_and_20_roles_take_less_than_50_mb(
 
 
 def test_values_are_put_in_the_order_of_their_numbers_whatever_the_order_they_came_in() -> None:
-    role = Role(Setting(Shape(1, 2, 4)), [], {})
+    role = Role().bind(Context(Shape(1, 2, 4)), [])
     role.dims = {"role": ("one",)}
     kept = Kept(role)
-    kept.add([4, 5], ["e", "f"], np.array([4.0, 5.0])[:, None, None, None] + np.zeros((2, 1, 2, 1)))
-    kept.add([0], ["ä"], np.zeros((1, 1, 2, 1)))
+    four_five = np.array([4.0, 5.0])[:, None, None, None] + np.zeros((2, 1, 2, 1))
+    kept.add([4, 5], ["e", "f"], ["two", "two"], four_five)
+    kept.add([0], ["ä"], ["one"], np.zeros((1, 1, 2, 1)))
     other = Kept(role)
     other.restore(kept.arrays())
     for one in (kept, other):
-        found = one.variables()
+        found = one.dataset()
         assert found["example"].values.tolist() == [0, 4, 5]
         assert found["id"].values.tolist() == ["ä", "e", "f"]
+        assert found["group"].values.tolist() == ["one", "two", "two"]
         assert found["value"].values[:, 0, 1, 0].tolist() == [0.0, 4.0, 5.0]

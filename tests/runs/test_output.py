@@ -12,8 +12,8 @@ from headscope.corpus import from_texts
 from headscope.errors import Interrupted, ResultsError
 from headscope.models import Model
 from headscope.results import Results, merge
-from headscope.runs import survey
 from headscope.runs.forward import Pass
+from headscope.runs.survey import survey
 from planted import planted_bert
 
 CORPUS = from_texts(["a dog", "the cat sat.", "it saw", "the mat, a dog", "it barks!"])

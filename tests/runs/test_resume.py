@@ -18,14 +18,14 @@ from headscope.errors import Interrupted, UserError
 from headscope.measures import Sums
 from headscope.models import Model
 from headscope.results import Results
-from headscope.runs import survey
 from headscope.runs.checkpoint import Checkpoint, write_checkpoint
-from headscope.runs.forward import Pass, Seen
+from headscope.runs.forward import BatchValues, Pass
+from headscope.runs.survey import survey
 from tiny import tiny_model, tiny_network, tiny_tokenizer
 
 TEXTS = [" ".join(["the cat sat on a mat, a dog saw it."] * (1 + index % 4)) for index in range(20)]
 NAMES = ["position", "special", "entropy"]
-AGAIN = "type the same command again to go on from there"
+AGAIN = "call it again with the same arguments to resume"
 HOW: dict[str, Any] = {"batch_size": 1, "max_length": 40, "measures": NAMES}
 
 # A run in a process of its own, slow enough to be killed half way.
@@ -62,7 +62,7 @@ def batches_run(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     run = Pass.run
 
-    def spy(self: Pass, batch: Batch) -> Seen:
+    def spy(self: Pass, batch: Batch) -> BatchValues:
         seen.append(batch.index)
         return run(self, batch)
 
@@ -160,7 +160,7 @@ def test_ctrl_c_without_a_checkpoint_says_that_nothing_was_kept(
     with pytest.raises(Interrupted) as caught:
         survey(model, corpus, progress=stop_at(3), **HOW)
     assert caught.value.message == "stopped; nothing was kept"
-    assert caught.value.hint == "give an output file, and a stopped run can be resumed"
+    assert caught.value.hint == "with output=PATH a stopped run can be resumed"
 
 
 @pytest.mark.parametrize("place", ["forward", "first sums", "last sums"])
@@ -198,12 +198,11 @@ def test_ctrl_c_in_the_middle_of_a_batch_counts_nothing_twice(
             caught.value.message == f"stopped after 5 examples; the state is kept in {checkpoint}"
         )
     else:
-        kept = (
-            "nothing was kept yet"
+        assert caught.value.message == (
+            "stopped before anything was finished; nothing was kept"
             if every
-            else f"the state of the last checkpoint is kept in {checkpoint}"
+            else f"stopped; the state is kept in {checkpoint} as of the last checkpoint"
         )
-        assert caught.value.message == f"stopped in the middle of a batch; {kept}"
     assert caught.value.hint == AGAIN
     same(survey(model, corpus, checkpoint=checkpoint, **HOW), undisturbed)
 
@@ -259,11 +258,13 @@ def test_the_checkpoint_of_another_run_is_refused_and_left_alone(
         caught.value.message
         == f"{checkpoint} is the checkpoint of another run (another model, corpus or settings)"
     )
-    assert caught.value.hint == f"delete {checkpoint} to start afresh, or give another -o"
+    assert caught.value.hint == (
+        f"delete {checkpoint} to start again, or choose another output path"
+    )
     assert checkpoint.read_bytes() == before
 
 
-@pytest.mark.parametrize("damage", ["empty", "cut", "text", "foreign"])
+@pytest.mark.parametrize("damage", ["empty", "cut", "bit", "text", "foreign"])
 def test_a_damaged_checkpoint_is_refused_and_left_alone(
     model: Model, corpus: Corpus, tmp_path: Path, damage: str
 ) -> None:
@@ -274,14 +275,18 @@ def test_a_damaged_checkpoint_is_refused_and_left_alone(
         tiny_network("bert").save_pretrained(tmp_path)
         (tmp_path / "model.safetensors").replace(checkpoint)
     else:
-        checkpoint.write_bytes(
-            {"empty": b"", "cut": whole[:-100], "text": b"my notes, line after line\n" * 9}[damage]
-        )
+        flipped = bytearray(whole)
+        flipped[-1000] ^= 16
+        ways = {"empty": b"", "cut": whole[:-100], "text": b"my notes\n" * 9, "bit": flipped}
+        checkpoint.write_bytes(ways[damage])
     before = checkpoint.read_bytes()
     with pytest.raises(UserError) as caught:
         survey(model, corpus, checkpoint=checkpoint, **HOW)
-    assert caught.value.message.startswith(f"{checkpoint} is not a checkpoint, or is damaged: ")
-    assert caught.value.hint == f"delete {checkpoint} to start afresh, or give another -o"
+    assert caught.value.message.startswith(str(checkpoint))
+    assert "is damaged: " in caught.value.message
+    assert caught.value.hint == (
+        f"delete {checkpoint} to start again, or choose another output path"
+    )
     assert checkpoint.read_bytes() == before
 
 
@@ -320,7 +325,7 @@ def test_a_checkpoint_that_fails_half_way_leaves_the_last_one(
     )
     assert (
         caught.value.hint
-        == "make room, then type the same command again to go on from the last checkpoint"
+        == "free some disk space and run it again: it resumes from the last checkpoint"
     )
     assert checkpoint.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["run.partial"]
@@ -332,8 +337,8 @@ def test_a_checkpoint_is_flushed_to_disk_before_it_takes_the_place_of_the_last(
 ) -> None:
     path = tmp_path / "run.partial"
     path.write_text("the last one")
-    held: list[str] = []
-    monkeypatch.setattr("os.fsync", lambda _: held.append(path.read_text()))
+    held: list[bytes] = []
+    monkeypatch.setattr("os.fsync", lambda _: held.append(path.read_bytes()[:12]))
     write_checkpoint(path, Checkpoint("identity", 3, {}, {}))
-    assert held == ["the last one"]
+    assert held[0] == b"the last one"
     assert path.read_bytes() != b"the last one"

@@ -8,9 +8,10 @@ import pytest
 
 from headscope.corpus import from_texts
 from headscope.errors import UserError
-from headscope.measures import BLOCKS
 from headscope.results import merge
-from headscope.runs import make_settings, parse_shard, survey
+from headscope.runs.run import check_shard
+from headscope.runs.settings import make_settings
+from headscope.runs.survey import survey
 from planted import planted_bert
 
 
@@ -39,12 +40,11 @@ def test_a_setting_that_cannot_be_says_what_is_allowed_and_what_was_given(
     with pytest.raises(UserError) as caught:
         make_settings(**given)
     assert caught.value.message == message
-    assert caught.value.hint == "see headscope survey --help"
 
 
 def test_a_misspelt_setting_gets_the_nearest_name() -> None:
     with pytest.raises(UserError) as caught:
-        survey(planted_bert(), from_texts(["a dog"]), batchsize=3)
+        make_settings(batchsize=3)
     assert caught.value.message.startswith("the setting must be one of batch_size, ")
     assert caught.value.message.endswith("; got 'batchsize' instead. Did you mean 'batch_size'?")
 
@@ -54,41 +54,36 @@ def test_a_setting_that_is_none_is_the_default() -> None:
 
 
 def test_shards_are_numbered_from_1() -> None:
-    assert parse_shard("1/1") == (1, 1)
-    assert parse_shard(f"{BLOCKS}/{BLOCKS}") == (BLOCKS, BLOCKS)
+    assert check_shard("1/1") == (1, 1)
+    assert check_shard("1000/1000") == check_shard((1000, 1000)) == (1000, 1000)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "1", "0/2", "3/2", "1/0", "-1/2", "1/2/3", "a/b", "1.0/2", " 1/2", f"1/{BLOCKS + 1}"],
+    ["", "1", "0/2", "3/2", "1/0", "-1/2", "1/2/3", "a/b", "1.0/2", " 1/2", "1/99999999999"],
 )
 def test_a_shard_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UserError) as caught:
-        parse_shard(text)
-    assert (
-        caught.value.message
-        == f"the shard must be i/n with 1 ≤ i ≤ n ≤ {BLOCKS}, got {text!r} instead"
-    )
-    assert caught.value.hint == "give e.g. --shard 1/4"
+        check_shard(text)
+    assert caught.value.message == f"the shard must be i/n with 1 ≤ i ≤ n, got {text!r} instead"
+    assert caught.value.hint == "e.g. shard='1/4'"
 
 
-@pytest.mark.parametrize("shard", [(0, 2), (3, 2), (1, BLOCKS + 1)])
+@pytest.mark.parametrize("shard", [(0, 2), (3, 2), (-1, 2)])
 def test_a_survey_of_a_shard_that_is_none_is_refused_rather_than_empty(
     shard: tuple[int, int],
 ) -> None:
     with pytest.raises(
-        UserError, match=f"the shard must be i/n .* got '{shard[0]}/{shard[1]}' instead"
+        UserError, match=rf"the shard must be i/n .* got \({shard[0]}, {shard[1]}\) instead"
     ):
         survey(planted_bert(), from_texts(["a dog"]), shard=shard)
 
 
-def test_as_many_shards_as_blocks_merge_to_the_whole() -> None:
+def test_more_shards_than_batches_merge_to_the_whole() -> None:
     model, corpus = planted_bert(), from_texts(["a dog", "the cat sat.", "it saw"])
     options: dict[str, Any] = {"batch_size": 1, "max_length": 24, "measures": ["position"]}
-    parts = [
-        survey(model, corpus, shard=(number, BLOCKS), **options) for number in range(1, BLOCKS + 1)
-    ]
-    assert [part.provenance["counts"]["seen"] for part in parts] == [1, 1, 1] + [0] * (BLOCKS - 3)
+    parts = [survey(model, corpus, shard=(number, 20), **options) for number in range(1, 21)]
+    assert [part.provenance["counts"]["seen"] for part in parts] == [1, 1, 1] + [0] * 17
     assert merge(parts)["position"].identical(survey(model, corpus, **options)["position"])
 
 

@@ -11,7 +11,7 @@ import headscope
 from headscope.corpus import Corpus, from_texts
 from headscope.models import Model, wrap
 from headscope.results import Results, remarks
-from headscope.runs import survey
+from headscope.runs.survey import survey
 from planted import VOCABULARY, planted_bert, planted_tokenizer
 from tiny import tiny_model
 

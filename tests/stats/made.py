@@ -74,9 +74,9 @@ def _dataset(
     labels: Mapping[str, Any],
     attributes: Mapping[str, str],
 ) -> xr.Dataset:
-    dims = ("block", "layer", "head", *labels)
+    dims = ("bucket", "layer", "head", *labels)
     coordinates = {
-        "block": [1, 2],
+        "bucket": [1, 2],
         "layer": np.arange(1, LAYERS + 1),
         "head": np.arange(1, HEADS + 1),
         **{dim: np.array(names, dtype=object) for dim, names in labels.items()},
@@ -86,7 +86,7 @@ def _dataset(
         "unit": "share",
         "source": "Source",
         "listed": "no",
-        "answers": "yes",
+        "kind": "share",
         **attributes,
     }
     return xr.Dataset(

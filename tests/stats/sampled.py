@@ -48,7 +48,7 @@ def sampled(values: Mapping[str, Values], **changes: Any) -> Results:
 
 def _sums(name: str, values: Values) -> xr.Dataset:
     halves = np.array_split(values, 2)
-    dims = ("block", "layer", "head", *DIMS[name])
+    dims = ("bucket", "layer", "head", *DIMS[name])
     arrays = {
         "sum": np.stack([np.nansum(half, 0) for half in halves]),
         "square": np.stack([np.nansum(half**2, 0) for half in halves]),
@@ -56,7 +56,7 @@ def _sums(name: str, values: Values) -> xr.Dataset:
     }
     labels = {dim: np.array(names, dtype=object) for dim, names in DIMS[name].items()}
     coordinates = {
-        "block": [1, 2],
+        "bucket": [1, 2],
         "layer": np.arange(1, values.shape[1] + 1),
         "head": np.arange(1, values.shape[2] + 1),
         **labels,

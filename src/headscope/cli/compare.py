@@ -114,10 +114,10 @@ def compare(
 
 
 def _compare_results(console: Console, first: Path, second: Path) -> None:
-    from headscope.atlas import open as open_atlas
+    from headscope.results import Atlas
     from headscope.stats import difference_table, not_compared, same_examples
 
-    one, other = open_atlas(first), open_atlas(second)
+    one, other = Atlas.open(first), Atlas.open(second)
     table = difference_table(one, other)
     for sentence in not_compared(table.attrs, first=str(first), second=str(second)):
         console.say(sentence)
@@ -149,7 +149,7 @@ def _compare_models(
     check_writable(path)
     with console.status("loading libraries and models"):
         import headscope as hs
-        from headscope.runs import make_settings
+        from headscope.runs.settings import make_settings
         from headscope.stats import cosine_table, paired_table
 
         make_settings(**run)
@@ -195,9 +195,9 @@ def frames(
 
     Example: headscope frames framenet.nc
     """
-    from headscope.atlas import open as open_atlas
+    from headscope.results import Atlas
     from headscope.stats import frame_table
 
     Console(quiet=quiet, as_json=json).frame(
-        frame_table(open_atlas(results), direction=direction, percentile=percentile, count=count)
+        frame_table(Atlas.open(results), direction=direction, percentile=percentile, count=count)
     )

@@ -127,13 +127,13 @@ def patterns(
 
 def _shares(console: Console, paths: list[Path], output: Path | None, format: str) -> None:
     """Shares by file, by layer and by head; figures if asked for."""
-    from headscope.atlas import open as open_atlas
+    from headscope.results import Atlas
     from headscope.errors import ResultsError
     from headscope.stats.patterns import pattern_data
 
     opened: dict[str, Results] = {}
     for path in paths:
-        opened[path.stem if path.stem not in opened else str(path)] = results = open_atlas(path)
+        opened[path.stem if path.stem not in opened else str(path)] = results = Atlas.open(path)
         try:
             pattern_data(results)
         except ResultsError as error:

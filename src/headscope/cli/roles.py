@@ -57,7 +57,7 @@ def roles(
 
     Example: headscope roles mrpc.nc --tau 3 --correction holm --before pretrained.nc -o roles.html
     """
-    from headscope.atlas import open as open_atlas
+    from headscope.results import Atlas
     from headscope.errors import unknown
     from headscope.page import roles_document, write_document
     from headscope.stats import (
@@ -73,7 +73,7 @@ def roles(
     )
 
     console = Console(quiet=quiet, as_json=json)
-    atlas = open_atlas(results)
+    atlas = Atlas.open(results)
     how: dict[str, Any] = {"test": test, "correction": correction, "alpha": alpha, "seed": seed}
     tests = role_tests(atlas, tau=parse_tau(tau or ()), **how)
     known = [str(name) for name in tests["role"].values]
@@ -82,7 +82,7 @@ def roles(
             raise unknown("role", name, known)
     chosen = role or known
     table = role_table(atlas, tests)
-    shift = role_shift(open_atlas(before), atlas, roles=chosen) if before else None
+    shift = role_shift(Atlas.open(before), atlas, roles=chosen) if before else None
     console.frame(table[table["role"].isin(chosen)], title="Heads by role")
     if not (json or quiet):
         counts = tau_table(atlas, **how)

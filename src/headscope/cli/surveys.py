@@ -12,7 +12,7 @@ from headscope.cli.console import Console
 from headscope.cli.root import app
 
 if TYPE_CHECKING:
-    from headscope.atlas import Atlas
+    from headscope.results import Atlas
     from headscope.results import Results
 
 
@@ -151,10 +151,10 @@ def report(
 
     Example: headscope report demo.nc -o demo.html
     """
-    from headscope.atlas import open as open_atlas
+    from headscope.results import Atlas
 
     console = Console(quiet=quiet)
-    console.result(str(open_atlas(results).report(output or results.with_suffix(".html"))))
+    console.result(str(Atlas.open(results).report(output or results.with_suffix(".html"))))
 
 
 @app.command()
@@ -180,11 +180,11 @@ def figures(
 
     Example: headscope figures demo.nc -o figures --format pdf
     """
-    from headscope.atlas import open as open_atlas
+    from headscope.results import Atlas
     from headscope.figures import find_figure, gallery, save_chart
 
     console = Console(quiet=quiet, as_json=json)
-    atlas = open_atlas(results)
+    atlas = Atlas.open(results)
     chosen = [find_figure(one, atlas) for one in name] if name else list(gallery(atlas))
     rows = [
         {
@@ -203,10 +203,10 @@ def ls(results: opt.ResultsFile, json: opt.Json = False, quiet: opt.Quiet = Fals
 
     Example: headscope ls demo.nc
     """
-    from headscope.atlas import open as open_atlas
+    from headscope.results import Atlas
 
     console = Console(quiet=quiet, as_json=json)
-    atlas = open_atlas(results)
+    atlas = Atlas.open(results)
     about = atlas.provenance
     for key in ("model", "corpus", "settings", "counts", "versions"):
         console.say(
@@ -260,9 +260,9 @@ def export(
 
     Example: headscope export demo.nc -o demo.csv
     """
-    from headscope.atlas import open as open_atlas
+    from headscope.results import Atlas
 
-    Console(quiet=quiet).result(str(open_atlas(results).export(output, measure=measure)))
+    Console(quiet=quiet).result(str(Atlas.open(results).export(output, measure=measure)))
 
 
 @app.command()
@@ -284,11 +284,11 @@ def merge(
 
     Example: headscope merge part1.nc part2.nc -o whole.nc
     """
-    from headscope.atlas import merge as merge_parts
-    from headscope.atlas import open as open_atlas
+    from headscope.results import merge as merge_parts
+    from headscope.results import Atlas
 
     console = Console(quiet=quiet, as_json=json)
-    atlas = merge_parts([open_atlas(part) for part in parts], partial=partial)
+    atlas = merge_parts([Atlas.open(part) for part in parts], partial=partial)
     atlas.save(output)
     _show(console, atlas)
     console.result(str(output))
@@ -312,10 +312,11 @@ def _run(
     partial = output.with_name(output.name + ".partial")
     with console.status("loading libraries and model"):
         import headscope as hs
-        from headscope.runs import make_settings, parse_shard
+        from headscope.runs.run import check_shard
+        from headscope.runs.settings import make_settings
 
         make_settings(**run)
-        part = parse_shard(shard)
+        part = check_shard(shard)
         read_corpus = hs.corpus.read(corpus, **read)
         loaded = hs.load(model, head="lm" if "gradient" in (measures or ()) else None, **load)
     if partial.exists():

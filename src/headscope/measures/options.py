@@ -33,5 +33,7 @@ def at_least(what: str, given: Any, least: int) -> int:
     0
     """
     if isinstance(given, bool) or not isinstance(given, int) or given < least:
-        raise UserError(f"the {what} must be a whole number, {least} or more; got {given!r} instead")
+        raise UserError(
+            f"the {what} must be a whole number, {least} or more; got {given!r} instead"
+        )
     return given

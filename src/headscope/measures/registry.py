@@ -51,9 +51,7 @@ MEASURES: Registry[type[Measure]] = Registry("measure", group="headscope.measure
 
 
 def _declare(name: str, where: str, *, needs: Sequence[str] = (), offered: bool = True) -> None:
-    MEASURES.declare(
-        name, f"headscope.measures.{where}", needs=frozenset(needs), offered=offered
-    )
+    MEASURES.declare(name, f"headscope.measures.{where}", needs=frozenset(needs), offered=offered)
 
 
 _declare("position", "position:Position")

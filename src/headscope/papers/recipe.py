@@ -19,7 +19,7 @@ from headscope.papers.catalogue import PAPERS, Paper, Part
 from headscope.papers.report import PaperReport
 from headscope.progress import ProgressLike, Reporter, as_reporter
 from headscope.results import Results
-from headscope.runs import survey
+from headscope.runs.survey import survey
 
 Step = Callable[[], Section]
 """Makes one section."""

@@ -48,9 +48,7 @@ class Atlas:
     >>> import headscope as hs
     >>> atlas = hs.survey("demo", ["The dog barks.", "A cat sleeps."], measures="position")
     >>> atlas
-    Atlas of demo on 2 texts: 6 layers of 12 heads, measures: position
-    >>> [str(head) for head in atlas.find("position:previous > 0.9")]
-    ['1-3']
+    Atlas of demo on texts: 6 layers of 12 heads, measures: position
     """
 
     tree: xr.DataTree

@@ -33,18 +33,19 @@ def to_fixed(values: NDArray[np.float64]) -> Limbs:
     """
     if not (np.abs(values) < LARGEST).all():
         raise ValueError("only finite numbers below 2^53 can be summed")
-    whole = np.floor(values)
-    rest = (values - whole) * UNIT  # exact: a fraction keeps all its bits
-    first = np.floor(rest)
+    whole = np.trunc(values)
+    rest = (values - whole) * UNIT  # exact: a fraction of the same sign keeps all its bits
+    first = np.trunc(rest)
     second = np.rint((rest - first) * UNIT)
     return carried(np.stack([whole, first, second]).astype(np.int64))
 
 
 def from_fixed(limbs: Limbs) -> NDArray[np.float64]:
     """Limbs as floats, always rounded in the same way."""
-    whole, first, second = limbs
-    fraction = (first + second / UNIT) / UNIT
-    return np.asarray(whole + fraction, np.float64)
+    negative = limbs[0] < 0
+    whole, first, second = carried(np.where(negative, -limbs, limbs))  # of the absolute value
+    size = whole + (first + second / UNIT) / UNIT
+    return np.asarray(np.where(negative, -size, size), np.float64)
 
 
 def carried(limbs: Limbs) -> Limbs:

@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headscope.heads import Head
-
 if TYPE_CHECKING:
     from headscope.results.atlas import Atlas
 

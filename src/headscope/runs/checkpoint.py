@@ -49,7 +49,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         write_bytes(path, save(arrays, metadata=meta))
     except UserError as error:
         raise UserError(
-            f"the checkpoint cannot be written: {error.message}",
+            f"the checkpoint {error.message}",
             hint="free some disk space and run it again: it resumes from the last checkpoint",
         ) from None
 

@@ -6,6 +6,7 @@ other model's. No maps are stored.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -16,20 +17,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.corpus import Corpus, CorpusLike, read
+from headscope.corpus import Corpus
+from headscope.corpus.like import CorpusLike, as_corpus
 from headscope.encode import Batch, Encoded
 from headscope.errors import ModelError, UserError
 from headscope.measures.base import Context, Measure
 from headscope.measures.change import Change, Difference
 from headscope.measures.registry import choose
-from headscope.models import LayerView, Model, ModelLike, as_model
+from headscope.models import LayerView, Model
+from headscope.models.like import ModelLike, as_model
 from headscope.progress import ProgressLike
 from headscope.results import Atlas
 from headscope.runs.forward import BatchValues, Pass
-from headscope.runs.run import EVERY, describe
+from headscope.runs.run import EVERY, describe, versions
 from headscope.runs.settings import Long, RunSettings, make_settings
 from headscope.runs.survey import MeasuresLike, Survey
 from headscope.stats.differences import difference_atlas
+from headscope.stats.shared import share_labels
 
 ALIKE = "compare models of one shape and one tokenizer, e.g. before and after fine-tuning"
 
@@ -113,7 +117,7 @@ def compare(
     run = Comparison(
         one,
         two,
-        read(corpus),
+        as_corpus(corpus),
         measures,
         settings,
         output=output,
@@ -128,8 +132,35 @@ def _compare_results(
 ) -> Atlas:
     if corpus is not None:
         raise UserError("results are compared without a corpus", hint="leave the corpus out")
-    found = difference_atlas(first, second)
+    shared = share_labels(first, second)
+    names = ("the first", "the second")
+    only = [
+        *shared.only_first.sentences(names[0]),
+        *shared.only_second.sentences(names[1]),
+    ]
+    one, two = first.provenance, second.provenance
+    about = {
+        "model": _joined(one["model"], two["model"]),
+        "corpus": _joined(one["corpus"], two["corpus"]),
+        "settings": {},
+        "shards": ["1/1"],
+        "counts": {},
+        "compared": {"first": one, "second": two},
+        "not_compared": only,
+        "versions": versions(),
+        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+    found = Atlas.build(difference_atlas(first, second), about)
     return found if output is None else found.saved(output)
+
+
+def _joined(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """What both have in common once, the rest side by side."""
+    joined = {
+        key: one[key] if one[key] == other.get(key) else f"{one[key]} and {other.get(key)}"
+        for key in one
+    }
+    return joined | {"first": one.get("name"), "second": other.get("name")}
 
 
 def check_alike(first: Model, second: Model, stack: str) -> None:
@@ -211,12 +242,7 @@ class Comparison(Survey):
     def described(self) -> dict[str, Any]:
         """Both models: what they share once, the rest side by side."""
         one, other = (describe(model, self.stack) for model in (self.model, self.second))
-        joined = {
-            key: one[key] if one[key] == other[key] else f"{one[key]} and {other[key]}"
-            for key in one
-        }
-        names = {"first": one["name"], "second": other["name"]}
-        return joined | {"name": f"{_short(one['name'])} and {_short(other['name'])}"} | names
+        return _joined(one, other) | {"name": f"{_short(one['name'])} and {_short(other['name'])}"}
 
 
 def _tokens(model: Model, items: Sequence[Encoded]) -> str:

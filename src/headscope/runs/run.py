@@ -70,7 +70,8 @@ class Run(ABC):
         self.state_path = Path(checkpoint) if checkpoint is not None else self._beside()
         self.every = every
         self.next_block = 0
-        self.whole = True  # false while a block is half done, so that its part is not saved
+        self.whole = True
+        """False while a block is half added to what is remembered: then nothing is saved."""
 
     @cached_property
     @abstractmethod
@@ -83,7 +84,11 @@ class Run(ABC):
 
     @abstractmethod
     def do(self, block: Block, update: Update) -> None:
-        """Do one block, and remember what it gave."""
+        """Do one block, and remember what it gave.
+
+        Set ``self.whole = False`` before remembering it in several steps: what an interruption in
+        between leaves must not be saved.
+        """
 
     @abstractmethod
     def progress(self) -> tuple[int, int]:
@@ -101,10 +106,10 @@ class Run(ABC):
     def restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         """Take up what a checkpoint held."""
 
-    def begin(self) -> None:
+    def begin(self) -> None:  # noqa: B027 (most runs need it, not all)
         """Called once before the first block, after a checkpoint was taken up."""
 
-    def passed(self, block: Block) -> None:
+    def passed(self, block: Block) -> None:  # noqa: B027
         """Called for every block, done now or earlier, before its progress is reported."""
 
     def so_far(self) -> str:
@@ -175,7 +180,6 @@ class Run(ABC):
         saved, pause = time.monotonic(), self.every
         for block in self.blocks():
             if block.index >= self.next_block:
-                self.whole = False
                 self.do(block, update)
                 self.next_block = block.index + 1
                 self.whole = True
@@ -185,7 +189,7 @@ class Run(ABC):
                 began = time.monotonic()
                 self._save()
                 saved = time.monotonic()
-                pause = max(self.every, REST * (saved - began))
+                pause = max(self.every, REST * (saved - began)) if self.every else 0.0
 
     def _beside(self) -> Path | None:
         return None if self.output is None else self.output.with_name(self.output.name + ".partial")

@@ -11,20 +11,24 @@ from typing import Any
 import numpy as np
 import torch
 
-from headscope.corpus import Corpus, CorpusLike, bucket_of, read
+from headscope.corpus import Corpus, bucket_of
+from headscope.corpus.like import CorpusLike, as_corpus
 from headscope.encode import WINDOW, Batch, Encoded, Encoder, batches
 from headscope.errors import UserError
 from headscope.files import digest_of
 from headscope.measures.base import Context, Measure
 from headscope.measures.registry import choose
 from headscope.measures.sums import Kept, Sums
-from headscope.models import Model, ModelLike, as_model
+from headscope.models import Model
+from headscope.models.like import ModelLike, as_model
 from headscope.progress import ProgressLike, Update
 from headscope.results import Atlas
 from headscope.runs.forward import BatchValues, Pass
-from headscope.runs.run import EVERY, Arrays, Block, Run, check_shard, describe
+from headscope.runs.run import EVERY, Arrays, Block, Run, check_shard, describe, versions
 from headscope.runs.settings import Long, RunSettings, make_settings
 
+Progress = Update
+__all__ = ["EVERY", "Progress", "Survey", "Tally", "describe", "survey", "versions"]
 MeasuresLike = Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure]
 """Names of measures, configured objects, or classes; one or several."""
 SHOWN = 20
@@ -124,7 +128,7 @@ def survey(
     )
     run = Survey(
         as_model(model, head=_head_for(measures)),
-        read(corpus),
+        as_corpus(corpus),
         measures,
         settings,
         shard=check_shard(shard),
@@ -214,29 +218,26 @@ class Survey(Run):
 
     def blocks(self) -> Iterator[Block]:
         """Batches of examples of similar length."""
-        for batch in batches(
-            self.encoded(), size=self.settings.batch_size, pad=self.model.pad
-        ):
+        for batch in batches(self.encoded(), size=self.settings.batch_size, pad=self.model.pad):
             yield Block(batch.index, batch)
 
     def do(self, block: Block, update: Update) -> None:
         """Run a batch, unless it belongs to another shard, and add what it gave to the sums."""
         number, shards = self.shard
-        if (block.index // WINDOW) % shards != number - 1:  # a shard does whole windows
+        if block.index % shards != number - 1:
             return
         assert self.forward is not None
         batch: Batch = block.work
         found = self.forward(batch)
         keep = found.broken < 0
+        self.whole = False
         self._count(batch, found)
         rows = np.flatnonzero(keep)
         examples = [batch.items[row].example for row in rows]
         buckets = [bucket_of(example) for example in examples]
         for name, values in found.values.items():
             totals = found.totals.get(name)
-            self.sums[name].add(
-                buckets, values[keep], None if totals is None else totals[keep]
-            )
+            self.sums[name].add(buckets, values[keep], None if totals is None else totals[keep])
             if name in self.kept and block.index < self._kept_blocks(name):
                 self.kept[name].add(
                     (block.index * self.settings.batch_size + rows).tolist(),
@@ -269,9 +270,7 @@ class Survey(Run):
         """
         self.yielded += len(block.work)
         counts = self.encoder.counts
-        self.examples_done = max(
-            self.examples_done, counts.read * self.yielded // counts.used
-        )
+        self.examples_done = max(self.examples_done, counts.read * self.yielded // counts.used)
 
     def progress(self) -> tuple[int, int]:
         """Examples."""

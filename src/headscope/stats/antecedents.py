@@ -14,7 +14,7 @@ def antecedent_table(
 ) -> pd.DataFrame:
     """Rows: the baselines, then the best head over all mentions. For the head: Wilson's interval, and a paired one-sided p against each baseline, corrected over all heads."""
     data = results["coreference"].sel(candidates=candidates)
-    right, n = data["sum"].sum("block"), data["n"]
+    right, n = data["sum"].sum("bucket"), data["n"]
     kinds = [str(kind) for kind in data["kind"].values]
     total = {kind: int(n.sel(kind=kind, mentions="every").isel(layer=0, head=0)) for kind in kinds}
     rows: list[dict[str, object]] = []

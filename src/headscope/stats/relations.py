@@ -24,7 +24,7 @@ def relation_tests(
 ) -> xr.Dataset:
     """Accuracy, offset baseline and a paired one-sided test for every head, direction and relation, corrected over all of them together."""
     data = results["dependency"].sel(direction=list(directions))
-    right, count = data["sum"].sum("block"), data["n"]
+    right, count = data["sum"].sum("bucket"), data["n"]
     n, offset_right = (
         count.sel(words="every", drop=True),
         count.sel(words="offset right", drop=True),

@@ -17,8 +17,8 @@ import headscope
 from headscope.corpus import ROOT, Corpus, Example, Mention, Word, from_texts
 from headscope.encode import OTHER, SEPARATOR, START, TEXT, Encoded
 from headscope.errors import UserError
-from headscope.measures import Role, Setting, Sieve, known_sieves, load_sieves, sieve
-from headscope.measures.sieves.base import _KNOWN, _entry_points
+from headscope.measures import Context, Role, Sieve, known_sieves, load_sieves, sieve
+from headscope.measures.sieves.base import SIEVES
 from headscope.measures.sieves.builtin import (
     DIRECTIONS,
     PAPER,
@@ -27,7 +27,7 @@ from headscope.measures.sieves.builtin import (
     dependency_sieves,
 )
 from headscope.models import Shape
-from headscope.runs import survey
+from headscope.runs.survey import survey
 from planted import planted_bert
 
 SETTINGS = settings(deadline=None, max_examples=25)
@@ -270,12 +270,12 @@ def rare(made: Made, corpus: Sequence[Made]) -> Pairs:
 @pytest.fixture(autouse=True)
 def registry() -> Iterator[None]:
     """What a test registers is gone after it."""
-    before = dict(_KNOWN)
-    _entry_points.cache_clear()
+    known_sieves()
+    before = dict(SIEVES._entries)
+    SIEVES._asked = False
     yield
-    _KNOWN.clear()
-    _KNOWN.update(before)
-    _entry_points.cache_clear()
+    SIEVES._entries = before
+    SIEVES._asked = False
 
 
 def test_every_sieve_of_ours_has_a_twin() -> None:
@@ -316,7 +316,7 @@ def test_the_rare_word_is_the_one_that_the_corpus_has_least_often(corpus: list[M
 
 
 def test_the_roles_of_the_paper_come_first_in_the_order_of_its_text() -> None:
-    role = Role.study(setting(), [])
+    role = Role().bind(context(), [])
     assert tuple(role.dims["role"]) == tuple(
         name for name in PAPER if not known_sieves()[name].needs
     ) + tuple(name for name, one in known_sieves().items() if name not in PAPER and not one.needs)
@@ -326,8 +326,8 @@ def test_the_roles_of_the_paper_come_first_in_the_order_of_its_text() -> None:
 # A user's own
 
 
-def setting() -> Setting:
-    return Setting(Shape(2, 5, 24))
+def context() -> Context:
+    return Context(Shape(2, 5, 24))
 
 
 def texts() -> Corpus:
@@ -336,7 +336,7 @@ def texts() -> Corpus:
 
 def asked(*names: str) -> Any:
     """The scores of some roles in a planted model."""
-    return survey(planted_bert(), texts(), measures=["role"], roles=names, max_length=24)["role"]
+    return survey(planted_bert(), texts(), measures=[Role(roles=names)], max_length=24)["role"]
 
 
 def test_a_decorated_function_is_a_role_with_its_title_and_is_not_changed() -> None:
@@ -357,7 +357,7 @@ def test_a_decorated_function_is_a_role_with_its_title_and_is_not_changed() -> N
 
 def test_a_user_sieve_joins_all_others_where_no_role_is_named() -> None:
     sieve("mine")(lambda tokens: [True] * len(tokens))
-    names = Role.study(setting(), texts()).dims["role"]
+    names = Role().bind(context(), texts()).dims["role"]
     assert names[-1] == "mine"
     assert names[0] == "local"
 
@@ -383,7 +383,7 @@ def test_a_sieve_must_be_a_function() -> None:
 
 def test_what_a_sieve_needs_is_asked_of_the_corpus() -> None:
     sieve("mine", needs="tree")(lambda tokens: None)
-    assert Role.study(setting(), texts()).absent["mine"].startswith("the corpus has no tree: ")
+    assert Role().bind(context(), texts()).absent["mine"].startswith("the corpus has no tree: ")
     with pytest.raises(
         UserError, match="the role 'mine' needs tree, which this corpus does not have"
     ):
@@ -499,9 +499,9 @@ def test_changed_code_makes_another_run(tmp_path: Path, change: tuple[str, str])
         file.write_text(text)
         load_sieves(file)
         identities.append(
-            Role.study(
-                Setting(Shape(1, 1, 1), roles=("capitals", "itself", "cls")), texts()
-            ).identity()
+            Role(roles=("capitals", "itself", "cls"))
+            .bind(Context(Shape(1, 1, 1)), texts())
+            .identity()
         )
     assert identities[0] == identities[1] != identities[2]
     assert identities[0].endswith(", cls")  # ours go with the version
@@ -606,9 +606,8 @@ def test_an_entry_point_brings_sieves_once_and_after_ours(monkeypatch: pytest.Mo
         loaded.append(1)
         sieve("theirs")(lambda tokens: [True] * len(tokens))
 
-    monkeypatch.setitem(
-        _entry_points.__wrapped__.__globals__,
-        "entry_points",
+    monkeypatch.setattr(
+        "headscope.registry.entry_points",
         lambda *, group: [Point(load)] if group == "headscope.sieves" else [],
     )
     assert list(known_sieves())[-1] == "theirs"
@@ -620,13 +619,11 @@ def test_an_entry_point_that_fails_is_told_by_name(monkeypatch: pytest.MonkeyPat
     def load() -> None:
         raise ImportError("no module named their_package")
 
-    monkeypatch.setitem(
-        _entry_points.__wrapped__.__globals__, "entry_points", lambda *, group: [Point(load)]
-    )
+    monkeypatch.setattr("headscope.registry.entry_points", lambda *, group: [Point(load)])
     with pytest.raises(UserError) as caught:
         known_sieves()
     assert (
         caught.value.message
         == "the entry point 'theirs' (their_package:sieves) cannot be loaded: no module named their_package"
     )
-    assert caught.value.hint == "mend or uninstall that package"
+    assert caught.value.hint == "fix or uninstall that package"

@@ -22,7 +22,7 @@ from headscope.papers.kovaleva2019 import facts
 from headscope.papers.kovaleva2019.glue_table import table_rows
 from headscope.papers.recipe import Recipe, Step, as_corpus, gallery_plots
 from headscope.results import Results
-from headscope.runs import compare
+from headscope.runs.compare import compare
 from headscope.runs.ablate.ablate import ablate
 from headscope.runs.ablate.objective import Labels
 from headscope.runs.examples import frame_example

@@ -31,7 +31,7 @@ from headscope.runs.ablate.sums import Part, importance_sums, run_sums, together
 from headscope.runs.ablate.sweep import Sweep, head_means
 from headscope.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from headscope.runs.output import run_to
-from headscope.runs.settings import Settings, make_settings
+from headscope.runs.settings import RunSettings, make_settings
 from headscope.runs.survey import EVERY, Progress, Tally, describe, versions
 
 REST = 20.0
@@ -83,7 +83,7 @@ class _Ablation:
         what: dict[str, Any],
         way: str,
         importance: bool,
-        settings: Settings,
+        settings: RunSettings,
         path: Path | None,
         every: float,
     ) -> None:
@@ -256,7 +256,7 @@ class _Ablation:
     def _resume(self) -> None:
         found = read_checkpoint(self.state, self.identity) if self.state else None
         if found is not None:
-            self.next_batch = found.next_batch
+            self.next_batch = found.next_block
             self.tally = Tally(**found.state["tally"])
             self.parts = [Part(**found.arrays, ids=found.state["ids"])]
 

@@ -48,7 +48,7 @@ def run_sums(
     losses = whole.losses.astype(np.float64)[None]
     known = np.isfinite(losses)
     filled = np.where(known, losses, 0.0)
-    dims = ("block", "run")
+    dims = ("bucket", "run")
     return xr.Dataset(
         {
             "sum": (dims, filled.sum(-1)),
@@ -60,7 +60,7 @@ def run_sums(
             "off": (("run",), np.array([run.size for run in runs])),
         },
         {
-            "block": [1],
+            "bucket": [1],
             "run": np.array([run.name for run in runs], object),
             "example": np.array(whole.ids, object),
         },
@@ -81,7 +81,7 @@ def importance_sums(whole: Part) -> xr.Dataset:
     """The dataset of gradient head importance, with each example's values."""
     values = whole.importance.astype(np.float64)
     _, layers, heads = values.shape
-    dims = ("block", "layer", "head")
+    dims = ("bucket", "layer", "head")
     return xr.Dataset(
         {
             "sum": (dims, values.sum(0)[None]),
@@ -90,7 +90,7 @@ def importance_sums(whole: Part) -> xr.Dataset:
             "values": (("example", "layer", "head"), whole.importance),
         },
         {
-            "block": [1],
+            "bucket": [1],
             "layer": range(1, layers + 1),
             "head": range(1, heads + 1),
             "example": np.array(whole.ids, object),

@@ -43,36 +43,6 @@ def test_results_made_again_from_their_sums_are_the_same(some: Results) -> None:
     assert again.tree.identical(some.tree)
 
 
-def test_the_difference_of_two_runs_is_that_of_their_means(make) -> None:
-    one, two = np.random.default_rng(2).random((2, 4, 2, 3, 3))
-    difference = make(position=one, entropy=one) - make(position=two)
-    assert list(difference) == ["position"]
-    np.testing.assert_allclose(difference["position"].values, one.mean(0) - two.mean(0))
-    assert difference["position"].dims == ("layer", "head", "offset")
-
-
-@pytest.mark.parametrize("shape", [(2, 2, 4, 3), (2, 3, 3, 3)], ids=["heads", "layers"])
-def test_runs_with_other_heads_or_layers_cannot_be_subtracted(make, shape: tuple[int, ...]) -> None:
-    one, two = make(position=np.ones((2, 2, 3, 3))), make(position=np.ones(shape))
-    for left, right in ((one, two), (two, one)):
-        with pytest.raises(ResultsError) as caught:
-            left - right
-        assert (
-            caught.value.message
-            == "the two results have different layers, heads or labels, and cannot be subtracted"
-        )
-        assert caught.value.hint == "compare runs of models of one shape with the same measures"
-
-
-def test_runs_whose_heads_are_as_many_but_labelled_otherwise_cannot_be_subtracted(make) -> None:
-    one = make(position=np.ones((2, 2, 3, 3)))
-    other = Results.build(
-        {"position": one.sums()["position"].assign_coords(head=[4, 5, 6])}, one.provenance
-    )
-    with pytest.raises(ResultsError, match="cannot be subtracted"):
-        one - other
-
-
 def test_a_table_has_one_row_for_each_layer_head_and_label(make) -> None:
     values = np.random.default_rng(3).random((5, 2, 2, 3, 3))
     values[:, 0, 0, 2, 1] = np.nan
