@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import torch
 from transformers import BertConfig, BertModel
@@ -11,7 +9,7 @@ from transformers import BertConfig, BertModel
 from benchmarks.timing import best_times
 from headscope.corpus import ROOT, Example, Mention, Word
 from headscope.encode import Encoded, collate
-from headscope.measures import Role, Setting, available
+from headscope.measures import MEASURES, Context, Role
 from headscope.measures.sieves.builtin import PAPER, SYNTACTIC
 from headscope.models import wrap
 from headscope.runs.forward import Pass
@@ -78,11 +76,11 @@ def run() -> list[dict[str, object]]:
     watched.load_state_dict(bare.state_dict())
     model = wrap(watched, _Tokenizer(), name="random")
     batch = collate([random_item(generator) for _ in range(BATCH)])
-    setting = Setting(model.shape("encoder"))
+    context = Context(model.shape("encoder"))
     measures = [
-        measure.study(setting, [item.example for item in batch.items])
-        for measure in available().values()
-        if measure.offered
+        MEASURES[name]().bind(context, [item.example for item in batch.items])
+        for name in MEASURES
+        if MEASURES[name].offered
     ]
     surface = [measure for measure in measures if not measure.needs]
     inputs = {
@@ -95,10 +93,12 @@ def run() -> list[dict[str, object]]:
         with torch.inference_mode():
             bare(**inputs)
 
-    few, all_of_them = Pass(model, surface, "encoder"), Pass(model, measures, "encoder")
-    without = Pass(model, [measure for measure in measures if measure.name != "role"], "encoder")
-    paper = Role.study(replace(setting, roles=PAPER), [item.example for item in batch.items])
-    with_roles = Pass(model, [*without.linear, *without.word, *without.others, paper], "encoder")
+    rest = [measure for measure in measures if measure.name != "role"]
+    paper = Role(roles=PAPER).bind(context, [item.example for item in batch.items])
+    few, all_of_them, without, with_roles = (
+        Pass(model, chosen, "encoder", context)
+        for chosen in (surface, measures, rest, [*rest, paper])
+    )
     base, *seen, less, more = best_times(
         plain,
         lambda: few.run(batch),

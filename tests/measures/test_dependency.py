@@ -35,7 +35,6 @@ PIECES = (0, 1, 1, 2, 4)
 """How many pieces a word has: means of 1, 2 and 4 weights that are 64ths are exact in float32, so ties are real ties."""
 
 
-@st.composite
 def with_offsets(offsets: dict[str, int], subtypes: Any = "keep") -> Dependency:
     """The measure as if a corpus had given these relations and offsets."""
     measure = Dependency(subtypes=subtypes).bind(Context(Shape(1, HEADS, 1)), [])
@@ -43,6 +42,7 @@ def with_offsets(offsets: dict[str, int], subtypes: Any = "keep") -> Dependency:
     return measure
 
 
+@st.composite
 def trees(
     draw: st.DrawFn, least: int = 0
 ) -> tuple[tuple[Word, ...], tuple[int, ...], tuple[Mention, ...]]:
@@ -452,7 +452,7 @@ def test_a_treebank_without_heads_offers_no_dependencies_and_says_so_when_asked(
         caught.value.message
         == f"the measure 'dependency' needs tree, which {path} does not have (it has words)"
     )
-    assert caught.value.hint == "give a treebank (.conllu), or parse plain text with --parse"
+    assert caught.value.command == "use a treebank (.conllu), or parse plain text with --parse"
 
 
 def test_a_treebank_with_heads_but_no_labels_has_only_the_accuracy_over_all_words(

@@ -109,6 +109,6 @@ def test_a_link_whose_element_was_cut_off_is_no_link() -> None:
 def test_a_corpus_without_frames_says_so_when_asked() -> None:
     with pytest.raises(
         UserError,
-        match=r"^the measure 'frame' needs frames, which texts does not have \(it has plain text only\)\nnext: give a corpus with frame links$",
+        match=r"^the measure 'frame' needs frames, which texts does not have \(it has plain text only\)\nnext: use a corpus with frame links$",
     ):
         survey(planted_bert(), from_texts(["a dog"]), measures=["frame"], max_length=24)

@@ -281,7 +281,7 @@ def test_a_model_without_a_language_model_head_is_refused_by_name() -> None:
         survey(tiny_model("bert"), from_texts(TEXTS), measures=["gradient"], max_length=60)
     assert (
         caught.value.message
-        == "the measure 'gradient' needs a language-model head, which this model does not have"
+        == "the measure 'gradient' needs a language-model head, which this model lacks"
     )
     assert "head='lm'" in caught.value.hint
 

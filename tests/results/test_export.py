@@ -36,8 +36,7 @@ def test_an_ending_that_is_no_table_names_those_that_are(some: Results, tmp_path
     with pytest.raises(ResultsError) as caught:
         export(some, tmp_path / "table.xlsx")
     assert (
-        caught.value.message
-        == "a table is written as .csv, .parquet or .tex; got '.xlsx' instead"
+        caught.value.message == "a table is written as .csv, .parquet or .tex; got '.xlsx' instead"
     )
     assert caught.value.command == "give -o table.csv, -o table.parquet or -o table.tex"
     assert not list(tmp_path.iterdir())

@@ -127,8 +127,8 @@ def patterns(
 
 def _shares(console: Console, paths: list[Path], output: Path | None, format: str) -> None:
     """Shares by file, by layer and by head; figures if asked for."""
-    from headscope.results import Atlas
     from headscope.errors import ResultsError
+    from headscope.results import Atlas
     from headscope.stats.patterns import pattern_data
 
     opened: dict[str, Results] = {}
@@ -224,20 +224,10 @@ def _survey(
     check_writable(output)
     with console.status("loading libraries and model"):
         import headscope as hs
-        from headscope.measures.patterns.measure import Pattern
-        from headscope.measures.patterns.network import SHIPPED, load_network
 
-        load_network(network or SHIPPED)
+        classes = hs.Pattern(network)
         texts, loaded = hs.corpus.read(corpus), hs.load(model, **load)
-    before = Pattern.weights
-    Pattern.weights = network or SHIPPED
-    try:
-        with console.progress("surveying") as progress:
-            results = hs.survey(
-                loaded, texts, measures=["pattern"], output=output, progress=progress, **run
-            )
-    finally:
-        Pattern.weights = before
+    results = hs.survey(loaded, texts, measures=classes, output=output, progress=console, **run)
     _tell(console, {output.stem: results})
     console.result(str(output))
 

@@ -57,9 +57,9 @@ def roles(
 
     Example: headscope roles mrpc.nc --tau 3 --correction holm --before pretrained.nc -o roles.html
     """
-    from headscope.results import Atlas
     from headscope.errors import unknown
     from headscope.page import roles_document, write_document
+    from headscope.results import Atlas
     from headscope.stats import (
         COARSE,
         cautions,

@@ -12,8 +12,7 @@ from headscope.cli.console import Console
 from headscope.cli.root import app
 
 if TYPE_CHECKING:
-    from headscope.results import Atlas
-    from headscope.results import Results
+    from headscope.results import Atlas, Results
 
 
 @app.command()
@@ -87,14 +86,18 @@ def survey(
         "max_length": max_length,
         "long": long,
         "stack": stack,
-        "subtypes": subtypes,
     }
-    how_run |= {"roles": tuple(role or ()), "direction": direction, "keep": keep}
+    own: dict[str, Any] = {
+        "roles": tuple(role or ()),
+        "direction": direction,
+        "subtypes": subtypes,
+        "keep": keep,
+    }
     for file in sieve or ():
         from headscope.measures import load_sieves
 
         console.say(f"sieves of {file}: {', '.join(load_sieves(file))}")
-    atlas = _run(console, model, corpus, output, measure, shard, how_load, how_read, how_run)
+    atlas = _run(console, model, corpus, output, measure, shard, how_load, how_read, how_run, own)
     _show(console, atlas)
     tables = [
         name
@@ -180,8 +183,8 @@ def figures(
 
     Example: headscope figures demo.nc -o figures --format pdf
     """
-    from headscope.results import Atlas
     from headscope.figures import find_figure, gallery, save_chart
+    from headscope.results import Atlas
 
     console = Console(quiet=quiet, as_json=json)
     atlas = Atlas.open(results)
@@ -284,8 +287,8 @@ def merge(
 
     Example: headscope merge part1.nc part2.nc -o whole.nc
     """
-    from headscope.results import merge as merge_parts
     from headscope.results import Atlas
+    from headscope.results import merge as merge_parts
 
     console = Console(quiet=quiet, as_json=json)
     atlas = merge_parts([Atlas.open(part) for part in parts], partial=partial)
@@ -304,14 +307,15 @@ def _run(
     load: dict[str, Any],
     read: dict[str, Any],
     run: dict[str, Any],
+    own: dict[str, Any] | None = None,
 ) -> Atlas:
     """Load, read, survey with progress and a checkpoint beside the output, save."""
     from headscope.files import check_writable
 
     check_writable(output)
-    partial = output.with_name(output.name + ".partial")
     with console.status("loading libraries and model"):
         import headscope as hs
+        from headscope.measures.registry import offered_measures
         from headscope.runs.run import check_shard
         from headscope.runs.settings import make_settings
 
@@ -319,18 +323,16 @@ def _run(
         part = check_shard(shard)
         read_corpus = hs.corpus.read(corpus, **read)
         loaded = hs.load(model, head="lm" if "gradient" in (measures or ()) else None, **load)
-    if partial.exists():
-        console.say(f"going on from {partial}")
-    with console.progress("surveying") as progress:
-        return hs.survey(
-            loaded,
-            read_corpus,
-            measures=measures,
-            shard=part,
-            output=output,
-            progress=progress,
-            **run,
-        )
+        offered = read_corpus.annotations | loaded.capabilities
+        chosen: list[Any] = list(measures or offered_measures(offered))
+        for place, name in enumerate(chosen):
+            if name == "role" and own:
+                chosen[place] = hs.Role(**own)
+            if name == "dependency" and own:
+                chosen[place] = hs.Dependency(subtypes=own["subtypes"])
+    return hs.survey(
+        loaded, read_corpus, measures=chosen, shard=part, output=output, progress=console, **run
+    )
 
 
 def _show(console: Console, atlas: Results) -> None:

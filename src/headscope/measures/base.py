@@ -165,6 +165,9 @@ class Measure(ABC):
         Tensor
             (batch, head, label); NaN where a value is not defined.
         """
+        if self.in_blocks:  # a whole map is one block
+            self.rows(view, attention, 0, prepared)
+            return self.end(view, prepared)
         raise UserError(
             f"the measure {self.name!r} computes nothing: its class has no method 'layer'",
             hint="define layer(self, view, attention, prepared)",

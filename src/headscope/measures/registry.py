@@ -96,7 +96,7 @@ def _fact(entry: Any, name: str, otherwise: Any) -> Any:
 
 
 def choose(
-    measures: Iterable[str | Measure | type[Measure]] | str | None,
+    measures: Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure] | None,
     offered: Collection[str],
     *,
     corpus: str,
@@ -120,7 +120,7 @@ def choose(
     """
     if measures is None:
         return [MEASURES[name]() for name in offered_measures(offered)]
-    asked = [measures] if _is_one(measures) else list(measures)  # type: ignore[arg-type]
+    asked: list[Any] = [measures] if _is_one(measures) else list(measures)  # type: ignore[arg-type]
     chosen = [_as_measure(one) for one in dict.fromkeys(asked)]
     if not chosen:
         raise UserError("no measure was asked for", hint=f"choose from {', '.join(MEASURES)}")

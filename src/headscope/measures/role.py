@@ -17,12 +17,7 @@ from headscope.measures.options import Direction, Subtypes, at_least, one_of
 from headscope.measures.registry import HOW
 from headscope.measures.relation import Linear, Pairs
 from headscope.measures.sieves.base import Sieve, known_sieves
-from headscope.measures.sieves.builtin import (
-    DIRECTIONS,
-    PAPER,
-    dependency_sieve,
-    dependency_sieves,
-)
+from headscope.measures.sieves.builtin import PAPER, dependency_sieve, dependency_sieves
 
 CAUSAL = "a causal model sees no later tokens"
 
@@ -87,7 +82,9 @@ class Role(Linear):
         keep: int = 5000,
     ) -> None:
         self.roles = (roles,) if isinstance(roles, str) else tuple(roles)
-        self.direction: Direction = one_of("direction of dependency roles", direction, DIRECTIONS)
+        self.direction: Direction = one_of(
+            "direction of dependency roles", direction, ("to head", "from head", "both")
+        )
         self.subtypes: Subtypes = one_of("way with subtypes", subtypes, ("keep", "fold"))
         self.keep = at_least("number of sequences to keep scores of", keep, 0)
         self.sieves: list[Sieve] = []

@@ -16,9 +16,14 @@ from headscope.models import LayerView
 
 
 class Pattern(Measure):
-    """The share of inputs on which a head's map is of each class (K1), as the network shipped with Headscope sees it.
+    """The share of inputs on which a head's map is of each class, as a trained network sees it.
 
-    ``weights`` is the file of the network. One of your own: ``Pattern.weights = Path("mine.safetensors")`` before the run. Asked for by name.
+    It must be asked for by name.
+
+    Parameters
+    ----------
+    network
+        The weights of a network of your own. Default: the network shipped with Headscope.
     """
 
     name = "pattern"

@@ -22,9 +22,9 @@ from headscope.papers.kovaleva2019 import facts
 from headscope.papers.kovaleva2019.glue_table import table_rows
 from headscope.papers.recipe import Recipe, Step, as_corpus, gallery_plots
 from headscope.results import Results
-from headscope.runs.compare import compare
 from headscope.runs.ablate.ablate import ablate
 from headscope.runs.ablate.objective import Labels
+from headscope.runs.compare import compare
 from headscope.runs.examples import frame_example
 from headscope.runs.tune import STARTS, Start, Tuned, load_classifier, tune
 from headscope.stats import frame_table
