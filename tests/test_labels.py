@@ -11,7 +11,7 @@ from transformers import AutoModelForMaskedLM
 
 from headscope.corpus import from_examples, read
 from headscope.labels import find_words, label_text
-from headscope.measures import available
+from headscope.measures import MEASURES
 from headscope.models import wrap
 from headscope.results import Results
 from headscope.runs.survey import survey
@@ -27,10 +27,10 @@ def surveyed() -> Results:
     model = wrap(network, tiny_tokenizer("bert"), name="tiny-bert")
     wanted = {"news-19", "instructions-19"}
     passages = [passage for passage in read("demo") if passage.id in wanted]
-    return survey(model, from_examples(passages), measures=sorted(available()), max_length=60)
+    return survey(model, from_examples(passages), measures=sorted(MEASURES), max_length=60)
 
 
-@pytest.mark.parametrize("measure", sorted(available()))
+@pytest.mark.parametrize("measure", sorted(MEASURES))
 def test_every_label_of_every_registered_measure_has_words_of_its_own(measure: str) -> None:
     data = surveyed()[measure]
     dims = [str(dim) for dim in data["mean"].dims if dim not in ("layer", "head")]

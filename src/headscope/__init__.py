@@ -41,10 +41,8 @@ if TYPE_CHECKING:
         sieve,
     )
     from headscope.models import LayerView, Model, Pooling, Replacement, load, wrap
-    from headscope.page import show
     from headscope.results import Atlas, merge
     from headscope.runs.ablate import ablate
-    from headscope.runs.attention import attention
     from headscope.runs.compare import compare
     from headscope.runs.patterns import patterns
     from headscope.runs.probe import probe
@@ -76,10 +74,8 @@ _WHERE = {
         "sieve",
     ),
     "models": ("LayerView", "Model", "Pooling", "Replacement", "load", "wrap"),
-    "page": ("show",),
     "results": ("Atlas", "merge"),
     "runs.ablate": ("ablate",),
-    "runs.attention": ("attention",),
     "runs.compare": ("compare",),
     "runs.patterns": ("patterns",),
     "runs.probe": ("probe",),
@@ -114,7 +110,6 @@ __all__ = [
     "Special",
     "UserError",
     "ablate",
-    "attention",
     "compare",
     "figure",
     "load",
@@ -122,7 +117,6 @@ __all__ = [
     "patterns",
     "probe",
     "read",
-    "show",
     "sieve",
     "survey",
     "tune",

@@ -226,11 +226,11 @@ def test_a_role_that_the_corpus_does_not_have(run: Run, tiny_folder: Path, tmp_p
         )
 
     assert asked("block") == (
-        "the role 'block' needs pair, which this corpus does not have",
-        "give a corpus of pairs: paragraphs, TSV or JSON lines with two texts",
+        "the role 'block' needs pair, which this corpus lacks",
+        "use a corpus of pairs: paragraphs, or a table with two texts per line",
     )
     assert asked("nsubj") == (
-        "the role 'nsubj' needs tree, which this corpus does not have",
+        "the role 'nsubj' needs tree, which this corpus lacks",
         "give a treebank (.conllu), or parse plain text with --parse",
     )
     assert not (tmp_path / "x.nc").exists()
@@ -256,7 +256,7 @@ def test_few_sequences_are_warned_of_beside_the_test(
     )
     told = run("roles", tmp_path / "few.nc").err
     assert "Fewer than 30 sequences: local (2)" in told
-    assert "Absent: nsubj (the corpus has no tree: give a treebank (.conllu), or parse " in told
+    assert "Absent: nsubj (the corpus has no tree: use a treebank (.conllu), or " in told
 
 
 def test_the_facts_are_those_of_the_paper(shared: Path) -> None:

@@ -70,7 +70,9 @@ def test_no_sentence_is_in_both_parts_of_a_treebank_and_none_is_lost() -> None:
 
 
 def test_a_part_is_cut_to_a_limit_after_the_parting() -> None:
-    train, dev = split_treebank(from_examples([Example(str(number), ("a dog",)) for number in range(20)]))
+    train, dev = split_treebank(
+        from_examples([Example(str(number), ("a dog",)) for number in range(20)])
+    )
     assert [example.id for example in dev.first(2)] == ["4", "9"]
     assert [example.id for example in train.first(5)] == ["0", "1", "2", "3", "5"]
 

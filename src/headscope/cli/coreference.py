@@ -33,11 +33,11 @@ def coreference(
 
     Example: headscope coreference coref.nc
     """
-    from headscope.atlas import open as open_atlas
     from headscope.errors import unknown
+    from headscope.results import Atlas
     from headscope.stats import antecedent_table
 
     if candidates not in CANDIDATES:
         raise unknown("kind of candidates", candidates, CANDIDATES)
-    table = antecedent_table(open_atlas(results), candidates=candidates)
+    table = antecedent_table(Atlas.open(results), candidates=candidates)
     Console(quiet=quiet, as_json=json).frame(table)

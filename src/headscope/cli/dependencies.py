@@ -59,14 +59,14 @@ def dependencies(
 
     Example: headscope dependencies ewt.nc --relation det --relation obj
     """
-    from headscope.atlas import open as open_atlas
     from headscope.errors import unknown
+    from headscope.results import Atlas
     from headscope.stats import DEFAULT_DIRECTIONS, best_heads
     from headscope.stats.tests import CORRECTIONS
 
     if correction not in CORRECTIONS:
         raise unknown("correction", correction, CORRECTIONS)
-    atlas = open_atlas(results)
+    atlas = Atlas.open(results)
     known = [str(name) for name in atlas["dependency"]["direction"].values]
     for name in direction or ():
         if name not in known:

@@ -13,6 +13,7 @@ from headscope.corpus import Corpus, read
 from headscope.errors import Interrupted, UserError
 from headscope.figures import find_figure, save_chart
 from headscope.files import check_writable, slug
+from headscope.measures import Measure
 from headscope.models import Model, load
 from headscope.page import Document, Plot, Section, Table, write_document
 from headscope.papers.catalogue import PAPERS, Paper, Part
@@ -227,11 +228,9 @@ class Recipe(ABC):
         name: str,
         model: Model,
         corpus: Corpus,
-        measures: Sequence[str],
+        measures: Sequence[str | Measure],
         *,
         limit: int | None = None,
-        roles: Sequence[str] = (),
-        direction: str = "to head",
     ) -> Results:
         """Survey a corpus into ``NAME.nc``, or open that file if it holds this very survey.
 
@@ -243,8 +242,6 @@ class Recipe(ABC):
             What to survey.
         limit
             Use at most this many examples. Default: the recipe's limit.
-        roles, direction
-            Which roles, and which way along dependencies, for the measure ``role``.
 
         Returns
         -------
@@ -263,8 +260,6 @@ class Recipe(ABC):
                 seed=self.seed,
                 batch_size=self.batch_size,
                 max_length=self.max_length,
-                roles=tuple(roles),
-                direction=direction,
             )
         return self.keep(path, results)
 

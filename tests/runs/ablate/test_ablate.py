@@ -20,7 +20,7 @@ from headscope.encode import Batch, batches
 from headscope.errors import Interrupted, ModelError, UserError
 from headscope.models import Model, Replacement, Shape, head_set, wrap
 from headscope.results import Results
-from headscope.runs.ablate import ablate as engine
+import headscope.runs.ablate.ablate as engine
 from headscope.runs.ablate.ablate import ablate
 from headscope.runs.ablate.importance import head_importance
 from headscope.runs.ablate.objective import Labels, LanguageModel, Probe, label_columns
@@ -375,7 +375,7 @@ def test_a_stopped_run_goes_on_to_the_same_numbers(tmp_path: Path, passes: int) 
     assert partial.exists()
     again = ablate(model, labelled(), Labels(model, TASK), importance=True, output=path, **RUN)
     assert not partial.exists()
-    assert again["ablation"].drop_vars("block").equals(whole["ablation"].drop_vars("block"))
+    assert again["ablation"].drop_vars("bucket").equals(whole["ablation"].drop_vars("bucket"))
     assert again["importance"]["mean"].equals(whole["importance"]["mean"])
     assert again.provenance["counts"] == whole.provenance["counts"]
     assert Results.open(path)["ablation"]["outputs"].equals(whole["ablation"]["outputs"])

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import xarray as xr
 
 from headscope.errors import UserError, unknown
+from headscope.measures import Role
 from headscope.models import Model, load
 from headscope.page import Section, Table, role_sections, shift_section
 from headscope.papers.pande2021 import facts
@@ -147,10 +148,8 @@ class Pande2021(Recipe):
             file,
             model,
             self._corpora[name],
-            ["role"],
+            [Role(roles=self.roles, direction=self.direction)],  # type: ignore[arg-type]
             limit=self.at_most(facts.SEQUENCES),
-            roles=self.roles,
-            direction=self.direction,
         )
 
     def _before(self, name: str) -> Results:
