@@ -15,12 +15,12 @@ from transformers import (
     AutoModelForSequenceClassification,
 )
 
+import headscope.runs.ablate.ablate as engine
 from headscope.corpus import Corpus, Example, from_examples, from_texts
 from headscope.encode import Batch, batches
 from headscope.errors import Interrupted, ModelError, UserError
 from headscope.models import Model, Replacement, Shape, head_set, wrap
 from headscope.results import Results
-import headscope.runs.ablate.ablate as engine
 from headscope.runs.ablate.ablate import ablate
 from headscope.runs.ablate.importance import head_importance
 from headscope.runs.ablate.objective import Labels, LanguageModel, Probe, label_columns
