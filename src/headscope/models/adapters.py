@@ -1,11 +1,13 @@
-"""Architectures that compute attention privately, behind the same door.
+"""Adapters for architectures that compute attention in their own code.
 
-OpenAI GPT and MPNet never call transformers' attention interface. But both pass their maps through a dropout module and
-their concatenated head outputs through a projection module: a hook on each sees, and may change, what flows by.
+OpenAI GPT and MPNet do not call transformers' attention interface. Both pass their attention maps
+through a dropout module and their concatenated head outputs through a projection module, so one
+hook on each can observe and change them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,8 +19,18 @@ from headscope.models.attention import current_watch
 
 
 @dataclass(frozen=True, slots=True)
-class Private:
-    """Where a private attention module keeps what we need."""
+class PrivateAttention:
+    """Where an attention module that bypasses the interface keeps its parts.
+
+    Parameters
+    ----------
+    dropout, projection
+        Names of the submodules through which maps and concatenated head outputs pass.
+    heads
+        Name of the attribute that holds the number of heads.
+    causal
+        Whether each token sees only itself and earlier tokens.
+    """
 
     dropout: str
     projection: str
@@ -26,49 +38,60 @@ class Private:
     causal: bool
 
 
-PRIVATE: dict[str, Private] = {
-    "transformers.models.openai.modeling_openai.Attention": Private(
+PRIVATE: dict[str, PrivateAttention] = {
+    "transformers.models.openai.modeling_openai.Attention": PrivateAttention(
         "attn_dropout", "c_proj", "n_head", causal=True
     ),
-    "transformers.models.mpnet.modeling_mpnet.MPNetSelfAttention": Private(
+    "transformers.models.mpnet.modeling_mpnet.MPNetSelfAttention": PrivateAttention(
         "dropout", "o", "num_attention_heads", causal=False
     ),
 }
 
 
-def private_modules(network: nn.Module) -> list[tuple[str, nn.Module, Private]]:
-    """The attention modules of a network for which there is an adapter, by name."""
+def private_modules(network: nn.Module) -> list[tuple[nn.Module, PrivateAttention]]:
+    """The attention modules of a network for which there is an adapter."""
     found = []
-    for name, module in network.named_modules():
+    for module in network.modules():
         kind = type(module)
         private = PRIVATE.get(f"{kind.__module__}.{kind.__qualname__}")
         if private is not None:
-            found.append((name, module, private))
+            found.append((module, private))
     return found
 
 
-def attach(network: nn.Module) -> bool:
-    """Hook every private attention module, once; False if there is none."""
-    modules = private_modules(network)
-    for _, module, private in modules:
+def attach(network: nn.Module) -> None:
+    """Register hooks on every attention module that has an adapter and does not have them yet."""
+    for module, private in private_modules(network):
         dropout, projection = getattr(module, private.dropout), getattr(module, private.projection)
-        if any(
-            getattr(hook, "func", None) is _see_maps for hook in dropout._forward_hooks.values()
-        ):
+        if any(_our_hooks(dropout._forward_hooks)):
             continue
-        # Partials rather than closures: a copied network gets hooks that know the copy's modules.
-        dropout.register_forward_hook(partial(_see_maps, module, private))
-        projection.register_forward_pre_hook(partial(_see_outputs, module, private))
-    return bool(modules)
+        # Partials, not closures: the hooks of a copied network then refer to the copy's modules.
+        dropout.register_forward_hook(partial(_observe_maps, module, private))
+        projection.register_forward_pre_hook(partial(_observe_outputs, module, private))
 
 
-def _see_maps(
-    module: nn.Module, private: Private, _dropout: nn.Module, _args: Any, weights: Tensor
+def detach(network: nn.Module) -> None:
+    """Remove the hooks that :func:`attach` registered."""
+    for module, private in private_modules(network):
+        for hooks in (
+            getattr(module, private.dropout)._forward_hooks,
+            getattr(module, private.projection)._forward_pre_hooks,
+        ):
+            for key in list(_our_hooks(hooks)):
+                del hooks[key]
+
+
+def _our_hooks(hooks: dict[int, Any]) -> Iterator[int]:
+    for key, hook in hooks.items():
+        if getattr(hook, "func", None) in {_observe_maps, _observe_outputs}:
+            yield key
+
+
+def _observe_maps(
+    module: nn.Module, private: PrivateAttention, _dropout: nn.Module, _args: Any, weights: Tensor
 ) -> Tensor | None:
     watch = current_watch()
-    if (
-        watch is None or weights.dim() != 4
-    ):  # MPNet passes only maps here, but a hook should not rely on it
+    if watch is None or weights.dim() != 4:  # anything but maps passes unchanged
         return None
     visible = None if watch.mask is None else watch.mask[:, None, None, :]
     if private.causal:
@@ -78,8 +101,8 @@ def _see_maps(
     return watch.maps
 
 
-def _see_outputs(
-    module: nn.Module, private: Private, _projection: nn.Module, args: tuple[Tensor, ...]
+def _observe_outputs(
+    module: nn.Module, private: PrivateAttention, _projection: nn.Module, args: tuple[Tensor, ...]
 ) -> tuple[Tensor, ...] | None:
     watch = current_watch()
     if watch is None or watch.maps is None:

@@ -1,42 +1,73 @@
-"""A loaded model: its network, tokenizer and shape, and forward passes that can be watched."""
+"""A loaded model: its network, tokenizer and shape, and forward passes that can be observed."""
 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from headscope.encode import Batch, Encoder
 from headscope.errors import ModelError, unknown
+from headscope.heads import HeadsLike
+from headscope.models.architecture import position_limit, stack_names, unobservable
 from headscope.models.attention import Watch, watching
-from headscope.models.pooling import Pooling, sentence_vectors
+from headscope.models.inputs import network_inputs, start_token
+from headscope.models.names import model_label
+from headscope.models.observation import Observation
+from headscope.models.pooling import Pooling, choose_pooling
 from headscope.models.replacement import Replacement
+from headscope.models.shape import Shape
+from headscope.models.vectors import sentence_vectors
 from headscope.models.view import LayerView, Listener
 
-CROSS = re.compile(r"cross|encoder_attn|encdec", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Shape:
-    """How many layers a stack has, how many heads in each, and how wide a head's output is."""
-
-    layers: int
-    heads: int
-    width: int
+UNLIMITED = 10**6
+"""Tokenizers without a limit name a huge one."""
 
 
 @dataclass
 class Model:
-    """A transformer ready to be observed. Made by :func:`headscope.load`."""
+    """A transformer that can be observed. Made by :func:`headscope.load` or :func:`headscope.wrap`.
+
+    The network is under observation until :meth:`close`, or until the end of a ``with`` block; see
+    :func:`headscope.wrap` for what that changes.
+
+    Parameters
+    ----------
+    name
+        What the user typed, for display: a hub id, a folder, or a name for a wrapped network. For
+        provenance use :attr:`label`, which has no home folder or user name in it.
+    network
+        The transformers model.
+    tokenizer
+        Its fast tokenizer.
+    revision
+        The commit of a hub model.
+    notes
+        Remarks on loading that a user should read.
+    pooling
+        What :meth:`encode` makes vectors of unless told otherwise: what the model was tuned with,
+        or else its last layer.
+
+    Attributes
+    ----------
+    shapes : dict of str to Shape
+        The shape of each stack: ``encoder``, ``decoder``, ``cross``.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> with hs.load("demo") as model:
+    ...     model.encode(["A dog barked."], heads="3-9,4-1").shape
+    (1, 64)
+    """
 
     name: str
     network: Any
@@ -46,13 +77,51 @@ class Model:
     pooling: Pooling = field(default_factory=Pooling)
 
     def __post_init__(self) -> None:
-        self.network.eval()
-        self._stacks = stack_names(self.network)
-        self.shapes = self._look()
+        self._observation = Observation(self.name, self.network)
+        try:
+            self._stacks = stack_names(self.network)
+            self.shapes = self._find_shapes()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop observing: put the network back as it was before.
+
+        Its training mode and attention implementation are restored and our hooks are removed. If
+        another model observes the same network, that happens when the last one is closed. Closing
+        twice has no effect; a closed model cannot be run.
+        """
+        self._observation.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the model has been closed."""
+        return self._observation.closed
+
+    @property
+    def label(self) -> str:
+        """The name for provenance: a hub id, or the last part of a folder's path.
+
+        :attr:`name` stays what the user typed, and may hold a home folder.
+        """
+        return model_label(self.name)
 
     @property
     def config(self) -> Any:
-        """The model's configuration."""
+        """The network's configuration."""
         return self.network.config
 
     @property
@@ -62,45 +131,49 @@ class Model:
 
     @cached_property
     def stacks(self) -> tuple[str, ...]:
-        """The names of its stacks: encoder, decoder, cross."""
+        """The names of the stacks: ``encoder``, ``decoder``, ``cross``."""
         return tuple(self.shapes)
 
     @property
     def encoder_decoder(self) -> bool:
-        """Whether it has an encoder and a decoder."""
+        """Whether the model has an encoder and a decoder."""
         return bool(getattr(self.config, "is_encoder_decoder", False))
 
     def shape(self, stack: str) -> Shape:
-        """The shape of one stack."""
+        """The shape of one stack.
+
+        Raises
+        ------
+        ModelError
+            If the model has no such stack.
+        """
         if stack not in self.shapes:
             raise unknown(f"stack of {self.name}", stack, self.shapes, error=ModelError)
         return self.shapes[stack]
 
     def main_stack(self) -> str:
-        """The stack that is surveyed unless another is asked for: the encoder if there is one."""
+        """The stack that is surveyed by default: the encoder if there is one."""
         return "encoder" if "encoder" in self.shapes else "decoder"
 
     def causal(self, stack: str) -> bool:
-        """Whether a token of this stack sees only itself and what is before it."""
+        """Whether a token of this stack sees only itself and earlier tokens."""
         return stack == "decoder"
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """What the model offers to measures besides attention: "lm" if it has a language-model head."""
-        return (
-            frozenset({"lm"})
-            if re.search(r"For(Masked|Causal)LM$|LMHead", type(self.network).__name__)
-            else frozenset()
-        )
+        """What measures can use besides attention: ``lm`` if there is a language-model head."""
+        if re.search(r"For(Masked|Causal)LM$|LMHead", type(self.network).__name__):
+            return frozenset({"lm"})
+        return frozenset()
 
     @property
     def pad(self) -> int:
-        """The id that fills up a batch (it is masked: any will do)."""
+        """The token id that fills up a batch. It is masked, so any id will do."""
         return int(self.tokenizer.pad_token_id or 0)
 
     @property
     def digest(self) -> str:
-        """A short digest of the bytes of all weights, so that results say exactly which model they are of, whatever the device or number of threads."""
+        """A short digest of the bytes of all weights, the same on any device."""
         digest = hashlib.sha256()
         for name, value in self.network.named_parameters():
             digest.update(f"{name}:{tuple(value.shape)}:{value.dtype}".encode())
@@ -108,40 +181,54 @@ class Model:
         return digest.hexdigest()[:16]
 
     def identity(self, stack: str) -> dict[str, Any]:
-        """Everything of the model that the numbers of a stack depend on: what is kept on disk is named after it."""
-        config = {
-            key: value
-            for key, value in self.config.to_dict().items()
-            if key not in {"_name_or_path", "transformers_version"}
-        }
+        """Everything about the model that the numbers of a stack depend on, for cache keys."""
+        private = {"_name_or_path", "transformers_version"}
         return {
             "weights": self.digest,
             "dtype": str(self.network.dtype),
-            "config": config,
+            "config": {
+                key: value for key, value in self.config.to_dict().items() if key not in private
+            },
             "tokenizer": self.tokenizer.backend_tokenizer.to_str(),
             "stack": stack,
         }
 
     @cached_property
     def longest(self) -> int | None:
-        """The most tokens the model takes, or None if nothing limits it."""
-        limits = [
-            value
-            for value in (_positions(self.network), self.tokenizer.model_max_length)
-            if value and value < 10**6
-        ]
-        return min(limits, default=None)
+        """The largest number of tokens that the model takes, or None if there is no limit."""
+        limits = (position_limit(self.network), self.tokenizer.model_max_length)
+        return min((value for value in limits if value and value < UNLIMITED), default=None)
 
     def encoder(
         self, *, max_length: int, long: str, stack: str, token_types: bool = True
     ) -> Encoder:
-        """An encoder of examples for one stack; a decoder beside an encoder sees its start token first."""
+        """An encoder that turns examples into tokens for one stack.
+
+        Parameters
+        ----------
+        max_length
+            Most tokens of an example, special tokens included.
+        long
+            What to do with longer examples: ``truncate``, ``split`` or ``drop``.
+        stack
+            The stack that reads the tokens. A decoder beside an encoder reads its start token
+            first.
+        token_types
+            Whether the two texts of a pair have different token types.
+
+        Raises
+        ------
+        ModelError
+            If the model does not take as many tokens.
+        """
         if self.longest is not None and max_length > self.longest:
             raise ModelError(
-                f"the maximum length must be at most {self.longest} for {self.name}, got {max_length} instead",
-                hint=f"give --max-length {self.longest}",
+                f"the maximum length must be at most {self.longest} for {self.name}, "
+                f"got {max_length} instead",
+                hint=f"give max_length={self.longest}",
+                command=f"give --max-length {self.longest}",
             )
-        start = self._start() if self.encoder_decoder and stack == "decoder" else None
+        start = start_token(self) if self.encoder_decoder and stack == "decoder" else None
         return Encoder(
             self.tokenizer, max_length=max_length, long=long, start=start, token_types=token_types
         )
@@ -154,170 +241,144 @@ class Model:
         replacement: Replacement | None = None,
         stack: str = "",
         first: Mapping[str, int] | None = None,
-        **extra: Any,
+        **inputs: Any,
     ) -> Any:
-        """Run the network on a batch, telling listeners of each layer. ``stack`` says whose tokens the batch holds (a decoder's, or the default).
+        """Run the network on a batch, and show each layer to the listeners.
 
-        ``first`` is the number that each stack's first layer gets, where a :class:`LayerCache` leaves out those below it.
+        Parameters
+        ----------
+        batch
+            Token ids with their types and mask.
+        listeners
+            Called in order with a :class:`LayerView` as soon as a layer's attention is computed.
+        replacement
+            Heads to disable in this pass.
+        stack
+            The stack whose tokens the batch holds. ``"encoder"`` runs only the encoder of an
+            encoder-decoder; the default runs everything.
+        first
+            The number of the first layer of each stack, where a
+            :class:`~headscope.models.layer_cache.LayerCache` skips those below.
+        **inputs
+            Further arguments of the network's ``forward``, such as ``labels`` or
+            ``output_hidden_states=True``.
+
+        Returns
+        -------
+        The output of the network.
+
+        Raises
+        ------
+        ModelError
+            If the model is closed, or lacks a head that is to be replaced.
         """
+        self._check_open()
         if replacement is not None:
-            self._check_heads(replacement)
-        inputs = self._inputs(batch, stack)
-        network = self.network
-        if (
-            self.encoder_decoder and stack == "encoder"
-        ):  # nothing is asked of the decoder: leave it out
-            network = self.network.get_encoder()
-            inputs = {key: inputs[key] for key in ("input_ids", "attention_mask")}
+            replacement = replacement.fit(self)
         mask = torch.from_numpy(batch.mask).to(self.device)
-        with watching(Watch(self._stacks, listeners, replacement, mask, first)):
-            return network(**inputs, **extra)
+        watch = Watch(self._stacks, listeners, replacement, mask, first)
+        output = self._run(watch, batch, stack, inputs)
+        if (listeners or replacement) and not watch.counts:
+            raise ModelError(
+                f"the attention of {self.name} is no longer observed: its implementation was "
+                f"changed to {self.config._attn_implementation!r} after the model was made",
+                hint="wrap the network again: headscope.wrap(model.network, model.tokenizer)",
+            )
+        return output
 
     def encode(
         self,
         sentences: Sequence[str | tuple[str, str]],
         *,
+        heads: HeadsLike | None = None,
+        layer: int | None = None,
+        position: str = "",
         pooling: Pooling | None = None,
         batch_size: int = 32,
         max_length: int | None = None,
     ) -> NDArray[np.float32]:
-        """One vector a sentence (or pair of sentences), in their order: of the heads or the layer that the model was tuned with, or of its last layer."""
+        """Sentence vectors, one row per sentence, in the order given.
+
+        Parameters
+        ----------
+        sentences
+            Texts, or pairs of texts, which are encoded together.
+        heads
+            Make the vectors of these heads' outputs, one after the other: ``"4-6,5-1"``,
+            ``"4-*"``, a :class:`~headscope.heads.Head`, or a list of these.
+        layer
+            Make the vectors of the hidden states after this layer, counted from 1.
+        position
+            ``"cls"`` (the first token), ``"last"`` (the last token) or ``"mean"`` (the mean over all
+            tokens). The default depends on the model; see
+            :func:`~headscope.models.vectors.default_position`.
+        pooling
+            All of this in one object, instead of ``heads``, ``layer`` and ``position``.
+        batch_size
+            Sentences per forward pass.
+        max_length
+            Longer sentences are truncated to this many tokens. The default is 512, or less if the
+            model takes less.
+
+        Returns
+        -------
+        ndarray of float32, (sentence, width)
+            Without ``heads``, ``layer`` or ``pooling``, of what the model was tuned with, or else
+            of its last layer.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> model = hs.load("demo")
+        >>> model.encode(["A dog barked.", "A cat slept."], layer=4, position="mean").shape
+        (2, 384)
+        """
+        chosen = choose_pooling(self.pooling, heads, layer, position, pooling)
         return sentence_vectors(
-            self, sentences, pooling or self.pooling, batch_size=batch_size, max_length=max_length
+            self, sentences, chosen, batch_size=batch_size, max_length=max_length
         )
 
-    def _check_heads(self, replacement: Replacement) -> None:
-        """A head that does not exist would silently stay as it is."""
-        shapes = (
-            [self.shape(replacement.stack)] if replacement.stack else list(self.shapes.values())
-        )
-        for layer, heads in replacement.heads.items():
-            for head in sorted(heads):
-                if not any(
-                    0 <= layer < shape.layers and 0 <= head < shape.heads for shape in shapes
-                ):
-                    raise ModelError(
-                        f"{self.name} has no head {layer + 1}-{head + 1}; its heads go from 1-1 to {shapes[0].layers}-{shapes[0].heads}",
-                        hint="count layers and heads from 0 in a Replacement",
-                    )
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ModelError(
+                f"{self.name} is closed: its network is as it was before and is not observed",
+                hint="load it again, or wrap the network again: "
+                "headscope.wrap(model.network, model.tokenizer)",
+            )
 
-    def _inputs(self, batch: Batch, stack: str) -> dict[str, Any]:
-        ids = torch.from_numpy(batch.ids).to(self.device)
-        mask = torch.from_numpy(batch.mask).long().to(self.device)
-        inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
-        accepted = inspect.signature(self.network.forward).parameters
-        if "token_type_ids" in accepted and getattr(self.config, "type_vocab_size", 0) > 1:
-            inputs["token_type_ids"] = torch.from_numpy(batch.types).to(self.device)
-        if "use_cache" in accepted:
-            inputs["use_cache"] = False
-        if self.encoder_decoder:
-            if (
-                stack == "decoder"
-            ):  # the batch already begins with the start token; the encoder reads the text without it
-                inputs.update(
-                    decoder_input_ids=ids,
-                    decoder_attention_mask=mask,
-                    input_ids=ids[:, 1:],
-                    attention_mask=mask[:, 1:],
-                )
-            else:
-                start = torch.full_like(ids[:, :1], self._start())
-                inputs.update(
-                    decoder_input_ids=torch.cat([start, ids[:, :-1]], 1),
-                    decoder_attention_mask=mask,
-                )
-        return inputs
+    def _run(self, watch: Watch, batch: Batch, stack: str, inputs: dict[str, Any]) -> Any:
+        network, arguments = self.network, network_inputs(self, batch, stack)
+        if self.encoder_decoder and stack == "encoder":  # the decoder is not needed
+            network = self.network.get_encoder()
+            arguments = {key: arguments[key] for key in ("input_ids", "attention_mask")}
+        with watching(watch):
+            return network(**arguments, **inputs)
 
-    def _start(self) -> int:
-        start = getattr(self.config, "decoder_start_token_id", None)
-        return int(start if start is not None else self.tokenizer.pad_token_id or 0)
-
-    def _look(self) -> dict[str, Shape]:
-        """One forward pass over three tokens shows which layers and heads there are, and that we see them at all."""
+    def _find_shapes(self) -> dict[str, Shape]:
+        """Run three tokens to see which layers and heads there are, and that we see them at all."""
         seen: dict[str, list[tuple[int, int]]] = {}
 
         def listen(view: LayerView) -> None:
             seen.setdefault(view.stack, []).append((view.heads, view.output.shape[-1]))
 
-        ids = torch.zeros((1, 3), dtype=torch.long).numpy()
+        ids = np.zeros((1, 3), np.int64)
         probe = Batch(0, (), ids, ids, ids == 0)
+        mask = torch.from_numpy(probe.mask).to(self.device)
         try:
             with torch.inference_mode():
-                self.forward(probe, listeners=[listen])
+                self._run(Watch(self._stacks, [listen], None, mask), probe, "", {})
         except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:
             raise ModelError(
                 f"{self.name} cannot be run on text: {type(error).__name__}: {error}",
-                hint="Headscope reads text transformers; see the docs, 'Supported models'",
+                hint="choose a text model; the docs list what is supported under "
+                "'Supported models'",
             ) from error
         if not seen:
-            raise no_attention(self.name, self.network)
+            raise unobservable(self.name, self.network)
         for stack, layers in seen.items():
             if len(set(layers)) > 1:
                 raise ModelError(
-                    f"the layers of {self.name}'s {stack} have different numbers of heads, {sorted({heads for heads, _ in layers})}, which is not supported"
+                    f"the layers of {self.name}'s {stack} have different numbers of heads, "
+                    f"{sorted({heads for heads, _ in layers})}, which is not supported"
                 )
         return {stack: Shape(len(layers), *layers[0]) for stack, layers in seen.items()}
-
-
-SUPPORTED = "BERT, RoBERTa, XLM-R, ELECTRA, ALBERT, DistilBERT, ModernBERT, MPNet, GPT, GPT-2, OPT, GPT-NeoX, Llama, Qwen, Gemma, T5, BART and others that use transformers' attention interface"
-
-
-def no_attention(name: str, network: nn.Module) -> ModelError:
-    """The error for a model whose attention cannot be seen."""
-    kind = type(network).__name__
-    has = any("attention" in type(module).__name__.lower() for module in network.modules())
-    why = "computes attention privately, and has no adapter" if has else "has no attention layers"
-    return ModelError(
-        f"{name} ({kind}) {why}; supported are {SUPPORTED}",
-        hint="choose another model, or ask for an adapter in an issue",
-    )
-
-
-def stack_names(network: nn.Module) -> dict[nn.Module, str]:
-    """The stack that each module belongs to, by its name: cross, decoder or encoder. Keyed by module, not id, so that a copy of a model finds its own."""
-    config: Any = network.config
-    both = bool(getattr(config, "is_encoder_decoder", False))
-    alone = "decoder" if is_causal(network) else "encoder"
-    names: dict[nn.Module, str] = {}
-    for name, module in network.named_modules():
-        if CROSS.search(
-            name.rsplit(".", 2)[-1] if "." not in name else ".".join(name.split(".")[-2:])
-        ):
-            names[module] = "cross"
-        elif both:
-            names[module] = "decoder" if re.search(r"(^|\.)decoder(\.|$)", name) else "encoder"
-        else:
-            names[module] = alone
-    return names
-
-
-def is_causal(network: nn.Module) -> bool:
-    """Whether a model of one stack is a decoder: its attention says so, or its family is one."""
-    config: Any = network.config
-    if getattr(config, "is_decoder", False) or config.model_type == "openai-gpt":
-        return True
-    flags = [
-        module.is_causal
-        for module in network.modules()
-        if isinstance(getattr(module, "is_causal", None), bool)
-        and "ttention" in type(module).__name__
-    ]
-    return bool(flags) and all(flags)
-
-
-def _positions(network: nn.Module) -> int | None:
-    """How many positions the model knows; RoBERTa's first ones are taken by padding."""
-    config: Any = network.config
-    limit = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-    if limit is None or config.model_type in {"t5", "mt5", "umt5"}:
-        return None
-    if config.model_type in {
-        "roberta",
-        "xlm-roberta",
-        "camembert",
-        "mpnet",
-        "xlm-roberta-xl",
-        "xmod",
-    }:
-        limit -= (config.pad_token_id or 0) + 1
-    return int(limit)

@@ -1,24 +1,22 @@
-"""One vector a text: of chosen heads or of a layer, at [CLS], at the last token, or the mean over tokens (J1)."""
+"""What of a model makes a text's vector: chosen heads or a layer, and the position of the token.
+
+Jo and Myaeng (2020), section 3.1, take the outputs of single heads and of layers at ``[CLS]``. Other
+positions serve models without such a token. Nothing here imports torch.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
-from torch import Tensor
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from headscope.corpus import Example
-from headscope.encode import Batch, Encoded, batches
 from headscope.encode.template import START, find_template, special_kind
 from headscope.errors import ModelError, UserError, unknown
-from headscope.models.view import LayerView
+from headscope.heads import Head, HeadsLike, parse_heads
+from headscope.models.selection import split_heads
 
 if TYPE_CHECKING:
     from headscope.models.model import Model
@@ -28,214 +26,256 @@ POSITIONS = ("cls", "last", "mean")
 POOLING = "headscope-pooling.json"
 MODULES = "modules.json"
 MODULE = "headscope.sentences.HeadVectors"
-LONGEST = 512
+FORM = '{"heads": ["3-9", "4-1"], "layer": null, "position": "cls"}, counted from 1'
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Pooling:
-    """What of a model makes a text's vector: the outputs of some heads, one after the other, or the hidden state after a layer (without either, after the last).
+    """What makes a text's vector: the outputs of some heads, or the hidden states after a layer.
 
-    Layers and heads count from 0. An empty position is the one that fits the model, see :func:`fitting_position`.
+    Parameters
+    ----------
+    heads
+        Take the outputs of these heads, before the output projection, one after the other:
+        ``"3-9,4-1"``, ``"4-*"``, a :class:`~headscope.heads.Head`, or a list of these.
+    layer
+        Take the hidden states after this layer, counted from 1. Without heads or a layer it is the
+        last one.
+    position
+        ``"cls"`` for the first token, ``"last"`` for the last one, ``"mean"`` for the mean over all
+        tokens. The default depends on the model; see :func:`default_position`.
 
-    >>> Pooling(heads=((2, 8), (3, 0))).title, Pooling(layer=4).title
-    ('heads 3-9, 4-1', 'layer 5')
+    Attributes
+    ----------
+    pattern : str
+        The heads as given, while a ``*`` in them waits for a model's shape. :meth:`fit` resolves
+        it; until then ``heads`` is empty.
+
+    Raises
+    ------
+    UserError
+        If both heads and a layer are given, or the position does not exist.
+
+    Examples
+    --------
+    >>> Pooling(heads="3-9,4-1").title, Pooling(layer=5).title, Pooling(heads="4-*").title
+    ('heads 3-9, 4-1', 'layer 5', 'heads 4-*')
+    >>> Pooling(heads="L2H8") == Pooling(heads=[Head(2, 8)])
+    True
     """
 
-    heads: tuple[tuple[int, int], ...] = ()
-    layer: int | None = None
-    position: str = ""
+    heads: tuple[Head, ...]
+    layer: int | None
+    position: str
+    pattern: str
 
-    def __post_init__(self) -> None:
-        if self.heads and self.layer is not None:
+    def __init__(
+        self, heads: HeadsLike | None = None, layer: int | None = None, position: str = ""
+    ) -> None:
+        if heads is not None and layer is not None:
             raise UserError(
-                "a vector is of heads or of a layer, not of both", hint="give one of them"
+                "a vector is made of heads or of a layer, not of both",
+                hint="give either heads or a layer",
             )
-        if self.position and self.position not in POSITIONS:
-            raise unknown("position", self.position, POSITIONS)
-        if len(set(self.heads)) < len(self.heads):
-            raise UserError(f"every head can be taken once, got {self.title} instead")
+        if position and position not in POSITIONS:
+            raise unknown("position", position, POSITIONS)
+        found = () if heads is None else split_heads(heads)
+        resolved = tuple(part for part in found if isinstance(part, Head))
+        complete = len(resolved) == len(found)
+        object.__setattr__(self, "heads", resolved if complete else ())
+        object.__setattr__(self, "layer", layer)
+        object.__setattr__(self, "position", position)
+        object.__setattr__(self, "pattern", "" if complete else ",".join(map(str, found)))
 
     @property
     def title(self) -> str:
         """In words, counted from 1."""
-        if self.heads:
-            return "heads " + ", ".join(f"{layer + 1}-{head + 1}" for layer, head in self.heads)
-        return "last layer" if self.layer is None else f"layer {self.layer + 1}"
+        if self.heads or self.pattern:
+            return "heads " + ", ".join(self._names())
+        return "last layer" if self.layer is None else f"layer {self.layer}"
+
+    def _names(self) -> list[str]:
+        return self.pattern.split(",") if self.pattern else [str(head) for head in self.heads]
 
     def fit(self, model: Model) -> Pooling:
-        """With everything said that was left open; heads and layers that the model does not have are an error."""
+        """The pooling with everything resolved that was left open.
+
+        Parameters
+        ----------
+        model
+            The model whose vectors are wanted.
+
+        Returns
+        -------
+        Pooling
+            With each head named, or with a layer, and with a position.
+
+        Raises
+        ------
+        UserError
+            If the model has no such head or layer, or the position makes no sense for it.
+        """
         stack = model.main_stack()
         shape = model.shape(stack)
-        for layer, head in self.heads:
-            if not (0 <= layer < shape.layers and 0 <= head < shape.heads):
-                raise ModelError(
-                    f"{model.name} has no head {layer + 1}-{head + 1}; its heads go from 1-1 to {shape.layers}-{shape.heads}"
-                )
-        layer_ = self.layer if self.heads or self.layer is not None else shape.layers - 1
-        if layer_ is not None and not 0 <= layer_ < shape.layers:
-            raise ModelError(
-                f"{model.name} has no layer {layer_ + 1}; its layers go from 1 to {shape.layers}"
+        position = known_position(model, stack, self.position)
+        if self.heads or self.pattern:
+            chosen = parse_heads(
+                self.pattern or self.heads, layers=shape.layers, heads=shape.heads
             )
-        return Pooling(self.heads, layer_, known_position(model, stack, self.position))
+            return Pooling(heads=chosen, position=position)
+        layer = shape.layers if self.layer is None else self.layer
+        if not 1 <= layer <= shape.layers:
+            raise UserError(
+                f"the model has no layer {layer}; its layers run from 1 to {shape.layers}",
+                hint=f"give a layer from 1 to {shape.layers}",
+            )
+        return Pooling(layer=layer, position=position)
 
     def width(self, model: Model) -> int:
-        """How many numbers a vector has. That of a layer is tried out: OPT's last one may be narrower than the others."""
-        if self.heads:
-            return len(self.heads) * model.shape(model.main_stack()).width
-        ids = np.zeros((1, 2), np.int64)
-        with torch.inference_mode():
-            return int(pooled(model, Batch(0, (), ids, ids, ids == 0), self).shape[1])
+        """The length of a vector. The pooling must have been fitted to the model.
+
+        A layer is tried out: the last one of OPT may be narrower than the others.
+        """
+        from headscope.models.vectors import vector_width
+
+        return vector_width(model, self)
 
     def write(self, folder: Path) -> Path:
-        """Keep it beside a model's weights."""
+        """Write ``headscope-pooling.json`` beside a model's weights.
+
+        Heads are written as in ``"3-9"``, and layers count from 1.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         path = folder / POOLING
-        path.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+        about = {"heads": self._names(), "layer": self.layer, "position": self.position}
+        path.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
         return path
 
     @classmethod
     def read(cls, folder: Path) -> Pooling | None:
-        """What :meth:`write` kept in a folder, or None."""
+        """Read what :meth:`write` wrote in a folder; None if there is no such file.
+
+        Raises
+        ------
+        ModelError
+            If the file cannot be read or is not of that form.
+        """
         path = folder / POOLING
         if not path.is_file():
             return None
         try:
-            return TypeAdapter(cls).validate_json(path.read_bytes(), strict=True)
+            file = _File.model_validate_json(path.read_bytes(), strict=True)
+            return cls(file.heads or None, file.layer, file.position)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
-            why = (
-                f"{where}: {first['msg']}"
-                if where
-                else first["msg"].removeprefix("Value error, ").partition("\n")[0]
-            )
-            raise ModelError(
-                f"{path} is not a pooling: {why}",
-                hint="put it right (heads are pairs of layer and head from 0), or delete it to take the last layer",
-            ) from None
+            why = f"{where}: {first['msg']}" if where else first["msg"]
+        except UserError as error:
+            why = error.message
         except OSError as error:
             raise ModelError(
-                f"{path} cannot be read: {error}", hint="check who may read it"
+                f"{path} cannot be read: {error}", hint="check its permissions"
             ) from None
+        raise ModelError(
+            f"{path} does not describe a pooling: {why}",
+            hint=f"write it like {FORM}, or delete it to use the last layer",
+        )
+
+
+class _File(BaseModel):
+    """The contents of ``headscope-pooling.json``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    heads: list[str] = []
+    layer: int | None = None
+    position: str = ""
+
+
+def choose_pooling(
+    own: Pooling,
+    heads: HeadsLike | None,
+    layer: int | None,
+    position: str,
+    pooling: Pooling | None,
+) -> Pooling:
+    """The pooling that a user asks for in one of several ways, or else the model's own.
+
+    Parameters
+    ----------
+    own
+        The model's own pooling.
+    heads, layer, position
+        See :class:`Pooling`. A position alone applies to the model's own heads or layer.
+    pooling
+        Instead of the three.
+
+    Examples
+    --------
+    >>> choose_pooling(Pooling(layer=6), None, None, "mean", None).title
+    'layer 6'
+    """
+    if pooling is not None:
+        if heads is not None or layer is not None or position:
+            raise UserError(
+                "a pooling says it all: heads, layer and position cannot be given beside it",
+                hint="give either pooling= or heads=, layer= and position=",
+            )
+        return pooling
+    if heads is not None or layer is not None:
+        return Pooling(heads, layer, position)
+    if not position:
+        return own
+    return Pooling(own.pattern or own.heads or None, own.layer, position)
 
 
 def write_modules(folder: Path) -> Path:
-    """Tell sentence-transformers that the vectors of this checkpoint are made by :class:`headscope.sentences.HeadVectors`."""
+    """Write the ``modules.json`` with which sentence-transformers reads a checkpoint.
+
+    It names :class:`headscope.sentences.HeadVectors` as the module that makes the vectors.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
     path = folder / MODULES
-    path.write_text(
-        json.dumps([{"idx": 0, "name": "0", "path": "", "type": MODULE}], indent=2) + "\n",
-        encoding="utf-8",
-    )
+    modules = [{"idx": 0, "name": "0", "path": "", "type": MODULE}]
+    path.write_text(json.dumps(modules, indent=2) + "\n", encoding="utf-8")
     return path
 
 
-def known_position(model: Model, stack: str, asked: str) -> str:
-    """The position that was asked for, if the model has it, or else the one that fits it."""
-    if asked and asked not in POSITIONS:
-        raise unknown("position", asked, POSITIONS)
-    if asked == "cls" and model.causal(stack):
+def known_position(model: Model, stack: str, position: str) -> str:
+    """The position that was asked for, or the default one of the model.
+
+    Raises
+    ------
+    UserError
+        If there is no such position, or if it is the first token of a causal model.
+    """
+    if position and position not in POSITIONS:
+        raise unknown("position", position, POSITIONS)
+    if position == "cls" and model.causal(stack):
         raise UserError(
-            f"the first token of {model.name} sees nothing of the text, for it is a causal model; its position must be last or mean",
-            hint="leave --position out",
+            f"the position must be last or mean for {model.name}, which is a causal model: its "
+            "first token sees nothing of the text; got 'cls' instead",
+            hint="leave out position=",
+            command="leave out --position",
         )
-    return asked or fitting_position(model, stack)
+    return position or default_position(model, stack)
 
 
-def fitting_position(model: Model, stack: str) -> str:
-    """Where a model's sentence vector is: the last token of a causal model; the first, if every text begins with a token made for it; else the mean."""
+def default_position(model: Model, stack: str) -> str:
+    """Where a model keeps what it knows of a whole text.
+
+    It is the last token of a causal model (``"last"``); the first token if every text begins with a
+    special one, such as ``[CLS]`` (``"cls"``); and otherwise the mean over all tokens (``"mean"``).
+    """
     if model.causal(stack):
         return "last"
     first = find_template(model.tokenizer).one[0].token
     return "cls" if first is not None and special_kind(model.tokenizer, first) == START else "mean"
-
-
-def take(values: Tensor, mask: Tensor, position: str) -> Tensor:
-    """The position's value of every text: (batch, token, …) to (batch, …). ``mask`` is true on real tokens; padding is on the right."""
-    if position == "cls":
-        return values[:, 0]
-    if position == "last":
-        return values[torch.arange(len(values), device=values.device), mask.sum(1) - 1]
-    real = mask.reshape(*mask.shape, *[1] * (values.dim() - 2))
-    total = values.masked_fill(~real, 0.0).sum(
-        1, dtype=torch.promote_types(values.dtype, torch.float32)
-    )  # half precision would overflow on long texts
-    return (total / real.sum(1)).to(values.dtype)
-
-
-def layer_states(output: Any) -> tuple[Tensor, ...]:
-    """The hidden states after each layer of the stack that was run, from a network's output with ``output_hidden_states=True``."""
-    found = getattr(output, "hidden_states", None) or getattr(output, "decoder_hidden_states", None)
-    if not found:
-        raise ModelError(
-            f"{type(output).__name__} has no hidden states", hint="choose heads instead of a layer"
-        )
-    return tuple(found[1:])
-
-
-def pooled(model: Model, batch: Batch, pooling: Pooling) -> Tensor:
-    """The vectors of a batch, (text, width). Gradients flow where they are enabled; ``pooling`` has been fitted to the model."""
-    stack = model.main_stack()
-    mask = torch.from_numpy(batch.mask).to(model.device)
-    if not pooling.heads:
-        output = model.forward(batch, stack=stack, output_hidden_states=True)
-        return take(
-            layer_states(output)[pooling.layer if pooling.layer is not None else -1],
-            mask,
-            pooling.position,
-        )
-    found: dict[tuple[int, int], Tensor] = {}
-
-    def listen(view: LayerView) -> None:
-        if view.stack == stack:
-            for layer, head in pooling.heads:
-                if layer == view.layer:
-                    found[layer, head] = take(view.output[:, :, head], mask, pooling.position)
-
-    model.forward(batch, stack=stack, listeners=[listen])
-    return torch.cat([found[head] for head in pooling.heads], 1)
-
-
-def sentence_vectors(
-    model: Model,
-    sentences: Sequence[str | tuple[str, str]],
-    pooling: Pooling,
-    *,
-    batch_size: int = 32,
-    max_length: int | None = None,
-) -> NDArray[np.float32]:
-    """One vector a sentence (or pair), in their order."""
-    pooling = pooling.fit(model)
-    encoded = encode_sentences(
-        model, sentences, longest(model) if max_length is None else max_length
-    )
-    vectors = np.zeros((len(sentences), pooling.width(model)), np.float32)
-    for batch in batches(encoded, size=batch_size, pad=model.pad):
-        with torch.inference_mode():
-            vectors[[int(item.example.id) for item in batch.items]] = (
-                pooled(model, batch, pooling).float().cpu().numpy()
-            )
-    return vectors
-
-
-def longest(model: Model) -> int:
-    """How many tokens of a sentence are read unless something else is asked for."""
-    return min(model.longest or LONGEST, LONGEST)
-
-
-def encode_sentences(
-    model: Model, sentences: Sequence[str | tuple[str, str]], max_length: int
-) -> Iterator[Encoded]:
-    """The tokens of every sentence (or pair), in their order, cut at ``max_length``. One without any token has no vector: an error."""
-    if isinstance(sentences, str):
-        raise UserError(
-            "sentences must be a list, got one text instead", hint="put it into a list: [text]"
-        )
-    encoder = model.encoder(max_length=max_length, long="truncate", stack=model.main_stack())
-    for place, sentence in enumerate(sentences):
-        example = Example(str(place), (sentence,) if isinstance(sentence, str) else tuple(sentence))
-        found = list(encoder.encode([example])) if "".join(example.texts).strip() else []
-        if not found:
-            raise UserError(
-                f"sentence {place + 1} has no text that {model.name} can read, and so no vector; got {sentence!r}",
-                hint="leave such sentences out",
-            )
-        yield found[0]

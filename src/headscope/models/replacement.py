@@ -1,15 +1,25 @@
-"""Disabling heads: uniform attention, zero output, or the mean output (K7)."""
+"""Disabling heads: uniform attention, a zero output, or the mean output.
+
+Kovaleva et al. (2019), section 4.6, make a head attend uniformly. Zero and mean outputs are the
+other ways in use since then.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
 
 from headscope.errors import UserError, unknown
+from headscope.heads import Head, HeadLike, HeadsLike, parse_heads
+from headscope.models.selection import split_heads
+from headscope.models.shape import Shape
+
+if TYPE_CHECKING:
+    from headscope.models.model import Model
 
 Way = Literal["uniform", "zero", "mean"]
 WAYS = ("uniform", "zero", "mean")
@@ -17,36 +27,114 @@ WAYS = ("uniform", "zero", "mean")
 
 @dataclass(frozen=True)
 class Replacement:
-    """What to do to which heads: ``heads`` maps a layer (from 0) of ``stack`` to its heads (from 0).
+    """What to do to which heads in a forward pass.
 
-    uniform: the head attends equally to every token it may see. zero: its output is 0. mean: its output is ``means[layer]``, (head, width).
+    Parameters
+    ----------
+    heads
+        The heads to replace: ``"4-6,5-1"``, ``"L2H8"``, all heads of a layer (``"4-*"``), a
+        :class:`~headscope.heads.Head`, or a list of these. An empty list replaces nothing.
+    way
+        ``"uniform"``: the head attends equally to every token that it may see. ``"zero"``: its
+        output is 0. ``"mean"``: its output is its mean output, from ``means``.
+    stack
+        Replace heads in this stack only: ``"encoder"``, ``"decoder"`` or ``"cross"``. The default
+        is every stack that has them.
+    means
+        For ``way="mean"``: the mean outputs of each layer, counted from 0, (head, width).
+
+    Raises
+    ------
+    UserError
+        If something is not the name of a head, the way does not exist, or means are missing.
+
+    Examples
+    --------
+    >>> Replacement("4-6,L0H1").heads
+    (Head(layer=3, head=5), Head(layer=0, head=1))
+    >>> Replacement([Head(0, 1), "2-*"], way="zero").heads
+    (Head(layer=0, head=1), '2-*')
     """
 
-    way: str
-    heads: Mapping[int, frozenset[int]]
+    heads: HeadsLike
+    way: Way = "uniform"
     stack: str = ""
     means: Mapping[int, Tensor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.way not in WAYS:
-            raise unknown("replacement", self.way, WAYS)
-        missing = (
-            [layer for layer in self.heads if layer not in self.means] if self.way == "mean" else []
-        )
-        if missing:
+            raise unknown("way to replace a head", self.way, WAYS)
+        empty = not isinstance(self.heads, str | Head) and not self.heads
+        found: tuple[HeadLike, ...] = () if empty else split_heads(self.heads)
+        object.__setattr__(self, "heads", found)
+        self._check_means([part for part in found if isinstance(part, Head)])
+
+    def fit(self, model: Model) -> FittedReplacement:
+        """The replacement for the shape of a model.
+
+        Raises
+        ------
+        UserError
+            If no stack of the model has one of the heads, or if their means are missing.
+        """
+        shapes = {self.stack: model.shape(self.stack)} if self.stack else model.shapes
+        table: dict[str, dict[int, list[int]]] = {stack: {} for stack in shapes}
+        for part in self.heads:
+            for stack, heads in _resolve(part, shapes).items():
+                self._check_means(heads)
+                for layer, head in heads:
+                    table[stack].setdefault(layer, []).append(head)
+        for layers in table.values():
+            for layer, numbers in layers.items():
+                layers[layer] = sorted(set(numbers))
+        return FittedReplacement(table, self.way, self.means)
+
+    def _check_means(self, heads: list[Head] | tuple[Head, ...]) -> None:
+        missing = [head.layer for head in heads if head.layer not in self.means]
+        if self.way == "mean" and missing:
             raise UserError(
-                f"replacing heads by their mean needs the means of their layer; those of layer {missing[0] + 1} are not given",
-                hint="give means={layer: tensor of (head, width)}",
+                "replacing heads by their mean output needs the means of their layers; those of "
+                f"layer {missing[0] + 1} are not given",
+                hint=f"give means={{{missing[0]}: tensor of (head, width), …}}, layers from 0",
             )
+
+
+@dataclass(frozen=True)
+class FittedReplacement:
+    """A replacement with its heads resolved for one model.
+
+    Parameters
+    ----------
+    table
+        The heads to replace, by stack and layer, counted from 0.
+    way, means
+        See :class:`Replacement`.
+    """
+
+    table: Mapping[str, Mapping[int, list[int]]]
+    way: Way
+    means: Mapping[int, Tensor]
+
+    def fit(self, _model: Model) -> FittedReplacement:
+        """Itself: it has been fitted already."""
+        return self
 
     def at(self, stack: str, layer: int) -> list[int]:
         """The heads to replace in one layer, in order."""
-        if self.stack and stack != self.stack:
-            return []
-        return sorted(self.heads.get(layer, ()))
+        return self.table.get(stack, {}).get(layer, [])
 
     def weights(self, weights: Tensor, heads: list[int], visible: Tensor | None) -> Tensor:
-        """Maps with these heads uniform over what each query may see; unchanged for the other ways."""
+        """The maps with these heads uniform over what each query may see.
+
+        Parameters
+        ----------
+        weights
+            (batch, head, query, key). Returned as they are for ways other than uniform.
+        heads
+            The heads to change.
+        visible
+            Which keys each query may see, (batch, 1, query, key) or broadcastable; None for all.
+        """
         if self.way != "uniform":
             return weights
         changed = weights.clone()
@@ -58,7 +146,10 @@ class Replacement:
         return changed
 
     def output(self, output: Tensor, heads: list[int], layer: int) -> Tensor:
-        """Head outputs (batch, query, head, width) with these heads zero or at their mean; unchanged for uniform."""
+        """The head outputs, (batch, query, head, width), with these heads zero or at their mean.
+
+        They are returned as they are for uniform attention.
+        """
         if self.way == "uniform":
             return output
         changed = output.clone()
@@ -66,16 +157,18 @@ class Replacement:
         return changed
 
 
-def head_set(pairs: Iterable[tuple[int, int]]) -> dict[int, frozenset[int]]:
-    """Group (layer, head) pairs by layer.
-
-    >>> head_set([(0, 1), (0, 3), (2, 0)])
-    {0: frozenset({1, 3}), 2: frozenset({0})}
-    """
-    grouped: dict[int, set[int]] = {}
-    for layer, head in pairs:
-        grouped.setdefault(layer, set()).add(head)
-    return {layer: frozenset(heads) for layer, heads in grouped.items()}
+def _resolve(part: HeadLike, shapes: Mapping[str, Shape]) -> dict[str, tuple[Head, ...]]:
+    """The heads that a name stands for in each stack that has them; an error if none has."""
+    found: dict[str, tuple[Head, ...]] = {}
+    error: UserError | None = None
+    for stack, shape in shapes.items():
+        try:
+            found[stack] = parse_heads(part, layers=shape.layers, heads=shape.heads)
+        except UserError as wrong:
+            error = error or wrong
+    if error is not None and not found:
+        raise error
+    return found
 
 
 def visible_keys(mask: Tensor | None) -> Tensor | None:

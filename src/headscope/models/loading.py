@@ -1,0 +1,333 @@
+"""Loading models by name, and wrapping networks that are already in memory.
+
+Only safetensors weights are read, no code that comes with a model runs, and every weight that
+attention depends on must be there, unless you ask otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import nn
+from transformers import AutoModel
+
+from headscope.errors import ModelError, UserError, unknown
+from headscope.models.attention import register
+from headscope.models.checks import check_network, check_not_empty, check_tokenizer, check_weights
+from headscope.models.model import Model
+from headscope.models.demo import DEMO, DEMO_SHA256, demo_folder
+from headscope.models.names import ANYTHING, check_model_name, model_folder
+from headscope.models.pooling import Pooling
+from headscope.models.pretrained import (
+    commit_of,
+    first_line,
+    language_model_class,
+    read_config,
+    read_network,
+    read_pooling,
+    read_tokenizer,
+)
+from headscope.models.quiet import quiet
+
+DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+def load(
+    name: str | Path,
+    *,
+    device: str = "cpu",
+    dtype: str = "float32",
+    revision: str = "",
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+    head: Literal["lm"] | type[Any] | None = None,
+    seed: int = 0,
+) -> Model:
+    """Load a model.
+
+    Parameters
+    ----------
+    name
+        A hub id, a folder saved with ``save_pretrained``, or ``"demo"`` for the embedded model.
+    device
+        Where to put the weights, as torch names it: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``.
+    dtype
+        ``"float32"``, ``"float16"`` or ``"bfloat16"``.
+    revision
+        Branch, tag or commit of a hub model. The default is its main branch.
+    allow_pickle
+        Read pickled weights (``pytorch_model.bin``) where there are no safetensors. Opening them
+        can run code.
+    trust_remote_code
+        Run code that comes with the model.
+    head
+        ``"lm"`` loads the masked or causal language-model head, too. A transformers auto class,
+        such as ``AutoModelForSequenceClassification``, loads that kind of model. The default is
+        the base model.
+    seed
+        Seed for weights that the checkpoint lacks and attention does not depend on (a pooler, a new
+        classifier), so that they are the same every time.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ModelError
+        If the model cannot be found or read, if weights that attention depends on are missing, or
+        if its attention cannot be observed.
+
+    See Also
+    --------
+    wrap : Observe a network that is already in memory.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> model = hs.load("demo")
+    >>> model.shape("encoder")
+    Shape(layers=6, heads=12, width=32)
+    """
+    _check_loadable(name)
+    if dtype not in DTYPES:
+        raise unknown("dtype", str(dtype), DTYPES)
+    _check_head(head)
+    check_model_name(name)
+    place, shown = _place(name), str(name)
+    options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+    if revision:
+        options["revision"] = revision
+    register()
+    with quiet():
+        config = read_config(place, options)
+        auto = language_model_class(shown, config) if head == "lm" else head or AutoModel
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network, report = read_network(
+                place,
+                config,
+                auto,
+                dtype=DTYPES[dtype],
+                allow_pickle=allow_pickle,
+                options=options,
+            )
+        tokenizer = read_tokenizer(place, options)
+    check_weights(shown, report, language_model=getattr(auto, "__name__", "").endswith("LM"))
+    check_not_empty(shown, tokenizer)
+    check_tokenizer(tokenizer, network)
+    commit = DEMO_SHA256[:12] if shown == DEMO else commit_of(place, revision)
+    model = Model(shown, _moved(network, device), tokenizer, revision=commit)
+    model.pooling = (read_pooling(place, revision) or Pooling()).fit(model)
+    return model
+
+
+def wrap(network: nn.Module, tokenizer: Any, *, name: str = "model") -> Model:
+    """Observe a network that is already in memory.
+
+    The network is changed in place until the model is closed:
+
+    - all its modules are put into evaluation mode (no dropout);
+    - its attention implementation becomes ``"headscope"``, which gives the outputs of ``"eager"``
+      bit for bit; for OpenAI GPT and MPNet, which compute attention in their own code, it becomes
+      ``"eager"``, and two hooks are registered in every layer.
+
+    ``model.close()`` puts all of this back; so does leaving a ``with`` block. If several models are
+    wrapped around one network, the last one to be closed puts it back. Weights, device, dtype and
+    the tokenizer are not changed.
+
+    Parameters
+    ----------
+    network
+        A transformers model.
+    tokenizer
+        Its fast tokenizer.
+    name
+        What to call the model in results and messages.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ModelError
+        If the network is not a transformers model or its attention cannot be observed, or if the
+        tokenizer is not a fast one or does not fit the network. The network is then unchanged.
+
+    See Also
+    --------
+    load : Load a model by its name.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> from transformers import BertConfig, BertModel
+    >>> tokenizer = hs.load("demo").tokenizer
+    >>> config = BertConfig(
+    ...     vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=4
+    ... )
+    >>> network = BertModel(config).train()
+    >>> with hs.wrap(network, tokenizer, name="small-bert") as model:
+    ...     print(model.shape("encoder"), network.training)
+    Shape(layers=2, heads=4, width=4) False
+    >>> network.training
+    True
+    """
+    if isinstance(network, Model):
+        raise ModelError(
+            "the network must be a transformers model; got a Model of Headscope's instead",
+            hint="use it as it is, or wrap model.network",
+        )
+    check_network(network)
+    check_tokenizer(tokenizer, network)
+    return Model(name, network, tokenizer)
+
+
+def as_model(
+    model: str | Path | Model | tuple[nn.Module, Any],
+    *,
+    device: str = "cpu",
+    dtype: str = "float32",
+    revision: str = "",
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+    head: Literal["lm"] | type[Any] | None = None,
+    seed: int = 0,
+) -> Model:
+    """A model from whatever stands for one.
+
+    Parameters
+    ----------
+    model
+        A hub id, a folder, ``"demo"``, a :class:`Model`, which is returned as it is, or a network
+        with its tokenizer, ``(network, tokenizer)``, which is wrapped.
+    device, dtype, revision, allow_pickle, trust_remote_code, head, seed
+        See :func:`load`. They apply only where a model is loaded by name; anything but the default
+        is an error otherwise.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ModelError
+        If it cannot be loaded or wrapped.
+    UserError
+        If an option of :func:`load` is given with a model that is already loaded.
+
+    See Also
+    --------
+    using_model : The same as a context manager, which closes what it has wrapped.
+    """
+    options: dict[str, Any] = {
+        "device": device,
+        "dtype": dtype,
+        "revision": revision,
+        "allow_pickle": allow_pickle,
+        "trust_remote_code": trust_remote_code,
+        "head": head,
+        "seed": seed,
+    }
+    pair = isinstance(model, tuple | list) and len(model) == 2
+    if not pair and not isinstance(model, Model):
+        return load(model, **options)  # type: ignore[arg-type]  # load explains a wrong type
+    for option, value in options.items():
+        if value != as_model.__kwdefaults__[option]:
+            raise UserError(
+                f"{option}= applies only to a model given by its name, and this one is loaded "
+                f"already; got {option}={value!r}",
+                hint=f"remove {option}=, or give the model's name instead of the model",
+            )
+    return model if isinstance(model, Model) else wrap(model[0], model[1])
+
+
+@contextmanager
+def using_model(
+    model: str | Path | Model | tuple[nn.Module, Any],
+    *,
+    device: str = "cpu",
+    dtype: str = "float32",
+    revision: str = "",
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+    head: Literal["lm"] | type[Any] | None = None,
+    seed: int = 0,
+) -> Iterator[Model]:
+    """The model of :func:`as_model`, closed at the end if it was made here.
+
+    A network that was given with its tokenizer is put back as it was. A :class:`Model` that was
+    given stays open.
+
+    Parameters
+    ----------
+    model, device, dtype, revision, allow_pickle, trust_remote_code, head, seed
+        See :func:`as_model`.
+
+    Yields
+    ------
+    Model
+    """
+    found = as_model(
+        model,
+        device=device,
+        dtype=dtype,
+        revision=revision,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
+        head=head,
+        seed=seed,
+    )
+    try:
+        yield found
+    finally:
+        if found is not model:
+            found.close()
+
+
+def _check_loadable(name: object) -> None:
+    if isinstance(name, str | Path):
+        return
+    given = type(name).__name__
+    if isinstance(name, Model):
+        hint = "use the Model as it is: it is loaded already"
+    elif isinstance(name, nn.Module):
+        hint = "use headscope.wrap(network, tokenizer) for a network in memory"
+    elif isinstance(name, tuple | list) and name and isinstance(name[0], nn.Module):
+        given, hint = "a network and its tokenizer", "use headscope.wrap(network, tokenizer)"
+    else:
+        hint = "use e.g. headscope.load('demo'), or headscope.wrap(network, tokenizer)"
+    raise ModelError(f"a model's name must be {ANYTHING}; got {given} instead", hint=hint)
+
+
+def _check_head(head: object) -> None:
+    if head is None or head == "lm" or hasattr(head, "from_pretrained"):
+        return
+    raise ModelError(
+        f"head must be None, 'lm' or a transformers auto class; got {head!r} instead",
+        hint="use e.g. head='lm' or head=transformers.AutoModelForSequenceClassification",
+    )
+
+
+def _place(name: str | Path) -> str:
+    """What transformers is given: a folder's path or a hub id."""
+    if str(name) == DEMO:
+        return str(demo_folder())
+    folder = model_folder(name)
+    return str(name) if folder is None else str(folder)
+
+
+def _moved(network: Any, device: str) -> Any:
+    try:
+        return network.to(torch.device(device))
+    except (RuntimeError, AssertionError) as error:
+        raise ModelError(
+            f"the device {device!r} cannot be used: {first_line(error)}",
+            hint="use device='cpu'",
+            command="give --device cpu",
+        ) from None
