@@ -9,7 +9,8 @@ from transformers import BertConfig, BertModel
 
 from benchmarks.timing import best_times
 from headscope.encode import Batch
-from headscope.models import Replacement, head_set, wrap
+from headscope.heads import Head
+from headscope.models import Model, Replacement
 from headscope.models.layer_cache import LayerCache
 
 LENGTH, BATCH = 32, 1
@@ -25,14 +26,13 @@ class _Tokenizer:
 def run() -> list[dict[str, object]]:
     """Rows of the benchmark table."""
     torch.manual_seed(0)
-    model = wrap(
-        BertModel(BertConfig(vocab_size=1000), add_pooling_layer=False), _Tokenizer(), name="random"
-    )
+    network = BertModel(BertConfig(vocab_size=1000), add_pooling_layer=False)
+    model = Model("random", network, _Tokenizer())
     ids = np.random.default_rng(0).integers(5, 1000, (BATCH, LENGTH))
     batch = Batch(0, (), ids, np.zeros_like(ids), np.ones_like(ids, dtype=np.bool_))
     shape = model.shape("encoder")
     each = [
-        Replacement("uniform", head_set([(layer, head)]))
+        Replacement(Head(layer, head))
         for layer in range(shape.layers)
         for head in range(0, shape.heads, STEP)
     ]

@@ -11,7 +11,7 @@ from headscope.corpus import ROOT, Example, Mention, Word
 from headscope.encode import Encoded, collate
 from headscope.measures import MEASURES, Context, Role
 from headscope.measures.sieves.builtin import PAPER, SYNTACTIC
-from headscope.models import wrap
+from headscope.models import Model
 from headscope.runs.forward import Pass
 
 LENGTH, BATCH, SPLIT = 128, 16, 60
@@ -74,7 +74,7 @@ def run() -> list[dict[str, object]]:
     bare.set_attn_implementation("sdpa")
     watched = BertModel(BertConfig(vocab_size=1000), add_pooling_layer=False)
     watched.load_state_dict(bare.state_dict())
-    model = wrap(watched, _Tokenizer(), name="random")
+    model = Model("random", watched, _Tokenizer())
     batch = collate([random_item(generator) for _ in range(BATCH)])
     context = Context(model.shape("encoder"))
     measures = [

@@ -1,4 +1,7 @@
-"""A SentenceTransformer made of our module gives the vectors of ``Model.encode``, and those of sentence-transformers' own modules where it has such."""
+"""A SentenceTransformer made of our module gives the vectors of ``Model.encode``.
+
+Where sentence-transformers has such modules of its own, they give the same vectors.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from transformers import AttentionInterface, AutoModel
 
 import headscope as hs
 from headscope.errors import ModelError, UserError
+from headscope.heads import Head
 from headscope.models import NAME, Pooling
 from headscope.models.pooling import write_modules
 from tiny import tiny_model, tiny_network, tiny_tokenizer
@@ -36,11 +40,11 @@ SENTENCES = [
     "She didn't know why.",
 ]
 PAIRS = [("the dog sat by the door.", "a small bird sang."), ("we walked", "it was 10 o'clock.")]
-HEADS = Pooling(((1, 3), (0, 0)))
+HEADS = Pooling("2-4,1-1")
 
 
 def saved(kind: str, folder: Path, pooling: Pooling) -> str:
-    """A folder as ``headscope tune`` leaves it."""
+    """A folder as ``headscope tune`` writes it."""
     tiny_network(kind).save_pretrained(folder)
     tiny_tokenizer(kind).save_pretrained(folder)
     pooling.write(folder)
@@ -55,7 +59,7 @@ def saved(kind: str, folder: Path, pooling: Pooling) -> str:
         ("gpt2", HEADS),
         ("llama", HEADS),
         ("mpnet", HEADS),
-        ("t5", Pooling(layer=0)),
+        ("t5", Pooling(layer=1)),
         ("bert", Pooling(position="mean")),
     ],
 )
@@ -71,14 +75,16 @@ def test_a_folder_gives_the_vectors_of_encode(kind: str, pooling: Pooling, tmp_p
     )
 
 
-def test_a_folder_asks_for_trust_because_the_class_is_not_one_of_theirs(tmp_path: Path) -> None:
+def test_sentence_transformers_asks_for_trust_in_a_class_that_is_not_its_own(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(
         ValueError, match=r"headscope\.sentences\.HeadVectors(.|\n)*trust_remote_code=True"
     ):
         SentenceTransformer(saved("bert", tmp_path, HEADS), device="cpu")
 
 
-def test_trust_is_not_handed_on_to_the_model(tmp_path: Path) -> None:
+def test_trust_is_not_passed_on_to_the_model(tmp_path: Path) -> None:
     folder = saved("bert", tmp_path, HEADS)
     config = (
         (tmp_path / "config.json")
@@ -89,13 +95,15 @@ def test_trust_is_not_handed_on_to_the_model(tmp_path: Path) -> None:
         config.replace('"model_type": "bert"', '"model_type": "evil"')
     )
     (tmp_path / "evil.py").write_text("raise SystemExit('the model ran its own code')")
-    with pytest.raises(ModelError, match="comes with its own code, which is not run unless asked"):
+    with pytest.raises(
+        ModelError, match="comes with its own code, which is not run unless you allow it"
+    ):
         SentenceTransformer(folder, trust_remote_code=True, device="cpu")
 
 
-def test_heads_are_named_as_people_do_and_keep_their_order() -> None:
+def test_heads_are_given_in_any_form_and_keep_their_order() -> None:
     model = tiny_model("bert")
-    for heads in (["2-4", "1-1"], "2-4, 1-1"):
+    for heads in (["2-4", "1-1"], "2-4, 1-1", [Head(1, 3), "L0H0"]):
         module = HeadVectors(model, heads=heads)
         assert repr(module) == "HeadVectors(tiny-bert, heads 2-4, 1-1, cls)"
         assert np.allclose(
@@ -119,9 +127,10 @@ def test_the_last_layer_is_what_their_own_modules_give(
 ) -> None:
     folder = saved(kind, tmp_path, Pooling(position=position))
     transformer = Transformer(folder)
+    # GPT-2 has none, and their module needs one even if nothing is padded.
     transformer.tokenizer.pad_token = (
         transformer.tokenizer.pad_token or transformer.tokenizer.eos_token
-    )  # GPT-2 has none, and theirs asks for one even where nothing is padded
+    )
     expected = SentenceTransformer(
         modules=[transformer, TheirPooling(transformer.get_embedding_dimension(), theirs)],
         device="cpu",
@@ -197,13 +206,12 @@ def test_a_copy_and_another_process_give_the_same_vectors(monkeypatch: pytest.Mo
     expected = model.encode(SENTENCES)
     assert np.array_equal(copy.deepcopy(model).encode(SENTENCES), expected)
     kept = pickle.dumps(model)
-    monkeypatch.delitem(
-        AttentionInterface._global_mapping, NAME
-    )  # as where no model has been loaded
+    # As in a process that has not loaded any model.
+    monkeypatch.delitem(AttentionInterface._global_mapping, NAME)
     assert np.array_equal(pickle.loads(kept).encode(SENTENCES), expected)
 
 
-def test_half_precision_can_be_asked_for_and_nothing_else_of_the_kind(tmp_path: Path) -> None:
+def test_of_model_kwargs_only_dtype_is_taken(tmp_path: Path) -> None:
     folder = saved("bert", tmp_path, HEADS)
     for dtype in (torch.bfloat16, "bfloat16"):
         assert (
@@ -228,13 +236,11 @@ def test_half_precision_can_be_asked_for_and_nothing_else_of_the_kind(tmp_path: 
 
 def test_heads_that_cannot_be_taken_are_an_error() -> None:
     model = tiny_model("bert")
-    with pytest.raises(
-        ModelError, match=r"^tiny-bert has no head 3-1; its heads go from 1-1 to 2-4"
-    ):
+    with pytest.raises(UserError, match=r"^the model has no head 3-1 \(L2H0\); its heads run from"):
         HeadVectors(model, heads=["3-1"])
-    with pytest.raises(UserError, match="must be written like 3-9,4-1"):
+    with pytest.raises(UserError, match="a head must be given as LAYER-HEAD counted from 1"):
         HeadVectors(model, heads=["3:1"])
-    with pytest.raises(UserError, match=r"^the vectors are of heads or of a pooling, not of both"):
+    with pytest.raises(UserError, match=r"^a vector is made of heads or of a pooling, not of both"):
         HeadVectors(model, heads=["1-1"], pooling=HEADS)
     with pytest.raises(UserError, match=r"^sentence 2 has no text that tiny-bert can read"):
         SentenceTransformer(modules=[HeadVectors(model)], device="cpu").encode(

@@ -1,4 +1,4 @@
-"""Vectors of heads in sentence-transformers: one module that stands for a whole ``SentenceTransformer`` (needs the extra ``sentences``)."""
+"""Head vectors in sentence-transformers. Needs ``pip install 'headscope[sentences]'``."""
 
 from __future__ import annotations
 
@@ -13,24 +13,49 @@ try:
     from sentence_transformers.base.modules import InputModule
 except ImportError as error:
     raise ImportError(
-        "headscope.sentences needs sentence-transformers 6 or later: pip install 'headscope[sentences]'"
+        "headscope.sentences needs sentence-transformers 6 or later: "
+        "pip install 'headscope[sentences]'"
     ) from error
 
 from headscope.encode import Batch, collate
 from headscope.errors import ModelError, UserError, unknown
-from headscope.models import Model, Pooling, load
+from headscope.heads import HeadsLike
+from headscope.models import Model, Pooling, as_model, load
 from headscope.models.attention import register
-from headscope.models.pooling import encode_sentences, longest, pooled
-from headscope.runs.ablate.plan import parse_heads
+from headscope.models.vectors import encode_sentences, longest, pooled
+
+FEATURES = ("input_ids", "attention_mask", "token_type_ids")
 
 
 class HeadVectors(InputModule):  # type: ignore[misc]
-    """The vector of a text from chosen heads, as a module of sentence-transformers.
+    """A module that makes the vector of a text from chosen heads or a layer.
 
-    ``heads`` are written as people do, counted from 1; a ``pooling`` can also be of a layer. Without either, the vectors are those of ``model.encode``:
-    of what the model was tuned with, or else of its last layer.
+    It stands for a whole model: tokenizer, transformer and pooling. Other modules may follow it in
+    a ``SentenceTransformer``.
 
-        SentenceTransformer(modules=[HeadVectors("demo", heads=["3-9", "4-1"])])
+    Parameters
+    ----------
+    model
+        A hub id, a folder, ``"demo"``, or a loaded :class:`~headscope.models.Model`.
+    heads
+        The heads whose outputs make the vector: ``"3-9,4-1"``, ``"4-*"``, a
+        :class:`~headscope.heads.Head`, or a list of these.
+    pooling
+        Instead of ``heads``: heads or a layer, with a position. Without either, the vectors are
+        those of :meth:`Model.encode <headscope.models.Model.encode>`: of what the model was tuned
+        with, or else of its last layer.
+
+    Raises
+    ------
+    UserError
+        If both heads and a pooling are given, or if the model has no such head.
+
+    Examples
+    --------
+    >>> from sentence_transformers import SentenceTransformer
+    >>> encoder = SentenceTransformer(modules=[HeadVectors("demo", heads="3-9,4-1")], device="cpu")
+    >>> encoder.encode(["A dog barked.", "A cat slept."]).shape
+    (2, 64)
     """
 
     config_file_name = "sentence_bert_config.json"
@@ -40,29 +65,26 @@ class HeadVectors(InputModule):  # type: ignore[misc]
         self,
         model: Model | str | Path,
         *,
-        heads: Sequence[str] = (),
+        heads: HeadsLike | None = None,
         pooling: Pooling | None = None,
     ) -> None:
         super().__init__()
-        if heads and pooling is not None:
+        if heads is not None and pooling is not None:
             raise UserError(
-                "the vectors are of heads or of a pooling, not of both", hint="give one of them"
+                "a vector is made of heads or of a pooling, not of both",
+                hint="give either heads= or pooling=",
             )
-        self.model = model if isinstance(model, Model) else load(model)
-        if heads:
-            pooling = Pooling(
-                heads=tuple(parse_heads(heads if isinstance(heads, str) else ",".join(heads)))
-            )
-        self.pooling = (pooling or self.model.pooling).fit(self.model)
-        self.network = (
-            self.model.network
-        )  # known to torch as a part of this module: it is moved, trained and counted with it
+        self.model = as_model(model)
+        chosen = pooling if heads is None else Pooling(heads=heads)
+        self.pooling = (chosen or self.model.pooling).fit(self.model)
+        # As a submodule, torch moves, trains and counts the network together with this module.
+        self.network = self.model.network
         self.width = self.pooling.width(self.model)
         self.max_seq_length = longest(self.model)
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         super().__setstate__(dict(state))
-        register()  # the attention function, in a process that has not loaded any model itself
+        register()  # in a new process, transformers does not know our attention function yet
 
     def __repr__(self) -> str:
         return f"HeadVectors({self.model.name}, {self.pooling.title}, {self.pooling.position})"
@@ -73,21 +95,28 @@ class HeadVectors(InputModule):  # type: ignore[misc]
         return self.model.tokenizer
 
     def get_embedding_dimension(self) -> int:
-        """How many numbers a vector has."""
+        """The length of a vector."""
         return self.width
 
     def preprocess(
         self, inputs: Sequence[str | tuple[str, str]], prompt: str | None = None, **_: Any
     ) -> dict[str, Tensor]:
-        """The tokens of texts or pairs, padded on the right. A prompt is put before each (before the first of a pair)."""
+        """The tokens of texts or pairs, padded on the right.
+
+        Parameters
+        ----------
+        inputs
+            Texts, or pairs of texts.
+        prompt
+            Put before each text, or before the first text of each pair.
+        """
         if prompt:
             inputs = [
                 prompt + text if isinstance(text, str) else (prompt + text[0], text[1])
                 for text in inputs
             ]
-        batch = collate(
-            encode_sentences(self.model, inputs, self.max_seq_length), pad=self.model.pad
-        )
+        encoded = encode_sentences(self.model, inputs, self.max_seq_length)
+        batch = collate(encoded, pad=self.model.pad)
         return {
             "input_ids": torch.from_numpy(batch.ids),
             "attention_mask": torch.from_numpy(batch.mask).long(),
@@ -95,18 +124,14 @@ class HeadVectors(InputModule):  # type: ignore[misc]
         }
 
     def forward(self, features: dict[str, Tensor], **_: Any) -> dict[str, Tensor]:
-        """Add the vectors, as ``sentence_embedding``."""
-        ids, mask, types = (
-            features[name].cpu().numpy()
-            for name in ("input_ids", "attention_mask", "token_type_ids")
-        )
-        features["sentence_embedding"] = pooled(
-            self.model, Batch(0, (), ids, types, mask.astype(bool)), self.pooling
-        )
+        """Add the vectors to the features, as ``sentence_embedding``."""
+        ids, mask, types = (features[name].cpu().numpy() for name in FEATURES)
+        batch = Batch(0, (), ids, types, mask.astype(bool))
+        features["sentence_embedding"] = pooled(self.model, batch, self.pooling)
         return features
 
     def save(self, output_path: str, *_: Any, **__: Any) -> None:
-        """Write an ordinary checkpoint with its pooling; always safetensors."""
+        """Write an ordinary checkpoint with its pooling. Weights are always safetensors."""
         self.network.save_pretrained(output_path)
         self.tokenizer.save_pretrained(output_path)
         self.pooling.write(Path(output_path))
@@ -125,7 +150,11 @@ class HeadVectors(InputModule):  # type: ignore[misc]
         backend: str = "torch",
         **_: Any,
     ) -> HeadVectors:
-        """Read what :meth:`save` or ``headscope tune`` wrote. ``trust_remote_code`` is not handed on: no code of the model's runs."""
+        """Read what :meth:`save` or ``headscope tune`` wrote.
+
+        The parameters are those of sentence-transformers. Of ``model_kwargs`` only ``dtype`` is
+        known. ``trust_remote_code`` is not passed on, so no code that comes with the model runs.
+        """
         if backend != "torch":
             raise unknown("backend", backend, ["torch"])
         place = {
@@ -139,13 +168,13 @@ class HeadVectors(InputModule):  # type: ignore[misc]
             raise ModelError(
                 f"{model_name_or_path} has no folder {subfolder!r}", hint="check its modules.json"
             )
-        found = cls(load(folder, dtype=_dtype(model_kwargs or {})))
+        found = cls(load(Path(folder), dtype=_dtype(model_kwargs or {})))
         found.max_seq_length = cls.load_config(folder).get("max_seq_length", found.max_seq_length)
         return found
 
 
 def _dtype(model_kwargs: Mapping[str, Any]) -> str:
-    """The only thing that ``model_kwargs`` can ask for; attention is ours."""
+    """The dtype in ``model_kwargs``; anything else in it is an error."""
     for name in model_kwargs:
         if name not in {"dtype", "torch_dtype"}:
             raise unknown("model_kwargs", name, ["dtype"])

@@ -221,15 +221,18 @@ def test_a_task_of_glue_is_read_from_its_folder_and_an_untrained_classifier_is_n
         (
             ["classifier", "--set", "3-1"],
             [
-                "error: the model has no head 3-1; its heads go from 1-1 to 2-4",
-                "next:  give heads as LAYER-HEAD, both from 1, e.g. 3-9",
+                "error: the model has no head 3-1 (L2H0); its heads run from 1-1 to 2-4 "
+                "(L0H0 to L1H3)",
+                "next:  give heads as LAYER-HEAD counted from 1, such as 3-9, or L2H8 counted "
+                "from 0",
             ],
         ),
         (
             ["classifier", "--set", "1,2"],
             [
-                "error: a set of heads must be written like 3-9,4-1 (layer-head, both from 1); got '1,2' instead",
-                "next:  give e.g. --set 3-9,4-1",
+                "error: a head must be given as LAYER-HEAD counted from 1, such as 3-9, or L2H8 "
+                "counted from 0; got '1' instead",
+                "next:  e.g. 3-9 or 4-*",
             ],
         ),
         (
@@ -239,7 +242,8 @@ def test_a_task_of_glue_is_read_from_its_folder_and_an_untrained_classifier_is_n
                 ",".join(f"{layer}-{head}" for layer in (1, 2) for head in (1, 2, 3, 4)),
             ],
             [
-                "error: 1-1,1-2,1-3,1-4,2-1,2-2,2-3,2-4 would disable all 8 heads of the model, which leaves nothing to compare",
+                "error: 1-1,1-2,1-3,1-4,2-1,2-2,2-3,2-4 would disable all 8 heads of the "
+                "model, so there is nothing left to compare",
                 "next:  leave at least one head on",
             ],
         ),

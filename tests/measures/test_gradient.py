@@ -17,7 +17,8 @@ from headscope.encode import TEXT, Batch, collate
 from headscope.errors import ModelError, UserError
 from headscope.measures import Context, Gradient
 from headscope.measures.gradient import map_gradients, masked_positions
-from headscope.models import Model, Replacement, wrap
+from headscope.models import Model, wrap
+from headscope.models.replacement import FittedReplacement
 from headscope.runs.forward import Pass
 from headscope.runs.survey import survey
 from tiny import HEADS, LAYERS, SENTENCES, tiny_model, tiny_network, tiny_tokenizer
@@ -64,7 +65,7 @@ def asked_of(kind: str, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     return given, labels
 
 
-def loss_of(kind: str, batch: Batch, replacement: Replacement | None = None) -> float:
+def loss_of(kind: str, batch: Batch, replacement: FittedReplacement | None = None) -> float:
     """Each example's mean cross-entropy over what is asked, added up: by hand, in double precision."""
     given, labels = asked_of(kind, batch)
     with torch.no_grad():
@@ -91,7 +92,7 @@ def loss_of(kind: str, batch: Batch, replacement: Replacement | None = None) -> 
 
 
 @dataclass(frozen=True)
-class Nudge(Replacement):
+class Nudge(FittedReplacement):
     """One attention weight changed a little, and its head's output computed again from the changed map."""
 
     where: tuple[int, int, int, int] = (0, 0, 0, 0)  # example, head, query, key
@@ -119,12 +120,9 @@ def test_gradients_equal_finite_differences_of_the_loss(kind: str) -> None:
             int(random.integers(HEADS)),
         )
         query, key = (int(random.integers(len(batch.items[row]))) for _ in range(2))
+        table, where = {model_of(kind).main_stack(): {layer: [head]}}, (row, head, query, key)
         up, down = (
-            loss_of(
-                kind,
-                batch,
-                Nudge("uniform", {layer: frozenset({head})}, where=(row, head, query, key), by=by),
-            )
+            loss_of(kind, batch, Nudge(table, "uniform", {}, where=where, by=by))
             for by in (step, -step)
         )
         assert float(found[layer, row, head, query, key]) == pytest.approx(

@@ -1,4 +1,4 @@
-"""What would silently be wrong is an error: layers that the config lacks, heads that do not exist, means that are not given."""
+"""What would silently give wrong numbers is an error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from headscope.errors import ModelError, UserError
-from headscope.models import Replacement, head_set, load
+from headscope.heads import Head
+from headscope.models import Replacement, load
 from tiny import tiny_batch, tiny_model
 
 
@@ -29,25 +30,43 @@ def test_a_config_with_fewer_layers_than_the_checkpoint_is_refused(tmp_path: Pat
         load(tmp_path)
 
 
-@pytest.mark.parametrize(("layer", "head", "name"), [(2, 0, "3-1"), (0, 4, "1-5"), (-1, 0, "0-1")])
-def test_replacing_a_head_that_does_not_exist_is_refused(layer: int, head: int, name: str) -> None:
+@pytest.mark.parametrize(
+    ("heads", "name"),
+    [
+        ("3-1", "3-1 (L2H0)"),
+        ("L0H4", "1-5 (L0H4)"),
+        ([Head(0, 1), "3-*"], "3-1 (L2H0)"),
+        (Head(-1, 0), "0-1 (L-1H0)"),
+    ],
+)
+def test_replacing_a_head_that_the_model_lacks_is_refused(heads: object, name: str) -> None:
     model = tiny_model("bert")
-    with pytest.raises(ModelError, match=rf"has no head {name}; its heads go from 1-1 to 2-4"):
-        model.forward(
-            tiny_batch("bert"), replacement=Replacement("zero", head_set([(layer, head)]))
-        )
+    with pytest.raises(UserError) as error:
+        model.forward(tiny_batch("bert"), replacement=Replacement(heads, "zero"))  # type: ignore[arg-type]
+    assert error.value.message == (
+        f"the model has no head {name}; its heads run from 1-1 to 2-4 (L0H0 to L1H3)"
+    )
 
 
-def test_replacing_in_a_stack_that_does_not_exist_is_refused() -> None:
-    model = tiny_model("bert")
+def test_replacing_heads_of_a_stack_that_the_model_lacks_is_refused() -> None:
     with pytest.raises(
         ModelError, match=r"the stack of .* must be one of encoder; got 'decoder' instead"
     ):
-        model.forward(
-            tiny_batch("bert"), replacement=Replacement("zero", head_set([(0, 0)]), stack="decoder")
+        tiny_model("bert").forward(
+            tiny_batch("bert"), replacement=Replacement("1-1", "zero", stack="decoder")
         )
 
 
-def test_the_mean_way_without_means_is_refused() -> None:
+@pytest.mark.parametrize("heads", ["1-2,2-1", "*-1"])
+def test_replacing_heads_by_means_that_are_not_given_is_refused(heads: str) -> None:
     with pytest.raises(UserError, match="those of layer 2 are not given"):
-        Replacement("mean", head_set([(0, 1), (1, 0)]), means={0: torch.zeros(4, 8)})
+        tiny_model("bert").forward(
+            tiny_batch("bert"),
+            replacement=Replacement(heads, "mean", means={0: torch.zeros(4, 8)}),
+        )
+
+
+@pytest.mark.parametrize("heads", ["3:9", "x", 7, [(0, 1)], ["1-1", None], "2-*x"])
+def test_something_else_than_a_head_is_refused_before_any_model_is_run(heads: object) -> None:
+    with pytest.raises(UserError, match="a head must be given as LAYER-HEAD counted from 1"):
+        Replacement(heads)  # type: ignore[arg-type]

@@ -10,7 +10,8 @@ import torch
 from headscope.corpus import from_texts
 from headscope.encode import batches
 from headscope.errors import UserError
-from headscope.models import LayerView, Replacement, head_set, load
+from headscope.heads import Head
+from headscope.models import LayerView, Replacement, load
 from headscope.models.layer_cache import LayerCache, layer_blocks
 from tiny import BOTH, EVERY_STACK, HEADS, KINDS, LAYERS, WIDTH, tiny_batch, tiny_model
 
@@ -27,16 +28,13 @@ def test_a_resumed_pass_gives_what_the_full_pass_gives_for_every_head_and_layer(
 ) -> None:
     model, batch = tiny_model(kind), tiny_batch(kind)
     cache = LayerCache(model)
-    off = [head_set([(layer, head)]) for layer in range(LAYERS) for head in (0, HEADS - 1)] + [
-        head_set([(1, head) for head in range(HEADS)]),
-        head_set([(0, 1), (1, 2)]),
-    ]
+    off = ["1-1", "1-4", "2-1", "2-4", "2-*", "1-2,2-3"]
     with torch.inference_mode():
         plain = cache.record(batch).last_hidden_state
         assert cache.skips
         assert torch.equal(plain, model.forward(batch).last_hidden_state)
         for heads in off:
-            replacement = Replacement(way, heads, stack, MEANS)
+            replacement = Replacement(heads, way, stack, MEANS)
             full = model.forward(batch, replacement=replacement).last_hidden_state
             assert torch.allclose(cache.forward(replacement).last_hidden_state, full, atol=1e-5)
             assert (full - plain).abs().max() > 1e-3
@@ -52,10 +50,10 @@ def test_only_the_layers_from_the_changed_one_up_are_computed_and_keep_their_num
     cache, seen, whole = LayerCache(model), list[LayerView](), list[LayerView]()
     with torch.inference_mode():
         cache.record(batch)
-        cache.forward(Replacement("zero", head_set([(1, 2)]), stack), listeners=[seen.append])
+        cache.forward(Replacement("2-3", "zero", stack), listeners=[seen.append])
         model.forward(
             batch,
-            replacement=Replacement("zero", head_set([(1, 2)]), stack),
+            replacement=Replacement("2-3", "zero", stack),
             listeners=[whole.append],
         )
     assert [(view.stack, view.layer) for view in seen] == [
@@ -76,8 +74,8 @@ def test_what_was_off_in_the_recorded_pass_stays_off_and_only_what_is_new_is_com
     model, batch = tiny_model(kind), tiny_batch(kind)
     stack = model.main_stack()
     base, more = (
-        Replacement("zero", head_set([(0, 1)]), stack),
-        Replacement("zero", head_set([(0, 1), (1, 3)]), stack),
+        Replacement("1-2", "zero", stack),
+        Replacement("1-2,2-4", "zero", stack),
     )
     cache, seen = LayerCache(model), list[LayerView]()
     with torch.inference_mode():
@@ -89,7 +87,7 @@ def test_what_was_off_in_the_recorded_pass_stays_off_and_only_what_is_new_is_com
         assert torch.allclose(
             cache.forward(None).last_hidden_state, model.forward(batch).last_hidden_state, atol=1e-5
         )
-        other = Replacement("uniform", more.heads, stack)
+        other = Replacement(more.heads, "uniform", stack)
         assert torch.allclose(
             cache.forward(other).last_hidden_state,
             model.forward(batch, replacement=other).last_hidden_state,
@@ -104,15 +102,13 @@ def test_a_change_in_the_decoder_leaves_the_whole_encoder_out(kind: str) -> None
     cache = LayerCache(model)
     with torch.inference_mode():
         cache.record(tiny_batch(kind))
-        cache.forward(Replacement("zero", head_set([(1, 0)]), "cross"), listeners=[seen.append])
+        cache.forward(Replacement("2-1", "zero", "cross"), listeners=[seen.append])
     assert [(view.stack, view.layer) for view in seen] == [("decoder", 1), ("cross", 1)]
 
 
 def test_other_means_of_a_head_are_a_change() -> None:
     model, batch = tiny_model("bert"), tiny_batch("bert")
-    one, other = (
-        Replacement("mean", head_set([(1, 0)]), means={1: MEANS[1] * factor}) for factor in (1, 2)
-    )
+    one, other = (Replacement("2-1", "mean", means={1: MEANS[1] * factor}) for factor in (1, 2))
     cache = LayerCache(model)
     with torch.inference_mode():
         cache.record(batch, replacement=one)
@@ -137,7 +133,7 @@ def test_the_network_is_as_it_was_even_after_an_error() -> None:
         cache.record(batch)
         for listeners in ([], [fail]):
             try:
-                cache.forward(Replacement("zero", head_set([(1, 0)])), listeners=listeners)
+                cache.forward(Replacement("2-1", "zero"), listeners=listeners)
             except RuntimeError:
                 assert listeners
             assert "forward" not in vars(cache.blocks[0])
@@ -148,7 +144,7 @@ def test_attention_outside_of_any_list_of_layers_makes_every_pass_a_full_one() -
     model, batch = tiny_model("bert"), tiny_batch("bert")
     cache = LayerCache(model)
     cache.blocks = cache.blocks[1:]
-    replacement, seen = Replacement("zero", head_set([(1, 0)])), list[LayerView]()
+    replacement, seen = Replacement("2-1", "zero"), list[LayerView]()
     with torch.inference_mode():
         cache.record(batch)
         output = cache.forward(replacement, listeners=[seen.append]).last_hidden_state
@@ -164,7 +160,7 @@ def test_the_layers_of_t5_are_its_blocks_not_the_parts_of_them() -> None:
 
 
 def test_a_pass_before_the_recording_one_is_an_error() -> None:
-    with pytest.raises(UserError, match="nothing is recorded yet"):
+    with pytest.raises(UserError, match="no batch has been recorded"):
         LayerCache(tiny_model("bert")).forward()
 
 
@@ -185,7 +181,7 @@ def test_on_real_weights_every_tenth_head_gives_the_logits_of_the_full_pass(shar
     with torch.inference_mode():
         plain = cache.record(batch).logits
         for index in range(0, shape.layers * shape.heads, 10):
-            replacement = Replacement("uniform", head_set([divmod(index, shape.heads)]))
+            replacement = Replacement(Head(*divmod(index, shape.heads)))
             full = model.forward(batch, replacement=replacement).logits
             assert torch.allclose(cache.forward(replacement).logits, full, atol=1e-5)
             assert not torch.allclose(full, plain, atol=1e-3)

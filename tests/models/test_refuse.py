@@ -26,7 +26,7 @@ SMALL = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A saved BERT, to be spoiled."""
+    """A saved BERT, for tests to damage."""
     tiny_network("bert").save_pretrained(tmp_path)
     tiny_tokenizer("bert").save_pretrained(tmp_path)
     return tmp_path
@@ -38,16 +38,16 @@ def refusal(folder: Path | str, **options: Any) -> ModelError:
     return error.value
 
 
-def test_a_folder_without_a_config_is_no_model(folder: Path) -> None:
+def test_a_folder_without_a_config_is_not_a_model(folder: Path) -> None:
     (folder / "config.json").unlink()
     error = refusal(folder)
     assert error.message == f"{folder} is not a model folder: it has no config.json"
-    assert error.hint == "give a folder saved with save_pretrained, a hub id, or 'demo'"
+    assert error.hint == "give a hub id, a folder saved with save_pretrained, or 'demo'"
 
 
-def test_a_file_is_no_model(folder: Path) -> None:
+def test_a_file_is_not_a_model(folder: Path) -> None:
     file = folder / "model.safetensors"
-    assert refusal(file).message == f"{file} is not a model folder: it has no config.json"
+    assert refusal(file).message == f"{file} is a file, not a model folder"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_file_is_no_model(folder: Path) -> None:
         ("{}", "Should have a `model_type` key"),
     ],
 )
-def test_a_config_that_cannot_be_read_is_the_fault_of_the_config(
+def test_a_config_that_cannot_be_read_is_blamed_on_the_config(
     folder: Path, text: str, why: str
 ) -> None:
     (folder / "config.json").write_text(text)
@@ -68,7 +68,7 @@ def test_a_config_that_cannot_be_read_is_the_fault_of_the_config(
     assert error.hint == "check its config.json"
 
 
-def test_a_bad_config_is_not_mistaken_for_missing_weights_when_the_path_speaks_of_safetensors(
+def test_a_bad_config_in_a_folder_named_after_safetensors_is_not_taken_for_missing_weights(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "no file named safetensors"
@@ -80,9 +80,9 @@ def test_a_bad_config_is_not_mistaken_for_missing_weights_when_the_path_speaks_o
 
 def test_a_folder_without_weights_says_so(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
-    assert (
-        str(refusal(folder))
-        == f"{folder} has no weights: no model.safetensors\nnext: give a folder saved with save_pretrained"
+    assert str(refusal(folder)) == (
+        f"{folder} has no weights: there is no model.safetensors\n"
+        "next: give a folder saved with save_pretrained"
     )
     assert str(refusal(folder, allow_pickle=True)) == str(refusal(folder))
 
@@ -95,7 +95,8 @@ def test_pickled_weights_are_refused_and_not_opened(folder: Path) -> None:
         error.message
         == f"{folder} has only pickled weights (pytorch_model.bin), which can run code when opened"
     )
-    assert error.hint == "convert them to safetensors, or pass --allow-pickle if you trust the file"
+    assert error.hint == "convert them to safetensors; if you trust it, pass allow_pickle=True"
+    assert error.command == "convert them to safetensors; if you trust it, pass --allow-pickle"
 
 
 def test_pickled_weights_load_when_asked_for(folder: Path) -> None:
@@ -119,9 +120,9 @@ def test_weights_of_another_shape_do_not_fit(folder: Path) -> None:
             if "intermediate.dense.bias" not in name
         ]
     )
-    assert (
-        error.message
-        == f"the weights of {folder} do not fit its config: {everything} of another shape, e.g. embeddings.LayerNorm.bias"
+    assert error.message == (
+        f"the weights of {folder} do not fit its config: {everything} have another shape, "
+        "e.g. embeddings.LayerNorm.bias"
     )
     assert error.hint == BELONG
 
@@ -134,9 +135,9 @@ def test_missing_attention_weights_are_an_error(folder: Path) -> None:
         {"format": "pt"},
     )
     error = refusal(folder)
-    assert (
-        error.message
-        == f"the weights of {folder} do not fit its config: 4 are missing, e.g. encoder.layer.0.attention.self.query.bias"
+    assert error.message == (
+        f"the weights of {folder} do not fit its config: 4 are missing, "
+        "e.g. encoder.layer.0.attention.self.query.bias"
     )
     assert error.hint == BELONG
 
@@ -152,7 +153,7 @@ def test_missing_layers_are_an_error(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [0.5, 0.0], ids=["half", "nothing"])
-def test_weights_cut_short_cannot_be_read(folder: Path, left: float) -> None:
+def test_incomplete_weights_cannot_be_read(folder: Path, left: float) -> None:
     file = folder / "model.safetensors"
     content = file.read_bytes()
     file.write_bytes(content[: int(len(content) * left)])
@@ -160,7 +161,7 @@ def test_weights_cut_short_cannot_be_read(folder: Path, left: float) -> None:
     assert error.message.startswith(
         f"the weights of {folder} cannot be read: Error while deserializing header"
     )
-    assert error.hint == "the file may be cut short: copy or download it again"
+    assert error.hint == "the file may be incomplete: copy or download it again"
 
 
 @pytest.mark.parametrize(
@@ -177,14 +178,14 @@ def test_a_folder_without_a_tokenizer_is_an_error_and_not_an_empty_tokenizer(
             f"the tokenizer of {tmp_path} cannot be loaded: ",
         )
     )
-    assert error.hint == "put tokenizer.json beside the model"
+    assert error.hint == "put tokenizer.json into the model's folder"
 
 
 def test_a_broken_tokenizer_is_named(folder: Path) -> None:
     (folder / "tokenizer.json").write_text("{")
     error = refusal(folder)
     assert error.message.startswith(f"the tokenizer of {folder} cannot be loaded: ")
-    assert error.hint == "put tokenizer.json beside the model"
+    assert error.hint == "put tokenizer.json into the model's folder"
 
 
 def test_code_that_comes_with_a_model_is_not_run(folder: Path) -> None:
@@ -199,8 +200,11 @@ def test_code_that_comes_with_a_model_is_not_run(folder: Path) -> None:
         )
     )
     error = refusal(folder)
-    assert error.message == f"{folder} comes with its own code, which is not run unless asked"
-    assert error.hint == "pass --trust-remote-code if you trust it"
+    assert error.message == (
+        f"{folder} comes with its own code, which is not run unless you allow it"
+    )
+    assert error.hint == "if you trust it, pass trust_remote_code=True"
+    assert error.command == "if you trust it, pass --trust-remote-code"
     assert not mark.exists()
 
 
@@ -208,19 +212,19 @@ def test_code_that_comes_with_a_model_is_not_run(folder: Path) -> None:
     ("config", "kind", "why"),
     [
         (
-            MambaConfig(vocab_size=50, hidden_size=32, num_hidden_layers=2),
+            MambaConfig(vocab_size=200, hidden_size=32, num_hidden_layers=2),
             "MambaModel",
             "has no attention layers",
         ),
         (
-            DebertaV2Config(vocab_size=50, **SMALL),
+            DebertaV2Config(vocab_size=200, **SMALL),
             "DebertaV2Model",
-            "computes attention privately, and has no adapter",
+            "computes attention in its own code, for which there is no adapter",
         ),
         (
-            XLNetConfig(vocab_size=50, d_model=32, n_layer=2, n_head=4, d_inner=48),
+            XLNetConfig(vocab_size=200, d_model=32, n_layer=2, n_head=4, d_inner=48),
             "XLNetModel",
-            "computes attention privately, and has no adapter",
+            "computes attention in its own code, for which there is no adapter",
         ),
     ],
     ids=["mamba", "deberta", "xlnet"],
@@ -228,7 +232,7 @@ def test_code_that_comes_with_a_model_is_not_run(folder: Path) -> None:
 @pytest.mark.filterwarnings(
     "ignore:`torch.jit.script` is deprecated:DeprecationWarning"
 )  # DeBERTa's own file
-def test_a_model_whose_attention_cannot_be_seen_is_refused_with_what_is_supported(
+def test_a_model_whose_attention_cannot_be_observed_is_refused_with_what_is_supported(
     config: Any, kind: str, why: str, tmp_path: Path
 ) -> None:
     network = AutoModel.from_config(config)
@@ -236,7 +240,7 @@ def test_a_model_whose_attention_cannot_be_seen_is_refused_with_what_is_supporte
     tiny_tokenizer("bert").save_pretrained(tmp_path)
     error = refusal(tmp_path)
     assert error.message.startswith(f"{tmp_path} ({kind}) {why}; supported are BERT, RoBERTa, ")
-    assert error.hint == "choose another model, or ask for an adapter in an issue"
+    assert error.hint == "choose another model, or open an issue to ask for an adapter"
     with pytest.raises(ModelError, match=rf"mine \({kind}\) {why}"):
         wrap(network, tiny_tokenizer("bert"), name="mine")
 
@@ -250,18 +254,21 @@ def test_an_unknown_dtype_is_refused_with_those_that_exist(folder: Path) -> None
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
-def test_a_device_that_is_not_there_is_refused(folder: Path) -> None:
+def test_a_device_that_this_machine_lacks_is_refused(folder: Path) -> None:
     error = refusal(folder, device="cuda")
-    assert error.message.startswith("device 'cuda' cannot be used: ")
-    assert error.hint == "give --device cpu"
+    assert error.message.startswith("the device 'cuda' cannot be used: ")
+    assert (error.hint, error.command) == ("use device='cpu'", "give --device cpu")
 
 
 def test_a_device_that_does_not_exist_is_refused(folder: Path) -> None:
-    assert refusal(folder, device="toaster").message.startswith("device 'toaster' cannot be used: ")
+    error = refusal(folder, device="toaster")
+    assert error.message.startswith("the device 'toaster' cannot be used: ")
 
 
 def test_a_network_that_does_not_read_text_is_refused() -> None:
     network = ViTModel(ViTConfig(**SMALL, image_size=8, patch_size=4))
     with pytest.raises(ModelError, match="picture cannot be run on text: ") as error:
         wrap(network, tiny_tokenizer("bert"), name="picture")
-    assert error.value.hint == "Headscope reads text transformers; see the docs, 'Supported models'"
+    assert error.value.hint == (
+        "choose a text model; the docs list what is supported under 'Supported models'"
+    )

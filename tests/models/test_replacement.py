@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from headscope.encode import Batch
 from headscope.errors import UserError
-from headscope.models import Replacement, head_set
+from headscope.models import Replacement
 from tiny import (
     EVERY_STACK,
     HEADS,
@@ -27,7 +27,8 @@ from tiny import (
     views_of,
 )
 
-HEADS_OFF = head_set([(0, 1), (0, 3), (1, 2)])
+HEADS_OFF = "1-2,1-4,2-3"
+NUMBERS_OFF = {0: [1, 3], 1: [2]}
 MEANS = {
     layer: torch.arange(HEADS * WIDTH, dtype=torch.float32).reshape(HEADS, WIDTH) / 20 - layer
     for layer in range(LAYERS)
@@ -59,7 +60,7 @@ def by_hand(kind: str, stack: str, batch: Batch, fill: Callable[[int, Tensor], T
     def change(_module: nn.Module, args: tuple[Tensor]) -> tuple[Tensor]:
         layer = len(calls)
         calls.append(layer)
-        heads = sorted(HEADS_OFF[layer])
+        heads = NUMBERS_OFF[layer]
         split = args[0].unflatten(-1, (HEADS, WIDTH)).clone()
         split[:, :, heads] = fill(layer, values[layer]).expand_as(split)[:, :, heads]
         return (split.flatten(-2),)
@@ -99,7 +100,7 @@ def test_a_model_with_heads_replaced_gives_what_the_eager_model_gives_when_it_is
     mask = torch.from_numpy(batch.mask)
     with torch.no_grad():
         output = model.forward(
-            batch, replacement=Replacement(way, HEADS_OFF, stack, MEANS)
+            batch, replacement=Replacement(HEADS_OFF, way, stack, MEANS)
         ).last_hidden_state
         untouched = model.forward(batch).last_hidden_state
     expected = by_hand(kind, stack, batch, fills(kind, stack, batch)[way])
@@ -115,9 +116,7 @@ def test_a_uniform_head_attends_equally_to_what_it_may_see_and_the_others_as_bef
     before = [view for view in views_of(model, batch) if view.stack == stack]
     after = [
         view
-        for view in views_of(
-            model, batch, replacement=Replacement("uniform", {0: frozenset({1, 3})}, stack)
-        )
+        for view in views_of(model, batch, replacement=Replacement("1-2,1-4", stack=stack))
         if view.stack == stack
     ]
     mask = torch.from_numpy(batch.mask)
@@ -135,9 +134,7 @@ def test_a_uniform_head_attends_equally_to_what_it_may_see_and_the_others_as_bef
 
 def test_a_uniform_head_gives_one_over_the_number_of_real_tokens() -> None:
     batch = tiny_batch("bert", (4, 2))
-    weights = views_of(
-        tiny_model("bert"), batch, replacement=Replacement("uniform", {0: frozenset({0})})
-    )[0].weights[:, 0]
+    weights = views_of(tiny_model("bert"), batch, replacement=Replacement("1-1"))[0].weights[:, 0]
     assert weights[0].tolist() == [[0.25] * 4] * 4
     assert weights[1, :2].tolist() == [[0.5, 0.5, 0.0, 0.0]] * 2
 
@@ -145,9 +142,7 @@ def test_a_uniform_head_gives_one_over_the_number_of_real_tokens() -> None:
 @pytest.mark.parametrize("kind", ["gpt", "gpt2", "llama"])
 def test_a_uniform_head_of_a_decoder_looks_at_itself_and_what_is_before(kind: str) -> None:
     batch = tiny_batch(kind, (4, 2))
-    weights = views_of(
-        tiny_model(kind), batch, replacement=Replacement("uniform", {0: frozenset({0})})
-    )[0].weights[:, 0]
+    weights = views_of(tiny_model(kind), batch, replacement=Replacement("1-1"))[0].weights[:, 0]
     assert weights[0].tolist() == [
         [1, 0, 0, 0],
         [0.5, 0.5, 0, 0],
@@ -166,9 +161,7 @@ def test_a_zero_or_mean_head_keeps_its_map_and_gives_its_constant_while_the_othe
     before = [view for view in views_of(model, batch) if view.stack == stack]
     after = [
         view
-        for view in views_of(
-            model, batch, replacement=Replacement(way, {0: frozenset({2})}, stack, MEANS)
-        )
+        for view in views_of(model, batch, replacement=Replacement("1-3", way, stack, MEANS))
         if view.stack == stack
     ]
     constant = torch.zeros(WIDTH) if way == "zero" else MEANS[0][2]
@@ -182,7 +175,7 @@ def test_a_zero_or_mean_head_keeps_its_map_and_gives_its_constant_while_the_othe
 @pytest.mark.parametrize("kind", KINDS)
 def test_replacing_nothing_changes_nothing_bit_for_bit(kind: str, way: str) -> None:
     batch, model = tiny_batch(kind), tiny_model(kind)
-    replacement = Replacement(way, {})
+    replacement = Replacement((), way)
     before, after = views_of(model, batch), views_of(model, batch, replacement=replacement)
     assert all(
         torch.equal(one.weights, other.weights) and torch.equal(one.output, other.output)
@@ -199,7 +192,7 @@ def test_replacing_nothing_changes_nothing_bit_for_bit(kind: str, way: str) -> N
 def test_a_replacement_lasts_for_one_pass_only(kind: str) -> None:
     batch, model = tiny_batch(kind), tiny_model(kind)
     before = views_of(model, batch)
-    views_of(model, batch, replacement=Replacement("uniform", HEADS_OFF))
+    views_of(model, batch, replacement=Replacement(HEADS_OFF))
     assert all(
         torch.equal(one.weights, other.weights) and torch.equal(one.output, other.output)
         for one, other in zip(before, views_of(model, batch), strict=True)
@@ -216,9 +209,7 @@ def test_a_replacement_in_one_stack_leaves_the_stacks_before_it_alone_and_withou
     def zeroed(stack: str) -> dict[tuple[str, int], Tensor]:
         return {
             (view.stack, view.layer): view.output
-            for view in views_of(
-                model, batch, replacement=Replacement("zero", {0: frozenset({2})}, stack)
-            )
+            for view in views_of(model, batch, replacement=Replacement("1-3", "zero", stack))
         }
 
     decoder, everywhere = zeroed("decoder"), zeroed("")
@@ -238,15 +229,15 @@ def test_all_heads_of_a_layer_can_be_replaced() -> None:
     view = views_of(
         tiny_model("llama"),
         tiny_batch("llama"),
-        replacement=Replacement("zero", {1: frozenset(range(HEADS))}),
+        replacement=Replacement("2-*", "zero"),
     )[1]
     assert not view.output.any()
 
 
 def test_a_way_that_does_not_exist_is_refused_with_those_that_do() -> None:
     with pytest.raises(UserError) as error:
-        Replacement("uniforn", {})
+        Replacement("1-1", "uniforn")
     assert (
         str(error.value)
-        == "the replacement must be one of mean, uniform, zero; got 'uniforn' instead. Did you mean 'uniform'?"
+        == "the way to replace a head must be one of mean, uniform, zero; got 'uniforn' instead. Did you mean 'uniform'?"
     )

@@ -67,7 +67,7 @@ def test_two_threads_observing_two_models_at_once_do_not_mix(first: str, second:
     meet = threading.Barrier(2, timeout=30)
     seen: dict[str, list[LayerView]] = {first: [], second: []}
     models = {kind: tiny_model(kind) for kind in seen}
-    replacements = {first: None, second: Replacement("uniform", {0: frozenset({1})})}
+    replacements = {first: None, second: Replacement("1-2")}
 
     def observe(kind: str) -> Callable[[], None]:
         def listen(view: LayerView) -> None:

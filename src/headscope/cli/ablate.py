@@ -137,6 +137,7 @@ def ablate(
     """
     from headscope.errors import unknown
     from headscope.files import check_writable, slug
+    from headscope.models.selection import split_heads
     from headscope.stats.ablation import scored, with_nodes
     from headscope.stats.tests import CORRECTIONS
 
@@ -145,12 +146,12 @@ def ablate(
     check_writable(output)
     if correction not in CORRECTIONS:
         raise unknown("correction", correction, CORRECTIONS)
+    for text in sets or ():
+        split_heads(text)
     with console.status("loading libraries and model"):
         from headscope.runs.ablate.ablate import ablate as run
-        from headscope.runs.ablate.plan import parse_heads
         from headscope.runs.ablate.prune import prune as run_prune
 
-        chosen = [parse_heads(text) for text in sets or ()]
         load_options = {
             "device": device,
             "dtype": dtype,
@@ -169,7 +170,7 @@ def ablate(
     what: dict[str, Any] = {
         "heads": heads or both,
         "layers": layers or (both and loaded.shape(loaded.main_stack()).layers > 1),
-        "sets": chosen,
+        "sets": sets or (),
     }
     settings: dict[str, Any] = {
         "limit": limit,

@@ -1,7 +1,8 @@
-"""The one attention function: every architecture's own eager attention, watched and changed as it runs.
+"""The attention function that is observed: every architecture's own, with listeners.
 
-transformers lets any name be registered as an attention implementation. Ours calls the architecture's eager function (so
-nothing is re-implemented, and results are equal to eager bit for bit), then tells whoever watches.
+transformers lets any name be registered as an attention implementation. The function registered
+here calls the architecture's own eager attention, so nothing is re-implemented and results equal
+eager attention bit for bit. It then changes heads where asked and shows the layer to the listeners.
 """
 
 from __future__ import annotations
@@ -16,39 +17,71 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
-from headscope.models.replacement import Replacement, visible_keys
+from headscope.models.replacement import FittedReplacement, visible_keys
 from headscope.models.view import LayerView, Listener
 
 NAME = "headscope"
+"""The name under which transformers knows the attention function."""
 
 
 class Watch:
-    """One forward pass under observation: numbers the layers of each stack as they are computed, replaces, and tells listeners."""
+    """One forward pass under observation.
+
+    Numbers the layers of each stack as they are computed, replaces heads, and calls the listeners.
+
+    Parameters
+    ----------
+    stacks
+        The stack that each module belongs to.
+    listeners
+        Called in order with each layer.
+    replacement
+        Heads to replace, if any.
+    mask
+        (batch, token), true on real tokens: for architectures whose own mask cannot be seen.
+    first
+        The number of the first layer of each stack, where a pass skips those below it.
+    """
 
     def __init__(
         self,
         stacks: Mapping[nn.Module, str],
         listeners: Sequence[Listener],
-        replacement: Replacement | None,
+        replacement: FittedReplacement | None,
         mask: Tensor | None,
         first: Mapping[str, int] | None = None,
     ) -> None:
         self.stacks = stacks
         self.listeners = listeners
         self.replacement = replacement
-        self.mask = mask  # (batch, token), true on real tokens: for architectures whose own mask we cannot see
-        self.maps: Tensor | None = (
-            None  # of the layer under way, where one hook sees the maps and another the outputs
-        )
-        self.counts = dict(
-            first or {}
-        )  # how many layers of each stack lie behind; a pass that begins further up begins with those that it leaves out
+        self.mask = mask
+        # Of the present layer, where one hook sees the maps and another the outputs.
+        self.maps: Tensor | None = None
+        # Layers of each stack that have been computed or skipped.
+        self.counts = dict(first or {})
         self._current: tuple[str, int, list[int]] = ("", 0, [])
 
     def weigh(
         self, module: nn.Module, weights: Tensor, visible: Tensor | None
     ) -> tuple[Tensor, list[int]]:
-        """Enter the next layer: its maps, changed where asked, and the heads whose output must be computed again."""
+        """Enter the next layer.
+
+        Parameters
+        ----------
+        module
+            The layer's attention module.
+        weights
+            Its maps, (batch, head, query, key).
+        visible
+            Which keys each query may see; None for all.
+
+        Returns
+        -------
+        weights : Tensor
+            The maps with replaced heads.
+        heads : list of int
+            The heads whose output must be computed again from these maps.
+        """
         stack = self.stacks.get(module, "encoder")
         layer = self.counts.get(stack, 0)
         self.counts[stack] = layer + 1
@@ -56,12 +89,17 @@ class Watch:
         self._current = (stack, layer, heads)
         if self.replacement is None or not heads:
             return weights, []
-        return self.replacement.weights(
-            weights, heads, visible
-        ), heads if self.replacement.way == "uniform" else []
+        changed = self.replacement.weights(weights, heads, visible)
+        return changed, heads if self.replacement.way == "uniform" else []
 
     def emit(self, module: nn.Module, weights: Tensor, output: Tensor) -> Tensor:
-        """Leave the layer: its head outputs, changed where asked, after the listeners have seen them."""
+        """Leave the layer: show it to the listeners.
+
+        Returns
+        -------
+        Tensor
+            The head outputs with replaced heads, (batch, query, head, width).
+        """
         stack, layer, heads = self._current
         if self.replacement is not None and heads:
             output = self.replacement.output(output, heads, layer)
@@ -75,13 +113,13 @@ _watch: ContextVar[Watch | None] = ContextVar("headscope_watch", default=None)
 
 
 def current_watch() -> Watch | None:
-    """The watch of the forward pass under way in this context, if any."""
+    """The watch of the present forward pass in this context, if there is one."""
     return _watch.get()
 
 
 @contextmanager
 def watching(watch: Watch) -> Iterator[None]:
-    """Observe the forward passes made inside."""
+    """Observe the forward passes that are made inside."""
     token = _watch.set(watch)
     try:
         yield
@@ -90,7 +128,7 @@ def watching(watch: Watch) -> Iterator[None]:
 
 
 def eager_function(module: nn.Module) -> Any:
-    """The eager attention of the file in which a module's class, or one of its bases, is defined."""
+    """The eager attention function of the file that defines a module's class, or a base of it."""
     for kind in type(module).__mro__:
         function = getattr(sys.modules.get(kind.__module__), "eager_attention_forward", None)
         if function is not None:
@@ -106,23 +144,35 @@ def observed_attention(
     attention_mask: Tensor | None,
     **kwargs: Any,
 ) -> tuple[Tensor, Tensor]:
-    """Registered with transformers under the name "headscope"."""
+    """The attention function that transformers calls under the name ``"headscope"``.
+
+    The arguments are those of transformers' attention interface.
+    """
     output, weights = eager_function(module)(module, query, key, value, attention_mask, **kwargs)
     watch = _watch.get()
     if watch is None:
         return output, weights
     weights, again = watch.weigh(module, weights, visible_keys(attention_mask))
     if again:
-        groups = (
-            weights.shape[1] // value.shape[1]
-        )  # grouped-query attention: several query heads share one value head
-        values = value.repeat_interleave(groups, dim=1)[:, again]
         output = output.clone()
-        output[:, :, again] = (weights[:, again] @ values).transpose(1, 2)
+        output[:, :, again] = _outputs(weights, value, again)
     return watch.emit(module, weights, output), weights
 
 
+def _outputs(weights: Tensor, value: Tensor, heads: list[int]) -> Tensor:
+    """The outputs of some heads, (batch, query, head, width), from their maps.
+
+    With grouped-query attention, several query heads share one value head.
+    """
+    groups = weights.shape[1] // value.shape[1]
+    values = value.repeat_interleave(groups, dim=1)[:, heads]
+    return (weights[:, heads] @ values).transpose(1, 2)
+
+
 def register() -> None:
-    """Make the name known to transformers, with its mask function: without one, padding and causality silently vanish."""
+    """Make the attention function known to transformers, together with its mask function.
+
+    Without a mask function of the same name, padding and causality would silently vanish.
+    """
     AttentionInterface.register(NAME, observed_attention)
     AttentionMaskInterface.register(NAME, eager_mask)

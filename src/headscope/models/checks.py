@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 from headscope.errors import ModelError
 
 BELONG = "check that config.json and the weights belong together"
-# Weights that attention does not depend on: a checkpoint may lack them (a base model has no pooler).
+# Weights that attention does not depend on: a checkpoint may lack them, such as a pooler.
 UNUSED = (
     "pooler",
     "cls.",
@@ -43,7 +43,8 @@ def check_network(network: object) -> None:
     """
     if isinstance(network, str | Path):
         raise ModelError(
-            f"the network must be a loaded transformers model; got the name {str(network)!r} instead",
+            "the network must be a loaded transformers model; "
+            f"got the name {str(network)!r} instead",
             hint=f"use headscope.load({str(network)!r}) to load a model by its name",
         )
     if isinstance(network, PreTrainedTokenizerBase):

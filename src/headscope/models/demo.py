@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.metadata
 from pathlib import Path
 
-from headscope.files import checksum
 from headscope.errors import ModelError
+from headscope.files import checksum
 
 DEMO = "demo"
 """The name of the embedded model."""

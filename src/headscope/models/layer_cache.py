@@ -1,12 +1,14 @@
-"""The layer-input cache (K7): a pass with heads changed in layer l computes only the layers from l up.
+"""The layer cache: a pass with heads replaced in layer l computes only the layers from l up.
 
-One full pass records what every layer gave. In a later pass over the same batch each layer below the first changed one is replaced, for the time of
-the call, by a stub that hands out what was recorded: the layer above gets its input without the work. Nothing of the model is re-implemented.
+One full pass records the output of every layer. In a later pass over the same batch, each layer
+below the first changed one is replaced, for the time of the call, by a stub that returns what was
+recorded, so that the layer above gets its input without the work. Nothing of the model is
+re-implemented.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +19,21 @@ from headscope.encode import Batch
 from headscope.errors import UserError
 from headscope.models.attention import current_watch
 from headscope.models.model import Model
-from headscope.models.replacement import Replacement
+from headscope.models.replacement import FittedReplacement, Replacement
 from headscope.models.view import Listener
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One call of a layer in the recorded pass: how many layers of each stack lay behind it, and what it gave."""
+class LayerCall:
+    """One call of a layer in the recorded pass.
+
+    Parameters
+    ----------
+    before
+        How many layers of each stack had been computed before.
+    output
+        What the layer returned.
+    """
 
     before: dict[str, int]
     output: Any
@@ -32,18 +42,43 @@ class Call:
 class LayerCache:
     """Forward passes over one batch that begin at the first layer in which anything changes.
 
-    ``record`` runs the whole network once; ``forward`` gives what ``Model.forward`` gives with the same replacement, sooner. A module that stands for
-    several layers (ALBERT) is told apart by its calls. ``skips`` is false where attention is computed outside of any list of layers: then every pass is a full one.
+    :meth:`record` runs the whole network once. :meth:`forward` then returns what
+    :meth:`Model.forward` returns with the same replacement, sooner. Calls of one module that stands
+    for several layers (ALBERT) are told apart.
+
+    Parameters
+    ----------
+    model
+        The model to run.
+
+    Attributes
+    ----------
+    skips : bool
+        False where attention is computed outside of any list of layers. Every pass is then a full
+        one.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import headscope as hs
+    >>> from headscope.encode import collate
+    >>> model = hs.load("demo")
+    >>> encoder = model.encoder(max_length=16, long="truncate", stack="encoder")
+    >>> batch = collate(encoder.encode(hs.corpus.from_texts(["A dog barked."])), pad=model.pad)
+    >>> cache = LayerCache(model)
+    >>> with torch.inference_mode():
+    ...     _ = cache.record(batch)
+    ...     output = cache.forward(hs.Replacement("6-1"))  # computes only the sixth layer
     """
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.blocks = layer_blocks(model.network)
         self.skips = True
-        self._calls: list[Call] = []
+        self._calls: list[LayerCall] = []
         self._end: dict[str, int] = {}
         self._batch: Batch | None = None
-        self._replacement: Replacement | None = None
+        self._recorded: FittedReplacement | None = None
 
     def record(
         self,
@@ -52,8 +87,19 @@ class LayerCache:
         replacement: Replacement | None = None,
         listeners: Sequence[Listener] = (),
     ) -> Any:
-        """A full pass, with what every layer gave kept until the next one."""
-        self._batch, self._replacement, self._calls, self._end = batch, replacement, [], {}
+        """Run a full pass, and keep the output of every layer until the next recording.
+
+        Parameters
+        ----------
+        batch, replacement, listeners
+            See :meth:`Model.forward`.
+
+        Returns
+        -------
+        The output of the network.
+        """
+        self._batch, self._calls, self._end = batch, [], {}
+        self._recorded = self._fit(replacement)
         inside = 0
 
         def keep(block: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -63,73 +109,93 @@ class LayerCache:
             output = forwards[block](*arguments, **options)
             self._end = dict(watch.counts) if watch else {}
             inside += sum(self._end.values()) - sum(before.values())
-            self._calls.append(Call(before, output))
+            self._calls.append(LayerCall(before, output))
             return output
 
         with _replaced(self.blocks, keep) as forwards:
-            output = self.model.forward(batch, replacement=replacement, listeners=listeners)
+            output = self.model.forward(batch, replacement=self._recorded, listeners=listeners)
         self.skips = inside == sum(shape.layers for shape in self.model.shapes.values())
         return output
 
     def forward(
         self, replacement: Replacement | None = None, *, listeners: Sequence[Listener] = ()
     ) -> Any:
-        """The recorded batch with these heads replaced; listeners hear only of the layers that are computed."""
+        """Run the recorded batch with heads replaced.
+
+        Parameters
+        ----------
+        replacement
+            The heads to replace, in place of those of the recorded pass.
+        listeners
+            Called only with the layers that are computed.
+
+        Returns
+        -------
+        The output of the network.
+
+        Raises
+        ------
+        UserError
+            If no batch has been recorded.
+        """
         if self._batch is None:
-            raise UserError("nothing is recorded yet", hint="call record(batch) first")
-        start = self.start(replacement) if self.skips else 0
+            raise UserError("no batch has been recorded", hint="call record(batch) first")
+        fitted = self._fit(replacement)
+        start = self.start(fitted) if self.skips else 0
         first = self._calls[start].before if start < len(self._calls) else self._end
         done = 0
 
         def skip(block: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
             nonlocal done
             done += 1
-            return (
-                self._calls[done - 1].output
-                if done <= start
-                else forwards[block](*arguments, **options)
-            )
+            if done <= start:
+                return self._calls[done - 1].output
+            return forwards[block](*arguments, **options)
 
         with _replaced(self.blocks if start else [], skip) as forwards:
             return self.model.forward(
                 self._batch,
-                replacement=replacement,
+                replacement=fitted,
                 listeners=listeners,
                 first=first if start else None,
             )
 
-    def start(self, replacement: Replacement | None) -> int:
-        """The first call of a layer that must be computed: the one in which the replacement first differs from the recorded one."""
+    def start(self, replacement: Replacement | FittedReplacement | None) -> int:
+        """The first call of a layer that must be computed.
+
+        It is the one in which the replacement first differs from the recorded one.
+        """
+        fitted = self._fit(replacement)
         first = len(self._calls)
         for stack, shape in self.model.shapes.items():
-            layer = next(
-                (
-                    layer
-                    for layer in range(shape.layers)
-                    if _changed(self._replacement, replacement, stack, layer)
-                ),
-                None,
-            )
-            if layer is not None:
-                first = min(
-                    first, sum(call.before.get(stack, 0) <= layer for call in self._calls) - 1
-                )
+            for layer in range(shape.layers):
+                if _changed(self._recorded, fitted, stack, layer):
+                    calls = sum(call.before.get(stack, 0) <= layer for call in self._calls)
+                    first = min(first, calls - 1)
+                    break
         return max(first, 0)
+
+    def _fit(self, replacement: Replacement | FittedReplacement | None) -> FittedReplacement | None:
+        return None if replacement is None else replacement.fit(self.model)
 
 
 def layer_blocks(network: nn.Module) -> list[nn.Module]:
-    """The layers of all stacks: the outermost members of lists of modules (T5 has lists within its layers, too)."""
+    """The layers of all stacks: the outermost members of lists of modules.
+
+    T5 has lists within its layers, too.
+    """
     found: list[nn.Module] = []
     for child in network.children():
         found += list(child) if isinstance(child, nn.ModuleList) else layer_blocks(child)
     return found
 
 
-def _changed(one: Replacement | None, other: Replacement | None, stack: str, layer: int) -> bool:
+def _changed(
+    one: FittedReplacement | None, other: FittedReplacement | None, stack: str, layer: int
+) -> bool:
     """Whether two replacements do different things to a layer."""
-    mine, theirs = (
-        replacement.at(stack, layer) if replacement else [] for replacement in (one, other)
-    )
+    mine = one.at(stack, layer) if one else []
+    theirs = other.at(stack, layer) if other else []
     if not mine and not theirs:
         return False
     if one is None or other is None or mine != theirs or one.way != other.way:
@@ -138,15 +204,18 @@ def _changed(one: Replacement | None, other: Replacement | None, stack: str, lay
 
 
 @contextmanager
-def _replaced(blocks: Sequence[nn.Module], instead: Any) -> Iterator[dict[nn.Module, Any]]:
-    """Every block's forward, on the instance, goes to ``instead(block, arguments, options)`` inside; gives the forwards that they had."""
+def _replaced(
+    blocks: Sequence[nn.Module], instead: Callable[..., Any]
+) -> Iterator[dict[nn.Module, Any]]:
+    """Send each block's forward to ``instead(block, arguments, options)`` inside.
+
+    Yields the forwards that the blocks had.
+    """
     forwards = {block: block.forward for block in blocks}
     with ExitStack() as stack:
         for block in forwards:
-            own = vars(block).get(
-                "forward"
-            )  # one put on the instance before us (by accelerate, say) must come back
-            stack.callback(_restore, block, own)
+            # A forward that someone (accelerate, say) put on the instance before us must come back.
+            stack.callback(_restore, block, vars(block).get("forward"))
             vars(block)["forward"] = lambda *arguments, _block=block, **options: instead(
                 _block, arguments, options
             )

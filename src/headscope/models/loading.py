@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import nn
@@ -18,10 +18,9 @@ from transformers import AutoModel
 from headscope.errors import ModelError, UserError, unknown
 from headscope.models.attention import register
 from headscope.models.checks import check_network, check_not_empty, check_tokenizer, check_weights
-from headscope.models.model import Model
 from headscope.models.demo import DEMO, DEMO_SHA256, demo_folder
+from headscope.models.model import Model
 from headscope.models.names import ANYTHING, check_model_name, model_folder
-from headscope.models.pooling import Pooling
 from headscope.models.pretrained import (
     commit_of,
     first_line,
@@ -36,6 +35,13 @@ from headscope.models.quiet import quiet
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
+class AutoClass(Protocol):
+    """An auto class of transformers, or anything else with its ``from_pretrained``."""
+
+    def from_pretrained(self, *args: Any, **kwargs: Any) -> Any:
+        """A network, and the report on its weights (``output_loading_info=True``)."""
+
+
 def load(
     name: str | Path,
     *,
@@ -44,7 +50,7 @@ def load(
     revision: str = "",
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
-    head: Literal["lm"] | type[Any] | None = None,
+    head: Literal["lm"] | AutoClass | None = None,
     seed: int = 0,
 ) -> Model:
     """Load a model.
@@ -122,7 +128,7 @@ def load(
     check_tokenizer(tokenizer, network)
     commit = DEMO_SHA256[:12] if shown == DEMO else commit_of(place, revision)
     model = Model(shown, _moved(network, device), tokenizer, revision=commit)
-    model.pooling = (read_pooling(place, revision) or Pooling()).fit(model)
+    model.pooling = read_pooling(model, place, revision)
     return model
 
 
@@ -196,7 +202,7 @@ def as_model(
     revision: str = "",
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
-    head: Literal["lm"] | type[Any] | None = None,
+    head: Literal["lm"] | AutoClass | None = None,
     seed: int = 0,
 ) -> Model:
     """A model from whatever stands for one.
@@ -234,17 +240,13 @@ def as_model(
         "head": head,
         "seed": seed,
     }
-    pair = isinstance(model, tuple | list) and len(model) == 2
-    if not pair and not isinstance(model, Model):
-        return load(model, **options)  # type: ignore[arg-type]  # load explains a wrong type
-    for option, value in options.items():
-        if value != as_model.__kwdefaults__[option]:
-            raise UserError(
-                f"{option}= applies only to a model given by its name, and this one is loaded "
-                f"already; got {option}={value!r}",
-                hint=f"remove {option}=, or give the model's name instead of the model",
-            )
-    return model if isinstance(model, Model) else wrap(model[0], model[1])
+    if isinstance(model, tuple) and len(model) == 2:
+        _check_defaults(options)
+        return wrap(model[0], model[1])
+    if isinstance(model, Model):
+        _check_defaults(options)
+        return model
+    return load(model, **options)
 
 
 @contextmanager
@@ -256,7 +258,7 @@ def using_model(
     revision: str = "",
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
-    head: Literal["lm"] | type[Any] | None = None,
+    head: Literal["lm"] | AutoClass | None = None,
     seed: int = 0,
 ) -> Iterator[Model]:
     """The model of :func:`as_model`, closed at the end if it was made here.
@@ -312,6 +314,17 @@ def _check_head(head: object) -> None:
         f"head must be None, 'lm' or a transformers auto class; got {head!r} instead",
         hint="use e.g. head='lm' or head=transformers.AutoModelForSequenceClassification",
     )
+
+
+def _check_defaults(options: dict[str, Any]) -> None:
+    """Options of loading mean nothing to a model that is loaded already."""
+    for option, value in options.items():
+        if value != (load.__kwdefaults__ or {})[option]:
+            raise UserError(
+                f"{option}= applies only to a model given by its name, and this one is loaded "
+                f"already; got {option}={value!r}",
+                hint=f"remove {option}=, or give the model's name instead of the model",
+            )
 
 
 def _place(name: str | Path) -> str:

@@ -23,7 +23,7 @@ from headscope.models.inputs import network_inputs, start_token
 from headscope.models.names import model_label
 from headscope.models.observation import Observation
 from headscope.models.pooling import Pooling, choose_pooling
-from headscope.models.replacement import Replacement
+from headscope.models.replacement import FittedReplacement, Replacement
 from headscope.models.shape import Shape
 from headscope.models.vectors import sentence_vectors
 from headscope.models.view import LayerView, Listener
@@ -238,7 +238,7 @@ class Model:
         batch: Batch,
         *,
         listeners: Sequence[Listener] = (),
-        replacement: Replacement | None = None,
+        replacement: Replacement | FittedReplacement | None = None,
         stack: str = "",
         first: Mapping[str, int] | None = None,
         **inputs: Any,
@@ -273,10 +273,9 @@ class Model:
             If the model is closed, or lacks a head that is to be replaced.
         """
         self._check_open()
-        if replacement is not None:
-            replacement = replacement.fit(self)
+        fitted = None if replacement is None else replacement.fit(self)
         mask = torch.from_numpy(batch.mask).to(self.device)
-        watch = Watch(self._stacks, listeners, replacement, mask, first)
+        watch = Watch(self._stacks, listeners, fitted, mask, first)
         output = self._run(watch, batch, stack, inputs)
         if (listeners or replacement) and not watch.counts:
             raise ModelError(
@@ -309,9 +308,9 @@ class Model:
         layer
             Make the vectors of the hidden states after this layer, counted from 1.
         position
-            ``"cls"`` (the first token), ``"last"`` (the last token) or ``"mean"`` (the mean over all
-            tokens). The default depends on the model; see
-            :func:`~headscope.models.vectors.default_position`.
+            ``"cls"`` (the first token), ``"last"`` (the last token) or ``"mean"`` (the mean over
+            all tokens). The default depends on the model; see
+            :func:`~headscope.models.pooling.default_position`.
         pooling
             All of this in one object, instead of ``heads``, ``layer`` and ``position``.
         batch_size

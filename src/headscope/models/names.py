@@ -74,7 +74,7 @@ def model_folder(name: str | Path) -> Path | None:
     >>> str(model_folder("models/mine/latest"))
     'models/mine/latest'
     """
-    if str(name) == DEMO:
+    if str(name) in {DEMO, ""}:
         return None
     path = _expanded(Path(name))
     return path if isinstance(name, Path) or _is_path(str(name)) or path.exists() else None

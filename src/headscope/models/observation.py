@@ -110,7 +110,7 @@ def _configs(network: nn.Module) -> Iterator[Any]:
     pending = [getattr(module, "config", None) for module in network.modules()]
     while pending:
         config = pending.pop()
-        if hasattr(config, "_attn_implementation_internal"):
+        if config is not None and hasattr(config, "_attn_implementation_internal"):
             yield config
             pending += [getattr(config, name, None) for name in config.sub_configs]
 

@@ -1,7 +1,7 @@
 """What of a model makes a text's vector: chosen heads or a layer, and the position of the token.
 
-Jo and Myaeng (2020), section 3.1, take the outputs of single heads and of layers at ``[CLS]``. Other
-positions serve models without such a token. Nothing here imports torch.
+Jo and Myaeng (2020) take the outputs of heads and layers at ``[CLS]``, or at the last token of a
+causal model. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from headscope.encode.template import START, find_template, special_kind
 from headscope.errors import ModelError, UserError, unknown
+from headscope.files import write_text
 from headscope.heads import Head, HeadsLike, parse_heads
 from headscope.models.selection import split_heads
 
@@ -90,12 +91,24 @@ class Pooling:
     @property
     def title(self) -> str:
         """In words, counted from 1."""
-        if self.heads or self.pattern:
-            return "heads " + ", ".join(self._names())
+        if self.names:
+            return "heads " + ", ".join(self.names)
         return "last layer" if self.layer is None else f"layer {self.layer}"
 
-    def _names(self) -> list[str]:
+    @property
+    def names(self) -> list[str]:
+        """The names of the heads, such as ``"3-9"``, or ``"4-*"`` before :meth:`fit`."""
         return self.pattern.split(",") if self.pattern else [str(head) for head in self.heads]
+
+    def with_position(self, position: str) -> Pooling:
+        """The same heads or layer at another position.
+
+        Examples
+        --------
+        >>> Pooling(layer=5).with_position("mean")
+        Pooling(heads=(), layer=5, position='mean', pattern='')
+        """
+        return Pooling(self.names or None, self.layer, position)
 
     def fit(self, model: Model) -> Pooling:
         """The pooling with everything resolved that was left open.
@@ -118,10 +131,8 @@ class Pooling:
         stack = model.main_stack()
         shape = model.shape(stack)
         position = known_position(model, stack, self.position)
-        if self.heads or self.pattern:
-            chosen = parse_heads(
-                self.pattern or self.heads, layers=shape.layers, heads=shape.heads
-            )
+        if self.names:
+            chosen = parse_heads(self.pattern or self.heads, layers=shape.layers, heads=shape.heads)
             return Pooling(heads=chosen, position=position)
         layer = shape.layers if self.layer is None else self.layer
         if not 1 <= layer <= shape.layers:
@@ -140,20 +151,43 @@ class Pooling:
 
         return vector_width(model, self)
 
-    def write(self, folder: Path) -> Path:
-        """Write ``headscope-pooling.json`` beside a model's weights.
+    def as_dict(self) -> dict[str, Any]:
+        """A plain form for JSON: heads as in ``"3-9"``, the layer counted from 1, the position.
 
-        Heads are written as in ``"3-9"``, and layers count from 1.
+        Examples
+        --------
+        >>> Pooling("3-9,4-1", position="cls").as_dict()
+        {'heads': ['3-9', '4-1'], 'layer': None, 'position': 'cls'}
+        """
+        return {"heads": self.names, "layer": self.layer, "position": self.position}
+
+    @classmethod
+    def from_dict(cls, about: object) -> Pooling:
+        """Read what :meth:`as_dict` gives.
+
+        Raises
+        ------
+        UserError
+            If it is of any other form.
+        """
+        try:
+            plain = _Plain.model_validate(about, strict=True)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            why = f"{where}: {first['msg']}" if where else first["msg"]
+            raise UserError(f"not a pooling: {why}", hint=f"write it like {FORM}") from None
+        return cls(plain.heads or None, plain.layer, plain.position)
+
+    def write(self, folder: Path) -> Path:
+        """Write :meth:`as_dict` to ``headscope-pooling.json``, beside a model's weights.
 
         Returns
         -------
         Path
             The file.
         """
-        path = folder / POOLING
-        about = {"heads": self._names(), "layer": self.layer, "position": self.position}
-        path.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-        return path
+        return write_text(folder / POOLING, json.dumps(self.as_dict(), indent=2) + "\n")
 
     @classmethod
     def read(cls, folder: Path) -> Pooling | None:
@@ -162,32 +196,29 @@ class Pooling:
         Raises
         ------
         ModelError
-            If the file cannot be read or is not of that form.
+            If the file cannot be read or is of any other form.
         """
         path = folder / POOLING
         if not path.is_file():
             return None
         try:
-            file = _File.model_validate_json(path.read_bytes(), strict=True)
-            return cls(file.heads or None, file.layer, file.position)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            why = f"{where}: {first['msg']}" if where else first["msg"]
-        except UserError as error:
-            why = error.message
+            return cls.from_dict(json.loads(path.read_bytes()))
         except OSError as error:
             raise ModelError(
                 f"{path} cannot be read: {error}", hint="check its permissions"
             ) from None
+        except UserError as error:
+            why = error.message
+        except ValueError as error:
+            why = f"not valid JSON: {error}"
         raise ModelError(
-            f"{path} does not describe a pooling: {why}",
+            f"{path} cannot be used: {why}",
             hint=f"write it like {FORM}, or delete it to use the last layer",
         )
 
 
-class _File(BaseModel):
-    """The contents of ``headscope-pooling.json``."""
+class _Plain(BaseModel):
+    """The plain form of a pooling."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -230,7 +261,7 @@ def choose_pooling(
         return Pooling(heads, layer, position)
     if not position:
         return own
-    return Pooling(own.pattern or own.heads or None, own.layer, position)
+    return own.with_position(position)
 
 
 def write_modules(folder: Path) -> Path:
@@ -243,10 +274,8 @@ def write_modules(folder: Path) -> Path:
     Path
         The file.
     """
-    path = folder / MODULES
     modules = [{"idx": 0, "name": "0", "path": "", "type": MODULE}]
-    path.write_text(json.dumps(modules, indent=2) + "\n", encoding="utf-8")
-    return path
+    return write_text(folder / MODULES, json.dumps(modules, indent=2) + "\n")
 
 
 def known_position(model: Model, stack: str, position: str) -> str:

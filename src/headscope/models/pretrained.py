@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from huggingface_hub import try_to_load_from_cache
@@ -18,9 +18,12 @@ from transformers import (
 )
 from transformers.utils.hub import cached_file
 
-from headscope.errors import ModelError
+from headscope.errors import ModelError, UserError
 from headscope.models.checks import BELONG
 from headscope.models.pooling import POOLING, Pooling
+
+if TYPE_CHECKING:
+    from headscope.models.model import Model
 
 PICKLE = (
     "if you trust it, pass allow_pickle=True",
@@ -81,17 +84,22 @@ def read_tokenizer(place: str, options: dict[str, Any]) -> Any:
         ) from error
 
 
-def read_pooling(place: str, revision: str) -> Pooling | None:
-    """The pooling that a folder or hub model was tuned with, or None."""
-    if Path(place).exists():
-        return Pooling.read(Path(place))
-    silent = {
-        "_raise_exceptions_for_missing_entries": False,
-        "_raise_exceptions_for_connection_errors": False,
-        "_raise_exceptions_for_gated_repo": False,
-    }
-    found = cached_file(place, POOLING, revision=revision or None, **silent)
-    return Pooling.read(Path(found).parent) if found else None
+def read_pooling(model: Model, place: str, revision: str) -> Pooling:
+    """The pooling that a folder or hub model was tuned with, or else its last layer."""
+    path = Path(place) / POOLING
+    if not Path(place).exists():
+        silent = {
+            "_raise_exceptions_for_missing_entries": False,
+            "_raise_exceptions_for_connection_errors": False,
+            "_raise_exceptions_for_gated_repo": False,
+        }
+        path = Path(cached_file(place, POOLING, revision=revision or None, **silent) or path)
+    try:
+        return (Pooling.read(path.parent) or Pooling()).fit(model)
+    except ModelError:
+        raise
+    except UserError as error:
+        raise ModelError(f"{path}: {error.message}", hint=error.hint) from None
 
 
 def commit_of(place: str, revision: str) -> str:

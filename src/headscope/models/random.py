@@ -1,4 +1,4 @@
-"""The random encoder of Clark et al. (2019, §5): pretrained embeddings, all else untrained."""
+"""Random weights around trained embeddings: the baseline of Clark et al. (2019), section 5."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from typing import Any
 import torch
 from torch import nn
 
-from headscope.models import Model, wrap
+from headscope.models.loading import wrap
+from headscope.models.model import Model
 
 EMBEDDINGS = "embeddings"
 
 
 def random_init(model: Model, *, seed: int) -> Model:
-    """Copy a model, keeping its embeddings and drawing all other weights anew.
+    """A copy of a model with all weights drawn anew, except the embeddings.
 
-    All modules called ``embeddings`` are kept (BERT's contains words, positions, types and their
-    LayerNorm), and every embedding table outside them (GPT-2's ``wte`` and ``wpe``, T5's relative
-    positions). The model's own rule draws the other weights. The given model is not changed.
+    Weights are drawn by the model's own rule. Kept bit for bit are all modules called
+    ``embeddings`` (that of BERT holds words, positions, types and their LayerNorm) and every
+    embedding table outside them (``wte`` and ``wpe`` of GPT-2, the relative positions of T5).
 
     Parameters
     ----------
     model
-        The model to copy.
+        The model to copy. It is not changed.
     seed
-        Seed of the weights.
+        Seed of the new weights. The random state of torch is not changed.
 
     Returns
     -------
     Model
         The copy, named after the model and the seed.
 
-    Examples
-    --------
-    >>> import headscope as hs
-    >>> random_init(hs.load("demo"), seed=1).name  # doctest: +SKIP
-    'demo (random, seed 1)'
+    References
+    ----------
+    Clark, Khandelwal, Levy and Manning (2019). What Does BERT Look at? An Analysis of BERT's
+    Attention. Section 5.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network: Any = type(model.network)(copy.deepcopy(model.config))
-    for name in kept_modules(model.network):
+    for name in embedding_modules(model.network):
         network.get_submodule(name).load_state_dict(model.network.get_submodule(name).state_dict())
     network.to(device=model.device, dtype=model.network.dtype)
     made = wrap(network, model.tokenizer, name=f"{model.name} (random, seed {seed})")
@@ -49,12 +49,12 @@ def random_init(model: Model, *, seed: int) -> Model:
     return made
 
 
-def kept_modules(network: nn.Module) -> list[str]:
-    """Names of the modules that contain embeddings.
+def embedding_modules(network: nn.Module) -> list[str]:
+    """The names of the modules that hold embeddings.
 
     Examples
     --------
-    >>> kept_modules(nn.ModuleDict({"wte": nn.Embedding(2, 2), "h": nn.Linear(2, 2)}))
+    >>> embedding_modules(nn.ModuleDict({"wte": nn.Embedding(2, 2), "h": nn.Linear(2, 2)}))
     ['wte']
     """
     return [

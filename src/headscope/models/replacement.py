@@ -6,9 +6,9 @@ other ways in use since then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -21,11 +21,10 @@ from headscope.models.shape import Shape
 if TYPE_CHECKING:
     from headscope.models.model import Model
 
-Way = Literal["uniform", "zero", "mean"]
 WAYS = ("uniform", "zero", "mean")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Replacement:
     """What to do to which heads in a forward pass.
 
@@ -56,18 +55,26 @@ class Replacement:
     (Head(layer=0, head=1), '2-*')
     """
 
-    heads: HeadsLike
-    way: Way = "uniform"
-    stack: str = ""
-    means: Mapping[int, Tensor] = field(default_factory=dict)
+    heads: tuple[HeadLike, ...]
+    way: str
+    stack: str
+    means: Mapping[int, Tensor]
 
-    def __post_init__(self) -> None:
-        if self.way not in WAYS:
-            raise unknown("way to replace a head", self.way, WAYS)
-        empty = not isinstance(self.heads, str | Head) and not self.heads
-        found: tuple[HeadLike, ...] = () if empty else split_heads(self.heads)
-        object.__setattr__(self, "heads", found)
-        self._check_means([part for part in found if isinstance(part, Head)])
+    def __init__(
+        self,
+        heads: HeadsLike,
+        way: str = "uniform",
+        stack: str = "",
+        means: Mapping[int, Tensor] | None = None,
+    ) -> None:
+        if way not in WAYS:
+            raise unknown("way to replace a head", way, WAYS)
+        nothing = not isinstance(heads, str) and not heads
+        object.__setattr__(self, "heads", () if nothing else split_heads(heads))
+        object.__setattr__(self, "way", way)
+        object.__setattr__(self, "stack", stack)
+        object.__setattr__(self, "means", dict(means or {}))
+        self._check_means([part for part in self.heads if isinstance(part, Head)])
 
     def fit(self, model: Model) -> FittedReplacement:
         """The replacement for the shape of a model.
@@ -89,7 +96,7 @@ class Replacement:
                 layers[layer] = sorted(set(numbers))
         return FittedReplacement(table, self.way, self.means)
 
-    def _check_means(self, heads: list[Head] | tuple[Head, ...]) -> None:
+    def _check_means(self, heads: Iterable[Head]) -> None:
         missing = [head.layer for head in heads if head.layer not in self.means]
         if self.way == "mean" and missing:
             raise UserError(
@@ -112,7 +119,7 @@ class FittedReplacement:
     """
 
     table: Mapping[str, Mapping[int, list[int]]]
-    way: Way
+    way: str
     means: Mapping[int, Tensor]
 
     def fit(self, _model: Model) -> FittedReplacement:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from headscope.heads import Head, HeadLike, HeadsLike, parse_heads
 
@@ -30,18 +31,17 @@ def split_heads(heads: HeadsLike) -> tuple[HeadLike, ...]:
     >>> split_heads("4-6,L0H1,5-*")
     (Head(layer=3, head=5), Head(layer=0, head=1), '5-*')
     """
-    if isinstance(heads, str | Head) or not isinstance(heads, Iterable):
-        given: tuple[HeadLike, ...] = (heads,)
-    else:
-        given = tuple(heads)
-    if not any(isinstance(part, str) and "*" in part for part in given):
-        return parse_heads(given)
+    given: Any = heads
+    if isinstance(given, str | Head) or not isinstance(given, Iterable):
+        given = [given]
     found: list[HeadLike] = []
     for part in given:
-        for name in part.split(",") if isinstance(part, str) else [part]:
-            if isinstance(name, str) and "*" in name:
-                parse_heads(name.replace("*", "1"))  # raises if the rest of it is not a name
-                found.append(name.strip())
-            elif name:
-                found += parse_heads(name)
-    return tuple(dict.fromkeys(found))
+        if isinstance(part, Head):
+            found.append(part)
+        elif isinstance(part, str) and "*" in part:
+            for name in part.split(","):
+                parse_heads(name.replace("*", "1"))  # raises if it is not a name
+                found += [name.strip()] if "*" in name else parse_heads(name)
+        else:
+            found += parse_heads(part)
+    return tuple(dict.fromkeys(found)) if found else parse_heads(())

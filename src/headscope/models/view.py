@@ -1,4 +1,4 @@
-"""What a listener gets of one layer."""
+"""What a listener is given of one layer."""
 
 from __future__ import annotations
 
@@ -11,26 +11,41 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True, slots=True)
 class LayerView:
-    """One layer as it was just computed. The tensors are the model's own: read, reduce, and let go.
+    """One layer of a forward pass, just computed.
 
-    ``stack`` is encoder, decoder or cross; ``layer`` counts from 0 within its stack, in the order of computation.
+    The tensors are the model's own, not copies. Reduce them and let them go: keeping the maps of
+    all layers fills the memory.
+
+    Parameters
+    ----------
+    stack
+        ``encoder``, ``decoder`` or ``cross``.
+    layer
+        The layer's number within its stack, from 0, in the order of computation.
+    weights
+        The attention maps in the model's dtype, (batch, head, query, key).
+    output
+        The output of each head before the output projection, (batch, query, head, width).
+    module
+        The attention module.
     """
 
     stack: str
     layer: int
-    weights: Tensor  # (batch, head, query, key), in the model's dtype
-    output: Tensor  # (batch, query, head, width): per-head outputs before the output projection
+    weights: Tensor
+    output: Tensor
     module: nn.Module
 
     @property
     def attention(self) -> Tensor:
-        """The maps in float32, whatever the model's dtype."""
+        """The attention maps in float32, (batch, head, query, key)."""
         return self.weights.to(torch.float32)
 
     @property
     def heads(self) -> int:
-        """How many heads the layer has."""
+        """The number of heads in the layer."""
         return self.weights.shape[1]
 
 
 Listener = Callable[[LayerView], None]
+"""Called with each layer as soon as its attention is computed."""

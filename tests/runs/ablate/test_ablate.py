@@ -19,12 +19,13 @@ import headscope.runs.ablate.ablate as engine
 from headscope.corpus import Corpus, Example, from_examples, from_texts
 from headscope.encode import Batch, batches
 from headscope.errors import Interrupted, ModelError, UserError
-from headscope.models import Model, Replacement, Shape, head_set, wrap
+from headscope.heads import Head, parse_heads
+from headscope.models import Model, Replacement, Shape, wrap
 from headscope.results import Results
 from headscope.runs.ablate.ablate import ablate
 from headscope.runs.ablate.importance import head_importance
 from headscope.runs.ablate.objective import Labels, LanguageModel, Probe, label_columns
-from headscope.runs.ablate.plan import parse_heads, plan
+from headscope.runs.ablate.plan import plan
 from headscope.runs.ablate.prune import greedy, prune
 from headscope.runs.ablate.sweep import head_means
 from headscope.tasks import Task
@@ -89,25 +90,23 @@ def one_by_one(model: Model, text: str) -> Batch:
     )
 
 
-def off(name: str) -> dict[int, frozenset[int]]:
+def off(name: str) -> list[Head]:
     """The heads that a run's name says, from 0."""
     if name.startswith("layer"):
-        return head_set((int(name.split()[1]) - 1, head) for head in range(HEADS))
-    return (
-        {}
-        if name == "none"
-        else head_set(
-            (int(layer) - 1, int(head) - 1)
-            for layer, head in (one.split("-") for one in name.split(","))
-        )
-    )
+        return [Head(int(name.split()[1]) - 1, head) for head in range(HEADS)]
+    if name == "none":
+        return []
+    return [
+        Head(int(layer) - 1, int(head) - 1)
+        for layer, head in (one.split("-") for one in name.split(","))
+    ]
 
 
 @pytest.mark.parametrize("way", ["uniform", "zero", "mean"])
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_outputs_are_those_of_full_passes_example_by_example(kind: str, way: str) -> None:
     model = classifier(kind)
-    data = ablate(model, labelled(), Labels(model, TASK), way=way, sets=[[(0, 1), (1, 3)]], **RUN)[
+    data = ablate(model, labelled(), Labels(model, TASK), way=way, sets=["1-2,2-4"], **RUN)[
         "ablation"
     ]
     assert data["run"].values.tolist() == [
@@ -130,7 +129,7 @@ def test_outputs_are_those_of_full_passes_example_by_example(kind: str, way: str
     for example, text in enumerate(SENTENCES):
         batch = one_by_one(model, text)
         for name in data["run"].values:
-            replacement = Replacement(way, off(name), stack, means) if off(name) else None
+            replacement = Replacement(off(name), way, stack, means) if off(name) else None
             with torch.inference_mode():
                 expected = model.forward(batch, replacement=replacement).logits[0]
             assert data["outputs"].sel(run=name, example=f"s{example}").values == pytest.approx(
@@ -169,7 +168,7 @@ def test_a_language_models_loss_is_the_one_that_transformers_computes(kind: str)
         with torch.inference_mode():
             plain = model.network(torch.from_numpy(question.batch.ids), labels=labels).loss
             without = model.forward(
-                question.batch, replacement=Replacement("zero", head_set([(1, 2)])), labels=labels
+                question.batch, replacement=Replacement("2-3", "zero"), labels=labels
             ).loss
         assert data["outputs"].sel(run="none", example=str(example)).item() == pytest.approx(
             plain.item(), abs=1e-5
@@ -218,7 +217,7 @@ def test_a_probe_is_any_function_of_the_models_output() -> None:
     data = ablate(model, from_texts(SENTENCES), probe, layers=False, **RUN)["ablation"]
     with torch.inference_mode():
         expected = model.forward(
-            one_by_one(model, SENTENCES[2]), replacement=Replacement("uniform", head_set([(0, 3)]))
+            one_by_one(model, SENTENCES[2]), replacement=Replacement("1-4")
         ).last_hidden_state[0, 0, 0]
     assert data["outputs"].sel(run="1-4", example="3").item() == pytest.approx(
         expected.item(), abs=1e-5
@@ -472,7 +471,7 @@ def test_a_pruned_set_gives_what_a_full_pass_with_it_gives() -> None:
         with torch.inference_mode():
             logits = model.forward(
                 one_by_one(model, SENTENCES[int(example[1:])]),
-                replacement=Replacement("uniform", head_set(order[:4])),
+                replacement=Replacement(order[:4]),
             ).logits[0]
         assert data["outputs"].sel(run="greedy, 4 left", example=example).values == pytest.approx(
             logits.numpy(), abs=1e-5
@@ -502,24 +501,27 @@ def test_greedy_with_all_heads_tried_takes_the_cheapest_each_time_and_stops_at_i
     ("call", "message"),
     [
         (
-            lambda model: plan(Shape(2, 4, 8), sets=[[(2, 0)]]),
-            "the model has no head 3-1; its heads go from 1-1 to 2-4",
+            lambda model: plan(Shape(2, 4, 8), sets=["3-1"]),
+            r"the model has no head 3-1 \(L2H0\); its heads run from 1-1 to 2-4",
         ),
         (
-            lambda model: plan(Shape(2, 4, 8), sets=[[(0, -1)]]),
-            "the model has no head 1-0; its heads go from 1-1 to 2-4",
+            lambda model: plan(Shape(2, 4, 8), sets=[[Head(0, -1)]]),
+            r"the model has no head 1-0 \(L0H-1\); its heads run from 1-1 to 2-4",
         ),
         (lambda model: plan(Shape(1, 4, 8)), "layer 1 would disable all 4 heads of the model"),
         (
-            lambda model: plan(Shape(2, 1, 8), heads=False, layers=False, sets=[[(0, 0), (1, 0)]]),
+            lambda model: plan(Shape(2, 1, 8), heads=False, layers=False, sets=["*-1"]),
             "1-1,2-1 would disable all 2 heads of the model",
         ),
-        (lambda model: plan(Shape(2, 4, 8), sets=[[]]), "a set of heads to disable is empty"),
+        (lambda model: plan(Shape(2, 4, 8), sets=[[]]), "the set of heads is empty"),
         (
             lambda model: plan(Shape(2, 4, 8), heads=False, layers=False),
             "there is nothing to disable",
         ),
-        (lambda model: parse_heads("3:9"), "a set of heads must be written like 3-9,4-1"),
+        (
+            lambda model: plan(Shape(2, 4, 8), sets=["3:9"]),
+            "a head must be given as LAYER-HEAD counted from 1",
+        ),
         (
             lambda model: ablate(model, labelled(), Labels(model, TASK), way="off"),
             "the way to disable a head must be one of mean, uniform, zero; got 'off' instead",

@@ -18,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 
 from headscope.corpus import Example
 from headscope.errors import CorpusError, Interrupted, UserError
+from headscope.heads import Head
 from headscope.models import Model, Pooling
 from headscope.progress import Reporter, Update
 from headscope.results import Results
@@ -290,11 +291,11 @@ def test_scores_are_those_of_scikit_learn(tmp_path: Path) -> None:
     point = pytest.approx
     for layer in range(LAYERS):
         assert float(results["probe_layer"]["test"][0, layer]) == point(
-            accuracy(model, asked, Pooling(layer=layer), 1e-2), abs=0.0051
+            accuracy(model, asked, Pooling(layer=layer + 1), 1e-2), abs=0.0051
         )
         for head in range(HEADS):
             assert float(results["probe"]["test"][0, layer, head]) == point(
-                accuracy(model, asked, Pooling(((layer, head),)), 1e-2), abs=0.0051
+                accuracy(model, asked, Pooling(Head(layer, head)), 1e-2), abs=0.0051
             )
     ranked = [
         str(name).split("-")
@@ -305,7 +306,7 @@ def test_scores_are_those_of_scikit_learn(tmp_path: Path) -> None:
         for layer, head in ranked
     ]
     assert validation == sorted(validation, reverse=True)
-    best = tuple((int(layer) - 1, int(head) - 1) for layer, head in ranked[:3])
+    best = ["-".join(name) for name in ranked[:3]]
     assert float(results["probe_top"]["test"].sel(task="words", way="top", n=3)) == point(
         accuracy(model, asked, Pooling(best), 1e-2), abs=0.0051
     )
@@ -330,7 +331,7 @@ def test_regression_follows_senteval_and_is_scored_by_pearson(tmp_path: Path) ->
     for layer, head in ((0, 0), (0, 3), (1, 2)):
         train, test = prepared(
             *(
-                model.encode(texts_of(asked, split), pooling=Pooling(((layer, head),))).astype(
+                model.encode(texts_of(asked, split), pooling=Pooling(Head(layer, head))).astype(
                     np.float64
                 )
                 for split in ("train", "test")
@@ -399,9 +400,9 @@ def test_pairs_apart_are_both_vectors_their_distance_and_their_product(
     assert [x.shape for x in given] == [(4, 40, 32), (1, 40, 128)] * 2 + [(1, 40, 64)] * 2
     for head in range(HEADS):
         np.testing.assert_allclose(
-            given[2][head], apart(Pooling(((1, head),))), rtol=5e-3, atol=5e-3
+            given[2][head], apart(Pooling(Head(1, head))), rtol=5e-3, atol=5e-3
         )
-    np.testing.assert_allclose(given[1][0], apart(Pooling(layer=0)), rtol=5e-3, atol=5e-3)
+    np.testing.assert_allclose(given[1][0], apart(Pooling(layer=1)), rtol=5e-3, atol=5e-3)
 
 
 def test_pairs_together_are_one_input(given: list[Any], tmp_path: Path) -> None:
@@ -415,10 +416,10 @@ def test_pairs_together_are_one_input(given: list[Any], tmp_path: Path) -> None:
     )
     pairs = [example.texts for split in ("train", "test") for example in asked.splits[split]]
     np.testing.assert_allclose(
-        given[2][3], model.encode(pairs, pooling=Pooling(((1, 3),))), rtol=0, atol=2e-3
+        given[2][3], model.encode(pairs, pooling=Pooling("2-4")), rtol=0, atol=2e-3
     )  # half precision of distances from means
     np.testing.assert_allclose(
-        given[3][0], model.encode(pairs, pooling=Pooling(layer=1)), rtol=0, atol=2e-3
+        given[3][0], model.encode(pairs, pooling=Pooling(layer=2)), rtol=0, atol=2e-3
     )  # half precision of distances from means
 
 

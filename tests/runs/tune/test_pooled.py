@@ -18,6 +18,7 @@ from transformers import AutoModel, AutoTokenizer
 import headscope as hs
 from headscope.corpus import Example, from_examples
 from headscope.errors import Interrupted, ModelError, UserError
+from headscope.heads import Head
 from headscope.models import Pooling
 from headscope.runs.tune import (
     PooledClassifier,
@@ -50,7 +51,8 @@ from tiny import (
 )
 
 LENGTHS = (9, 5, 12)
-HEADS = Pooling(heads=((1, 2), (0, 0)))
+RUN = "its heads run from 1-1 to 2-4 (L0H0 to L1H3)"
+HEADS = Pooling(heads="2-3,1-1")
 
 
 def at(values: torch.Tensor, position: str) -> torch.Tensor:
@@ -124,12 +126,12 @@ def test_gradients_flow_through_the_chosen_heads_only(kind, position):
 
 
 @pytest.mark.parametrize("kind", [*ENCODERS, *DECODERS])
-@pytest.mark.parametrize("layer", range(LAYERS))
+@pytest.mark.parametrize("layer", range(1, LAYERS + 1))
 def test_the_vector_of_a_layer_is_transformers_hidden_state(kind, layer):
     pooled = PooledClassifier(
         tiny_model(kind), Pooling(layer=layer, position="last"), 2, seed=0
     ).eval()
-    states = eager_run(kind, tiny_batch(kind, LENGTHS))[0].hidden_states[layer + 1]
+    states = eager_run(kind, tiny_batch(kind, LENGTHS))[0].hidden_states[layer]
     torch.testing.assert_close(
         pooled.vectors(**inputs_of(kind)), at(states, "last"), atol=1e-5, rtol=1e-4
     )
@@ -137,7 +139,7 @@ def test_the_vector_of_a_layer_is_transformers_hidden_state(kind, layer):
 
 @pytest.mark.parametrize(
     "pooling",
-    [Pooling(heads=((0, 3), (0, 1)), position="last"), Pooling(layer=0, position="last")],
+    [Pooling(heads="1-4,1-2", position="last"), Pooling(layer=1, position="last")],
     ids=["heads", "layer"],
 )
 # ALBERT has one layer, which it runs again and again.
@@ -182,7 +184,7 @@ def tuned(bert, tmp_path_factory):
         train=sentences(160, 0),
         dev=sentences(60, 1),
         output=output,
-        pooling=Pooling(heads=((0, 3), (0, 1))),
+        pooling=Pooling(heads="1-4,1-2"),
         epochs=6,
         seed=3,
         **QUICK,
@@ -232,10 +234,10 @@ def test_the_vectors_of_the_saved_checkpoint_are_those_the_classifier_saw(tuned)
 
 
 def test_the_record_holds_the_pooling_and_may_lack_it(tuned, tmp_path):
-    assert tuned.pooling == Pooling(heads=((0, 3), (0, 1)), position="cls")
+    assert tuned.pooling == Pooling(heads="1-4,1-2", position="cls")
     assert read_record(tuned.folder) == tuned
     about = json.loads((tuned.folder / "headscope-tune.json").read_text())
-    assert about["pooling"] == {"heads": [[0, 3], [0, 1]], "layer": None, "position": "cls"}
+    assert about["pooling"] == {"heads": ["1-4", "1-2"], "layer": None, "position": "cls"}
     del about["pooling"]
     (tmp_path / "headscope-tune.json").write_text(json.dumps(about))
     assert read_record(tmp_path).pooling is None
@@ -270,7 +272,7 @@ def test_training_equals_a_plain_loop(tmp_path, monkeypatch):
         train=corpus,
         dev=corpus,
         output=tmp_path / "out",
-        pooling=Pooling(layer=0),
+        pooling=Pooling(layer=1),
         epochs=1,
         max_length=32,
         batch_size=8,
@@ -279,7 +281,7 @@ def test_training_equals_a_plain_loop(tmp_path, monkeypatch):
         seed=5,
     )
     model = hs.load(folder)
-    start = PooledClassifier(model, Pooling(layer=0, position="cls"), 2, seed=5)
+    start = PooledClassifier(model, Pooling(layer=1, position="cls"), 2, seed=5)
     layers = nn.ModuleDict({"dense": start.dense, "classifier": start.classifier})
     network = AutoModel.from_pretrained(folder)
     parts = nn.ModuleDict({"network": network, **layers}).train()
@@ -325,7 +327,7 @@ def parts_of(folder: Path) -> dict[str, torch.Tensor]:
     return weights(folder) | load_file(folder / "headscope-classifier.safetensors")
 
 
-@pytest.mark.parametrize("pooling", [Pooling(layer=0), HEADS], ids=["layer", "heads"])
+@pytest.mark.parametrize("pooling", [Pooling(layer=1), HEADS], ids=["layer", "heads"])
 def test_an_interrupted_run_resumes_to_the_same_weights(bert, tmp_path, pooling):
     given: dict[str, Any] = {"epochs": 2, "pooling": pooling, **QUICK}
     data = {"train": sentences(16, 0), "dev": sentences(8, 1)}
@@ -386,7 +388,7 @@ def test_the_pooling_is_part_of_the_identity_of_a_run(bert, tmp_path):
         train=train,
         dev=dev,
         output=tmp_path / "x",
-        pooling=Pooling(layer=1, position="cls"),
+        pooling=Pooling(layer=2, position="cls"),
         **given,
     )
     assert (again.again, again) == (True, last)
@@ -418,13 +420,13 @@ def test_a_run_without_a_pooling_removes_the_files_of_one_with_a_pooling(bert, t
         task=ANIMALS,
         **data,
         output=tmp_path / "x",
-        pooling=Pooling(layer=0),
+        pooling=Pooling(layer=1),
         epochs=1,
         **QUICK,
     )
-    assert hs.load(tmp_path / "x").pooling.layer == 0
-    tune(bert, task=ANIMALS, **data, output=tmp_path / "x", epochs=1, resume=False, **QUICK)
     assert hs.load(tmp_path / "x").pooling.layer == 1
+    tune(bert, task=ANIMALS, **data, output=tmp_path / "x", epochs=1, resume=False, **QUICK)
+    assert hs.load(tmp_path / "x").pooling.layer == 2
     assert not list((tmp_path / "x").glob("headscope-classifier*"))
     with pytest.raises(
         ModelError,
@@ -482,7 +484,7 @@ def test_the_vector_of_a_causal_model_is_at_its_last_token(gpt2, tmp_path):
 
 def test_a_regression_is_trained_on_the_squared_error(bert, tmp_path):
     pooled = PooledClassifier(
-        tiny_model("bert"), Pooling(layer=0, position="cls"), 1, seed=0
+        tiny_model("bert"), Pooling(layer=1, position="cls"), 1, seed=0
     ).eval()
     gold = torch.tensor([0.5, 3.0, 4.25])
     found = pooled(**inputs_of("bert"), labels=gold)
@@ -507,7 +509,7 @@ def test_a_regression_is_trained_on_the_squared_error(bert, tmp_path):
         train=corpus,
         dev=corpus,
         output=tmp_path / "x",
-        pooling=Pooling(layer=0),
+        pooling=Pooling(layer=1),
         epochs=1,
         **QUICK,
     )
@@ -538,16 +540,16 @@ def test_mixed_precision_trains_heads_and_saves_float32(bert, tmp_path):
 @pytest.mark.parametrize(
     ("pooling", "message"),
     [
-        (Pooling(heads=((0, 0), (2, 0))), "has no head 3-1; its heads go from 1-1 to 2-4"),
-        (Pooling(heads=((0, 4),)), "has no head 1-5; its heads go from 1-1 to 2-4"),
-        (Pooling(heads=((-1, 0),)), "has no head 0-1; its heads go from 1-1 to 2-4"),
-        (Pooling(layer=2), "has no layer 3; its layers go from 1 to 2"),
+        (Pooling(heads="1-1,3-1"), f"head 3-1 (L2H0); {RUN}"),
+        (Pooling(heads="1-5"), f"head 1-5 (L0H4); {RUN}"),
+        (Pooling(heads=Head(-1, 0)), f"head 0-1 (L-1H0); {RUN}"),
+        (Pooling(layer=3), "layer 3; its layers run from 1 to 2"),
     ],
 )
 def test_a_head_or_layer_that_does_not_exist_is_an_error_before_anything_is_written(
     bert, tmp_path, pooling, message
 ):
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(UserError) as caught:
         tune(
             bert,
             task=ANIMALS,
@@ -557,7 +559,7 @@ def test_a_head_or_layer_that_does_not_exist_is_an_error_before_anything_is_writ
             pooling=pooling,
             **QUICK,
         )
-    assert caught.value.message == f"{bert} {message}"
+    assert caught.value.message == f"the model has no {message}"
     assert not (tmp_path / "x").exists()
 
 
@@ -575,7 +577,7 @@ def test_encoder_decoders_and_the_first_token_of_causal_models_are_refused(gpt2,
             )
     with pytest.raises(
         UserError,
-        match="its position must be last or mean",
+        match="the position must be last or mean for ",
     ):
         tune(
             gpt2,
@@ -608,7 +610,7 @@ def test_a_damaged_classifier_is_an_error(bert, tmp_path):
             load_pooled(tmp_path / "x")
         assert caught.value.hint == "delete the folder and tune again"
     path.write_bytes(whole)
-    Pooling(layer=0, position="cls").write(tmp_path / "x")
+    Pooling(layer=1, position="cls").write(tmp_path / "x")
     with pytest.raises(ModelError, match="does not fit the model: "):
         load_pooled(tmp_path / "x")
 

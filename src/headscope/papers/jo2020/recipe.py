@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
@@ -11,7 +11,6 @@ from typing import ClassVar
 from headscope.errors import UserError
 from headscope.figures import before_after, probe_grid, scatter_grid
 from headscope.files import slug
-from headscope.heads import Head
 from headscope.models import Model, Pooling, load
 from headscope.page import Plot, Section, Table
 from headscope.page.probing import SELECTIVITY, best_head_rows, layer_rows
@@ -339,10 +338,11 @@ class Jo2020(Recipe):
         layer = best_layer(results, task.name)
         count = self.top or results["probe"].sizes["head"]
         ranked = results["probe_top"]["rank"].sel(task=task.name, way="top").values[:count]
-        heads = tuple(Head.parse(str(head)) for head in ranked)
-        last = Pooling(position=self.position or "")
-        best = replace(last, layer=None if layer is None else layer - 1)
-        return dict(zip(STATES, (last, best, replace(last, heads=heads)), strict=True))
+        position = self.position or ""
+        last = Pooling(position=position)
+        best = Pooling(layer=layer, position=position)
+        heads = Pooling([str(head) for head in ranked], position=position)
+        return dict(zip(STATES, (last, best, heads), strict=True))
 
     def _tuning(self, name: str, task: Task) -> Section:
         poolings = self.poolings(name, task)

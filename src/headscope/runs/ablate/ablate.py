@@ -21,12 +21,13 @@ import torch
 from headscope.corpus import Corpus
 from headscope.encode import Batch, Encoder, batches
 from headscope.errors import Interrupted, UserError, unknown
+from headscope.heads import HeadsLike
 from headscope.models import Model
 from headscope.models.replacement import WAYS
 from headscope.results import Results
 from headscope.runs.ablate.importance import head_importance
 from headscope.runs.ablate.objective import Objective
-from headscope.runs.ablate.plan import Heads, plan
+from headscope.runs.ablate.plan import plan
 from headscope.runs.ablate.sums import Part, importance_sums, run_sums, together
 from headscope.runs.ablate.sweep import Sweep, head_means
 from headscope.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
@@ -45,7 +46,7 @@ def ablate(
     *,
     heads: bool = True,
     layers: bool = True,
-    sets: Sequence[Heads] = (),
+    sets: Sequence[HeadsLike] = (),
     way: str = "uniform",
     importance: bool = False,
     output: str | Path | None = None,
@@ -57,7 +58,7 @@ def ablate(
 
     ``way`` is uniform (1/L to every visible token), zero or mean (its mean output over the corpus). ``importance`` adds gradient head importance.
     With ``output`` the results are saved there; a stopped run is kept beside it (``.partial``) and goes on when called again; a finished one is opened.
-    Layers and heads in ``sets`` count from 0. :func:`headscope.stats.ablation.scored` adds scores, intervals and tests.
+    ``sets`` are written as in "3-9,4-1" or "4-*". :func:`headscope.stats.ablation.scored` adds scores, intervals and tests.
     """
     path = Path(output) if output else None
     run = _Ablation(

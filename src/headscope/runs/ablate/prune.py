@@ -14,8 +14,8 @@ import xarray as xr
 from headscope.corpus import Corpus
 from headscope.encode import Batch, batches
 from headscope.errors import UserError
+from headscope.heads import Head, all_heads, head_names
 from headscope.models import Model
-from headscope.results import head_name
 from headscope.runs.ablate.importance import head_importance
 from headscope.runs.ablate.objective import Objective
 from headscope.runs.ablate.plan import BASELINE, Run, set_run
@@ -23,7 +23,6 @@ from headscope.runs.ablate.sums import Part, run_sums, together
 from headscope.runs.ablate.sweep import Sweep, head_means
 from headscope.runs.settings import make_settings
 
-Head = tuple[int, int]
 CANDIDATES = 3
 POINTS = 20
 
@@ -60,7 +59,7 @@ def prune(
     choosing, telling = (
         list(batches(items[half::2], size=chosen.batch_size, pad=model.pad)) for half in (0, 1)
     )
-    heads = [(layer, head) for layer in range(shape.layers) for head in range(shape.heads)]
+    heads = all_heads(shape.layers, shape.heads)
     limit = budget if budget is not None else len(heads) * (1 + candidates)
     counts = sorted(
         {round(len(heads) * step / points) for step in range(1, points)} - {0, len(heads)}
@@ -87,7 +86,7 @@ def prune(
             heads[index] for index in np.random.default_rng(chosen.seed).permutation(len(heads))
         ],
     }
-    runs = [Run("baseline", BASELINE, {})]
+    runs = [Run("baseline", BASELINE, ())]
     for kind, order in orders.items():
         runs += [
             Run(kind, f"{kind}, {len(heads) - count} left", set_run(shape, order[:count]).heads)
@@ -111,10 +110,7 @@ def prune(
             )
         )
     tell(total, total)
-    named = {
-        f"order_{kind}": ",".join(head_name(layer + 1, head + 1) for layer, head in order)
-        for kind, order in orders.items()
-    }
+    named = {f"order_{kind}": head_names(order) for kind, order in orders.items()}
     dataset = run_sums(
         runs, together(parts), objective.about(), way, title="Loss with fewer and fewer heads"
     )
@@ -167,7 +163,7 @@ def mean_losses(
     tried: list[Head],
 ) -> list[float]:
     """The mean loss over some batches with ``base`` off, then with each tried head off as well."""
-    start = set_run(shape, base) if base else Run("baseline", BASELINE, {})
+    start = set_run(shape, base) if base else Run("baseline", BASELINE, ())
     runs = [start, *(set_run(shape, [*base, head]) for head in tried)]
     found = np.concatenate(
         [sweep.outputs(objective.ask(batch), runs, base=start)[1] for batch in stream], 1

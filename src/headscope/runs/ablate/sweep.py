@@ -42,7 +42,7 @@ class Sweep:
             for done, run in enumerate(runs):
                 if tell:
                     tell(done)
-                here = run.heads == (base.heads if base else {})
+                here = run.heads == (base.heads if base else ())
                 outputs.append(
                     recorded
                     if here
@@ -57,7 +57,7 @@ class Sweep:
 
     def _replacement(self, run: Run | None) -> Replacement | None:
         return (
-            Replacement(self.way, run.heads, self.stack, self.means)
+            Replacement(run.heads, way=self.way, stack=self.stack, means=self.means)
             if run is not None and run.heads
             else None
         )

@@ -24,7 +24,8 @@ from headscope.encode.batch import WINDOW
 from headscope.errors import Interrupted, UserError
 from headscope.files import digest_of, show_size, write_text
 from headscope.models import LayerView, Model, take
-from headscope.models.pooling import known_position, layer_states
+from headscope.models.pooling import known_position
+from headscope.models.vectors import layer_states
 from headscope.progress import Update
 from headscope.runs.probe.blocks import (
     CUT,

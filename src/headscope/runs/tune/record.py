@@ -10,7 +10,6 @@ from typing import Any
 
 from headscope.errors import UserError
 from headscope.files import write_text
-from headscope.heads import Head
 from headscope.models import Pooling
 from headscope.runs.tune.settings import TuneSettings
 from headscope.tasks.task import Task
@@ -77,7 +76,10 @@ class Tuned:
 
     def write(self) -> None:
         """Write the record to the folder, last of all: a folder with a record is finished."""
-        about = asdict(self) | {"minutes": round(self.minutes, 2)}
+        about = asdict(self) | {
+            "minutes": round(self.minutes, 2),
+            "pooling": None if self.pooling is None else self.pooling.as_dict(),
+        }
         for name in ("folder", "again"):
             del about[name]
         for key in SCORES:
@@ -105,7 +107,8 @@ def read_record(folder: str | Path) -> Tuned:
     try:
         about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         about.pop("minutes")
-        about["pooling"] = _pooling(about.get("pooling"))
+        if about.get("pooling") is not None:
+            about["pooling"] = Pooling.from_dict(about["pooling"])
         for key in SCORES:
             about[key] = {
                 name: math.nan if value is None else float(value)
@@ -125,10 +128,3 @@ def read_record(folder: str | Path) -> Tuned:
         raise UserError(
             f"{path} cannot be read: {error}", hint="delete the folder and tune again"
         ) from None
-
-
-def _pooling(about: dict[str, Any] | None) -> Pooling | None:
-    if about is None:
-        return None
-    heads = tuple(Head(int(layer), int(head)) for layer, head in about["heads"])
-    return Pooling(heads, about["layer"], about["position"])

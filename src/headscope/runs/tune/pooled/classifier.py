@@ -11,9 +11,10 @@ from transformers import AutoModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from headscope.errors import ModelError
+from headscope.heads import Head
 from headscope.models import LayerView, Model, Pooling, Watch, load, take, watching
 from headscope.models.layer_cache import layer_blocks
-from headscope.models.pooling import layer_states
+from headscope.models.vectors import layer_states
 from headscope.runs.tune.classifier import SPREAD, draw_normal
 
 DROPOUT = 0.1
@@ -61,6 +62,7 @@ class PooledClassifier(nn.Module):
         self.to(model.device)
         cached = "use_cache" in inspect.signature(self.base.forward).parameters
         self._options = {"use_cache": False} if cached else {}
+        self._layer = (pooling.layer or 1) - 1  # an index from 0
         self._top = None if pooling.heads else self._last_block(model)
 
     @property
@@ -104,23 +106,24 @@ class PooledClassifier(nn.Module):
         return take(states, mask, self.pooling.position)
 
     def _head_vectors(self, inputs: dict[str, Any], mask: Tensor) -> Tensor:
-        found: dict[tuple[int, int], Tensor] = {}
-        last = max(layer for layer, _ in self.pooling.heads)
+        found: dict[Head, Tensor] = {}
+        last = max(head.layer for head in self.pooling.heads)
 
         def listen(view: LayerView) -> None:
-            for layer, head in self.pooling.heads:
-                if layer == view.layer:
-                    found[layer, head] = take(view.output[:, :, head], mask, self.pooling.position)
+            for head in self.pooling.heads:
+                if head.layer == view.layer:
+                    values = view.output[:, :, head.head]
+                    found[head] = take(values, mask, self.pooling.position)
             if view.layer == last:
                 raise StopForward
 
         with watching(Watch({}, [listen], None, mask)):
             self._run(inputs)
-        return torch.cat([found[layer, head] for layer, head in self.pooling.heads], 1)
+        return torch.cat([found[head] for head in self.pooling.heads], 1)
 
     def _layer_states(self, inputs: dict[str, Any]) -> Tensor:
         """The hidden states after the layer, from a full pass."""
-        return layer_states(self.base(**inputs, output_hidden_states=True))[self.pooling.layer or 0]
+        return layer_states(self.base(**inputs, output_hidden_states=True))[self._layer]
 
     def _cut(self, inputs: dict[str, Any], name: str) -> Tensor:
         """The same states, from a pass that ends with the layer."""
@@ -150,7 +153,7 @@ class PooledClassifier(nn.Module):
         or the module's output is not the hidden state, which is tried on three tokens.
         """
         blocks = layer_blocks(self.base)
-        layers, layer = model.shape(model.main_stack()).layers, self.pooling.layer or 0
+        layers, layer = model.shape(model.main_stack()).layers, self._layer
         if layer == layers - 1 or len(blocks) != layers:
             return None
         name = next(name for name, module in self.base.named_modules() if module is blocks[layer])

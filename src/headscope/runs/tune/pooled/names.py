@@ -6,7 +6,6 @@ import hashlib
 import re
 
 from headscope.errors import UserError
-from headscope.heads import parse_heads
 from headscope.models import Pooling
 
 FEW = 4
@@ -40,15 +39,15 @@ def parse_pooling(text: str | Pooling, position: str = "") -> Pooling:
                 f"the pooling is at position {text.position!r}, and position is {position!r}",
                 hint="give the position once",
             )
-        return Pooling(text.heads, text.layer, text.position or position)
+        return text.with_position(text.position or position)
     plain = text.replace(" ", "")
     kind, _, what = plain.partition(":")
     if plain == "last":
         return Pooling(position=position)
     if kind == "layer" and re.fullmatch(r"[0-9]+", what):
-        return Pooling(layer=int(what) - 1, position=position)
+        return Pooling(layer=int(what), position=position)
     if kind == "heads" and what:
-        return Pooling(heads=parse_heads(what), position=position)
+        return Pooling(heads=what, position=position)
     raise UserError(
         f"a pooling must be last, layer:N or heads:LAYER-HEAD,…; got {text!r} instead",
         hint="give e.g. 'last', 'layer:4' or 'heads:3-9,4-1', counted from 1",
@@ -76,14 +75,14 @@ def pooling_slug(pooling: Pooling) -> str:
     --------
     >>> [pooling_slug(parse_pooling(text)) for text in ("last", "layer:4", "heads:3-9,4-1")]
     ['last', 'layer4', 'heads-3-9_4-1']
-    >>> pooling_slug(parse_pooling("last", "mean"))
-    'last-mean'
+    >>> pooling_slug(parse_pooling("last", "mean")), pooling_slug(parse_pooling("heads:4-*"))
+    ('last-mean', 'heads-4-all')
     """
-    heads = [f"{layer + 1}-{head + 1}" for layer, head in pooling.heads]
+    heads = pooling.names
     if len(heads) > FEW:
         name = f"{len(heads)}-heads-{hashlib.sha256(','.join(heads).encode()).hexdigest()[:6]}"
     elif heads:
-        name = f"heads-{'_'.join(heads)}"
+        name = f"heads-{'_'.join(heads)}".replace("*", "all")
     else:
-        name = "last" if pooling.layer is None else f"layer{pooling.layer + 1}"
+        name = "last" if pooling.layer is None else f"layer{pooling.layer}"
     return name + (f"-{pooling.position}" if pooling.position else "")

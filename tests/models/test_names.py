@@ -1,0 +1,154 @@
+"""Model names are checked without torch, and lose their folders in provenance."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import validate_repo_id
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headscope.errors import ModelError
+from headscope.models import demo, wrap
+from headscope.models.names import check_model_name, model_folder, model_label
+from tiny import tiny_network, tiny_tokenizer
+
+ANYTHING = "give a hub id, a folder saved with save_pretrained, or 'demo'"
+
+
+def test_checking_a_name_imports_neither_torch_nor_transformers() -> None:
+    code = (
+        "import sys; from headscope.models.names import check_model_name; "
+        "check_model_name('bert-base-uncased'); check_model_name('demo'); "
+        "from headscope.models import Pooling, Shape; Pooling('3-9,4-*'); "
+        "print({'torch', 'transformers'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_every_name_of_the_package_is_there_and_others_are_not() -> None:
+    import headscope.models as package
+
+    assert all(hasattr(package, name) for name in package.__all__)
+    assert dir(package) == sorted(package.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'Modle'"):
+        _ = package.Modle
+
+
+@settings(max_examples=300, deadline=None)
+@given(name=st.text("aB1-_./ ü", min_size=1, max_size=12))
+def test_a_hub_id_has_the_form_that_the_hub_asks_for(name: str) -> None:
+    if model_folder(name) is not None:
+        return
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        with pytest.raises(ModelError, match="is not the name of a model"):
+            check_model_name(name)
+    else:
+        check_model_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "not a name at all!", "a--b", "bert.git", "x" * 97])
+def test_a_name_that_is_neither_a_folder_nor_a_hub_id_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError) as error:
+        check_model_name(name)
+    assert error.value.message == (
+        f"{name!r} is not the name of a model: there is no such folder, and a hub id looks like "
+        "bert-base-uncased or google/electra-small-discriminator"
+    )
+    assert error.value.hint == ANYTHING
+
+
+@pytest.mark.parametrize(
+    "name", ["./x", "../x", "/no/such", "a/b/c", "~/x", Path("x"), "~nobody/x"]
+)
+def test_a_path_that_does_not_exist_is_refused(
+    name: str | Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(ModelError) as error:
+        check_model_name(name)
+    assert str(error.value) == (
+        f"there is no folder {name}\nnext: check the path, or give a hub id or 'demo'"
+    )
+
+
+def test_a_folder_needs_a_config_and_a_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "mine").mkdir()
+    for name in ("mine", "./mine/", "~/mine", tmp_path / "mine"):
+        with pytest.raises(ModelError) as error:
+            check_model_name(name)
+        assert str(error.value) == (
+            f"{name} is not a model folder: it has no config.json\nnext: {ANYTHING}"
+        )
+    (tmp_path / "mine" / "config.json").write_text("{}")
+    for name in ("mine", "./mine/", "~/mine", tmp_path / "mine"):
+        check_model_name(name)
+    with pytest.raises(ModelError) as error:
+        check_model_name("mine/config.json")
+    assert error.value.message == "mine/config.json is a file, not a model folder"
+
+
+@pytest.mark.parametrize("name", [None, 3, ["bert"]])
+def test_a_name_of_the_wrong_type_is_refused(name: object) -> None:
+    with pytest.raises(ModelError, match="a model name must be a hub id, a folder"):
+        check_model_name(name)  # type: ignore[arg-type]
+
+
+def test_the_embedded_model_needs_its_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "WHEEL", "no-such-wheel")
+    with pytest.raises(ModelError) as error:
+        check_model_name("demo")
+    assert str(error.value) == (
+        "the embedded model is not installed (wheel no-such-wheel)\n"
+        "next: pip install 'headscope[demo]'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("demo", "demo"),
+        ("bert-base-uncased", "bert-base-uncased"),
+        ("google/electra-small-discriminator", "google/electra-small-discriminator"),
+        ("/home/ada/models/bert", "bert"),
+        ("/home/ada/models/bert/", "bert"),
+        ("~/models/bert-v1.5", "bert-v1.5"),
+        ("../models/bert", "bert"),
+        (Path("models/bert"), "bert"),
+        (r"C:\Users\ada\bert", "bert"),
+        ("/home/ada/bert (random, seed 1)", "bert (random, seed 1)"),
+        ("my model", "my model"),
+    ],
+)
+def test_a_label_is_a_hub_id_or_the_last_part_of_a_path(name: str | Path, label: str) -> None:
+    assert model_label(name) == label
+
+
+def test_the_label_of_the_present_folder_is_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bert" / "x").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "bert")
+    assert model_label(".") == "bert"
+    monkeypatch.chdir(tmp_path / "bert" / "x")
+    assert model_label("..") == "bert"
+
+
+def test_a_model_keeps_the_name_that_was_typed_and_has_a_label() -> None:
+    model = wrap(tiny_network("bert"), tiny_tokenizer("bert"), name="/home/ada/models/bert")
+    assert (model.name, model.label) == ("/home/ada/models/bert", "bert")
