@@ -56,7 +56,7 @@ def test_a_folder_that_is_no_model(survey, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert survey(model=tmp_path / "empty") == (
         f"{tmp_path / 'empty'} is not a model folder: it has no config.json",
-        "give a folder saved with save_pretrained, a hub id, or 'demo'",
+        "give a hub id, a folder saved with save_pretrained, or 'demo'",
     )
 
 
@@ -64,7 +64,7 @@ def test_a_model_folder_without_weights(survey, tmp_path: Path, tiny_folder: Pat
     folder = tmp_path / "bare"
     shutil.copytree(tiny_folder, folder, ignore=shutil.ignore_patterns("*.safetensors"))
     assert survey(model=folder) == (
-        f"{folder} has no weights: no model.safetensors",
+        f"{folder} has no weights: there is no model.safetensors",
         "give a folder saved with save_pretrained",
     )
 
@@ -217,7 +217,7 @@ def test_a_number_below_one(survey, option: str, name: str, number: str) -> None
 
 def test_a_device_that_is_not_there(survey) -> None:
     error, after = survey("--device", "quantum")
-    assert error.startswith("device 'quantum' cannot be used: ")
+    assert error.startswith("the device 'quantum' cannot be used: ")
     assert after == "give --device cpu"
 
 

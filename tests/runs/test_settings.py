@@ -90,7 +90,8 @@ def test_more_shards_than_batches_merge_to_the_whole() -> None:
 def test_a_length_beyond_the_model_is_refused_with_the_longest_there_is() -> None:
     with pytest.raises(
         UserError,
-        match=r"the maximum length must be at most 24 for planted-bert, got 128 instead\nnext: give --max-length 24",
+        match=r"the maximum length must be at most 24 for planted-bert, got 128 instead\n"
+        r"next: give max_length=24",
     ):
         survey(planted_bert(), from_texts(["a dog"]))
 

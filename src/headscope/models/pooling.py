@@ -108,7 +108,7 @@ class Pooling:
         >>> Pooling(layer=5).with_position("mean")
         Pooling(heads=(), layer=5, position='mean', pattern='')
         """
-        return Pooling(self.names or None, self.layer, position)
+        return Pooling(self.pattern or self.heads or None, self.layer, position)
 
     def fit(self, model: Model) -> Pooling:
         """The pooling with everything resolved that was left open.
