@@ -372,7 +372,7 @@ def test_as_model_takes_a_name_a_folder_a_model_or_a_network_with_its_tokenizer(
         assert as_model(name, dtype="bfloat16").network.dtype == torch.bfloat16
     assert as_model(tmp_path, head="lm").capabilities == {"lm"}
     model = tiny_model("bert")
-    assert as_model(model) is model
+    assert as_model(model) is as_model(model, head="lm") is model
     assert as_model((network, tokenizer)).network is network
 
 
@@ -384,7 +384,6 @@ def test_as_model_takes_a_name_a_folder_a_model_or_a_network_with_its_tokenizer(
         {"revision": "main"},
         {"allow_pickle": True},
         {"trust_remote_code": True},
-        {"head": "lm"},
         {"seed": 1},
     ],
 )

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headscope.models.attention import NAME, Watch, watching
-    from headscope.models.loading import as_model, load, using_model, wrap
+    from headscope.models.like import ModelLike, as_model, using_model
+    from headscope.models.loading import load, wrap
     from headscope.models.model import Model
     from headscope.models.names import check_model_name, model_label
     from headscope.models.pooling import POSITIONS, Pooling
@@ -24,9 +25,10 @@ _WHERE = {
     "NAME": "attention",
     "Watch": "attention",
     "watching": "attention",
-    "as_model": "loading",
+    "ModelLike": "like",
+    "as_model": "like",
+    "using_model": "like",
     "load": "loading",
-    "using_model": "loading",
     "wrap": "loading",
     "Model": "model",
     "check_model_name": "names",
@@ -46,6 +48,7 @@ __all__ = [
     "LayerView",
     "Listener",
     "Model",
+    "ModelLike",
     "Pooling",
     "Replacement",
     "Shape",

@@ -6,8 +6,6 @@ attention depends on must be there, unless you ask otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -15,7 +13,7 @@ import torch
 from torch import nn
 from transformers import AutoModel
 
-from headscope.errors import ModelError, UserError, unknown
+from headscope.errors import ModelError, unknown
 from headscope.models.attention import register
 from headscope.models.checks import check_network, check_not_empty, check_tokenizer, check_weights
 from headscope.models.demo import DEMO, DEMO_SHA256, demo_folder
@@ -194,104 +192,6 @@ def wrap(network: nn.Module, tokenizer: Any, *, name: str = "model") -> Model:
     return Model(name, network, tokenizer)
 
 
-def as_model(
-    model: str | Path | Model | tuple[nn.Module, Any],
-    *,
-    device: str = "cpu",
-    dtype: str = "float32",
-    revision: str = "",
-    allow_pickle: bool = False,
-    trust_remote_code: bool = False,
-    head: Literal["lm"] | AutoClass | None = None,
-    seed: int = 0,
-) -> Model:
-    """A model from whatever stands for one.
-
-    Parameters
-    ----------
-    model
-        A hub id, a folder, ``"demo"``, a :class:`Model`, which is returned as it is, or a network
-        with its tokenizer, ``(network, tokenizer)``, which is wrapped.
-    device, dtype, revision, allow_pickle, trust_remote_code, head, seed
-        See :func:`load`. They apply only where a model is loaded by name; anything but the default
-        is an error otherwise.
-
-    Returns
-    -------
-    Model
-
-    Raises
-    ------
-    ModelError
-        If it cannot be loaded or wrapped.
-    UserError
-        If an option of :func:`load` is given with a model that is already loaded.
-
-    See Also
-    --------
-    using_model : The same as a context manager, which closes what it has wrapped.
-    """
-    options: dict[str, Any] = {
-        "device": device,
-        "dtype": dtype,
-        "revision": revision,
-        "allow_pickle": allow_pickle,
-        "trust_remote_code": trust_remote_code,
-        "head": head,
-        "seed": seed,
-    }
-    if isinstance(model, tuple) and len(model) == 2:
-        _check_defaults(options)
-        return wrap(model[0], model[1])
-    if isinstance(model, Model):
-        _check_defaults(options)
-        return model
-    return load(model, **options)
-
-
-@contextmanager
-def using_model(
-    model: str | Path | Model | tuple[nn.Module, Any],
-    *,
-    device: str = "cpu",
-    dtype: str = "float32",
-    revision: str = "",
-    allow_pickle: bool = False,
-    trust_remote_code: bool = False,
-    head: Literal["lm"] | AutoClass | None = None,
-    seed: int = 0,
-) -> Iterator[Model]:
-    """The model of :func:`as_model`, closed at the end if it was made here.
-
-    A network that was given with its tokenizer is put back as it was. A :class:`Model` that was
-    given stays open.
-
-    Parameters
-    ----------
-    model, device, dtype, revision, allow_pickle, trust_remote_code, head, seed
-        See :func:`as_model`.
-
-    Yields
-    ------
-    Model
-    """
-    found = as_model(
-        model,
-        device=device,
-        dtype=dtype,
-        revision=revision,
-        allow_pickle=allow_pickle,
-        trust_remote_code=trust_remote_code,
-        head=head,
-        seed=seed,
-    )
-    try:
-        yield found
-    finally:
-        if found is not model:
-            found.close()
-
-
 def _check_loadable(name: object) -> None:
     if isinstance(name, str | Path):
         return
@@ -314,17 +214,6 @@ def _check_head(head: object) -> None:
         f"head must be None, 'lm' or a transformers auto class; got {head!r} instead",
         hint="use e.g. head='lm' or head=transformers.AutoModelForSequenceClassification",
     )
-
-
-def _check_defaults(options: dict[str, Any]) -> None:
-    """Options of loading mean nothing to a model that is loaded already."""
-    for option, value in options.items():
-        if value != (load.__kwdefaults__ or {})[option]:
-            raise UserError(
-                f"{option}= applies only to a model given by its name, and this one is loaded "
-                f"already; got {option}={value!r}",
-                hint=f"remove {option}=, or give the model's name instead of the model",
-            )
 
 
 def _place(name: str | Path) -> str:

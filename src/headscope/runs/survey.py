@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -139,7 +139,7 @@ def survey(
     return run.execute(progress)
 
 
-def _head_for(measures: MeasuresLike | None) -> str | None:
+def _head_for(measures: MeasuresLike | None) -> Literal["lm"] | None:
     """The head that a model given by name is loaded with: gradients need a language model."""
     asked = [measures] if isinstance(measures, str | Measure | type) else list(measures or ())
     needs = (
