@@ -14,6 +14,7 @@ import altair as alt
 import pandas as pd
 import pytest
 
+from headscope.errors import UserError
 from headscope.figures import gallery, script_json
 from headscope.page import render, write_report
 from headscope.page.document import WIDE, Document, Plot, Section, number, render_document
@@ -268,7 +269,7 @@ def test_a_report_that_fails_leaves_the_old_one(
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(ResultsError, match="cannot be written"):
+    with pytest.raises(UserError, match="cannot be written"):
         write_report(made_results(), tmp_path / "file" / "x.html")
 
 

@@ -23,6 +23,8 @@ from headscope.results.summary import remarks, summary
 if TYPE_CHECKING:
     import altair as alt
 
+    from headscope.stats.passport import Passport
+
 
 @dataclass(frozen=True, repr=False)
 class Atlas:
@@ -155,6 +157,51 @@ class Atlas:
     def remarks(self) -> list[str]:
         """What a reader should know first, in plain sentences."""
         return remarks(self)
+
+    def head(self, head: HeadLike) -> Passport:
+        """Everything known of one head: it prints itself, and shows itself in a notebook.
+
+        Parameters
+        ----------
+        head
+            ``"3-9"`` (from 1), ``"L2H8"`` (from 0), or a :class:`~headscope.Head`.
+        """
+        from headscope.stats.passport import passport
+
+        layers, heads = self.shape
+        return passport(self, Head.parse(head, layers=layers, heads=heads))
+
+    def find(self, query: str) -> tuple[Head, ...]:
+        """The heads for which a condition holds, in the order of the model.
+
+        Parameters
+        ----------
+        query
+            Conditions such as ``"position:previous > 0.5 and entropy < 1.5"`` or ``"is:nsubj"``.
+        """
+        from headscope.stats.query import find_heads
+
+        return find_heads(self, query)
+
+    def heads(
+        self, *, where: str = "", by: str = "", top: int | None = None, ascending: bool = False
+    ) -> pd.DataFrame:
+        """A table of heads: filtered, sorted, and cut.
+
+        Parameters
+        ----------
+        where
+            A condition as in :meth:`find`. Default: all heads.
+        by
+            The statistic to sort by, such as ``"position:previous"``; its mean and interval are shown.
+        top
+            Only the first so many.
+        ascending
+            Smallest first.
+        """
+        from headscope.stats.query import head_list
+
+        return head_list(self, where=where, by=by, top=top, ascending=ascending)
 
     def top_heads(self, n: int, *, task: str | None = None) -> tuple[Head, ...]:
         """The n heads with the best validation score in these probing results.

@@ -1,0 +1,243 @@
+"""Heads by a condition: evaluates the query language of :mod:`headscope.results.query`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from headscope.errors import UserError, unknown
+from headscope.heads import Head, parse_heads
+from headscope.labels import label_text
+from headscope.results import Atlas
+from headscope.results.query import Tree, parse_query, split_value
+from headscope.stats.roles import role_tests
+
+Mask = NDArray[np.bool_]
+DEFAULTS = ("all", "every", "dependent to head", "mentions", "both")
+"""The label that is meant where a query names none."""
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def find_heads(atlas: Atlas, query: str) -> tuple[Head, ...]:
+    """The heads for which a query holds, in the order of the model.
+
+    A head whose value is not defined fulfils no comparison.
+
+    Parameters
+    ----------
+    atlas
+        The results.
+    query
+        E.g. ``"position:previous > 0.5 and entropy < 1.5"``, ``"is:nsubj"``, ``"layer 3-5"``.
+
+    Returns
+    -------
+    tuple of Head
+    """
+    mask = _evaluate(atlas, parse_query(query))
+    return tuple(Head(int(layer), int(head)) for layer, head in np.argwhere(mask))
+
+
+def head_list(
+    atlas: Atlas,
+    *,
+    where: str = "",
+    by: str = "",
+    top: int | None = None,
+    ascending: bool = False,
+) -> pd.DataFrame:
+    """A table of heads, filtered, sorted and cut.
+
+    Parameters
+    ----------
+    atlas
+        The results.
+    where
+        A query; only heads for which it holds. Default: all heads.
+    by
+        The value to show and sort by, such as ``"position:previous"``. Default: the first value of the
+        query, else the order of the model.
+    top
+        Only the first so many.
+    ascending
+        Smallest first.
+
+    Returns
+    -------
+    pandas.DataFrame
+        head (from 1), zero-based name and, with a value, its mean, interval and n.
+    """
+    if top is not None and top < 1:
+        raise UserError(f"the number of heads must be 1 or more, got {top} instead")
+    tree = parse_query(where) if where.strip() else None
+    layers, heads = _shape(atlas)
+    mask = np.ones((layers, heads), bool) if tree is None else _evaluate(atlas, tree)
+    places = np.argwhere(mask)
+    rows = pd.DataFrame(
+        {
+            "head": [str(Head(*map(int, place))) for place in places],
+            "zero-based": [Head(*map(int, place)).zero_based for place in places],
+        }
+    )
+    value = split_value(by) if by.strip() else _first_value(tree)
+    if value is not None:
+        dataset, words = head_values(atlas, value)
+        for name in ("mean", "low", "high", "n"):
+            if name in dataset:
+                column = words if name == "mean" else name
+                rows[column] = [dataset[name].values[tuple(place)] for place in places]
+        if by.strip():
+            rows = rows.sort_values(words, ascending=ascending, kind="stable", na_position="last")
+    return rows.head(top).reset_index(drop=True) if top else rows.reset_index(drop=True)
+
+
+def head_values(atlas: Atlas, value: Sequence[str]) -> tuple[xr.Dataset, str]:
+    """The statistics that a query's value stands for, by layer and head, and its name in words.
+
+    Parameters
+    ----------
+    atlas
+        The results.
+    value
+        Measure and labels, such as ``["position", "previous"]``; or one label that only one measure
+        has, such as ``["induction"]``.
+    """
+    measure, labels = _measure_of(atlas, value)
+    dataset = atlas[measure]
+    if "mean" not in dataset and "test" in dataset:  # probes: the score on the test part
+        dataset = dataset.rename(test="mean")
+    own = [str(dim) for dim in dataset["mean"].dims if dim not in ("layer", "head")]
+    chosen: dict[str, str] = {}
+    for label in labels:
+        names = {dim: [str(name) for name in dataset[dim].values] for dim in own}
+        dim = next((dim for dim in own if dim not in chosen and label in names[dim]), None)
+        if dim is None:
+            left = [name for dim in own if dim not in chosen for name in names[dim]]
+            raise unknown(f"label of {measure}", label, left or ["(none)"])
+        chosen[dim] = label
+    for dim in own:
+        if dim not in chosen:
+            chosen[dim] = _default(measure, dim, [str(name) for name in dataset[dim].values])
+    names_kept = [name for name in ("mean", "low", "high", "n") if name in dataset]
+    picked = dataset[names_kept].sel(
+        {dim: dataset[dim].dtype.type(label) for dim, label in chosen.items()}
+    )
+    words = label_text(
+        measure, chosen, {str(key): str(text) for key, text in dataset.attrs.items()}
+    )
+    return picked.transpose("layer", "head", ...), words
+
+
+def _measure_of(atlas: Atlas, value: Sequence[str]) -> tuple[str, list[str]]:
+    """A value's measure and its labels; a bare label is looked up in all measures."""
+    usable = [name for name in atlas if _of_heads(atlas[name])]
+    if value[0] in usable:
+        return value[0], list(value[1:])
+    having = [name for name in usable if value[0] in _labels(atlas[name])]
+    if len(value) == 1 and "role" in having:
+        return "role", list(value)
+    if len(value) == 1 and len(having) == 1:
+        return having[0], list(value)
+    if len(having) > 1:
+        choices = ", ".join(f"{name}:{value[0]}" for name in having)
+        raise UserError(f"{value[0]!r} may mean {choices}", hint="name the measure too")
+    labels = {label for name in usable for label in _labels(atlas[name])}
+    raise unknown("value of a query", value[0], {*usable, *labels, "layer"})
+
+
+def _of_heads(dataset: xr.Dataset) -> bool:
+    values = dataset.get("mean", dataset.get("test"))
+    return values is not None and {"layer", "head"} <= set(values.dims)
+
+
+def _labels(dataset: xr.Dataset) -> set[str]:
+    values = dataset["mean"] if "mean" in dataset else dataset["test"]
+    own = [dim for dim in values.dims if dim not in ("layer", "head")]
+    return {str(label) for dim in own for label in dataset[dim].values}
+
+
+def _default(measure: str, dim: str, labels: Sequence[str]) -> str:
+    found = next((label for label in DEFAULTS if label in labels), None)
+    if found is None and len(labels) == 1:
+        found = labels[0]
+    if found is None:
+        shown = ", ".join(f"{measure}:{label}" for label in labels[:6])
+        more = f" and {len(labels) - 6} more" if len(labels) > 6 else ""
+        raise UserError(
+            f"{measure} has several values by {dim}: {shown}{more}",
+            hint=f"e.g. {measure}:{labels[0]}",
+        )
+    return found
+
+
+def _shape(atlas: Atlas) -> tuple[int, int]:
+    layers, heads = atlas.shape
+    if not layers or not heads:
+        raise UserError("these results are not of single heads", hint="use the results of a survey")
+    return layers, heads
+
+
+def _evaluate(atlas: Atlas, tree: Tree) -> Mask:
+    """Where a parsed query holds, (layer, head)."""
+    layers, heads = _shape(atlas)
+    kind, *rest = tree
+    if kind == "and":
+        return _evaluate(atlas, rest[0]) & _evaluate(atlas, rest[1])
+    if kind == "or":
+        return _evaluate(atlas, rest[0]) | _evaluate(atlas, rest[1])
+    if kind == "not":
+        return ~_evaluate(atlas, rest[0])
+    if kind == "layer":
+        numbers = np.arange(1, layers + 1)
+        chosen = (numbers >= rest[0]) & (numbers <= rest[1])
+        return np.broadcast_to(chosen[:, None], (layers, heads)).copy()
+    if kind == "heads":
+        mask = np.zeros((layers, heads), bool)
+        for head in parse_heads(rest[0], layers=layers, heads=heads):
+            mask[head] = True
+        return mask
+    if kind == "is":
+        return _has_role(atlas, rest[0])
+    value, sign, number = rest
+    if value == ["layer"]:
+        values = np.broadcast_to(np.arange(1.0, layers + 1)[:, None], (layers, heads))
+    else:
+        values = head_values(atlas, value)[0]["mean"].values
+    found = _COMPARE[sign](values, number) & ~np.isnan(values)
+    return np.asarray(found, bool)
+
+
+def _has_role(atlas: Atlas, role: str) -> Mask:
+    if "role" not in atlas:
+        raise UserError(
+            "these results have no roles, which is: asks for",
+            hint="survey with the measure role",
+        )
+    tests = role_tests(atlas)
+    if role not in tests["role"].values:
+        raise unknown("role", role, [str(name) for name in tests["role"].values])
+    return np.asarray(tests["has"].sel(role=role).transpose("layer", "head").values, bool)
+
+
+def _first_value(tree: Tree | None) -> list[str] | None:
+    """The first value that a query compares, which a table then shows."""
+    if tree is None:
+        return None
+    if tree[0] == "compare":
+        return None if tree[1] == ["layer"] else list(tree[1])
+    if tree[0] in ("and", "or", "not"):
+        return next((found for part in tree[1:] if (found := _first_value(part))), None)
+    return None

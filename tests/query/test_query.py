@@ -1,0 +1,135 @@
+"""The query language: parsed as the shared cases say, and evaluated as numpy would."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headscope.errors import UserError
+from headscope.heads import Head
+from headscope.results import Atlas
+from headscope.results.query import parse_query
+from page.samples import made_results, made_values
+
+CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
+"""The page's tests read the same file."""
+LAYERS, HEADS = 3, 4
+
+
+@pytest.fixture(scope="module")
+def atlas() -> Atlas:
+    return made_results(LAYERS, HEADS)
+
+
+def values(measure: str, *labels: int) -> np.ndarray:
+    """The means that the atlas was made with, (layer, head)."""
+    return made_values(LAYERS, HEADS)[measure][(..., *labels)]
+
+
+def where(mask: np.ndarray) -> tuple[Head, ...]:
+    return tuple(Head(*map(int, place)) for place in np.argwhere(mask))
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["query"] for case in CASES])
+def test_queries_are_read_as_the_shared_cases_say(case: dict[str, object]) -> None:
+    if "tree" in case:
+        assert parse_query(str(case["query"])) == case["tree"]
+        return
+    with pytest.raises(UserError) as caught:
+        parse_query(str(case["query"]))
+    assert caught.value.message == case["error"]
+    assert "position:previous > 0.5" in caught.value.hint
+
+
+@given(st.text(max_size=40) | st.text('is:layer "()<>=!.0 andornot-', max_size=40))
+def test_any_text_is_read_or_refused_in_words(text: str) -> None:
+    try:
+        tree = parse_query(text)
+    except UserError:
+        return
+    assert tree[0] in {"and", "or", "not", "compare", "is", "layer", "heads"}
+
+
+@pytest.mark.parametrize("query", ["(" * 5000 + "is:a" + ")" * 5000, "not " * 400 + "is:a"])
+def test_long_and_deep_queries_are_refused(query: str) -> None:
+    with pytest.raises(UserError, match=r"at most 2000 characters|nested too deeply"):
+        parse_query(query)
+
+
+@pytest.mark.parametrize(
+    ("query", "mask"),
+    [
+        ("position:previous > 0.4", values("position", 0) > 0.4),
+        ("position:previous <= 0.4", values("position", 0) <= 0.4),
+        ("special:sep:sep > 0.5", values("special", 1, 1) > 0.5),
+        ("special:cls < 0.3", values("special", 0, 0) < 0.3),  # from all rows
+        ("entropy > 0.2", values("entropy", 0) > 0.2),  # of all rows
+        ("entropy:cls > 0.2", values("entropy", 1) > 0.2),
+        ("previous > 0.4", values("position", 0) > 0.4),  # a label that one measure has
+        ("layer 2-3", np.arange(LAYERS)[:, None] + np.zeros(HEADS) > 0.5),
+        ("layer < 2", np.arange(LAYERS)[:, None] + np.zeros(HEADS) < 0.5),
+    ],
+)
+def test_conditions_are_those_of_numpy(atlas: Atlas, query: str, mask: np.ndarray) -> None:
+    assert atlas.find(query) == where(mask)
+    assert atlas.find(f"not {query}") == where(~mask)
+    both = mask & (values("position", 1) > 0.3)
+    assert atlas.find(f"{query} and position:current > 0.3") == where(both)
+
+
+def test_heads_are_named_in_every_way(atlas: Atlas) -> None:
+    assert [str(head) for head in atlas.find("heads 1-2,L2H3,2-*")] == [
+        *("1-2", "2-1", "2-2", "2-3", "2-4", "3-4")
+    ]
+
+
+def test_a_value_that_is_not_defined_fulfils_no_comparison() -> None:
+    causal = made_results(LAYERS, HEADS, causal=True)
+    for sign in ("<", "<=", ">", ">=", "=", "!="):
+        assert causal.find(f"position:next {sign} 0.5") == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("entrpy > 1", "the value of a query must be one of .* Did you mean 'entropy'"),
+        ("position > 1", "position has several values by offset: position:previous, "),
+        ("position:sideways > 1", "the label of position must be one of current, next, previous"),
+        ("entropy:all:all > 1", "the label of entropy must be one of"),
+        ("all > 1", "'all' may mean special:all, entropy:all"),
+        ("is:nsubj", "these results have no roles"),
+        ("heads 9-1", "the model has no head 9-1"),
+    ],
+)
+def test_what_does_not_exist_is_answered_with_what_does(
+    atlas: Atlas, query: str, message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        atlas.find(query)
+
+
+def test_a_table_of_heads_is_filtered_sorted_and_cut(atlas: Atlas) -> None:
+    means = values("position", 0)
+    order = np.argsort(-means.ravel())[:3]
+    table = atlas.heads(by="position:previous", top=3)
+    assert table["head"].tolist() == [str(Head(*divmod(int(place), HEADS))) for place in order]
+    np.testing.assert_allclose(table["attention to the previous token"], means.ravel()[order])
+    assert list(table) == [
+        "head",
+        "zero-based",
+        "attention to the previous token",
+        "low",
+        "high",
+        "n",
+    ]
+    few = atlas.heads(where="position:previous > 0.4", by="entropy", ascending=True)
+    assert set(few["head"]) == {str(head) for head in where(means > 0.4)}
+    assert few.iloc[:, 2].is_monotonic_increasing
+    assert len(atlas.heads()) == LAYERS * HEADS
+    with pytest.raises(UserError, match="must be 1 or more, got 0"):
+        atlas.heads(top=0)
