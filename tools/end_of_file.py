@@ -1,6 +1,6 @@
 """Strip trailing spaces and end each file with one newline. Exit with 1 if a file changed.
 
-    python tools/end_of_file.py README.md src/headscope/heads.py
+python tools/end_of_file.py README.md src/headscope/heads.py
 """
 
 from __future__ import annotations
