@@ -1,1 +1,1 @@
-"""Benchmarks: ratios measured within one run, on the machine at hand. ``python -m benchmarks`` prints the table."""
+"""Benchmarks: ratios measured within one run. ``python -m benchmarks`` prints the table."""

@@ -11,6 +11,7 @@ ALL = ("survey_speed", "survey_memory", "head_distances", "ablation", "probe_spe
 
 
 def main() -> int:
+    """Run the benchmarks named on the command line, or all; 1 if a bar is missed."""
     rows = [
         row for name in (sys.argv[1:] or ALL) for row in import_module(f"benchmarks.{name}").run()
     ]

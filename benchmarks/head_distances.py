@@ -1,4 +1,4 @@
-"""All 10,296 pairs of 144 heads: the sum of exponentials against the direct loop over pairs, and how far apart they are."""
+"""Distances of all 10,296 pairs of 144 heads: the sum of exponentials against direct loops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEADS, TOKENS = 144, 128
 
 
 def pair_by_pair(maps: Tensor) -> Tensor:
-    """The direct way, in float32 as the fast one: one pair of heads at a time."""
+    """Compute the divergence directly, in float32, one pair of heads at a time."""
     flat = maps.flatten(1)
     entropy = torch.special.entr(flat).sum(1)
     result = torch.zeros(len(flat), len(flat))
@@ -26,7 +26,10 @@ def pair_by_pair(maps: Tensor) -> Tensor:
 
 
 def one_against_later(maps: Tensor) -> Tensor:
-    """The direct way with its inner loop as one tensor operation: each head against all later ones. No bar is set against it, but it is the harder rival."""
+    """Compute the divergence directly, each head against all later ones in one tensor operation.
+
+    No bar is set against it, but it is the stronger competitor.
+    """
     flat = maps.flatten(1)
     entropy = torch.special.entr(flat).sum(1)
     result = torch.zeros(len(flat), len(flat))
@@ -37,7 +40,7 @@ def one_against_later(maps: Tensor) -> Tensor:
 
 
 def run() -> list[dict[str, object]]:
-    """Rows of the benchmark table."""
+    """Return the rows of the benchmark table."""
     generator = torch.Generator().manual_seed(0)
     sharpness = torch.linspace(0.5, 6, HEADS)[:, None, None]
     maps = torch.softmax(torch.randn(HEADS, TOKENS, TOKENS, generator=generator) * sharpness, -1)

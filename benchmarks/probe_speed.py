@@ -1,4 +1,8 @@
-"""All 144 heads probed with five L2 values: at once by the exact solver and by batched RMSProp, against one nn.Linear at a time by RMSProp, and how far their accuracies are apart."""
+"""Probe 144 heads with five L2 values: all heads at once against one nn.Linear at a time.
+
+The exact solver and batched RMSProp take all heads at once; the rival trains one classifier at a
+time with RMSProp. Both times and accuracies are compared.
+"""
 
 from __future__ import annotations
 
@@ -25,42 +29,47 @@ HEADS, WIDTH, CLASSES = 144, 64, 2
 TRAIN, HELD, TEST = 8000, 1000, 1000
 LATENT = 24
 SAMPLE = range(0, HEADS, 24)
-"""Heads that are trained one at a time: six, from no signal to the strongest. The time is scaled to all."""
+"""Six heads that are trained one at a time, from no signal to the strongest. Their time is scaled
+up to all heads."""
 MIDDLE = 2
-"""Which of the L2 values scikit-learn is compared at."""
+"""The index of the L2 value at which scikit-learn is compared."""
 RATE, BATCH, EPOCHS, SEED = 0.1, 256, 200, 0
 THEIR_RATE = 0.01
-"""That of the authors' code; the paper says 0.1."""
+"""The learning rate of the authors' code; the paper says 0.1."""
 SIGNAL = 0.3
-"""How far apart the strongest head sees the two classes, in each of its numbers."""
+"""The distance between the two classes in each dimension of the strongest head."""
 
 
 @dataclass(frozen=True)
 class Data:
-    """Features (head, row, width) of training, held-out and test rows, in this order, and the rows' classes."""
+    """Features (head, row, width) and classes of training, held-out and test rows."""
 
     x: Tensor
     y: Tensor
 
     @property
     def problems(self) -> Problems:
+        """The classifiers to train, one per head and L2 value."""
         return Problems(self.x, self.y, CLASSES, (torch.arange(len(self.y)) < TRAIN)[None], L2)
 
     @property
     def held(self) -> Tensor:
-        return ((torch.arange(len(self.y)) >= TRAIN) & (torch.arange(len(self.y)) < TRAIN + HELD))[
-            None
-        ]
+        """Which rows are held out for choosing the L2 value."""
+        row = torch.arange(len(self.y))
+        return ((row >= TRAIN) & (row < TRAIN + HELD))[None]
 
     def accuracy(self, fitted: Fitted) -> Tensor:
-        """On the test rows, by head, with the L2 value that is best on the held-out rows."""
+        """Test accuracy by head, with the L2 value that is best on the held-out rows."""
         right = (fitted.logits(self.x[:, TRAIN:]).argmax(-1) == self.y[TRAIN:])[:, 0].float()
         best = right[..., :HELD].mean(-1).argmax(1)
         return right[..., HELD:].mean(-1)[torch.arange(len(right)), best]
 
 
 def make() -> Data:
-    """Heads that see the same latent variables, each through its own mixture with a falling spectrum, and noise. A quarter of them see nothing of the label, the others more and more."""
+    """Make heads that mix the same latent variables, with a falling spectrum and noise.
+
+    A quarter of the heads carry no information about the class; the others carry more and more.
+    """
     generator = torch.Generator().manual_seed(SEED)
     rows = TRAIN + HELD + TEST
     y = torch.randint(CLASSES, (rows,), generator=generator)
@@ -80,7 +89,19 @@ def make() -> Data:
 
 @dataclass(frozen=True)
 class Stopping:
-    """After how many passes over the training rows the held-out accuracy is looked at, how often it may fail to rise, whether that is counted anew when it rises, and whether the chosen L2 value is trained once more."""
+    """When training stops.
+
+    Parameters
+    ----------
+    passes
+        Passes over the training rows between two evaluations on the held-out rows.
+    failures
+        Evaluations without improvement that end the training.
+    anew
+        Whether an improvement resets the count of failures.
+    again
+        Whether the classifier is trained once more with the chosen L2 value.
+    """
 
     passes: int
     failures: int
@@ -89,13 +110,14 @@ class Stopping:
 
 
 PAPER = Stopping(passes=1, failures=3, anew=True, again=False)
-"""What the paper says (A.2), and what solve_rmsprop does."""
+"""What the paper describes (Appendix A.2) and solve_rmsprop does."""
 SENTEVAL = Stopping(passes=2, failures=4, anew=False, again=True)
-"""What SentEval does with the authors' settings (epoch_size 2, tenacity 3): the fourth failure ends it, wherever it falls, and the best L2 value is trained once more."""
+"""What SentEval does with the authors' settings (epoch_size 2, tenacity 3): the fourth failure ends
+the training, and the best L2 value is trained once more."""
 
 
 def train_alone(data: Data, head: int, l2: float, stopping: Stopping) -> torch.nn.Linear:
-    """One classifier by RMSProp: minibatches in random order, and the weights that were best on the held-out rows."""
+    """Train one classifier with RMSProp and return the weights that were best on held-out rows."""
     torch.manual_seed(SEED)
     random = np.random.default_rng(SEED)
     x, y = data.x[head], data.y
@@ -120,32 +142,30 @@ def train_alone(data: Data, head: int, l2: float, stopping: Stopping) -> torch.n
 
 
 def share_right(layer: torch.nn.Linear, x: Tensor, y: Tensor) -> float:
+    """Compute the accuracy of a classifier."""
     with torch.no_grad():
         return float((layer(x).argmax(1) == y).float().mean())
 
 
 def one_at_a_time(data: Data, stopping: Stopping) -> Tensor:
-    """The test accuracy of each head of the sample, with the L2 value that is best on the held-out rows."""
+    """Test accuracy of the sampled heads, with the L2 value that is best on the held-out rows."""
+    held, test = slice(TRAIN, TRAIN + HELD), slice(TRAIN + HELD, None)
     found = []
     for head in SAMPLE:
         layers = [train_alone(data, head, l2, stopping) for l2 in L2]
-        place = int(
-            np.argmax(
-                [
-                    share_right(
-                        layer, data.x[head, TRAIN : TRAIN + HELD], data.y[TRAIN : TRAIN + HELD]
-                    )
-                    for layer in layers
-                ]
-            )
-        )
+        scores = [share_right(layer, data.x[head, held], data.y[held]) for layer in layers]
+        place = int(np.argmax(scores))
         best = train_alone(data, head, L2[place], stopping) if stopping.again else layers[place]
-        found.append(share_right(best, data.x[head, TRAIN + HELD :], data.y[TRAIN + HELD :]))
+        found.append(share_right(best, data.x[head, test], data.y[test]))
     return torch.tensor(found)
 
 
 def scikit(data: Data) -> Tensor:
-    """The test accuracy of each head of the sample at one L2 value. Of two classes scikit-learn seeks one vector of weights, the difference of our two: the same penalty is half as heavy on it."""
+    """Test accuracy of the sampled heads with scikit-learn, at one L2 value.
+
+    For two classes scikit-learn fits one weight vector, the difference of our two, on which the
+    same penalty weighs half as much.
+    """
     found = []
     for head in SAMPLE:
         model = LogisticRegression(C=2 / (TRAIN * L2[MIDDLE]), tol=1e-6, max_iter=1000).fit(
@@ -158,33 +178,35 @@ def scikit(data: Data) -> Tensor:
 
 
 def child() -> None:
-    """Print this process's memory in MiB with the features, and its peak while they are probed."""
+    """Print the memory of this process with the features, and its peak while probing, in MiB."""
     data = make()
-    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak starts anew
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # resets the peak
     before = status("VmRSS")
     data.accuracy(solve(data.problems))
     print(before, status("VmHWM"))
 
 
 def status(field: str) -> float:
-    return (
-        int(
-            re.search(
-                rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="utf-8")
-            ).group(1)
-        )
-        / 1024
-    )  # type: ignore[union-attr]
+    """Read a field of this process's status, in MiB."""
+    text = Path("/proc/self/status").read_text(encoding="utf-8")
+    found = re.search(rf"{field}:\s+(\d+) kB", text)
+    assert found is not None
+    return int(found[1]) / 1024
 
 
 def points(
     benchmark: str, ours: Tensor, theirs: Tensor, *, bar: float = 0, both: bool = False
 ) -> dict[str, object]:
-    """A row on accuracies in points: the mean difference counts, and is above 0 where ours is higher, which a bar forbids only if it is for both sides."""
+    """Make a row that compares accuracies, in percentage points.
+
+    The mean difference must not be below -bar; with ``both`` it must not be above bar either. A
+    positive difference means that ours is higher.
+    """
     difference = 100 * (ours - theirs)
     mean = float(difference.mean())
+    largest = float(difference[difference.abs().argmax()])
     return {
-        "benchmark": f"{benchmark}: mean difference in points (largest {float(difference[difference.abs().argmax()]):+.1f})",
+        "benchmark": f"{benchmark}: mean difference in points (largest {largest:+.1f})",
         "base": f"{100 * float(theirs.mean()):.1f} %",
         "ours": f"{100 * float(ours.mean()):.1f} %",
         "ratio": round(mean, 2),
@@ -194,7 +216,7 @@ def points(
 
 
 def run() -> list[dict[str, object]]:
-    """Rows of the benchmark table."""
+    """Return the rows of the benchmark table."""
     data = make()
     sample = list(SAMPLE)
     senteval, paper, exact, batched = best_times(
@@ -204,15 +226,9 @@ def run() -> list[dict[str, object]]:
         lambda: data.accuracy(solve_rmsprop(data.problems, data.held, seed=SEED)),
         rounds=2,
     )
-    before, peak = map(
-        float,
-        subprocess.run(
-            [sys.executable, "-c", "from benchmarks.probe_speed import child; child()"],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.split(),
-    )
+    line = [sys.executable, "-c", "from benchmarks.probe_speed import child; child()"]
+    printed = subprocess.run(line, check=True, capture_output=True, text=True).stdout
+    before, peak = map(float, printed.split())
     fitted = solve(data.problems)
     ours = data.accuracy(fitted)
     middle = Fitted(
@@ -230,21 +246,19 @@ def run() -> list[dict[str, object]]:
     few = f"test accuracy of {len(sample)} heads, exact solver"
     return [
         times(
-            f"{name}: SentEval's way, one at a time {scaled} ÷ exact solver",
+            f"{name}: one at a time as SentEval {scaled} ÷ exact solver",
             senteval,
             exact,
             bar=50,
         ),
         times(
-            f"{name}: one at a time, stopped as the paper says {scaled} ÷ exact solver",
+            f"{name}: one at a time as the paper {scaled} ÷ exact solver",
             paper,
             exact,
         ),
         times(f"{name}: the same {scaled} ÷ batched RMSProp", paper, batched),
-        points(
-            f"{few} against SentEval's way", ours[sample], one_at_a_time(data, SENTEVAL), bar=0.5
-        ),
-        points(f"{few} against stopped as the paper says", ours[sample], alone),
+        points(f"{few} against SentEval", ours[sample], one_at_a_time(data, SENTEVAL), bar=0.5),
+        points(f"{few} against the paper's training", ours[sample], alone),
         points(
             f"test accuracy of {len(sample)} heads, batched RMSProp against one at a time",
             same[sample],
@@ -253,7 +267,7 @@ def run() -> list[dict[str, object]]:
             both=True,
         ),
         points(
-            f"test accuracy of all heads, exact solver against batched RMSProp, rate {THEIR_RATE:g}",
+            f"test accuracy, exact solver against batched RMSProp, rate {THEIR_RATE:g}",
             ours,
             slow,
         ),
@@ -276,7 +290,10 @@ def run() -> list[dict[str, object]]:
 
 
 def times(benchmark: str, sample: float, ours: float, *, bar: float = 0) -> dict[str, object]:
-    """A row on speed: how many times as fast ours is as one head at a time, whose time is that of the sample."""
+    """Make a row on speed: how many times faster ours is than one head at a time.
+
+    The time of one head at a time is scaled up from that of the sampled heads.
+    """
     base = sample * HEADS / len(SAMPLE)
     return {
         "benchmark": benchmark,

@@ -1,4 +1,4 @@
-"""Peak memory of a survey over ten times the corpus against once: it must not grow."""
+"""Peak memory of a survey: it must not grow when the corpus is ten times as large."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ EXAMPLES = 256  # a full window of batches of 8
 
 
 def child(times: int) -> None:
-    """Survey the embedded model and print this process's peak memory in MiB."""
+    """Survey the embedded model and print the peak memory of this process in MiB."""
     import headscope as hs
 
     passages = [example.texts for example in hs.corpus.read("demo")]
     texts = [passages[index % len(passages)] for index in range(EXAMPLES * times)]
-    hs.survey(hs.load("demo"), hs.corpus.from_texts(texts), batch_size=8, max_length=32)  # type: ignore[arg-type]
+    hs.survey(hs.load("demo"), hs.corpus.from_texts(texts), batch_size=8, max_length=32)
     # Not getrusage: its peak is inherited from the process that started this one.
     status = Path("/proc/self/status").read_text(encoding="utf-8")
-    print(int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) / 1024)  # type: ignore[union-attr]
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert found is not None
+    print(int(found[1]) / 1024)
 
 
 def peak(times: int) -> float:
-    code = f"from benchmarks.survey_memory import child; child({times})"
-    return float(
-        subprocess.run(
-            [sys.executable, "-c", code], check=True, capture_output=True, text=True
-        ).stdout.split()[-1]
-    )
+    """Measure the peak memory of a survey in a process of its own, in MiB."""
+    line = [sys.executable, "-c", f"from benchmarks.survey_memory import child; child({times})"]
+    printed = subprocess.run(line, check=True, capture_output=True, text=True).stdout
+    return float(printed.split()[-1])
 
 
 def run() -> list[dict[str, object]]:
-    """Rows of the benchmark table."""
+    """Return the rows of the benchmark table."""
     once, ten = peak(1), peak(10)
     return [
         {

