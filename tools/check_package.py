@@ -41,7 +41,9 @@ COMMANDS = (
 
 def contents(source: Path) -> set[str]:
     """Files that the wheel must contain: all that git tracks in the package."""
-    line = ["git", "-C", str(source), "ls-files", "src/headscope"]
+    # Containers often run as another user than the owner of the checkout.
+    git = ["git", "-c", "safe.directory=*", "-C", str(source)]
+    line = [*git, "ls-files", "src/headscope"]
     tracked = subprocess.run(line, check=True, capture_output=True, text=True).stdout
     return {name.removeprefix("src/") for name in tracked.splitlines()}
 
