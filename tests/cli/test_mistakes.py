@@ -86,7 +86,7 @@ def test_a_model_folder_with_pickled_weights_only(
 def test_a_corpus_that_is_nowhere(survey) -> None:
     assert survey(corpus="nowhere.txt") == (
         "no such corpus file: nowhere.txt",
-        "give the path of a text, TSV, JSON-lines or CoNLL file, or 'demo'",
+        "give the path of a text, TSV, CSV, JSON-lines or CoNLL file, or 'demo'",
     )
 
 
@@ -94,17 +94,18 @@ def test_a_corpus_of_unknown_ending(survey, tmp_path: Path) -> None:
     (tmp_path / "corpus.xyz").write_text("words")
     error, after = survey(corpus=tmp_path / "corpus.xyz")
     assert error.startswith(
-        f"the format of {tmp_path / 'corpus.xyz'} cannot be told from its ending '.xyz'; known are .txt, "
+        f"the ending '.xyz' of {tmp_path / 'corpus.xyz'} does not say what its format is; "
+        "known are .txt, "
     )
-    assert after.startswith("give --format text, tsv, jsonl")
+    assert after.startswith("give --format text, tsv, csv, jsonl")
 
 
 @pytest.mark.parametrize("name", ["empty.txt", "empty.conllu", "empty.tsv", "empty.jsonl"])
 def test_an_empty_corpus(survey, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("\n\n")
     assert survey(corpus=tmp_path / name) == (
-        f"{tmp_path / name} has no examples: it is empty",
-        "give a file with at least one sentence",
+        f"{tmp_path / name} is empty: it has no examples",
+        "give at least one text",
     )
 
 

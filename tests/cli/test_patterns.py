@@ -290,7 +290,7 @@ def test_when_all_maps_are_labelled_that_is_told(label, keys, tmp_path: Path) ->
 def test_a_corpus_without_examples_is_told(label, tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n")
     error, _ = mistake(label(corpus=tmp_path / "empty.txt"))
-    assert "has no examples: it is empty" in error
+    assert "is empty: it has no examples" in error
 
 
 def test_a_limit_of_no_example_is_told(label) -> None:

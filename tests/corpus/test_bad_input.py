@@ -6,14 +6,15 @@ import os
 import pytest
 
 from headscope import corpus
-from headscope.corpus.corpus import FORMATS, NAMES
+from headscope.corpus import Example
+from headscope.corpus.formats import FORMATS, NAMES
 from headscope.errors import CorpusError
 
 ROW = "{0}\t{1}\t_\tX\t_\t_\t{2}\tdep\t_\t_"
 HEAD = "column 7 is the head: 0 for the root, or a word id"
 TABS = "each line needs the same columns, separated by tabs"
-COLUMNS = "name the columns, e.g. --columns sentence1,sentence2"
-OBJECT = 'write e.g. {"a": "first text", "b": "second text"}'
+QUOTES = 'write the text in quotes, or name other keys, e.g. columns=["text"]'
+OBJECT = 'write e.g. {"text": "A dog barks."} or {"a": "Who?", "b": "The dog."}'
 ENDINGS = f"{', '.join(FORMATS)}, and .gz of each"
 
 
@@ -34,32 +35,32 @@ CONTENTS = {
     "empty file": (
         "a.txt",
         "",
-        "{path} has no examples: it is empty",
-        "give a file with at least one sentence",
+        "{path} is empty: it has no examples",
+        "give at least one text",
     ),
     "blank lines only": (
         "a.txt",
         " \n\n\t\n",
-        "{path} has no examples: it is empty",
-        "give a file with at least one sentence",
+        "{path} is empty: it has no examples",
+        "give at least one text",
     ),
     "empty gzip": (
         "a.jsonl.gz",
         "",
-        "{path} has no examples: it is empty",
-        "give a file with at least one sentence",
+        "{path} is empty: it has no examples",
+        "give at least one text",
     ),
     "blank treebank": (
         "a.conllu",
         "\n# text = x\n\n",
-        "{path} has no examples: it is empty",
-        "give a file with at least one sentence",
+        "{path} is empty: it has no examples",
+        "give at least one text",
     ),
     "header alone": (
         "a.tsv",
         "sentence\tlabel\n",
-        "{path} has no examples: it is empty",
-        "give a file with at least one sentence",
+        "{path} is empty: it has no examples",
+        "give at least one text",
     ),
     "not JSON": (
         "a.jsonl",
@@ -83,19 +84,19 @@ CONTENTS = {
         "a.jsonl",
         '{"a": "x", "b": "y"}\n{"a": "x", "b": 3}\n',
         "{path}, line 2: 'b' must be a string, got int",
-        COLUMNS,
+        QUOTES,
     ),
     "a text that is null": (
         "a.jsonl",
         '{"text": null}\n',
         "{path}, line 1: 'text' must be a string, got NoneType",
-        COLUMNS,
+        QUOTES,
     ),
     "JSON without text": (
         "a.jsonl",
         '{"a": "x"}\n{"c": "x", "d": 1}\n',
-        "{path}, line 2: none of the columns c, d is known to hold text",
-        COLUMNS,
+        "{path}, line 2: none of the columns is known to hold text; the columns are c, d",
+        "name one or two of them, e.g. columns=['c']",
     ),
     "TSV row too short": (
         "a.tsv",
@@ -199,7 +200,7 @@ def test_a_missing_file_is_told_whatever_its_ending(tmp_path, name):
     path = tmp_path / name
     assert (
         complaint(path)
-        == f"no such corpus file: {path}\nnext: give the path of a text, TSV, JSON-lines or CoNLL file, or 'demo'"
+        == f"no such corpus file: {path}\nnext: give the path of a text, TSV, CSV, JSON-lines or CoNLL file, or 'demo'"
     )
 
 
@@ -208,7 +209,7 @@ def test_a_file_inside_a_file_is_missing(tmp_path):
     path = tmp_path / "a.txt" / "b.txt"
     assert (
         complaint(path)
-        == f"no such corpus file: {path}\nnext: give the path of a text, TSV, JSON-lines or CoNLL file, or 'demo'"
+        == f"no such corpus file: {path}\nnext: give the path of a text, TSV, CSV, JSON-lines or CoNLL file, or 'demo'"
     )
 
 
@@ -307,10 +308,14 @@ def test_a_gzip_file_with_a_damaged_middle_is_told(tmp_path):
 def test_an_unknown_ending_is_told_with_those_that_are_known(tmp_path, name, ending):
     path = tmp_path / name
     path.write_bytes(gzip.compress(b"One.") if name.endswith(".gz") else b"One.")
-    assert (
-        complaint(path)
-        == f"the format of {path} cannot be told from its ending '{ending}'; known are {ENDINGS}\nnext: give --format {', '.join(NAMES[:-1])} or {NAMES[-1]}"
+    with pytest.raises(CorpusError) as caught:
+        corpus.read(path)
+    names = f"{', '.join(NAMES[:-1])} or {NAMES[-1]}"
+    assert caught.value.message == (
+        f"the ending '{ending}' of {path} does not say what its format is; known are {ENDINGS}"
     )
+    assert caught.value.hint == f"give format=, one of {names}"
+    assert caught.value.command == f"give --format {names}"
 
 
 def test_an_unknown_format_is_told_with_the_nearest(tmp_path):
@@ -333,7 +338,8 @@ def test_an_unknown_column_is_told_with_those_there_are(tmp_path, name, text, wh
     path.write_text(text)
     assert (
         complaint(path, columns=["sentence1", "b"])
-        == f"{where.format(path=path)}: no column 'b'; the columns are sentence1, label\nnext: {COLUMNS}"
+        == f"{where.format(path=path)}: no column 'b'; the columns are sentence1, label\n"
+        "next: name one or two of them, e.g. columns=['sentence1']"
     )
 
 
@@ -342,7 +348,8 @@ def test_more_than_two_columns_are_refused(tmp_path):
     path.write_text("a\tb\tc\n1\t2\t3\n")
     assert (
         complaint(path, columns=["a", "b", "c"])
-        == f"one or two columns may be named, got 3 instead: a, b, c\nnext: {COLUMNS}"
+        == "columns must name one or two columns of text, got 3 instead: a, b, c\n"
+        'next: give e.g. columns=["sentence1", "sentence2"]'
     )
 
 
@@ -364,4 +371,13 @@ def test_a_bad_first_line_is_told_when_the_corpus_is_opened_not_in_the_middle_of
 def test_an_example_of_three_texts_is_refused():
     with pytest.raises(CorpusError) as caught:
         corpus.from_texts(["a", ("a", "b", "c")])
-    assert str(caught.value) == "example 2: one text or two are allowed, got 3 instead"
+    assert (
+        caught.value.message
+        == "item 2 of the list must be a text or a pair of texts, got tuple of 3 instead"
+    )
+
+
+def test_an_example_made_by_hand_has_one_text_or_two():
+    with pytest.raises(CorpusError) as caught:
+        Example("7", ("a", "b", "c"))
+    assert str(caught.value) == "example 7: one text or two are allowed, got 3 instead"

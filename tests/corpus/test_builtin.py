@@ -201,7 +201,7 @@ def test_the_checksum_changes_with_any_of_its_files(tmp_path, monkeypatch):
     before = corpus.read("demo").checksum
     copy = tmp_path / "builtin"
     copy.mkdir()
-    for file in FOLDER.iterdir():
+    for file in (file for file in FOLDER.iterdir() if file.is_file()):
         (copy / file.name).write_bytes(file.read_bytes())
     monkeypatch.setattr("headscope.corpus.builtin.FOLDER", copy)
     assert corpus.read("demo").checksum == before

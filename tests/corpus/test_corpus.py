@@ -102,10 +102,7 @@ def test_texts_in_memory_are_numbered_and_pairs_stay_pairs():
 def test_a_corpus_without_examples_is_an_error_when_walked_over():
     with pytest.raises(CorpusError) as caught:
         list(corpus.from_texts([], name="mine"))
-    assert (
-        str(caught.value)
-        == "mine has no examples: it is empty\nnext: give a file with at least one sentence"
-    )
+    assert str(caught.value) == "mine is empty: it has no examples\nnext: give at least one text"
 
 
 @pytest.mark.parametrize(

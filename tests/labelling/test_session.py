@@ -94,7 +94,7 @@ def test_a_label_is_saved_at_once_with_its_map_and_its_origin(start: Start, tmp_
     np.testing.assert_allclose(np.sqrt(wanted), kept.maps[0] / 255, atol=0.5 / 255 + 1e-6)
     known = kept.known[0]
     assert (known["corpus"], known["example"], known["layer"], known["head"]) == (
-        "texts",
+        "3 examples",
         shown.map_id.example,
         str(shown.map_id.head.layer + 1),
         str(shown.map_id.head.head + 1),

@@ -56,6 +56,8 @@ def compare(
     trust_remote_code: opt.TrustRemoteCode = False,
     format: opt.Format = None,
     columns: opt.Columns = None,
+    header: opt.Header = None,
+    lines: opt.Lines = False,
     single: opt.Single = False,
     parse: opt.Parse = False,
     parser: opt.Parser = None,
@@ -89,6 +91,8 @@ def compare(
     how_read = {
         "format": format,
         "pairs": not single,
+        "lines": lines,
+        "header": header,
         "columns": columns.split(",") if columns else None,
         "parse_with": parser if parser is not None else "" if parse else None,
     }
@@ -155,6 +159,7 @@ def _compare_models(
         make_settings(**run)
         read_corpus = hs.corpus.read(corpus, **read)
         one, other = hs.load(first, **load), hs.load(second, **load)
+    console.say(read_corpus.first(run["limit"]).preview())
     with console.progress("comparing") as progress:
         atlas = hs.compare(
             one, other, read_corpus, measures=measures, output=path, progress=progress, **run

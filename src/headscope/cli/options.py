@@ -21,7 +21,8 @@ CorpusFile = Annotated[
     str,
     typer.Argument(
         metavar="CORPUS",
-        help="A text, TSV, JSON-lines or CoNLL file (.gz too), or 'demo' for the built-in corpus.",
+        help="A text, TSV, CSV, JSON-lines or CoNLL file (.gz too), or 'demo' for the built-in "
+        "corpus.",
         show_default=False,
     ),
 ]
@@ -137,7 +138,8 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="text, tsv, jsonl, conll, coref-jsonl, coref-conllu or conll2012. Default: by the file's ending.",
+        help="text, tsv, csv, jsonl, conll, brackets, coref-jsonl, coref-conllu, conll2012 or "
+        "frames-jsonl. Default: by the file's ending.",
         rich_help_panel=_READ,
         show_default=False,
     ),
@@ -147,9 +149,27 @@ Columns = Annotated[
     typer.Option(
         "--columns",
         metavar="A,B",
-        help="The text columns of a table.",
+        help="The text columns of a table, by name or by number (from 1).",
         rich_help_panel=_READ,
         show_default=False,
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="TSV and CSV: whether the first line names the columns. "
+        "Default: if it has known names, or those in --columns.",
+        rich_help_panel=_READ,
+        show_default=False,
+    ),
+]
+Lines = Annotated[
+    bool,
+    typer.Option(
+        "--lines",
+        help="Plain text: every line is a text of its own.",
+        rich_help_panel=_READ,
     ),
 ]
 Single = Annotated[

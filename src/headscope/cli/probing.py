@@ -151,12 +151,11 @@ def _make(
 ) -> None:
     """Make tasks and write them."""
     from headscope.corpus import read
-    from headscope.corpus.readers.brackets import bracket_corpus
     from headscope.files import check_writable
     from headscope.tasks.make.treebank import check_made, report_tasks
     from headscope.tasks.senteval import write_senteval
 
-    corpus = bracket_corpus(source) if trees else read(source)
+    corpus = read(source, format="brackets" if trees else None)
     with console.status("making tasks"):
         reports = report_tasks(corpus, seed=seed, size=size, tasks=tasks, brackets=brackets)
     check_made(reports, named=bool(tasks))

@@ -48,6 +48,8 @@ def survey(
     trust_remote_code: opt.TrustRemoteCode = False,
     format: opt.Format = None,
     columns: opt.Columns = None,
+    header: opt.Header = None,
+    lines: opt.Lines = False,
     single: opt.Single = False,
     parse: opt.Parse = False,
     parser: opt.Parser = None,
@@ -75,6 +77,8 @@ def survey(
     how_read = {
         "format": format,
         "pairs": not single,
+        "lines": lines,
+        "header": header,
         "columns": columns.split(",") if columns else None,
         "parse_with": parser if parser is not None else "" if parse else None,
         "documents": documents,
@@ -330,6 +334,7 @@ def _run(
                 chosen[place] = hs.Role(**own)
             if name == "dependency" and own:
                 chosen[place] = hs.Dependency(subtypes=own["subtypes"])
+    console.say(read_corpus.first(run["limit"]).preview())
     return hs.survey(
         loaded, read_corpus, measures=chosen, shard=part, output=output, progress=console, **run
     )

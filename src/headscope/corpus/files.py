@@ -42,7 +42,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     except (FileNotFoundError, NotADirectoryError):
         raise CorpusError(
             f"no such corpus file: {path}",
-            hint="give the path of a text, TSV, JSON-lines or CoNLL file, or 'demo'",
+            hint="give the path of a text, TSV, CSV, JSON-lines or CoNLL file, or 'demo'",
         ) from None
     except IsADirectoryError:
         raise CorpusError(f"{path} is a folder, not a corpus file", hint="give one file") from None

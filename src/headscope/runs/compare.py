@@ -17,8 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.corpus import Corpus
-from headscope.corpus.like import CorpusLike, as_corpus
+from headscope.corpus import Corpus, CorpusLike, read
 from headscope.encode import Batch, Encoded
 from headscope.errors import ModelError, UserError
 from headscope.measures.base import Context, Measure
@@ -117,7 +116,7 @@ def compare(
     run = Comparison(
         one,
         two,
-        as_corpus(corpus),
+        read(corpus),
         measures,
         settings,
         output=output,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headscope.corpus.like import CorpusLike
+from headscope.corpus import CorpusLike
 from headscope.measures.patterns.measure import Pattern
 from headscope.models.like import ModelLike
 from headscope.progress import ProgressLike

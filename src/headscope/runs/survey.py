@@ -11,8 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from headscope.corpus import Corpus, bucket_of
-from headscope.corpus.like import CorpusLike, as_corpus
+from headscope.corpus import Corpus, CorpusLike, bucket_of, read
 from headscope.encode import WINDOW, Batch, Encoded, Encoder, batches
 from headscope.errors import UserError
 from headscope.files import digest_of
@@ -128,7 +127,7 @@ def survey(
     )
     run = Survey(
         as_model(model, head=_head_for(measures)),
-        as_corpus(corpus),
+        read(corpus),
         measures,
         settings,
         shard=check_shard(shard),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 
-from headscope.corpus import Corpus, Example, read
-from headscope.corpus.files import lines
+from headscope.corpus import Corpus, CorpusLike, read
+from headscope.corpus.columns import ColumnChoice
+from headscope.corpus.formats import FileOptions, find_format
+from headscope.corpus.readers.table import find_header, peek
+from headscope.corpus.reading import DEMO, FRAMENET
 from headscope.errors import CorpusError, unknown
 from headscope.tasks.hub import HUB, hub_examples
 from headscope.tasks.labels import custom_task, label_ids
@@ -54,29 +57,19 @@ def task_examples(task: Task, path: str | Path, split: str) -> Corpus:
     return corpus
 
 
-def labelled(path: str | Path) -> Corpus:
-    """A table with labels. Of a table of two columns without a header the second is the label."""
-    corpus = read(path)
-    first = next(iter(corpus))
-    if (
-        corpus.format == "tsv"
-        and first.label is None
-        and tuple(cell.strip() for cell in _first_line(Path(path))) == first.texts
-        and len(first.texts) == 2
-    ):
-        source = corpus.source
-        corpus = replace(corpus, source=lambda: _second_as_label(source()))
-    return corpus
+def labelled(source: CorpusLike) -> Corpus:
+    """Read a corpus whose examples have labels.
 
-
-def _first_line(path: Path) -> list[str]:
-    return next((line.split("\t") for _, line in lines(path) if line.strip()), [])
-
-
-def _second_as_label(examples: Iterator[Example]) -> Iterator[Example]:
-    return (
-        replace(example, texts=example.texts[:1], label=example.texts[1]) for example in examples
-    )
+    In a table of two columns without a header, the second column is the label.
+    """
+    if isinstance(source, str | PathLike) and str(source) not in {DEMO, FRAMENET}:
+        path = Path(source)
+        format = find_format(path, FileOptions())
+        if format in {"tsv", "csv"} and find_header(path, format, ColumnChoice()) is None:
+            first = peek(path, format)
+            if first and len(first[0]) == 2:
+                return read(path, columns=[1], label=2, header=False)
+    return read(source)
 
 
 def find_file(task: Task, folder: Path, split: str) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from headscope.corpus import Example, read
-from headscope.corpus.readers.brackets import bracket_corpus, is_brackets
+from headscope.corpus.readers.brackets import is_brackets
 from headscope.errors import UserError, unknown
 from headscope.tasks import Task, task_examples
 from headscope.tasks.make.treebank import make_tasks
@@ -76,7 +76,7 @@ def find_tasks(
                 if wanted is None or _names(name, title) & wanted
             ]
             trees = is_brackets(Path(source))
-            corpus = bracket_corpus(source) if trees else read(source)
+            corpus = read(source, format="brackets" if trees else None)
             found += (
                 make_tasks(
                     corpus,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from headscope.corpus import Corpus, Example
-from headscope.corpus.corpus import from_examples
-from headscope.corpus.readers.table import text_columns
+from headscope.corpus import Corpus, Example, from_examples
+from headscope.corpus.columns import ColumnChoice, find_layout
 from headscope.errors import UserError
 from headscope.tasks.task import Task, plain
 
@@ -40,9 +39,8 @@ def hub_examples(task: Task, split: str) -> Corpus:
             f"{place} cannot be fetched: {first}",
             hint="check the connection, or give a folder with local files: --data FOLDER",
         ) from error
-    texts = text_columns(
-        [name for name in rows.column_names if name not in ("label", "idx")], None, place
-    )
+    names = list(rows.column_names)
+    texts = [names[column] for column in find_layout(names, ColumnChoice(), place).texts]
     return from_examples(
         [
             _example(task, row, texts, f"{place}, row {number}")

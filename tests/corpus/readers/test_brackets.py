@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headscope.corpus import read
 from headscope.corpus.readers.brackets import (
-    bracket_corpus,
     bracket_examples,
     is_brackets,
     read_brackets,
@@ -63,7 +63,7 @@ def test_examples_have_words_and_tags_but_no_heads_and_tell_their_line(tmp_path)
         ("NN", "", None),
     ]
     assert (example.source, tree.top) == (f"{path}, line 1", ("NP", "VP", "."))
-    assert [found.id for found in bracket_corpus(path)] == ["1", "2"]
+    assert [found.id for found in read(path)] == ["1", "2"]
 
 
 def test_a_folder_of_files_is_read_by_name(tmp_path):
@@ -73,7 +73,7 @@ def test_a_folder_of_files_is_read_by_name(tmp_path):
     write(tmp_path, "no tree", "README")
     assert is_brackets(tmp_path)
     assert [tree.parts[0].word for tree in read_brackets(tmp_path)] == ["a", "b"]
-    assert bracket_corpus(tmp_path).checksum != bracket_corpus(tmp_path / "00" / "b.mrg").checksum
+    assert read(tmp_path, format="brackets").checksum != read(tmp_path / "00" / "b.mrg").checksum
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_bad_brackets_are_told_with_their_line(tmp_path, text, line, message):
 
 def test_a_file_without_trees_is_an_empty_corpus(tmp_path):
     with pytest.raises(CorpusError, match="has no examples"):
-        list(bracket_corpus(write(tmp_path, "\n(S (-NONE- *))\n")))
+        list(read(write(tmp_path, "\n(S (-NONE- *))\n")))
 
 
 LABELS = st.sampled_from(["S", "NP-SBJ", "VP", "PP=3", "ADVP-TMP-2", "SBAR"])

@@ -88,3 +88,49 @@ def test_plain_text_offers_pairs_only_where_it_has_them(tmp_path):
     (tmp_path / "a.txt").write_text(FOUR)
     assert corpus.read(tmp_path / "a.txt").annotations == {"pair"}
     assert corpus.read(tmp_path / "a.txt", pairs=False).annotations == set()
+
+
+def notes(tmp_path, text, **options):
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    return corpus.read(tmp_path / "a.txt", **options).notes
+
+
+def test_lines_makes_every_line_that_is_not_blank_a_text(tmp_path):
+    found = read(tmp_path, "One.\n  Two, \n\n \nThree.", lines=True)
+    assert [(example.id, example.texts) for example in found] == [
+        ("1", ("One.",)),
+        ("2", ("Two,",)),
+        ("5", ("Three.",)),
+    ]
+    assert found[2].source == f"{tmp_path / 'a.txt'}, line 5"
+
+
+SENTENCES = 'A dog barks.\nWho hears it?\n"Nobody!"\nNobody does (yet).\n'
+
+
+def test_a_file_of_one_sentence_per_line_is_noted(tmp_path):
+    assert notes(tmp_path, SENTENCES) == (
+        f"{tmp_path / 'a.txt'} looks like one sentence per line, but lines without a blank line "
+        "between them are read as one paragraph; lines=True (--lines on the command line) reads "
+        "every line as a text",
+    )
+    assert notes(tmp_path, SENTENCES, lines=True) == ()
+
+
+def test_many_lines_without_any_blank_line_are_noted_whatever_they_end_in(tmp_path):
+    (note,) = notes(tmp_path, "hide new secretions from the parental units\n" * 20)
+    assert note.startswith(f"{tmp_path / 'a.txt'} has no blank lines, but")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FOUR,
+        "One.\n\nTwo.\n\nThree.\n\nFour.\n",
+        "A paragraph that is\nwrapped at a width of\ntwenty or so. It goes\non and ends here.\n",
+        "One sentence.\nAnd another one.\n",
+        "A list\n\n" + "of words without stops\n" * 30,
+    ],
+)
+def test_paragraphs_are_not_noted(tmp_path, text):
+    assert notes(tmp_path, text) == ()

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from headscope.corpus import ROOT, Example, Word, from_examples, from_texts, read
 from headscope.corpus.builtin import builtin_files
-from headscope.corpus.readers.brackets import bracket_corpus
 from headscope.errors import CorpusError, UserError
 from headscope.tasks.make.changes import bigram_shift, invert, odd_man_out
 from headscope.tasks.make.labels import dependency_depth, dependents, number, tense
@@ -583,7 +582,7 @@ def test_depth_and_top_constituents_come_from_bracketed_trees(tmp_path):
             for tree in fill
         )
     )
-    reports = {report.title: report for report in report_tasks(bracket_corpus(path), brackets=path)}
+    reports = {report.title: report for report in report_tasks(read(path), brackets=path)}
     top = reports["TopConst"].task
     assert top.labels == ("NP_,_VP", "NP_VP_.")
     assert reports["TopConst"].passed["the top is not S"] == 40
@@ -612,7 +611,7 @@ def test_depth_of_bracketed_trees_is_matched_by_length(tmp_path):
             for mark, tree in (("x", shallow), ("y", deep))
         )
     )
-    (task,) = make_tasks(bracket_corpus(path), tasks=["Depth"], brackets=path)
+    (task,) = make_tasks(read(path), tasks=["Depth"], brackets=path)
     assert task.labels == ("3", "4")
     assert all(
         example.label == ("3" if "x a" in example.texts[0] else "4") for example in examples(task)

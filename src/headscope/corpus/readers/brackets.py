@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headscope.corpus.corpus import Corpus
 from headscope.corpus.example import Example, Word, join_words
 from headscope.corpus.files import lines
-from headscope.corpus.readers.coref.columns import files_in, fingerprint
+from headscope.corpus.readers.coref.columns import files_in
 from headscope.errors import CorpusError
 
 ENDINGS = (".mrg", ".psd", ".ptb")
@@ -146,12 +145,6 @@ def bracket_examples(path: str | Path) -> Iterator[tuple[Example, Bracketed]]:
         yield Example(str(index), join_words(words), words, source=tree.source), tree
 
 
-def bracket_corpus(path: str | Path) -> Corpus:
-    """A corpus of bracketed trees: words and tags."""
-    path = Path(path)
-    return Corpus(
-        str(path),
-        "brackets",
-        lambda: (example for example, _ in bracket_examples(path)),
-        lambda: fingerprint(path, ENDINGS),
-    )
+def read_bracket_examples(path: Path) -> Iterator[Example]:
+    """Yield one example per tree, with words and tags."""
+    return (example for example, _ in bracket_examples(path))

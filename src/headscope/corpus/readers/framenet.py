@@ -12,7 +12,7 @@ from typing import Any
 
 from headscope.corpus.example import Example, FrameLink, Word, join_words
 from headscope.corpus.files import json_values, lines
-from headscope.corpus.readers.table import record_group
+from headscope.corpus.readers.json_lines import record_group
 from headscope.errors import CorpusError
 
 Span = tuple[int, int]

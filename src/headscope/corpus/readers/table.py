@@ -1,130 +1,193 @@
-"""Tables of texts: TSV (with or without a header) and JSON lines, one example a line, one text or a pair."""
+"""Tables of texts, one example per row: TSV as public data sets write it, and CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import csv
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
+from headscope.corpus.columns import (
+    ColumnChoice,
+    Layout,
+    find_layout,
+    has_known_names,
+    headerless_layout,
+    is_number,
+    listed,
+    looks_like_header,
+)
 from headscope.corpus.example import Example
-from headscope.corpus.files import json_values, lines
+from headscope.corpus.files import lines
 from headscope.errors import CorpusError
 
-# Names under which public data sets keep the two texts (GLUE, SNLI, Wikipedia pairs), first text first.
-FIRST = ("a", "text", "sentence1", "#1 String", "question1", "question", "premise", "text_a")
-SECOND = ("b", "text2", "sentence2", "#2 String", "question2", "hypothesis", "text_b")
-ALONE = ("sentence",)
-LABEL = ("label", "Quality", "score", "gold_label", "is_duplicate")
-GROUP = ("group", "document", "paragraph", "doc_id")
-HINT = "name the columns, e.g. --columns sentence1,sentence2"
+PEEK = 20
+"""How many rows are looked at to recognise a header."""
+FEWEST = 5
+"""A column of fewer cells is not taken for labels."""
+SEPARATORS = {"tsv": "tabs", "csv": "commas"}
+Row = tuple[int, list[str]]
 
 
-def text_columns(names: Sequence[str], chosen: Sequence[str] | None, where: str) -> list[str]:
-    """Which of the named columns hold the text or texts.
+def read_table(
+    path: Path,
+    format: str,
+    choice: ColumnChoice | None = None,
+    *,
+    header: bool | None = None,
+) -> Iterator[Example]:
+    """Yield one example per row of a TSV or CSV file.
 
-    >>> text_columns(["index", "question", "sentence", "label"], None, "dev.tsv")
-    ['question', 'sentence']
-    >>> text_columns(["sentence", "label"], None, "dev.tsv")
-    ['sentence']
+    Parameters
+    ----------
+    path : Path
+        The file, gzipped or not.
+    format : {"tsv", "csv"}
+        In TSV, quotes are ordinary characters, because public files contain bare ones. In CSV, they
+        enclose cells.
+    choice : ColumnChoice, optional
+        The columns of text, label and group; by default, known names decide.
+    header : bool, optional
+        Whether the first row names the columns. By default it does if it has known names or names
+        in ``choice``; a row that only looks like a header is an error. Without a header, the first
+        two columns are the texts and the third is the label.
     """
-    if chosen:
-        missing = [name for name in chosen if name not in names]
-        if missing:
-            raise CorpusError(
-                f"{where}: no column {missing[0]!r}; the columns are {', '.join(names)}", hint=HINT
-            )
-        if len(chosen) > 2:
-            raise CorpusError(
-                f"one or two columns may be named, got {len(chosen)} instead: {', '.join(chosen)}",
-                hint=HINT,
-            )
-        return list(chosen)
-    first = [name for name in FIRST if name in names][:1]
-    second = [name for name in SECOND if name in names][:1]
-    alone = [name for name in ALONE if name in names]
-    if first and not second:
-        second = alone
-    found = first + second if first else alone
-    if not found:
-        raise CorpusError(
-            f"{where}: none of the columns {', '.join(names)} is known to hold text", hint=HINT
-        )
-    return found
-
-
-def read_tsv(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Example]:
-    """One example a line. A first line with known names (or those in ``columns``) is a header; without one the first two columns are the texts.
-
-    Quotes are ordinary characters: the public files contain bare ones.
-    """
-    header: list[str] | None = None
-    known = {*FIRST, *SECOND, *ALONE, *(columns or ())}
-    where: list[int] = []
-    label: int | None = None
-    group: int | None = None
-    for number, line in lines(path):
-        if not line.strip():
-            continue
-        cells = line.split("\t")
-        if not where and (known & set(cells) or columns):
-            header = cells
-            where = [cells.index(name) for name in text_columns(cells, columns, str(path))]
-            label = next((cells.index(name) for name in LABEL if name in cells), None)
-            names = [name for name in GROUP if name in cells and cells.index(name) not in where]
-            group = cells.index(names[0]) if names else None
-            continue
-        if not where:
-            where = list(range(min(len(cells), 2)))
-            label = 2 if len(cells) > 2 else None
-        width = len(header) if header else max([*where, label or 0]) + 1
-        if len(cells) != width if header else len(cells) < width:
-            raise CorpusError(
-                f"{path}, line {number}: {len(cells)} columns, expected {width}",
-                hint="each line needs the same columns, separated by tabs",
-            )
-        texts = tuple(cells[index].strip() for index in where)
+    choice = choice or ColumnChoice()
+    names = find_header(path, format, choice, header=header)
+    layout = None if names is None else find_layout(names, choice, str(path))
+    table = rows(path, format)
+    if names is not None:
+        next(table)
+    for number, cells in table:
+        if layout is None:
+            layout = headerless_layout(len(cells), choice, str(path))
+            if choice.texts is None:
+                _check_texts(peek(path, format), layout, str(path))
+        _check_width(cells, names, layout, f"{path}, line {number}", format)
         yield Example(
             str(number),
-            texts,
-            label=cells[label] if label is not None else None,
-            group=cells[group].strip() if group is not None else "",
+            tuple(cells[place].strip() for place in layout.texts),
+            label=None if layout.label is None else cells[layout.label],
+            group="" if layout.group is None else cells[layout.group].strip(),
             source=f"{path}, line {number}",
         )
 
 
-def read_json_lines(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Example]:
-    """One JSON object a line, with the texts under known names (``a``/``b``, ``text``, ``sentence1``/``sentence2`` …) or those in ``columns``."""
-    for number, record in json_values(path):
-        where = f"{path}, line {number}"
-        if not isinstance(record, dict):
+def rows(path: Path, format: str) -> Iterator[Row]:
+    """Yield (number of its first line, cells) of each row that is not blank."""
+    if format == "tsv":
+        for number, line in lines(path):
+            if line.strip():
+                yield number, line.split("\t")
+        return
+    reader = csv.reader((line + "\n" for _, line in lines(path)), strict=True)
+    while True:
+        number = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
             raise CorpusError(
-                f"{where}: expected a JSON object, got {type(record).__name__}",
-                hint='write e.g. {"a": "first text", "b": "second text"}',
-            )
-        names = text_columns(list(record), columns, where)
-        wrong = next((name for name in names if not isinstance(record[name], str)), None)
-        if wrong is not None:
-            raise CorpusError(
-                f"{where}: {wrong!r} must be a string, got {type(record[wrong]).__name__}",
-                hint=HINT,
-            )
-        label = next((str(record[name]) for name in LABEL if record.get(name) is not None), None)
-        yield Example(
-            str(record.get("id", number)),
-            tuple(record[name].strip() for name in names),
-            label=label,
-            group=record_group(record, names),
-            source=where,
+                f"{path}, line {number}: not valid CSV ({error})",
+                hint="close every quote, and double quotes inside a quoted cell; if quotes are "
+                "ordinary characters in the file, write it with tabs as .tsv",
+            ) from None
+        if cells is None:
+            return
+        if any(cell.strip() for cell in cells):
+            yield number, cells
+
+
+def peek(path: Path, format: str) -> list[list[str]]:
+    """The first rows of a table, as far as they can be read."""
+    found: list[list[str]] = []
+    try:
+        for _, cells in islice(rows(path, format), 1 + PEEK):
+            found.append(cells)
+    except CorpusError:
+        if not found:
+            raise
+    return found
+
+
+def find_header(
+    path: Path, format: str, choice: ColumnChoice, *, header: bool | None = None
+) -> list[str] | None:
+    """The names in the first row of a table; None if the table has no header."""
+    first = peek(path, format)
+    if not first or header is False:
+        return None
+    cells = [cell.strip() for cell in first[0]]
+    _check_separator(path, format, cells)
+    if header or has_known_names(cells) or any(name in cells for name in choice.names):
+        return cells
+    if choice.names:
+        return cells  # asked for by name: finding the columns says which names there are
+    if looks_like_header(first):
+        raise CorpusError(
+            f"{path}: the first line looks like a header, but none of its columns is known to "
+            f"hold text; the columns are {listed(cells)}",
+            hint=f"name the columns of text, e.g. columns=[{cells[0]!r}]; "
+            "if the first line is data, give header=False",
+            command=f"name the columns of text, e.g. --columns {cells[0]}; "
+            "if the first line is data, give --no-header",
+        )
+    return None
+
+
+def _check_separator(path: Path, format: str, cells: Sequence[str]) -> None:
+    """Refuse a file that is separated by something else than its format says."""
+    if len(cells) != 1:
+        return
+    other = {"tsv": ",", "csv": "\t"}[format]
+    if has_known_names(parts := cells[0].split(other)) and len(parts) > 1:
+        right = "csv" if format == "tsv" else "tsv"
+        raise CorpusError(
+            f"{path} is separated by {SEPARATORS[right]}, not by {SEPARATORS[format]}",
+            hint=f"give format={right!r}",
+            command=f"give --format {right}",
+        )
+    if format == "csv" and has_known_names(parts := cells[0].split(";")) and len(parts) > 1:
+        raise CorpusError(
+            f"{path} is separated by semicolons, not by commas",
+            hint=f"read it with pandas: headscope.read(pandas.read_csv({str(path)!r}, sep=';'))",
+            command="write it with commas or tabs",
         )
 
 
-def record_group(record: Mapping[str, Any], texts: Sequence[str] = ()) -> str:
-    """The document or paragraph that a JSON object says it belongs to; empty where it does not say.
+def _check_width(
+    cells: Sequence[str], names: Sequence[str] | None, layout: Layout, where: str, format: str
+) -> None:
+    """All rows of a table with a header are as wide as it; others must reach the last column."""
+    used = [*layout.texts, layout.label or 0, layout.group or 0]
+    width = max(used) + 1 if names is None else len(names)
+    if len(cells) < width or (names is not None and len(cells) > width):
+        raise CorpusError(
+            f"{where}: {len(cells)} columns, expected {width}",
+            hint=f"each line needs the same columns, separated by {SEPARATORS[format]}",
+        )
 
-    >>> record_group({"text": "A dog barks.", "document": 7})
-    '7'
-    >>> record_group({"document": "A dog barks."}, texts=["document"])
-    ''
-    """
-    keys = [key for key in GROUP if record.get(key) is not None and key not in texts]
-    return str(record[keys[0]]).strip() if keys else ""
+
+def _check_texts(first: Sequence[Sequence[str]], layout: Layout, where: str) -> None:
+    """In a table without a header, refuse columns that evidently hold no text."""
+    for place in layout.texts:
+        cells = [row[place].strip() for row in first if len(row) > place]
+        if all(map(is_number, cells)):
+            what = "numbers"
+        elif place and _are_labels(cells):
+            what = "labels"
+        else:
+            continue
+        shown = ", ".join(list(dict.fromkeys(cells))[:3])
+        text = 2 if place == 0 else 1
+        raise CorpusError(
+            f"{where}: column {place + 1} seems to hold {what} ({shown}), not texts, "
+            "and no header says what the columns are",
+            hint=f"give the columns by number, e.g. columns=[{text}], label={place + 1}",
+            command=f"give the columns of text by number, e.g. --columns {text}",
+        )
+
+
+def _are_labels(cells: Sequence[str]) -> bool:
+    """Whether cells are single words that keep coming back."""
+    words = all(len(cell.split()) == 1 for cell in cells)
+    return words and len(cells) >= FEWEST and len(set(cells)) <= len(cells) // 2

@@ -1,0 +1,139 @@
+"""File formats: which reader a file needs, by its name, its first line or what the user says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from headscope.corpus.columns import ColumnChoice
+from headscope.corpus.corpus import Corpus
+from headscope.corpus.example import Example
+from headscope.corpus.files import lines
+from headscope.corpus.readers.brackets import ENDINGS as BRACKETS
+from headscope.corpus.readers.brackets import read_bracket_examples
+from headscope.corpus.readers.conll import read_conll
+from headscope.corpus.readers.coref.columns import (
+    CONLL2012,
+    LAST_WORD,
+    fingerprint,
+    is_collection,
+    read_conll2012,
+)
+from headscope.corpus.readers.coref.conllu import CONLLU, read_coref_conllu, skipped_mentions
+from headscope.corpus.readers.coref.json_lines import is_coref_jsonl, read_coref_jsonl
+from headscope.corpus.readers.framenet import is_frames_jsonl, read_frames_jsonl
+from headscope.corpus.readers.json_lines import read_json_lines
+from headscope.corpus.readers.plain import paragraph_notes, read_lines, read_plain
+from headscope.corpus.readers.table import read_table
+from headscope.errors import CorpusError, unknown
+
+FORMATS = {
+    ".txt": "text",
+    ".md": "text",
+    ".tsv": "tsv",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".conllu": "conll",
+    ".conllx": "conll",
+    ".conll": "conll",
+    **dict.fromkeys(CONLL2012, "conll2012"),
+    **dict.fromkeys(BRACKETS, "brackets"),
+}
+"""The format that a file's ending stands for; each may be followed by ``.gz``."""
+COREFERENCE = {"coref-jsonl": (".jsonl",), "coref-conllu": CONLLU, "conll2012": CONLL2012}
+"""Formats of whole documents with mentions, and the endings of their files."""
+FOLDERS = {**COREFERENCE, "brackets": BRACKETS}
+"""Formats that may be spread over the files of a folder, and the endings of these files."""
+NAMES = tuple(dict.fromkeys([*FORMATS.values(), *COREFERENCE, "frames-jsonl"]))
+TABLES = ("tsv", "csv", "jsonl")
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How a file is to be read; the parameters of :func:`headscope.read` of the same names."""
+
+    format: str | None = None
+    choice: ColumnChoice = field(default_factory=ColumnChoice)
+    header: bool | None = None
+    lines: bool = False
+    pairs: bool = True
+    documents: bool = False
+
+
+def open_file(path: Path, options: FileOptions) -> Corpus:
+    """A corpus of a file, or of a folder of files where its format allows it."""
+    kind = find_format(path, options)
+    choice = options.choice
+    plain = read_lines if options.lines else partial(read_plain, pairs=options.pairs)
+    readers: dict[str, Callable[[Path], Iterator[Example]]] = {
+        "text": plain,
+        "tsv": lambda path: read_table(path, "tsv", choice, header=options.header),
+        "csv": lambda path: read_table(path, "csv", choice, header=options.header),
+        "jsonl": lambda path: read_json_lines(path, choice),
+        "conll": read_conll,
+        "brackets": read_bracket_examples,
+        "coref-jsonl": read_coref_jsonl,
+        "coref-conllu": read_coref_conllu,
+        "conll2012": read_conll2012,
+        "frames-jsonl": read_frames_jsonl,
+    }
+    remarks: dict[str, Callable[[], tuple[str, ...]]] = {
+        "text": lambda: () if options.lines else paragraph_notes(path),
+        "coref-conllu": lambda: skipped_mentions(path),
+        "conll2012": lambda: (LAST_WORD,),
+    }
+    return Corpus(
+        str(path),
+        kind,
+        partial(readers[kind], path),
+        lambda: fingerprint(path, FOLDERS.get(kind, ())),
+        remarks=remarks.get(kind, tuple),
+    )
+
+
+def find_format(path: Path, options: FileOptions) -> str:
+    """The format of a file: the given one, else by its ending and, for JSON lines, its first line.
+
+    >>> find_format(Path("reviews.csv.gz"), FileOptions())
+    'csv'
+    """
+    kind = options.format
+    if kind is None:
+        kind = "coref-conllu" if options.documents and is_collection(path) else _by_ending(path)
+        if kind == "jsonl" and options.choice == ColumnChoice():
+            kind = _by_first_object(path)
+    elif kind not in NAMES:
+        raise unknown("format", kind, NAMES, error=CorpusError)
+    if not options.documents:
+        return kind
+    kind = "coref-conllu" if kind == "conll" else kind
+    if kind not in COREFERENCE:
+        raise CorpusError(
+            f"{path} has no documents to read: its format is {kind}",
+            hint=f"give a corpus in one of the formats {', '.join(COREFERENCE)}",
+        )
+    return kind
+
+
+def _by_ending(path: Path) -> str:
+    endings = [suffix.lower() for suffix in reversed(path.suffixes)]
+    ending = next((suffix for suffix in endings if suffix != ".gz"), "")
+    if ending in FORMATS:
+        return FORMATS[ending]
+    next(lines(path), None)  # a missing file, or a folder, is reported before its ending
+    names = f"{', '.join(NAMES[:-1])} or {NAMES[-1]}"
+    raise CorpusError(
+        f"the ending {ending!r} of {path} does not say what its format is; "
+        f"known are {', '.join(FORMATS)}, and .gz of each",
+        hint=f"give format=, one of {names}",
+        command=f"give --format {names}",
+    )
+
+
+def _by_first_object(path: Path) -> str:
+    if is_coref_jsonl(path):
+        return "coref-jsonl"
+    return "frames-jsonl" if is_frames_jsonl(path) else "jsonl"

@@ -1,0 +1,283 @@
+"""Reading a corpus: one function for files, the built-in corpus and Python objects."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+from headscope.corpus.builtin import builtin_files, read_builtin
+from headscope.corpus.columns import Column, choose_columns
+from headscope.corpus.corpus import Corpus
+from headscope.corpus.example import Example
+from headscope.corpus.formats import TABLES, FileOptions, find_format, open_file
+from headscope.corpus.memory import (
+    MEMORY,
+    DatasetLike,
+    from_dataset,
+    from_examples,
+    from_frame,
+    from_texts,
+)
+from headscope.corpus.readers.framenet import open_framenet, read_framenet
+from headscope.corpus.spacy.parser import parse
+from headscope.errors import CorpusError
+from headscope.files import checksum
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DEMO = "demo"
+FRAMENET = "framenet"
+ALLOWED = (
+    "a path, 'demo', a list of texts or of pairs of texts, a list of Example, a DataFrame, "
+    "a datasets.Dataset or a Corpus"
+)
+CorpusLike: TypeAlias = Union[
+    str,
+    "os.PathLike[str]",
+    Corpus,
+    "Sequence[str]",
+    "Sequence[Sequence[str]]",
+    "Sequence[Example]",
+    "pd.DataFrame",
+    DatasetLike,
+]
+"""Whatever :func:`read` makes a corpus of."""
+
+
+def read(
+    source: CorpusLike,
+    *,
+    format: str | None = None,
+    columns: Column | Sequence[Column] | None = None,
+    label: Column | None = None,
+    group: Column | None = None,
+    header: bool | None = None,
+    lines: bool = False,
+    pairs: bool = True,
+    documents: bool = False,
+    parse_with: str | None = None,
+    limit: int | None = None,
+    name: str | None = None,
+) -> Corpus:
+    """Read a corpus from a file, or make one of Python objects.
+
+    Parameters
+    ----------
+    source : path, str, Corpus, list, DataFrame or datasets.Dataset
+        A file; ``"demo"``, the built-in corpus; ``"framenet"``, the sentences of FrameNet (through
+        nltk) that pass the filter of Kovaleva et al. (2019); a list of texts, of pairs of texts or
+        of :class:`Example`; a pandas DataFrame; a ``datasets.Dataset``. A Corpus is returned as it
+        is.
+    format : str, optional
+        text, tsv, csv, jsonl, conll, brackets, coref-jsonl, coref-conllu, conll2012 or
+        frames-jsonl. By default the file's ending decides (``.gz`` after it is allowed); JSON lines
+        with sentences and mentions are coref-jsonl, those with a target and links frames-jsonl.
+    columns : str, int or sequence of them, optional
+        The columns of a table that hold the text, or the two texts, by name or by number (from 1).
+        By default, the names of public data sets are known: text, sentence, sentence1 and
+        sentence2, premise and hypothesis, question and sentence, and so on.
+    label : str or int, optional
+        The column that holds the label; by default label, score or the like, if there is one.
+    group : str or int, optional
+        The column that names the document or paragraph a row belongs to; by default group,
+        document, paragraph or doc_id, if there is one.
+    header : bool, optional
+        Whether the first line of a TSV or CSV file names the columns. By default it does if it has
+        known names, or those in ``columns``; if it only looks like a header, that is an error.
+    lines : bool, default False
+        Plain text: read every line that is not blank as a text.
+    pairs : bool, default True
+        Plain text: pair up consecutive paragraphs. False makes every paragraph an example.
+    documents : bool, default False
+        CoNLL-U: one example per document, with its mentions, instead of one per sentence. A folder
+        or ``.tar.gz`` of files is read too.
+    parse_with : str, optional
+        Parse what has no words with this spaCy pipeline; ``""`` is the small English one.
+    limit : int, optional
+        Read only so many examples.
+    name : str, optional
+        The name of the corpus; by default the path, or what it was made from.
+
+    Returns
+    -------
+    Corpus
+        The examples, read anew each time they are walked over.
+
+    Raises
+    ------
+    CorpusError
+        If the source cannot be read as it is. Nothing is guessed silently.
+
+    See Also
+    --------
+    Corpus.preview : One line that says what was read.
+
+    Examples
+    --------
+    >>> read(["A dog barks.", "A cat sleeps."]).preview()
+    'read 2 texts; first: "A dog barks."'
+    >>> sorted(read("demo", limit=1).annotations)[:3]
+    ['frames', 'mentions', 'pair']
+    """
+    if limit is not None and limit < 1:
+        raise CorpusError(
+            f"the limit must be 1 or more, got {limit} instead",
+            hint="leave it out to read everything",
+        )
+    choice = choose_columns(columns, label, group)
+    options = FileOptions(format, choice, header, lines, pairs, documents)
+    corpus = _open(source, options, limit).first(limit)
+    if name is not None:
+        corpus = replace(corpus, name=name)
+    if isinstance(source, Corpus) and limit is None and name is None:
+        corpus = source
+    else:
+        next(iter(corpus))  # a wrong path, format or column is reported here, not during a run
+    return corpus if parse_with is None else _parsed(corpus, parse_with, options)
+
+
+def _open(source: object, options: FileOptions, limit: int | None) -> Corpus:
+    """The corpus of a source, whatever it is."""
+    if isinstance(source, Corpus):
+        _check_options(options, "a Corpus")
+        return source
+    if isinstance(source, str) and source == DEMO:
+        _check_options(options, "the built-in corpus")
+        return Corpus(DEMO, "builtin", read_builtin, _builtin_checksum)
+    if isinstance(source, str) and source == FRAMENET:
+        _check_options(options, "FrameNet")
+        return _framenet(limit)
+    if isinstance(source, str | os.PathLike):
+        return _open_path(source, options)
+    return _open_object(source, options)
+
+
+def _open_path(source: str | os.PathLike[str], options: FileOptions) -> Corpus:
+    if source == "":
+        raise CorpusError("the path of the corpus is empty", hint='give e.g. "texts.txt" or "demo"')
+    path = Path(source)
+    if isinstance(source, str) and _is_prose(source) and not _exists(path):
+        raise CorpusError(
+            f"no such corpus file: {source[:60]}{'…' if len(source) > 60 else ''}",
+            hint="to read the text itself, put it into a list: hs.read([text])",
+            command="give the path of a file; to see the attention in one sentence, "
+            "use headscope attention",
+        )
+    kind = find_format(path, options)
+    _check_options(replace(options, format=None), f"the format {kind}", kind)
+    return open_file(path, options)
+
+
+def _open_object(source: Any, options: FileOptions) -> Corpus:
+    """A corpus of a DataFrame, a dataset or a list."""
+    pandas = sys.modules.get("pandas")  # a DataFrame cannot be given before pandas is imported
+    if pandas is not None and isinstance(source, pandas.DataFrame):
+        _check_options(options, "a DataFrame", MEMORY)
+        return from_frame(source, options.choice)
+    if isinstance(source, Mapping):
+        raise _wrong_type(source, _mapping_advice(source))
+    if hasattr(source, "column_names"):
+        if not hasattr(source, "__len__"):
+            raise _wrong_type(source, "take a part of a stream: pandas.DataFrame(data.take(1000))")
+        _check_options(options, "a dataset", MEMORY)
+        return from_dataset(source, options.choice)
+    if not isinstance(source, list | tuple):
+        raise _wrong_type(source, _advice(source))
+    _check_options(options, "a list")
+    if not source:
+        raise CorpusError("the list is empty: it has no texts", hint="give at least one text")
+    if all(isinstance(item, Example) for item in source):
+        return from_examples(source)
+    return from_texts(source)
+
+
+def _wrong_type(source: object, hint: str) -> CorpusError:
+    given = "None" if source is None else type(source).__name__
+    return CorpusError(f"a corpus must be {ALLOWED}; got {given} instead", hint=hint)
+
+
+def _mapping_advice(source: Mapping[Any, Any]) -> str:
+    """What to do with a dictionary: it may be the splits of a dataset."""
+    splits = [key for key, value in source.items() if hasattr(value, "column_names")]
+    if splits:
+        others = ", ".join(map(str, splits))
+        return f"choose a split: data[{splits[0]!r}] (there are {others})"
+    return "give a list of texts, or pandas.DataFrame(data)"
+
+
+def _advice(source: object) -> str:
+    if isinstance(source, Example):
+        return "put the example into a list: [example]"
+    if isinstance(source, bytes):
+        return 'decode it and put it into a list: [text.decode("utf-8")]'
+    if hasattr(source, "to_pandas"):
+        return "convert it: data.to_pandas()"
+    if hasattr(source, "tolist"):
+        return "convert it to a list: data.tolist()"
+    if hasattr(source, "__iter__"):
+        return "convert it to a list, which can be walked over more than once: list(data)"
+    return 'give e.g. "texts.txt" or ["A dog barks.", "A cat sleeps."]'
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that is too long, or has a null character
+        return False
+
+
+def _is_prose(source: str) -> bool:
+    """Whether a string is more likely a text than a path."""
+    return "\n" in source or (len(source.split()) > 1 and not Path(source).suffix[1:].isalnum())
+
+
+def _check_options(options: FileOptions, what: str, kind: str = "") -> None:
+    """Refuse options that would have no effect on what is read."""
+    table = (*TABLES, MEMORY)
+    choice = options.choice
+    given = [
+        ("columns", choice.texts is not None, table, "tables"),
+        ("label", choice.label is not None, table, "tables"),
+        ("group", choice.group is not None, table, "tables"),
+        ("header", options.header is not None, ("tsv", "csv"), "TSV and CSV files"),
+        ("lines", options.lines, ("text",), "plain text"),
+        ("format", options.format is not None, (), "files"),
+        ("documents", options.documents and not kind, (), "files"),
+    ]
+    for name, used, kinds, where in given:
+        if used and kind not in kinds:
+            raise CorpusError(
+                f"{name} applies to {where}, not to {what}",
+                hint=f"leave {name} out",
+                command=f"leave --{name} out",
+            )
+
+
+def _parsed(corpus: Corpus, parser: str, options: FileOptions) -> Corpus:
+    """The same corpus, with words, tags and trees by spaCy where it has none."""
+    plain, choice = corpus.source, options.choice
+    how = (corpus.format, options.pairs, options.lines, options.header)
+    columns = (choice.texts, choice.label, choice.group)
+    return replace(
+        corpus,
+        source=lambda: parse(plain(), parser=parser, key=(corpus.checksum, *how, *columns)),
+        rough=corpus.rough or plain,
+        format=f"{corpus.format}+spacy",
+    )
+
+
+def _framenet(limit: int | None) -> Corpus:
+    """Few of some 200,000 sentences pass the filter: they are held, not searched for each time."""
+    found = list(islice(read_framenet(open_framenet()), limit))
+    return replace(from_examples(found, name=FRAMENET), format=FRAMENET)
+
+
+def _builtin_checksum() -> str:
+    return hashlib.sha256("".join(checksum(file) for file in builtin_files()).encode()).hexdigest()
