@@ -165,5 +165,5 @@ def test_parsing_keeps_the_group(tmp_path, monkeypatch):
     pytest.importorskip("spacy")
     monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path / "cache"))
     table = "text\tgroup\nA dog barks.\td1\n"
-    assert groups(tmp_path / "a.tsv", table, parse_with="") == ["d1"]
-    assert groups(tmp_path / "a.tsv", table, parse_with="") == ["d1"]  # from the cache
+    assert groups(tmp_path / "a.tsv", table, parse=True) == ["d1"]
+    assert groups(tmp_path / "a.tsv", table, parse=True) == ["d1"]  # from the cache

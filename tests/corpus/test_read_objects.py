@@ -337,5 +337,5 @@ def test_options_without_effect_are_refused(source, what, options, where):
 def test_objects_are_parsed_too(tmp_path, monkeypatch):
     pytest.importorskip("spacy")
     monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path))
-    read = corpus.read(["A dog barks."], parse_with="")
+    read = corpus.read(["A dog barks."], parse=True)
     assert (read.format, read.annotations) == ("memory+spacy", {"words", "tree", "tags"})

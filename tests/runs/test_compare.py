@@ -267,7 +267,7 @@ def test_a_measure_without_its_annotation_is_refused(
     first: Model, second: Model, corpus: Corpus
 ) -> None:
     with pytest.raises(
-        UserError, match=r"^the measure 'feature' needs tags, tree, which texts does not have"
+        UserError, match=r"^the measure 'feature' needs tags, tree, which 7 texts does not have"
     ):
         compare(first, second, corpus, measures=["feature"], **HOW)
 

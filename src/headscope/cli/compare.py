@@ -94,7 +94,7 @@ def compare(
         "lines": lines,
         "header": header,
         "columns": columns.split(",") if columns else None,
-        "parse_with": parser if parser is not None else "" if parse else None,
+        "parse": parser or parse,
     }
     how_run = {
         "limit": limit,

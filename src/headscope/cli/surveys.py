@@ -80,7 +80,7 @@ def survey(
         "lines": lines,
         "header": header,
         "columns": columns.split(",") if columns else None,
-        "parse_with": parser if parser is not None else "" if parse else None,
+        "parse": parser or parse,
         "documents": documents,
     }
     how_run: dict[str, Any] = {

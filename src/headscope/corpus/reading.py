@@ -25,7 +25,7 @@ from headscope.corpus.memory import (
     from_texts,
 )
 from headscope.corpus.readers.framenet import open_framenet, read_framenet
-from headscope.corpus.spacy.parser import parse
+from headscope.corpus.spacy.parser import parse as parse_examples
 from headscope.errors import CorpusError
 from headscope.files import checksum
 
@@ -62,7 +62,7 @@ def read(
     lines: bool = False,
     pairs: bool = True,
     documents: bool = False,
-    parse_with: str | None = None,
+    parse: bool | str = False,
     limit: int | None = None,
     name: str | None = None,
 ) -> Corpus:
@@ -98,8 +98,9 @@ def read(
     documents : bool, default False
         CoNLL-U: one example per document, with its mentions, instead of one per sentence. A folder
         or ``.tar.gz`` of files is read too.
-    parse_with : str, optional
-        Parse what has no words with this spaCy pipeline; ``""`` is the small English one.
+    parse : bool or str, default False
+        Parse what has no words with spaCy: True takes its small English pipeline, a string names
+        another one, or its folder.
     limit : int, optional
         Read only so many examples.
     name : str, optional
@@ -140,7 +141,7 @@ def read(
         corpus = source
     else:
         next(iter(corpus))  # a wrong path, format or column is reported here, not during a run
-    return corpus if parse_with is None else _parsed(corpus, parse_with, options)
+    return _parsed(corpus, "" if parse is True else parse, options) if parse else corpus
 
 
 def _open(source: object, options: FileOptions, limit: int | None) -> Corpus:
@@ -267,7 +268,9 @@ def _parsed(corpus: Corpus, parser: str, options: FileOptions) -> Corpus:
     columns = (choice.texts, choice.label, choice.group)
     return replace(
         corpus,
-        source=lambda: parse(plain(), parser=parser, key=(corpus.checksum, *how, *columns)),
+        source=lambda: parse_examples(
+            plain(), parser=parser, key=(corpus.checksum, *how, *columns)
+        ),
         rough=corpus.rough or plain,
         format=f"{corpus.format}+spacy",
     )

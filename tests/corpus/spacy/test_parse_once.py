@@ -54,7 +54,7 @@ def path(tmp_path):
 
 
 def read(path, **options):
-    return corpus.read(path, parse_with="", **options)
+    return corpus.read(path, parse=True, **options)
 
 
 def test_the_second_walk_gives_the_same_examples_and_needs_no_spacy(path, spacy, monkeypatch):
@@ -173,12 +173,12 @@ def test_another_parser_is_another_store(path, spacy, pipeline, tmp_path):
     folder = tmp_path / "pipeline"
     folder.mkdir()
     (folder / "config.cfg").write_text("a")
-    for name in ("", str(folder)):
-        list(corpus.read(path, parse_with=name))
+    for name in (True, str(folder)):
+        list(corpus.read(path, parse=name))
     assert spacy.texts == LINES * 2
     (folder / "model").write_text("trained again")
-    list(corpus.read(path, parse_with=str(folder)))
-    list(corpus.read(path, parse_with=str(folder)))
+    list(corpus.read(path, parse=str(folder)))
+    list(corpus.read(path, parse=str(folder)))
     assert spacy.texts == LINES * 3
 
 
@@ -209,4 +209,4 @@ def test_a_parser_that_is_not_there_is_told_though_nothing_needs_it(tmp_path):
     path = tmp_path / "a.conllu"
     path.write_text("1\tbark\t_\tX\t_\t_\t0\troot\t_\t_\n")
     with pytest.raises(CorpusError, match="spaCy cannot load 'en_nothing'"):
-        list(corpus.read(path, parse_with="en_nothing"))
+        list(corpus.read(path, parse="en_nothing"))

@@ -135,8 +135,8 @@ def test_a_file_is_parsed_as_it_is_read(tmp_path, pipeline, folder, name):
     path = tmp_path / name
     text = f"{FIRST}\n\n{FIRST}\n" if name == "a.txt" else json.dumps({"a": FIRST, "b": FIRST})
     path.write_text(text)
-    for parser in ("", str(folder)):
-        read = corpus.read(path, parse_with=parser)
+    for parser in (True, str(folder)):
+        read = corpus.read(path, parse=parser)
         assert [by_us(example) for example in read] == [by_spacy(pipeline, (FIRST, FIRST))]
     assert read.annotations == {"pair", "words", "tree", "tags"}
     assert (read.format, corpus.read(path).annotations) == (
@@ -148,7 +148,7 @@ def test_a_file_is_parsed_as_it_is_read(tmp_path, pipeline, folder, name):
 def test_a_treebank_is_not_parsed_again(tmp_path):
     path = tmp_path / "a.conllu"
     path.write_text("1\tbark\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tdogs\t_\tX\t_\t_\t0\troot\t_\t_\n")
-    assert list(corpus.read(path, parse_with="")) == list(corpus.read(path))
+    assert list(corpus.read(path, parse=True)) == list(corpus.read(path))
 
 
 def test_a_pipeline_that_is_not_installed_is_told():

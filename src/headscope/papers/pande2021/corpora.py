@@ -46,7 +46,7 @@ def open_corpora(given: Sequence[Given] | Mapping[str, Given], *, parser: str) -
 def _open(given: Given, parser: str) -> Corpus:
     if isinstance(given, Corpus):
         return given
-    return read(given) if str(given) == "demo" else read(given, parse_with=parser)
+    return read(given) if str(given) == "demo" else read(given, parse=parser or True)
 
 
 def corpus_names(paths: Sequence[str]) -> list[str]:
