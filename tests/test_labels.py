@@ -13,7 +13,7 @@ from headscope.corpus import from_examples, read
 from headscope.labels import find_words, label_text
 from headscope.measures import MEASURES
 from headscope.models import wrap
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.runs.survey import survey
 from tiny import tiny_network, tiny_tokenizer
 
@@ -21,7 +21,7 @@ PAIR = {"one": "1-1", "other": "2-3"}
 
 
 @cache
-def surveyed() -> Results:
+def surveyed() -> Atlas:
     """All registered measures on a few passages that have every annotation."""
     network = tiny_network("bert", auto=AutoModelForMaskedLM)
     model = wrap(network, tiny_tokenizer("bert"), name="tiny-bert")

@@ -1,4 +1,4 @@
-"""Hand-made results of dependencies and coreference: how many answers each head has right, in two blocks."""
+"""Hand-made results of dependencies and coreference: how many answers each head has right."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 
 from headscope.measures.coreference import CANDIDATES, KINDS, MENTIONS
 from headscope.measures.dependency import DIRECTIONS, WORDS
-from headscope.results import Results
+from headscope.results import Atlas
 from page.samples import made_results, made_values
 
 LAYERS, HEADS = 2, 3
 
 
 def dependency(answers: Mapping[str, Mapping[str, Any]]) -> xr.Dataset:
-    """Sums of the dependency measure. ``answers[relation]`` has the number of words ``n``, the ``offset`` and how often it is ``offset_right``, and
-    the right answers of some heads: {(direction, layer, head): (right, of them with the offset right too)}; others have none.
+    """Sums of the dependency measure.
+
+    ``answers[relation]`` has the number of words ``n``, the ``offset`` and how often it is right
+    (``offset_right``), and the right answers of some heads: {(direction, layer, head): (right,
+    right where the offset is right too)}; other heads are never right.
     """
     relations = list(answers)
     shape = (2, LAYERS, HEADS, len(DIRECTIONS), len(relations), 2)
@@ -46,8 +49,10 @@ def coreference(
     n: Mapping[str, tuple[int, ...]],
     right: Mapping[tuple[str, int, int], Mapping[str, tuple[int, ...]]],
 ) -> xr.Dataset:
-    """Sums of the coreference measure: by kind, the number of mentions and of those that each baseline has right; and the same of those that a
-    head (candidates, layer, head) has right.
+    """Sums of the coreference measure.
+
+    ``n`` has by kind the number of mentions, and of those that each baseline gets right; ``right``
+    the same for the mentions that a head (candidates, layer, head) gets right.
     """
     shape = (2, LAYERS, HEADS, len(CANDIDATES), len(KINDS), len(MENTIONS))
     total, count = np.zeros(shape), np.zeros(shape, np.int64)
@@ -94,11 +99,11 @@ def _dataset(
     )
 
 
-def results(**measures: Any) -> Results:
+def results(**measures: Any) -> Atlas:
     """Results of these sums; ``surface`` gives means of position, special and entropy as well."""
     surface = measures.pop("surface", None)
     plain = made_results(
         LAYERS, HEADS, values=surface if surface is not None else made_values(LAYERS, HEADS)
     )
     sums = (plain.sums() if surface is not None else {}) | measures
-    return Results.build(sums, plain.provenance)
+    return Atlas.build(sums, plain.provenance)

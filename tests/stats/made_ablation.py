@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from headscope.heads import all_heads
-from headscope.results import Results
-from headscope.results.moments import derive
+from headscope.results import Atlas
 from headscope.tasks.metrics import example_losses
 
 LAYERS, HEADS, EXAMPLES = 2, 3, 60
@@ -18,7 +16,7 @@ LAYERS, HEADS, EXAMPLES = 2, 3, 60
 
 def made_ablation(
     outputs: Any, gold: Any, *, metric: str = "accuracy", importance: Any = None, sets: int = 0
-) -> Results:
+) -> Atlas:
     """Results as the engine makes them, from outputs (run, example, number)."""
     kinds = ["baseline", *["head"] * LAYERS * HEADS, *["layer"] * LAYERS, *["set"] * sets]
     names = [
@@ -41,9 +39,9 @@ def made_ablation(
     }
     dataset = xr.Dataset(
         {
-            "sum": (("block", "run"), losses.sum(1)[None]),
-            "square": (("block", "run"), (losses**2).sum(1)[None]),
-            "count": (("block", "run"), np.full((1, len(kinds)), len(gold))),
+            "sum": (("bucket", "run"), losses.sum(1)[None]),
+            "square": (("bucket", "run"), (losses**2).sum(1)[None]),
+            "count": (("bucket", "run"), np.full((1, len(kinds)), len(gold))),
             "outputs": (("run", "example", "output"), outputs.astype(np.float32)),
             "gold": (("example",), gold),
             "kind": (("run",), np.array(kinds, object)),
@@ -51,10 +49,10 @@ def made_ablation(
         {"run": np.array(names, object), "example": np.array(examples, object)},
         attributes,
     )
-    nodes = {"/ablation": derive(dataset)}
+    nodes = {"ablation": dataset}
     if importance is not None:
         dims = ("example", "layer", "head")
-        nodes["/importance"] = xr.Dataset(
+        nodes["importance"] = xr.Dataset(
             {"values": (dims, importance), "mean": (dims[1:], importance.mean(0))},
             {"layer": [1, 2], "head": [1, 2, 3]},
         )
@@ -64,11 +62,10 @@ def made_ablation(
         "corpus": {"name": "made"},
         "counts": {"seen": len(gold)},
     }
-    root = xr.Dataset(attrs={"headscope_schema": 1, "provenance": json.dumps(about)})
-    return Results(xr.DataTree.from_dict({"/": root, **nodes}))
+    return Atlas.build(nodes, about)
 
 
-def planted(sets: int = 0) -> Results:
+def planted(sets: int = 0) -> Atlas:
     """A classifier that is right in 45 of 60 examples.
 
     Without head 1-2 it is right in 57, without 2-3 in 30, without layer 2 in 30; nothing else

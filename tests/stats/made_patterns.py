@@ -1,4 +1,4 @@
-"""Hand-made results of pattern classes: the class of every map is written down, and the sums are counted from that."""
+"""Hand-made results of pattern classes: every map's class is given, sums are counted from it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.results import Results
+from headscope.results import Atlas
 from page.samples import made_results
 
 CLASSES = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
@@ -14,8 +14,11 @@ CLASSES = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous"
 
 def pattern_results(
     found: NDArray[np.int64], blocks: NDArray[np.int64], *, corpus: str = "some/texts.txt"
-) -> Results:
-    """Results of the classes ``found`` (example, layer, head), as indices, each example in one of the ``blocks`` (from 0); -1 is a map that was not counted."""
+) -> Atlas:
+    """Results of the classes ``found`` (example, layer, head), each example in one of ``blocks``.
+
+    Classes and blocks count from 0; a map of class -1 was not counted.
+    """
     examples, layers, heads = found.shape
     shape = (16, layers, heads, len(CLASSES))
     total, count = np.zeros(shape), np.zeros(shape, np.int64)
@@ -25,9 +28,9 @@ def pattern_results(
                 if found[example, layer, head] >= 0:
                     total[blocks[example], layer, head, found[example, layer, head]] += 1
                     count[blocks[example], layer, head] += 1
-    dims = ("block", "layer", "head", "pattern")
+    dims = ("bucket", "layer", "head", "pattern")
     coordinates = {
-        "block": np.arange(1, 17),
+        "bucket": np.arange(1, 17),
         "layer": np.arange(1, layers + 1),
         "head": np.arange(1, heads + 1),
         "pattern": np.array(CLASSES, dtype=object),
@@ -35,9 +38,9 @@ def pattern_results(
     data = xr.Dataset(
         {"sum": (dims, total), "square": (dims, total), "count": (dims, count)},
         coordinates,
-        {"title": "Pattern classes", "unit": "share of inputs", "source": "K1"},
+        {"title": "Pattern classes", "unit": "share of inputs", "source": "Source"},
     )
-    return Results.build({"pattern": data}, made_results(layers, heads, corpus=corpus).provenance)
+    return Atlas.build({"pattern": data}, made_results(layers, heads, corpus=corpus).provenance)
 
 
 def random_patterns(

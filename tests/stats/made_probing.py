@@ -1,15 +1,14 @@
-"""Hand-made results of probes: scores of heads, layers and chosen heads, laid out as a probing run writes them."""
+"""Hand-made results of probes: scores of heads, layers and chosen heads, as a run writes them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from headscope.results import Results
+from headscope.results import Atlas
 
 TITLES = {
     "sentence_length": ("Length", "surface", 6),
@@ -40,8 +39,11 @@ def made_probing(
     parts: Sequence[str] = ("probe", "probe_layer", "probe_top"),
     model: str = "made",
     seed: int = 0,
-) -> Results:
-    """Scores that rise and fall over layers, other heads being good at other tasks; all values are in ``results[…]``, ready to be compared or changed."""
+) -> Atlas:
+    """Scores that rise and fall over layers, each task with good heads of its own.
+
+    All values are in ``results[…]``, ready to be compared or changed.
+    """
     random = np.random.default_rng(seed)
     skill = random.normal(0, 0.6, (layers, heads))
     height = np.linspace(0, 1, layers)
@@ -127,14 +129,14 @@ def made_probing(
         "model": {"name": model, "layers": layers, "heads": heads},
         "settings": {"n": heads, "seed": 0},
     }
-    root = xr.Dataset(attrs={"headscope_schema": 1, "provenance": json.dumps(provenance)})
-    return Results(
-        xr.DataTree.from_dict({"/": root, **{f"/{name}": nodes[name] for name in parts}})
-    )
+    return Atlas.build({name: nodes[name] for name in parts}, provenance)
 
 
-def changed(results: Results, group: str, **values: Any) -> Results:
-    """The same results with other variables in one group; a function is given the old values and returns the new ones."""
+def changed(results: Atlas, group: str, **values: Any) -> Atlas:
+    """The same results with other variables in one group, given as values or as a function.
+
+    A function takes the old values and returns the new ones.
+    """
     old = results[group]
     new = old.assign(
         {
@@ -142,14 +144,8 @@ def changed(results: Results, group: str, **values: Any) -> Results:
             for name, value in values.items()
         }
     )
-    return Results(
-        xr.DataTree.from_dict(
-            {
-                "/": xr.Dataset(attrs=results.tree.attrs),
-                **{f"/{name}": new if name == group else results[name] for name in results},
-            }
-        )
-    )
+    groups = {name: new if name == group else results[name] for name in results}
+    return Atlas.build(groups, results.provenance)
 
 
 def _sizes(layers: int, heads: int) -> tuple[int, ...]:

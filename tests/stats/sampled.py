@@ -1,4 +1,4 @@
-"""Results made of known values of single examples, so that whatever is derived from their sums can be computed again from the values."""
+"""Results of known examples: what is derived from their sums can be computed from the examples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headscope.measures.feature import FEATURES
 from headscope.measures.frame import DIRECTIONS
 from headscope.measures.link import LINKS
-from headscope.results import Results
+from headscope.results import Atlas
 from page.samples import made_results
 
 DIMS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -36,11 +36,11 @@ def random_values(
     return random.uniform(-1 if name.endswith("-change") else 0, 1, shape)
 
 
-def sampled(values: Mapping[str, Values], **changes: Any) -> Results:
+def sampled(values: Mapping[str, Values], **changes: Any) -> Atlas:
     """Results of these examples, half of them in each of two blocks."""
     first = next(iter(values.values()))
     plain = made_results(first.shape[1], first.shape[2], values={}, **changes)
-    return Results.build(
+    return Atlas.build(
         {name: _sums(name, array) for name, array in values.items()},
         plain.provenance | {"measures": list(values)},
     )

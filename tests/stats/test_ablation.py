@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 from headscope.errors import ResultsError, UserError
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.ablation import ablation_scores, change_table, scored
 from stats.made_ablation import EXAMPLES, HEADS, LAYERS, made_ablation, planted
 
@@ -78,7 +78,7 @@ def test_a_head_is_placed_by_its_name_and_heads_that_stayed_on_have_no_score() -
 
 
 def test_scores_are_of_the_class_that_was_given_and_keep_what_was_there() -> None:
-    class Mine(Results):
+    class Mine(Atlas):
         pass
 
     results = scored(Mine(planted().tree), resamples=100)
@@ -89,7 +89,7 @@ def test_scores_are_of_the_class_that_was_given_and_keep_what_was_there() -> Non
 
 def test_scores_survive_save_and_open_and_show_in_the_common_table(tmp_path: Path) -> None:
     results = scored(planted(), resamples=300)
-    back = Results.open(results.save(tmp_path / "off.nc"))
+    back = Atlas.open(results.save(tmp_path / "off.nc"))
     assert back["head_off"]["p"].equals(results["head_off"]["p"])
     table = back.table("head_off")
     row = table[(table["layer"] == 1) & (table["head"] == 2)]
@@ -103,9 +103,10 @@ def test_results_without_what_is_asked_for_say_how_to_get_it() -> None:
     with pytest.raises(ResultsError) as caught:
         change_table(results)
     assert caught.value.message == "these results have no scores with a head off"
-    assert caught.value.hint == ("disable heads in hs.ablate, or: headscope ablate MODEL --heads")
+    assert caught.value.hint == "disable heads: hs.ablate(model, heads=True)"
+    assert caught.value.command == "run: headscope ablate MODEL --heads"
     with pytest.raises(UserError, match="the kind must be one of head, layer, set; got 'hed'"):
         change_table(results, "hed")
-    empty = Results(xr.DataTree.from_dict({"/": xr.Dataset(attrs=results.tree.attrs)}))
+    empty = Atlas(xr.DataTree.from_dict({"/": xr.Dataset(attrs=results.tree.attrs)}))
     with pytest.raises(ResultsError, match="these results are not of an ablation"):
         scored(empty)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats import Thresholds, behaviours
 from stats.made import HEADS, LAYERS, coreference, dependency, results
 
@@ -16,7 +16,7 @@ NONE = "none of these"
 
 
 def surface(**changes: tuple[tuple[int, ...], float]) -> dict[str, NDArray[np.float64]]:
-    """Means of heads that do nothing in particular, but for what is changed: {measure_NUMBER: (where, value)}."""
+    """Means of heads that do nothing in particular, with changes: measure_NUMBER=(where, value)."""
     values = {
         "position": np.full((LAYERS, HEADS, 3), 0.1),
         "special": np.full((LAYERS, HEADS, 3, 3), 0.1),
@@ -28,7 +28,7 @@ def surface(**changes: tuple[tuple[int, ...], float]) -> dict[str, NDArray[np.fl
     return values
 
 
-def found(results: Results, **limits: float) -> dict[str, str]:
+def found(results: Atlas, **limits: float) -> dict[str, str]:
     table = behaviours(results, Thresholds(**limits) if limits else None)
     assert table["name"].tolist() == [
         f"{layer}-{head}" for layer in range(1, LAYERS + 1) for head in range(1, HEADS + 1)
@@ -64,9 +64,8 @@ def test_heads_are_named_after_the_token_that_has_more_than_half_of_their_attent
 
 
 def test_attention_from_separators_alone_makes_no_special_token_head() -> None:
-    assert (
-        found(results(surface=surface(special_1=((0, 0, 1, 1), 0.99)))) == {}
-    )  # to [SEP], from the rows of [SEP]
+    to_sep_from_sep = surface(special_1=((0, 0, 1, 1), 0.99))
+    assert found(results(surface=to_sep_from_sep)) == {}
 
 
 def test_the_first_that_fits_is_taken() -> None:

@@ -11,7 +11,7 @@ from scipy import stats
 
 from headscope.errors import ResultsError
 from headscope.measures.feature import FEATURES
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats import difference_atlas, difference_table, not_compared, same_examples
 from headscope.stats.differences import welch
 from stats.references import holm
@@ -23,11 +23,11 @@ WORDS = [
 ]
 
 
-def cut(results: Results, measure: str, **labels: Any) -> Results:
+def cut(results: Atlas, measure: str, **labels: Any) -> Atlas:
     """The same results with fewer labels of one measure."""
     data = {name: results[name] for name in results}
     data[measure] = data[measure].sel(labels)
-    return Results.build(data, results.provenance)
+    return Atlas.build(data, results.provenance)
 
 
 def test_each_statistic_has_its_mean_change_and_the_heads_that_changed_most() -> None:
@@ -243,7 +243,7 @@ def test_measures_that_have_no_heads_or_other_units_are_skipped_and_named() -> N
     data = {name: first[name] for name in first} | {"distance": xr.Dataset(cells, names)}
     other = data | {"change": data["change"].assign_attrs(unit="cosine")}
     table = difference_table(
-        Results.build(data, first.provenance), Results.build(other, second.provenance)
+        Atlas.build(data, first.provenance), Atlas.build(other, second.provenance)
     )
     assert set(table["measure"]) == {"feature"}
     assert not_compared(table.attrs) == [

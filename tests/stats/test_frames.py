@@ -1,4 +1,4 @@
-"""Heads that stand out at frame links: those over the percentile that numpy gives, the largest first."""
+"""Heads that stand out at frame links: those over numpy's percentile, the largest first."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 from headscope.errors import UserError
+from headscope.heads import Head
 from headscope.stats import frame_table, outstanding
 from stats.sampled import random_values, sampled
 
@@ -24,26 +25,24 @@ def grid(values: list[list[float]]) -> xr.DataArray:
 def test_as_many_heads_are_over_the_99th_percentile_as_in_the_paper(
     layers: int, heads: int, over: int
 ) -> None:
-    values = (
-        np.random.default_rng(1).permutation(layers * heads).reshape(layers, heads) / 1000
-    )  # BERT base: 2 of 144
-    threshold, names = outstanding(grid(values.tolist()))
+    values = np.random.default_rng(1).permutation(layers * heads).reshape(layers, heads) / 1000
+    threshold, found = outstanding(grid(values.tolist()))
     assert threshold == pytest.approx(np.percentile(values, 99))
-    assert len(names) == over
+    assert len(found) == over  # BERT base: 2 of 144
     order = np.argsort(-values, axis=None)[:over]
-    assert names == [f"{place // heads + 1}-{place % heads + 1}" for place in order]
+    assert found == [(place // heads, place % heads) for place in order]
 
 
-def test_undefined_heads_are_left_out_and_nothing_stands_out_where_all_are() -> None:
-    assert outstanding(grid([[np.nan, 0.1], [0.2, 0.9]]), 50)[1] == ["2-2"]
-    threshold, names = outstanding(grid([[np.nan, np.nan]]))
+def test_undefined_heads_are_skipped_and_nothing_stands_out_where_all_are() -> None:
+    assert outstanding(grid([[np.nan, 0.1], [0.2, 0.9]]), 50)[1] == [Head(1, 1)]
+    threshold, heads = outstanding(grid([[np.nan, np.nan]]))
     assert np.isnan(threshold)
-    assert names == []
+    assert heads == []
 
 
 @pytest.mark.parametrize("percentile", [-1, 100.5, float("nan")])
 def test_a_percentile_beyond_0_to_100_is_refused(percentile: float) -> None:
-    with pytest.raises(UserError, match=r"^the percentile must lie between 0 and 100, got"):
+    with pytest.raises(UserError, match=r"^the percentile must be between 0 and 100, got"):
         outstanding(grid([[0.1]]), percentile)
 
 
@@ -75,6 +74,7 @@ def test_the_table_has_the_strongest_heads_with_each_direction() -> None:
 def test_an_unknown_direction_gets_the_nearest() -> None:
     with pytest.raises(
         UserError,
-        match=r"^the direction must be one of both, element to target, target to element; got 'bth' instead\. Did you mean 'both'\?",
+        match=r"^the direction must be one of both, element to target, target to element; "
+        r"got 'bth' instead\. Did you mean 'both'\?",
     ):
         frame_table(sampled({"frame": random_values("frame")}), direction="bth")

@@ -49,6 +49,5 @@ def test_results_without_importance_say_how_to_get_it() -> None:
     with pytest.raises(ResultsError) as caught:
         agreement(planted())
     assert caught.value.message == "these results have no gradient importance"
-    assert caught.value.hint == (
-        "ask for importance in hs.ablate, or: headscope ablate MODEL --importance"
-    )
+    assert caught.value.hint == "ask for it: hs.ablate(model, importance=True)"
+    assert caught.value.command == "run: headscope ablate MODEL --importance"

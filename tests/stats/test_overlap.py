@@ -1,4 +1,4 @@
-"""Heads with several roles (P4, P5): sets against plain Python sets, correlations against scipy, skills sorted as Figure 5."""
+"""Heads with several roles: plain Python sets, scipy's correlations, skills sorted as Figure 5."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from headscope.heads import Head, all_heads, parse_heads
 from headscope.stats import (
     COARSE,
     FINE,
@@ -22,15 +23,16 @@ from headscope.stats import (
     role_tests,
     skills,
 )
-from stats.test_roles import ROLES, made_roles, random_scores
+from stats.made_roles import ROLES, made_roles, random_scores
 
 LAYERS, HEADS = 2, 3
-PLACES = [(layer, head) for layer in range(1, LAYERS + 1) for head in range(1, HEADS + 1)]
+EVERY = all_heads(LAYERS, HEADS)
 Has = dict[str, set[str]]
+"""The heads of each role by name."""
 
 
 def made_tests(has: Has, untested: tuple[str, ...] = ()) -> xr.Dataset:
-    """Tests in which just these heads, "layer-head", have these roles; an untested role has no p."""
+    """Tests in which exactly these heads have these roles; an untested role has no p."""
     roles = [*has, *untested]
     cells = np.array(
         [
@@ -55,10 +57,7 @@ def made_tests(has: Has, untested: tuple[str, ...] = ()) -> xr.Dataset:
 
 
 SETS = st.fixed_dictionaries(
-    {
-        role: st.sets(st.sampled_from([f"{layer}-{head}" for layer, head in PLACES]))
-        for role in COARSE
-    }
+    {role: st.sets(st.sampled_from([str(head) for head in EVERY])) for role in COARSE}
 )
 
 
@@ -66,13 +65,13 @@ SETS = st.fixed_dictionaries(
 @settings(deadline=None, max_examples=40)
 def test_sets_regions_and_shares_are_those_of_plain_sets(has: Has) -> None:
     tests = made_tests(has)
-    assert role_sets(tests) == has
+    assert {role: set(map(str, heads)) for role, heads in role_sets(tests).items()} == has
     found = regions(role_sets(tests)).set_index("roles")
     by_roles: dict[str, set[str]] = {}
-    for layer, head in PLACES:
-        mine = [role for role in COARSE if f"{layer}-{head}" in has[role]]
+    for name in map(str, EVERY):
+        mine = [role for role in COARSE if name in has[role]]
         if mine:
-            by_roles.setdefault(" & ".join(mine), set()).add(f"{layer}-{head}")
+            by_roles.setdefault(" & ".join(mine), set()).add(name)
     assert set(found.index) == set(by_roles)
     for roles, heads in by_roles.items():
         assert found.loc[roles, "which"] == ", ".join(sorted(heads))
@@ -81,9 +80,7 @@ def test_sets_regions_and_shares_are_those_of_plain_sets(has: Has) -> None:
     assert found["heads"].tolist() == sorted(found["heads"], reverse=True)
     shares = overlap_shares(tests)
     several = [
-        f"{layer}-{head}"
-        for layer, head in PLACES
-        if sum(f"{layer}-{head}" in heads for heads in has.values()) >= 2
+        name for name in map(str, EVERY) if sum(name in heads for heads in has.values()) >= 2
     ]
     assert shares["delimiter heads"] == pytest.approx(len(has["delimiter"]) / 6)
     assert shares["heads without a role"] == pytest.approx(1 - len(set.union(*has.values())) / 6)
@@ -95,11 +92,12 @@ def test_sets_regions_and_shares_are_those_of_plain_sets(has: Has) -> None:
 
 
 def test_heads_are_named_in_the_order_of_the_model_not_of_the_alphabet() -> None:
-    assert regions({"local": {"10-2", "9-11", "9-2"}})["which"].tolist() == ["9-2, 9-11, 10-2"]
+    heads = set(parse_heads("10-2,9-11,9-2"))
+    assert regions({"local": heads})["which"].tolist() == ["9-2, 9-11, 10-2"]
 
 
 def test_no_set_and_empty_sets_have_no_regions() -> None:
-    empty: list[Has] = [{}, {"local": set(), "block": set()}]
+    empty: list[dict[str, set[Head]]] = [{}, {"local": set(), "block": set()}]
     for sets in empty:
         assert regions(sets).empty
         assert regions(sets).columns.tolist() == ["roles", "degree", "heads", "which"]
@@ -107,7 +105,7 @@ def test_no_set_and_empty_sets_have_no_regions() -> None:
 
 def test_a_role_that_was_not_tested_is_no_empty_set() -> None:
     tests = made_tests({"local": {"1-1"}, "syntactic": set()}, untested=("block", "delimiter"))
-    assert role_sets(tests) == {"local": {"1-1"}, "syntactic": set()}
+    assert role_sets(tests) == {"local": {Head(0, 0)}, "syntactic": set()}
     shares = overlap_shares(tests)
     assert np.isnan(shares["delimiter heads"])
     assert np.isnan(shares["syntactic heads that are local too"])
@@ -127,7 +125,7 @@ def test_sets_are_of_the_heads_that_the_test_gave_the_role() -> None:
     tests = role_tests(made_roles(values), tau=3.0)
     for column, role in enumerate(ROLES):
         expected = {
-            f"{layer + 1}-{head + 1}"
+            Head(layer, head)
             for layer, head in product(range(LAYERS), range(HEADS))
             if stats.norm.sf((x := values[:, layer, head, column]).mean() - 3.0, scale=stats.sem(x))
             < 0.05
@@ -241,12 +239,12 @@ def test_shares_by_layer_count_the_heads_of_each() -> None:
         {"cls": {"1-3", "2-1"}, "sep": {"1-3", "1-2"}, "local": {"1-1"}}, untested=("block",)
     )
     frame = layer_shares(tests).set_index("layer")
-    assert frame.columns.tolist() == ["cls", "sep", "local", "block", "roles a head (fine)"]
+    assert frame.columns.tolist() == ["cls", "sep", "local", "block", "fine roles per head"]
     assert frame["cls"].tolist() == pytest.approx([1 / 3, 1 / 3])
     assert frame["sep"].tolist() == pytest.approx([2 / 3, 0])
-    assert frame["roles a head (fine)"].tolist() == pytest.approx([3 / 3, 1 / 3])
+    assert frame["fine roles per head"].tolist() == pytest.approx([3 / 3, 1 / 3])
     assert layer_shares(tests, ["local", "block"]).columns.tolist() == [
         "layer",
         "local",
-        "roles a head (fine)",
+        "fine roles per head",
     ]

@@ -1,4 +1,4 @@
-"""Shares of pattern classes and their intervals, against counting by hand, leaving out blocks one by one, scipy and statsmodels."""
+"""Shares of pattern classes: counted by hand, with intervals from definitions and scipy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
-from statsmodels.stats.proportion import proportion_confint
 
 from headscope.errors import ResultsError
 from headscope.stats.patterns import (
@@ -20,13 +19,17 @@ from headscope.stats.patterns import (
 )
 from page.samples import made_results
 from stats.made_patterns import CLASSES, pattern_results, random_patterns
+from stats.references import wilson_interval
 
 UNEQUAL = np.array([0] * 3 + [1] * 9 + [4] * 16 + [7] * 12)
 """Forty examples in four blocks of different sizes."""
 
 
 def left_out(found: np.ndarray, blocks: np.ndarray, wanted: int) -> tuple[float, float]:
-    """Mean and half width by the delete-m jackknife of Busing et al. (1999), equations written out: estimates without each block, then pseudo-values."""
+    """Mean and half width by the delete-m jackknife of Busing et al. (1999), written out.
+
+    First the estimates without each block, then the pseudo-values.
+    """
     hits = (found == wanted).reshape(len(found), -1)
     whole, n = float(hits.mean()), hits.size
     names = sorted(set(blocks.tolist()))
@@ -86,7 +89,7 @@ def test_a_head_has_wilsons_interval_over_its_inputs() -> None:
         right = int(
             (found[:, row["layer"] - 1, row["head"] - 1] == CLASSES.index(row["pattern"])).sum()
         )
-        low, high = proportion_confint(right, 40, method="wilson")
+        low, high = wilson_interval(right, 40)
         assert (row["share"], row["low"], row["high"]) == pytest.approx(
             (right / 40, low, high), abs=1e-12
         )
@@ -94,9 +97,8 @@ def test_a_head_has_wilsons_interval_over_its_inputs() -> None:
 
 
 def test_the_leading_class_is_the_most_frequent_one_and_the_first_of_equals() -> None:
-    found = np.array(
-        [[[0, 4]], [[0, 3]], [[1, 3]], [[2, 4]]]
-    )  # head 1: twice vertical; head 2: block and heterogeneous twice each
+    # Head 1 is twice vertical; head 2 is block twice and heterogeneous twice.
+    found = np.array([[[0, 4]], [[0, 3]], [[1, 3]], [[2, 4]]])
     table = leading_patterns(pattern_results(found, np.arange(4)))
     assert table[["name", "pattern", "share"]].to_numpy().tolist() == [
         ["1-1", "vertical", 0.5],
@@ -121,16 +123,22 @@ def test_files_stand_one_after_the_other() -> None:
     )
 
 
-def test_results_without_the_measure_say_how_to_get_it() -> None:
-    with pytest.raises(
-        ResultsError,
-        match=r"no pattern classes: they have position, special, entropy\nnext: headscope survey MODEL CORPUS --measure pattern",
-    ):
+def test_results_without_patterns_say_how_to_get_them() -> None:
+    with pytest.raises(ResultsError) as caught:
         pattern_shares(made_results())
+    assert caught.value.message == (
+        "these results have no pattern classes; they have position, special, entropy"
+    )
+    assert caught.value.hint == (
+        'survey with patterns: hs.survey(model, corpus, measures="pattern")'
+    )
+    assert caught.value.command == (
+        "run: headscope survey MODEL CORPUS --measure pattern -o patterns.nc"
+    )
 
 
 def test_results_of_no_example_say_so() -> None:
-    with pytest.raises(ResultsError, match="of no example"):
+    with pytest.raises(ResultsError, match="of no example: all examples were skipped"):
         pattern_shares(pattern_results(np.full((3, 1, 2), -1), np.arange(3)))
 
 

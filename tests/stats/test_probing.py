@@ -1,4 +1,4 @@
-"""Tables of probes: every number against a plain loop or scipy, choices by validation only, and what cannot be told is NaN."""
+"""Tables of probes: every number against a plain loop, choices by validation only."""
 
 from __future__ import annotations
 
@@ -8,22 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from headscope.errors import ResultsError, UserError
-from headscope.results import Results
-from headscope.stats.probing import (
-    GROUPS,
-    correlation,
-    head_table,
-    median_gain,
-    syntactic_semantic,
-    top_table,
-)
+from headscope.results import Atlas
+from headscope.stats.probing import head_table, median_gain, probing_remarks, top_table
 from stats.made_probing import HALF, TEN, TITLES, changed, made_probing
-
-SYNTACTIC = ("tree_depth", "top_constituents", "bigram_shift")
-SEMANTIC = ("past_present", "subj_number", "obj_number", "odd_man_out", "coordination_inversion")
 
 
 def test_the_table_has_the_scores_of_layers_and_chosen_heads_in_percent() -> None:
@@ -64,10 +53,8 @@ def test_the_best_layer_is_chosen_by_validation_and_never_by_test() -> None:
         validation=lambda _: np.array([[0.1, 0.8, 0.8], [0.7, np.nan, 0.2]]),
     )
     table = top_table(results)
-    assert table["best layer"].tolist() == [
-        2,
-        1,
-    ]  # of equal layers the lowest; one without a score is passed over
+    # Of equally good layers the lowest; one without a score is passed over.
+    assert table["best layer"].tolist() == [2, 1]
     assert table["best"].tolist() == pytest.approx([50, 10])
     assert table["best gain"].tolist() == pytest.approx(
         [100 * (0.5 / 0.6 - 1), 100 * (0.1 / 0.3 - 1)]
@@ -88,7 +75,7 @@ def test_any_number_of_heads_can_be_asked_for_that_was_probed() -> None:
     )
 
 
-def test_what_was_not_probed_is_not_known_and_a_gain_over_nothing_is_none() -> None:
+def test_what_was_not_probed_is_missing_and_so_is_a_gain_over_a_negative_score() -> None:
     results = made_probing(3, 4, ("mrpc", "sts-b"))
 
     def unknown(values: Any) -> Any:
@@ -146,7 +133,7 @@ def test_the_median_gain_is_over_all_tasks_of_all_models() -> None:
         median_gain(both, over="first")
 
 
-def test_the_best_heads_come_by_validation_with_what_is_left_without_the_control() -> None:
+def test_the_best_heads_are_sorted_by_validation_and_selectivity_is_test_minus_control() -> None:
     results = made_probing(2, 3)
     test, control, validation = (
         results["probe"][name].values[2] for name in ("test", "control", "validation")
@@ -178,154 +165,6 @@ def test_the_best_heads_come_by_validation_with_what_is_left_without_the_control
         head_table(results, "tree-depth")
 
 
-def test_a_head_s_two_scores_are_means_over_the_papers_tasks() -> None:
-    results = made_probing(2, 3)
-    test = results["probe"]["test"]
-    frame = syntactic_semantic(results)
-    assert list(frame) == ["layer", "head", "syntactic", "semantic"]
-    for row in frame.to_dict("records"):
-        mine = {
-            task: float(test.sel(task=task, layer=row["layer"], head=row["head"])) for task in TEN
-        }
-        assert row["syntactic"] == pytest.approx(sum(mine[task] for task in SYNTACTIC) / 3)
-        assert row["semantic"] == pytest.approx(sum(mine[task] for task in SEMANTIC) / 5)
-    assert {group: [TITLES[name][0] for name in GROUPS[group]] for group in GROUPS} == frame.attrs[
-        "tasks"
-    ]
-    assert frame.attrs["missing"] == []
-
-
-def test_tasks_that_were_not_probed_are_told_and_a_head_without_a_score_is_nan() -> None:
-    def hole(values: Any) -> Any:
-        values[1, 0, 2] = np.nan
-        return values
-
-    results = changed(
-        made_probing(2, 3, ("bigram_shift", "past_present", "subj_number", "mrpc")),
-        "probe",
-        test=hole,
-    )
-    frame = syntactic_semantic(results)
-    assert frame.attrs["tasks"] == {"syntactic": ["BigramShift"], "semantic": ["Tense", "SubjNum"]}
-    assert frame.attrs["missing"] == [
-        "tree_depth",
-        "top_constituents",
-        "obj_number",
-        "odd_man_out",
-        "coordination_inversion",
-    ]
-    assert frame[["syntactic", "semantic"]].isna().to_numpy().nonzero() == (2, 1)
-    assert correlation(frame, resamples=100)["heads"].tolist() == [5, 5]
-    with pytest.raises(ResultsError) as caught:
-        syntactic_semantic(made_probing(2, 3, ("tree_depth", "mrpc")))
-    assert (
-        caught.value.message
-        == "none of the semantic tasks was probed (past_present, subj_number, obj_number, odd_man_out, coordination_inversion)"
-    )
-    with pytest.raises(
-        ResultsError, match="no head has a score in all of the syntactic and semantic tasks"
-    ):
-        syntactic_semantic(
-            changed(made_probing(2, 3), "probe", test=lambda values: np.full_like(values, np.nan))
-        )
-    own = syntactic_semantic(
-        made_probing(2, 3, ("tree_depth", "mrpc")),
-        {"syntactic": ["tree_depth"], "semantic": ["mrpc"]},
-    )
-    assert own.attrs["tasks"] == {"syntactic": ["Depth"], "semantic": ["MRPC"]}
-
-
-def points(
-    layers: int = 8, heads: int = 10, *, clustered: float = 0.0, seed: int = 0
-) -> pd.DataFrame:
-    """Two related scores a head; ``clustered`` is how much of both is the layer's own."""
-    random = np.random.default_rng(seed)
-    own = random.normal(size=(layers, heads, 2))
-    own[..., 1] += own[..., 0]
-    whole = (own + clustered * random.normal(size=(layers, 1, 2))).round(
-        2
-    )  # with equal values among them
-    rows = [
-        {
-            "layer": layer + 1,
-            "head": head + 1,
-            "syntactic": whole[layer, head, 0],
-            "semantic": whole[layer, head, 1],
-        }
-        for layer in range(layers)
-        for head in range(heads)
-    ]
-    return pd.DataFrame(rows)
-
-
-def test_correlations_and_fisher_s_interval_are_those_of_scipy_and_of_the_formula() -> None:
-    frame = points()
-    table = correlation(frame, resamples=200).set_index("correlation")
-    one, other = frame["syntactic"], frame["semantic"]
-    assert table["value"]["Pearson"] == pytest.approx(stats.pearsonr(one, other).statistic)
-    assert table["value"]["Spearman"] == pytest.approx(stats.spearmanr(one, other).statistic)
-    half = stats.norm.ppf(0.975) / np.sqrt(len(frame) - 3)
-    centre = np.arctanh(np.corrcoef(one, other)[0, 1])
-    assert (table["low"]["Pearson"], table["high"]["Pearson"]) == pytest.approx(
-        (np.tanh(centre - half), np.tanh(centre + half))
-    )
-
-
-def test_spearman_s_interval_over_heads_is_that_of_scipy_s_bootstrap() -> None:
-    frame = points()
-    row = correlation(frame, seed=3).iloc[1]
-    found = stats.bootstrap(
-        (frame["syntactic"].to_numpy(), frame["semantic"].to_numpy()),
-        lambda one, other: np.corrcoef(stats.rankdata(one), stats.rankdata(other))[0, 1],
-        paired=True,
-        vectorized=False,
-        n_resamples=2000,
-        method="percentile",
-        rng=np.random.default_rng(5),
-    ).confidence_interval
-    assert (row["low"], row["high"]) == pytest.approx((found.low, found.high), abs=0.03)
-
-
-@pytest.mark.parametrize(("place", "seen"), [(0, np.asarray), (1, stats.rankdata)])
-def test_the_interval_over_layers_is_that_of_a_loop_that_draws_whole_layers(
-    place: int, seen: Any
-) -> None:
-    frame = points(clustered=1.0)
-    row = correlation(frame, seed=3).iloc[place]
-    random = np.random.default_rng(11)
-    groups = [group[["syntactic", "semantic"]].to_numpy() for _, group in frame.groupby("layer")]
-    found = []
-    for _ in range(2000):
-        drawn = np.concatenate(
-            [groups[layer] for layer in random.integers(len(groups), size=len(groups))]
-        )
-        found.append(np.corrcoef(seen(drawn[:, 0]), seen(drawn[:, 1]))[0, 1])
-    assert (row["layer low"], row["layer high"]) == pytest.approx(
-        np.quantile(found, [0.025, 0.975]), abs=0.03
-    )
-
-
-def test_where_layers_differ_much_the_interval_over_layers_is_the_wider_one() -> None:
-    table = correlation(points(clustered=3.0))
-    assert ((table["layer high"] - table["layer low"]) > 1.5 * (table["high"] - table["low"])).all()
-    assert correlation(points(), seed=1).equals(correlation(points(), seed=1))
-    assert not correlation(points(), seed=1).equals(correlation(points(), seed=2))
-
-
-def test_correlations_that_are_not_defined_are_nan() -> None:
-    single = correlation(points(layers=1), resamples=100)
-    assert single[["value", "low", "high"]].notna().all(axis=None)
-    assert (
-        single[["layer low", "layer high"]].isna().all(axis=None)
-    )  # one layer cannot be drawn in different ways
-    for frame in (points().assign(semantic=0.5), points(layers=1, heads=2)):
-        assert (
-            correlation(frame, resamples=100)[["value", "low", "high", "layer low", "layer high"]]
-            .isna()
-            .all(axis=None)
-        )
-
-
 @pytest.mark.parametrize(
     ("group", "what"),
     [("probe", "heads"), ("probe_layer", "layers"), ("probe_top", "concatenated heads")],
@@ -335,14 +174,35 @@ def test_results_without_probes_are_refused_with_what_to_type(group: str, what: 
     with pytest.raises(ResultsError) as caught:
         top_table(made_probing(2, 3, parts=parts))
     assert caught.value.message == f"these results have no probes of {what}"
-    assert caught.value.hint == "make some with: headscope probe MODEL TASKS -o probe.nc"
+    assert caught.value.hint == "make some with hs.probe(model, tasks)"
+    assert caught.value.command == "run: headscope probe MODEL TASKS -o probe.nc"
 
 
 def test_tables_of_saved_results_are_the_same(tmp_path: Path) -> None:
     results = made_probing(2, 3)
-    opened = Results.open(results.save(tmp_path / "probe.nc"))
+    opened = Atlas.open(results.save(tmp_path / "probe.nc"))
     pd.testing.assert_frame_equal(top_table(opened), top_table(results))
     pd.testing.assert_frame_equal(
         head_table(opened, "bigram_shift"), head_table(results, "bigram_shift")
     )
-    pd.testing.assert_frame_equal(syntactic_semantic(opened), syntactic_semantic(results))
+
+
+def test_remarks_name_heads_with_constant_dimensions_and_count_unsolved_classifiers() -> None:
+    results = made_probing(2, 6, TEN[:2])
+    constant = np.zeros((2, 2, 6))
+    constant[0] = 3
+    constant[1, 1, 4] = 2
+    results = changed(
+        results,
+        "probe",
+        constant=(("task", "layer", "head"), constant),
+        unsolved=(("task",), np.array([0, 1])),
+    )
+    heads = ", ".join(f"{head} (3)" for head in ("1-1", "1-2", "1-3", "1-4", "1-5", "1-6"))
+    told = "some dimensions of these heads never change in training and carry no information"
+    assert probing_remarks(results) == [
+        f"Length: {told} (how many): {heads}, 2-1 (3), 2-2 (3) and 4 more.",
+        f"WordContent: {told} (how many): 2-5 (2).",
+        "WordContent: 1 classifier had not quite reached the optimum after the last step.",
+    ]
+    assert probing_remarks(made_probing(2, 3)) == []

@@ -1,4 +1,4 @@
-"""Scaling to two dimensions: points in a plane come back as they were, but for turning, and always the same."""
+"""Scaling to two dimensions: points in a plane are found again, up to rotation, reproducibly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shift by fine-tuning (P6): paired by sequence against scipy, by thirds of the layers, and refused where two results cannot be compared."""
+"""Shift by fine-tuning: scipy's paired tests by thirds of the layers, and what is refused."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from headscope.errors import ResultsError, UserError
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats import role_shift
 from page.samples import made_results
-from stats.test_roles import made_roles, random_scores
+from stats.made_roles import made_roles, random_scores
+from stats.references import CORRECTIONS
 
 ROLES = ("local", "delimiter")
 THIRDS = {
@@ -60,11 +60,11 @@ def test_a_third_is_a_paired_test_of_the_mean_over_its_heads(layers: int) -> Non
             assert row["sequences"] == 20
 
 
-@pytest.mark.parametrize(("correction", "name"), [("holm", "holm"), ("bh", "fdr_bh")])
-def test_ps_are_corrected_over_all_rows(correction: str, name: str) -> None:
+@pytest.mark.parametrize("correction", CORRECTIONS)
+def test_ps_are_corrected_over_all_rows(correction: str) -> None:
     before, after = both()
     table = role_shift(made_roles(before, ROLES), made_roles(after, ROLES), correction=correction)
-    np.testing.assert_allclose(table["p_corrected"], multipletests(table["p"], method=name)[1])
+    np.testing.assert_allclose(table["p_corrected"], CORRECTIONS[correction](table["p"].tolist()))
     plain = role_shift(made_roles(before, ROLES), made_roles(after, ROLES), correction="none")
     assert plain["p_corrected"].tolist() == plain["p"].tolist()
     with pytest.raises(
@@ -109,7 +109,7 @@ def test_sequences_without_the_role_do_not_count_and_one_alone_has_no_interval()
     )
 
 
-def test_a_role_that_no_sequence_has_shifts_by_nothing_that_is_known() -> None:
+def test_a_role_that_no_sequence_has_has_no_shift() -> None:
     before, after = both(3)
     before[..., 1] = after[..., 1] = np.nan
     row: Any = (
@@ -124,9 +124,8 @@ def test_a_role_that_no_sequence_has_shifts_by_nothing_that_is_known() -> None:
 def test_only_roles_and_sequences_that_both_have_are_compared() -> None:
     before, after = both(3)
     old = made_roles(before, ("local", "delimiter"))
-    new = made_roles(
-        after[:, ..., ::-1], ("delimiter", "local"), kept=12
-    )  # the same roles in another order, and fewer sequences kept
+    # The same roles in another order, and fewer sequences kept.
+    new = made_roles(after[:, ..., ::-1], ("delimiter", "local"), kept=12)
     table = role_shift(old, new, roles=["local"])
     assert table["role"].unique().tolist() == ["local"]
     assert table["sequences"].tolist() == [12] * 3
@@ -135,7 +134,7 @@ def test_only_roles_and_sequences_that_both_have_are_compared() -> None:
     )
 
 
-def refused(before: Results, after: Results, **options: Any) -> ResultsError:
+def refused(before: Atlas, after: Atlas, **options: Any) -> ResultsError:
     with pytest.raises(ResultsError) as caught:
         role_shift(before, after, **options)
     return caught.value
@@ -145,9 +144,8 @@ def test_results_that_cannot_be_compared_are_refused_with_the_reason() -> None:
     before, after = both(3)
     one = made_roles(before, ROLES)
     error = refused(one, made_roles(both(4)[0], ROLES))
-    assert (
-        error.message
-        == "the two models have different heads (3 × 3 and 4 × 3), and cannot be compared head by head"
+    assert error.message == (
+        "the two models have different heads (3 × 3 and 4 × 3) and cannot be compared head by head"
     )
     assert error.hint == "compare a model with its own fine-tuned version"
     error = refused(one, made_roles(after, ROLES, corpus={"name": "other.txt", "sha256": "1" * 64}))
@@ -158,9 +156,9 @@ def test_results_that_cannot_be_compared_are_refused_with_the_reason() -> None:
     error = refused(
         one, made_roles(after, ROLES, ids=[str(index) for index in (1, 0, *range(2, 20))])
     )
-    assert (
-        error.message
-        == "the two results do not have the same sequences in the same order: another tokenizer, length or batch size was used"
+    assert error.message == (
+        "the two results do not have the same sequences in the same order: "
+        "tokenizer, length or batch size differ"
     )
     assert error.hint == "survey both models with the same options"
     assert (
@@ -194,6 +192,7 @@ def test_results_of_other_settings_are_refused_by_name(setting: str, value: Any)
     settings = one.provenance["settings"]
     error = refused(one, made_roles(after, ROLES, settings=settings | {setting: value}))
     assert error.message == (
-        f"the two results were made with another {setting.replace('_', ' ')} ({settings.get(setting)} and {value}): their scores are not of the same thing"
+        f"the two results differ in {setting.replace('_', ' ')} "
+        f"({settings.get(setting)} and {value}), so their scores do not mean the same thing"
     )
     assert len(role_shift(one, made_roles(after, ROLES, settings=settings | {"seed": 7}))) == 6

@@ -24,5 +24,5 @@ def frames(results: Results) -> Any:
         low=low,
         high=high,
     )
-    _, names = outstanding(data["mean"])
-    return chart + outline(names)
+    _, heads = outstanding(data["mean"])
+    return chart + outline(heads)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from headscope.figures.style import GREY, RED
+from headscope.heads import Head
 
 ROOMY = 16
 """Up to so many heads per layer, squares are large enough for a number."""
@@ -88,18 +90,15 @@ def numbered(base: Any, bright_from: float, tooltip: list[Any], format: str = ".
     ]
 
 
-def outline(names: list[str], colour: str = RED) -> Any:
+def outline(heads: Sequence[Head], colour: str = RED) -> Any:
     """Draw a frame around some heads, to be laid over a grid of squares.
 
     Examples
     --------
-    >>> [row["layer"] for row in outline(["3-9", "1-2"]).data.values]
+    >>> [row["layer"] for row in outline([Head(2, 8), Head(0, 1)]).data.values]
     [3, 1]
     """
-    rows = [
-        {"layer": int(layer), "head": int(head), "name": f"{layer}-{head}"}
-        for layer, head in (name.split("-") for name in names)
-    ]
+    rows = [{"layer": head.layer + 1, "head": head.head + 1, "name": str(head)} for head in heads]
     return (
         alt.Chart(alt.InlineData(values=rows))
         .mark_rect(filled=False, stroke=colour, strokeWidth=3)

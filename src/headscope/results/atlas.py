@@ -215,7 +215,7 @@ class Atlas:
         task
             Of one task. Default: the mean over all tasks.
         """
-        from headscope.stats.probing import top_heads
+        from headscope.stats.top_heads import top_heads
 
         return top_heads(self, n, task=task)
 

@@ -25,22 +25,12 @@ from headscope.stats.patterns import (
     shares_by_file,
 )
 from headscope.stats.relations import DEFAULT_DIRECTIONS, best_heads, relation_tests
-from headscope.stats.roles import (
-    COARSE,
-    FINE,
-    cautions,
-    find_tau,
-    find_taus,
-    grand_mean,
-    parse_tau,
-    role_table,
-    role_tests,
-    tau_table,
-    undecided,
-)
+from headscope.stats.role_scores import COARSE, FINE
+from headscope.stats.roles import cautions, role_table, role_tests, tau_table, undecided
 from headscope.stats.scaling import scale
 from headscope.stats.shared import not_compared
 from headscope.stats.shift import role_shift
+from headscope.stats.tau import find_tau, find_taus, grand_mean, parse_tau
 from headscope.stats.tests import correct, paired_sign, wilson
 
 __all__ = [

@@ -15,7 +15,7 @@ import xarray as xr
 
 from headscope.errors import ResultsError, unknown
 from headscope.heads import Head
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.bootstrap import CONFIDENCE, LEAST, bootstrap, enough
 from headscope.stats.differences import BOOTSTRAP
 from headscope.stats.grid import labelled_head
@@ -26,7 +26,7 @@ KINDS = {"head": "head_off", "layer": "layer_off", "set": "set_off"}
 COPIED = ("metric", "better", "way", "objective", "source")
 """Attributes of an ablation that its scores keep."""
 
-AnyResults = TypeVar("AnyResults", bound=Results)
+AnyResults = TypeVar("AnyResults", bound=Atlas)
 
 
 def scored(
@@ -51,7 +51,7 @@ def scored(
 
     Returns
     -------
-    Results
+    Atlas
         The same results, of the same class, with the datasets of :func:`ablation_scores` and, if
         the heads were pruned, the scores of the pruning curve. The seed is that of the run.
 
@@ -201,7 +201,7 @@ def with_nodes(results: AnyResults, nodes: Mapping[str, xr.Dataset]) -> AnyResul
     return type(results)(xr.DataTree.from_dict(tree))
 
 
-def ablation_of(results: Results) -> xr.Dataset:
+def ablation_of(results: Atlas) -> xr.Dataset:
     """The outputs with heads off.
 
     Parameters
@@ -217,12 +217,13 @@ def ablation_of(results: Results) -> xr.Dataset:
     if "ablation" not in results.measures:
         raise ResultsError(
             "these results are not of an ablation",
-            hint="make some with hs.ablate(model, …), or: headscope ablate MODEL -o ablation.nc",
+            hint="disable heads with hs.ablate(model, …)",
+            command="run: headscope ablate MODEL -o ablation.nc",
         )
     return results["ablation"]
 
 
-def change_table(results: Results, kind: str = "head") -> pd.DataFrame:
+def change_table(results: Atlas, kind: str = "head") -> pd.DataFrame:
     """What disabling each head (layer, set) does to the score.
 
     Parameters
@@ -247,9 +248,11 @@ def change_table(results: Results, kind: str = "head") -> pd.DataFrame:
         raise unknown("kind", kind, KINDS)
     if KINDS[kind] not in results.measures:
         option = "--set 3-9,4-1" if kind == "set" else f"--{kind}s"
+        argument = 'sets=["3-9,4-1"]' if kind == "set" else f"{kind}s=True"
         raise ResultsError(
             f"these results have no scores with a {kind} off",
-            hint=f"disable {kind}s in hs.ablate, or: headscope ablate MODEL {option}",
+            hint=f"disable {kind}s: hs.ablate(model, {argument})",
+            command=f"run: headscope ablate MODEL {option}",
         )
     data = results[KINDS[kind]]
     sign = 1.0 if data.attrs["better"] == "higher" else -1.0

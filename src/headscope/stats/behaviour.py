@@ -1,79 +1,104 @@
-"""What each head mostly does, from its measured statistics: the colours of Clark et al., Figure 6."""
+"""What each head mainly does, by its statistics: the colours of Clark et al. 2019, Figure 6."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
-import xarray as xr
 
-from headscope.results import Results, head_name, heads_over
+from headscope.heads import Head, all_heads
+from headscope.results import Atlas
+from headscope.stats.grid import heads_over, labelled_head
 from headscope.stats.relations import LEAST, best_heads
 
 OTHER = "none of these"
+"""The behaviour of a head that none of the thresholds fits."""
+TOKENS = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """From which value on a head is said to do something."""
+    """From which value on a head is said to do something.
 
-    position: float = 0.5  # of attention on the previous, current or next token
-    token: float = 0.5  # of attention on [CLS], [SEP], or full stops and commas
-    broad: float = 0.9  # of the entropy of uniform attention
-    p: float = 0.05  # corrected, for the best head of a relation against its offset
+    Parameters
+    ----------
+    position
+        Share of attention on the previous, current or next token.
+    token
+        Share of attention on [CLS], on [SEP], or on full stops and commas.
+    broad
+        Share of the entropy that uniform attention has.
+    p
+        Corrected p of the best head of a relation against its best fixed offset.
+    """
+
+    position: float = 0.5
+    token: float = 0.5
+    broad: float = 0.9
+    p: float = 0.05
 
 
-def behaviours(results: Results, thresholds: Thresholds | None = None) -> pd.DataFrame:
-    """One row a head: its name, layer and main behaviour (the first that fits: position, special token, dependency, coreference, broad)."""
+def behaviours(results: Atlas, thresholds: Thresholds | None = None) -> pd.DataFrame:
+    """Name the main behaviour of every head.
+
+    Parameters
+    ----------
+    results
+        Results of a survey. Only the measures they have are looked at.
+    thresholds
+        From which value on a head is said to do something.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per head: name, layer, head and behaviour. The first that fits is taken, in the
+        order position, special token, dependency, coreference, broad attention.
+    """
     limits = thresholds or Thresholds()
-    found: dict[str, str] = {}
+    behaviour: dict[Head, str] = {}
+    for heads, what in [*_surface(results, limits), *_linguistic(results, limits)]:
+        for head in heads:
+            behaviour.setdefault(head, what)
+    if "entropy" in results.measures:
+        means = results.mean("entropy")
+        for head in heads_over(means.sel(row="all") / means.sel(row="uniform"), limits.broad):
+            behaviour.setdefault(head, "broad")
+    shape = results.provenance["model"]
+    rows = [
+        {
+            "name": str(head),
+            "layer": head.layer + 1,
+            "head": head.head + 1,
+            "behaviour": behaviour.get(head, OTHER),
+        }
+        for head in all_heads(shape["layers"], shape["heads"])
+    ]
+    return pd.DataFrame(rows)
 
-    def give(frame: dict[str, str]) -> None:
-        for name, what in frame.items():
-            found.setdefault(name, what)
 
+def _surface(results: Atlas, limits: Thresholds) -> Iterator[tuple[list[Head], str]]:
+    """Heads that attend to a position or to a special token."""
     if "position" in results.measures:
         means = results.mean("position")
         for offset in ("previous", "next", "current"):
-            give(_over(means.sel(offset=offset), limits.position, f"{offset} token"))
+            yield heads_over(means.sel(offset=offset), limits.position), f"{offset} token"
     if "special" in results.measures:
         means = results.mean("special").sel(row="all")
-        for token, words in (("cls", "[CLS]"), ("sep", "[SEP]"), ("punctuation", ". or ,")):
-            give(_over(means.sel(token=token), limits.token, words))
+        for token, words in TOKENS.items():
+            yield heads_over(means.sel(token=token), limits.token), words
+
+
+def _linguistic(results: Atlas, limits: Thresholds) -> Iterator[tuple[list[Head], str]]:
+    """The best heads of relations that beat the offset, and the best head at antecedents."""
     if "dependency" in results.measures and int(results["dependency"]["n"].max()) >= LEAST:
         table = best_heads(results)
-        good = table[
-            (table["p_corrected"] < limits.p) & ~table["relation"].str.startswith("all")
-        ].sort_values("accuracy", ascending=False)
-        give(dict.fromkeys(good["head"], "dependency"))
+        single = ~table["relation"].str.startswith("all")
+        good = table[(table["p_corrected"] < limits.p) & single]
+        yield [Head.parse(name) for name in good["head"]], "dependency"
     if "coreference" in results.measures:
-        data = results["coreference"].sel(candidates="mentions", kind="all", mentions="every")[
-            "mean"
-        ]
-        if bool(data.notnull().any()):
-            layer, head = data.stack(place=("layer", "head")).idxmax().item()
-            give({head_name(int(layer), int(head)): "coreference"})
-    if "entropy" in results.measures:
-        means = results.mean("entropy")
-        give(_over(means.sel(row="all") / means.sel(row="uniform"), limits.broad, "broad"))
-    shape = results.provenance["model"]
-    names = [
-        (layer, head)
-        for layer in range(1, shape["layers"] + 1)
-        for head in range(1, shape["heads"] + 1)
-    ]
-    return pd.DataFrame(
-        [
-            {
-                "name": head_name(layer, head),
-                "layer": layer,
-                "head": head,
-                "behaviour": found.get(head_name(layer, head), OTHER),
-            }
-            for layer, head in names
-        ]
-    )
-
-
-def _over(values: xr.DataArray, threshold: float, what: str) -> dict[str, str]:
-    return dict.fromkeys(heads_over(values, threshold), what)
+        data = results["coreference"]["mean"]
+        means = data.sel(candidates="mentions", kind="all", mentions="every")
+        if bool(means.notnull().any()):
+            layer, head = means.stack(place=("layer", "head")).idxmax().item()
+            yield [labelled_head(layer, head)], "coreference"

@@ -8,13 +8,13 @@ import xarray as xr
 from scipy import stats
 
 from headscope.labels import CHANGE
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.differences import ALPHA, LEAST, change_rows
 from headscope.stats.grid import labelled_head
 from headscope.stats.tests import correct
 
 
-def cosine_table(comparison: Results) -> pd.DataFrame:
+def cosine_table(comparison: Atlas) -> pd.DataFrame:
     """Compare the maps of two models, one row per layer (Kovaleva et al. 2019, Figure 5).
 
     Parameters
@@ -45,9 +45,7 @@ def cosine_table(comparison: Results) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def paired_table(
-    comparison: Results, *, alpha: float = ALPHA, least: float = LEAST
-) -> pd.DataFrame:
+def paired_table(comparison: Atlas, *, alpha: float = ALPHA, least: float = LEAST) -> pd.DataFrame:
     """Compare the measures of two models example by example, one row per statistic.
 
     Parameters

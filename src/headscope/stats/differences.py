@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headscope.labels import CHANGE, label_text
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.grid import grid_heads
 from headscope.stats.shared import Shared, share_labels
 from headscope.stats.tests import correct
@@ -34,7 +34,7 @@ COPIED = ("source", "listed", "titles", "metric", "better")
 
 
 def difference_table(
-    first: Results, second: Results, *, alpha: float = ALPHA, least: float = LEAST
+    first: Atlas, second: Atlas, *, alpha: float = ALPHA, least: float = LEAST
 ) -> pd.DataFrame:
     """Compare the means of two results, one row per statistic.
 
@@ -77,7 +77,7 @@ def difference_table(
     return table
 
 
-def difference_atlas(first: Results, second: Results) -> dict[str, xr.Dataset]:
+def difference_atlas(first: Atlas, second: Atlas) -> dict[str, xr.Dataset]:
     """Compare the means of two results, head by head.
 
     Parameters
@@ -216,7 +216,7 @@ def change_rows(
     return rows
 
 
-def same_examples(first: Results, second: Results) -> bool:
+def same_examples(first: Atlas, second: Atlas) -> bool:
     """Whether two runs saw the same examples, cut at the same length.
 
     Parameters

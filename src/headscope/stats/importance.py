@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from headscope.errors import ResultsError
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.ablation import ablation_of
 from headscope.stats.bootstrap import CONFIDENCE, draws, percentiles
 from headscope.tasks.metrics import METRICS, example_losses
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 
 def agreement(
-    results: Results, *, resamples: int = 2000, confidence: float = CONFIDENCE
+    results: Atlas, *, resamples: int = 2000, confidence: float = CONFIDENCE
 ) -> pd.DataFrame:
     """Rank correlation of gradient importance (Michel et al. 2019) with what disabling heads does.
 
@@ -48,13 +48,15 @@ def agreement(
     if "importance" not in results.measures:
         raise ResultsError(
             "these results have no gradient importance",
-            hint="ask for importance in hs.ablate, or: headscope ablate MODEL --importance",
+            hint="ask for it: hs.ablate(model, importance=True)",
+            command="run: headscope ablate MODEL --importance",
         )
     heads = np.flatnonzero(raw["kind"].values == "head")
     if not len(heads):
         raise ResultsError(
             "no single head was disabled, so there is nothing to compare importance with",
-            hint="disable heads in hs.ablate, or: headscope ablate MODEL --heads",
+            hint="disable heads: hs.ablate(model, heads=True)",
+            command="run: headscope ablate MODEL --heads --importance",
         )
     metric, seed = str(raw.attrs["metric"]), int(results.provenance["settings"]["seed"])
     outputs, gold = raw["outputs"].values.astype(np.float64), raw["gold"].values

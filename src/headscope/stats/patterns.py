@@ -1,4 +1,4 @@
-"""Shares of the pattern classes (Kovaleva et al. 2019, §4.1, Fig. 2): over all heads, by layer, and head by head."""
+"""Shares of the pattern classes (Kovaleva et al. 2019, section 4.1): overall, by layer, by head."""
 
 from __future__ import annotations
 
@@ -10,44 +10,93 @@ import xarray as xr
 from scipy import stats
 
 from headscope.errors import ResultsError
-from headscope.results import Results, head_name
+from headscope.numbers import clip_share
+from headscope.results import Atlas
 from headscope.results.moments import CONFIDENCE, wilson
+from headscope.stats.grid import labelled_head
 
 MEASURE = "pattern"
 HETEROGENEOUS = {"MRPC": 0.32, "QQP": 0.61}
-"""What the paper says in words of its Figure 2: the least and the largest share of heterogeneous maps among the GLUE tasks."""
+"""The smallest and the largest share of heterogeneous maps among the GLUE tasks, by the paper."""
 
 
-def pattern_data(results: Results) -> xr.Dataset:
-    """The pattern measure of results that have it and saw an example."""
+def pattern_data(results: Atlas) -> xr.Dataset:
+    """The measure ``pattern`` of results.
+
+    Parameters
+    ----------
+    results
+        Results of a survey.
+
+    Raises
+    ------
+    ResultsError
+        If the results have no pattern classes, or of no example.
+    """
     if MEASURE not in results.measures:
         raise ResultsError(
-            f"these results have no pattern classes: they have {', '.join(results.measures) or 'nothing'}",
-            hint="headscope survey MODEL CORPUS --measure pattern -o patterns.nc",
+            "these results have no pattern classes; they have "
+            f"{', '.join(results.measures) or 'no measure at all'}",
+            hint='survey with patterns: hs.survey(model, corpus, measures="pattern")',
+            command="run: headscope survey MODEL CORPUS --measure pattern -o patterns.nc",
         )
     data = results[MEASURE]
     if not int(data["n"].max()):
         raise ResultsError(
-            "these results have pattern classes of no example: all were left out",
-            hint="headscope ls RESULTS says why; give another corpus",
+            "these results have pattern classes of no example: all examples were skipped",
+            hint="atlas.provenance says why; use another corpus",
+            command="headscope ls RESULTS says why; use another corpus",
         )
     return data
 
 
-def pattern_shares(results: Results) -> pd.DataFrame:
-    """One row a class: its share of all maps (every head on every example), and its 95 % interval by block jackknife."""
+def pattern_shares(results: Atlas) -> pd.DataFrame:
+    """The share of each class among all maps: every head on every example.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``pattern``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per class, with the 95 % interval by jackknife over buckets of documents.
+    """
     return _shares(pattern_data(results), ("layer", "head"))
 
 
-def pattern_layers(results: Results) -> pd.DataFrame:
-    """One row a layer and class: its share of the layer's maps, and its 95 % interval by block jackknife."""
+def pattern_layers(results: Atlas) -> pd.DataFrame:
+    """The share of each class among the maps of each layer.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``pattern``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per layer and class, with the 95 % interval by jackknife over buckets of documents.
+    """
     return _shares(pattern_data(results), ("head",))
 
 
-def pattern_heads(results: Results) -> pd.DataFrame:
-    """One row a head and class: on which share of inputs the head's map is of the class, with Wilson's 95 % interval."""
+def pattern_heads(results: Atlas) -> pd.DataFrame:
+    """The share of inputs on which the map of each head is of each class.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``pattern``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per head and class, with Wilson's 95 % interval.
+    """
     data = pattern_data(results)
-    low, high = wilson(data["sum"].sum("block").values, data["n"].values)
+    low, high = wilson(data["sum"].sum("bucket").values, data["n"].values)
     whole = xr.Dataset(
         {
             "share": data["mean"],
@@ -57,60 +106,99 @@ def pattern_heads(results: Results) -> pd.DataFrame:
         }
     )
     frame = whole.reset_coords(drop=True).to_dataframe().reset_index()
-    frame.insert(
-        0,
-        "name",
-        [head_name(layer, head) for layer, head in zip(frame["layer"], frame["head"], strict=True)],
-    )
+    places = zip(frame["layer"], frame["head"], strict=True)
+    frame.insert(0, "name", [str(labelled_head(layer, head)) for layer, head in places])
     return frame
 
 
-def leading_patterns(results: Results) -> pd.DataFrame:
-    """One row a head: the class that its maps are of most often (of equal ones the first), with its share and interval. Heads without a map are left out."""
+def leading_patterns(results: Atlas) -> pd.DataFrame:
+    """The class that the maps of each head are of most often.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``pattern``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per head, with share and interval; of equally frequent classes the first. Heads
+        without any map are skipped.
+    """
     known = pattern_heads(results).dropna(subset="share")
     best = known.groupby(["layer", "head"], sort=True)["share"].idxmax()
     return known.loc[best].reset_index(drop=True)
 
 
-def shares_by_file(files: Mapping[str, Results]) -> pd.DataFrame:
-    """The shares of several results, a row a file and class: one task beside the other, as in Figure 2."""
-    return pd.concat(
-        [pattern_shares(results).assign(file=name) for name, results in files.items()],
-        ignore_index=True,
-    )[["file", MEASURE, "share", "low", "high", "examples"]]
+def shares_by_file(files: Mapping[str, Atlas]) -> pd.DataFrame:
+    """The shares of several results, one task next to the other as in Figure 2.
+
+    Parameters
+    ----------
+    files
+        Results by name.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per file and class.
+    """
+    tables = [pattern_shares(results).assign(file=name) for name, results in files.items()]
+    columns = ["file", MEASURE, "share", "low", "high", "examples"]
+    return pd.concat(tables, ignore_index=True)[columns]
 
 
 def _shares(data: xr.Dataset, over: tuple[str, ...]) -> pd.DataFrame:
     sums, counts = data["sum"].sum(over), data["count"].sum(over)
-    share = sums.sum("block") / counts.sum("block").where(counts.sum("block") > 0)
+    share = sums.sum("bucket") / counts.sum("bucket").where(counts.sum("bucket") > 0)
     error = jackknife(sums, counts)
-    low, high = (share - error).clip(min=0.0), (share + error).clip(max=1.0)
+    low, high = clip_share(share - error, share + error)
     examples = data["n"].max(over)
-    return (
-        xr.Dataset({"share": share, "low": low, "high": high, "examples": examples})
-        .reset_coords(drop=True)
-        .to_dataframe()
-        .reset_index()
-    )
+    shares = xr.Dataset({"share": share, "low": low, "high": high, "examples": examples})
+    return shares.reset_coords(drop=True).to_dataframe().reset_index()
 
 
 def jackknife(
     sums: xr.DataArray, counts: xr.DataArray, confidence: float = CONFIDENCE
 ) -> xr.DataArray:
-    """Half the width of the interval of sum / count when one block after the other is left out; NaN below two blocks.
+    """Half the width of the interval of sum / count, by leaving out one bucket after the other.
 
-    Maps of one example depend on each other, examples of different batches do not, and every batch lies in one block. Blocks differ in size: this is the
-    delete-m jackknife (Busing, Meijer and van der Leeden 1999), whose pseudo-values for a mean are the blocks' own means. Batches hold examples of like length, so
-    that blocks differ a little more than by chance, and the interval is rather too wide than too narrow.
+    Maps of one example depend on each other, and so do examples of one document; documents do not,
+    and all examples of a document are in one bucket. Buckets differ in size: this is the delete-m
+    jackknife, whose pseudo-values for a mean are the buckets' own means.
+
+    Parameters
+    ----------
+    sums, counts
+        By bucket.
+    confidence
+        Of the interval.
+
+    Returns
+    -------
+    xarray.DataArray
+        NaN below two buckets.
+
+    References
+    ----------
+    Busing, Meijer and van der Leeden 1999, "Delete-m jackknife for unequal m", Statistics and
+    Computing 9.
+
+    Examples
+    --------
+    >>> sums = xr.DataArray([4.0, 6.0], dims="bucket")
+    >>> counts = xr.DataArray([10, 10], dims="bucket")
+    >>> round(float(jackknife(sums, counts)), 3)  # two means, 0.4 and 0.6: t with 1 degree
+    1.271
     """
     filled = counts.where(counts > 0)
-    blocks = filled.notnull().sum("block")
-    total = counts.sum("block")
-    centre = sums.sum("block") / total.where(total > 0)
+    buckets = filled.notnull().sum("bucket")
+    total = counts.sum("bucket")
+    centre = sums.sum("bucket") / total.where(total > 0)
     terms = (sums / filled - centre) ** 2 / (total / filled - 1.0).where(filled < total)
-    variance = terms.sum("block") / blocks.where(blocks > 1)
+    variance = terms.sum("bucket") / buckets.where(buckets > 1)
     factor = xr.apply_ufunc(
-        lambda degrees: stats.t.ppf(0.5 + confidence / 2, degrees), blocks.where(blocks > 1) - 1.0
+        lambda degrees: stats.t.ppf(0.5 + confidence / 2, degrees), buckets.where(buckets > 1) - 1.0
     )
     half: xr.DataArray = factor * np.sqrt(variance)
     return half

@@ -9,9 +9,32 @@ from sklearn.manifold import MDS
 
 
 def scale(distances: xr.DataArray, *, seed: int, tries: int = 4) -> tuple[pd.DataFrame, float]:
-    """Points (name, x, y) whose Euclidean distances come as near as they can to the given ones, and the stress that remains (Kruskal's, 0 is perfect).
+    """Place heads in a plane so that their distances are as close as possible to the given ones.
 
-    ``distances`` has dims one and other with the same names. The best of some seeded starts is kept, turned so that its longest axis is x.
+    Parameters
+    ----------
+    distances
+        With dims one and other, which have the same names.
+    seed
+        Of the random starts.
+    tries
+        How many starts; the best is kept, turned so that its longest axis is x.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns name, x and y.
+    float
+        The stress that remains (Kruskal's; 0 is perfect).
+
+    Examples
+    --------
+    >>> names = ["1-1", "1-2", "1-3"]
+    >>> lines = np.array([[0.0, 3.0, 4.0], [3.0, 0.0, 5.0], [4.0, 5.0, 0.0]])
+    >>> triangle = xr.DataArray(lines, {"one": names, "other": names}, ("one", "other"))
+    >>> points, stress = scale(triangle, seed=0)
+    >>> points["name"].tolist(), stress < 0.05
+    (['1-1', '1-2', '1-3'], True)
     """
     values = np.asarray(distances.values, float)
     model = MDS(
@@ -30,10 +53,5 @@ def scale(distances: xr.DataArray, *, seed: int, tries: int = 4) -> tuple[pd.Dat
     upper = np.triu_indices(len(values), 1)
     fitted = np.linalg.norm(turned[upper[0]] - turned[upper[1]], axis=1)
     stress = float(np.sqrt(((fitted - values[upper]) ** 2).sum() / (values[upper] ** 2).sum()))
-    return pd.DataFrame(
-        {
-            "name": [str(name) for name in distances["one"].values],
-            "x": turned[:, 0],
-            "y": turned[:, 1],
-        }
-    ), stress
+    names = [str(name) for name in distances["one"].values]
+    return pd.DataFrame({"name": names, "x": turned[:, 0], "y": turned[:, 1]}), stress

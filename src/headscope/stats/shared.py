@@ -9,7 +9,7 @@ from typing import Any
 import xarray as xr
 
 from headscope.errors import ResultsError
-from headscope.results import Results
+from headscope.results import Atlas
 
 GRID = ("layer", "head")
 
@@ -83,7 +83,7 @@ class Shared:
     skipped: Mapping[str, str]
 
 
-def share_labels(first: Results, second: Results) -> Shared:
+def share_labels(first: Atlas, second: Atlas) -> Shared:
     """Cut two results down to the measures, layers, heads and labels that both have.
 
     Parameters
@@ -178,7 +178,7 @@ def _not_comparable(one: xr.Dataset, other: xr.Dataset) -> str:
     return "" if units[0] == units[1] else f"its units differ ({units[0]} and {units[1]})"
 
 
-def _nothing_shared(first: Results, second: Results, skipped: Mapping[str, str]) -> ResultsError:
+def _nothing_shared(first: Atlas, second: Atlas, skipped: Mapping[str, str]) -> ResultsError:
     if skipped:
         reasons = "; ".join(f"{name}: {why}" for name, why in skipped.items())
         return ResultsError(

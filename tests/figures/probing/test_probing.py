@@ -15,7 +15,7 @@ from headscope.errors import ResultsError, UserError
 from headscope.figures import before_after, find_figure, probe_grid, scatter_grid
 from headscope.figures.style import GREY
 from headscope.results import Results
-from headscope.stats.probing import correlation, syntactic_semantic
+from headscope.stats.syntax_semantics import correlation, syntactic_semantic
 from stats.made_probing import HALF, TEN, TITLES, changed, made_probing
 
 NAMES = ("probe", "probe-unsorted", "probe-selectivity", "top-n", "syntactic-semantic")

@@ -27,7 +27,7 @@ from headscope.figures import (
 )
 from headscope.figures.roles.scores import bin_edges, skewness, telling_head
 from headscope.stats import COARSE, role_correlations, role_tests
-from headscope.stats.roles import FINE
+from headscope.stats.role_scores import FINE
 
 COLUMNS = [NAMES.index(role) for role in COARSE]
 

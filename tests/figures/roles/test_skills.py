@@ -17,7 +17,7 @@ from headscope.errors import UserError
 from headscope.figures import save_chart, shift_dots, skill_grid
 from headscope.figures.roles.skills import UNSKILLED
 from headscope.stats import role_shift, role_tests
-from headscope.stats.roles import FINE
+from headscope.stats.role_scores import FINE
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (12, 12), (24, 16), (1, 1)])

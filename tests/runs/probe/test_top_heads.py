@@ -9,7 +9,7 @@ import xarray as xr
 from headscope.errors import ResultsError, UserError
 from headscope.heads import Head
 from headscope.results import Results
-from headscope.stats.probing import top_heads
+from headscope.stats.top_heads import top_heads
 
 NAN = float("nan")
 

@@ -12,7 +12,7 @@ from headscope.errors import ResultsError, UserError
 from headscope.figures.probing.panels import model_name
 from headscope.figures.style import note, styled
 from headscope.results import Results
-from headscope.stats.probing import correlation, syntactic_semantic
+from headscope.stats.syntax_semantics import correlation, syntactic_semantic
 
 TITLE = "Syntactic and semantic scores of heads"
 COLUMNS = 4

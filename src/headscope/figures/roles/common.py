@@ -12,7 +12,7 @@ from headscope.errors import ResultsError
 from headscope.figures.style import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
 from headscope.results import Results
 from headscope.stats.overlap import present
-from headscope.stats.roles import COARSE, FINE, kept_scores, role_data
+from headscope.stats.role_scores import COARSE, FINE, kept_scores, role_data
 
 PAPER = tuple(dict.fromkeys((*COARSE, *FINE)))
 """The roles of the paper, coarse ones first."""

@@ -23,7 +23,9 @@ from headscope.figures.roles.common import (
 )
 from headscope.figures.style import BLACK, RED, note, styled, subject
 from headscope.results import Results
-from headscope.stats.roles import COARSE, TAU, kept_scores, role_data, role_tests
+from headscope.stats.role_scores import COARSE, kept_scores, role_data
+from headscope.stats.roles import role_tests
+from headscope.stats.tau import TAU
 
 TITLE = "Cumulative distribution of sieve biases"
 POINTS = 201

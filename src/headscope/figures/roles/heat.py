@@ -13,7 +13,8 @@ from headscope.figures.roles.common import NOTHING, describe_test, shown_roles
 from headscope.figures.style import note, styled, subject
 from headscope.figures.tidy import tidy
 from headscope.results import Results
-from headscope.stats.roles import COARSE, role_tests
+from headscope.stats.role_scores import COARSE
+from headscope.stats.roles import role_tests
 
 TITLE = "Mean sieve bias, head by head"
 MANY = 16

@@ -22,7 +22,9 @@ from headscope.figures.roles.common import (
 from headscope.figures.style import BLUE, RED, SKY, note, styled, subject
 from headscope.numbers import p_value
 from headscope.results import Results
-from headscope.stats.roles import COARSE, TAU, kept_scores, role_data, role_tests
+from headscope.stats.role_scores import COARSE, kept_scores, role_data
+from headscope.stats.roles import role_tests
+from headscope.stats.tau import TAU
 
 BINS = 40
 """Bars of a histogram at most."""

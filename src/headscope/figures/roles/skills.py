@@ -25,7 +25,8 @@ from headscope.figures.style import (
 )
 from headscope.results import Results
 from headscope.stats.overlap import present, skills
-from headscope.stats.roles import FINE, role_tests
+from headscope.stats.role_scores import FINE
+from headscope.stats.roles import role_tests
 
 TITLE = "Skills of every head"
 COLOURS = (GREEN, "#8FD3B6", PURPLE, BLUE, SKY, RED, ORANGE, YELLOW, "#8C6D31")

@@ -12,8 +12,9 @@ import xarray as xr
 from headscope.figures.roles.common import NOTHING, describe_test, role_colours, shown_roles
 from headscope.figures.style import BLACK, note, styled, subject
 from headscope.results import Results
-from headscope.stats.overlap import regions, role_sets
-from headscope.stats.roles import COARSE, role_tests
+from headscope.stats.overlap import RoleSets, regions, role_sets
+from headscope.stats.role_scores import COARSE
+from headscope.stats.roles import role_tests
 
 TITLE = "Heads with exactly these roles"
 NONE = "none of these roles"
@@ -112,7 +113,7 @@ def _dots(order: list[str], names: list[str], x: alt.X, width: int) -> Any:
     )
 
 
-def _sizes(sets: dict[str, set[str]]) -> Any:
+def _sizes(sets: RoleSets) -> Any:
     """Draw how many heads have each role, alone or with others."""
     names = list(sets)
     counts = [len(heads) for heads in sets.values()]
@@ -132,12 +133,12 @@ def _sizes(sets: dict[str, set[str]]) -> Any:
     )
 
 
-def combinations_of(sets: dict[str, set[str]], total: int) -> pd.DataFrame:
+def combinations_of(sets: RoleSets, total: int) -> pd.DataFrame:
     """List the combinations that some head has exactly, the largest first.
 
     Parameters
     ----------
-    sets : dict of str to set of str
+    sets : mapping of str to set of Head
         The heads of each role.
     total : int
         How many heads there are, in order to count those with no role.

@@ -26,8 +26,9 @@ from headscope.figures.roles.common import (
 )
 from headscope.figures.style import note, styled, subject
 from headscope.results import Results
-from headscope.stats.overlap import regions, role_sets
-from headscope.stats.roles import COARSE, role_tests
+from headscope.stats.overlap import RoleSets, regions, role_sets
+from headscope.stats.role_scores import COARSE
+from headscope.stats.roles import role_tests
 
 TITLE = "Overlap of roles"
 FINE_GRID = 400
@@ -172,9 +173,7 @@ def _numbers(numbers: pd.DataFrame, x: alt.X, y: alt.Y) -> list[Any]:
     ]
 
 
-def _labels(
-    sets: dict[str, set[str]], ellipses: Sequence[Ellipse], x: alt.X, y: alt.Y
-) -> list[Any]:
+def _labels(sets: RoleSets, ellipses: Sequence[Ellipse], x: alt.X, y: alt.Y) -> list[Any]:
     """Draw the name and the size of each set beside its ellipse."""
     rows = [
         {"x": one.name_x, "y": one.name_y, "name": name, "size": heads_text(len(heads))}
@@ -214,7 +213,7 @@ def places(ellipses: Sequence[Ellipse]) -> dict[tuple[bool, ...], tuple[float, f
     return points
 
 
-def venn_numbers(sets: dict[str, set[str]], ellipses: Sequence[Ellipse]) -> pd.DataFrame:
+def venn_numbers(sets: RoleSets, ellipses: Sequence[Ellipse]) -> pd.DataFrame:
     """Return one row per combination: its place, and which heads have exactly these roles."""
     exact = {str(row["roles"]): row for row in regions(sets).to_dict("records")}
     nobody = {"heads": 0, "which": ""}

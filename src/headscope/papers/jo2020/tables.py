@@ -12,7 +12,7 @@ from headscope.page import records
 from headscope.papers.jo2020 import facts
 from headscope.results import Results
 from headscope.runs.tune import Tuned
-from headscope.stats.probing import correlation, syntactic_semantic
+from headscope.stats.syntax_semantics import correlation, syntactic_semantic
 from headscope.tasks import Task
 from headscope.tasks.probing import ProbingTask
 

@@ -1,0 +1,74 @@
+"""The scores of roles (sieve bias, Pande et al. 2021) in results: which roles, and their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import xarray as xr
+
+from headscope.errors import ResultsError
+from headscope.results import KEPT, Atlas
+
+COARSE = ("local", "syntactic", "delimiter", "block")
+"""The four roles of the paper."""
+FINE = ("cls", "sep", "block", "previous-local", "next-local", "nsubj", "dobj", "amod", "advmod")
+"""The nine roles of its Figure 5."""
+
+
+def role_data(results: Atlas) -> xr.Dataset:
+    """The measure ``role`` of results.
+
+    Parameters
+    ----------
+    results
+        Results of a survey.
+
+    Raises
+    ------
+    ResultsError
+        If the results have no roles; the message says how to get them.
+    """
+    if "role" not in results.measures:
+        raise ResultsError(
+            "these results have no roles in them",
+            hint='survey with roles: hs.survey(model, corpus, measures="role")',
+            command="run: headscope survey MODEL CORPUS --measure role -o roles.nc",
+        )
+    return results["role"]
+
+
+def kept_scores(data: xr.Dataset) -> xr.DataArray:
+    """The scores of single sequences.
+
+    Parameters
+    ----------
+    data
+        The measure ``role``.
+
+    Raises
+    ------
+    ResultsError
+        If only the moments were kept.
+    """
+    if KEPT not in data or not data.sizes["example"]:
+        raise ResultsError(
+            "these results keep only the moments, not the score of every sequence",
+            hint="keep scores in the survey: hs.Role(keep=5000); or use the z or t test",
+            command="run the survey again without --keep 0, or use --test z or --test t",
+        )
+    return data[KEPT]
+
+
+def roles_with_scores(data: xr.Dataset, roles: Sequence[str]) -> list[str]:
+    """Those of some roles that some sequence has a score for.
+
+    Parameters
+    ----------
+    data
+        Anything with ``n`` by role: the measure, or its tests.
+    roles
+        Names of roles.
+    """
+    known = {str(name) for name in data["role"].values}
+    n = data["n"].max([str(dim) for dim in data["n"].dims if dim != "role"])
+    return [name for name in roles if name in known and float(n.sel(role=name)) > 0]

@@ -1,0 +1,136 @@
+"""Tables of roles, and what a reader is warned of: against statsmodels' z test and plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from statsmodels.stats.weightstats import ztest
+
+from headscope.results import Atlas
+from headscope.stats import cautions, role_table, role_tests, tau_table, undecided
+from stats.made_roles import HEADS, LAYERS, ROLES, Values, made_roles, random_scores
+
+
+@pytest.fixture(scope="module")
+def values() -> Values:
+    return random_scores()
+
+
+@pytest.fixture(scope="module")
+def results(values: Values) -> Atlas:
+    return made_roles(values)
+
+
+def test_the_table_of_taus_counts_heads_as_a_literal_loop_does(
+    values: Values, results: Atlas
+) -> None:
+    spread = values + np.linspace(-2.0, 2.0, HEADS)[:, None]
+    table = tau_table(made_roles(spread))
+    assert table.columns.tolist() == ["role", "tau 1", "tau 2", "tau 3", "tau 4", "tau 5"]
+    assert table["role"].tolist() == list(ROLES)
+    for column, role in enumerate(ROLES):
+        for tau in (1, 2, 3, 4, 5):
+            count = 0
+            for layer in range(LAYERS):
+                for head in range(HEADS):
+                    if (
+                        ztest(
+                            spread[:, layer, head, column].astype(np.float32).astype(np.float64),
+                            value=tau,
+                            alternative="larger",
+                        )[1]
+                        < 0.05
+                    ):
+                        count += 1
+            assert table.set_index("role")[f"tau {tau}"][role] == count
+    held = tau_table(results, [2, 3.5], correction="holm", test="t")
+    assert held.columns.tolist() == ["role", "tau 2", "tau 3.5"]
+    expected = (
+        role_tests(results, tau=3.5, correction="holm", test="t")["has"]
+        .sum(("layer", "head"))
+        .values.tolist()
+    )
+    assert held["tau 3.5"].tolist() == expected
+
+
+def test_the_table_of_roles_names_the_strongest_head_of_each(
+    values: Values, results: Atlas
+) -> None:
+    tests = role_tests(results)
+    table = role_table(results, tests).set_index("role")
+    for column, role in enumerate(ROLES):
+        means = values[..., column].mean(0)
+        layer, head = divmod(
+            max(range(LAYERS * HEADS), key=lambda place: means[place // HEADS][place % HEADS]),
+            HEADS,
+        )
+        row = table.loc[role]
+        count = sum(
+            ztest(values[:, one, two, column], value=3.0, alternative="larger")[1] < 0.05
+            for one in range(LAYERS)
+            for two in range(HEADS)
+        )
+        assert row["strongest"] == f"{layer + 1}-{head + 1}"
+        assert (row["heads"], row["share"], row["sequences"]) == (count, count / 6, 40)
+        assert row["mean"] == pytest.approx(means.max(), rel=1e-6)
+        assert row["p"] == pytest.approx(
+            ztest(values[:, layer, head, column], value=3.0, alternative="larger")[1], rel=1e-6
+        )
+
+
+def test_a_role_that_no_sequence_has_is_in_the_table_with_nothing() -> None:
+    scores = random_scores(35)
+    scores[..., 3] = np.nan
+    found = made_roles(scores)
+    row = role_table(found, role_tests(found)).set_index("role").loc["block"]
+    assert (row["heads"], row["share"], row["sequences"], row["strongest"]) == (0, 0.0, 0, "")
+    assert np.isnan(
+        [row[key] for key in ("mean", "low", "high", "effect", "p", "p_corrected")]
+    ).all()
+
+
+def test_undecided_is_the_share_of_ps_between_the_bounds_over_the_papers_four_roles(
+    values: Values, results: Atlas
+) -> None:
+    tests = role_tests(results)
+    ps = [
+        ztest(values[:, *cell], value=3.0, alternative="larger")[1]
+        for cell in np.ndindex(LAYERS, HEADS, 4)
+    ]
+    assert undecided(tests) == pytest.approx(sum(0.05 < p < 0.95 for p in ps) / len(ps))
+    assert 0 < undecided(tests) < 1
+    assert np.isnan(undecided(role_tests(made_roles(np.full((3, 1, 1, 5), np.nan)))))
+
+
+def test_fewer_than_30_sequences_are_cautioned_by_role() -> None:
+    scores = random_scores(30)
+    scores[29:, ..., 1] = np.nan
+    scores[..., 2] = np.nan
+    found = made_roles(scores, absent={"nsubj": "the corpus has no tree: parse it"})
+    assert cautions(found, role_tests(found, tau={"": 3.0, "block": 1.5})) == [
+        "Fewer than 30 sequences: syntactic (29). Do not trust the test of the mean there; "
+        "use more sequences, or the permutation test.",
+        "Not defined: no sequence has a token of delimiter.",
+        "Absent: nsubj (the corpus has no tree: parse it).",
+    ]
+
+
+def test_block_over_what_it_can_be_is_cautioned(results: Atlas) -> None:
+    assert any(
+        text.startswith("By the paper's formula the score of block is at most about 2.1")
+        for text in cautions(results, role_tests(results, tau=3.0))
+    )
+    assert cautions(results, role_tests(results, tau=2.0)) == []
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "permutation"])
+def test_a_test_from_part_of_the_sequences_says_so_and_uses_only_those(test: str) -> None:
+    scores = random_scores(60)
+    scores[32:] += 50.0
+    found = made_roles(scores, kept=32)
+    tests = role_tests(found, tau=2.0, test=test, resamples=200)
+    assert (tests["n"] == 32).all()
+    assert float(tests["high"].max()) < 20.0
+    assert cautions(found, tests) == [
+        f"The {test} test uses the 32 sequences whose scores are kept, of 60; means are over all."
+    ]

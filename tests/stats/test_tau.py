@@ -1,0 +1,72 @@
+"""The threshold of a role: as given, by role, or found from the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from statsmodels.stats.weightstats import ztest
+
+from headscope.errors import ResultsError, UserError
+from headscope.results import Atlas
+from headscope.stats import find_tau, find_taus, grand_mean, parse_tau, role_tests
+from stats.made_roles import Values, made_roles, random_scores
+
+
+@pytest.fixture(scope="module")
+def values() -> Values:
+    return random_scores()
+
+
+@pytest.fixture(scope="module")
+def results(values: Values) -> Atlas:
+    return made_roles(values)
+
+
+def test_tau_from_the_data_is_the_smallest_integer_above_the_mean_of_the_papers_four_roles() -> (
+    None
+):
+    scores = np.full((4, 1, 1, 5), 2.0)
+    scores[..., 0] = 4.5
+    scores[..., 4] = 100.0  # [CLS] is not one of the four
+    found = made_roles(scores)
+    assert grand_mean(found) == pytest.approx(10.5 / 4)
+    assert find_tau(found, "auto") == 3.0
+    assert (role_tests(found, tau="auto")["tau"] == 3.0).all()
+    assert find_tau(made_roles(np.full((4, 1, 1, 5), 3.0)), "auto") == 4.0  # above, not at
+    assert find_tau(made_roles(np.full((4, 1, 1, 5), 0.25)), "auto") == 1.0
+
+
+def test_tau_from_the_data_counts_each_score_once_and_only_the_roles_that_are_there() -> None:
+    scores = np.full((6, 1, 2, 5), np.nan)
+    scores[:, ..., 0], scores[:2, ..., 1] = 1.0, 5.0
+    assert grand_mean(made_roles(scores)) == pytest.approx((6 * 1 + 2 * 5) / 8)
+    none_of_the_four = made_roles(np.full((3, 1, 1, 1), 7.5), ["mine"])
+    assert grand_mean(none_of_the_four) == pytest.approx(7.5)
+    with pytest.raises(ResultsError) as caught:
+        find_tau(made_roles(np.full((3, 1, 1, 5), np.nan)), "auto")
+    assert caught.value.message == (
+        "tau cannot be found from the data: no sequence has any of the roles"
+    )
+
+
+def test_tau_may_differ_by_role(values: Values, results: Atlas) -> None:
+    tests = role_tests(results, tau={"": 2.8, "block": 1.5, "cls": "auto"})
+    assert tests["tau"].values.tolist() == [2.8, 2.8, 2.8, 1.5, find_tau(results, "auto")]
+    assert float(tests["p"].values[0, 1, 3]) == pytest.approx(
+        ztest(values[:, 0, 1, 3], value=1.5, alternative="larger")[1], rel=1e-6, abs=1e-300
+    )
+    assert float(tests["p"].values[0, 1, 2]) == pytest.approx(
+        ztest(values[:, 0, 1, 2], value=2.8, alternative="larger")[1], rel=1e-6
+    )
+    assert find_taus(results, {"block": 1.5}).values.tolist() == [3.0, 3.0, 3.0, 1.5, 3.0]
+
+
+def test_tau_is_typed_as_a_number_as_auto_or_by_role() -> None:
+    assert parse_tau([]) == {"": 3.0}
+    assert parse_tau(["2.5", "block=1.5", "cls=auto"]) == {"": 2.5, "block": 1.5, "cls": "auto"}
+    with pytest.raises(UserError) as caught:
+        parse_tau(["block=high"])
+    assert (
+        caught.value.message
+        == "tau must be a number over 0, 'auto', or ROLE=NUMBER; got 'block=high' instead"
+    )
