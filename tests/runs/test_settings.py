@@ -9,8 +9,7 @@ import pytest
 from headscope.corpus import from_texts
 from headscope.errors import UserError
 from headscope.results import merge
-from headscope.runs.run import check_shard
-from headscope.runs.settings import make_settings
+from headscope.runs.settings import check_shard, make_settings
 from headscope.runs.survey import survey
 from planted import planted_bert
 

@@ -9,7 +9,7 @@ import typer
 
 from headscope.cli import options as opt
 from headscope.cli.console import Console
-from headscope.cli.root import app
+from headscope.cli.root import TRAIN, app
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,7 @@ FEW = 30
 _WHAT = "What is disabled"
 
 
-@app.command()
+@app.command(rich_help_panel=TRAIN)
 def ablate(
     model: opt.Model,
     task: Annotated[

@@ -1,27 +1,35 @@
-"""The whole command line: importing this brings all commands together, in the order in which help lists them."""
+"""The whole command line: importing this brings all commands together, in the order of help."""
 
-from headscope.cli import surveys  # isort: skip
-from headscope.cli import attention, dependencies, coreference, roles, paper  # isort: skip
-from headscope.cli import tune  # isort: skip
-from headscope.cli import ablate  # isort: skip
-from headscope.cli import compare  # isort: skip
-from headscope.cli import patterns, label  # isort: skip
-from headscope.cli import probe, probing  # isort: skip
+from headscope.cli import demo, head, heads, attention  # isort: skip
+from headscope.cli import survey, paper, compare  # isort: skip
+from headscope.cli import dependencies, coreference, roles, frames, patterns  # isort: skip
+from headscope.cli import probe, tasks, tune, ablate, label  # isort: skip
+from headscope.cli import report, figures, ls, export, merge, cite  # isort: skip
 from headscope.cli.root import app
 
 __all__ = [
     "ablate",
     "app",
     "attention",
+    "cite",
     "compare",
     "coreference",
+    "demo",
     "dependencies",
+    "export",
+    "figures",
+    "frames",
+    "head",
+    "heads",
     "label",
+    "ls",
+    "merge",
     "paper",
     "patterns",
     "probe",
-    "probing",
+    "report",
     "roles",
-    "surveys",
+    "survey",
+    "tasks",
     "tune",
 ]

@@ -9,10 +9,10 @@ import typer
 
 from headscope.cli import options as opt
 from headscope.cli.console import Console
-from headscope.cli.root import app
+from headscope.cli.root import LOOK, app
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def draw(
     model: opt.Model,
     sentence: Annotated[

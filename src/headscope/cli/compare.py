@@ -1,4 +1,4 @@
-"""Two models, or two results files, side by side; and the heads that stand out at frame links."""
+"""``headscope compare``: two models, or two results files, side by side."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import typer
 
 from headscope.cli import options as opt
 from headscope.cli.console import Console
-from headscope.cli.root import app
+from headscope.cli.root import MEASURE, app
 
 _SIDE = "A hub id, a model folder or 'demo'; or a results file (.nc)."
 
 
-@app.command()
+@app.command(rich_help_panel=MEASURE)
 def compare(
     first: Annotated[str, typer.Argument(metavar="A", help=_SIDE, show_default=False)],
     second: Annotated[
         str,
-        typer.Argument(metavar="B", help=f"{_SIDE} Differences are B less A.", show_default=False),
+        typer.Argument(metavar="B", help=f"{_SIDE} Differences are B minus A.", show_default=False),
     ],
     corpus: Annotated[
         str,
@@ -32,7 +32,7 @@ def compare(
         bool,
         typer.Option(
             "--features",
-            help="Also how attention to linguistic features and from token to token differs (needs a tree).",
+            help="Also compare attention to linguistic features and between tokens (needs a tree).",
         ),
     ] = False,
     output: Annotated[
@@ -64,9 +64,10 @@ def compare(
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
-    """How two models differ, head by head: the cosine of their maps over a corpus (Kovaleva et al. 2019, Figure 5).
+    """Compare two models head by head: the cosine of their maps (Kovaleva et al. 2019, Figure 5).
 
-    Two results files are compared by their means. A stopped comparison of models goes on where it was when the same command is typed again.
+    Two results files are compared by their means. A stopped comparison of models resumes when the
+    same command is typed again.
 
     Example: headscope compare bert-base-uncased ./bert-mrpc dev.tsv -o mrpc.nc
     """
@@ -88,14 +89,15 @@ def compare(
         "allow_pickle": allow_pickle,
         "trust_remote_code": trust_remote_code,
     }
-    how_read = {
-        "format": format,
-        "pairs": not single,
-        "lines": lines,
-        "header": header,
-        "columns": columns.split(",") if columns else None,
-        "parse": parser or parse,
-    }
+    how_read = opt.reading(
+        format=format,
+        columns=columns,
+        header=header,
+        lines=lines,
+        single=single,
+        parse=parse,
+        parser=parser,
+    )
     how_run = {
         "limit": limit,
         "seed": seed,
@@ -127,11 +129,13 @@ def _compare_results(console: Console, first: Path, second: Path) -> None:
         console.say(sentence)
     if same_examples(one, other):
         console.say(
-            "both saw the same examples, but results keep only sums: the test is not paired, and misses small changes. Comparing the two models pairs."
+            "Both runs saw the same examples, but results keep only sums, so the test is not paired "
+            "and misses small changes. Comparing the two models directly pairs them."
         )
     else:
         console.say(
-            "the two runs saw different examples: differences may come from these as well as from the models"
+            "The two runs saw different examples: differences may come from these as well as from "
+            "the models."
         )
     console.frame(table)
 
@@ -151,19 +155,21 @@ def _compare_models(
 
     path = output or Path(f"{slug(first)}-{slug(second)}-{slug(corpus)}.nc")
     check_writable(path)
+    from headscope.corpus import read as read_corpus
+    from headscope.models.names import check_model_name
+    from headscope.runs.settings import make_settings
+    from headscope.stats import cosine_table, paired_table
+
+    check_model_name(first)
+    check_model_name(second)
+    make_settings(**run)
+    texts = read_corpus(corpus, **read)
+    console.say(texts.first(run["limit"]).preview())
     with console.status("loading libraries and models"):
         import headscope as hs
-        from headscope.runs.settings import make_settings
-        from headscope.stats import cosine_table, paired_table
 
-        make_settings(**run)
-        read_corpus = hs.corpus.read(corpus, **read)
         one, other = hs.load(first, **load), hs.load(second, **load)
-    console.say(read_corpus.first(run["limit"]).preview())
-    with console.progress("comparing") as progress:
-        atlas = hs.compare(
-            one, other, read_corpus, measures=measures, output=path, progress=progress, **run
-        )
+    atlas = hs.compare(one, other, texts, measures=measures, output=path, progress=console, **run)
     tables = [cosine_table(atlas), *([paired_table(atlas)] if measures else [])]
     if console.as_json:
         console.table(
@@ -178,31 +184,3 @@ def _compare_models(
             console.frame(table)
     console.say(f"next: headscope figures {path}, headscope report {path}")
     console.result(str(path))
-
-
-@app.command()
-def frames(
-    results: opt.ResultsFile,
-    direction: Annotated[
-        str, typer.Option("--direction", help="both, target to element, or element to target.")
-    ] = "both",
-    percentile: Annotated[
-        float,
-        typer.Option("--percentile", help="Heads over this percentile of all heads stand out."),
-    ] = 99.0,
-    count: Annotated[
-        int, typer.Option("--count", metavar="N", help="How many heads to show.", min=1)
-    ] = 10,
-    json: opt.Json = False,
-    quiet: opt.Quiet = False,
-) -> None:
-    """The heads that attend most along frame links, and which of them stand out (Kovaleva et al. 2019, Figure 3).
-
-    Example: headscope frames framenet.nc
-    """
-    from headscope.results import Atlas
-    from headscope.stats import frame_table
-
-    Console(quiet=quiet, as_json=json).frame(
-        frame_table(Atlas.open(results), direction=direction, percentile=percentile, count=count)
-    )

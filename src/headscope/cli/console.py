@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headscope.numbers import cell
 from headscope.progress import Reporter
 
 if TYPE_CHECKING:
@@ -47,8 +49,10 @@ class Console(Reporter):
             numeric = all(isinstance(row[key], (int, float)) or row[key] is None for row in rows)
             table.add_column(key, justify="right" if numeric else "left", overflow="fold")
         for row in rows:
-            table.add_row(*(Text(_shown(value)) for value in row.values()))
-        Rich(file=sys.stdout, width=None if sys.stdout.isatty() else 140).print(table)
+            table.add_row(*(Text(cell(value, key)) for key, value in row.items()))
+        Rich(
+            file=sys.stdout, width=None if sys.stdout.isatty() or os.environ.get("COLUMNS") else 140
+        ).print(table)
 
     def frame(self, frame: pd.DataFrame, *, title: str = "") -> None:
         """A data frame as a table."""
@@ -57,21 +61,16 @@ class Console(Reporter):
             title=title,
         )
 
+    def tables(self, tables: Mapping[str, Sequence[Mapping[Any, Any]]]) -> None:
+        """Several tables as one JSON object, by name."""
+        plain = {
+            name: [{str(key): _plain(value) for key, value in row.items()} for row in rows]
+            for name, rows in tables.items()
+        }
+        print(json.dumps(plain, indent=2, ensure_ascii=False))
+
 
 def _plain(value: Any) -> Any:
     if hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _shown(value: Any) -> str:
-    value = _plain(value)
-    if value is None:
-        return "–"
-    return (
-        f"{value:.3f}"
-        if isinstance(value, float) and not value.is_integer()
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )

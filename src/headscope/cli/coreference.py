@@ -8,12 +8,12 @@ import typer
 
 from headscope.cli import options as opt
 from headscope.cli.console import Console
-from headscope.cli.root import app
+from headscope.cli.root import MEASURE, app
 
 CANDIDATES = ("mentions", "words")
 
 
-@app.command()
+@app.command(rich_help_panel=MEASURE)
 def coreference(
     results: opt.ResultsFile,
     candidates: Annotated[

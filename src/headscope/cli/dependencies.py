@@ -8,10 +8,10 @@ import typer
 
 from headscope.cli import options as opt
 from headscope.cli.console import Console
-from headscope.cli.root import app
+from headscope.cli.root import MEASURE, app
 
 
-@app.command()
+@app.command(rich_help_panel=MEASURE)
 def dependencies(
     results: opt.ResultsFile,
     relation: Annotated[

@@ -12,7 +12,7 @@ import typer
 from headscope.cli import options as opt
 from headscope.cli.console import Console
 from headscope.cli.patterns import Network, show_report
-from headscope.cli.root import app
+from headscope.cli.root import TRAIN, app
 
 if TYPE_CHECKING:
     from headscope.labelling import LabelSession
@@ -22,7 +22,7 @@ EXAMPLES = 100
 """How many examples maps are taken of, unless told."""
 
 
-@app.command()
+@app.command(rich_help_panel=TRAIN)
 def label(
     model: Annotated[
         str,

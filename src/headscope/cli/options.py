@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-_RUN, _LOAD, _READ = "The run", "The model", "The corpus"
+_RARE = "Rarely needed"
 
 Model = Annotated[
     str,
@@ -40,44 +40,38 @@ Limit = Annotated[
     typer.Option(
         "--limit",
         metavar="N",
-        help="Only the first N examples.",
-        rich_help_panel=_RUN,
+        help="Use only the first N examples.",
         show_default=False,
     ),
 ]
 Seed = Annotated[
     int,
-    typer.Option(
-        "--seed", help="Seed of everything random; kept in the results.", rich_help_panel=_RUN
-    ),
+    typer.Option("--seed", help="The seed of everything random; stored in the results."),
 ]
-BatchSize = Annotated[
-    int, typer.Option("--batch-size", help="Examples in one forward pass.", rich_help_panel=_RUN)
-]
+BatchSize = Annotated[int, typer.Option("--batch-size", help="Examples per forward pass.")]
 MaxLength = Annotated[
     int,
     typer.Option(
         "--max-length",
-        help="Most tokens of an example, special tokens included.",
-        rich_help_panel=_RUN,
+        help="The largest number of tokens of an example, special tokens included.",
     ),
 ]
 Long = Annotated[
     str,
     typer.Option(
         "--long",
+        rich_help_panel=_RARE,
         metavar="WAY",
         help="What to do with longer examples: truncate, split or drop.",
-        rich_help_panel=_RUN,
     ),
 ]
 Shard = Annotated[
     str,
     typer.Option(
         "--shard",
+        rich_help_panel=_RARE,
         metavar="I/N",
-        help="Do only part I of N; put the parts together with 'headscope merge'.",
-        rich_help_panel=_RUN,
+        help="Do only part I of N; combine the parts with 'headscope merge'.",
     ),
 ]
 Measures = Annotated[
@@ -86,29 +80,38 @@ Measures = Annotated[
         "--measure",
         metavar="NAME",
         help="Only this measure (repeat for more). Default: all that the corpus allows.",
-        rich_help_panel=_RUN,
+        show_default=False,
+    ),
+]
+
+MeasureFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--measure-file",
+        metavar="FILE",
+        help="A Python file with measures of your own (repeat for more); its code is run.",
         show_default=False,
     ),
 ]
 
 Device = Annotated[
     str,
-    typer.Option("--device", help="Where to run: cpu, cuda, cuda:1, mps.", rich_help_panel=_LOAD),
+    typer.Option("--device", help="Where to run: cpu, cuda, cuda:1, mps."),
 ]
 Dtype = Annotated[
     str,
     typer.Option(
         "--dtype",
+        rich_help_panel=_RARE,
         help="Precision of the weights: float32, bfloat16, float16. Maps are float32 and sums float64 in any case.",
-        rich_help_panel=_LOAD,
     ),
 ]
 Revision = Annotated[
     str,
     typer.Option(
         "--revision",
+        rich_help_panel=_RARE,
         help="A hub model's branch, tag or commit.",
-        rich_help_panel=_LOAD,
         show_default=False,
     ),
 ]
@@ -116,21 +119,21 @@ Stack = Annotated[
     str,
     typer.Option(
         "--stack",
+        rich_help_panel=_RARE,
         help="encoder or decoder, for models that have both. Default: encoder.",
-        rich_help_panel=_LOAD,
         show_default=False,
     ),
 ]
 AllowPickle = Annotated[
     bool,
     typer.Option(
-        "--allow-pickle", help="Open pickled weights, which can run code.", rich_help_panel=_LOAD
+        "--allow-pickle", rich_help_panel=_RARE, help="Open pickled weights, which can run code."
     ),
 ]
 TrustRemoteCode = Annotated[
     bool,
     typer.Option(
-        "--trust-remote-code", help="Run code that comes with a model.", rich_help_panel=_LOAD
+        "--trust-remote-code", rich_help_panel=_RARE, help="Run code that comes with a model."
     ),
 ]
 
@@ -140,7 +143,7 @@ Format = Annotated[
         "--format",
         help="text, tsv, csv, jsonl, conll, brackets, coref-jsonl, coref-conllu, conll2012 or "
         "frames-jsonl. Default: by the file's ending.",
-        rich_help_panel=_READ,
+        rich_help_panel=_RARE,
         show_default=False,
     ),
 ]
@@ -148,9 +151,9 @@ Columns = Annotated[
     str | None,
     typer.Option(
         "--columns",
+        rich_help_panel=_RARE,
         metavar="A,B",
         help="The text columns of a table, by name or by number (from 1).",
-        rich_help_panel=_READ,
         show_default=False,
     ),
 ]
@@ -160,7 +163,7 @@ Header = Annotated[
         "--header/--no-header",
         help="TSV and CSV: whether the first line names the columns. "
         "Default: if it has known names, or those in --columns.",
-        rich_help_panel=_READ,
+        rich_help_panel=_RARE,
         show_default=False,
     ),
 ]
@@ -169,30 +172,28 @@ Lines = Annotated[
     typer.Option(
         "--lines",
         help="Plain text: every line is a text of its own.",
-        rich_help_panel=_READ,
+        rich_help_panel=_RARE,
     ),
 ]
 Single = Annotated[
     bool,
     typer.Option(
         "--single",
-        help="Plain text: every paragraph by itself, not in pairs.",
-        rich_help_panel=_READ,
+        rich_help_panel=_RARE,
+        help="Plain text: every paragraph is one example, not half of a pair.",
     ),
 ]
 Parse = Annotated[
     bool,
-    typer.Option(
-        "--parse", help="Parse plain text with spaCy's small English model.", rich_help_panel=_READ
-    ),
+    typer.Option("--parse", help="Parse plain text with spaCy's small English model."),
 ]
 Parser = Annotated[
     str | None,
     typer.Option(
         "--parser",
+        rich_help_panel=_RARE,
         metavar="NAME",
         help="Parse with this spaCy pipeline (name or folder).",
-        rich_help_panel=_READ,
         show_default=False,
     ),
 ]
@@ -200,17 +201,17 @@ Documents = Annotated[
     bool,
     typer.Option(
         "--documents",
-        help="CoNLL-U: one example a document, with its coreference, rather than one a sentence.",
-        rich_help_panel=_READ,
+        rich_help_panel=_RARE,
+        help="CoNLL-U: one example per document, with its coreference, instead of one per sentence.",
     ),
 ]
 Roles = Annotated[
     list[str] | None,
     typer.Option(
         "--role",
+        rich_help_panel=_RARE,
         metavar="NAME",
         help="Only this role, or any dependency label (repeat for more). Default: all that the corpus allows.",
-        rich_help_panel=_RUN,
         show_default=False,
     ),
 ]
@@ -218,9 +219,9 @@ Sieves = Annotated[
     list[Path] | None,
     typer.Option(
         "--sieve",
+        rich_help_panel=_RARE,
         metavar="FILE",
         help="A Python file with sieves of your own (repeat for more); its code is run.",
-        rich_help_panel=_RUN,
         show_default=False,
     ),
 ]
@@ -228,18 +229,18 @@ Direction = Annotated[
     str,
     typer.Option(
         "--direction",
+        rich_help_panel=_RARE,
         metavar="WAY",
         help="Dependency roles: 'to head', 'from head' or 'both'.",
-        rich_help_panel=_RUN,
     ),
 ]
 Keep = Annotated[
     int,
     typer.Option(
         "--keep",
+        rich_help_panel=_RARE,
         metavar="N",
-        help="Keep the role scores of each of about the first N examples; 0 keeps only the moments.",
-        rich_help_panel=_RUN,
+        help="Keep the role scores of about the first N examples; 0 keeps only means and deviations.",
     ),
 ]
 Tau = Annotated[
@@ -263,13 +264,13 @@ Subtypes = Annotated[
     str,
     typer.Option(
         "--subtypes",
+        rich_help_panel=_RARE,
         metavar="WAY",
         help="Subtypes of dependency labels (nmod:poss): keep or fold.",
-        rich_help_panel=_RUN,
     ),
 ]
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but the result.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
 Json = Annotated[
     bool,
     typer.Option(
@@ -277,3 +278,26 @@ Json = Annotated[
         help="Print the table as JSON on standard output; everything else goes to standard error.",
     ),
 ]
+
+
+def reading(
+    *,
+    format: str | None = None,
+    columns: str | None = None,
+    header: bool | None = None,
+    lines: bool = False,
+    single: bool = False,
+    parse: bool = False,
+    parser: str | None = None,
+    documents: bool = False,
+) -> dict[str, Any]:
+    """How a corpus is read, as :func:`headscope.read` takes it."""
+    return {
+        "format": format,
+        "columns": columns.split(",") if columns else None,
+        "header": header,
+        "lines": lines,
+        "pairs": not single,
+        "parse": parser or parse,
+        "documents": documents,
+    }

@@ -9,7 +9,7 @@ import typer
 
 from headscope.cli import options as opt
 from headscope.cli.console import Console
-from headscope.cli.root import app
+from headscope.cli.root import MEASURE, app
 
 if TYPE_CHECKING:
     from headscope.measures.patterns.training import Report
@@ -29,7 +29,7 @@ Network = Annotated[
 ]
 
 
-@app.command()
+@app.command(rich_help_panel=MEASURE)
 def patterns(
     given: Annotated[
         list[str] | None,

@@ -9,7 +9,7 @@ import typer
 
 from headscope.cli import options as opt
 from headscope.cli.console import Console
-from headscope.cli.root import app
+from headscope.cli.root import TRAIN, app
 
 if TYPE_CHECKING:
     from headscope.results import Results
@@ -20,7 +20,7 @@ SHOWN = 3
 _VECTORS, _CLASSIFIERS = "The vectors", "The classifiers"
 
 
-@app.command()
+@app.command(rich_help_panel=TRAIN)
 def probe(
     model: opt.Model,
     tasks: Annotated[

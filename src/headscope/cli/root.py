@@ -1,4 +1,4 @@
-"""The root of the command line, which the commands hang themselves on."""
+"""The root of the command line, and the groups that help lists its commands in."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ from typing import Annotated
 
 import typer
 
+LOOK = "Look at heads"
+MEASURE = "Measure"
+TRAIN = "Train and disable"
+FILES = "Results and files"
+GROUPS = (LOOK, MEASURE, TRAIN, FILES)
+
 app = typer.Typer(
     name="headscope",
-    help="What every attention head of a transformer does.\n\nExample: headscope survey demo demo -o demo.nc && headscope report demo.nc",
+    help="Measure what every attention head of a transformer does.\n\n"
+    "Example: headscope survey demo demo -o demo.nc && headscope head demo.nc 1-3",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )

@@ -9,7 +9,7 @@ import typer
 
 from headscope.cli import options as opt
 from headscope.cli.console import Console
-from headscope.cli.root import app
+from headscope.cli.root import TRAIN, app
 
 if TYPE_CHECKING:
     from headscope.models import Pooling
@@ -22,7 +22,7 @@ _CLASSIFIER = "The classifier"
 _TRAINING = "Training"
 
 
-@app.command()
+@app.command(rich_help_panel=TRAIN)
 def tune(
     model: opt.Model,
     task: Annotated[

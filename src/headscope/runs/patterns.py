@@ -33,7 +33,7 @@ def patterns(
     model, corpus
         As in :func:`headscope.survey`.
     network
-        The weights of a network of your own (``headscope train-patterns``). Default: the one shipped
+        The weights of a network of your own (``headscope label --retrain``). Default: the one shipped
         with Headscope.
     limit
         Use at most this many examples; the paper uses 1000.

@@ -20,7 +20,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from headscope.errors import Interrupted, ResultsError, UserError
+from headscope.errors import Interrupted, ResultsError
 from headscope.files import check_writable, digest_of, locked, sync_folder
 from headscope.models import Model
 from headscope.progress import ProgressLike, Update, as_reporter
@@ -249,21 +249,3 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         **{name: version(name) for name in libraries},
     }
-
-
-def check_shard(shard: tuple[int, int] | str) -> tuple[int, int]:
-    """Part i of n of a run, both from 1, given as ``(i, n)`` or ``"i/n"``.
-
-    >>> check_shard("2/4")
-    (2, 4)
-    """
-    parts = shard.split("/") if isinstance(shard, str) else [str(part) for part in shard]
-    if len(parts) == 2 and all(part.isdecimal() and len(part) < 7 for part in parts):
-        number, total = (int(part) for part in parts)
-        if 1 <= number <= total:
-            return number, total
-    raise UserError(
-        f"the shard must be i/n with 1 ≤ i ≤ n, got {shard!r} instead",
-        hint="e.g. shard='1/4'",
-        command="e.g. --shard 1/4",
-    )

@@ -51,3 +51,21 @@ def make_settings(**values: object) -> RunSettings:
             rule = first["msg"].removeprefix("Input should ").split(",")[0]
         name = NAMES.get(field, field.replace("_", " "))
         raise UserError(f"the {name} must {rule}, got {first['input']!r} instead") from None
+
+
+def check_shard(shard: tuple[int, int] | str) -> tuple[int, int]:
+    """Part i of n of a run, both from 1, given as ``(i, n)`` or ``"i/n"``.
+
+    >>> check_shard("2/4")
+    (2, 4)
+    """
+    parts = shard.split("/") if isinstance(shard, str) else [str(part) for part in shard]
+    if len(parts) == 2 and all(part.isdecimal() and len(part) < 7 for part in parts):
+        number, total = (int(part) for part in parts)
+        if 1 <= number <= total:
+            return number, total
+    raise UserError(
+        f"the shard must be i/n with 1 ≤ i ≤ n, got {shard!r} instead",
+        hint="e.g. shard='1/4'",
+        command="e.g. --shard 1/4",
+    )

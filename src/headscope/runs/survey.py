@@ -23,8 +23,8 @@ from headscope.models.like import ModelLike, as_model
 from headscope.progress import ProgressLike, Update
 from headscope.results import Atlas
 from headscope.runs.forward import BatchValues, Pass
-from headscope.runs.run import EVERY, Arrays, Block, Run, check_shard, describe, versions
-from headscope.runs.settings import Long, RunSettings, make_settings
+from headscope.runs.run import EVERY, Arrays, Block, Run, describe, versions
+from headscope.runs.settings import Long, RunSettings, check_shard, make_settings
 
 Progress = Update
 __all__ = ["EVERY", "Progress", "Survey", "Tally", "describe", "survey", "versions"]

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from headscope.cli.console import Console
-from headscope.cli.root import app
+from headscope.cli.root import MEASURE, app
 from headscope.errors import unknown
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ paper = typer.Typer(
         "--treebank en_ewt-ud-dev.conllu.gz"
     ),
 )
-app.add_typer(paper, name="paper")
+app.add_typer(paper, name="paper", rich_help_panel=MEASURE)
 
 
 def parts_help(name: str) -> str:

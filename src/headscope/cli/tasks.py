@@ -9,10 +9,10 @@ import typer
 
 from headscope.cli import options as opt
 from headscope.cli.console import Console
-from headscope.cli.root import app
+from headscope.cli.root import TRAIN, app
 
 
-@app.command()
+@app.command(rich_help_panel=TRAIN)
 def tasks(
     source: Annotated[
         str,

@@ -1,0 +1,39 @@
+"""``headscope demo``: the embedded model on the built-in corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headscope.cli import options as opt
+from headscope.cli.console import Console
+from headscope.cli.root import LOOK, app
+from headscope.cli.surveying import run_survey, show_summary
+
+
+@app.command(rich_help_panel=LOOK)
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder for results and report.")
+    ] = Path("headscope-demo"),
+    limit: opt.Limit = None,
+    seed: opt.Seed = 0,
+    batch_size: opt.BatchSize = 16,
+    max_length: opt.MaxLength = 128,
+    device: opt.Device = "cpu",
+    quiet: opt.Quiet = False,
+    json: opt.Json = False,
+) -> None:
+    """Survey the embedded model with the built-in corpus, and write a report.
+
+    Example: headscope demo && open headscope-demo/demo.html
+    """
+    console = Console(quiet=quiet, as_json=json)
+    results = output / "demo.nc"
+    run = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length}
+    atlas = run_survey(console, "demo", "demo", results, load={"device": device}, read={}, run=run)
+    show_summary(console, atlas)
+    console.say(f"results: {results}\nlook at a head: headscope head {results} 1-3\nreport:")
+    console.result(str(atlas.report(output / "demo.html")))

@@ -1,0 +1,57 @@
+"""``headscope heads``: list, filter and sort the heads of a results file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headscope.cli import options as opt
+from headscope.cli.console import Console
+from headscope.cli.root import LOOK, app
+
+
+@app.command(rich_help_panel=LOOK)
+def heads(
+    results: opt.ResultsFile,
+    where: Annotated[
+        str,
+        typer.Option(
+            "--where",
+            metavar="QUERY",
+            help="Only heads for which this holds: 'entropy < 1.5 and is:nsubj', 'layer 3-5'.",
+            show_default=False,
+        ),
+    ] = "",
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            metavar="VALUE",
+            help="Sort by this value: position:previous, role:nsubj, entropy.",
+            show_default=False,
+        ),
+    ] = "",
+    top: Annotated[
+        int | None,
+        typer.Option("--top", metavar="N", help="Only the first N.", min=1, show_default=False),
+    ] = None,
+    ascending: Annotated[bool, typer.Option("--ascending", help="Smallest first.")] = False,
+    quiet: opt.Quiet = False,
+    json: opt.Json = False,
+) -> None:
+    """List the heads of a results file: filtered, sorted and cut.
+
+    Example: headscope heads demo.nc --by position:previous --top 10 --where "entropy < 2"
+    """
+    from headscope.results import Atlas
+    from headscope.results.query import parse_query
+
+    if where.strip():
+        parse_query(where)
+    console = Console(quiet=quiet, as_json=json)
+    atlas = Atlas.open(results)
+    table = atlas.heads(where=where, by=by, top=top, ascending=ascending)
+    console.frame(table)
+    if not len(table):
+        console.say("no head fulfils this condition")

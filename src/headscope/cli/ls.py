@@ -1,0 +1,55 @@
+"""``headscope ls``: what is in a results file."""
+
+from __future__ import annotations
+
+from headscope.cli import options as opt
+from headscope.cli.console import Console
+from headscope.cli.root import FILES, app
+
+
+@app.command(rich_help_panel=FILES)
+def ls(results: opt.ResultsFile, json: opt.Json = False, quiet: opt.Quiet = False) -> None:
+    """Show what is in a results file: measures, model, corpus, settings, versions.
+
+    Example: headscope ls demo.nc
+    """
+    from headscope.results import Atlas
+
+    console = Console(quiet=quiet, as_json=json)
+    atlas = Atlas.open(results)
+    about = atlas.provenance
+    for key in ("model", "corpus", "settings", "counts", "versions"):
+        if key not in about:
+            continue
+        console.say(
+            f"{key + ':':10} "
+            + ", ".join(
+                f"{name} {value}"
+                for name, value in about[key].items()
+                if value not in (None, "", [])
+            )
+        )
+    console.say(f"shards:    {', '.join(about['shards'])}\ncreated:   {about['created']}")
+    rows = []
+    for name in atlas:
+        dataset = atlas[name]
+        scores = "mean" if "mean" in dataset else "test"  # probes have scores, not means
+        counted = "n" if scores == "mean" else "test_size"
+        labels = {
+            str(dim): [str(value) for value in dataset[dim].values]
+            for dim in dataset[scores].dims
+            if dim not in ("layer", "head")
+        }
+        rows.append(
+            {
+                "measure": name,
+                "title": dataset.attrs["title"],
+                "unit": dataset.attrs["unit"],
+                "labels": "; ".join(
+                    f"{dim}: {', '.join(values)}" for dim, values in labels.items()
+                ),
+                "examples": int(dataset[counted].max()),
+                "source": dataset.attrs["source"],
+            }
+        )
+    console.table(rows)

@@ -1,0 +1,109 @@
+"""What commands that run a survey share: checks before torch is loaded, and the summary after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.cli.console import Console
+
+if TYPE_CHECKING:
+    from headscope.results import Atlas
+
+LOST = {
+    "truncated": "cut to the maximum length",
+    "split": "split into parts",
+    "too_long": "dropped as too long",
+    "empty": "dropped because they have no tokens",
+    "nonfinite": "dropped because their attention was not finite",
+    "words_lost": "words without a token",
+    "words_unknown": "words that the tokenizer does not know",
+}
+"""What can happen to examples, for the line after a run."""
+COLUMNS = {
+    "mean": "mean of heads",
+    "strongest": "strongest head",
+    "value": "its mean",
+    "over": "heads over 0.5",
+}
+
+
+def run_survey(
+    console: Console,
+    model: str,
+    corpus: str,
+    output: Path,
+    *,
+    measures: list[str] | None = None,
+    files: Any = (),
+    sieves: Any = (),
+    shard: str = "1/1",
+    load: dict[str, Any],
+    read: dict[str, Any],
+    run: dict[str, Any],
+    roles: dict[str, Any] | None = None,
+) -> Atlas:
+    """Check what can be checked without torch, then load, read and survey."""
+    from headscope.corpus import read as read_corpus
+    from headscope.files import check_writable
+    from headscope.measures.registry import MEASURES
+    from headscope.models.names import check_model_name
+    from headscope.runs.settings import check_shard, make_settings
+
+    check_writable(output)
+    check_model_name(model)
+    make_settings(**run)
+    part = check_shard(shard)
+    for name in measures or ():
+        MEASURES.entry(name)
+    texts = read_corpus(corpus, **read)
+    console.say(texts.first(run["limit"]).preview())
+    with console.status("loading libraries and model"):
+        import headscope as hs
+
+        loaded = hs.load(model, head="lm" if "gradient" in (measures or ()) else None, **load)
+        chosen = _chosen(console, measures, files, sieves, texts, loaded, roles)
+    return hs.survey(
+        loaded, texts, measures=chosen, shard=part, output=output, progress=console, **run
+    )
+
+
+def _chosen(
+    console: Console,
+    names: list[str] | None,
+    files: Any,
+    sieves: Any,
+    texts: Any,
+    model: Any,
+    roles: dict[str, Any] | None,
+) -> list[Any]:
+    """The measures: names, configured roles, and those of the user's files."""
+    import headscope as hs
+    from headscope.measures import load_measure_file, load_sieves, offered_measures
+
+    for file in sieves:
+        console.say(f"sieves of {file}: {', '.join(load_sieves(file))}")
+    own = [measure for file in files for measure in load_measure_file(file)]
+    given: list[Any] = list(names or offered_measures(texts.annotations | model.capabilities))
+    configured = {
+        "role": lambda: hs.Role(**(roles or {})),
+        "dependency": lambda: hs.Dependency(subtypes=(roles or {}).get("subtypes", "keep")),
+    }
+    made = [configured[name]() if name in configured else name for name in given]
+    if names is None or not own:
+        return [*made, *own]
+    mine = {measure.name for measure in own}
+    return [*(name for name in made if name not in mine), *own]
+
+
+def show_summary(console: Console, atlas: Atlas) -> None:
+    """The summary table, what could not be used, and what stands out."""
+    counts = atlas.provenance["counts"]
+    lost = ", ".join(f"{counts[key]} {words}" for key, words in LOST.items() if counts.get(key))
+    console.say(f"{counts['seen']} examples used; {lost or 'nothing cut or dropped'}")
+    for name in [*counts["dropped"], *counts["nonfinite_examples"]][:5]:
+        console.say(f"  skipped: {name}")
+    if console.as_json or not console.quiet:  # quiet: the path alone
+        console.frame(atlas.summary().rename(columns=COLUMNS))
+    for remark in atlas.remarks():
+        console.say(f"* {remark}")
