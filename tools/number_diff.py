@@ -32,6 +32,9 @@ EXPLAINED: dict[str, str] = {}
 
 BLOCKED = {"block", "bucket"}
 """Dimensions over which a run keeps partial sums. How a run is cut is free; the totals are not."""
+ROUNDED = {"deviation", "low", "high"}
+"""Statistics that come from the difference of two large sums. Their rounding errors are relative to
+the size of the values, not to the small difference."""
 
 Numbers = dict[tuple[str, str], xr.DataArray]
 """The numbers of a file by measure and statistic."""
@@ -42,7 +45,7 @@ def read_netcdf(path: Path) -> Numbers:
     found: Numbers = {}
     with xr.open_datatree(path) as tree:
         for name, node in tree.children.items():
-            dataset = node.to_dataset().load()
+            dataset = within_bounds(node.to_dataset().load())
             for statistic, array in dataset.data_vars.items():
                 if array.dtype.kind in "biuf" and not BLOCKED & set(map(str, array.dims)):
                     found[name, str(statistic)] = by_id(array)
@@ -51,6 +54,14 @@ def read_netcdf(path: Path) -> Numbers:
         if isinstance(value, int):
             found["counts", key] = xr.DataArray(value)
     return found
+
+
+def within_bounds(dataset: xr.Dataset) -> xr.Dataset:
+    """Clip the intervals of shares to 0–1. The base commit let them cross these bounds."""
+    if str(dataset.attrs.get("unit", "")).startswith("share"):
+        bounds = [name for name in ("low", "high") if name in dataset]
+        return dataset.assign({name: dataset[name].clip(0.0, 1.0) for name in bounds})
+    return dataset
 
 
 def by_id(array: xr.DataArray) -> xr.DataArray:
@@ -62,10 +73,12 @@ def by_id(array: xr.DataArray) -> xr.DataArray:
     return array
 
 
-def read_json(path: Path) -> Numbers:
-    """The numeric columns of a printed table, its rows labelled by the text columns."""
-    rows = json.loads(path.read_text() or "[]")
-    frame = pd.DataFrame(rows if isinstance(rows, list) else rows.get("rows", []))
+def read_table(path: Path) -> Numbers:
+    """The numeric columns of a JSON or CSV table, its rows labelled by the text columns."""
+    if path.suffix == ".csv":
+        frame = pd.read_csv(path)
+    else:
+        frame = pd.DataFrame(json.loads(path.read_text() or "[]"))
     numeric = [name for name in frame if pd.api.types.is_numeric_dtype(frame[name])]
     texts = frame.drop(columns=numeric).astype(str)
     for column, labels in LABELS.items():
@@ -109,8 +122,12 @@ class Difference:
     note: str = ""
 
 
-def difference(old: xr.DataArray, new: xr.DataArray) -> Difference:
+def difference(
+    old: xr.DataArray, new: xr.DataArray, scale: xr.DataArray | None = None
+) -> Difference:
     """Compare label by label. A number that only one side has, or NaN on one side, is infinite.
+
+    Differences are relative to the larger of the two numbers, or to ``scale`` where that is larger.
 
     >>> difference(xr.DataArray([4.0, np.nan]), xr.DataArray([3.0, np.nan])).relative
     0.25
@@ -123,6 +140,7 @@ def difference(old: xr.DataArray, new: xr.DataArray) -> Difference:
             known = [label for label in old[dim].values if label in set(new[dim].values)]
             lost += [f"{dim} {label}" for label in old[dim].values if label not in set(known)]
             old, new = old.sel({dim: known}), new.sel({dim: known})
+            scale = None if scale is None else scale.sel({dim: known})
     new = new.transpose(*old.dims)
     if old.shape != new.shape:
         return Difference(False, np.inf, np.inf, f"shape {old.shape} became {new.shape}")
@@ -132,8 +150,10 @@ def difference(old: xr.DataArray, new: xr.DataArray) -> Difference:
         return Difference(not lost, note=f"missing: {', '.join(lost)}" if lost else "")
     with np.errstate(invalid="ignore", divide="ignore"):
         gap = np.where(same, 0.0, np.abs(one - other))
-        scale = np.maximum(np.abs(one), np.abs(other))
-        ratio = np.where(same, 0.0, gap / scale)
+        size = np.maximum(np.abs(one), np.abs(other))
+        if scale is not None:
+            size = np.fmax(size, scale.transpose(*old.dims).values)
+        ratio = np.where(same, 0.0, gap / size)
     gap, ratio = np.nan_to_num(gap, nan=np.inf), np.nan_to_num(ratio, nan=np.inf)
     where = np.unravel_index(int(ratio.argmax()), ratio.shape)
     note = f"{(~same).sum()} of {same.size}; {one[where]!r} became {other[where]!r}"
@@ -147,7 +167,7 @@ def compare(old: Path, new: Path, *, tolerance: float = 1e-9) -> bool:
     good = True
     for path in sorted(old.rglob("*")):
         name = str(path.relative_to(old))
-        if path.suffix not in (".nc", ".json", ".html") or name == "run.json":
+        if path.suffix not in (".nc", ".json", ".csv", ".html") or name == "run.json":
             continue
         if name.startswith(("cache/", "glue/")) or "/tuned/" in name or "/vectors/" in name:
             continue
@@ -158,7 +178,7 @@ def compare(old: Path, new: Path, *, tolerance: float = 1e-9) -> bool:
         elif path.suffix == ".html":
             compare_pages(name, read_page(path), read_page(other))
         else:
-            read = read_netcdf if path.suffix == ".nc" else read_json
+            read = read_netcdf if path.suffix == ".nc" else read_table
             good &= compare_numbers(name, read(path), read(other), tolerance)
     return good
 
@@ -173,7 +193,8 @@ def compare_numbers(name: str, old: Numbers, new: Numbers, tolerance: float) -> 
             if key not in new:
                 found = Difference(False, np.inf, np.inf, "missing")
             else:
-                found = difference(rename(old[measure, statistic]), new[key])
+                scale = spread(old, measure) if statistic in ROUNDED else None
+                found = difference(rename(old[measure, statistic]), new[key], scale)
             if not found.equal:
                 statistics.append(statistic)
             if (found.relative, not found.equal) > (worst.relative, not worst.equal):
@@ -188,6 +209,14 @@ def compare_numbers(name: str, old: Numbers, new: Numbers, tolerance: float) -> 
         detail = "" if worst.equal else f"{', '.join(statistics)}; {worst.note} {reason}"
         print(f"{name:40} {measure:16} {mark}{shown} {detail}".rstrip())
     return good
+
+
+def spread(numbers: Numbers, measure: str) -> xr.DataArray | None:
+    """The root mean square of the values that a mean and a deviation describe."""
+    if not {(measure, "mean"), (measure, "deviation")} <= set(numbers):
+        return None
+    mean, deviation = numbers[measure, "mean"], numbers[measure, "deviation"]
+    return rename((mean**2 + deviation**2) ** 0.5)
 
 
 def compare_pages(name: str, old: Counter[str], new: Counter[str]) -> None:

@@ -108,6 +108,23 @@ def test_labels_are_matched_whatever_their_order(tmp_path: Path) -> None:
     assert number_diff.difference(new, old).note == "missing: row c"
 
 
+def test_rounding_of_a_deviation_is_relative_to_the_size_of_the_values() -> None:
+    old, new = xr.DataArray([1e-6]), xr.DataArray([1e-6 + 1e-14])
+    assert number_diff.difference(old, new).relative == pytest.approx(1e-8, rel=1e-3)
+    relative = number_diff.difference(old, new, xr.DataArray([0.5])).relative
+    assert relative == pytest.approx(2e-14, rel=1e-3)
+
+
+def test_intervals_of_shares_are_compared_within_their_bounds() -> None:
+    bounds = {"low": [-0.2, 0.1], "high": [0.3, 1.4], "mean": [-0.5, 2.0]}
+    made = xr.Dataset({name: ("head", values) for name, values in bounds.items()})
+    share = number_diff.within_bounds(made.assign_attrs(unit="share of attention"))
+    assert share["low"].values.tolist() == [0.0, 0.1]
+    assert share["high"].values.tolist() == [0.3, 1.0]
+    assert share["mean"].values.tolist() == [-0.5, 2.0]
+    assert number_diff.within_bounds(made.assign_attrs(unit="nats")).equals(made)
+
+
 def test_a_missing_file_or_measure_fails(
     folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +143,14 @@ def test_rows_of_printed_tables_are_matched_by_their_texts(tmp_path: Path) -> No
     for folder, table in (("old", rows), ("new", rows[::-1]), ("off", [rows[0] | {"mean": 0.6}])):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "t.json").write_text(json.dumps(table))
+    assert number_diff.compare(tmp_path / "old", tmp_path / "new")
+    assert not number_diff.compare(tmp_path / "old", tmp_path / "off")
+
+
+def test_csv_tables_are_compared(tmp_path: Path) -> None:
+    for folder, value in (("old", 0.5), ("new", 0.5), ("off", 0.6)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "probes.csv").write_text(f"probe,uas\nattention,{value}\n")
     assert number_diff.compare(tmp_path / "old", tmp_path / "new")
     assert not number_diff.compare(tmp_path / "old", tmp_path / "off")
 
