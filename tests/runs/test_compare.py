@@ -242,11 +242,12 @@ def test_tokenizers_that_cut_an_example_differently_are_refused_with_that_exampl
 def test_tokenizers_that_differ_only_in_words_that_the_corpus_does_not_have_are_no_obstacle() -> (
     None
 ):
-    tokenizer = planted_tokenizer()
+    tokenizer, network = planted_tokenizer(), planted_bert().network
     tokenizer.add_tokens(["unheard"])
+    network.resize_token_embeddings(len(tokenizer), mean_resizing=False)
     found = compare(
         planted_bert(),
-        wrap(planted_bert().network, tokenizer, name="other"),
+        wrap(network, tokenizer, name="other"),
         from_texts(["a cat"]),
         max_length=24,
     )
@@ -275,15 +276,15 @@ def test_a_measure_without_its_annotation_is_refused(
 def test_provenance_names_both_models(first: Model, second: Model, corpus: Corpus) -> None:
     about = compare(
         first,
-        wrap(second.network, second.tokenizer, name="a/b/tuned"),
+        wrap(second.network, second.tokenizer, name="someone/tuned"),
         corpus,
         measures=["entropy"],
         **HOW,
     ).provenance
     assert about["model"] == {
-        "name": "tiny-bert and tuned",
+        "name": "tiny-bert and someone/tuned",
         "first": "tiny-bert",
-        "second": "a/b/tuned",
+        "second": "someone/tuned",
         "revision": "",
         "type": "bert",
         "dtype": "float32",
@@ -293,6 +294,18 @@ def test_provenance_names_both_models(first: Model, second: Model, corpus: Corpu
         "heads": 4,
     }
     assert about["measures"] == ["change", "entropy-change"]
+
+
+def test_folders_of_models_stay_out_of_provenance(
+    first: Model, second: Model, corpus: Corpus
+) -> None:
+    one, other = (
+        wrap(model.network, model.tokenizer, name=f"/home/ada/models/{name}")
+        for model, name in ((first, "plain"), (second, "tuned"))
+    )
+    about = compare(one, other, corpus, measures=["entropy"], **HOW).provenance
+    assert (about["model"]["first"], about["model"]["second"]) == ("plain", "tuned")
+    assert "ada" not in str(about)
 
 
 def test_a_stopped_comparison_goes_on_to_the_same_numbers_and_a_finished_one_is_not_run_again(

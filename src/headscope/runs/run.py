@@ -231,7 +231,7 @@ def describe(model: Model, stack: str) -> dict[str, Any]:
     """A model as provenance names it."""
     shape = model.shape(stack)
     return {
-        "name": model.name,
+        "name": model.label,
         "revision": model.revision,
         "type": model.config.model_type,
         "dtype": str(model.network.dtype).removeprefix("torch."),

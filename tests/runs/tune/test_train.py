@@ -220,7 +220,7 @@ def test_a_loaded_model_is_tuned_like_its_folder_and_stays_unchanged(bert, tmp_p
     before = {name: value.clone() for name, value in model.network.state_dict().items()}
     loaded = tune(model, output=tmp_path / "loaded", **given)
     assert same(loaded.folder, tune(bert, output=tmp_path / "folder", **given).folder)
-    assert loaded.model == model.name
+    assert loaded.model == model.label
     after = model.network.state_dict()
     assert all(torch.equal(value, after[name]) for name, value in before.items())
 

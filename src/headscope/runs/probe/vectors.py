@@ -229,7 +229,7 @@ class _Computation:
             )
         about = {
             "format": FORMAT,
-            "model": self.model.name,
+            "model": self.model.label,
             "position": self.position,
             "max_length": self.max_length,
             "shape": asdict(self.shape),

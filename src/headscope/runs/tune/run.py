@@ -85,7 +85,7 @@ class Tuning:
             began = time.monotonic()
         tuned = Tuned(
             folder=self.folder,
-            model=self.model.name,
+            model=self.model.label,
             task=self.task,
             settings=self.settings,
             scores=self._score(dev),
@@ -137,7 +137,7 @@ class Tuning:
         if found.identity == self.identity:
             return replace(found, again=True)
         before = _about(found.settings, found.model, found.task, found.pooling)
-        now = _about(self.settings, self.model.name, self.task, self.loaded.pooling)
+        now = _about(self.settings, self.model.label, self.task, self.loaded.pooling)
         changes = [
             f"{key} {before[key]} there, {now[key]} here" for key in now if before[key] != now[key]
         ]
