@@ -57,7 +57,7 @@ def made(scores: NDArray[Any], roles: Sequence[str] = NAMES, *, keep: int | None
         "role": np.array(roles),
     }
     sums = {
-        name: (("block", *dims), part.sum(0, keepdims=True))
+        name: (("bucket", *dims), part.sum(0, keepdims=True))
         for name, part in (
             ("sum", filled),
             ("square", filled**2),
@@ -66,7 +66,7 @@ def made(scores: NDArray[Any], roles: Sequence[str] = NAMES, *, keep: int | None
     }
     dataset = xr.Dataset(
         sums,
-        {"block": [1], **labels},
+        {"bucket": [1], **labels},
         {
             "title": "Sieve bias of each role",
             "unit": "times uniform attention",
