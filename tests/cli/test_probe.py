@@ -13,7 +13,7 @@ import pytest
 
 from cli.conftest import Run
 from cli.test_mistakes import mistake
-from headscope.results import Results
+from headscope.results import Atlas
 
 WORDS = ("cat", "dog", "bird", "tree", "roof", "rain", "river", "home")
 SIZES = {"tr": 40, "va": 16, "te": 20}
@@ -92,7 +92,7 @@ def test_a_folder_of_tasks_and_everything_made_from_the_results(
     assert all(
         word in done.out for word in ("Depth", "Tense", "majority", "last layer", "best layer")
     )
-    results = Results.open(here / "p.nc")
+    results = Atlas.open(here / "p.nc")
     assert results["probe"]["task"].values.tolist() == ["tree_depth", "past_present"]
     assert results["probe"]["test"].shape == (2, 2, 4)
     assert results["probe_top"]["n"].values.tolist() == [2, 4]
@@ -132,7 +132,9 @@ def test_a_folder_of_tasks_and_everything_made_from_the_results(
     assert head["mean"] == pytest.approx(
         float(results["probe"]["test"].sel(task="past_present", layer=2, head=3))
     )
-    assert (len(table), head["n"]) == (2 * 8 + 2 * 2, 20)
+    assert (len(table), head["n"]) == (2 * 8, 20)
+    assert run("export", "p.nc", "--measure", "probe_layer", "-o", "layers.csv").code == 0
+    assert len(pd.read_csv(here / "layers.csv")) == 2 * 2
     drawn = run("figures", "p.nc", "--format", "svg", "--json")
     assert drawn.code == 0, drawn.err
     names = {row["figure"] for row in json.loads(drawn.out)}
@@ -164,7 +166,7 @@ def test_fewer_tasks_examples_and_classifiers(
     assert done.code == 0, done.err
     assert "Tense: at most 15 examples of each split, drawn at random" in done.err
     assert "top 3 heads" in done.out
-    results = Results.open(here / "p.nc")
+    results = Atlas.open(here / "p.nc")
     assert results["probe"]["task"].values.tolist() == ["past_present"]
     assert [int(results["probe"][name][0]) for name in ("train", "dev", "test_size")] == [
         15,
@@ -197,7 +199,7 @@ def test_a_custom_task_with_the_solver_of_the_paper(
         *SMALL,
     )
     assert (done.code, done.out, done.err) == (0, "p.nc\n", "")
-    results = Results.open(here / "p.nc")
+    results = Atlas.open(here / "p.nc")
     assert results["probe"]["task"].values.tolist() == ["mine"]
     assert results.provenance["settings"]["solver"] == "rmsprop"
 
@@ -225,7 +227,7 @@ def test_glue_tasks_are_read_from_their_folder(
     assert done.code == 0, done.err
     assert [row["metric"] for row in json.loads(done.out)] == ["accuracy", "pearson"]
     assert "all tasks: tested on the dev part; L2 is chosen by folds of the train part" in done.err
-    results = Results.open(here / "p.nc")
+    results = Atlas.open(here / "p.nc")
     assert [
         results["probe"][name].values.tolist() for name in ("train", "dev", "test_size", "classes")
     ] == [[40, 40], [0, 0], [12, 12], [2, 0]]
@@ -244,8 +246,8 @@ def test_ctrl_c_has_its_own_exit_code(
     done = run("probe", tiny_folder, senteval, "-o", "p.nc", *SMALL)
     assert done.code == 130
     assert done.told == [
-        "error: stopped after 0 of 2 tasks",
-        "next:  run the same command again to resume",
+        "error: stopped before anything was finished; nothing was kept",
+        "next:  type the same command again to resume",
     ]
     assert not (here / "p.nc").exists()
 

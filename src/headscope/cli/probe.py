@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -12,7 +13,7 @@ from headscope.cli.console import Console
 from headscope.cli.root import TRAIN, app
 
 if TYPE_CHECKING:
-    from headscope.results import Results
+    from headscope.results import Atlas
     from headscope.runs.probe.options import PairMode, Position, Solver
 
 SHOWN = 3
@@ -39,7 +40,7 @@ def probe(
         typer.Option(
             "--output",
             "-o",
-            help="Results file (.nc). Default: MODEL-probe.nc.",
+            help="Atlas file (.nc). Default: MODEL-probe.nc.",
             show_default=False,
         ),
     ] = None,
@@ -180,6 +181,7 @@ def probe(
     Example: headscope probe demo senteval/probing --task Length --task Depth -o probe.nc
     """
     from headscope.files import check_writable, slug
+    from headscope.runs.probe.options import L2, ProbeOptions
     from headscope.stats.probing import probing_remarks, top_table
     from headscope.tasks.find import find_tasks
     from headscope.tasks.probing import all_notes
@@ -187,13 +189,27 @@ def probe(
     console = Console(quiet=quiet, as_json=json)
     path = output or Path(f"{slug(model)}-probe.nc")
     check_writable(path)
+    options = ProbeOptions(
+        position=cast("Position | None", position),
+        pairs=cast("PairMode", pairs),
+        n=n,
+        counts=tuple(curve) if curve else None,
+        greedy=greedy,
+        max_length=max_length,
+        batch_size=batch_size,
+        solver=cast("Solver", solver),
+        l2=tuple(l2 or L2),
+        folds=folds,
+        control=control,
+        seed=seed,
+        device=device,
+    )
     with console.status("reading the tasks"):
         probing_tasks = find_tasks(tasks, data=data, only=task, limit=limit, seed=seed)
     for note in all_notes(probing_tasks):
         console.say(note)
     from headscope.models import load
-    from headscope.runs.probe.options import L2
-    from headscope.runs.probe.probe import probe as run
+    from headscope.runs.probe import probe as run
 
     with console.status("loading the model"):
         loaded = load(
@@ -207,22 +223,10 @@ def probe(
     results = run(
         loaded,
         probing_tasks,
-        position=cast("Position | None", position),
-        pairs=cast("PairMode", pairs),
-        n=n,
-        counts=curve or None,
-        greedy=greedy,
-        max_length=max_length,
-        batch_size=batch_size,
-        solver=cast("Solver", solver),
-        l2=l2 or L2,
-        folds=folds,
-        control=control,
-        seed=seed,
-        device=device,
         cache=cache,
         output=path,
         progress=console,
+        **asdict(options),
     )
     if json:
         console.frame(top_table(results, n=n))
@@ -239,7 +243,7 @@ def probe(
     console.result(str(path))
 
 
-def _rows(results: Results, n: int | None) -> list[dict[str, object]]:
+def _rows(results: Atlas, n: int | None) -> list[dict[str, object]]:
     """The rows of the table that is printed: scores in percent, and the best heads by name."""
     from headscope.stats.probing import head_table, top_table
 

@@ -17,7 +17,7 @@ def top_heads(results: Atlas, n: int, task: str | None = None) -> tuple[Head, ..
     Parameters
     ----------
     results
-        Results of :func:`headscope.runs.probe.probe.probe`.
+        Results of :func:`headscope.runs.probe.probe`.
     n
         Number of heads.
     task

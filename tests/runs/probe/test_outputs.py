@@ -220,7 +220,7 @@ def test_an_interrupted_run_keeps_its_blocks_and_resumes(
         match=r"^stopped after computing the vectors of 32 of 70 texts, which are kept in .*/outp",
     ) as error:
         make_head_outputs(bert, MANY, tmp_path / "here", max_length=64, batch_size=1, progress=stop)
-    assert error.value.hint == "run it again to resume"
+    assert error.value.hint == "call it again with the same arguments to resume"
     assert len(blocks(tmp_path / "here")) == 1
     forwards.clear()
     told: list[int] = []

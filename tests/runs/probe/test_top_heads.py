@@ -8,14 +8,14 @@ import xarray as xr
 
 from headscope.errors import ResultsError, UserError
 from headscope.heads import Head
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.top_heads import top_heads
 
 NAN = float("nan")
 
 
-def results_of(validation: list[list[list[float]]]) -> Results:
-    """Results with the given validation scores, (task, layer, head)."""
+def results_of(validation: list[list[list[float]]]) -> Atlas:
+    """Atlas with the given validation scores, (task, layer, head)."""
     shape = np.shape(validation)
     names = ["past_present", "tree_depth"][: shape[0]]
     group = xr.Dataset(
@@ -29,7 +29,7 @@ def results_of(validation: list[list[list[float]]]) -> Results:
             "head": np.arange(1, shape[2] + 1),
         },
     )
-    return Results.build({"probe": group}, {})
+    return Atlas.build({"probe": group}, {})
 
 
 TWO_TASKS = results_of([[[0.5, 0.9, 0.7], [0.7, 0.6, 0.1]], [[0.9, 0.1, 0.6], [0.7, 0.9, 0.2]]])
@@ -68,4 +68,4 @@ def test_a_task_that_was_not_probed_is_an_error() -> None:
     with pytest.raises(UserError, match=r"^the task must be one of past_present, tree_depth; got "):
         top_heads(TWO_TASKS, 1, "length")
     with pytest.raises(ResultsError, match=r"^these results have no probes of heads"):
-        top_heads(Results.build({}, {}), 1)
+        top_heads(Atlas.build({}, {}), 1)

@@ -26,8 +26,8 @@ from headscope.papers.jo2020.tables import (
 )
 from headscope.papers.recipe import Recipe, Step, gallery_plots, short_name
 from headscope.results import Results
+from headscope.runs.probe import probe
 from headscope.runs.probe.options import Position, ProbeOptions, Solver
-from headscope.runs.probe.probe import probe
 from headscope.runs.tune import Tuned, pooling_slug, tune
 from headscope.stats.probing import best_layer, median_gain, probing_remarks, top_table
 from headscope.tasks import Task, find_task

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.heads import Head
 from headscope.results.moments import pearson_interval, wilson
-from headscope.runs.probe.classify import ClassifierScores
 from headscope.runs.probe.rows import LabelledRows
+from headscope.runs.probe.task_scores import WAYS, Arrays, TaskScores
 from headscope.tasks.probing import ProbingTask
 
-WAYS = ("top", "greedy")
-"""Ways of selecting heads: by their own scores, or greedily."""
 SOURCE = "Jo and Myaeng 2020"
 Array = NDArray[np.float64]
 
 
-def unit_group(
-    task: ProbingTask,
-    rows: LabelledRows,
-    scores: Sequence[ClassifierScores],
-    dims: tuple[str, ...],
-) -> xr.Dataset:
-    """The scores of heads or layers.
+def task_groups(
+    task: ProbingTask, rows: LabelledRows, scores: TaskScores, counts: Sequence[int]
+) -> dict[str, xr.Dataset]:
+    """The groups of the results of one task.
 
     Parameters
     ----------
@@ -36,87 +30,21 @@ def unit_group(
     rows
         Its labels and splits.
     scores
-        Scores of each layer's units.
-    dims
-        ``("layer", "head")`` or ``("layer",)``.
-
-    Returns
-    -------
-    xarray.Dataset
-        With dimension ``task`` of length 1.
-    """
-    arrays = {
-        name: np.stack([getattr(one, name) for one in scores])
-        for name in ("validation", "test", "l2", "control", "constant")
-    }
-    if dims == ("layer",):
-        arrays = {name: values[:, 0] for name, values in arrays.items()}
-    arrays["low"], arrays["high"] = score_interval(rows, arrays["test"])
-    variables: dict[str, Any] = {
-        name: (("task", *dims), values[None].astype(np.float64)) for name, values in arrays.items()
-    }
-    facts = _task_facts(task, rows) | {"unsolved": sum(one.unsolved for one in scores)}
-    variables |= {name: (("task",), np.array([value])) for name, value in facts.items()}
-    data = xr.Dataset(variables)
-    data = data.assign_coords(
-        {"task": [task.name], **{dim: np.arange(1, data.sizes[dim] + 1) for dim in dims}}
-    )
-    # Lists and exports of any results read these three.
-    unknown = xr.full_like(data["test"], np.nan)
-    size = xr.full_like(data["test"], len(rows.test))
-    data = data.assign(mean=data["test"], deviation=unknown, n=size)
-    return data.assign_attrs(_attributes(f"Test score of a classifier on each {dims[-1]}"))
-
-
-def top_group(
-    task: ProbingTask,
-    rows: LabelledRows,
-    scores: Mapping[tuple[str, int], ClassifierScores],
-    orders: Mapping[str, Sequence[Head]],
-    *,
-    counts: Sequence[int],
-    total: int,
-) -> xr.Dataset:
-    """The scores of several heads together.
-
-    Parameters
-    ----------
-    task
-        The task.
-    rows
-        Its labels and splits.
-    scores
-        Scores by way of selection and number of heads; NaN where there are none.
-    orders
-        The heads in the order of their selection, by way.
+        The scores of its classifiers.
     counts
-        Numbers of heads.
-    total
-        Number of heads of the model.
+        Numbers of heads of the curve.
 
     Returns
     -------
-    xarray.Dataset
-        With dimension ``task`` of length 1.
+    dict of xarray.Dataset
+        ``probe``, ``probe_layer`` and ``probe_top``, with dimension ``task`` of length 1.
     """
-    shape = (1, len(WAYS), len(counts))
-    arrays = {name: np.full(shape, np.nan) for name in ("validation", "test", "l2")}
-    for (way, n), one in scores.items():
-        for name, values in arrays.items():
-            values[0, WAYS.index(way), counts.index(n)] = getattr(one, name)[0]
-    arrays["low"], arrays["high"] = score_interval(rows, arrays["test"])
-    names = [
-        [str(head) for head in orders[way]] + [""] * (total - len(orders[way])) for way in WAYS
-    ]
-    variables: dict[str, Any] = {
-        name: (("task", "way", "n"), values) for name, values in arrays.items()
+    heads, layers = scores.unsolved.tolist()
+    return {
+        "probe": _units(task, rows, scores.heads, heads, ("layer", "head")),
+        "probe_layer": _units(task, rows, scores.layers, layers, ("layer",)),
+        "probe_top": _top(task, rows, scores, counts),
     }
-    variables["rank"] = (("task", "way", "place"), np.array([names]))
-    variables["test_size"] = (("task",), np.array([len(rows.test)]))
-    data = xr.Dataset(variables).assign_coords(
-        task=[task.name], way=list(WAYS), n=list(counts), place=np.arange(1, total + 1)
-    )
-    return data.assign_attrs(_attributes("Test score of a classifier on n heads together"))
 
 
 def score_interval(rows: LabelledRows, test: Array) -> tuple[Array, Array]:
@@ -129,8 +57,16 @@ def score_interval(rows: LabelledRows, test: Array) -> tuple[Array, Array]:
     return np.where(missing, np.nan, low), np.where(missing, np.nan, high)
 
 
-def _task_facts(task: ProbingTask, rows: LabelledRows) -> dict[str, Any]:
-    return {
+def _units(
+    task: ProbingTask, rows: LabelledRows, scores: Arrays, unsolved: int, dims: tuple[str, ...]
+) -> xr.Dataset:
+    """The scores of heads or layers."""
+    low, high = score_interval(rows, scores["test"])
+    variables: dict[str, Any] = {
+        name: (("task", *dims), values[None])
+        for name, values in {**scores, "low": low, "high": high}.items()
+    }
+    facts = {
         "title": task.title,
         "group": task.group,
         "metric": "pearson" if rows.regression else "accuracy",
@@ -139,7 +75,38 @@ def _task_facts(task: ProbingTask, rows: LabelledRows) -> dict[str, Any]:
         "train": len(rows.train),
         "dev": len(rows.dev),
         "test_size": len(rows.test),
+        "unsolved": unsolved,
     }
+    variables |= {name: (("task",), np.array([value])) for name, value in facts.items()}
+    data = xr.Dataset(variables)
+    data = data.assign_coords(
+        {"task": [task.name], **{dim: np.arange(1, data.sizes[dim] + 1) for dim in dims}}
+    )
+    # Lists and exports of any results read these three.
+    unknown = xr.full_like(data["test"], np.nan)
+    size = xr.full_like(data["test"], len(rows.test))
+    data = data.assign(mean=data["test"], deviation=unknown, n=size)
+    return data.assign_attrs(_attributes(f"Test score of a classifier on each {dims[-1]}"))
+
+
+def _top(
+    task: ProbingTask, rows: LabelledRows, scores: TaskScores, counts: Sequence[int]
+) -> xr.Dataset:
+    """The scores of several heads together."""
+    low, high = score_interval(rows, scores.top["test"])
+    variables: dict[str, Any] = {
+        name: (("task", "way", "n"), values[None])
+        for name, values in {**scores.top, "low": low, "high": high}.items()
+    }
+    total = scores.rank.shape[1]
+    names = [[str(head) for head in scores.ranked(way)] for way in WAYS]
+    padded = [each + [""] * (total - len(each)) for each in names]
+    variables["rank"] = (("task", "way", "place"), np.array([padded]))
+    variables["test_size"] = (("task",), np.array([len(rows.test)]))
+    data = xr.Dataset(variables).assign_coords(
+        task=[task.name], way=list(WAYS), n=list(counts), place=np.arange(1, total + 1)
+    )
+    return data.assign_attrs(_attributes("Test score of a classifier on n heads together"))
 
 
 def _attributes(title: str) -> dict[str, str]:

@@ -7,18 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.heads import Head, all_heads
 from headscope.progress import Update
 from headscope.runs.probe.classify import ClassifierScores, classify, standardise
 from headscope.runs.probe.features import TaskFeatures
-from headscope.runs.probe.groups import top_group, unit_group
 from headscope.runs.probe.options import ProbeOptions
 from headscope.runs.probe.outputs import HeadOutputs
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.select import SELECTED, candidates, greedy, judging_rows, ranking
+from headscope.runs.probe.task_scores import TaskScores
 from headscope.tasks.probing import ProbingTask
 
 COST = 2e10
@@ -53,13 +52,12 @@ class TaskProbe:
     ) -> None:
         self.options, self.progress, self.shape = options, progress, outputs.shape
         self.features = TaskFeatures(task, outputs, options.pairs)
-        self.task = self.features.task
-        self.rows = LabelledRows.of(self.task)
+        self.rows = LabelledRows.of(self.features.task)
         self.heads = all_heads(self.shape.layers, self.shape.heads)
         self.points = [n for n in options.counts or () if self._affordable(n) or not skip_costly]
 
-    def run(self) -> dict[str, xr.Dataset]:
-        """Train and score all classifiers: the groups of the results, for this task alone."""
+    def run(self) -> TaskScores:
+        """Train and score all classifiers."""
         total = 2 * self.shape.layers + 2 * len(self.points)
         heads, layers = [], []
         for layer in range(self.shape.layers):
@@ -69,18 +67,8 @@ class TaskProbe:
             self.progress(2 * layer + 2, total)
         best = self._ranking(np.stack([one.validation for one in heads]))
         orders = {"top": best, "greedy": self._greedy(best) if self.options.greedy else []}
-        return {
-            "probe": unit_group(self.task, self.rows, heads, ("layer", "head")),
-            "probe_layer": unit_group(self.task, self.rows, layers, ("layer",)),
-            "probe_top": top_group(
-                self.task,
-                self.rows,
-                self._together(orders, total),
-                orders,
-                counts=self.options.counts or (),
-                total=len(self.heads),
-            ),
-        }
+        top = self._together(orders, total)
+        return TaskScores.of(heads, layers, top, orders, self.options.counts or (), len(self.heads))
 
     def _affordable(self, n: int) -> bool:
         """Whether the classifiers of n heads are cheap enough, or n is the number asked for."""

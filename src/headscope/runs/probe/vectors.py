@@ -146,7 +146,8 @@ class _Computation:
                 raise Interrupted(
                     f"stopped after computing the vectors of {done} of {total} texts, which are "
                     f"kept in {self.folder}",
-                    hint="run it again to resume",
+                    hint="call it again with the same arguments to resume",
+                    command="type the same command again to resume",
                 ) from None
             done += len(part)
 

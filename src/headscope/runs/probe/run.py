@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
-from functools import cached_property, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
+from numpy.typing import NDArray
 
-from headscope.errors import Interrupted, ResultsError, UserError, wrong_type
+from headscope.errors import UserError, wrong_type
 from headscope.files import digest_of
-from headscope.models import Model, load
-from headscope.progress import PhaseUpdate, ProgressLike, as_reporter
-from headscope.results import Results
-from headscope.runs.output import run_to
-from headscope.runs.probe.features import model_inputs
+from headscope.models import Model
+from headscope.models.like import ModelLike, using_model
+from headscope.progress import ProgressLike, Reporter, Update, as_reporter
+from headscope.results import Atlas
+from headscope.runs.probe.features import TaskFeatures, model_inputs
+from headscope.runs.probe.groups import task_groups
 from headscope.runs.probe.options import FOLDS, L2, PairMode, Position, ProbeOptions, Solver
 from headscope.runs.probe.outputs import HeadOutputs
+from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.task import TaskProbe
+from headscope.runs.probe.task_scores import TaskScores
 from headscope.runs.probe.vectors import make_head_outputs
-from headscope.runs.survey import describe, versions
+from headscope.runs.run import Block, Run, describe
 from headscope.tasks.find import find_tasks
 from headscope.tasks.probing import SPLITS, ProbingTask, all_notes
 
@@ -38,7 +40,7 @@ TaskLike = str | Path | ProbingTask
 
 
 def probe(
-    model: Model | str | Path,
+    model: ModelLike,
     tasks: TaskLike | Sequence[TaskLike],
     *,
     only: str | Sequence[str] | None = None,
@@ -60,7 +62,7 @@ def probe(
     cache: str | Path = CACHE,
     output: str | Path | None = None,
     progress: ProgressLike = False,
-) -> Results:
+) -> Atlas:
     """Train classifiers on every head and layer of a model, and on its best heads together.
 
     For each task, a logistic regression is trained on the output of every head, on the hidden
@@ -71,7 +73,7 @@ def probe(
     Parameters
     ----------
     model
-        A model, a hub id, a model folder, or ``"demo"``.
+        A model, a hub id, a model folder, ``"demo"``, or a network with its tokenizer.
     tasks
         One or more of: a SentEval file or a folder of them; a treebank or ``"demo"``, from which
         the ten tasks of Conneau et al. (2018) are made; the name of a GLUE task, such as
@@ -110,7 +112,8 @@ def probe(
     seed
         Seed of everything random: tasks that are made, ``limit``, folds, shuffled labels.
     device
-        Device on which classifiers are trained. Default: the model's.
+        Device on which classifiers are trained and a model given by name is loaded. Default: the
+        device of the model; the CPU for a model given by name.
     cache
         Folder where vectors are kept for other runs.
     output
@@ -121,7 +124,7 @@ def probe(
 
     Returns
     -------
-    Results
+    Atlas
         Groups ``probe`` (task, layer, head), ``probe_layer`` (task, layer) and ``probe_top``
         (task, way, n) with the test score, its 95 % interval, the validation score and the chosen
         L2 value.
@@ -137,7 +140,7 @@ def probe(
     --------
     headscope.stats.probing.top_table : last layer, best layer and best heads, task by task.
     headscope.stats.probing.head_table : the best heads of a task.
-    headscope.stats.probing.top_heads : the best heads, for sentence vectors.
+    headscope.Atlas.top_heads : the best heads, for sentence vectors.
 
     References
     ----------
@@ -148,14 +151,15 @@ def probe(
     --------
     >>> import tempfile
     >>> import headscope as hs
-    >>> results = hs.probe(  # doctest: +SKIP
-    ...     "demo", "demo", only=["Tense"], limit=50, control=False, cache=tempfile.mkdtemp()
+    >>> atlas = hs.probe(
+    ...     "demo", "demo", only="Tense", limit=20, n=2, counts=[2], greedy=False, control=False,
+    ...     l2=[0.01], cache=tempfile.mkdtemp(),
     ... )
-    >>> results["probe"]["test"].dims  # doctest: +SKIP
+    >>> atlas["probe"]["test"].dims
     ('task', 'layer', 'head')
+    >>> len(atlas.top_heads(2, task="Tense"))
+    2
     """
-    probing_tasks = _find(tasks, only=only, data=data, limit=limit, seed=seed)
-    loaded = model if isinstance(model, Model) else load(str(model))
     options = ProbeOptions(
         position=position,
         pairs=pairs,
@@ -169,12 +173,15 @@ def probe(
         folds=folds,
         control=control,
         seed=seed,
-        device=device or str(loaded.device),
+        device=device or "cpu",
     )
-    path = Path(output) if output else None
-    with as_reporter(progress).phases() as update:
-        run = _Probing(loaded, probing_tasks, Path(cache), path, options, update)
-        return run_to(path, run.state, lambda: run.identity, run.run)
+    probing_tasks = _find(tasks, only=only, data=data, limit=limit, seed=seed)
+    by_name = isinstance(model, str | Path)
+    with using_model(model, device=device if device and by_name else "cpu") as loaded:
+        if device is None:
+            options = replace(options, device=str(loaded.device))
+        run = ProbingRun(loaded, probing_tasks, options, cache=Path(cache), output=output)
+        return run.execute(progress)
 
 
 def _find(
@@ -215,52 +222,132 @@ def _find(
     return found
 
 
-class _Probing:
-    """A run over the tasks, one after the other."""
+class ProbingRun(Run):
+    """A probing run: one block of work per task.
+
+    Parameters
+    ----------
+    model
+        The model.
+    tasks
+        The tasks.
+    options
+        Everything else that changes the numbers.
+    cache
+        Folder of vectors.
+    output
+        Results file; None only returns the results.
+    """
 
     def __init__(
         self,
         model: Model,
         tasks: Sequence[ProbingTask],
-        cache: Path,
-        path: Path | None,
         options: ProbeOptions,
-        update: PhaseUpdate,
+        *,
+        cache: Path,
+        output: str | Path | None = None,
     ) -> None:
-        self.model, self.tasks, self.cache, self.update = model, tasks, cache, update
+        super().__init__("probing", output=output, every=0.0)  # a checkpoint after every task
+        self.model, self.tasks, self.cache = model, tasks, cache
         self.stack = model.main_stack()
         shape = model.shape(self.stack)
         self.skip_costly = options.counts is None
         self.options = options.resolve(model.name, layers=shape.layers, heads=shape.heads)
-        self.state = path.with_name(path.name + ".partial") if path else None
-
-    def run(self) -> Results:
-        done = self._resume()
-        for place, task in enumerate(self.tasks):
-            if task.name in done:
-                continue
-            try:
-                done[task.name] = self._task(place, task)
-            except KeyboardInterrupt:
-                kept = f", which are kept in {self.state}" if self.state and done else ""
-                raise Interrupted(
-                    f"stopped after {len(done)} of {len(self.tasks)} tasks{kept}",
-                    hint="run it again to resume",
-                    command="run the same command again to resume",
-                ) from None
-            if self.state:
-                self._results(done).save(self.state)
-        return self._results(done)
-
-    def _task(self, place: int, task: ProbingTask) -> dict[str, xr.Dataset]:
-        title = f"{task.title} ({place + 1} of {len(self.tasks)})"
-        update = partial(self.update, title)
-        return TaskProbe(
-            task, self.outputs, self.options, update, skip_costly=self.skip_costly
-        ).run()
+        self.steps = 2 * (shape.layers + len(self.options.counts or ()))
+        self.scores: dict[int, TaskScores] = {}
+        self.reporter = Reporter(visible=False)
 
     @cached_property
-    def outputs(self) -> HeadOutputs:
+    def about(self) -> dict[str, Any]:
+        """Model, tasks and options: everything that changes the numbers."""
+        return {
+            "model": describe(self.model, self.stack),
+            "tasks": {task.name: _task_digest(task) for task in self.tasks},
+            "settings": asdict(self.options) | {"skip_costly": self.skip_costly},
+        }
+
+    def execute(self, progress: ProgressLike = False) -> Atlas:
+        """Compute the vectors, then train the classifiers of every task."""
+        self.reporter = as_reporter(progress)
+        return super().execute(self.reporter)
+
+    def begin(self) -> None:
+        """Compute the vectors that the cache lacks."""
+        with self.reporter.progress(f"vectors of {self.model.name}") as update:
+            self._compute(update)
+
+    def blocks(self) -> Iterator[Block]:
+        """The tasks."""
+        return (Block(index, task) for index, task in enumerate(self.tasks))
+
+    def do(self, block: Block, update: Update) -> None:
+        """Train the classifiers of a task."""
+
+        def report(done: int, total: int) -> None:
+            update(block.index * self.steps + done * self.steps // total, self.progress()[1])
+
+        probe = TaskProbe(
+            block.work, self.outputs, self.options, report, skip_costly=self.skip_costly
+        )
+        self.scores[block.index] = probe.run()
+
+    def progress(self) -> tuple[int, int]:
+        """Number of steps that are done, and of all."""
+        return self.next_block * self.steps, len(self.tasks) * self.steps
+
+    def so_far(self) -> str:
+        """Number of tasks that are done."""
+        return f"{self.next_block} of {len(self.tasks)} tasks"
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The scores of the tasks that are done."""
+        arrays = {
+            f"{index}/{name}": values
+            for index, scores in self.scores.items()
+            for name, values in scores.arrays().items()
+        }
+        return {}, arrays
+
+    def restore(self, state: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Read the scores of the tasks that are done."""
+        by_task: dict[int, dict[str, NDArray[Any]]] = {}
+        for name, values in arrays.items():
+            index, _, rest = name.partition("/")
+            by_task.setdefault(int(index), {})[rest] = values
+        self.scores = {index: TaskScores.restore(found) for index, found in by_task.items()}
+
+    def result(self) -> Atlas:
+        """The groups of all tasks."""
+        counts = self.options.counts or ()
+        groups: dict[str, list[xr.Dataset]] = {}
+        for index, task in enumerate(self.tasks):
+            known = TaskFeatures(task, self.outputs, self.options.pairs).task
+            made = task_groups(known, LabelledRows.of(known), self.scores[index], counts)
+            for name, group in made.items():
+                groups.setdefault(name, []).append(group)
+        whole = {name: xr.concat(parts, "task") for name, parts in groups.items()}
+        return Atlas.build(whole, self.provenance())
+
+    def provenance(self) -> dict[str, Any]:
+        """What is written beside the results."""
+        counts = self.outputs.counts
+        return {
+            **super().provenance(),
+            "corpus": {
+                "name": ", ".join(task.title for task in self.tasks),
+                "format": "probing tasks",
+            },
+            "position": self.outputs.position,
+            "counts": {
+                **counts,
+                "seen": counts["texts"] - counts["empty"],
+                **dict.fromkeys(NEVER, 0),
+            },
+            "notes": all_notes(self.tasks),
+        }
+
+    def _compute(self, update: Update) -> None:
         """The vectors of all texts of all tasks, each once."""
         texts = dict.fromkeys(
             text
@@ -269,80 +356,15 @@ class _Probing:
             for example in task.splits.get(split, ())
             for text in model_inputs(example.texts, self.options.pairs)
         )
-        return make_head_outputs(
+        self.outputs: HeadOutputs = make_head_outputs(
             self.model,
             list(texts),
             self.cache,
             position=self.options.position,
             max_length=self.options.max_length,
             batch_size=self.options.batch_size,
-            progress=partial(self.update, f"vectors of {self.model.name}"),
+            progress=update,
         )
-
-    @cached_property
-    def about(self) -> dict[str, Any]:
-        """Model, tasks and options: everything that changes the numbers."""
-        return {
-            "model": describe(self.model, self.stack),
-            "tasks": {task.name: _task_digest(task) for task in self.tasks},
-            "settings": asdict(self.options),
-        }
-
-    @cached_property
-    def identity(self) -> str:
-        """A digest of everything that changes the numbers."""
-        facts = self.about | {"versions": versions(), "skip_costly": self.skip_costly}
-        return digest_of(json.dumps(facts, sort_keys=True))
-
-    def _resume(self) -> dict[str, dict[str, xr.Dataset]]:
-        """The tasks that an interrupted run has finished."""
-        if self.state is None or not self.state.exists():
-            return {}
-        fresh = f"delete {self.state} to start afresh"
-        try:
-            found = Results.open(self.state)
-        except ResultsError as error:
-            raise UserError(f"{self.state} is damaged: {error.message}", hint=fresh) from None
-        if found.provenance.get("identity") != self.identity:
-            raise UserError(
-                f"{self.state} belongs to another run (another model, tasks, options or versions)",
-                hint=f"{fresh}, or choose another output",
-                command=f"{fresh}, or choose another file with -o",
-            )
-        # The encoding of the file would truncate the names of tasks that are longer.
-        return {
-            str(name): {group: found[group].sel(task=[name]).drop_encoding() for group in found}
-            for name in found["probe"]["task"].values
-        }
-
-    def _results(self, done: dict[str, dict[str, xr.Dataset]]) -> Results:
-        names = [task.name for task in self.tasks if task.name in done]
-        groups = {
-            group: xr.concat([done[name][group] for name in names], "task")
-            for group in done[names[0]]
-        }
-        return Results.build(groups, self._provenance())
-
-    def _provenance(self) -> dict[str, Any]:
-        counts = self.outputs.counts
-        return {
-            **self.about,
-            "corpus": {
-                "name": ", ".join(task.title for task in self.tasks),
-                "format": "probing tasks",
-            },
-            "position": self.outputs.position,
-            "shards": ["1/1"],
-            "identity": self.identity,
-            "counts": {
-                **counts,
-                "seen": counts["texts"] - counts["empty"],
-                **dict.fromkeys(NEVER, 0),
-            },
-            "notes": all_notes(self.tasks),
-            "versions": versions(),
-            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        }
 
 
 def _task_digest(task: ProbingTask) -> str:

@@ -1,0 +1,117 @@
+"""Interrupted probing runs resume, and damaged or foreign checkpoints are errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+
+from headscope.errors import Interrupted, UserError
+from headscope.progress import Update
+from headscope.results import Atlas
+from headscope.runs.probe import probe
+from planted import planted_bert
+from runs.probe.planted_tasks import (
+    QUICK,
+    UNIFORM,
+    dogs,
+    reading,
+)
+
+
+def same(one: Atlas, two: Atlas) -> None:
+    assert one.measures == two.measures
+    for name in one:
+        xr.testing.assert_equal(one[name], two[name])
+
+
+TASKS = [dogs(name, seed, (30, 10, 10)) for seed, name in enumerate(("one", "second", "three"))]
+OPTIONS: dict[str, Any] = {"counts": (1, 5), "max_length": 24} | QUICK
+STEPS = 2 * (2 + 2)
+"""Steps of a task: heads and states of two layers, and two points of the curve, two ways."""
+
+
+def stop_at(step: int) -> Update:
+    """Presses Ctrl-C after so many steps of training."""
+
+    def update(done: int, total: int) -> None:
+        if total == len(TASKS) * STEPS and done == step:
+            raise KeyboardInterrupt
+
+    return update
+
+
+def test_an_interrupted_run_resumes_and_gives_the_same_results(
+    given: list[Any], tmp_path: Path
+) -> None:
+    model, path = reading((UNIFORM, ("dog",))), tmp_path / "probe.nc"
+    partial = tmp_path / "probe.nc.partial"
+
+    def run(output: Path, progress: Update | bool = False) -> Atlas:
+        return probe(model, TASKS, cache=tmp_path, output=output, progress=progress, **OPTIONS)
+
+    with pytest.raises(Interrupted) as error:
+        run(path, stop_at(STEPS + 2))
+    assert error.value.message == f"stopped after 1 of 3 tasks; the state is kept in {partial}"
+    assert not path.exists()
+    assert partial.exists()
+    given.clear()
+    resumed = run(path)
+    assert len(given) == 2 * STEPS  # two tasks
+    assert not partial.exists()
+    fresh = run(tmp_path / "fresh.nc")
+    same(Atlas.open(path), Atlas.open(tmp_path / "fresh.nc"))
+    same(resumed, fresh)
+    assert fresh["probe"]["task"].values.tolist() == ["one", "second", "three"]
+    given.clear()
+    same(run(path), fresh)
+    assert given == []  # opened, not computed again
+
+
+def test_a_run_stopped_in_its_first_task_keeps_nothing(tmp_path: Path) -> None:
+    model, path = planted_bert(), tmp_path / "probe.nc"
+    with pytest.raises(Interrupted, match=r"^stopped before anything was finished"):
+        probe(model, TASKS, cache=tmp_path, output=path, progress=stop_at(1), **OPTIONS)
+    assert not (tmp_path / "probe.nc.partial").exists()
+
+
+def test_without_an_output_an_interrupted_run_keeps_nothing(tmp_path: Path) -> None:
+    with pytest.raises(Interrupted, match=r"^stopped; nothing was kept"):
+        probe(planted_bert(), TASKS, cache=tmp_path, progress=stop_at(STEPS + 1), **OPTIONS)
+
+
+def test_a_checkpoint_of_another_run_or_a_damaged_one_is_an_error(tmp_path: Path) -> None:
+    path, partial = tmp_path / "probe.nc", tmp_path / "probe.nc.partial"
+
+    def run(progress: Update | bool = False, **options: Any) -> Atlas:
+        return probe(
+            planted_bert(),
+            TASKS,
+            cache=tmp_path,
+            output=path,
+            progress=progress,
+            **OPTIONS | options,
+        )
+
+    with pytest.raises(Interrupted):
+        run(stop_at(STEPS + 1))
+    with pytest.raises(UserError, match=r"partial is the checkpoint of another run"):
+        run(l2=(1e-3,))
+    data = bytearray(partial.read_bytes())
+    data[-1] ^= 1
+    partial.write_bytes(data)
+    with pytest.raises(UserError, match=r"partial is damaged"):
+        run()
+
+
+def test_requested_points_of_the_curve_make_another_run(tmp_path: Path) -> None:
+    """Costly points are skipped unless they are requested, so the two results may differ."""
+    path, one = tmp_path / "probe.nc", dogs(sizes=(20, 10, 10))
+    options = {"max_length": 24, "greedy": False} | QUICK
+    default = probe(planted_bert(), one, cache=tmp_path, output=path, **options)
+    counts = default["probe_top"]["n"].values.tolist()
+    requested = probe(planted_bert(), one, cache=tmp_path, output=path, counts=counts, **options)
+    assert requested.provenance["identity"] != default.provenance["identity"]
+    same(requested, default)
