@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from headscope.results import Results
+from headscope.results import Atlas
 from page.samples import demo_file
 
 
 @pytest.fixture(scope="session")
-def demo_results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def demo_results(tmp_path_factory: pytest.TempPathFactory) -> Atlas:
     """Six examples of the built-in corpus, surveyed with the embedded model; made once."""
-    return Results.open(demo_file(tmp_path_factory.getbasetemp()))
+    return Atlas.open(demo_file(tmp_path_factory.getbasetemp()))

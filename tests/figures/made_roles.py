@@ -1,4 +1,4 @@
-"""Results of roles made by hand from the score of every sequence, as a survey keeps them."""
+"""Atlas of roles made by hand from the score of every sequence, as a survey keeps them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.results import Results
+from headscope.results import Atlas
 from page.samples import made_results
 
 NAMES = (
@@ -42,7 +42,7 @@ GALLERY = {
 }
 
 
-def made(scores: NDArray[Any], roles: Sequence[str] = NAMES, *, keep: int | None = None) -> Results:
+def made(scores: NDArray[Any], roles: Sequence[str] = NAMES, *, keep: int | None = None) -> Atlas:
     """Make results from scores, (sequence, layer, head, role).
 
     A score is NaN where a sequence does not have the role. ``keep`` says how many single scores are
@@ -81,9 +81,7 @@ def made(scores: NDArray[Any], roles: Sequence[str] = NAMES, *, keep: int | None
             example=np.arange(len(kept)),
             id=("example", [f"s{number}" for number in range(len(kept))]),
         )
-    return Results.build(
-        {"role": dataset}, made_results(scores.shape[1], scores.shape[2]).provenance
-    )
+    return Atlas.build({"role": dataset}, made_results(scores.shape[1], scores.shape[2]).provenance)
 
 
 def random_scores(

@@ -16,7 +16,7 @@ from headscope.errors import UserError
 from headscope.figures import FIGURES, all_figures, figure, find_figure, gallery
 from headscope.figures.catalogue import CATALOGUE
 from headscope.page import render
-from headscope.results import Results
+from headscope.results import Atlas
 from page.samples import made_results, made_values
 
 NAMES = [
@@ -39,7 +39,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FIGURES, "_entries", dict(FIGURES._entries))
 
 
-def only(*measures: str) -> Results:
+def only(*measures: str) -> Atlas:
     return made_results(
         values={name: values for name, values in made_values(2, 3).items() if name in measures}
     )
@@ -146,7 +146,7 @@ def test_every_figure_is_valid_for_models_of_every_shape(
         assert "NaN" not in repr(spec)
 
 
-def draw_means(results: Results) -> Any:
+def draw_means(results: Atlas) -> Any:
     """Draw the mean entropy of each layer.
 
     This line is not part of the caption.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headscope.page import write_report
-from headscope.results import Results
+from headscope.results import Atlas
 from page.samples import demo_file
 
 
@@ -72,12 +72,12 @@ def visit(browser: Any) -> Iterator[Callable[..., Opened]]:
 
 
 @pytest.fixture(scope="session")
-def demo_results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def demo_results(tmp_path_factory: pytest.TempPathFactory) -> Atlas:
     """Six examples of the built-in corpus, surveyed with the embedded model; made once."""
-    return Results.open(demo_file(tmp_path_factory.getbasetemp()))
+    return Atlas.open(demo_file(tmp_path_factory.getbasetemp()))
 
 
 @pytest.fixture(scope="session")
-def demo_page(demo_results: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo_page(demo_results: Atlas, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of them."""
     return write_report(demo_results, tmp_path_factory.mktemp("report") / "demo.html")

@@ -1,4 +1,4 @@
-"""Results for the tests of command line, figures and report: hand-made ones with known numbers, and a survey of the embedded model."""
+"""Atlas for the tests of command line, figures and report: hand-made ones with known numbers, and a survey of the embedded model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.results import Results
+from headscope.results import Atlas
 
 DIMS: dict[str, dict[str, tuple[str, ...]]] = {
     "position": {"offset": ("previous", "current", "next")},
@@ -48,10 +48,10 @@ def made_results(
     model: str = "made",
     corpus: str = "some/texts.txt",
     **changes: Any,
-) -> Results:
-    """Results with the means of ``made_values`` (or those given), each from two examples. ``changes`` replaces parts of the provenance."""
+) -> Atlas:
+    """Atlas with the means of ``made_values`` (or those given), each from two examples. ``changes`` replaces parts of the provenance."""
     values = values if values is not None else made_values(layers, heads, causal=causal)
-    return Results.build(
+    return Atlas.build(
         {name: _sums(name, means) for name, means in values.items()},
         _provenance(layers, heads, model, corpus, list(values)) | changes,
     )

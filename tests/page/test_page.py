@@ -19,7 +19,7 @@ from headscope.figures import gallery, script_json
 from headscope.page import render, write_report
 from headscope.page.document import WIDE, Document, Plot, Section, number, render_document
 from headscope.page.report import head_rows
-from headscope.results import Results
+from headscope.results import Atlas
 from page.samples import made_results, made_values
 
 HOSTILE = (
@@ -71,7 +71,7 @@ def rows(html: str, table: int) -> list[list[str]]:
     ]
 
 
-def hostile() -> Results:
+def hostile() -> Atlas:
     plain: dict[str, Any] = made_results().provenance
     poisoned = {
         "settings": plain["settings"] | {"long": HOSTILE, HOSTILE: HOSTILE},
@@ -83,7 +83,7 @@ def hostile() -> Results:
     results = made_results(model=HOSTILE, corpus=HOSTILE, **poisoned)
     about = results.provenance
     about["model"] |= {"type": HOSTILE, "stack": HOSTILE, "revision": HOSTILE}
-    return Results.build(results.sums(), about)
+    return Atlas.build(results.sums(), about)
 
 
 def test_no_name_can_add_an_element_to_the_page() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 from headscope.figures.heat import heat_map
 from headscope.figures.style import subject
-from headscope.results import Results
+from headscope.results import Atlas
 
 
-def change(results: Results) -> Any:
+def change(results: Atlas) -> Any:
     """Draw the cosine between the two models' maps, for every head."""
     data = results["change"]
     return heat_map(

@@ -6,14 +6,14 @@ from typing import Any
 
 from headscope.figures.bars import ranked_bars
 from headscope.figures.style import subject
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats import best_heads
 
 MOST = 24
 """So many relations are drawn, the most frequent first."""
 
 
-def dependencies(results: Results) -> Any:
+def dependencies(results: Atlas) -> Any:
     """Draw the accuracy of the best head of each relation."""
     return ranked_bars(
         best_heads(results).head(MOST),

@@ -6,10 +6,10 @@ from typing import Any
 
 from headscope.figures.scatter import layer_scatter
 from headscope.figures.style import subject
-from headscope.results import Results
+from headscope.results import Atlas
 
 
-def entropy(results: Results) -> Any:
+def entropy(results: Atlas) -> Any:
     """Draw every head's entropy, from all tokens and from [CLS], with the uniform line."""
     means = results.mean("entropy")
     series = {"from all tokens": means.sel(row="all"), "from [CLS]": means.sel(row="cls")}

@@ -8,11 +8,11 @@ from headscope.figures.heat import heat_map
 from headscope.figures.squares import outline
 from headscope.figures.style import subject
 from headscope.figures.tidy import interval, unit_text
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats import outstanding
 
 
-def frames(results: Results) -> Any:
+def frames(results: Atlas) -> Any:
     """Draw every head's attention along frame links; those that stand out have a red frame."""
     data = results["frame"].sel(direction="both")
     low, high = interval(data)

@@ -13,14 +13,14 @@ from headscope.figures.grids import SPECIAL
 from headscope.figures.squares import ROOMY, coloured, numbered, square_side
 from headscope.figures.style import legend_title, styled, subject
 from headscope.figures.tidy import unit_text
-from headscope.results import Results
+from headscope.results import Atlas
 
 START = "cls to "
 """How the links from [CLS] begin."""
 ROW = 26
 
 
-def from_cls(results: Results) -> Any:
+def from_cls(results: Atlas) -> Any:
     """Draw heads by features for the last layer."""
     last = results.mean("link").isel(layer=-1)
     frame = _features(last)

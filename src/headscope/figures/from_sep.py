@@ -7,10 +7,10 @@ from typing import Any
 from headscope.figures.scatter import layer_scatter
 from headscope.figures.style import subject
 from headscope.figures.tidy import unit_text
-from headscope.results import Results
+from headscope.results import Atlas
 
 
-def from_sep(results: Results) -> Any:
+def from_sep(results: Atlas) -> Any:
     """Draw every head's attention to [SEP] by where it comes from, above its layer."""
     means = results.mean("special").sel(token="sep")
     series = {"from [SEP]": means.sel(row="sep"), "from other tokens": means.sel(row="other")}

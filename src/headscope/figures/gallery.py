@@ -18,9 +18,9 @@ from headscope.registry import Entry, Registry
 if TYPE_CHECKING:
     import xarray as xr
 
-    from headscope.results import Results
+    from headscope.results import Atlas
 
-Drawing = Callable[["Results"], Any]
+Drawing = Callable[["Atlas"], Any]
 """A function that draws an Altair chart of results."""
 
 _COMPARE = ("hs.compare(first, second, corpus)", "headscope compare FIRST SECOND CORPUS")
@@ -84,13 +84,13 @@ class Figure:
     caption: str
     needs: tuple[str, ...]
 
-    def draw(self, results: Results) -> Any:
+    def draw(self, results: Atlas) -> Any:
         """Draw the figure.
 
         Parameters
         ----------
-        results : Results
-            Results that have all the measures the figure needs.
+        results : Atlas
+            Atlas that have all the measures the figure needs.
 
         Returns
         -------
@@ -170,12 +170,12 @@ def all_figures() -> tuple[Figure, ...]:
     return tuple(_described(entry) for entry in FIGURES.entries())
 
 
-def gallery(results: Results) -> list[Figure]:
+def gallery(results: Atlas) -> list[Figure]:
     """Return the figures that can be drawn from some results.
 
     Parameters
     ----------
-    results : Results
+    results : Atlas
         Any results.
 
     Returns
@@ -196,14 +196,14 @@ def has_values(data: xr.Dataset) -> bool:
     return bool(data[main].notnull().any())
 
 
-def find_figure(name: str, results: Results | None = None) -> Figure:
+def find_figure(name: str, results: Atlas | None = None) -> Figure:
     """Return a figure by name.
 
     Parameters
     ----------
     name : str
         The figure's name.
-    results : Results, optional
+    results : Atlas, optional
         Results that it is to be drawn from. Without them only the name is checked.
 
     Returns

@@ -6,10 +6,10 @@ from typing import Any
 
 from headscope.figures.scatter import layer_scatter
 from headscope.figures.style import subject
-from headscope.results import Results
+from headscope.results import Atlas
 
 
-def gradient(results: Results) -> Any:
+def gradient(results: Atlas) -> Any:
     """Draw how much the loss would change with each head's attention, above its layer."""
     means = results.mean("gradient")
     series = {

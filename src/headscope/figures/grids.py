@@ -12,7 +12,7 @@ import xarray as xr
 from headscope.figures.squares import coloured
 from headscope.figures.style import styled, subject
 from headscope.figures.tidy import tidy, unit_text
-from headscope.results import Results
+from headscope.results import Atlas
 
 SPECIAL = {"cls": "[CLS]", "sep": "[SEP]"}
 """How special tokens are written."""
@@ -70,13 +70,13 @@ def heat_grid(
 
 
 def measure_grid(
-    results: Results, measure: str, title: str, *, labels: Sequence[str] = (), columns: int = 4
+    results: Atlas, measure: str, title: str, *, labels: Sequence[str] = (), columns: int = 4
 ) -> Any:
     """Draw small heat maps of a measure that has one dimension of its own.
 
     Parameters
     ----------
-    results : Results
+    results : Atlas
         Results that have the measure.
     measure : str
         Its name. The change of a measure from one model to another gets diverging colours.

@@ -8,12 +8,12 @@ import pandas as pd
 
 from headscope.figures.points import head_points
 from headscope.figures.style import subject
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats import behaviours, scale
 from headscope.stats.behaviour import OTHER
 
 
-def heads_by_layer(results: Results) -> Any:
+def heads_by_layer(results: Atlas) -> Any:
     """Draw the heads in the plane, coloured by layer."""
     points, line = _scaled(results)
     layers = points["name"].str.split("-").str[0].astype(int)
@@ -25,7 +25,7 @@ def heads_by_layer(results: Results) -> Any:
     )
 
 
-def heads_by_behaviour(results: Results) -> Any:
+def heads_by_behaviour(results: Atlas) -> Any:
     """Draw the heads in the plane, coloured by what each of them mostly does."""
     points, line = _scaled(results)
     merged = points.merge(behaviours(results), on="name")
@@ -39,7 +39,7 @@ def heads_by_behaviour(results: Results) -> Any:
     )
 
 
-def _scaled(results: Results) -> tuple[pd.DataFrame, str]:
+def _scaled(results: Atlas) -> tuple[pd.DataFrame, str]:
     """Return the points, and a line on the subject and on how well the plane fits."""
     seed = int(results.provenance["settings"]["seed"])
     points, stress = scale(results.mean("distance"), seed=seed)

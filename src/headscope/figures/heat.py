@@ -11,7 +11,7 @@ import xarray as xr
 from headscope.figures.squares import ROOMY, coloured, head_squares, numbered
 from headscope.figures.style import legend_title, styled, subject
 from headscope.figures.tidy import SHARES, interval, is_share, tidy, unit_text
-from headscope.results import Results
+from headscope.results import Atlas
 
 
 def heat_map(
@@ -76,14 +76,12 @@ def heat_map(
     return styled(alt.layer(*marks), title, subtitle)
 
 
-def measure_map(
-    results: Results, measure: str, title: str, *, unit: str = "", **labels: str
-) -> Any:
+def measure_map(results: Atlas, measure: str, title: str, *, unit: str = "", **labels: str) -> Any:
     """Draw the heat map of one statistic of a measure, with intervals.
 
     Parameters
     ----------
-    results : Results
+    results : Atlas
         Results that have the measure.
     measure : str
         The measure's name.

@@ -7,10 +7,10 @@ from typing import Any
 from headscope.figures.scatter import layer_scatter
 from headscope.figures.style import subject
 from headscope.figures.tidy import unit_text
-from headscope.results import Results
+from headscope.results import Atlas
 
 
-def position(results: Results) -> Any:
+def position(results: Atlas) -> Any:
     """Draw every head's attention by relative position, above its layer."""
     means = results.mean("position")
     series = {f"{offset} token": means.sel(offset=offset) for offset in means["offset"].values}

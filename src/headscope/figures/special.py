@@ -7,10 +7,10 @@ from typing import Any
 from headscope.figures.scatter import layer_scatter
 from headscope.figures.style import subject
 from headscope.figures.tidy import unit_text
-from headscope.results import Results
+from headscope.results import Atlas
 
 
-def special(results: Results) -> Any:
+def special(results: Atlas) -> Any:
     """Draw every head's attention to [CLS], [SEP], full stops and commas, above its layer."""
     means = results.mean("special").sel(row="all")
     series = {

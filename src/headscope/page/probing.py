@@ -7,14 +7,14 @@ from typing import Any
 import pandas as pd
 
 from headscope.page.document import Row, Section, Table, missing, records
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.probing import head_table, probing_remarks, task_titles, top_table
 
 SHOWN = 5
 SELECTIVITY = "Selectivity: the score less that of a classifier on shuffled labels. Heads are in the order of their validation scores."
 
 
-def probe_section(results: Results) -> Section:
+def probe_section(results: Atlas) -> Section:
     """What probing found, in two tables."""
     text = "Test scores in percent, with 95 % intervals, and gains over the last layer; layers, heads and L2 are chosen on validation."
     tables = [
@@ -75,7 +75,7 @@ def _percent(share: float) -> str:
     return "–" if missing(share) else f"{100 * share:.1f}"
 
 
-def best_head_rows(results: Results, count: int = SHOWN) -> list[Row]:
+def best_head_rows(results: Atlas, count: int = SHOWN) -> list[Row]:
     """The best heads of every task."""
     return [
         {

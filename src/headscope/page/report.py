@@ -18,21 +18,21 @@ from headscope.page.document import (
     write_document,
 )
 from headscope.page.probing import probe_section
-from headscope.results import Results, head_name, remarks, summary
+from headscope.results import Atlas, head_name, remarks, summary
 from headscope.stats import antecedent_table, best_heads
 
 
-def write_report(results: Results, path: Path) -> Path:
+def write_report(results: Atlas, path: Path) -> Path:
     """Write the report of a run, whole or not at all."""
     return write_document(survey_document(results), path)
 
 
-def render(results: Results) -> str:
+def render(results: Atlas) -> str:
     """The page as a string."""
     return render_document(survey_document(results))
 
 
-def survey_document(results: Results) -> Document:
+def survey_document(results: Atlas) -> Document:
     """The report of a survey as data."""
     about = results.provenance
     figures = [
@@ -65,7 +65,7 @@ def survey_document(results: Results) -> Document:
     )
 
 
-def table_sections(results: Results) -> list[Section]:
+def table_sections(results: Atlas) -> list[Section]:
     """The measures that have tables of their own."""
     sections = []
     if "dependency" in results.measures and bool((results["dependency"]["n"] > 0).any()):
@@ -112,7 +112,7 @@ def facts(about: dict[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
-def summary_rows(results: Results) -> list[dict[str, Any]]:
+def summary_rows(results: Atlas) -> list[dict[str, Any]]:
     """One row a statistic, for people."""
     rows = []
     for row in records(summary(results)):
@@ -131,7 +131,7 @@ def summary_rows(results: Results) -> list[dict[str, Any]]:
     return rows
 
 
-def head_rows(results: Results) -> list[dict[str, Any]]:
+def head_rows(results: Atlas) -> list[dict[str, Any]]:
     """One row a head, one column a statistic: the table in which readers look up a head."""
     table = results.table()
     table = table[table["measure"].isin(results.listed)].copy()

@@ -24,7 +24,7 @@ from headscope.figures import (
 from headscope.figures.roles.scores import telling_head
 from headscope.figures.style import subject
 from headscope.page.document import Document, Plot, Row, Section, Table, records
-from headscope.results import KEPT, Results
+from headscope.results import KEPT, Atlas
 from headscope.stats import (
     COARSE,
     FINE,
@@ -43,7 +43,7 @@ from headscope.stats import (
 
 
 def roles_document(
-    results: Results,
+    results: Atlas,
     tests: xr.Dataset,
     *,
     shift: pd.DataFrame | None = None,
@@ -71,7 +71,7 @@ def roles_document(
 
 
 def role_sections(
-    results: Results,
+    results: Atlas,
     tests: xr.Dataset,
     *,
     how: Mapping[str, Any] | None = None,
@@ -85,7 +85,7 @@ def role_sections(
     ]
 
 
-def _test_section(results: Results, tests: xr.Dataset, how: Mapping[str, Any]) -> Section:
+def _test_section(results: Atlas, tests: xr.Dataset, how: Mapping[str, Any]) -> Section:
     note = f"One-tailed {tests.attrs['test']} test of the mean over sequences, level {tests.attrs['alpha']:g}, correction {tests.attrs['correction']}. Mean: times uniform attention; effect: Cohen's d against tau. Layers and heads count from 1."
     tables = [
         Table(records(role_table(results, tests)), note=note, id="role-table"),
@@ -134,7 +134,7 @@ def _test_section(results: Results, tests: xr.Dataset, how: Mapping[str, Any]) -
     return Section("roles", "Which heads have which role", text, tables, plots)
 
 
-def _overlap_section(results: Results, tests: xr.Dataset, shares: Sequence[Row] | None) -> Section:
+def _overlap_section(results: Atlas, tests: xr.Dataset, shares: Sequence[Row] | None) -> Section:
     sets, about = role_sets(tests), subject(results.provenance)
     correlations = role_correlations(results, list(sets))
     tables = [
@@ -182,7 +182,7 @@ def _overlap_section(results: Results, tests: xr.Dataset, shares: Sequence[Row] 
     )
 
 
-def _layer_section(results: Results, tests: xr.Dataset) -> Section:
+def _layer_section(results: Atlas, tests: xr.Dataset) -> Section:
     about = subject(results.provenance)
     plots = [
         Plot(

@@ -11,7 +11,7 @@ import xarray as xr
 
 from headscope.figures import find_figure, gallery, save_chart
 from headscope.figures.style import BLUE, ORANGE
-from headscope.results import Results
+from headscope.results import Atlas
 
 LAYERS, HEADS = 2, 3
 
@@ -21,7 +21,7 @@ def made(
     *,
     heads: int = HEADS,
     parts: tuple[str, ...] = ("head_off", "layer_off"),
-) -> Results:
+) -> Atlas:
     """Make scores by hand.
 
     The baseline is 0.8; head 1-2 gains 0.1 and head 2-3 loses 0.3, both significantly; the score
@@ -64,9 +64,7 @@ def made(
         "settings": {"seed": 0},
     }
     root = xr.Dataset(attrs={"headscope_schema": 1, "provenance": json.dumps(about)})
-    return Results(
-        xr.DataTree.from_dict({"/": root, **{f"/{name}": nodes[name] for name in parts}})
-    )
+    return Atlas(xr.DataTree.from_dict({"/": root, **{f"/{name}": nodes[name] for name in parts}}))
 
 
 def curves(attrs: dict[str, Any]) -> xr.Dataset:
@@ -90,7 +88,7 @@ def curves(attrs: dict[str, Any]) -> xr.Dataset:
     )
 
 
-def draw(name: str, results: Results) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+def draw(name: str, results: Atlas) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
     spec = find_figure(name, results).draw(results).to_dict()
     return spec, spec["datasets"]
 
@@ -148,7 +146,7 @@ def test_intervals_of_a_share_end_at_one() -> None:
     results = made()
     high = results["layer_off"].assign(difference_high=("layer", [0.9, 0.1]))
     tree = results.tree.assign({"layer_off": xr.DataTree(high)})
-    rows = rows_of(draw("layer-off", Results(tree))[0], 0)
+    rows = rows_of(draw("layer-off", Atlas(tree))[0], 0)
     assert [row["to"] for row in rows] == [1.0, pytest.approx(0.9)]
 
 

@@ -14,7 +14,7 @@ import vl_convert
 from headscope.errors import ResultsError, UserError
 from headscope.figures import before_after, find_figure, probe_grid, scatter_grid
 from headscope.figures.style import GREY
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.syntax_semantics import correlation, syntactic_semantic
 from stats.made_probing import HALF, TEN, TITLES, changed, made_probing
 
@@ -23,7 +23,7 @@ LAYERS, HEADS = 3, 4
 SOME = ("sentence_length", "tree_depth", "past_present")
 
 
-def draw(name: str, results: Results) -> dict[str, Any]:
+def draw(name: str, results: Atlas) -> dict[str, Any]:
     spec: dict[str, Any] = find_figure(name, results).draw(results).to_dict()
     return spec
 
@@ -41,7 +41,7 @@ def domain(panel: dict[str, Any]) -> list[float]:
     return found
 
 
-def scores(results: Results, task: str, what: str = "test") -> np.ndarray:
+def scores(results: Atlas, task: str, what: str = "test") -> np.ndarray:
     found: np.ndarray = results["probe"][what].sel(task=task).values
     return found
 

@@ -9,12 +9,12 @@ import pandas as pd
 
 from headscope.figures.style import ORANGE, styled, subject
 from headscope.figures.tidy import tidy
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.ablation import change_table
 from headscope.stats.importance import agreement
 
 
-def importance_agreement(results: Results) -> Any:
+def importance_agreement(results: Atlas) -> Any:
     """Draw one point per head: its importance, and the gain from disabling it."""
     table = change_table(results)
     values = tidy(results["importance"]["mean"]).rename(columns={"value": "importance"})

@@ -9,14 +9,14 @@ import altair as alt
 from headscope.figures.ablation.scores import score_frame, score_tooltip
 from headscope.figures.squares import ROOMY, head_squares, split_defined
 from headscope.figures.style import BLUE, GREY, ORANGE, legend_title, styled, subject
-from headscope.results import Results
+from headscope.results import Atlas
 
 ALPHA = 0.05
 SIDE = 36
 """Pixels of a square's width in models with few heads per layer: a score takes more room."""
 
 
-def head_off(results: Results) -> Any:
+def head_off(results: Atlas) -> Any:
     """Draw one square per head, coloured by how the score changes without it.
 
     The number is the score; hover for the change with its interval and p.

@@ -6,10 +6,10 @@ from typing import Any
 
 from headscope.figures.heat import heat_map
 from headscope.figures.style import subject
-from headscope.results import Results
+from headscope.results import Atlas
 
 
-def importance(results: Results) -> Any:
+def importance(results: Atlas) -> Any:
     """Draw a heat map of gradient importance."""
     data = results["importance"]
     return heat_map(

@@ -9,10 +9,10 @@ import pandas as pd
 
 from headscope.figures.ablation.scores import metric_text, score_frame, score_tooltip, within
 from headscope.figures.style import BLUE, ORANGE, styled, subject
-from headscope.results import Results
+from headscope.results import Atlas
 
 
-def layer_off(results: Results) -> Any:
+def layer_off(results: Atlas) -> Any:
     """Draw one bar per layer, from the baseline to the score without it."""
     data = results["layer_off"]
     metric, baseline = str(data.attrs["metric"]), float(data.attrs["baseline"])

@@ -10,7 +10,7 @@ import xarray as xr
 
 from headscope.figures.ablation.scores import metric_text, within
 from headscope.figures.style import BLUE, GREEN, ORANGE, styled, subject
-from headscope.results import Results
+from headscope.results import Atlas
 
 ORDERS = {"greedy": BLUE, "importance": GREEN, "random": "#888888"}
 """The orders in which heads are removed, and their colours."""
@@ -18,7 +18,7 @@ WHOLE = "baseline"
 """The kind of the run with all heads."""
 
 
-def pruning(results: Results) -> Any:
+def pruning(results: Atlas) -> Any:
     """Draw one curve per order of pruning, with its band; the orange line is the whole model."""
     data = results["pruning"]
     metric = str(data.attrs["metric"])

@@ -10,11 +10,11 @@ import pandas as pd
 from headscope.figures.patterns.classes import LETTERS, PATTERNS, class_colour
 from headscope.figures.squares import ROOMY, head_squares
 from headscope.figures.style import styled, subject
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.patterns import leading_patterns, pattern_heads
 
 
-def pattern_heads_map(results: Results) -> Any:
+def pattern_heads_map(results: Atlas) -> Any:
     """Draw one square per head in the colour of its most frequent class; paler if less frequent."""
     frame = _leading(results)
     heads, layers = frame["head"].nunique(), frame["layer"].nunique()
@@ -31,7 +31,7 @@ def pattern_heads_map(results: Results) -> Any:
     return styled(alt.layer(*marks), "Leading pattern class", subject(results.provenance))
 
 
-def _leading(results: Results) -> pd.DataFrame:
+def _leading(results: Atlas) -> pd.DataFrame:
     """Return one row per head: its leading class, and the shares of all classes."""
     frame = leading_patterns(results)
     shares = pattern_heads(results).pivot(index="name", columns="pattern", values="share")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from headscope.figures.patterns.classes import PATTERNS, class_colour
 from headscope.figures.style import short_corpus, styled, subject
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.patterns import pattern_layers, pattern_shares, shares_by_file
 
 LEAST = 0.045
@@ -77,12 +77,12 @@ def _stacked(shares: pd.DataFrame, by: str) -> pd.DataFrame:
     return frame.assign(start=ends - share, end=ends, middle=ends - share / 2, percent=100 * share)
 
 
-def task_patterns(files: Mapping[str, Results]) -> Any:
+def task_patterns(files: Mapping[str, Atlas]) -> Any:
     """Draw the classes of several results (tasks, models) side by side.
 
     Parameters
     ----------
-    files : mapping of str to Results
+    files : mapping of str to Atlas
         One bar each, by the name below it.
 
     Returns
@@ -93,14 +93,14 @@ def task_patterns(files: Mapping[str, Results]) -> Any:
     return pattern_bars(shares, "file", title="Pattern classes", subtitle=f"{UNIT}, in percent")
 
 
-def patterns(results: Results) -> Any:
+def patterns(results: Atlas) -> Any:
     """Draw the shares of the classes among all maps."""
     corpus = short_corpus(str(results.provenance["corpus"]["name"]))
     shares = pattern_shares(results).assign(of=corpus)
     return pattern_bars(shares, "of", title="Pattern classes", subtitle=subject(results.provenance))
 
 
-def pattern_layers_bars(results: Results) -> Any:
+def pattern_layers_bars(results: Atlas) -> Any:
     """Draw the shares of the classes in each layer."""
     return pattern_bars(
         pattern_layers(results),

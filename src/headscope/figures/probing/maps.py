@@ -8,19 +8,19 @@ import xarray as xr
 
 from headscope.figures.probing.panels import model_name, task_panel, value_panel, wrapped
 from headscope.figures.style import note, styled
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.probing import probing_of, task_titles
 
 TITLE = "Test scores of probes on heads"
 OWN = "each map has its own colour range"
 
 
-def task_maps(results: Results, *, ordered: bool = True) -> Any:
+def task_maps(results: Atlas, *, ordered: bool = True) -> Any:
     """Draw one heat map per task.
 
     Parameters
     ----------
-    results : Results
+    results : Atlas
         Results of a probe.
     ordered : bool
         Whether the heads of each layer are sorted, the best on the left.
@@ -33,17 +33,17 @@ def task_maps(results: Results, *, ordered: bool = True) -> Any:
     return styled(wrapped(panels, ordered=ordered), TITLE, f"{model_name(results)}; {OWN}")
 
 
-def probe(results: Results) -> Any:
+def probe(results: Atlas) -> Any:
     """Draw one map per task with sorted heads."""
     return task_maps(results)
 
 
-def probe_unsorted(results: Results) -> Any:
+def probe_unsorted(results: Atlas) -> Any:
     """Draw one map per task with every head in its own column."""
     return task_maps(results, ordered=False)
 
 
-def probe_selectivity(results: Results) -> Any:
+def probe_selectivity(results: Atlas) -> Any:
     """Draw one map per task: the score minus that of a probe trained on shuffled labels."""
     data = probing_of(results)
     title, name = "Selectivity of heads", model_name(results)

@@ -15,12 +15,12 @@ from headscope.errors import ResultsError, UserError, unknown
 from headscope.figures.probing.maps import OWN, TITLE
 from headscope.figures.probing.panels import in_rows, score_range, task_panel
 from headscope.figures.style import styled
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.probing import probing_of, task_titles
 
 
 def probe_grid(
-    models: Mapping[str, Results],
+    models: Mapping[str, Atlas],
     tasks: Sequence[str] | None = None,
     *,
     sorted: bool = True,
@@ -30,7 +30,7 @@ def probe_grid(
 
     Parameters
     ----------
-    models : mapping of str to Results
+    models : mapping of str to Atlas
         Results of probes, by the name of the model.
     tasks : sequence of str, optional
         The tasks; by default those that all models were probed with.
@@ -65,13 +65,13 @@ def probe_grid(
 
 
 def before_after(
-    states: Mapping[str, Results], tasks: Sequence[str] | None = None, *, sorted: bool = True
+    states: Mapping[str, Atlas], tasks: Sequence[str] | None = None, *, sorted: bool = True
 ) -> Any:
     """Draw probes of one model in several states: tasks in rows, states in columns.
 
     Parameters
     ----------
-    states : mapping of str to Results
+    states : mapping of str to Atlas
         Results of probes by state, e.g. before tuning, tuned from the last layer, tuned from the
         top heads. The maps of a row share one colour range.
     tasks : sequence of str, optional
@@ -106,7 +106,7 @@ def before_after(
     )
 
 
-def _check_shapes(states: Mapping[str, Results]) -> None:
+def _check_shapes(states: Mapping[str, Atlas]) -> None:
     """Refuse states of models that differ in layers or heads."""
     sizes = {name: probing_of(results).sizes for name, results in states.items()}
     shapes = {name: f"{size['layer']} × {size['head']}" for name, size in sizes.items()}
@@ -118,7 +118,7 @@ def _check_shapes(states: Mapping[str, Results]) -> None:
         )
 
 
-def common_tasks(models: Mapping[str, Results], tasks: Sequence[str] | None) -> list[str]:
+def common_tasks(models: Mapping[str, Atlas], tasks: Sequence[str] | None) -> list[str]:
     """Return the tasks to draw: those asked for, which all must have, or those that all have."""
     if not models:
         raise UserError("there is nothing to draw: no results were given")
@@ -134,5 +134,5 @@ def common_tasks(models: Mapping[str, Results], tasks: Sequence[str] | None) -> 
     return list(tasks) if tasks else common
 
 
-def _scores(results: Results, task: str) -> xr.DataArray:
+def _scores(results: Atlas, task: str) -> xr.DataArray:
     return probing_of(results)["test"].sel(task=task)

@@ -14,7 +14,7 @@ import xarray as xr
 from headscope.figures.squares import coloured
 from headscope.figures.style import short_model
 from headscope.figures.tidy import tidy
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.probing import probing_of, task_titles
 from headscope.tasks.metrics import metric_title
 
@@ -55,7 +55,7 @@ class Panel:
     remark: str = ""
 
 
-def model_name(results: Results) -> str:
+def model_name(results: Atlas) -> str:
     """Return a model's name for a title."""
     return short_model(str(results.provenance["model"]["name"]))
 
@@ -75,9 +75,7 @@ def score_range(arrays: Sequence[xr.DataArray]) -> Range:
     return (low, high) if high > low else (low - 0.01, high + 0.01)
 
 
-def task_panel(
-    results: Results, task: str, domain: Range | None = None, *, title: str = ""
-) -> Panel:
+def task_panel(results: Atlas, task: str, domain: Range | None = None, *, title: str = "") -> Panel:
     """Return the map of one task's test scores."""
     data = probing_of(results).sel(task=task)
     metric, majority = str(data["metric"].values), float(data["majority"])

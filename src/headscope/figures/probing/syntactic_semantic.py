@@ -11,7 +11,7 @@ import pandas as pd
 from headscope.errors import ResultsError, UserError
 from headscope.figures.probing.panels import model_name
 from headscope.figures.style import note, styled
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.syntax_semantics import correlation, syntactic_semantic
 
 TITLE = "Syntactic and semantic scores of heads"
@@ -19,7 +19,7 @@ COLUMNS = 4
 SIGNS = {"Pearson": "r", "Spearman": "ρ"}
 
 
-def syntactic_semantic_scatter(results: Results) -> Any:
+def syntactic_semantic_scatter(results: Atlas) -> Any:
     """Draw one point per head, with the correlation of the two scores."""
     try:
         frame = syntactic_semantic(results)
@@ -30,12 +30,12 @@ def syntactic_semantic_scatter(results: Results) -> Any:
     return styled(_points(frame, 320, 300), TITLE, *lines)
 
 
-def scatter_grid(models: Mapping[str, Results]) -> Any:
+def scatter_grid(models: Mapping[str, Atlas]) -> Any:
     """Draw the scatter of several models, each with its own axes and correlation.
 
     Parameters
     ----------
-    models : mapping of str to Results
+    models : mapping of str to Atlas
         Results of probes, by the name of the model.
 
     Returns

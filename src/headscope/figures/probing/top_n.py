@@ -10,7 +10,7 @@ import pandas as pd
 
 from headscope.figures.probing.panels import COLUMNS, model_name
 from headscope.figures.style import BLUE, GREEN, ORANGE, styled
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.probing import best_layer, probing_of, task_titles
 from headscope.tasks.metrics import metric_title
 
@@ -23,12 +23,12 @@ APART = 1.5
 """Two labelled numbers of heads differ at least by this factor."""
 
 
-def top_curves(results: Results) -> Any:
+def top_curves(results: Atlas) -> Any:
     """Draw one panel per task: the test score against the number of heads.
 
     Parameters
     ----------
-    results : Results
+    results : Atlas
         Results of a probe, with heads, layers and concatenated heads.
 
     Returns
@@ -52,7 +52,7 @@ def top_curves(results: Results) -> Any:
     )
 
 
-def _panel(results: Results, task: str, *, first: bool, last: bool) -> Any:
+def _panel(results: Atlas, task: str, *, first: bool, last: bool) -> Any:
     """Draw the curves of one task, and the scores of whole layers as horizontal lines."""
     top = probing_of(results, "probe_top").sel(task=task)
     unit = metric_title(str(probing_of(results)["metric"].sel(task=task).values))
@@ -133,7 +133,7 @@ def named_counts(counts: Sequence[int], first: int) -> list[int]:
     return sorted(kept)
 
 
-def _layers(results: Results, task: str) -> pd.DataFrame:
+def _layers(results: Atlas, task: str) -> pd.DataFrame:
     """Return the scores of the last and of the best layer, where they are known."""
     data = probing_of(results, "probe_layer").sel(task=task)
     chosen = {"last layer": int(data["layer"].values[-1]), "best layer": best_layer(results, task)}

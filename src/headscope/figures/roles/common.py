@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import ResultsError
 from headscope.figures.style import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.overlap import present
 from headscope.stats.role_scores import COARSE, FINE, kept_scores, role_data
 
@@ -77,7 +77,7 @@ def known_scores(scores: xr.DataArray) -> NDArray[np.float64]:
     return values[~np.isnan(values)]
 
 
-def why_no_scores(results: Results) -> str:
+def why_no_scores(results: Atlas) -> str:
     """Say why figures of single sequences cannot be drawn; empty if they can."""
     try:
         kept_scores(role_data(results))

@@ -11,7 +11,7 @@ from headscope.errors import unknown
 from headscope.figures.roles.common import NOTHING, PAPER, shown_roles
 from headscope.figures.squares import split_defined
 from headscope.figures.style import GREY, note, styled, subject
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.overlap import role_correlations
 from headscope.stats.roles import role_tests
 
@@ -84,7 +84,7 @@ def _squares(frame: pd.DataFrame, names: list[str]) -> Any:
     )
 
 
-def role_correlations_map(results: Results) -> Any:
+def role_correlations_map(results: Atlas) -> Any:
     """Draw the correlations of the paper's roles."""
     about = subject(results.provenance)
     roles = shown_roles(role_tests(results), PAPER)

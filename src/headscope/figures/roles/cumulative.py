@@ -22,7 +22,7 @@ from headscope.figures.roles.common import (
     why_no_scores,
 )
 from headscope.figures.style import BLACK, RED, note, styled, subject
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.role_scores import COARSE, kept_scores, role_data
 from headscope.stats.roles import role_tests
 from headscope.stats.tau import TAU
@@ -35,12 +35,12 @@ DASHES: list[list[int]] = [[1, 0], [8, 3], [2, 2], [8, 3, 2, 3]]
 ALL = "all"
 
 
-def score_curves(results: Results, *, roles: Sequence[str] = COARSE, tau: float = TAU) -> Any:
+def score_curves(results: Atlas, *, roles: Sequence[str] = COARSE, tau: float = TAU) -> Any:
     """Draw the cumulative distribution of sieve biases over heads and sequences.
 
     Parameters
     ----------
-    results : Results
+    results : Atlas
         Results of the measure ``role`` that keep the score of every sequence.
     roles : sequence of str
         One line each, and one for all of them; by default the paper's four.
@@ -136,7 +136,7 @@ def _curve(name: str, scores: NDArray[np.float64]) -> pd.DataFrame:
     return pd.DataFrame({"role": name, "share": shares, "score": np.quantile(scores, shares)})
 
 
-def role_cumulative(results: Results) -> Any:
+def role_cumulative(results: Atlas) -> Any:
     """Draw the curves of the paper's four roles, or say why they cannot be drawn."""
     missing = why_no_scores(results)
     return note(missing, TITLE, subject(results.provenance)) if missing else score_curves(results)

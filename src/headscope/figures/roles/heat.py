@@ -12,7 +12,7 @@ import xarray as xr
 from headscope.figures.roles.common import NOTHING, describe_test, shown_roles
 from headscope.figures.style import note, styled, subject
 from headscope.figures.tidy import tidy
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.role_scores import COARSE
 from headscope.stats.roles import role_tests
 
@@ -100,6 +100,6 @@ def _axis(count: int, every: int) -> alt.Axis:
     )
 
 
-def role_heat(results: Results) -> Any:
+def role_heat(results: Atlas) -> Any:
     """Draw the maps of the paper's four roles, tested as in the paper."""
     return role_maps(role_tests(results), subtitle=subject(results.provenance))

@@ -11,7 +11,7 @@ import xarray as xr
 
 from headscope.figures.roles.common import NOTHING, PAPER, describe_test, shown_roles
 from headscope.figures.style import GREY, note, styled, subject
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.overlap import layer_shares
 from headscope.stats.roles import role_tests
 
@@ -86,6 +86,6 @@ def _means(frame: pd.DataFrame, width: int) -> Any:
     )
 
 
-def role_layers_map(results: Results) -> Any:
+def role_layers_map(results: Atlas) -> Any:
     """Draw the roles of the paper by layer, tested as in the paper."""
     return role_layers(role_tests(results), subtitle=subject(results.provenance))

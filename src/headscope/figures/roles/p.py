@@ -16,7 +16,7 @@ import xarray as xr
 
 from headscope.figures.roles.common import NOTHING, describe_test, role_colours, shown_roles
 from headscope.figures.style import note, styled, subject
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.role_scores import COARSE
 from headscope.stats.roles import role_tests, undecided
 
@@ -114,6 +114,6 @@ def bin_name(low: float, high: float) -> str:
     return f"< {high:g}" if low == 0 else f"> {low:g}" if high == 1 else f"{low:g}–{high:g}"
 
 
-def role_p(results: Results) -> Any:
+def role_p(results: Atlas) -> Any:
     """Draw the p-values of the paper's four roles, tested as in the paper."""
     return p_histogram(role_tests(results), subtitle=subject(results.provenance))

@@ -21,7 +21,7 @@ from headscope.figures.roles.common import (
 )
 from headscope.figures.style import BLUE, RED, SKY, note, styled, subject
 from headscope.numbers import p_value
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.role_scores import COARSE, kept_scores, role_data
 from headscope.stats.roles import role_tests
 from headscope.stats.tau import TAU
@@ -32,12 +32,12 @@ BINS = 40
 Scores = NDArray[np.float64]
 
 
-def score_histogram(results: Results, role: str, layer: int, head: int, *, tau: float = TAU) -> Any:
+def score_histogram(results: Atlas, role: str, layer: int, head: int, *, tau: float = TAU) -> Any:
     """Draw the sieve biases of one head and role over sequences.
 
     Parameters
     ----------
-    results : Results
+    results : Atlas
         Results of the measure ``role`` that keep the score of every sequence.
     role : str
         The role.
@@ -163,13 +163,13 @@ def skewness(scores: Scores) -> Scores:
 
 
 def telling_head(
-    results: Results, *, roles: Sequence[str] = COARSE, tau: float = TAU
+    results: Atlas, *, roles: Sequence[str] = COARSE, tau: float = TAU
 ) -> tuple[str, int, int] | None:
     """Find the head whose scores best show why a mean is not enough.
 
     Parameters
     ----------
-    results : Results
+    results : Atlas
         Results of the measure ``role`` that keep the score of every sequence.
     roles : sequence of str
         The roles to look at; by default the paper's four.
@@ -195,7 +195,7 @@ def telling_head(
     return names[role], int(mean["layer"][layer]), int(mean["head"][head])
 
 
-def role_scores(results: Results) -> Any:
+def role_scores(results: Atlas) -> Any:
     """Draw the histogram of the most telling head, or say why there is none."""
     missing = why_no_scores(results)
     chosen = None if missing else telling_head(results)

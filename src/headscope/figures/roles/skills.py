@@ -23,7 +23,7 @@ from headscope.figures.style import (
     styled,
     subject,
 )
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.overlap import present, skills
 from headscope.stats.role_scores import FINE
 from headscope.stats.roles import role_tests
@@ -184,6 +184,6 @@ def _key_row(tests: xr.Dataset, role: str, there: Sequence[str], place: int) -> 
     }
 
 
-def role_skills(results: Results) -> Any:
+def role_skills(results: Atlas) -> Any:
     """Draw the fine roles of the paper, tested as in the paper."""
     return skill_grid(role_tests(results), subtitle=subject(results.provenance))

@@ -11,7 +11,7 @@ import xarray as xr
 
 from headscope.figures.roles.common import NOTHING, describe_test, role_colours, shown_roles
 from headscope.figures.style import BLACK, note, styled, subject
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.overlap import RoleSets, regions, role_sets
 from headscope.stats.role_scores import COARSE
 from headscope.stats.roles import role_tests
@@ -163,6 +163,6 @@ def combinations_of(sets: RoleSets, total: int) -> pd.DataFrame:
     )
 
 
-def role_upset(results: Results) -> Any:
+def role_upset(results: Atlas) -> Any:
     """Draw the combinations of the paper's four roles, tested as in the paper."""
     return upset(role_tests(results), subtitle=subject(results.provenance))

@@ -25,7 +25,7 @@ from headscope.figures.roles.common import (
     shown_roles,
 )
 from headscope.figures.style import note, styled, subject
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats.overlap import RoleSets, regions, role_sets
 from headscope.stats.role_scores import COARSE
 from headscope.stats.roles import role_tests
@@ -225,7 +225,7 @@ def venn_numbers(sets: RoleSets, ellipses: Sequence[Ellipse]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def role_venn(results: Results) -> Any:
+def role_venn(results: Atlas) -> Any:
     """Draw the overlap of the paper's four roles, tested as in the paper."""
     tests = role_tests(results)
     chosen = shown_roles(tests)[: max(LAYOUTS)]
