@@ -191,8 +191,6 @@ def draw(results):
 def plain(results):
     "Draw without a decorator."
     return "a plain chart"
-
-wrong = 3
 """
 
 
@@ -200,11 +198,12 @@ wrong = 3
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registry: None) -> Any:
     """Install a package that brings figures; call with the entry points it declares."""
     (tmp_path / "some_figures.py").write_text(PACKAGE)
+    (tmp_path / "no_figures.py").write_text("wrong = 3")
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def install(**points: str) -> None:
         declared = [
-            EntryPoint(name.replace("_", "-"), f"some_figures:{value}", "headscope.figures")
+            EntryPoint(name.replace("_", "-"), value, "headscope.figures")
             for name, value in points.items()
         ]
         monkeypatch.setattr(
@@ -214,11 +213,12 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registry: None) -> 
         monkeypatch.setattr(FIGURES, "_asked", False)
 
     yield install
-    sys.modules.pop("some_figures", None)
+    for name in ("some_figures", "no_figures"):
+        sys.modules.pop(name, None)
 
 
 def test_another_package_brings_figures_through_an_entry_point(package: Any) -> None:
-    package(from_package="draw", plain="plain")
+    package(from_package="some_figures:draw", plain="some_figures:plain")
     item = find_figure("from-package", made_results())
     assert (item.title, item.needs) == ("From a package", ("entropy",))
     assert item.draw(made_results()) == "a chart"
@@ -227,7 +227,7 @@ def test_another_package_brings_figures_through_an_entry_point(package: Any) -> 
 
 
 def test_an_entry_point_that_is_not_a_function_is_refused(package: Any) -> None:
-    package(wrong="wrong")
+    package(wrong="no_figures:wrong")
     with pytest.raises(
         UserError, match=r"^the entry point 'wrong' .* must be a function that draws results"
     ):
