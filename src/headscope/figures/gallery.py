@@ -90,7 +90,7 @@ class Figure:
         Parameters
         ----------
         results : Atlas
-            Atlas that have all the measures the figure needs.
+            Results that have all the measures the figure needs.
 
         Returns
         -------
