@@ -166,11 +166,11 @@ def test_a_stopped_survey_goes_on_where_it_was(
     assert stopped.code == 130
     assert stopped.told == [
         f"error: stopped after 2 examples; the state is kept in {output}.partial",
-        "next:  type the same command again to go on from there",
+        "next:  type the same command again to resume",
     ]
     assert not output.exists()
     done = run(*common, "-o", output)
-    assert (done.code, f"going on from {output}.partial" in done.err) == (0, True)
+    assert (done.code, f"resuming from {output}.partial" in done.err) == (0, True)
     for measure in hs.open(tmp_path / "whole.nc"):
         xr.testing.assert_identical(
             hs.open(tmp_path / "whole.nc")[measure], hs.open(output)[measure]

@@ -18,7 +18,7 @@ def test_json_stands_alone_on_standard_output_while_the_rest_goes_to_standard_er
     rows = json.loads(demo_nc.with_name("out.json").read_text(encoding="utf-8"))
     assert {row["measure"] for row in rows} >= {"position", "special", "entropy"}
     assert {row["heads"] for row in rows} == {6 * 12}
-    best = next(row for row in rows if (row["measure"], row["of"]) == ("position", "previous"))
+    best = next(row for row in rows if (row["measure"], row["label"]) == ("position", "previous"))
     assert best["strongest head"] == "1-3"
     said = demo_nc.with_name("err.txt").read_text(encoding="utf-8").splitlines()
     assert "6 examples used; nothing cut or dropped" in said
@@ -48,18 +48,20 @@ def test_json_has_null_where_a_number_is_not_defined(
         "--json",
     )
     rows = {
-        (row["measure"], row["of"]): row for row in json.loads(done.out, parse_constant=pytest.fail)
+        (row["measure"], row["label"]): row
+        for row in json.loads(done.out, parse_constant=pytest.fail)
     }
-    assert rows["position", "next"]["its mean"] is None
+    assert ("position", "next") not in rows  # a causal model sees no next token
     assert rows["position", "previous"]["its mean"] > 0
+    assert rows["entropy", "all"]["heads over 0.5"] is None  # not a share
 
 
 def test_a_table_has_a_dash_where_a_number_is_not_defined(
     run, tmp_path: Path, causal_folder: Path, text: Path
 ) -> None:
     done = run("survey", causal_folder, text, "--max-length", "32", "-o", tmp_path / "x.nc")
-    row = next(line for line in done.out.splitlines() if "position" in line and "next" in line)
-    assert [cell.strip() for cell in row.split("│")][4] == "–"
+    row = next(line for line in done.out.splitlines() if "entropy of attention from all" in line)
+    assert "–" in [cell.strip() for cell in row.split("│")]  # heads over 0.5: not a share
     assert "nan" not in done.out.lower()
 
 
@@ -127,7 +129,7 @@ def test_a_survey_names_what_was_left_out(
     )
     assert "1 examples used; 1 dropped as too long" in done.err
     assert "more than 32 tokens" in next(
-        line for line in done.err.splitlines() if "left out:" in line
+        line for line in done.err.splitlines() if "skipped:" in line
     )
 
 

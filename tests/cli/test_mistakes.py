@@ -158,7 +158,7 @@ def test_an_output_that_cannot_be_written_is_told_before_the_model_is_looked_for
     (tmp_path / "file").write_text("in the way")
     error, after = survey("-o", tmp_path / "file" / "x.nc", model="no-such-model-anywhere")
     assert error.startswith(f"{tmp_path / 'file' / 'x.nc'} cannot be written: ")
-    assert after == "give another place with -o"
+    assert after == "choose another place with -o"
 
 
 def test_an_output_that_is_a_folder(survey, tmp_path: Path) -> None:
@@ -176,13 +176,11 @@ def test_an_unknown_measure_gets_a_suggestion(survey) -> None:
     assert after
 
 
-@pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2", "1/1000"])
+@pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2"])
 def test_a_shard_that_is_none(survey, shard: str) -> None:
-    from headscope.measures import BLOCKS
-
     assert survey(f"--shard={shard}") == (
-        f"the shard must be i/n with 1 ≤ i ≤ n ≤ {BLOCKS}, got {shard!r} instead",
-        "give e.g. --shard 1/4",
+        f"the shard must be i/n with 1 ≤ i ≤ n, got {shard!r} instead",
+        "e.g. --shard 1/4",
     )
 
 
@@ -243,14 +241,15 @@ def test_a_truncated_results_file(run: Run, made_nc: Path, share: float) -> None
     whole = made_nc.read_bytes()
     made_nc.write_bytes(whole[: int(len(whole) * share)])
     error, after = mistake(run("ls", made_nc))
-    assert error.startswith(f"{made_nc} is not a results file, or is damaged (a truncated copy?): ")
+    assert error.startswith(f"{made_nc} is ")
+    assert "damaged" in error
     assert after == "copy it again, or run the survey again"
 
 
 def test_a_file_that_is_no_results_file(run: Run, tmp_path: Path) -> None:
     (tmp_path / "x.nc").write_text("some text, not netCDF")
     assert mistake(run("report", tmp_path / "x.nc"))[0].startswith(
-        f"{tmp_path / 'x.nc'} is not a results file, or is damaged"
+        f"{tmp_path / 'x.nc'} is not a results file, or it is damaged"
     )
     assert not (tmp_path / "x.html").exists()
 
@@ -290,8 +289,8 @@ def test_an_unknown_figure_format(run: Run, made_nc: Path, tmp_path: Path, endin
 
 def test_an_unknown_export_format(run: Run, made_nc: Path, tmp_path: Path) -> None:
     assert mistake(run("export", made_nc, "-o", tmp_path / "x.xlsx")) == (
-        "the export's ending must be one of .csv, .parquet; got '.xlsx' instead",
-        "give -o table.csv or -o table.parquet",
+        "a table is written as .csv, .parquet or .tex; got '.xlsx' instead",
+        "give -o table.csv, -o table.parquet or -o table.tex",
     )
 
 
@@ -310,8 +309,8 @@ def _shard(path: Path, shard: str, **changes: object) -> Path:
 def test_merging_with_a_shard_missing(run: Run, tmp_path: Path) -> None:
     one, three = _shard(tmp_path / "1.nc", "1/3"), _shard(tmp_path / "3.nc", "3/3")
     assert mistake(run("merge", one, three, "-o", tmp_path / "x.nc")) == (
-        "shards are missing: 2/3",
-        "run them, or pass --partial to merge what there is",
+        "1 of 3 shards are missing: 2/3",
+        "give all shards, or --partial to merge those there are",
     )
     assert not (tmp_path / "x.nc").exists()
     assert run("merge", one, three, "--partial", "-o", tmp_path / "x.nc").code == 0

@@ -37,7 +37,7 @@ def test_a_summary_has_a_row_for_each_label_with_its_strongest_head(make) -> Non
     assert table.index.tolist() == [
         (name, label)
         for name, labels in (
-            ("position", ("previous", "current", "next")),
+            ("position", ("previous", "current")),  # next is defined for no head
             ("entropy", ("all", "cls", "uniform")),
         )
         for label in labels
@@ -53,9 +53,7 @@ def test_a_summary_has_a_row_for_each_label_with_its_strongest_head(make) -> Non
     assert previous["low"] < 0.8 < previous["high"]
     assert previous["mean"] == pytest.approx((0.8 + 0.6 + 4 * 0.1) / 6)
     assert table.loc["position", "current"]["over"] == 0
-    nothing = table.loc["position", "next"]
-    assert (nothing["strongest"], nothing["over"], nothing["n"]) == ("", 0, 0)
-    assert np.isnan([nothing["mean"], nothing["value"], nothing["low"], nothing["high"]]).all()
+    assert previous["statistic"] == "attention to the previous token"
     broad = table.loc["entropy", "all"]
     assert broad["strongest"] == "1-2"
     assert np.isnan(broad["over"])  # nats are no share: nothing to be over half of
@@ -141,7 +139,7 @@ def test_heads_near_the_uniform_line_are_named(make) -> None:
 
 @pytest.mark.parametrize(
     ("count", "words"),
-    [(1, "1 example was left out because its"), (3, "3 examples were left out because their")],
+    [(1, "1 example was skipped because of"), (3, "3 examples were skipped because of")],
 )
 def test_examples_left_out_are_remarked_with_one_of_them(make, count: int, words: str) -> None:
     results = make(
@@ -152,7 +150,7 @@ def test_examples_left_out_are_remarked_with_one_of_them(make, count: int, words
         },
     )
     assert remarks(results) == [
-        f"{words} attention was not finite, e.g. 7: attention is not finite in layer 2."
+        f"{words} attention that was not finite, e.g. 7: attention is not finite in layer 2."
     ]
 
 

@@ -103,7 +103,10 @@ def show_summary(console: Console, atlas: Atlas) -> None:
     console.say(f"{counts['seen']} examples used; {lost or 'nothing cut or dropped'}")
     for name in [*counts["dropped"], *counts["nonfinite_examples"]][:5]:
         console.say(f"  skipped: {name}")
-    if console.as_json or not console.quiet:  # quiet: the path alone
-        console.frame(atlas.summary().rename(columns=COLUMNS))
+    table = atlas.summary().rename(columns=COLUMNS)
+    if console.as_json:
+        console.frame(table)
+    elif not console.quiet:  # quiet: the path alone
+        console.frame(table.drop(columns=["label", "heads"], errors="ignore"))
     for remark in atlas.remarks():
         console.say(f"* {remark}")

@@ -8,11 +8,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headscope.heads import Head
+from headscope.labels import label_text
+
 if TYPE_CHECKING:
     from headscope.results.atlas import Atlas
 
 MOST = 0.5
 SINK = 0.8
+SHOWN = 8
 TOKENS = {
     "cls": "the start token ([CLS] or BOS)",
     "sep": "the separator ([SEP] or EOS)",
@@ -26,47 +30,76 @@ def head_name(layer: int, head: int) -> str:
     >>> head_name(8, 10)
     '8-10'
     """
-    return f"{layer}-{head}"
+    return str(Head(layer - 1, head - 1))
 
 
 def heads_over(values: xr.DataArray, threshold: float) -> list[str]:
-    """The heads whose value is over a threshold, the largest first, equal ones in the order of the model."""
+    """The heads whose value is over a threshold, largest first; equal ones in the model's order."""
     stacked = values.stack(place=("layer", "head"))
     order = stacked.where(stacked > threshold, drop=True).sortby(-stacked)
     return [head_name(int(layer), int(head)) for layer, head in order["place"].values]
 
 
 def summary(results: Atlas, *, threshold: float = MOST) -> pd.DataFrame:
-    """One row a statistic: its mean over all heads, the strongest head with its interval, and how many heads are over the threshold (shares only)."""
+    """One row per statistic.
+
+    Parameters
+    ----------
+    results
+        The results of a survey.
+    threshold
+        Heads whose share is over it are counted (statistics that are shares only).
+
+    Returns
+    -------
+    pandas.DataFrame
+        measure, label, statistic (in words), the number of heads, their mean, the strongest head with
+        its value and interval, how many heads are over the threshold, and n. Statistics that are
+        defined for no head are left out.
+    """
     rows = []
-    table = results.table()
-    for (measure, label), group in table[table["measure"].isin(results.listed)].groupby(
-        ["measure", "label"], sort=False
-    ):
-        known = group.dropna(subset="mean")
-        row: dict[str, object] = {
-            "measure": measure,
-            "label": label,
-            "heads": len(group),
-            "mean": known["mean"].mean() if len(known) else np.nan,
-        }
-        best = known.iloc[int(known["mean"].to_numpy().argmax())] if len(known) else None
-        share = str(results[str(measure)].attrs.get("unit", "")).startswith("share")
-        row["strongest"] = "" if best is None else head_name(int(best["layer"]), int(best["head"]))
-        row |= {
-            key: np.nan if best is None else float(best[source])
-            for key, source in (("value", "mean"), ("low", "low"), ("high", "high"))
-        }
-        row["over"] = int((known["mean"] > threshold).sum()) if share else None
-        row["n"] = int(group["n"].max()) if len(group) else 0
-        rows.append(row)
-    return pd.DataFrame(rows)
+    for name in results.listed:
+        dataset = results[name]
+        if not {"mean", "layer", "head"} <= {*dataset.variables, *dataset.dims}:
+            continue
+        own = [str(dim) for dim in dataset["mean"].dims if dim not in ("layer", "head")]
+        places = dataset["mean"].stack(label=own)["label"].values if own else [()]
+        for place in places:
+            labels = dict(zip(own, place, strict=True))
+            rows.append(_row(name, dataset.sel(labels), labels, threshold))
+    return pd.DataFrame([row for row in rows if row is not None])
+
+
+def _row(
+    measure: str, dataset: xr.Dataset, labels: dict[str, object], threshold: float
+) -> dict[str, object] | None:
+    means = dataset["mean"].transpose("layer", "head").values
+    if np.isnan(means).all():
+        return None
+    layer, head = np.unravel_index(int(np.nanargmax(means)), means.shape)
+    best = dataset.isel(layer=int(layer), head=int(head))
+    names = {dim: str(label) for dim, label in labels.items()}
+    attributes = {str(key): str(text) for key, text in dataset.attrs.items()}
+    share = attributes.get("unit", "").startswith("share")
+    return {
+        "measure": measure,
+        "label": ", ".join(names.values()),
+        "statistic": label_text(measure, names, attributes),
+        "heads": means.size,
+        "mean": float(np.nanmean(means)),
+        "strongest": str(Head(int(layer), int(head))),
+        "value": float(best["mean"]),
+        "low": float(best["low"]),
+        "high": float(best["high"]),
+        "over": int((means > threshold).sum()) if share else None,
+        "n": int(dataset["n"].max()),
+    }
 
 
 def remarks(results: Atlas) -> list[str]:
     """Plain sentences on what a reader should know first, warnings included."""
     found: list[str] = []
-    if "position" in results.measures:
+    if "position" in results:
         means = results.mean("position")
         for offset in ("previous", "next"):
             heads = heads_over(means.sel(offset=offset), MOST)
@@ -74,36 +107,44 @@ def remarks(results: Atlas) -> list[str]:
                 found.append(
                     f"{_heads(heads)} more than half of the attention on the {offset} token."
                 )
-    if "special" in results.measures:
-        means = results.mean("special").sel(row="all")
-        for token, words in TOKENS.items():
-            heads = heads_over(means.sel(token=token), SINK)
-            total = int(means.sel(token=token).notnull().sum())
-            if heads and len(heads) * 3 >= total:
-                found.append(
-                    f"Collapsed onto a sink: {len(heads)} of {total} heads put more than {SINK:.0%} of their attention on {words}. Read other statistics of these heads with care."
-                )
-            elif heads:
-                found.append(f"{_heads(heads)} more than {SINK:.0%} of the attention on {words}.")
-    if "entropy" in results.measures:
+    if "special" in results:
+        found += _sinks(results.mean("special").sel(row="all"))
+    if "entropy" in results:
         means = results.mean("entropy")
-        share = means.sel(row="all") / means.sel(row="uniform")
-        heads = heads_over(share, 0.9)
+        heads = heads_over(means.sel(row="all") / means.sel(row="uniform"), 0.9)
         if heads:
             found.append(
-                f"{_heads(heads, 'attends', 'attend')} almost uniformly (entropy over 90 % of the uniform line)."
+                f"{_heads(heads, 'attends', 'attend')} almost uniformly "
+                "(entropy over 90 % of the uniform line)."
             )
-    counts = results.provenance.get("counts", {})
-    if counts.get("nonfinite"):
-        those = (
-            "1 example was left out because its"
-            if counts["nonfinite"] == 1
-            else f"{counts['nonfinite']} examples were left out because their"
-        )
-        found.append(f"{those} attention was not finite, e.g. {counts['nonfinite_examples'][0]}.")
+    return [*found, *_not_finite(results.provenance.get("counts", {}))]
+
+
+def _sinks(means: xr.DataArray) -> list[str]:
+    """Heads that put nearly all of their attention on special tokens."""
+    found = []
+    for token, words in TOKENS.items():
+        heads = heads_over(means.sel(token=token), SINK)
+        total = int(means.sel(token=token).notnull().sum())
+        if heads and len(heads) * 3 >= total:
+            found.append(
+                f"Collapsed onto a sink: {len(heads)} of {total} heads put more than {SINK:.0%} of "
+                f"their attention on {words}. Read other statistics of these heads with care."
+            )
+        elif heads:
+            found.append(f"{_heads(heads)} more than {SINK:.0%} of the attention on {words}.")
     return found
 
 
+def _not_finite(counts: dict[str, object]) -> list[str]:
+    number, examples = counts.get("nonfinite"), counts.get("nonfinite_examples")
+    if not number or not isinstance(examples, list):
+        return []
+    those = "1 example was skipped" if number == 1 else f"{number} examples were skipped"
+    return [f"{those} because of attention that was not finite, e.g. {examples[0]}."]
+
+
 def _heads(heads: list[str], one: str = "puts", many: str = "put") -> str:
-    shown = ", ".join(heads[:8]) + (f" and {len(heads) - 8} more" if len(heads) > 8 else "")
+    more = f" and {len(heads) - SHOWN} more" if len(heads) > SHOWN else ""
+    shown = ", ".join(heads[:SHOWN]) + more
     return f"Head {shown} {one}" if len(heads) == 1 else f"{len(heads)} heads ({shown}) {many}"
