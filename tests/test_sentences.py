@@ -122,7 +122,7 @@ def test_heads_are_given_in_any_form_and_keep_their_order() -> None:
         ("gpt2", "last", "lasttoken"),
     ],
 )
-def test_the_last_layer_is_what_their_own_modules_give(
+def test_vectors_of_the_last_layer_equal_those_of_their_own_modules(
     kind: str, position: str, theirs: str, tmp_path: Path
 ) -> None:
     folder = saved(kind, tmp_path, Pooling(position=position))
@@ -139,7 +139,7 @@ def test_the_last_layer_is_what_their_own_modules_give(
     assert np.allclose(found.encode(SENTENCES), expected.encode(SENTENCES, batch_size=1), atol=1e-5)
 
 
-def test_a_model_is_saved_and_read_with_all_its_modules_and_its_length(tmp_path: Path) -> None:
+def test_a_saved_model_is_read_with_its_modules_and_its_maximum_length(tmp_path: Path) -> None:
     model = SentenceTransformer(
         modules=[HeadVectors(tiny_model("bert"), pooling=HEADS), Normalize()], device="cpu"
     )
@@ -176,7 +176,7 @@ def test_a_prompt_is_put_before_every_text() -> None:
     )
 
 
-def test_training_reaches_the_weights_that_make_the_vectors_and_no_others() -> None:
+def test_training_reaches_only_the_weights_that_make_the_vectors() -> None:
     model = SentenceTransformer(
         modules=[HeadVectors(tiny_model("bert"), heads=["1-2"])], device="cpu"
     )
@@ -211,7 +211,7 @@ def test_a_copy_and_another_process_give_the_same_vectors(monkeypatch: pytest.Mo
     assert np.array_equal(pickle.loads(kept).encode(SENTENCES), expected)
 
 
-def test_of_model_kwargs_only_dtype_is_taken(tmp_path: Path) -> None:
+def test_dtype_is_the_only_model_kwarg(tmp_path: Path) -> None:
     folder = saved("bert", tmp_path, HEADS)
     for dtype in (torch.bfloat16, "bfloat16"):
         assert (
@@ -234,7 +234,7 @@ def test_of_model_kwargs_only_dtype_is_taken(tmp_path: Path) -> None:
         SentenceTransformer(folder, trust_remote_code=True, device="cpu", backend="onnx")
 
 
-def test_heads_that_cannot_be_taken_are_an_error() -> None:
+def test_wrong_heads_and_empty_sentences_are_errors() -> None:
     model = tiny_model("bert")
     with pytest.raises(UserError, match=r"^the model has no head 3-1 \(L2H0\); its heads run from"):
         HeadVectors(model, heads=["3-1"])

@@ -67,6 +67,6 @@ def test_replacing_heads_by_means_that_are_not_given_is_refused(heads: str) -> N
 
 
 @pytest.mark.parametrize("heads", ["3:9", "x", 7, [(0, 1)], ["1-1", None], "2-*x"])
-def test_something_else_than_a_head_is_refused_before_any_model_is_run(heads: object) -> None:
+def test_anything_but_heads_is_refused_before_a_model_is_run(heads: object) -> None:
     with pytest.raises(UserError, match="a head must be given as LAYER-HEAD counted from 1"):
         Replacement(heads)  # type: ignore[arg-type]

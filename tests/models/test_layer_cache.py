@@ -1,4 +1,4 @@
-"""The layer-input cache: a pass that begins further up gives what the whole pass gives."""
+"""The layer cache: a pass that skips the lower layers gives what a full pass gives."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEANS = {
 
 @pytest.mark.parametrize("way", ["uniform", "zero", "mean"])
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_a_resumed_pass_gives_what_the_full_pass_gives_for_every_head_and_layer(
+def test_a_pass_that_skips_layers_gives_what_a_full_pass_gives(
     kind: str, stack: str, way: str
 ) -> None:
     model, batch = tiny_model(kind), tiny_batch(kind)
@@ -42,7 +42,7 @@ def test_a_resumed_pass_gives_what_the_full_pass_gives_for_every_head_and_layer(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_the_layers_from_the_changed_one_up_are_computed_and_keep_their_numbers(
+def test_only_layers_from_the_changed_one_up_are_computed_and_keep_their_numbers(
     kind: str,
 ) -> None:
     model, batch = tiny_model(kind), tiny_batch(kind)
@@ -68,7 +68,7 @@ def test_only_the_layers_from_the_changed_one_up_are_computed_and_keep_their_num
 
 
 @pytest.mark.parametrize("kind", ["bert", "albert", "gpt2", "t5"])
-def test_what_was_off_in_the_recorded_pass_stays_off_and_only_what_is_new_is_computed(
+def test_only_what_differs_from_the_recorded_replacement_is_computed(
     kind: str,
 ) -> None:
     model, batch = tiny_model(kind), tiny_batch(kind)
@@ -97,7 +97,7 @@ def test_what_was_off_in_the_recorded_pass_stays_off_and_only_what_is_new_is_com
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_a_change_in_the_decoder_leaves_the_whole_encoder_out(kind: str) -> None:
+def test_a_change_in_the_decoder_skips_the_whole_encoder(kind: str) -> None:
     model, seen = tiny_model(kind), list[LayerView]()
     cache = LayerCache(model)
     with torch.inference_mode():
@@ -106,7 +106,7 @@ def test_a_change_in_the_decoder_leaves_the_whole_encoder_out(kind: str) -> None
     assert [(view.stack, view.layer) for view in seen] == [("decoder", 1), ("cross", 1)]
 
 
-def test_other_means_of_a_head_are_a_change() -> None:
+def test_different_means_of_a_head_count_as_a_change() -> None:
     model, batch = tiny_model("bert"), tiny_batch("bert")
     one, other = (Replacement("2-1", "mean", means={1: MEANS[1] * factor}) for factor in (1, 2))
     cache = LayerCache(model)
@@ -120,7 +120,7 @@ def test_other_means_of_a_head_are_a_change() -> None:
         )
 
 
-def test_the_network_is_as_it_was_even_after_an_error() -> None:
+def test_the_network_is_restored_even_after_an_error() -> None:
     model, batch = tiny_model("bert"), tiny_batch("bert")
     cache = LayerCache(model)
     mine = cache.blocks[1].forward
@@ -140,7 +140,7 @@ def test_the_network_is_as_it_was_even_after_an_error() -> None:
             assert vars(cache.blocks[1])["forward"] is mine
 
 
-def test_attention_outside_of_any_list_of_layers_makes_every_pass_a_full_one() -> None:
+def test_with_attention_outside_the_list_of_layers_every_pass_is_a_full_one() -> None:
     model, batch = tiny_model("bert"), tiny_batch("bert")
     cache = LayerCache(model)
     cache.blocks = cache.blocks[1:]
@@ -153,19 +153,19 @@ def test_attention_outside_of_any_list_of_layers_makes_every_pass_a_full_one() -
     assert [view.layer for view in seen] == [0, 1]
 
 
-def test_the_layers_of_t5_are_its_blocks_not_the_parts_of_them() -> None:
+def test_the_layers_of_t5_are_its_blocks_and_not_their_parts() -> None:
     assert [type(block).__name__ for block in layer_blocks(tiny_model("t5").network)] == [
         "T5Block"
     ] * 2 * LAYERS
 
 
-def test_a_pass_before_the_recording_one_is_an_error() -> None:
+def test_a_pass_before_anything_is_recorded_is_an_error() -> None:
     with pytest.raises(UserError, match="no batch has been recorded"):
         LayerCache(tiny_model("bert")).forward()
 
 
 @pytest.mark.shared
-def test_on_real_weights_every_tenth_head_gives_the_logits_of_the_full_pass(shared: Path) -> None:
+def test_on_real_weights_the_logits_equal_those_of_a_full_pass(shared: Path) -> None:
     model = load(shared / "models" / "minilm-l6-mlm", head="lm")
     texts = from_texts(
         ["The dog that I saw barked at the postman.", ("Who is there?", "Nobody, I think.")]

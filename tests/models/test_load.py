@@ -136,7 +136,7 @@ def test_a_hub_model_has_the_pooling_that_it_was_tuned_with(hub: Path) -> None:
     assert load("someone/tiny").pooling.heads == (Head(1, 2), Head(0, 3))
 
 
-def test_a_hub_model_with_only_pickled_weights_is_refused_unless_asked_for(hub: Path) -> None:
+def test_a_hub_model_with_only_pickled_weights_is_refused_unless_allowed(hub: Path) -> None:
     torch.save(load_file(hub / "model.safetensors"), hub / "pytorch_model.bin")
     (hub / "model.safetensors").unlink()
     with pytest.raises(ModelError) as error:
@@ -194,7 +194,7 @@ def demo() -> Model:
     return load("demo")
 
 
-def test_the_embedded_model_is_minilm_of_six_layers_of_twelve_heads(demo: Model) -> None:
+def test_the_embedded_model_is_minilm_with_six_layers_of_twelve_heads(demo: Model) -> None:
     assert demo.shapes == {"encoder": Shape(layers=6, heads=12, width=32)}
     assert (demo.name, demo.config.model_type, demo.longest) == ("demo", "bert", 512)
     assert demo.tokenizer.tokenize("Unbelievably good.") == [
@@ -222,7 +222,7 @@ def test_head_1_3_of_the_embedded_model_attends_to_the_previous_token(demo: Mode
         [attention[0].diagonal(-1, 1, 2).mean(-1) for attention in layers]
     )  # (layer, head)
     assert previous[0, 2] > 0.9
-    assert previous.argmax() == 2, "no head does so more"
+    assert previous.argmax() == 2, "no other head does so more"
 
 
 def test_the_embedded_model_has_no_language_model_head(demo: Model) -> None:

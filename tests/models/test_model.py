@@ -1,4 +1,4 @@
-"""What a model says of itself: its shape, its stacks, and how many tokens it takes."""
+"""The properties of a model: its shape, its stacks, and how many tokens it takes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tiny import (
     tiny_tokenizer,
 )
 
-# Positions are a table in these; in the others they are computed, or relative.
+# These have a table of positions; in the others, positions are computed or relative.
 TABLE = (
     "bert",
     "roberta",
@@ -38,7 +38,7 @@ TABLE = (
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_shape_is_that_of_the_configuration(kind: str) -> None:
+def test_the_shape_agrees_with_the_configuration(kind: str) -> None:
     model = tiny_model(kind)
     assert model.stacks == STACKS[kind]
     assert all(model.shape(stack) == Shape(LAYERS, HEADS, WIDTH) for stack in model.stacks)
@@ -46,12 +46,12 @@ def test_the_shape_is_that_of_the_configuration(kind: str) -> None:
     assert model.encoder_decoder == (kind in BOTH)
 
 
-def test_a_stack_that_the_model_lacks_is_refused_with_those_it_has() -> None:
+def test_a_stack_that_the_model_lacks_is_refused_with_a_list_of_its_stacks() -> None:
     with pytest.raises(ModelError) as error:
         tiny_model("t5").shape("decodr")
-    assert (
-        str(error.value)
-        == "the stack of tiny-t5 must be one of cross, decoder, encoder; got 'decodr' instead. Did you mean 'decoder' or 'encoder'?"
+    assert str(error.value) == (
+        "the stack of tiny-t5 must be one of cross, decoder, encoder; got 'decodr' instead. "
+        "Did you mean 'decoder' or 'encoder'?"
     )
 
 
@@ -64,7 +64,7 @@ def test_encoder_and_decoder_may_differ_in_depth_and_heads() -> None:
     }
 
 
-def test_grouped_queries_count_as_heads() -> None:
+def test_heads_are_query_heads_where_queries_are_grouped() -> None:
     model = tiny_model("llama", num_key_value_heads=1)
     assert model.shape("decoder").heads == HEADS
 
@@ -79,11 +79,11 @@ def test_the_longest_text_is_the_longest_that_the_network_runs_on(kind: str) -> 
             model.forward(tiny_batch(kind, (model.longest + 1,)))
 
 
-def test_nothing_limits_t5() -> None:
+def test_t5_has_no_longest_text() -> None:
     assert tiny_model("t5").longest is None
 
 
-def test_the_tokenizers_limit_counts_where_it_is_smaller() -> None:
+def test_a_smaller_limit_of_the_tokenizer_counts() -> None:
     tokenizer = tiny_tokenizer("bert")
     tokenizer.model_max_length = 20
     assert wrap(tiny_network("bert"), tokenizer).longest == 20
@@ -91,14 +91,15 @@ def test_the_tokenizers_limit_counts_where_it_is_smaller() -> None:
     assert wrap(tiny_network("bert"), tokenizer).longest == POSITIONS
 
 
-def test_a_longer_text_than_the_model_takes_is_refused_with_the_limit() -> None:
+def test_a_maximum_length_beyond_the_model_is_refused_with_its_limit() -> None:
     model = tiny_model("roberta")
     with pytest.raises(ModelError) as error:
         model.encoder(max_length=63, long="truncate", stack="encoder")
-    assert (
-        str(error.value)
-        == "the maximum length must be at most 62 for tiny-roberta, got 63 instead\nnext: give max_length=62"
+    assert str(error.value) == (
+        "the maximum length must be at most 62 for tiny-roberta, got 63 instead\n"
+        "next: give max_length=62"
     )
+    assert error.value.command == "give --max-length 62"
     assert model.encoder(max_length=62, long="truncate", stack="encoder").max_length == 62
 
 

@@ -1,4 +1,4 @@
-"""Model names are checked without torch, and lose their folders in provenance."""
+"""Model names are checked without torch, and shortened for provenance."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_checking_a_name_imports_neither_torch_nor_transformers() -> None:
     assert done.stdout == "set()\n"
 
 
-def test_every_name_of_the_package_is_there_and_others_are_not() -> None:
+def test_the_package_has_every_name_in_its_list_and_no_others() -> None:
     import headscope.models as package
 
     assert all(hasattr(package, name) for name in package.__all__)
@@ -42,7 +42,7 @@ def test_every_name_of_the_package_is_there_and_others_are_not() -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(name=st.text("aB1-_./ ü", min_size=1, max_size=12))
-def test_a_hub_id_has_the_form_that_the_hub_asks_for(name: str) -> None:
+def test_hub_ids_are_checked_as_the_hub_checks_them(name: str) -> None:
     if model_folder(name) is not None:
         return
     try:

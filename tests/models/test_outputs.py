@@ -22,19 +22,23 @@ from tiny import (
     views_of,
 )
 
-# Their blocks add the residual and normalise after projecting: what the projection itself gives is compared.
+# Their blocks add the residual and normalise after projecting, so the output of the projection
+# itself is compared.
 NORMALISING = {"bert", "roberta", "xlmr", "electra", "albert"}
 
 
 def project(projection: nn.Module, concatenated: Tensor) -> Tensor:
-    """The projection by hand: (weight, input) order for Linear, (input, weight) for GPT's Conv1D; a bias where there is one."""
+    """The projection by hand, with a bias if there is one.
+
+    The weights are (output, input) in a Linear, (input, output) in GPT's Conv1D.
+    """
     weight = projection.weight if isinstance(projection, nn.Linear) else projection.weight.T
     bias = projection.bias if projection.bias is not None else torch.zeros(())
     return concatenated @ weight.T + bias
 
 
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_concatenated_head_outputs_through_the_projection_are_what_the_attention_block_gives(
+def test_projected_head_outputs_are_the_output_of_the_attention_block(
     kind: str, stack: str
 ) -> None:
     batch = tiny_batch(kind)
@@ -59,7 +63,7 @@ def test_concatenated_head_outputs_through_the_projection_are_what_the_attention
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_view_names_the_module_that_attends(kind: str) -> None:
+def test_the_view_names_the_attention_module(kind: str) -> None:
     model = tiny_model(kind)
     for view in views_of(model, tiny_batch(kind)):
         block = place(model.network, kind, view.stack, view.layer)[0]
@@ -68,7 +72,7 @@ def test_the_view_names_the_module_that_attends(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_gradients_reach_the_maps_as_they_do_in_eager(kind: str) -> None:
+def test_gradients_of_the_maps_equal_those_of_eager(kind: str) -> None:
     batch, model = tiny_batch(kind), tiny_model(kind)
     views: list[LayerView] = []
 
@@ -77,13 +81,14 @@ def test_gradients_reach_the_maps_as_they_do_in_eager(kind: str) -> None:
         views.append(view)
 
     output = model.forward(batch, listeners=[listen]).last_hidden_state
-    # With a cache of keys and values, which we never use, autograd adds up in another order: 6e-7 of the largest gradient in T5.
+    # With a cache of keys and values, which we never use, autograd adds in another order: a
+    # difference of 6e-7 of the largest gradient in T5.
     expected, maps = eager_run(
         kind, batch, **({} if kind in {*ENCODERS, "gpt"} else {"use_cache": False})
     )
     for weights in (weights for layers in maps.values() for weights in layers):
         weights.retain_grad()
-    # The plain sum of a normalised vector is constant: weigh its entries.
+    # The plain sum of a normalised vector is constant, so its entries are weighted.
     scale = torch.linspace(-1, 1, output.shape[-1])
     (output * scale).sum().backward()
     (expected.last_hidden_state * scale).sum().backward()

@@ -1,4 +1,7 @@
-"""What listeners see, and what the model gives, is what transformers' eager attention computes: bit for bit, in every architecture."""
+"""Listeners see, and models return, what transformers' eager attention computes, bit for bit.
+
+This holds for every architecture.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ def test_maps_and_hidden_states_equal_eager_bit_for_bit(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_layers_are_numbered_from_0_in_order_and_stacks_named_apart(kind: str) -> None:
+def test_layers_are_numbered_from_0_within_each_stack(kind: str) -> None:
     views = [(view.stack, view.layer) for view in views_of(tiny_model(kind), tiny_batch(kind))]
     if kind in BOTH:
         assert views == [
@@ -77,7 +80,7 @@ def test_layers_are_numbered_from_0_in_order_and_stacks_named_apart(kind: str) -
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_a_batch_of_decoder_tokens_is_read_by_the_decoder_with_its_start_and_by_the_encoder_without(
+def test_the_decoder_reads_a_batch_with_its_start_token_and_the_encoder_without(
     kind: str,
 ) -> None:
     plain = tiny_batch(kind)
@@ -102,7 +105,7 @@ def test_a_batch_of_decoder_tokens_is_read_by_the_decoder_with_its_start_and_by_
     assert expected.cross_attentions[0].shape[-2:] == (13, 12)
 
 
-def test_the_decoder_of_t5_begins_with_padding_whether_or_not_its_config_says_so() -> None:
+def test_the_decoder_of_t5_begins_with_padding_unless_its_config_says_otherwise() -> None:
     batch = tiny_batch("t5")
     assert same(
         maps_of(tiny_model("t5", decoder_start_token_id=0), batch),
@@ -120,7 +123,7 @@ def test_the_decoder_of_t5_begins_with_padding_whether_or_not_its_config_says_so
         *((kind, AutoModelForSeq2SeqLM) for kind in BOTH),
     ],
 )
-def test_models_with_a_language_model_head_are_observed_alike(kind: str, auto: type) -> None:
+def test_models_with_a_language_model_head_equal_eager_too(kind: str, auto: type) -> None:
     batch = tiny_batch(kind)
     model = tiny_model(kind, auto=auto)
     with torch.no_grad():
@@ -129,7 +132,7 @@ def test_models_with_a_language_model_head_are_observed_alike(kind: str, auto: t
     assert same(maps_of(model, batch), maps)
 
 
-def test_a_bert_made_into_a_decoder_is_called_one_and_sees_only_the_past() -> None:
+def test_a_bert_configured_as_a_decoder_is_a_decoder() -> None:
     batch = tiny_batch("bert")
     model = tiny_model("bert", is_decoder=True)
     with torch.no_grad():
@@ -142,7 +145,7 @@ def test_a_bert_made_into_a_decoder_is_called_one_and_sees_only_the_past() -> No
 
 
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_decoders_pay_nothing_to_later_tokens_and_the_others_do(kind: str, stack: str) -> None:
+def test_only_decoders_do_not_attend_to_later_tokens(kind: str, stack: str) -> None:
     model = tiny_model(kind)
     later = [bool(attention.triu(1).any()) for attention in maps_of(model, tiny_batch(kind))[stack]]
     assert later == [stack != "decoder"] * LAYERS
@@ -150,7 +153,7 @@ def test_decoders_pay_nothing_to_later_tokens_and_the_others_do(kind: str, stack
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_real_rows_sum_to_1_and_pay_nothing_to_padding(kind: str) -> None:
+def test_rows_of_real_tokens_sum_to_1_without_padding(kind: str) -> None:
     batch = tiny_batch(kind)
     mask = torch.from_numpy(batch.mask)
     for attention in (
@@ -162,7 +165,7 @@ def test_real_rows_sum_to_1_and_pay_nothing_to_padding(kind: str) -> None:
         assert not rows.transpose(1, 2)[hidden].any()
 
 
-def test_modernbert_looks_only_through_its_window_in_layers_that_have_one() -> None:
+def test_layers_of_modernbert_with_a_window_attend_only_within_it() -> None:
     full, local = maps_of(tiny_model("modernbert"), tiny_batch("modernbert", (12,)))["encoder"]
     place = torch.arange(12)
     near = (place[:, None] - place[None]).abs() <= WINDOW
@@ -172,7 +175,7 @@ def test_modernbert_looks_only_through_its_window_in_layers_that_have_one() -> N
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_batch_gives_the_maps_of_its_texts_one_by_one(kind: str) -> None:
+def test_the_maps_of_a_batch_are_those_of_its_texts_one_by_one(kind: str) -> None:
     model, batch = tiny_model(kind), tiny_batch(kind)
     together = views_of(model, batch)
     for row, length in enumerate(batch.lengths):
@@ -191,7 +194,7 @@ def test_a_batch_gives_the_maps_of_its_texts_one_by_one(kind: str) -> None:
             assert torch.allclose(one.output[0], many.output[row, :length], atol=1e-5)
 
 
-def test_a_model_without_token_types_ignores_them() -> None:
+def test_token_types_are_not_passed_to_a_model_without_them() -> None:
     model = wrap(tiny_network("roberta", type_vocab_size=1), tiny_tokenizer("roberta"))
     batch = tiny_batch("roberta")
     assert batch.types.any()
@@ -202,7 +205,7 @@ def test_a_model_without_token_types_ignores_them() -> None:
     )
 
 
-def test_a_model_with_token_types_reads_them() -> None:
+def test_token_types_are_passed_to_a_model_that_has_them() -> None:
     model, batch = tiny_model("bert"), tiny_batch("bert")
     plain = Batch(0, (), batch.ids, np.zeros_like(batch.types), batch.mask)
     assert not torch.equal(views_of(model, batch)[0].weights, views_of(model, plain)[0].weights)

@@ -113,7 +113,7 @@ def hidden_states(kind: str, batch: Batch) -> tuple[Tensor, ...]:
     position=st.sampled_from(POSITIONS),
     seed=st.integers(0, 99),
 )
-def test_take_is_a_loop_over_texts_and_their_real_tokens(
+def test_take_equals_a_loop_over_texts_and_real_tokens(
     lengths: list[int], wide: tuple[int, ...], position: str, seed: int
 ) -> None:
     values = torch.randn(
@@ -173,7 +173,7 @@ def test_layer_vectors_are_hidden_states_of_transformers(kind: str) -> None:
     ("kind", "position"),
     [*(("bert", position) for position in POSITIONS), ("gpt2", "last"), ("gpt2", "mean")],
 )
-def test_any_position_can_be_asked_for(kind: str, position: str) -> None:
+def test_every_position_can_be_chosen(kind: str, position: str) -> None:
     found = tiny_model(kind).encode(SENTENCES, pooling=Pooling(HEADS[:1], position=position))
     for vector, text in zip(found, SENTENCES, strict=True):
         assert np.allclose(
@@ -192,14 +192,14 @@ def test_the_first_token_of_a_causal_model_is_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])
-def test_a_pair_is_encoded_as_the_tokenizer_does_it(kind: str) -> None:
+def test_a_pair_is_encoded_as_the_tokenizer_encodes_it(kind: str) -> None:
     found = tiny_model(kind).encode([SENTENCES[0], PAIR], pooling=Pooling(HEADS[:1]))
     assert np.allclose(
         found[1], at(POSITION[kind], head_outputs(kind, alone(kind, *PAIR))[1][3]), atol=1e-5
     )
 
 
-def test_a_long_text_is_cut_as_the_tokenizer_does_it() -> None:
+def test_a_long_text_is_truncated_as_the_tokenizer_truncates_it() -> None:
     model, long = tiny_model("bert"), " ".join(SENTENCES * 9)
     for length, options in ((64, {}), (10, {"max_length": 10})):
         expected = at(
@@ -215,9 +215,7 @@ def test_a_long_text_is_cut_as_the_tokenizer_does_it() -> None:
 @pytest.mark.parametrize(
     "pooling", [Pooling(HEADS), Pooling(layer=1, position="mean")], ids=["heads", "layer"]
 )
-def test_neither_padding_nor_the_order_nor_the_batch_size_matters(
-    kind: str, pooling: Pooling
-) -> None:
+def test_vectors_do_not_depend_on_padding_order_or_batch_size(kind: str, pooling: Pooling) -> None:
     model, order = tiny_model(kind), [2, 0, 3, 1]
     whole = model.encode(SENTENCES, pooling=pooling)
     assert np.allclose(model.encode(SENTENCES, pooling=pooling, batch_size=1), whole, atol=1e-5)
@@ -228,7 +226,7 @@ def test_neither_padding_nor_the_order_nor_the_batch_size_matters(
     )
 
 
-def test_no_sentences_give_no_vectors_of_the_right_width() -> None:
+def test_an_empty_list_gives_an_empty_array_of_the_right_width() -> None:
     model = tiny_model("bert")
     assert (model.encode([]).shape, model.encode([], pooling=Pooling(HEADS)).shape) == (
         (0, 32),
@@ -236,7 +234,7 @@ def test_no_sentences_give_no_vectors_of_the_right_width() -> None:
     )
 
 
-def test_a_last_layer_that_is_projected_to_fewer_numbers_has_its_own_width() -> None:
+def test_a_projected_last_layer_has_its_own_width() -> None:
     model = tiny_model("opt", word_embed_proj_dim=16)  # as OPT 350m
     layers = range(1, LAYERS + 1)
     assert [Pooling(layer=layer).width(model) for layer in layers] == [32, 16]
@@ -264,12 +262,12 @@ def test_a_sentence_that_the_tokenizer_drops_is_an_error_and_not_a_vector_of_zer
     assert tiny_tokenizer("bert")("\u200b", add_special_tokens=False)["input_ids"] == []
     with pytest.raises(
         UserError,
-        match=r"^sentence 2 has no text that tiny-bert can read, so it has no vector; got '\\u200b'",
+        match=r"^sentence 2 has no text that tiny-bert can read, .* no vector; got '\\u200b'",
     ):
         tiny_model("bert").encode(["the cat", "\u200b"])
 
 
-def test_a_pair_may_have_an_empty_side_but_no_third() -> None:
+def test_one_text_of_a_pair_may_be_empty_but_three_texts_are_refused() -> None:
     model = tiny_model("bert")
     assert np.allclose(
         model.encode([("the cat", "")])[0],
@@ -307,7 +305,7 @@ def test_a_head_or_layer_that_the_model_does_not_have_is_an_error(
     assert error.value.message == message
 
 
-def test_a_pooling_that_makes_no_sense_is_an_error() -> None:
+def test_a_contradictory_pooling_is_an_error() -> None:
     with pytest.raises(UserError, match=r"^a vector is made of heads or of a layer, not of both"):
         Pooling("1-1", layer=1)
     with pytest.raises(UserError, match=r"^the set of heads is empty"):
@@ -364,7 +362,7 @@ def test_a_pooling_is_read_as_it_was_written(pooling: Pooling, tmp_path: Path) -
     assert Pooling.read(tmp_path) == pooling
 
 
-def test_the_file_of_a_pooling_names_heads_and_layers_as_people_do(tmp_path: Path) -> None:
+def test_the_file_of_a_pooling_counts_heads_and_layers_from_1(tmp_path: Path) -> None:
     text = Pooling(HEADS, position="cls").write(tmp_path).read_text()
     assert json.loads(text) == {"heads": ["2-4", "1-1", "2-2"], "layer": None, "position": "cls"}
     text = Pooling(layer=2).write(tmp_path).read_text()
@@ -377,7 +375,7 @@ def saved(folder: Path) -> Path:
     return folder
 
 
-def test_a_model_that_is_loaded_gives_the_vectors_of_the_pooling_beside_it(tmp_path: Path) -> None:
+def test_a_loaded_model_uses_the_pooling_in_its_folder(tmp_path: Path) -> None:
     saved(tmp_path)
     assert np.array_equal(load(tmp_path).encode(SENTENCES), tiny_model("bert").encode(SENTENCES))
     Pooling(HEADS, position="mean").write(tmp_path)

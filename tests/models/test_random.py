@@ -1,4 +1,4 @@
-"""The random encoder keeps its embeddings bit for bit, and nothing else."""
+"""The random encoder keeps the embeddings bit for bit, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from headscope.models.random import random_init
 from tiny import KINDS, maps_of, tiny_batch, tiny_model, tiny_network
 
-EMBEDDINGS = {  # by hand: where each architecture keeps its word and position tables
+EMBEDDINGS = {  # where each architecture keeps its tables of words and positions
     "bert": ("embeddings.",),
     "roberta": ("embeddings.",),
     "xlmr": ("embeddings.",),
@@ -34,7 +34,7 @@ EMBEDDINGS = {  # by hand: where each architecture keeps its word and position t
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_embeddings_are_kept_bit_for_bit_and_everything_else_is_drawn_anew(kind: str) -> None:
+def test_only_embeddings_are_kept_and_bit_for_bit(kind: str) -> None:
     model = tiny_model(kind)
     made = random_init(model, seed=1)
     old, new = dict(model.network.named_parameters()), dict(made.network.named_parameters())
@@ -43,7 +43,7 @@ def test_embeddings_are_kept_bit_for_bit_and_everything_else_is_drawn_anew(kind:
     assert kept == {name for name in old if name.startswith(EMBEDDINGS[kind])}
 
 
-def test_the_given_model_and_the_random_state_of_torch_are_not_changed() -> None:
+def test_the_model_and_the_random_state_of_torch_do_not_change() -> None:
     model, before = tiny_model("bert"), tiny_network("bert").state_dict()
     torch.manual_seed(5)
     expected = torch.rand(3)
@@ -65,7 +65,7 @@ def test_weights_are_drawn_by_the_models_own_rule() -> None:
     assert (network.encoder.layer[1].output.LayerNorm.weight == 1).all()
 
 
-def test_one_seed_gives_one_encoder_and_another_seed_another() -> None:
+def test_the_weights_depend_on_the_seed_only() -> None:
     model = tiny_model("bert")
     first, again, other = (random_init(model, seed=seed) for seed in (1, 1, 2))
     assert first.digest == again.digest
@@ -73,7 +73,7 @@ def test_one_seed_gives_one_encoder_and_another_seed_another() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt", "mpnet", "gpt2"])
-def test_the_random_encoder_is_observed_and_attends_otherwise(kind: str) -> None:
+def test_the_random_encoder_is_observed_and_attends_differently(kind: str) -> None:
     model, batch = tiny_model(kind), tiny_batch(kind)
     made = random_init(model, seed=1)
     stack = model.main_stack()

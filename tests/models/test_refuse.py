@@ -78,7 +78,7 @@ def test_a_bad_config_in_a_folder_named_after_safetensors_is_not_taken_for_missi
     assert "is not a valid JSON file" in refusal(folder).message
 
 
-def test_a_folder_without_weights_says_so(folder: Path) -> None:
+def test_a_folder_without_weights_is_an_error(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
     assert str(refusal(folder)) == (
         f"{folder} has no weights: there is no model.safetensors\n"
@@ -99,7 +99,7 @@ def test_pickled_weights_are_refused_and_not_opened(folder: Path) -> None:
     assert error.command == "convert them to safetensors; if you trust it, pass --allow-pickle"
 
 
-def test_pickled_weights_load_when_asked_for(folder: Path) -> None:
+def test_pickled_weights_load_when_allowed(folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
     torch.save(weights, folder / "pytorch_model.bin")
@@ -181,7 +181,7 @@ def test_a_folder_without_a_tokenizer_is_an_error_and_not_an_empty_tokenizer(
     assert error.hint == "put tokenizer.json into the model's folder"
 
 
-def test_a_broken_tokenizer_is_named(folder: Path) -> None:
+def test_a_broken_tokenizer_is_an_error(folder: Path) -> None:
     (folder / "tokenizer.json").write_text("{")
     error = refusal(folder)
     assert error.message.startswith(f"the tokenizer of {folder} cannot be loaded: ")
@@ -229,9 +229,9 @@ def test_code_that_comes_with_a_model_is_not_run(folder: Path) -> None:
     ],
     ids=["mamba", "deberta", "xlnet"],
 )
-@pytest.mark.filterwarnings(
+@pytest.mark.filterwarnings(  # from the code of DeBERTa
     "ignore:`torch.jit.script` is deprecated:DeprecationWarning"
-)  # DeBERTa's own file
+)
 def test_a_model_whose_attention_cannot_be_observed_is_refused_with_what_is_supported(
     config: Any, kind: str, why: str, tmp_path: Path
 ) -> None:

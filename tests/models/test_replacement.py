@@ -1,4 +1,4 @@
-"""Disabled heads: uniform, zero and mean, against the same done by hand to transformers' eager attention."""
+"""Replaced heads: uniform, zero and mean, against the same done by hand in eager attention."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from headscope.encode import Batch
 from headscope.errors import UserError
+from headscope.heads import Head, HeadsLike
 from headscope.models import Replacement
 from tiny import (
     EVERY_STACK,
@@ -49,7 +50,10 @@ def visible(kind: str, stack: str, layer: int, batch: Batch) -> Tensor:
 
 
 def by_hand(kind: str, stack: str, batch: Batch, fill: Callable[[int, Tensor], Tensor]) -> Tensor:
-    """The eager model's last hidden states when ``fill(layer, values)`` stands for the outputs of HEADS_OFF before the projection."""
+    """The last hidden states of the eager model with the outputs of HEADS_OFF replaced.
+
+    ``fill(layer, values)`` gives the outputs before the projection.
+    """
     network = tiny_network(kind)
     values: list[Tensor] = []
     calls: list[int] = []
@@ -76,7 +80,7 @@ def by_hand(kind: str, stack: str, batch: Batch, fill: Callable[[int, Tensor], T
 
 
 def fills(kind: str, stack: str, batch: Batch) -> dict[str, Callable[[int, Tensor], Tensor]]:
-    """What stands for a head's output, for each way."""
+    """What replaces a head's output, for each way."""
 
     def uniform(layer: int, values: Tensor) -> Tensor:
         share = visible(kind, stack, layer, batch).float()
@@ -93,7 +97,7 @@ def fills(kind: str, stack: str, batch: Batch) -> dict[str, Callable[[int, Tenso
 
 @pytest.mark.parametrize("way", ["uniform", "zero", "mean"])
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_a_model_with_heads_replaced_gives_what_the_eager_model_gives_when_it_is_done_by_hand(
+def test_outputs_equal_those_of_an_eager_model_changed_by_hand(
     kind: str, stack: str, way: str
 ) -> None:
     batch, model = tiny_batch(kind), tiny_model(kind)
@@ -109,7 +113,7 @@ def test_a_model_with_heads_replaced_gives_what_the_eager_model_gives_when_it_is
 
 
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_a_uniform_head_attends_equally_to_what_it_may_see_and_the_others_as_before(
+def test_a_uniform_head_attends_equally_to_what_it_may_see_and_others_do_not_change(
     kind: str, stack: str
 ) -> None:
     batch, model = tiny_batch(kind), tiny_model(kind)
@@ -132,7 +136,7 @@ def test_a_uniform_head_attends_equally_to_what_it_may_see_and_the_others_as_bef
     )
 
 
-def test_a_uniform_head_gives_one_over_the_number_of_real_tokens() -> None:
+def test_a_uniform_head_attends_only_to_real_tokens() -> None:
     batch = tiny_batch("bert", (4, 2))
     weights = views_of(tiny_model("bert"), batch, replacement=Replacement("1-1"))[0].weights[:, 0]
     assert weights[0].tolist() == [[0.25] * 4] * 4
@@ -140,7 +144,7 @@ def test_a_uniform_head_gives_one_over_the_number_of_real_tokens() -> None:
 
 
 @pytest.mark.parametrize("kind", ["gpt", "gpt2", "llama"])
-def test_a_uniform_head_of_a_decoder_looks_at_itself_and_what_is_before(kind: str) -> None:
+def test_a_uniform_head_of_a_decoder_attends_to_itself_and_earlier_tokens(kind: str) -> None:
     batch = tiny_batch(kind, (4, 2))
     weights = views_of(tiny_model(kind), batch, replacement=Replacement("1-1"))[0].weights[:, 0]
     assert weights[0].tolist() == [
@@ -154,7 +158,7 @@ def test_a_uniform_head_of_a_decoder_looks_at_itself_and_what_is_before(kind: st
 
 @pytest.mark.parametrize("way", ["zero", "mean"])
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_a_zero_or_mean_head_keeps_its_map_and_gives_its_constant_while_the_others_stay(
+def test_a_zero_or_mean_head_keeps_its_map_and_has_a_constant_output(
     kind: str, stack: str, way: str
 ) -> None:
     batch, model = tiny_batch(kind), tiny_model(kind)
@@ -200,7 +204,7 @@ def test_a_replacement_lasts_for_one_pass_only(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])
-def test_a_replacement_in_one_stack_leaves_the_stacks_before_it_alone_and_without_a_stack_is_made_in_all(
+def test_heads_are_replaced_in_the_given_stack_or_else_in_all_stacks(
     kind: str,
 ) -> None:
     batch, model = tiny_batch(kind), tiny_model(kind)
@@ -234,10 +238,46 @@ def test_all_heads_of_a_layer_can_be_replaced() -> None:
     assert not view.output.any()
 
 
-def test_a_way_that_does_not_exist_is_refused_with_those_that_do() -> None:
+@pytest.mark.parametrize(
+    "heads",
+    ["1-2,2-*", "L0H1, L1H*", ["1-2", "2-*"], [Head(0, 1), "2-*"], ("2-*", "1-2", "2-3")],
+)
+def test_heads_are_given_in_every_form(heads: HeadsLike) -> None:
+    views = views_of(tiny_model("bert"), tiny_batch("bert"), replacement=Replacement(heads, "zero"))
+    off = [[head for head in range(HEADS) if not view.output[:, :, head].any()] for view in views]
+    assert off == [[1], [0, 1, 2, 3]]
+
+
+def test_one_head_is_given_by_itself() -> None:
+    for head in (Head(1, 2), "2-3", "L1H2"):
+        view = views_of(tiny_model("bert"), tiny_batch("bert"), replacement=Replacement(head))[1]
+        assert (view.weights[2, 2] == 1 / 12).all()
+
+
+def test_stacks_of_different_shapes_replace_the_heads_that_they_have() -> None:
+    model = tiny_model("bart", encoder_layers=3, encoder_attention_heads=2)
+    views = views_of(model, tiny_batch("bart"), replacement=Replacement("1-*,2-4,3-1", "zero"))
+    off = {
+        (view.stack, view.layer): [
+            head for head in range(view.heads) if not view.output[:, :, head].any()
+        ]
+        for view in views
+    }
+    assert off == {
+        ("encoder", 0): [0, 1],
+        ("encoder", 1): [],
+        ("encoder", 2): [0],
+        **{(stack, 0): [0, 1, 2, 3] for stack in ("decoder", "cross")},
+        **{(stack, 1): [3] for stack in ("decoder", "cross")},
+    }
+    with pytest.raises(UserError, match="the model has no head 3-3"):
+        views_of(model, tiny_batch("bart"), replacement=Replacement("3-3"))
+
+
+def test_an_unknown_way_is_refused_with_a_list_of_ways() -> None:
     with pytest.raises(UserError) as error:
         Replacement("1-1", "uniforn")
-    assert (
-        str(error.value)
-        == "the way to replace a head must be one of mean, uniform, zero; got 'uniforn' instead. Did you mean 'uniform'?"
+    assert str(error.value) == (
+        "the way to replace a head must be one of mean, uniform, zero; got 'uniforn' instead. "
+        "Did you mean 'uniform'?"
     )

@@ -1,4 +1,4 @@
-"""Observation stays where it was asked for: in one pass, one thread, one model, and in a copy as in the original."""
+"""Observation is limited to one pass, one thread and one model, and works in copies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PRIVATE = ("gpt", "mpnet")
 
 
 def in_threads(*jobs: Callable[[], None]) -> None:
-    """Run jobs at once, and raise what any of them raised."""
+    """Run jobs at the same time, and raise what any of them raises."""
     errors: list[BaseException] = []
 
     def run(job: Callable[[], None]) -> None:
@@ -63,7 +63,7 @@ def equal(one: list[LayerView], other: list[LayerView]) -> bool:
 @pytest.mark.parametrize(
     ("first", "second"), [("bert", "gpt2"), ("gpt", "mpnet"), ("llama", "gpt")]
 )
-def test_two_threads_observing_two_models_at_once_do_not_mix(first: str, second: str) -> None:
+def test_two_threads_can_observe_two_models_at_once(first: str, second: str) -> None:
     meet = threading.Barrier(2, timeout=30)
     seen: dict[str, list[LayerView]] = {first: [], second: []}
     models = {kind: tiny_model(kind) for kind in seen}
@@ -90,7 +90,7 @@ def test_two_threads_observing_two_models_at_once_do_not_mix(first: str, second:
 
 
 @pytest.mark.parametrize("kind", ["bert", *PRIVATE])
-def test_two_threads_observing_one_model_at_once_do_not_mix(kind: str) -> None:
+def test_two_threads_can_observe_one_model_at_once(kind: str) -> None:
     model = tiny_model(kind)
     texts = [tiny_batch(kind, seed=1), tiny_batch(kind, seed=2)]
     expected = [views_of(model, batch) for batch in texts]
@@ -122,7 +122,7 @@ def test_two_threads_observing_one_model_at_once_do_not_mix(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_network_called_by_itself_tells_no_one_and_computes_as_ever(kind: str) -> None:
+def test_a_network_called_directly_computes_as_usual_and_calls_no_listener(kind: str) -> None:
     batch, model = tiny_batch(kind), tiny_model(kind)
     seen = views_of(model, batch)
     number = len(seen)
@@ -134,7 +134,7 @@ def test_a_network_called_by_itself_tells_no_one_and_computes_as_ever(kind: str)
 
 
 @pytest.mark.parametrize("kind", ["bert", *PRIVATE])
-def test_a_listener_that_fails_ends_the_observation_and_the_next_one_is_whole(kind: str) -> None:
+def test_after_a_listener_that_fails_the_next_pass_is_observed_as_usual(kind: str) -> None:
     batch, model = tiny_batch(kind), tiny_model(kind)
 
     def fail(view: LayerView) -> None:
@@ -146,17 +146,17 @@ def test_a_listener_that_fails_ends_the_observation_and_the_next_one_is_whole(ki
     assert equal(views_of(model, batch), views_of(tiny_model(kind), batch))
 
 
-def test_all_listeners_are_told_in_order() -> None:
-    told: list[tuple[str, int]] = []
+def test_listeners_are_called_in_order() -> None:
+    called: list[tuple[str, int]] = []
     model = tiny_model("bert")
     model.forward(
         tiny_batch("bert"),
         listeners=[
-            lambda view: told.append(("first", view.layer)),
-            lambda view: told.append(("second", view.layer)),
+            lambda view: called.append(("first", view.layer)),
+            lambda view: called.append(("second", view.layer)),
         ],
     )
-    assert told == [("first", 0), ("second", 0), ("first", 1), ("second", 1)]
+    assert called == [("first", 0), ("second", 0), ("first", 1), ("second", 1)]
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt", "mpnet", "t5"])
@@ -192,7 +192,7 @@ def test_a_copy_of_a_model_is_observed_like_the_original_and_names_its_own_modul
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("kind", ["bert", "gpt", "llama", "t5"])
-def test_maps_are_float32_whatever_the_model_computes_in(kind: str, dtype: torch.dtype) -> None:
+def test_maps_are_float32_whatever_the_dtype_of_the_model(kind: str, dtype: torch.dtype) -> None:
     batch = tiny_batch(kind)
     model = wrap(tiny_network(kind).to(dtype), tiny_tokenizer(kind))
     with torch.no_grad():
@@ -209,14 +209,14 @@ def test_float32_maps_are_not_copied() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt", "llama"])
-def test_a_model_left_in_training_is_observed_without_dropout(kind: str) -> None:
+def test_a_network_in_training_mode_is_observed_without_dropout(kind: str) -> None:
     model = wrap(tiny_network(kind).train(), tiny_tokenizer(kind))
     assert not model.network.training
     assert equal(views_of(model, tiny_batch(kind)), views_of(tiny_model(kind), tiny_batch(kind)))
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
-def test_it_does_not_matter_which_attention_the_network_came_with(attention: str) -> None:
+def test_the_former_attention_implementation_does_not_matter(attention: str) -> None:
     batch = tiny_batch("bert")
     model = wrap(tiny_network("bert", attention=attention), tiny_tokenizer("bert"))
     with torch.no_grad():

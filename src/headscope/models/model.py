@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from headscope.encode import Batch, Encoder
 from headscope.errors import ModelError, unknown
 from headscope.heads import HeadsLike
-from headscope.models.architecture import position_limit, stack_names, unobservable
-from headscope.models.attention import Watch, watching
-from headscope.models.inputs import network_inputs, start_token
+from headscope.models.architecture import position_limit, stack_names
+from headscope.models.attention import Watch
+from headscope.models.forward import find_shapes, run_network, start_token
 from headscope.models.names import model_label
 from headscope.models.observation import Observation
 from headscope.models.pooling import Pooling, choose_pooling
 from headscope.models.replacement import FittedReplacement, Replacement
 from headscope.models.shape import Shape
 from headscope.models.vectors import sentence_vectors
-from headscope.models.view import LayerView, Listener
+from headscope.models.view import Listener
 
 UNLIMITED = 10**6
 """Tokenizers without a limit name a huge one."""
@@ -80,7 +80,7 @@ class Model:
         self._observation = Observation(self.name, self.network)
         try:
             self._stacks = stack_names(self.network)
-            self.shapes = self._find_shapes()
+            self.shapes = find_shapes(self, self._stacks)
         except BaseException:
             self.close()
             raise
@@ -276,7 +276,7 @@ class Model:
         fitted = None if replacement is None else replacement.fit(self)
         mask = torch.from_numpy(batch.mask).to(self.device)
         watch = Watch(self._stacks, listeners, fitted, mask, first)
-        output = self._run(watch, batch, stack, inputs)
+        output = run_network(self, watch, batch, stack, inputs)
         if (listeners or replacement) and not watch.counts:
             raise ModelError(
                 f"the attention of {self.name} is no longer observed: its implementation was "
@@ -344,40 +344,3 @@ class Model:
                 hint="load it again, or wrap the network again: "
                 "headscope.wrap(model.network, model.tokenizer)",
             )
-
-    def _run(self, watch: Watch, batch: Batch, stack: str, inputs: dict[str, Any]) -> Any:
-        network, arguments = self.network, network_inputs(self, batch, stack)
-        if self.encoder_decoder and stack == "encoder":  # the decoder is not needed
-            network = self.network.get_encoder()
-            arguments = {key: arguments[key] for key in ("input_ids", "attention_mask")}
-        with watching(watch):
-            return network(**arguments, **inputs)
-
-    def _find_shapes(self) -> dict[str, Shape]:
-        """Run three tokens to see which layers and heads there are, and that we see them at all."""
-        seen: dict[str, list[tuple[int, int]]] = {}
-
-        def listen(view: LayerView) -> None:
-            seen.setdefault(view.stack, []).append((view.heads, view.output.shape[-1]))
-
-        ids = np.zeros((1, 3), np.int64)
-        probe = Batch(0, (), ids, ids, ids == 0)
-        mask = torch.from_numpy(probe.mask).to(self.device)
-        try:
-            with torch.inference_mode():
-                self._run(Watch(self._stacks, [listen], None, mask), probe, "", {})
-        except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:
-            raise ModelError(
-                f"{self.name} cannot be run on text: {type(error).__name__}: {error}",
-                hint="choose a text model; the docs list what is supported under "
-                "'Supported models'",
-            ) from error
-        if not seen:
-            raise unobservable(self.name, self.network)
-        for stack, layers in seen.items():
-            if len(set(layers)) > 1:
-                raise ModelError(
-                    f"the layers of {self.name}'s {stack} have different numbers of heads, "
-                    f"{sorted({heads for heads, _ in layers})}, which is not supported"
-                )
-        return {stack: Shape(len(layers), *layers[0]) for stack, layers in seen.items()}
