@@ -41,8 +41,9 @@ if TYPE_CHECKING:
         sieve,
     )
     from headscope.models import LayerView, Model, Pooling, Replacement, load, wrap
-    from headscope.results import Atlas, merge
+    from headscope.results import Atlas, TextAttention, merge
     from headscope.runs.ablate import ablate
+    from headscope.runs.attention import attention
     from headscope.runs.compare import compare
     from headscope.runs.patterns import patterns
     from headscope.runs.probe import probe
@@ -74,8 +75,9 @@ _WHERE = {
         "sieve",
     ),
     "models": ("LayerView", "Model", "Pooling", "Replacement", "load", "wrap"),
-    "results": ("Atlas", "merge"),
+    "results": ("Atlas", "TextAttention", "merge"),
     "runs.ablate": ("ablate",),
+    "runs.attention": ("attention",),
     "runs.compare": ("compare",),
     "runs.patterns": ("patterns",),
     "runs.probe": ("probe",),
@@ -108,8 +110,10 @@ __all__ = [
     "Replacement",
     "Role",
     "Special",
+    "TextAttention",
     "UserError",
     "ablate",
+    "attention",
     "compare",
     "figure",
     "load",

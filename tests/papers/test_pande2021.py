@@ -231,7 +231,7 @@ def test_a_role_that_the_corpus_does_not_have(run: Run, tiny_folder: Path, tmp_p
     )
     assert asked("nsubj") == (
         "the role 'nsubj' needs tree, which this corpus lacks",
-        "give a treebank (.conllu), or parse plain text with --parse",
+        "use a treebank (.conllu), or parse plain text with --parse",
     )
     assert not (tmp_path / "x.nc").exists()
 

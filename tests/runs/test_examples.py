@@ -1,28 +1,27 @@
-"""Sentences cut out of passages, the two parts of a treebank, and heads and words by name."""
+"""Sentences cut out of passages, the two parts of a treebank, and example sentences of heads."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from headscope.corpus import ROOT, Example, Word, from_examples, join_words, read
-from headscope.errors import UserError
+from headscope.corpus import ROOT, Example, FrameLink, Word, from_examples, join_words, read
+from headscope.heads import Head
 from headscope.models import Model
 from headscope.papers.clark2019.treebank import sentence_corpus, split_treebank
-from headscope.runs.examples import (
-    parse_head,
-    relation_example,
-    sentences,
-    token_attention,
-    which_tokens,
-    word_attention,
-)
+from headscope.runs.examples import frame_example, relation_example, sentences, word_attention
 from planted import HEADS, planted_bert
 
 
 @pytest.fixture(scope="module")
 def model() -> Model:
     return planted_bert()
+
+
+def planted(name: str) -> Head:
+    """A head of the planted model."""
+    layer, head = HEADS[name]
+    return Head(layer - 1, head - 1)
 
 
 def test_passages_are_cut_into_their_sentences_and_every_tree_stays_what_it_was() -> None:
@@ -77,44 +76,6 @@ def test_a_part_is_cut_to_a_limit_after_the_parting() -> None:
     assert [example.id for example in train.first(5)] == ["0", "1", "2", "3", "5"]
 
 
-def test_a_head_is_named_by_layer_and_number_from_1(model: Model) -> None:
-    assert parse_head("2-5", model) == (1, 4)
-
-
-@pytest.mark.parametrize("name", ["0-1", "3-1", "1-6", "1", "a-b", "1-1-1", "-1-1"])
-def test_a_head_that_does_not_exist_is_told_with_those_that_do(model: Model, name: str) -> None:
-    with pytest.raises(UserError) as caught:
-        parse_head(name, model)
-    assert (
-        caught.value.message == f"the head must be LAYER-HEAD from 1-1 to 2-5, got {name!r} instead"
-    )
-
-
-def test_words_are_found_whatever_their_case_and_everywhere() -> None:
-    assert which_tokens(["[CLS]", "the", "dog", "saw", "The", "[SEP]"], ["THE", "[SEP]"]) == [
-        1,
-        4,
-        5,
-    ]
-    with pytest.raises(
-        UserError,
-        match=r"^the word must be one of a, dog; got 'dgo' instead\. Did you mean 'dog'\?$",
-    ):
-        which_tokens(["a", "dog"], ["dgo"])
-
-
-def test_token_attention_has_the_tokens_as_the_model_sees_them_and_the_maps_of_all_heads(
-    model: Model,
-) -> None:
-    tokens, maps = token_attention(model, "The dogs sat", max_length=24)
-    assert [token.lower() for token in tokens] == ["[cls]", "the", "dog", "s", "sat", "[sep]"]
-    assert maps.shape == (2, 5, 6, 6)
-    layer, head = HEADS["previous"]
-    np.testing.assert_allclose(maps[layer - 1, head - 1, 1:], np.eye(6)[:-1], atol=1e-5)
-    with pytest.raises(UserError, match="has no tokens"):
-        token_attention(model, "   ", max_length=24)
-
-
 def test_word_attention_has_a_row_and_a_column_for_each_word(model: Model) -> None:
     words = ("the", "dogs", "sat")
     maps, kept = word_attention(
@@ -138,29 +99,41 @@ def test_the_sentence_drawn_is_the_one_on_which_the_head_is_right_most_often(mod
     wrong = tree("the dog saw a cat", [4, 4, 4, 4, ROOT])
     right = tree("the cat saw a dog", [ROOT, 0, 1, 2, 3])
     short = tree("the dog", [1, ROOT])
-    layer, head = (number - 1 for number in HEADS["previous"])
-    drawn = relation_example(
-        model,
-        [wrong, short, right],
-        relation="dep",
-        layer=layer,
-        head=head,
-        direction="dependent to head",
+    head = planted("previous")
+    found = relation_example(
+        model, [wrong, short, right], relation="dep", head=head, direction="dependent to head"
     )
-    assert drawn is not None
-    assert drawn.words == ("the", "cat", "saw", "a", "dog")
-    assert (drawn.right, drawn.arcs, drawn.marked) == (4, 4, frozenset({1, 2, 3, 4}))
+    assert found is not None
+    assert found.words == ("the", "cat", "saw", "a", "dog")
+    assert (found.right, found.total, found.marked) == (4, 4, frozenset({1, 2, 3, 4}))
     down = relation_example(
-        model, [right], relation="dep", layer=layer, head=head, direction="head to dependent"
+        model, [right], relation="dep", head=head, direction="head to dependent"
     )
     assert down is not None
     assert (down.right, down.marked) == (
         1,
         frozenset({0, 1, 2, 3}),
     )  # "the" attends to no word, and so to the leftmost other
-    assert (
-        relation_example(
-            model, [right], relation="obj", layer=layer, head=head, direction="dependent to head"
-        )
-        is None
+    none = relation_example(
+        model, [right], relation="obj", head=head, direction="dependent to head"
     )
+    assert none is None
+
+
+def framed(text: str, target: int, element: int) -> Example:
+    words = tuple(Word(word) for word in text.split())
+    link = FrameLink("Frame", "Theme", (target, target), (element, element))
+    return Example(text, (text,), words, links=(link,))
+
+
+def test_the_frame_drawn_is_the_one_along_which_the_head_attends_most(model: Model) -> None:
+    far = framed("the dog saw a cat", 0, 4)
+    near = framed("a dog saw the cat", 3, 2)
+    found = frame_example(model, [far, near], head=planted("previous"))
+    assert found is not None
+    assert found.words == ("a", "dog", "saw", "the", "cat")
+    assert found.marked == frozenset({2, 3})
+    plain = Example(
+        "1", ("the dog saw a cat",), tuple(map(Word, ["the", "dog", "saw", "a", "cat"]))
+    )
+    assert frame_example(model, [plain], head=planted("previous")) is None

@@ -1,7 +1,8 @@
-"""``headscope draw``: attention as lines between words."""
+"""``headscope attention``: the attention of one text."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,31 +12,52 @@ from headscope.cli import options as opt
 from headscope.cli.console import Console
 from headscope.cli.root import LOOK, app
 
+_DRAWING = "The drawing"
+
 
 @app.command(rich_help_panel=LOOK)
-def draw(
+def attention(
     model: opt.Model,
-    sentence: Annotated[
-        str, typer.Argument(metavar="TEXT", help="The sentence.", show_default=False)
-    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text.", show_default=False)],
+    pair: Annotated[
+        str | None,
+        typer.Option(
+            "--pair", metavar="TEXT", help="The second text of a pair.", show_default=False
+        ),
+    ] = None,
     head: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--head",
-            metavar="LAYER-HEAD",
-            help="A head, counted from 1, e.g. 3-9 (repeat for more).",
+            metavar="HEAD",
+            help="Only these heads: 3-9 or 4-* (from 1), L2H8 (from 0) (repeatable). Default: "
+            "the strongest link of each head.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    words: Annotated[
+        bool, typer.Option("--words", help="Show attention between words instead of tokens.")
+    ] = False,
+    top: Annotated[
+        int, typer.Option("--top", metavar="N", help="Links of each head, or heads, in the table.")
+    ] = 20,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The drawing: .png, .svg, .pdf or .html.")
-    ] = Path("attention.png"),
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Draw attention as lines between words: .png, .svg, .pdf or .html.",
+            show_default=False,
+        ),
+    ] = None,
     red: Annotated[
         list[str] | None,
         typer.Option(
             "--red",
             metavar="WORD",
-            help="Draw this word and its attention in red (repeat for more).",
+            help="Draw this word and its attention in red (repeatable).",
+            rich_help_panel=_DRAWING,
             show_default=False,
         ),
     ] = None,
@@ -43,47 +65,78 @@ def draw(
         list[str] | None,
         typer.Option(
             "--hide",
-            metavar="TOKEN",
-            help="Leave out attention to this token, e.g. [SEP] (repeat for more).",
+            metavar="WORD",
+            help="Do not draw attention to this word, e.g. [SEP] (repeatable).",
+            rich_help_panel=_DRAWING,
             show_default=False,
         ),
     ] = None,
     threshold: Annotated[
-        float, typer.Option("--threshold", help="Lines of at most this weight are not drawn.")
+        float,
+        typer.Option(
+            "--threshold",
+            metavar="WEIGHT",
+            help="Do not draw lines of at most this weight.",
+            rich_help_panel=_DRAWING,
+        ),
     ] = 0.02,
-    max_length: opt.MaxLength = 64,
+    stack: opt.Stack = "",
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            "--max-length",
+            metavar="N",
+            help="Cut the text to N tokens. Default: the whole text.",
+            show_default=False,
+        ),
+    ] = None,
     device: opt.Device = "cpu",
+    json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Draw attention as lines between two columns of words (Clark et al. 2019, Figures 1 and 5).
+    """Show which words a model's heads attend to in one text.
 
-    Example: headscope draw demo "The dog that I saw barked." --head 1-3 --head 3-9 --red dog -o dog.svg
+    Prints the strongest links between words, and draws them with -o (Clark et al. 2019, Figure 5).
+
+    Example: headscope attention demo "The dog that I saw barked." --head 1-3 -o dog.svg
     """
-    from headscope.figures import attention_lines, attention_panel, save_chart
-    from headscope.models import load
-    from headscope.runs.examples import parse_head, token_attention, which_tokens
+    from headscope.figures.save import save_chart
 
-    console = Console(quiet=quiet)
+    _check(head or (), output)
+    from headscope.runs.attention import attention as run
+
+    console = Console(quiet=quiet, as_json=json)
     with console.status("loading the model"):
-        loaded = load(model, device=device)
-    chosen = [parse_head(name, loaded) for name in head]
-    tokens, maps = token_attention(loaded, sentence, max_length=max_length)
-    marked, hidden = which_tokens(tokens, red or ()), which_tokens(tokens, hide or ())
-    charts = [
-        attention_lines(
-            tokens,
-            maps[layer, number],
-            title=f"Head {layer + 1}-{number + 1}",
-            red=marked,
-            hide=hidden,
-            threshold=threshold,
+        found = run(
+            model,
+            text,
+            pair,
+            heads=head or None,
+            words=words,
+            stack=stack,
+            max_length=max_length,
+            device=device,
         )
-        for layer, number in chosen
-    ]
-    console.result(
-        str(
-            save_chart(
-                charts[0] if len(charts) == 1 else attention_panel(charts, columns=3), output
-            )
-        )
-    )
+    if output is not None:
+        chart = found.lines(head or None, red=red or (), hide=hide or (), threshold=threshold)
+        save_chart(chart, output)
+    table = found.table(top=top) if head else found.overview(top)
+    console.frame(table if json else table.drop(columns=["query", "key"]))
+    if output is not None:
+        console.result(str(output))
+
+
+def _check(heads: Sequence[str], output: Path | None) -> None:
+    """Refuse what is known to be wrong before the model is loaded."""
+    from headscope.errors import unknown
+    from headscope.figures.save import FORMATS
+    from headscope.files import check_writable
+    from headscope.heads import parse_heads
+
+    named = [name for name in heads if "*" not in name]
+    if named:
+        parse_heads(named)
+    if output is not None:
+        if output.suffix.removeprefix(".") not in FORMATS:
+            raise unknown("ending of the drawing", output.suffix, [f".{name}" for name in FORMATS])
+        check_writable(output)

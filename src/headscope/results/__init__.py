@@ -5,6 +5,7 @@ from headscope.results.export import export
 from headscope.results.merge import merge
 from headscope.results.schema import KEPT, SCHEMA, SUMS
 from headscope.results.summary import head_name, heads_over, remarks, summary
+from headscope.results.text_attention import TextAttention
 
 Results = Atlas
 
@@ -14,6 +15,7 @@ __all__ = [
     "SUMS",
     "Atlas",
     "Results",
+    "TextAttention",
     "export",
     "head_name",
     "heads_over",

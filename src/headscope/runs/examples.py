@@ -1,9 +1,11 @@
-"""Example sentences for chosen heads, drawn as lines (Clark et al. 2019, Figures 1 and 5)."""
+"""Example sentences for chosen heads (Clark et al. 2019, Figure 5; Kovaleva et al. 2019, Figure 3).
+
+Each is a short sentence of a corpus on which a head does what it is known for.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -12,34 +14,70 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headscope.corpus import ROOT, Example, Word
+from headscope.corpus import ROOT, Example, FrameLink, Word
 from headscope.encode import collate
-from headscope.errors import UserError, unknown
+from headscope.heads import Head
 from headscope.measures import word_map
 from headscope.models import LayerView, Model
 
-LOOKED_AT = 400
+LONGEST_INPUT = 128
+"""Tokens of a sentence; the rest is cut."""
+PASSAGES = 400
+"""Examples of a corpus that are cut into sentences."""
+SENTENCES = 30
+"""Sentences with a relation that are tried."""
 FRAMES = 60
-MOST_WORDS = 13
-LEAST_WORDS = 5
+"""Sentences with a frame that are tried."""
+FEWEST_WORDS, MOST_WORDS = 5, 13
+"""Shorter and longer sentences are not drawn."""
+
+Map = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A sentence with one head's word map, and the words that a relation joins."""
+class HeadExample:
+    """A sentence on which a head does something, with the head's word map.
+
+    Parameters
+    ----------
+    words
+        The words of the sentence.
+    attention
+        (word, word): the head's attention.
+    marked
+        The positions of the words that are joined by the relation.
+    right, total
+        How many of the relation's arcs the head finds, and how many there are.
+    """
 
     words: tuple[str, ...]
-    attention: NDArray[np.float32]
+    attention: Map
     marked: frozenset[int]
-    right: int
-    arcs: int
+    right: int = 1
+    total: int = 1
 
 
-def word_attention(
-    model: Model, example: Example, stack: str
-) -> tuple[NDArray[np.float32], list[int]]:
-    """The word maps of every layer and head of one example, (layer, head, word, word), and which words they are."""
-    encoder = model.encoder(max_length=min(128, model.longest or 128), long="truncate", stack=stack)
+def word_attention(model: Model, example: Example, stack: str) -> tuple[Map, list[int]]:
+    """Compute the word maps of all heads on one annotated example.
+
+    Parameters
+    ----------
+    model
+        The model.
+    example
+        An example with words.
+    stack
+        Whose heads: "encoder" or "decoder".
+
+    Returns
+    -------
+    maps : numpy.ndarray
+        (layer, head, word, word).
+    words : list of int
+        Which words of the example these are; words without a token of their own are missing.
+    """
+    longest = min(LONGEST_INPUT, model.longest or LONGEST_INPUT)
+    encoder = model.encoder(max_length=longest, long="truncate", stack=stack)
     batch = collate(encoder.encode([example]), pad=model.pad)
     words = word_map(batch, model.device)
     maps: list[Any] = []
@@ -54,16 +92,33 @@ def word_attention(
 
 
 def relation_example(
-    model: Model, corpus: Iterable[Example], *, relation: str, layer: int, head: int, direction: str
-) -> Drawn | None:
-    """The short sentence on which a head (from 0) is right most often at a relation: among the first ones that have it."""
-    best: Drawn | None = None
-    stack = model.main_stack()
-    for example in islice((one for one in corpus if _has(one, relation)), 30):
-        maps, kept = word_attention(model, example, stack)
-        one = maps[layer, head]
+    model: Model, corpus: Iterable[Example], *, relation: str, head: Head, direction: str
+) -> HeadExample | None:
+    """Find a short sentence on which a head is right about a dependency relation.
+
+    Parameters
+    ----------
+    model
+        The model.
+    corpus
+        Sentences with trees; the first 30 of fitting length that have the relation are tried.
+    relation
+        The relation's label.
+    head
+        The head.
+    direction
+        "dependent to head" or "head to dependent".
+
+    Returns
+    -------
+    HeadExample or None
+        The sentence with the largest share of right answers; None if no sentence has the relation.
+    """
+    upward = direction == "dependent to head"
+    best: HeadExample | None = None
+    for example in islice((one for one in corpus if _has(one, relation)), SENTENCES):
+        maps, kept = word_attention(model, example, model.main_stack())
         place = {word: index for index, word in enumerate(kept)}
-        others = np.where(np.eye(len(kept), dtype=bool), -1.0, one)
         arcs = [
             (place[index], place[word.head])
             for index, word in enumerate(example.words)
@@ -71,67 +126,98 @@ def relation_example(
         ]
         if not arcs:
             continue
-        choice = others.argmax(1)
-        right = sum(
-            int(choice[child]) == parent
-            if direction == "dependent to head"
-            else int(choice[parent]) == child
-            for child, parent in arcs
-        )
-        marked = frozenset(
-            child if direction == "dependent to head" else parent for child, parent in arcs
-        )
-        found = Drawn(
-            tuple(example.words[word].text for word in kept), one, marked, right, len(arcs)
-        )
-        if best is None or (right / len(arcs), right) > (best.right / best.arcs, best.right):
+        links = arcs if upward else [(parent, child) for child, parent in arcs]
+        weights = maps[head.layer, head.head]
+        choice = np.where(np.eye(len(kept), dtype=bool), -1.0, weights).argmax(1)
+        right = sum(int(choice[one]) == other for one, other in links)
+        words = tuple(example.words[word].text for word in kept)
+        marked = frozenset(one for one, _ in links)
+        found = HeadExample(words, weights, marked, right, len(arcs))
+        if best is None or _rank(found) > _rank(best):
             best = found
     return best
 
 
-def frame_example(
-    model: Model, corpus: Iterable[Example], *, layer: int, head: int
-) -> Drawn | None:
-    """The short sentence in which a head (from 0) pays the most attention along a frame link, either way (Kovaleva et al. 2019, Figure 3): target and element are marked."""
-    best: Drawn | None = None
+def _rank(example: HeadExample) -> tuple[float, int]:
+    return example.right / example.total, example.right
+
+
+def frame_example(model: Model, corpus: Iterable[Example], *, head: Head) -> HeadExample | None:
+    """Find the short sentence in which a head attends most along a frame link, either way.
+
+    Parameters
+    ----------
+    model
+        The model.
+    corpus
+        Sentences with frame links; the first 60 of fitting length are tried.
+    head
+        The head.
+
+    Returns
+    -------
+    HeadExample or None
+        The sentence with target and element marked; None if no sentence has a frame link.
+    """
+    best: HeadExample | None = None
     most = -1.0
-    for example in islice(
-        (one for one in corpus if one.links and LEAST_WORDS <= len(one.words) <= MOST_WORDS), FRAMES
-    ):
+    for example in islice((one for one in corpus if one.links and _fits(one)), FRAMES):
         maps, kept = word_attention(model, example, model.main_stack())
-        one = maps[layer, head]
-        place = {word: index for index, word in enumerate(kept)}
+        weights = maps[head.layer, head.head]
         for link in example.links:
-            ends = [
-                [place[word] for word in range(start, end + 1) if word in place]
-                for start, end in (link.target, link.filler)
-            ]
-            if not all(ends):
+            target, element = _ends(link, kept)
+            if not (target and element):
                 continue
-            found = max(float(one[np.ix_(*pair)].max()) for pair in (ends, ends[::-1]))
-            if found > most:
-                best, most = (
-                    Drawn(
-                        tuple(example.words[word].text for word in kept),
-                        one,
-                        frozenset(ends[0] + ends[1]),
-                        1,
-                        1,
-                    ),
-                    found,
-                )
+            both = weights[np.ix_(target, element)], weights[np.ix_(element, target)]
+            strongest = max(float(part.max()) for part in both)
+            if strongest > most:
+                words = tuple(example.words[word].text for word in kept)
+                best = HeadExample(words, weights, frozenset(target + element))
+                most = strongest
     return best
 
 
+def _ends(link: FrameLink, kept: list[int]) -> tuple[list[int], list[int]]:
+    """The rows of a link's target and of its element in the word map."""
+    place = {word: index for index, word in enumerate(kept)}
+    target, element = (
+        [place[word] for word in range(start, end + 1) if word in place]
+        for start, end in (link.target, link.filler)
+    )
+    return target, element
+
+
+def _fits(example: Example) -> bool:
+    return FEWEST_WORDS <= len(example.words) <= MOST_WORDS
+
+
 def _has(example: Example, relation: str) -> bool:
-    return LEAST_WORDS <= len(example.words) <= MOST_WORDS and any(
+    return _fits(example) and any(
         word.relation == relation and word.head not in (None, ROOT) for word in example.words
     )
 
 
-def sentences(corpus: Iterable[Example]) -> Iterable[Example]:
-    """Passages cut into their sentences, with their trees, so that one can be drawn."""
-    for example in islice(corpus, LOOKED_AT):
+def sentences(corpus: Iterable[Example]) -> Iterator[Example]:
+    """Cut passages into sentences that keep their trees.
+
+    Parameters
+    ----------
+    corpus
+        Examples with words; the first 400 are cut.
+
+    Yields
+    ------
+    Example
+        One sentence.
+
+    Examples
+    --------
+    >>> from headscope.corpus import read
+    >>> first = next(sentences(read("demo", limit=1)))
+    >>> sum(word.head == ROOT for word in first.words)
+    1
+    """
+    for example in islice(corpus, PASSAGES):
         numbers = sorted({word.sentence for word in example.words})
         if len(numbers) < 2:
             yield example
@@ -145,53 +231,6 @@ def sentences(corpus: Iterable[Example]) -> Iterable[Example]:
 
 
 def _moved(word: Word, place: dict[int, int]) -> Word:
+    """A word in a sentence of its own: its head word has another index."""
     head = word.head if word.head is None or word.head == ROOT else place.get(word.head, ROOT)
     return replace(word, segment=0, sentence=0, head=head)
-
-
-def token_attention(
-    model: Model, text: str, *, max_length: int = 64
-) -> tuple[list[str], NDArray[np.float32]]:
-    """The tokens of a text as the model sees them, and the maps of every layer and head, (layer, head, query, key)."""
-    stack = model.main_stack()
-    encoder = model.encoder(
-        max_length=min(max_length, model.longest or max_length), long="truncate", stack=stack
-    )
-    encoded = list(encoder.encode([Example("text", (text,))]))
-    if not encoded:
-        raise UserError(f"the text {text!r} has no tokens", hint="give at least one word")
-    maps: list[Any] = []
-
-    def listen(view: LayerView) -> None:
-        if view.stack == stack:
-            maps.append(view.attention[0].cpu().numpy())
-
-    with torch.inference_mode():
-        model.forward(collate(encoded, pad=model.pad), listeners=[listen], stack=stack)
-    names = model.tokenizer.convert_ids_to_tokens(encoded[0].ids.tolist())
-    tokens = [piece.strip() or name for piece, name in zip(encoded[0].text, names, strict=True)]
-    return tokens, np.stack(maps)
-
-
-def parse_head(name: str, model: Model) -> tuple[int, int]:
-    """A head's name, counted from 1, as indices from 0."""
-    shape = model.shape(model.main_stack())
-    match = re.fullmatch(r"(\d+)-(\d+)", name)
-    layer, head = (int(part) for part in match.groups()) if match else (0, 0)
-    if not (1 <= layer <= shape.layers and 1 <= head <= shape.heads):
-        raise UserError(
-            f"the head must be LAYER-HEAD from 1-1 to {shape.layers}-{shape.heads}, got {name!r} instead",
-            hint="give e.g. --head 1-3",
-        )
-    return layer - 1, head - 1
-
-
-def which_tokens(tokens: list[str], words: Iterable[str]) -> list[int]:
-    """The positions of the tokens that spell given words, whatever their case."""
-    found: list[int] = []
-    for word in words:
-        places = [index for index, token in enumerate(tokens) if token.lower() == word.lower()]
-        if not places:
-            raise unknown("word", word, dict.fromkeys(tokens))
-        found += places
-    return found

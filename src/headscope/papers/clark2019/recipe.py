@@ -185,13 +185,11 @@ class Clark2019(Recipe):
         table = table.assign(gain=gain).sort_values("gain", ascending=False).head(DRAWN)
         charts = []
         for row in records(table):
-            layer, head = Head.parse(row["head"])
             example = relation_example(
                 self._loaded,
                 sentences(self._treebank),
                 relation=row["relation"],
-                layer=layer,
-                head=head,
+                head=Head.parse(row["head"]),
                 direction=row["direction"],
             )
             if example:

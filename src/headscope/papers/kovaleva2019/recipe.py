@@ -236,8 +236,8 @@ class Kovaleva2019(Recipe):
         """Draw the two strongest heads, each on the sentence that shows it best (Figure 3)."""
         charts = []
         for name in frame_table(results, count=2)["head"]:
-            layer, head = Head.parse(str(name))
-            example = frame_example(self._pretrained, self._frames, layer=layer, head=head)
+            head = Head.parse(str(name))
+            example = frame_example(self._pretrained, self._frames, head=head)
             if example:
                 charts.append(
                     attention_lines(
