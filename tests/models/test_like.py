@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 from torch import nn
 from transformers import AutoModelForMaskedLM, PreTrainedTokenizer, ProcessorMixin
 
+import headscope as hs
 from headscope.errors import ModelError, UserError
 from headscope.models import Model, as_model, load, using_model, wrap
 from tiny import (
@@ -231,3 +232,14 @@ def test_using_a_model_closes_what_it_wrapped_and_leaves_a_given_model_open() ->
     with using_model(given) as model:
         assert model is given
     assert not given.closed
+
+
+def test_a_survey_and_a_comparison_put_the_networks_that_they_are_given_back() -> None:
+    first, second = tiny_network("bert").train(), tiny_network("bert", seed=1).train()
+    tokenizer = tiny_tokenizer("bert")
+    options: Any = {"measures": "entropy", "max_length": 16}
+    assert hs.survey((first, tokenizer), ["the cat sat."], **options)
+    assert hs.compare((first, tokenizer), (second, tokenizer), ["the cat sat."], **options)
+    for network in (first, second):
+        assert network.training
+        assert network.config._attn_implementation == "eager"

@@ -24,7 +24,7 @@ from headscope.measures.base import Context, Measure
 from headscope.measures.change import Change, Difference
 from headscope.measures.registry import choose
 from headscope.models import LayerView, Model
-from headscope.models.like import ModelLike, as_model
+from headscope.models.like import ModelLike, using_model
 from headscope.progress import ProgressLike
 from headscope.results import Atlas
 from headscope.runs.forward import BatchValues, Pass
@@ -111,19 +111,19 @@ def compare(
         stack=stack,
         token_types=token_types,
     )
-    one, two = as_model(first), as_model(second)
-    check_alike(one, two, stack or one.main_stack())
-    run = Comparison(
-        one,
-        two,
-        read(corpus),
-        measures,
-        settings,
-        output=output,
-        checkpoint=checkpoint,
-        every=every,
-    )
-    return run.execute(progress)
+    with using_model(first) as one, using_model(second) as two:
+        check_alike(one, two, stack or one.main_stack())
+        run = Comparison(
+            one,
+            two,
+            read(corpus),
+            measures,
+            settings,
+            output=output,
+            checkpoint=checkpoint,
+            every=every,
+        )
+        return run.execute(progress)
 
 
 def _compare_results(

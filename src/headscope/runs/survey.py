@@ -19,7 +19,7 @@ from headscope.measures.base import Context, Measure
 from headscope.measures.registry import choose
 from headscope.measures.sums import Kept, Sums
 from headscope.models import Model
-from headscope.models.like import ModelLike, as_model
+from headscope.models.like import ModelLike, using_model
 from headscope.progress import ProgressLike, Update
 from headscope.results import Atlas
 from headscope.runs.forward import BatchValues, Pass
@@ -125,17 +125,18 @@ def survey(
         stack=stack,
         token_types=token_types,
     )
-    run = Survey(
-        as_model(model, head=_head_for(measures)),
-        read(corpus),
-        measures,
-        settings,
-        shard=check_shard(shard),
-        output=output,
-        checkpoint=checkpoint,
-        every=every,
-    )
-    return run.execute(progress)
+    with using_model(model, head=_head_for(measures)) as loaded:
+        run = Survey(
+            loaded,
+            read(corpus),
+            measures,
+            settings,
+            shard=check_shard(shard),
+            output=output,
+            checkpoint=checkpoint,
+            every=every,
+        )
+        return run.execute(progress)
 
 
 def _head_for(measures: MeasuresLike | None) -> Literal["lm"] | None:
