@@ -24,7 +24,7 @@ TEXTS = [
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A tiny BERT with a language-model head, with a classifier of two classes, and bare."""
+    """A tiny BERT with a language-model head, with a classifier, and without either."""
     from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForSequenceClassification
 
     from tiny import tiny_network, tiny_tokenizer
@@ -59,13 +59,13 @@ def plain(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_classifier_on_a_table_of_ones_own(
+def test_a_classifier_on_a_users_own_table(
     run: Run, here: Path, folders: dict[str, Path], table: Path
 ) -> None:
     done = run(
         "ablate",
         folders["classifier"],
-        "--data",
+        "--dev",
         table,
         "--set",
         "1-1,2-4",
@@ -109,7 +109,14 @@ def test_a_language_models_loss_with_importance_and_pruning(
     )
     assert done.code == 0, done.err
     results = Results.open(here / "off.nc")
-    assert set(results.measures) == {"ablation", "importance", "head_off", "layer_off", "pruning"}
+    assert set(results.measures) == {
+        "ablation",
+        "importance",
+        "importance_agreement",
+        "head_off",
+        "layer_off",
+        "pruning",
+    }
     assert results["head_off"].attrs["metric"] == "loss"
     assert results["head_off"]["mean"].values.ravel() == pytest.approx(
         results["ablation"]["outputs"].mean(("example", "output")).values[1:9], abs=1e-5
@@ -143,7 +150,7 @@ def test_a_language_models_loss_with_importance_and_pruning(
     assert again.out == "off.nc\n"
 
 
-def test_json_has_a_row_for_each_head_layer_and_set(
+def test_json_has_one_row_per_head_layer_and_set(
     run: Run, here: Path, folders: dict[str, Path], plain: Path
 ) -> None:
     done = run(
@@ -181,7 +188,7 @@ def test_json_has_a_row_for_each_head_layer_and_set(
     ]
 
 
-def test_a_task_of_glue_is_read_from_its_folder_and_an_untrained_classifier_is_named(
+def test_a_glue_task_is_read_from_its_folder_and_untrained_weights_are_named(
     run: Run, here: Path, folders: dict[str, Path]
 ) -> None:
     home = here / "glue" / "SST-2"
@@ -207,50 +214,42 @@ def test_a_task_of_glue_is_read_from_its_folder_and_an_untrained_classifier_is_n
     assert done.code == 0, done.err
     assert "warning: the classifier of" in done.err
     assert (
-        "was never trained for this: 2 of its weights are random (classifier.bias, classifier.weight)"
-        in done.err
-    )
+        "was never trained for this task: 2 of its weights are random "
+        "(classifier.bias, classifier.weight)"
+    ) in done.err
     results = Results.open(here / "off.nc")
     assert results["ablation"].sizes["example"] == 4
     assert np.isin(results["layer_off"]["mean"].values, [0, 0.25, 0.5, 0.75, 1]).all()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "lines"),
     [
         (
             ["classifier", "--set", "3-1"],
             [
-                "error: the model has no head 3-1 (L2H0); its heads run from 1-1 to 2-4 "
-                "(L0H0 to L1H3)",
-                "next:  give heads as LAYER-HEAD counted from 1, such as 3-9, or L2H8 counted "
-                "from 0",
+                "error: the model has no head 3-1 (L2H0); its heads run from 1-1 to 2-4",
+                "next:  give heads as LAYER-HEAD counted from 1, such as 3-9, or L2H8",
             ],
         ),
         (
             ["classifier", "--set", "1,2"],
             [
-                "error: a head must be given as LAYER-HEAD counted from 1, such as 3-9, or L2H8 "
-                "counted from 0; got '1' instead",
+                "error: a head must be given as LAYER-HEAD counted from 1, such as 3-9, or L2H8",
                 "next:  e.g. 3-9 or 4-*",
             ],
         ),
         (
+            ["classifier", "--set", "*-*"],
             [
-                "classifier",
-                "--set",
-                ",".join(f"{layer}-{head}" for layer in (1, 2) for head in (1, 2, 3, 4)),
-            ],
-            [
-                "error: 1-1,1-2,1-3,1-4,2-1,2-2,2-3,2-4 would disable all 8 heads of the "
-                "model, so there is nothing left to compare",
-                "next:  leave at least one head on",
+                "error: 1-1,1-2,1-3,1-4,2-1,2-2,2-3,2-4 would disable all 8 heads of the model",
+                "next:  leave at least one head enabled",
             ],
         ),
         (
             ["classifier", "--way", "none"],
             [
-                "error: the way to disable a head must be one of mean, uniform, zero; got 'none' instead.",
+                "error: the way to disable a head must be one of mean, uniform, zero; got 'none'",
                 "next:  see headscope ablate --help",
             ],
         ),
@@ -261,7 +260,7 @@ def test_a_task_of_glue_is_read_from_its_folder_and_an_untrained_classifier_is_n
         (
             ["classifier", "--correction", "holms"],
             [
-                "error: the correction must be one of bh, holm, none; got 'holms' instead. Did you mean 'holm'?",
+                "error: the correction must be one of bh, holm, none; got 'holms' instead. Did you",
                 "next:  see headscope ablate --help",
             ],
         ),
@@ -271,36 +270,35 @@ def test_a_task_of_glue_is_read_from_its_folder_and_an_untrained_classifier_is_n
         ),
     ],
 )
-def test_mistakes_are_told_in_two_lines(
+def test_a_mistake_gives_two_lines(
     run: Run,
     here: Path,
     folders: dict[str, Path],
     table: Path,
     arguments: list[str],
-    told: list[str],
+    lines: list[str],
 ) -> None:
-    done = run("ablate", folders[arguments[0]], "--data", table, "-o", "off.nc", *arguments[1:])
+    done = run("ablate", folders[arguments[0]], "--dev", table, "-o", "off.nc", *arguments[1:])
     assert done.code == 2
-    assert all(line.startswith(start) for line, start in zip(done.told, told, strict=True)), (
-        done.told
-    )
+    assert [line[: len(start)] for line, start in zip(done.told, lines, strict=True)] == lines
 
 
-def test_a_model_without_a_head_for_what_is_asked_is_told_what_to_give(
+def test_the_error_for_a_model_without_the_right_head_says_what_to_give(
     run: Run, here: Path, folders: dict[str, Path], plain: Path
 ) -> None:
     done = run("ablate", folders["bare"], "--corpus", plain, "-o", "off.nc")
     assert done.code == 2
     assert "has no language-model head: " in done.told[0]
     assert done.told[0].endswith("; and no task was given")
-    assert (
-        done.told[1]
-        == "next:  give --task and --data for a tuned classifier, or choose a masked or causal language model"
+    assert done.told[1] == (
+        "next:  give --task and --data for a tuned classifier, or choose a masked or causal "
+        "language model"
     )
     done = run("ablate", folders["lm"], "--task", "mrpc", "-o", "off.nc")
     assert done.told == [
-        "error: the examples of mrpc are missing",
-        "next:  give --data FOLDER (with FOLDER/MRPC/dev.tsv and so on), a file, or 'hub'",
+        "error: a classifier is judged by a task with its data, or by the labelled table dev; "
+        "got task",
+        "next:  give e.g. --task mrpc --data glue, or --dev dev.tsv",
     ]
     done = run("ablate", folders["lm"], "--metric", "f1", "-o", "off.nc")
     assert done.told == [
@@ -314,6 +312,6 @@ def test_labels_of_one_class_are_an_error(
 ) -> None:
     path = tmp_path / "one.tsv"
     path.write_text("text\tlabel\n" + "".join(f"{text}\tyes\n" for text in TEXTS))
-    done = run("ablate", folders["classifier"], "--data", path, "-o", "off.nc")
+    done = run("ablate", folders["classifier"], "--dev", path, "-o", "off.nc")
     assert done.code == 2
     assert "a task needs two classes or more" in done.told[0]

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from headscope.corpus import Corpus
+from headscope.corpus import Corpus, CorpusLike
 from headscope.errors import UserError
 from headscope.tasks.files import labelled, task_examples
 from headscope.tasks.labels import custom_task, label_ids
 from headscope.tasks.task import Task, find_task
-
-Table = str | Path | Corpus
-"""A labelled table: a TSV or JSON-lines file, or a corpus whose examples have labels."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +25,8 @@ def training_data(
     task: str | Task | None = None,
     *,
     data: str | Path | None = None,
-    train: Table | None = None,
-    dev: Table | None = None,
+    train: CorpusLike | None = None,
+    dev: CorpusLike | None = None,
 ) -> TaskData:
     """Read what a model is to be trained and scored on, and check every label.
 
@@ -41,7 +38,8 @@ def training_data(
     data
         The task's files: a folder in GLUE's layout (``FOLDER/RTE/train.tsv``), or ``"hub"``.
     train, dev
-        Instead of ``data``: labelled tables to train on and to score on.
+        Instead of ``data``: labelled tables to train on and to score on, as anything that
+        :func:`headscope.read` takes.
 
     Raises
     ------
@@ -56,7 +54,7 @@ def training_data(
             named, task_examples(named, data, "train"), task_examples(named, data, "dev")
         )
     if train is not None and dev is not None and data is None:
-        tables = read_table(train), read_table(dev)
+        tables = labelled(train), labelled(dev)
         chosen = named or custom_task(tables[0])
         for table in tables:
             label_ids(chosen, table)
@@ -68,8 +66,3 @@ def training_data(
         hint="give e.g. task='rte', data='glue', or train='train.tsv', dev='dev.tsv'",
         command="give e.g. --task rte --data glue, or --train train.tsv --dev dev.tsv",
     )
-
-
-def read_table(table: Table) -> Corpus:
-    """A labelled table, read if it is a file."""
-    return table if isinstance(table, Corpus) else labelled(table)

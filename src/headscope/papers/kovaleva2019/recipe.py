@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import pandas as pd
 
@@ -22,13 +22,12 @@ from headscope.papers.kovaleva2019 import facts
 from headscope.papers.kovaleva2019.glue_table import table_rows
 from headscope.papers.recipe import Recipe, Step, as_corpus, gallery_plots
 from headscope.results import Results
-from headscope.runs.ablate.ablate import ablate
-from headscope.runs.ablate.objective import Labels
+from headscope.runs.ablate import Way, ablate
 from headscope.runs.compare import compare
 from headscope.runs.examples import frame_example
-from headscope.runs.tune import STARTS, Start, Tuned, load_classifier, tune
+from headscope.runs.tune import STARTS, Start, Tuned, tune
 from headscope.stats import frame_table
-from headscope.stats.ablation import change_table, scored
+from headscope.stats.ablation import change_table
 from headscope.stats.patterns import pattern_shares
 from headscope.tasks import Task, find_task, task_examples
 
@@ -303,24 +302,22 @@ class Kovaleva2019(Recipe):
         )
 
     def _disabled(self, task: Task) -> Section:
-        model, _ = load_classifier(
-            self._tune(task, "pretrained").folder, task, seed=self.seed, device=self.device
-        )
         path = self.folder / f"off-{task.name}.nc"
         with self.reporter.progress(path.stem) as progress:
-            raw = ablate(
-                model,
-                self._dev(task),
-                Labels(model, task),
-                way=self.way,
+            results = ablate(
+                self._tune(task, "pretrained").folder,
+                task=task,
+                data=self.data,
+                way=cast("Way", self.way),
                 output=path,
                 progress=progress,
                 limit=self.at_most(EXAMPLES),
                 seed=self.seed,
                 batch_size=self.batch_size,
                 max_length=self.max_length,
+                device=self.device,
             )
-        results = scored(self.keep(path, raw))
+        self.keep(path, results)
         heads, layers = change_table(results), change_table(results, "layer")
         note = (
             "Gain over the baseline with its 95 % interval (paired bootstrap over examples). "

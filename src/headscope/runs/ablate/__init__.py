@@ -1,5 +1,22 @@
-"""Disabling heads (Kovaleva et al. 2019, §4.6)."""
+"""Disabling heads: what it does to a task's score or a language model's loss.
 
-from headscope.runs.ablate.ablate import ablate
+Kovaleva et al. 2019 (§4.6) disable each head and each layer; Michel et al. 2019 prune heads by
+gradient importance or greedily.
+"""
 
-__all__ = ["ablate"]
+from headscope.runs.ablate.ablate import Way, ablate
+from headscope.runs.ablate.objectives import (
+    CustomObjective,
+    LanguageModelObjective,
+    Objective,
+    TaskObjective,
+)
+
+__all__ = [
+    "CustomObjective",
+    "LanguageModelObjective",
+    "Objective",
+    "TaskObjective",
+    "Way",
+    "ablate",
+]

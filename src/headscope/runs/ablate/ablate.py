@@ -1,279 +1,236 @@
-"""Disabling heads (K7; Kovaleva et al. 2019, §4.6): what a model gives with each head, each layer or any set of heads off.
-
-Batch by batch, all runs of a batch: one full pass records the layers' inputs, and a run computes only the layers from its first disabled head up.
-Only what the objective reads of each example is kept, so memory grows with examples × runs × classes, not with the model.
-"""
+"""Disabling heads, layers and sets of heads, with scores, intervals and tests."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
-from functools import cached_property, partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-import numpy as np
-import torch
-
-from headscope.corpus import Corpus
-from headscope.encode import Batch, Encoder, batches
-from headscope.errors import Interrupted, UserError, unknown
+from headscope.corpus import CorpusLike
+from headscope.errors import UserError, unknown
 from headscope.heads import HeadsLike
-from headscope.models import Model
+from headscope.models import ModelLike
 from headscope.models.replacement import WAYS
-from headscope.results import Results
-from headscope.runs.ablate.importance import head_importance
-from headscope.runs.ablate.objective import Objective
+from headscope.models.selection import split_heads
+from headscope.progress import ProgressLike, as_reporter
+from headscope.results import Atlas
+from headscope.runs.ablate.inputs import Judgement, ablation_inputs
+from headscope.runs.ablate.objectives import Objective, OutputFunction
 from headscope.runs.ablate.plan import plan
-from headscope.runs.ablate.sums import Part, importance_sums, run_sums, together
-from headscope.runs.ablate.sweep import Sweep, head_means
-from headscope.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from headscope.runs.output import run_to
+from headscope.runs.ablate.prune import CANDIDATES, POINTS, PruneSettings
+from headscope.runs.ablate.run import AblationRun
+from headscope.runs.ablate.settings import ScoreSettings
+from headscope.runs.run import EVERY
 from headscope.runs.settings import RunSettings, make_settings
-from headscope.runs.survey import EVERY, Progress, Tally, describe, versions
+from headscope.tasks import Task
 
-REST = 20.0
-"""A checkpoint that took a second to write is followed by at least this many seconds of work."""
+Way = Literal["uniform", "zero", "mean"]
 
 
 def ablate(
-    model: Model,
-    corpus: Corpus,
-    objective: Objective,
+    model: ModelLike,
     *,
+    task: str | Task | None = None,
+    data: str | Path | None = None,
+    train: CorpusLike | None = None,
+    dev: CorpusLike | None = None,
+    corpus: CorpusLike | None = None,
+    objective: Objective | OutputFunction | None = None,
+    metric: str = "",
     heads: bool = True,
     layers: bool = True,
     sets: Sequence[HeadsLike] = (),
-    way: str = "uniform",
+    way: Way = "uniform",
     importance: bool = False,
+    prune: bool = False,
+    prune_candidates: int = CANDIDATES,
+    prune_budget: int | None = None,
+    prune_points: int = POINTS,
+    correction: Literal["holm", "bh", "none"] = "holm",
+    resamples: int | None = None,
+    confidence: float = 0.95,
+    limit: int | None = None,
+    max_length: int = 128,
+    long: Literal["truncate", "drop"] = "truncate",
+    batch_size: int = 16,
+    seed: int = 0,
+    stack: str = "",
+    token_types: bool = True,
+    device: str = "cpu",
+    dtype: str = "float32",
+    revision: str = "",
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
     output: str | Path | None = None,
-    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
     every: float = EVERY,
-    **settings: Any,
-) -> Results:
-    """What the objective reads of every example with nothing off, then with each head, layer and set off in turn.
+    progress: ProgressLike | None = None,
+) -> Atlas:
+    """Disable each head, each layer or sets of heads, and score the model without them.
 
-    ``way`` is uniform (1/L to every visible token), zero or mean (its mean output over the corpus). ``importance`` adds gradient head importance.
-    With ``output`` the results are saved there; a stopped run is kept beside it (``.partial``) and goes on when called again; a finished one is opened.
-    ``sets`` are written as in "3-9,4-1" or "4-*". :func:`headscope.stats.ablation.scored` adds scores, intervals and tests.
+    The model is judged in one of four ways:
+
+    - ``task`` and ``data``: a classifier, by a GLUE task's dev examples;
+    - ``dev`` (and ``task`` or ``train``): a classifier, by a labelled table of your own;
+    - ``corpus``: a masked or causal language model, by its loss;
+    - ``corpus`` and ``objective``: any model, by any function of its output.
+
+    A paired bootstrap over examples gives the interval and the p-value of each difference from the
+    model with all heads.
+
+    Parameters
+    ----------
+    model
+        A hub id, a folder, ``"demo"``, a :class:`headscope.Model`, or a network with its tokenizer.
+        A name is loaded with a classifier for the task, or with its language-model head.
+    task
+        A GLUE task by name, or a task of your own.
+    data
+        The task's files: a folder in GLUE's layout (``FOLDER/MRPC/dev.tsv``), or ``"hub"``.
+    dev
+        Instead of ``data``: a labelled table to score on, as a file or a corpus.
+    train
+        With ``dev`` and without a task: the table whose labels are the classes. By default they are
+        those of ``dev``.
+    corpus
+        The texts for a language model's loss or for an objective. By default the built-in corpus.
+    objective
+        What the model is judged by: an :class:`Objective`, or a function of the model's output and
+        the batch that returns one number per example.
+    metric
+        Another metric than the task's main one; for a function ``"mean"`` (more is better, the
+        default) or ``"loss"`` (less is better).
+    heads, layers
+        Whether to disable each head and each layer in turn.
+    sets
+        Sets of heads to disable together, such as ``["3-9,4-1", "4-*"]``.
+    way
+        ``"uniform"``: a disabled head attends equally to every token it may see; ``"zero"``: its
+        output is 0; ``"mean"``: its output is its mean over all tokens of the examples.
+    importance
+        Also compute gradient importance, and its agreement with disabling heads.
+    prune
+        Also compute a pruning curve: the score with fewer and fewer heads.
+    prune_candidates, prune_budget, prune_points
+        How many heads the greedy order tries at each step; after how many trials it ends (by
+        default, when one head is left); in how many steps the curve goes from all heads to none.
+    correction
+        The correction of p-values over all heads (layers, sets).
+    resamples
+        Bootstrap resamples. By default 10,000, or 100 per head if that is more.
+    confidence
+        The confidence of the intervals.
+    limit
+        Use only the first examples.
+    max_length, long
+        Tokens per example, and whether to truncate or drop longer ones.
+    batch_size
+        Examples per forward pass.
+    seed
+        Seed of the bootstrap, the masked pieces, the random pruning order, and of weights that a
+        checkpoint lacks.
+    stack
+        ``"encoder"`` or ``"decoder"``, for models that have both.
+    token_types
+        Whether the two texts of a pair get different token types.
+    device, dtype, revision, allow_pickle, trust_remote_code
+        As in :func:`headscope.load`, for a model that is given by name.
+    output
+        A results file (``.nc``). A stopped run resumes when it is called again with the same
+        arguments; a finished one is opened.
+    checkpoint
+        Where the state of an unfinished run is kept; by default beside the output.
+    every
+        Seconds between two checkpoints.
+    progress
+        True shows a progress bar; a function is called with (done, total).
+
+    Returns
+    -------
+    Atlas
+        ``head_off``, ``layer_off`` and ``set_off`` hold the score without each head, layer and set,
+        its difference from the baseline with interval and p-values; ``ablation`` the outputs for
+        every example; and, if asked for, ``importance``, ``importance_agreement`` and ``pruning``.
+
+    Raises
+    ------
+    UserError
+        If the arguments do not fit together, or do not fit the model.
+    Interrupted
+        If the run was stopped.
+
+    See Also
+    --------
+    headscope.stats.ablation.change_table : heads by what disabling them does.
+    headscope.runs.tune.tune : makes the classifiers.
+
+    References
+    ----------
+    Kovaleva et al. 2019, "Revealing the Dark Secrets of BERT", §4.6.
+    Michel et al. 2019, "Are Sixteen Heads Really Better than One?", §4.
+
+    Examples
+    --------
+    >>> def length(output, batch):
+    ...     return output.last_hidden_state[:, 0].norm(dim=-1)
+    >>> atlas = ablate(
+    ...     "demo", corpus=["The dog barks.", "A cat sleeps."], objective=length,
+    ...     heads=False, layers=False, sets=["1-3,2-*"], resamples=100,
+    ... )
+    >>> atlas["set_off"]["set"].values[0].split(",")[:3]
+    ['1-3', '2-1', '2-2']
     """
-    path = Path(output) if output else None
-    run = _Ablation(
-        model,
-        corpus,
-        objective,
-        {"heads": heads, "layers": layers, "sets": sets},
+    settings = _settings(
         way,
-        importance,
-        make_settings(**settings),
-        path,
-        every,
+        long,
+        limit=limit,
+        max_length=max_length,
+        batch_size=batch_size,
+        seed=seed,
+        stack=stack,
+        token_types=token_types,
     )
-    return run_to(path, run.state, lambda: run.identity, lambda: run.run(progress))
-
-
-class _Ablation:
-    def __init__(
-        self,
-        model: Model,
-        corpus: Corpus,
-        objective: Objective,
-        what: dict[str, Any],
-        way: str,
-        importance: bool,
-        settings: RunSettings,
-        path: Path | None,
-        every: float,
-    ) -> None:
-        if way not in WAYS:
-            raise unknown("way to disable a head", way, WAYS)
-        if settings.long == "split":
-            raise UserError(
-                "an example cannot be split here: its answer is one for the whole",
-                hint="give long='truncate' or 'drop'",
-            )
-        self.model, self.objective, self.way, self.importance, self.every = (
-            model,
-            objective,
-            way,
-            importance,
-            every,
+    scores = ScoreSettings(correction, resamples, confidence)
+    curve = PruneSettings(prune_candidates, prune_budget, prune_points) if prune else None
+    for chosen in sets:  # what is not a head is an error before a model is loaded
+        split_heads(chosen)
+    judgement = Judgement(task, data, train, dev, corpus, objective, metric)
+    inputs = ablation_inputs(
+        model,
+        judgement,
+        seed=seed,
+        device=device,
+        dtype=dtype,
+        revision=revision,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
+    )
+    with inputs as found:
+        stack = stack or found.model.main_stack()
+        run = AblationRun(
+            found,
+            plan(found.model.shape(stack), heads=heads, layers=layers, sets=sets),
+            settings.model_copy(update={"stack": stack}),
+            way=way,
+            importance=importance,
+            prune=curve,
+            scores=scores,
+            output=output,
+            checkpoint=checkpoint,
+            every=every,
         )
-        self.corpus = corpus.first(settings.limit) if settings.limit else corpus
-        self.stack = settings.stack or model.main_stack()
-        self.settings = settings.model_copy(update={"stack": self.stack})
-        self.shape = model.shape(self.stack)
-        self.runs = plan(self.shape, **what)
-        self.state = path.with_name(path.name + ".partial") if path else None
-        self.encoder: Encoder = model.encoder(
-            max_length=settings.max_length,
-            long=settings.long,
-            stack="",
-            token_types=settings.token_types,
+        reporter = as_reporter(progress)
+        for note in found.model.notes:
+            reporter.say(f"warning: {note}")
+        return run.execute(reporter)
+
+
+def _settings(way: str, long: str, **values: object) -> RunSettings:
+    if way not in WAYS:
+        raise unknown("way to disable a head", way, WAYS)
+    if long == "split":
+        raise UserError(
+            "long examples cannot be split here: each example has one answer",
+            hint="give long='truncate' or 'drop'",
         )
-        self.tally = Tally()
-        self.parts: list[Part] = []
-        self.next_batch = 0
-        self.skips = True
-
-    def run(self, progress: Progress | None) -> Results:
-        self._resume()
-        torch.manual_seed(self.settings.seed)
-        total = self.corpus.size() * len(self.runs) if progress else 0
-        means = (
-            head_means(self.model, self._batches(self._new_encoder()), self.stack)
-            if self.way == "mean"
-            else {}
-        )
-        sweep = Sweep(self.model, self.objective, self.stack, self.way, means)
-        saved, pause, done = time.monotonic(), self.every, 0
-        tell = progress or (lambda _done, _total: None)
-        try:
-            for batch in self._batches(self.encoder):
-                if batch.index >= self.next_batch:
-                    self._add(batch, sweep, partial(_tell, tell, done, len(batch), total))
-                done += len(batch) * len(self.runs)
-                tell(done, total)
-                if self.state and time.monotonic() - saved > pause:
-                    began = time.monotonic()
-                    self._save()
-                    saved = time.monotonic()
-                    pause = max(self.every, REST * (saved - began))
-        except KeyboardInterrupt:
-            raise self._interrupted() from None
-        self.skips = sweep.cache.skips
-        if not self.parts:
-            raise UserError(
-                f"no example of {self.corpus.name} can be used: the model's output is not finite for any of them",
-                hint="check the model, or give longer texts",
-            )
-        return self._results()
-
-    def _new_encoder(self) -> Encoder:
-        return self.model.encoder(
-            max_length=self.settings.max_length,
-            long=self.settings.long,
-            stack="",
-            token_types=self.settings.token_types,
-        )
-
-    def _batches(self, encoder: Encoder) -> Iterator[Batch]:
-        return batches(
-            encoder.encode(self.corpus), size=self.settings.batch_size, pad=self.model.pad
-        )
-
-    def _add(self, batch: Batch, sweep: Sweep, tell: Callable[[int], None]) -> None:
-        """All runs of one batch. Examples for which the untouched model gives no number (a causal text of one token) are left out."""
-        question = self.objective.ask(batch)
-        outputs, losses = sweep.outputs(question, self.runs, tell=tell)
-        shape = (
-            (len(batch), self.shape.layers, self.shape.heads)
-            if self.importance
-            else (len(batch), 0, 0)
-        )
-        importance = (
-            head_importance(self.model, self.objective, question, self.stack)
-            if self.importance
-            else np.zeros(shape, np.float32)
-        )
-        keep = np.isfinite(outputs[0]).all(1)
-        lost = [item.example.id for item, kept in zip(batch.items, keep, strict=True) if not kept]
-        ids = [item.example.id for item, kept in zip(batch.items, keep, strict=True) if kept]
-        gold = question.gold.double().cpu().numpy()
-        self.tally = Tally(
-            self.tally.seen + len(ids),
-            self.tally.nonfinite + len(lost),
-            (self.tally.nonfinite_examples + [f"{name}: no finite output" for name in lost])[:20],
-        )
-        if ids:
-            self.parts.append(
-                Part(outputs[:, keep], losses[:, keep], gold[keep], importance[keep], ids)
-            )
-        self.next_batch = batch.index + 1
-
-    def _results(self) -> Results:
-        whole = together(self.parts)
-        sums = {"ablation": run_sums(self.runs, whole, self.about["objective"], self.way)}
-        if self.importance:
-            sums["importance"] = importance_sums(whole)
-        return Results.build(sums, self._provenance())
-
-    @cached_property
-    def about(self) -> dict[str, Any]:
-        """Everything that changes the numbers."""
-        return {
-            "model": describe(self.model, self.stack),
-            "corpus": {
-                "name": self.corpus.name,
-                "format": self.corpus.format,
-                "sha256": self.corpus.checksum,
-            },
-            "settings": self.settings.model_dump(),
-            "objective": self.objective.about(),
-            "ablation": {
-                "way": self.way,
-                "runs": [run.name for run in self.runs],
-                "importance": self.importance,
-            },
-        }
-
-    @cached_property
-    def identity(self) -> str:
-        """A digest of all that: a checkpoint of another run must not be taken up."""
-        return hashlib.sha256(
-            json.dumps(self.about | {"versions": versions()}, sort_keys=True).encode()
-        ).hexdigest()
-
-    def _provenance(self) -> dict[str, Any]:
-        return {
-            **self.about,
-            "shards": ["1/1"],
-            "identity": self.identity,
-            "counts": {**asdict(self.encoder.counts), **asdict(self.tally)},
-            "layer_cache": self.skips,
-            "versions": versions(),
-            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        }
-
-    def _save(self) -> None:
-        if self.state and self.parts:
-            whole = together(self.parts)
-            arrays = {
-                name: getattr(whole, name) for name in ("outputs", "losses", "gold", "importance")
-            }
-            write_checkpoint(
-                self.state,
-                Checkpoint(
-                    self.identity,
-                    self.next_batch,
-                    {"tally": asdict(self.tally), "ids": whole.ids},
-                    arrays,
-                ),
-            )
-
-    def _resume(self) -> None:
-        found = read_checkpoint(self.state, self.identity) if self.state else None
-        if found is not None:
-            self.next_batch = found.next_block
-            self.tally = Tally(**found.state["tally"])
-            self.parts = [Part(**found.arrays, ids=found.state["ids"])]
-
-    def _interrupted(self) -> Interrupted:
-        if self.state is None:
-            return Interrupted(
-                "stopped; nothing was kept",
-                hint="give an output file, and a stopped run can be resumed",
-            )
-        self._save()
-        return Interrupted(
-            f"stopped after {self.tally.seen} examples; the state is kept in {self.state}",
-            hint="type the same command again to go on from there",
-        )
-
-
-def _tell(progress: Progress, done: int, size: int, total: int, runs: int) -> None:
-    """Progress within a batch, of which some runs are done."""
-    progress(done + runs * size, total)
+    return make_settings(long=long, **values)

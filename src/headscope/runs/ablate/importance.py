@@ -1,4 +1,4 @@
-"""Gradient head importance (Michel et al. 2019, §4.1): how much the loss changes with a gate ξ on a head's output, at ξ = 1."""
+"""Gradient importance of heads (Michel et al. 2019, §4.1)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,35 @@ import torch
 from numpy.typing import NDArray
 
 from headscope.models import LayerView, Model
-from headscope.runs.ablate.objective import Objective, Question, example_losses
+from headscope.runs.ablate.objectives import Objective, Question, example_losses
 
 
 def head_importance(
     model: Model, objective: Objective, question: Question, stack: str
 ) -> NDArray[np.float32]:
-    """|∂loss/∂ξ| of every head for each example, (example, layer, head): one forward and one backward pass for all.
+    """How much each example's loss depends on a gate ξ on each head's output, |∂loss/∂ξ| at ξ = 1.
 
-    With the output of head h written ξ·o, the derivative at ξ = 1 is the sum of o · ∂loss/∂o over tokens and width. The loss is
-    a sum over examples, none of which sees another, so one backward pass gives each example its own.
+    With the output of a head written ξ·o, the derivative is the sum of o · ∂loss/∂o over tokens and
+    width. The total loss is a sum over examples, none of which sees another, so one forward and one
+    backward pass give each example its own.
+
+    Parameters
+    ----------
+    model, objective
+        The model, and what it is judged by.
+    question
+        A batch that the objective made.
+    stack
+        The stack whose heads are meant.
+
+    Returns
+    -------
+    array
+        (example, layer, head).
+
+    References
+    ----------
+    Michel et al. 2019, "Are Sixteen Heads Really Better than One?", §4.1.
     """
     views: list[LayerView] = []
 
@@ -30,8 +49,8 @@ def head_importance(
         gradients = torch.autograd.grad(
             losses.nan_to_num(0.0).sum(), [view.output for view in views]
         )
-    found = [
+    layers = [
         (gradient * view.output).sum((1, 3)).abs().float()
         for view, gradient in zip(views, gradients, strict=True)
     ]
-    return np.asarray(torch.stack(found, 1).detach().cpu().numpy(), np.float32)
+    return np.asarray(torch.stack(layers, 1).detach().cpu().numpy(), np.float32)

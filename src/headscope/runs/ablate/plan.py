@@ -1,4 +1,4 @@
-"""Which heads are disabled in which run: each head, each layer and any sets of heads."""
+"""Which heads are disabled in which pass: each head, each layer and any sets of heads."""
 
 from __future__ import annotations
 
@@ -10,24 +10,20 @@ from headscope.heads import Head, HeadsLike, all_heads, head_names, parse_heads
 from headscope.models import Shape
 
 BASELINE = "none"
-LAST_LAYER = {
-    "hint": "the model has one layer: disable its heads one by one (layers=False)",
-    "command": "the model has one layer: disable its heads one by one (--heads)",
-}
 
 
 @dataclass(frozen=True)
-class Run:
-    """One pass over the corpus with some heads disabled.
+class Disabled:
+    """The heads that are disabled in one pass over the examples.
 
     Parameters
     ----------
     kind
-        ``baseline``, ``head``, ``layer`` or ``set``.
+        ``baseline``, ``head``, ``layer`` or ``set``; in a pruning curve, the order of the heads.
     name
         The name in results, counted from 1: ``none``, ``3-9``, ``layer 3`` or ``3-9,4-1``.
     heads
-        The disabled heads.
+        The disabled heads, in the order of the model.
     """
 
     kind: str
@@ -40,58 +36,73 @@ class Run:
         return len(self.heads)
 
 
+NOTHING = Disabled("baseline", BASELINE, ())
+"""The pass with all heads."""
+
+
 def plan(
     shape: Shape, *, heads: bool = True, layers: bool = True, sets: Sequence[HeadsLike] = ()
-) -> list[Run]:
-    """The runs of an ablation, in order.
+) -> list[Disabled]:
+    """What to disable, one pass after the other.
 
     Parameters
     ----------
     shape
         The shape of the model.
     heads, layers
-        Whether to disable each head and each layer in turn.
+        Whether to disable each head and each layer in turn. The layer of a model that has only one
+        is skipped if there is anything else to disable.
     sets
-        Further sets of heads, such as ``"3-9,4-1"`` or ``"4-*"``.
+        Sets of heads to disable together, such as ``"3-9,4-1"`` or ``"4-*"``.
 
     Returns
     -------
-    list of Run
+    list of Disabled
         The baseline, then heads, layers and sets.
 
     Raises
     ------
     UserError
-        If there is nothing to disable, if the model has no such head, or if a run would disable all
-        heads.
+        If there is nothing to disable, if the model has no such head, or if a pass would disable
+        all heads.
 
     Examples
     --------
-    >>> [run.name for run in plan(Shape(2, 2, 8), sets=["1-2,2-1"])]
+    >>> [off.name for off in plan(Shape(2, 2, 8), sets=["1-2,2-1"])]
     ['none', '1-1', '1-2', '2-1', '2-2', 'layer 1', 'layer 2', '1-2,2-1']
     """
     every = all_heads(shape.layers, shape.heads)
-    runs = [Run("baseline", BASELINE, ())]
+    passes = [NOTHING]
     if heads:
-        runs += [Run("head", str(head), (head,)) for head in every]
-    if layers:
+        passes += [Disabled("head", str(head), (head,)) for head in every]
+    if layers and (shape.layers > 1 or not (heads or sets)):
         for layer in range(shape.layers):
             chosen = tuple(head for head in every if head.layer == layer)
-            runs.append(Run("layer", f"layer {layer + 1}", chosen))
-    runs += [set_run(shape, chosen) for chosen in sets]
-    if len(runs) == 1:
+            passes.append(Disabled("layer", f"layer {layer + 1}", chosen))
+    passes += [disabled_set(shape, chosen) for chosen in sets]
+    if len(passes) == 1:
         raise UserError("there is nothing to disable", hint="give heads, layers or sets")
-    for run in runs:
-        if run.size == len(every):
+    for off in passes:
+        if off.size == len(every):
             raise UserError(
-                f"{run.name} would disable all {run.size} heads of the model, "
-                "so there is nothing left to compare",
-                **(LAST_LAYER if run.kind == "layer" else {"hint": "leave at least one head on"}),
+                f"{off.name} would disable all {off.size} heads of the model, "
+                "which leaves nothing to compare",
+                hint="leave at least one head enabled",
             )
-    return runs
+    return passes
 
 
-def set_run(shape: Shape, heads: HeadsLike, kind: str = "set") -> Run:
-    """A run with a set of heads disabled, in the order of the model and each once."""
+def disabled_set(shape: Shape, heads: HeadsLike, kind: str = "set", name: str = "") -> Disabled:
+    """A pass with several heads disabled.
+
+    Parameters
+    ----------
+    shape
+        The shape of the model.
+    heads
+        The heads, see :func:`headscope.heads.parse_heads`.
+    kind, name
+        See :class:`Disabled`. The name is that of the heads if it is empty.
+    """
     chosen = tuple(sorted(parse_heads(heads, layers=shape.layers, heads=shape.heads)))
-    return Run(kind, head_names(chosen), chosen)
+    return Disabled(kind, name or head_names(chosen), chosen)

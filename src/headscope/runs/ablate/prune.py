@@ -1,171 +1,234 @@
-"""The pruning curve: how a model does with fewer and fewer heads, taken away by importance once, or greedily with the rest scored again.
+"""The pruning curve: a model's score with fewer and fewer heads.
 
-Heads are chosen on every second example, and the curve is of the others: a curve on the examples that chose the heads would flatter them.
+Heads are removed in three orders: by gradient importance, computed once; greedily, where the loss
+decides at each step; and at random. Every second example chooses the heads, and the curve is that
+of the others: the examples that chose the heads would flatter them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
-from headscope.corpus import Corpus
-from headscope.encode import Batch, batches
+from headscope.encode import Batch, Encoded, batches
 from headscope.errors import UserError
-from headscope.heads import Head, all_heads, head_names
+from headscope.heads import Head, all_heads, head_names, parse_heads
 from headscope.models import Model
+from headscope.runs.ablate.greedy import GreedySearch, GreedyState
 from headscope.runs.ablate.importance import head_importance
-from headscope.runs.ablate.objective import Objective
-from headscope.runs.ablate.plan import BASELINE, Run, set_run
-from headscope.runs.ablate.sums import Part, run_sums, together
+from headscope.runs.ablate.objectives import Objective
+from headscope.runs.ablate.outputs import (
+    BatchOutputs,
+    finite_outputs,
+    join_outputs,
+    outputs_dataset,
+)
+from headscope.runs.ablate.plan import NOTHING, Disabled, disabled_set
 from headscope.runs.ablate.sweep import Sweep, head_means
-from headscope.runs.settings import make_settings
 
 CANDIDATES = 3
 POINTS = 20
+SOURCE = "Michel et al. 2019, §4.2"
+TITLE = "Loss with fewer and fewer heads"
 
 
-def prune(
-    model: Model,
-    corpus: Corpus,
-    objective: Objective,
-    *,
-    way: str = "uniform",
-    candidates: int = CANDIDATES,
-    budget: int | None = None,
-    points: int = POINTS,
-    progress: Callable[[int, int], None] | None = None,
-    **settings: Any,
-) -> xr.Dataset:
-    """Outputs and losses with heads taken away step by step, in three orders: importance, greedy and random.
+@dataclass(frozen=True)
+class PruneSettings:
+    """How a pruning curve is computed.
 
-    Greedy takes away, of the ``candidates`` heads whose loss looked least when last tried, the one without which the loss is least now; it stops when
-    ``budget`` trials (passes over the choosing half; by default enough for all heads) are used up. The curves are read at ``points`` - 1 numbers of heads left.
+    Parameters
+    ----------
+    candidates
+        How many heads are tried at each step of the greedy order: those whose removal cost least
+        when they were last tried.
+    budget
+        The greedy order ends after this many trials, passes over half of the examples. By default
+        it has enough for all heads.
+    points
+        The curves are computed at ``points - 1`` numbers of remaining heads, evenly spaced.
     """
-    chosen = make_settings(**settings)
-    stack = chosen.stack or model.main_stack()
-    shape = model.shape(stack)
-    encoder = model.encoder(
-        max_length=chosen.max_length, long=chosen.long, stack="", token_types=chosen.token_types
-    )
-    items = list(encoder.encode(corpus.first(chosen.limit)))
-    if len(items) < 2:
-        raise UserError(
-            "a pruning curve needs two examples or more: one half chooses, the other tells",
-            hint="give more examples",
-        )
-    choosing, telling = (
-        list(batches(items[half::2], size=chosen.batch_size, pad=model.pad)) for half in (0, 1)
-    )
-    heads = all_heads(shape.layers, shape.heads)
-    limit = budget if budget is not None else len(heads) * (1 + candidates)
-    counts = sorted(
-        {round(len(heads) * step / points) for step in range(1, points)} - {0, len(heads)}
-    )
-    total = limit + 3 * len(counts) * max(1, len(telling)) // max(1, len(choosing))
-    tell = progress or (lambda _done, _total: None)
 
-    sweep = Sweep(
-        model, objective, stack, way, head_means(model, choosing, stack) if way == "mean" else {}
-    )
-    values = np.concatenate(
-        [head_importance(model, objective, objective.ask(batch), stack) for batch in choosing]
-    ).mean(0)
-    orders = {
-        "importance": sorted(heads, key=lambda place: float(values[place])),
-        "greedy": greedy(
-            heads,
-            lambda base, tried: mean_losses(sweep, objective, choosing, shape, base, tried),
-            candidates,
-            limit,
-            lambda done: tell(done, total),
-        ),
-        "random": [
-            heads[index] for index in np.random.default_rng(chosen.seed).permutation(len(heads))
-        ],
-    }
-    runs = [Run("baseline", BASELINE, ())]
-    for kind, order in orders.items():
-        runs += [
-            Run(kind, f"{kind}, {len(heads) - count} left", set_run(shape, order[:count]).heads)
-            for count in counts
-            if count <= len(order)
-        ]
-    parts = []
-    for done, batch in enumerate(telling):
-        tell(limit + (total - limit) * done // len(telling), total)
-        question = objective.ask(batch)
-        outputs, losses = sweep.outputs(question, runs)
-        keep = np.isfinite(outputs[0]).all(1)
-        ids = [item.example.id for item, kept in zip(batch.items, keep, strict=True) if kept]
-        parts.append(
-            Part(
-                outputs[:, keep],
-                losses[:, keep],
-                question.gold.double().cpu().numpy()[keep],
-                np.zeros((len(ids), 0, 0), np.float32),
-                ids,
+    candidates: int = CANDIDATES
+    budget: int | None = None
+    points: int = POINTS
+
+    def __post_init__(self) -> None:
+        for name, given, least in (
+            ("number of candidates", self.candidates, 1),
+            ("budget of trials", self.budget, 0),
+            ("number of points", self.points, 2),
+        ):
+            if given is not None and given < least:
+                raise UserError(f"the {name} must be {least} or more, got {given} instead")
+
+
+class Pruning:
+    """The steps of a pruning curve: a greedy search, then batches of the other examples.
+
+    Parameters
+    ----------
+    model, objective
+        The model, and what it is judged by.
+    stack, way
+        The stack whose heads are removed, and how.
+    items
+        All encoded examples.
+    settings
+        See :class:`PruneSettings`.
+    batch_size, seed
+        Examples per forward pass; the seed of the random order.
+
+    Raises
+    ------
+    UserError
+        If there are fewer than two examples.
+
+    References
+    ----------
+    Michel et al. 2019, "Are Sixteen Heads Really Better than One?", §4.2.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        objective: Objective,
+        *,
+        stack: str,
+        way: str,
+        items: Sequence[Encoded],
+        settings: PruneSettings,
+        batch_size: int,
+        seed: int,
+    ) -> None:
+        if len(items) < 2:
+            raise UserError(
+                "a pruning curve needs two examples or more: one half chooses the heads, the other "
+                "is scored",
+                hint="give more examples",
             )
+        self.model, self.objective, self.stack, self.way = model, objective, stack, way
+        self.shape, self.seed = model.shape(stack), seed
+        self.heads = all_heads(self.shape.layers, self.shape.heads)
+        self.choosing, self.scored = (
+            list(batches(items[half::2], size=batch_size, pad=model.pad)) for half in (0, 1)
         )
-    tell(total, total)
-    named = {f"order_{kind}": head_names(order) for kind, order in orders.items()}
-    dataset = run_sums(
-        runs, together(parts), objective.about(), way, title="Loss with fewer and fewer heads"
-    )
-    return dataset.assign(left=len(heads) - dataset["off"]).assign_attrs(
-        named, source="Michel et al. 2019, §4.2", chosen_on=len(items) - len(items) // 2
-    )
+        self.chosen_on = len(items) - len(items) // 2
+        every, points = len(self.heads), settings.points
+        counts = {round(every * step / points) for step in range(1, points)}
+        self.counts = sorted(counts - {0, every})
+        budget = settings.budget
+        self.trials = every * (1 + settings.candidates) if budget is None else budget
+        self.search = GreedySearch(
+            self.heads, self._mean_losses, candidates=settings.candidates, budget=self.trials
+        )
+        self.parts: dict[int, BatchOutputs] = {}
 
+    @property
+    def steps(self) -> int:
+        """The number of steps, at most one per head for the search, and one per scored batch."""
+        return len(self.heads) + len(self.scored)
 
-def greedy(
-    heads: Sequence[Head],
-    losses: Callable[[list[Head], list[Head]], list[float]],
-    candidates: int,
-    budget: int,
-    tell: Callable[[int], None],
-) -> list[Head]:
-    """The order in which heads go, until one is left or the budget of trials is used up.
+    @property
+    def total(self) -> int:
+        """The work in all steps: passes times examples."""
+        scored = sum(len(batch) for batch in self.scored)
+        return self.trials * self.chosen_on + (3 * len(self.counts) + 1) * scored
 
-    ``losses(base, tried)`` gives the loss with ``base`` off, then with ``base`` and each tried head off. What a head's removal costs is remembered
-    from when it was last tried; only those that seemed cheapest are tried again.
+    def work_after(self, step: int) -> int:
+        """The work that is done after a step, in the units of :attr:`total`."""
+        trials = self.trials if step >= len(self.heads) - 1 else self.search.state.trials
+        batch = max(0, step + 1 - len(self.heads))
+        scored = sum(len(batch) for batch in self.scored[:batch])
+        return trials * self.chosen_on + (3 * len(self.counts) + 1) * scored
 
-    >>> cost = {(0, 0): 3.0, (0, 1): 1.0, (0, 2): 2.0}
-    >>> greedy(list(cost), lambda base, tried: [sum(cost[one] for one in [*base, *more]) for more in ([], *([one] for one in tried))], 2, 99, lambda done: None)
-    [(0, 1), (0, 2)]
-    """
-    gone: list[Head] = []
-    start, *alone = losses(gone, list(heads))
-    costs = {head: loss - start for head, loss in zip(heads, alone, strict=True)}
-    used = len(heads)
-    tell(used)
-    while len(gone) < len(heads) - 1:
-        tried = sorted((head for head in heads if head not in gone), key=lambda head: costs[head])[
-            :candidates
+    def do(self, step: int) -> None:
+        """Do a step. Doing one again changes nothing."""
+        if step >= len(self.heads):
+            self.parts[step] = self._score(self.scored[step - len(self.heads)])
+        elif not self.search.finished:
+            self.search.step()
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What a checkpoint must hold."""
+        kept = asdict(self.search.state) | {"removed": head_names(self.search.state.removed)}
+        if not self.parts:
+            return {"search": kept}, {}
+        joined = join_outputs(self.parts.values())
+        return {"search": kept, "examples": joined.names}, joined.arrays
+
+    def restore(self, state: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from what a checkpoint held."""
+        kept = state["search"]
+        removed = parse_heads(kept["removed"]) if kept["removed"] else ()
+        self.search.state = GreedyState(removed, tuple(kept["costs"]), kept["trials"])
+        if "examples" in state:
+            self.parts = {-1: BatchOutputs.restored(arrays, state["examples"])}
+
+    def dataset(self) -> xr.Dataset:
+        """The curves: outputs and losses with fewer and fewer heads, in three orders."""
+        dataset = outputs_dataset(
+            self.passes,
+            join_outputs(self.parts.values()),
+            self.objective.about(),
+            self.way,
+            title=TITLE,
+            source=SOURCE,
+        )
+        orders = {f"order_{kind}": head_names(order) for kind, order in self.orders.items()}
+        left = len(self.heads) - dataset["off"]
+        return dataset.assign(left=left).assign_attrs(orders, chosen_on=self.chosen_on)
+
+    @cached_property
+    def orders(self) -> dict[str, tuple[Head, ...]]:
+        """The order in which heads are removed: by importance, greedily, at random."""
+        asked = [self.objective.ask(batch) for batch in self.choosing]
+        values = np.concatenate(
+            [head_importance(self.model, self.objective, one, self.stack) for one in asked]
+        ).mean(0)
+        shuffled = np.random.default_rng(self.seed).permutation(len(self.heads))
+        return {
+            "importance": tuple(
+                sorted(self.heads, key=lambda head: float(values[head.layer, head.head]))
+            ),
+            "greedy": self.search.state.removed,
+            "random": tuple(self.heads[index] for index in shuffled),
+        }
+
+    @cached_property
+    def passes(self) -> list[Disabled]:
+        """What is disabled at each point of each curve, after a pass with all heads."""
+        passes = [NOTHING]
+        for kind, order in self.orders.items():
+            for count in self.counts:
+                if count <= len(order):
+                    name = f"{kind}, {len(self.heads) - count} left"
+                    passes.append(disabled_set(self.shape, order[:count], kind, name))
+        return passes
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """Runs batches with heads disabled."""
+        means = head_means(self.model, self.choosing, self.stack) if self.way == "mean" else {}
+        return Sweep(self.model, self.objective, self.stack, self.way, means)
+
+    def _mean_losses(self, base: Sequence[Head], tried: Sequence[Head]) -> list[float]:
+        """The mean loss without ``base``, then without each tried head as well."""
+        start = disabled_set(self.shape, base) if base else NOTHING
+        passes = [start, *(disabled_set(self.shape, [*base, head]) for head in tried)]
+        found = [
+            self.sweep.outputs(self.objective.ask(batch), passes, base=start)[1]
+            for batch in self.choosing
         ]
-        if used + len(tried) > budget:
-            break
-        here, *found = losses(gone, tried)
-        costs |= {head: loss - here for head, loss in zip(tried, found, strict=True)}
-        gone.append(min(tried, key=lambda head: costs[head]))
-        used += len(tried)
-        tell(used)
-    return gone
+        losses = np.concatenate(found, 1).astype(np.float64)
+        return [float(value) for value in np.nanmean(losses, 1)]
 
-
-def mean_losses(
-    sweep: Sweep,
-    objective: Objective,
-    stream: Sequence[Batch],
-    shape: Any,
-    base: list[Head],
-    tried: list[Head],
-) -> list[float]:
-    """The mean loss over some batches with ``base`` off, then with each tried head off as well."""
-    start = set_run(shape, base) if base else Run("baseline", BASELINE, ())
-    runs = [start, *(set_run(shape, [*base, head]) for head in tried)]
-    found = np.concatenate(
-        [sweep.outputs(objective.ask(batch), runs, base=start)[1] for batch in stream], 1
-    )
-    return [float(value) for value in np.nanmean(found.astype(np.float64), 1)]
+    def _score(self, batch: Batch) -> BatchOutputs:
+        question = self.objective.ask(batch)
+        outputs, losses = self.sweep.outputs(question, self.passes)
+        return finite_outputs(batch, question, outputs, losses)

@@ -1,4 +1,4 @@
-"""One batch with many sets of heads off in turn, and the mean outputs that mean ablation puts in their place."""
+"""One batch with many sets of heads disabled in turn, and the mean outputs of heads."""
 
 from __future__ import annotations
 
@@ -12,12 +12,27 @@ from torch import Tensor
 from headscope.encode import Batch
 from headscope.models import LayerView, Model, Replacement
 from headscope.models.layer_cache import LayerCache
-from headscope.runs.ablate.objective import Objective, Question, example_losses
-from headscope.runs.ablate.plan import Run
+from headscope.runs.ablate.objectives import Objective, Question, example_losses
+from headscope.runs.ablate.plan import NOTHING, Disabled
 
 
 class Sweep:
-    """Runs a question with some heads off, then others: the layers below the first disabled head are not computed again."""
+    """Runs a batch with some heads disabled, then with others.
+
+    The layers below the first disabled head are not computed again: their outputs are recorded in
+    one full pass.
+
+    Parameters
+    ----------
+    model, objective
+        The model, and what it is judged by.
+    stack
+        The stack whose heads are disabled.
+    way
+        How: uniform, zero or mean.
+    means
+        For the way mean: the mean output of every head, {layer: (head, width)}.
+    """
 
     def __init__(
         self, model: Model, objective: Objective, stack: str, way: str, means: dict[int, Tensor]
@@ -28,43 +43,74 @@ class Sweep:
     def outputs(
         self,
         question: Question,
-        runs: Sequence[Run],
+        passes: Sequence[Disabled],
         *,
-        base: Run | None = None,
-        tell: Callable[[int], None] | None = None,
+        base: Disabled = NOTHING,
+        update: Callable[[int], None] | None = None,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Outputs (run, example, number) and losses (run, example). What ``base`` disables should be off in every run: it is off in the recorded pass, too."""
-        outputs: list[Tensor] = []
-        with torch.inference_mode(), self.objective.asking(question):
-            recorded = self.objective.read(
-                self.cache.record(question.batch, replacement=self._replacement(base)), question
-            )
-            for done, run in enumerate(runs):
-                if tell:
-                    tell(done)
-                here = run.heads == (base.heads if base else ())
-                outputs.append(
-                    recorded
-                    if here
-                    else self.objective.read(self.cache.forward(self._replacement(run)), question)
-                )
-            losses = [
-                example_losses(self.objective.metric, output, question.gold) for output in outputs
-            ]
-            return torch.stack(outputs).float().cpu().numpy(), torch.stack(
-                losses
-            ).float().cpu().numpy()
+        """The outputs and losses of each pass.
 
-    def _replacement(self, run: Run | None) -> Replacement | None:
-        return (
-            Replacement(run.heads, way=self.way, stack=self.stack, means=self.means)
-            if run is not None and run.heads
-            else None
-        )
+        Parameters
+        ----------
+        question
+            A batch that the objective made.
+        passes
+            What is disabled in each pass.
+        base
+            What the recorded pass disables. All passes should disable at least this.
+        update
+            Called with the number of passes done.
+
+        Returns
+        -------
+        outputs : array
+            (pass, example, number).
+        losses : array
+            (pass, example).
+        """
+        outputs: list[Tensor] = []
+        read = self.objective.read
+        with torch.inference_mode(), self.objective.asking(question):
+            full = self.cache.record(question.batch, replacement=self._replacement(base))
+            recorded = read(full, question)
+            for done, off in enumerate(passes):
+                if update:
+                    update(done)
+                if off.heads == base.heads:
+                    outputs.append(recorded)
+                else:
+                    outputs.append(read(self.cache.forward(self._replacement(off)), question))
+            metric, gold = self.objective.metric, question.gold
+            losses = [example_losses(metric, output, gold) for output in outputs]
+            return _array(outputs), _array(losses)
+
+    def _replacement(self, off: Disabled) -> Replacement | None:
+        if not off.heads:
+            return None
+        return Replacement(off.heads, way=self.way, stack=self.stack, means=self.means)
+
+
+def _array(tensors: list[Tensor]) -> NDArray[np.float32]:
+    return np.asarray(torch.stack(tensors).float().cpu().numpy())
 
 
 def head_means(model: Model, stream: Iterable[Batch], stack: str) -> dict[int, Tensor]:
-    """The mean output of every head over all real tokens of the corpus, {layer: (head, width)}: what mean ablation puts in its place."""
+    """The mean output of every head over all real tokens: what the way mean puts in its place.
+
+    Parameters
+    ----------
+    model
+        The model.
+    stream
+        Batches of examples.
+    stack
+        The stack whose heads are meant.
+
+    Returns
+    -------
+    dict
+        {layer from 0: (head, width)}.
+    """
     sums: dict[int, Tensor] = {}
     tokens = 0
     for batch in stream:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from headscope.models import Model, Pooling
+from headscope.models import Model, ModelLike, Pooling, using_model
 from headscope.runs.tune.classifier import load_classifier
 from headscope.runs.tune.pooled.classifier import PooledClassifier, load_base
 from headscope.runs.tune.trainer import without_bars
@@ -40,7 +40,7 @@ class LoadedClassifier:
 
 
 def load_to_train(
-    model: str | Path | Model,
+    model: ModelLike,
     task: Task,
     pooling: Pooling | None,
     *,
@@ -86,13 +86,13 @@ def load_to_train(
 
 
 @contextmanager
-def _checkpoint_of(model: str | Path | Model) -> Iterator[tuple[str, str]]:
+def _checkpoint_of(model: ModelLike) -> Iterator[tuple[str, str]]:
     """Where a model can be loaded from, and its name. One in memory is written to disk first."""
-    if not isinstance(model, Model):
+    if isinstance(model, str | Path):
         yield str(model), str(model)
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with using_model(model) as loaded, tempfile.TemporaryDirectory() as folder:
         with without_bars():
-            model.network.save_pretrained(folder)
-        model.tokenizer.save_pretrained(folder)
-        yield folder, model.name
+            loaded.network.save_pretrained(folder)
+        loaded.tokenizer.save_pretrained(folder)
+        yield folder, loaded.name

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headscope.models import Model, Pooling
+from headscope.corpus import CorpusLike
+from headscope.models import ModelLike, Pooling
 from headscope.progress import ProgressLike
 from headscope.runs.tune.loading import load_to_train
 from headscope.runs.tune.pooled.classifier import RATE
@@ -13,17 +14,17 @@ from headscope.runs.tune.record import Tuned
 from headscope.runs.tune.run import Tuning
 from headscope.runs.tune.settings import Precision, Start, TuneSettings, check_training
 from headscope.runs.tune.trainer import EVERY
-from headscope.tasks.data import Table, TaskData, training_data
+from headscope.tasks.data import TaskData, training_data
 from headscope.tasks.task import Task
 
 
 def tune(
-    model: str | Path | Model,
+    model: ModelLike,
     *,
     task: str | Task | None = None,
     data: str | Path | None = None,
-    train: Table | None = None,
-    dev: Table | None = None,
+    train: CorpusLike | None = None,
+    dev: CorpusLike | None = None,
     output: str | Path,
     start: Start = "pretrained",
     pooling: Pooling | str | None = None,
@@ -52,15 +53,16 @@ def tune(
     Parameters
     ----------
     model
-        A hub id, a folder, ``"demo"``, or a loaded model, which is copied and stays unchanged.
+        A hub id, a folder, ``"demo"``, a :class:`headscope.Model`, or a network with its tokenizer.
+        What is already loaded is copied and stays unchanged.
     task
         A GLUE task by name (mrpc, sts-b, sst-2, qqp, rte, qnli, mnli), or a task of your own.
         Without one, the classes are the labels of ``train``.
     data
         The task's files: a folder in GLUE's layout (``FOLDER/RTE/train.tsv``), or ``"hub"``.
     train, dev
-        Instead of ``data``: labelled tables to train on and to score on, as files (TSV or JSON
-        lines) or corpora.
+        Instead of ``data``: labelled tables to train on and to score on, as anything that
+        :func:`headscope.read` takes (a TSV, CSV or JSON-lines file, a DataFrame, a corpus …).
     output
         The folder that gets the tuned model.
     start

@@ -1,0 +1,261 @@
+"""One ablation: every batch with all heads, then with some of them disabled in turn.
+
+One full pass over a batch records the inputs of the layers, and each further pass computes only the
+layers from its first disabled head up. Only what the objective reads of each example is kept, so
+memory grows with examples × passes × classes, not with the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headscope.encode import Batch, Encoder, batches
+from headscope.errors import UserError
+from headscope.progress import Update
+from headscope.results import Atlas
+from headscope.runs.ablate.importance import head_importance
+from headscope.runs.ablate.inputs import AblationInputs
+from headscope.runs.ablate.outputs import (
+    BatchOutputs,
+    finite_outputs,
+    importance_dataset,
+    join_outputs,
+    outputs_dataset,
+)
+from headscope.runs.ablate.plan import Disabled
+from headscope.runs.ablate.prune import PruneSettings, Pruning
+from headscope.runs.ablate.scores import with_scores
+from headscope.runs.ablate.settings import ScoreSettings
+from headscope.runs.ablate.sweep import Sweep, head_means
+from headscope.runs.run import EVERY, Arrays, Block, Run, describe
+from headscope.runs.settings import RunSettings
+
+PRUNING = "pruning/"
+"""Begins the names of the pruning curve's arrays in a checkpoint."""
+SHOWN = 20
+"""How many of the skipped examples are named in the provenance."""
+
+
+class AblationRun(Run):
+    """A resumable ablation. Blocks of work are batches, then the steps of a pruning curve.
+
+    Parameters
+    ----------
+    inputs
+        The model, the examples and the objective.
+    passes
+        What is disabled in each pass; the first one has all heads.
+    settings
+        How the examples are run through the model.
+    way
+        How heads are disabled.
+    importance
+        Whether gradient importance is computed.
+    prune
+        How a pruning curve is computed; None computes none.
+    scores
+        How scores are computed.
+    output, checkpoint, every
+        See :class:`headscope.runs.run.Run`.
+    """
+
+    def __init__(
+        self,
+        inputs: AblationInputs,
+        passes: Sequence[Disabled],
+        settings: RunSettings,
+        *,
+        way: str,
+        importance: bool = False,
+        prune: PruneSettings | None = None,
+        scores: ScoreSettings | None = None,
+        output: str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        every: float = EVERY,
+    ) -> None:
+        super().__init__("disabling heads", output=output, checkpoint=checkpoint, every=every)
+        self.model, self.objective = inputs.model, inputs.objective
+        self.corpus = inputs.corpus.first(settings.limit)
+        self.passes, self.settings, self.way = list(passes), settings, way
+        self.importance, self.prune = importance, prune
+        self.scores = scores or ScoreSettings()
+        self.encoder = self._new_encoder()
+        self.parts: dict[int, BatchOutputs] = {}
+        self.done = 0
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """Everything that changes the outputs. Scores are computed again if they differ."""
+        return {
+            "model": describe(self.model, self.settings.stack),
+            "corpus": {
+                "name": self.corpus.name,
+                "format": self.corpus.format,
+                "sha256": self.corpus.checksum,
+            },
+            "settings": self.settings.model_dump(),
+            "objective": self.objective.about(),
+            "ablation": {
+                "way": self.way,
+                "runs": [off.name for off in self.passes],
+                "importance": self.importance,
+                "prune": asdict(self.prune) if self.prune else None,
+            },
+        }
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """Runs batches with heads disabled."""
+        stack = self.settings.stack
+        means = {}
+        if self.way == "mean":
+            means = head_means(self.model, self._batches(self._new_encoder()), stack)
+        return Sweep(self.model, self.objective, stack, self.way, means)
+
+    @cached_property
+    def pruning(self) -> Pruning | None:
+        """The steps of the pruning curve."""
+        if self.prune is None:
+            return None
+        return Pruning(
+            self.model,
+            self.objective,
+            stack=self.settings.stack,
+            way=self.way,
+            items=list(self._new_encoder().encode(self.corpus)),
+            settings=self.prune,
+            batch_size=self.settings.batch_size,
+            seed=self.settings.seed,
+        )
+
+    @cached_property
+    def examples(self) -> int:
+        """The number of examples in the corpus."""
+        return self.corpus.size()
+
+    def begin(self) -> None:
+        """Get ready for the first batch."""
+        torch.manual_seed(self.settings.seed)
+
+    def blocks(self) -> Iterator[Block]:
+        """Batches of examples, then the steps of the pruning curve."""
+        index = -1
+        for batch in self._batches(self.encoder):
+            index = batch.index
+            yield Block(index, batch)
+        for step in range(self.pruning.steps if self.pruning else 0):
+            yield Block(index + 1 + step, step)
+
+    def do(self, block: Block, update: Update) -> None:
+        """Do one block. Nothing is remembered before it is done, and doing it again is harmless."""
+        self.whole = True
+        if self.pruning and isinstance(block.work, int):
+            self.pruning.do(block.work)
+            return
+        batch: Batch = block.work
+        question = self.objective.ask(batch)
+        _, total = self.progress()
+        outputs, losses = self.sweep.outputs(
+            question,
+            self.passes,
+            update=lambda passes: update(self.done + passes * len(batch), total),
+        )
+        values = None
+        if self.importance:
+            values = head_importance(self.model, self.objective, question, self.settings.stack)
+        self.parts[block.index] = finite_outputs(batch, question, outputs, losses, values)
+
+    def passed(self, block: Block) -> None:
+        """Count the work that is done."""
+        if self.pruning and isinstance(block.work, int):
+            self.done = self.examples * len(self.passes) + self.pruning.work_after(block.work)
+        else:
+            self.done += len(block.work) * len(self.passes)
+
+    def progress(self) -> tuple[int, int]:
+        """Examples times passes."""
+        pruned = self.pruning.total if self.pruning else 0
+        return self.done, self.examples * len(self.passes) + pruned
+
+    def so_far(self) -> str:
+        """What has been done, for the message after Ctrl-C."""
+        examples = sum(len(part.ids) for part in self.parts.values())
+        if self.pruning and self.pruning.search.state.trials:
+            return f"{examples} examples and a part of the pruning curve"
+        return f"{examples} examples"
+
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """The outputs so far, and those of the pruning curve."""
+        joined = join_outputs(self.parts.values())
+        state: dict[str, Any] = {"examples": joined.names}
+        arrays = joined.arrays
+        if self.pruning:
+            state["pruning"], pruned = self.pruning.state()
+            arrays |= {f"{PRUNING}{name}": array for name, array in pruned.items()}
+        return state, arrays
+
+    def restore(self, state: dict[str, Any], arrays: Arrays) -> None:
+        """Continue from a checkpoint."""
+        own = {name: array for name, array in arrays.items() if not name.startswith(PRUNING)}
+        self.parts = {-1: BatchOutputs.restored(own, state["examples"])}
+        if self.pruning:
+            pruned = {
+                name.removeprefix(PRUNING): array
+                for name, array in arrays.items()
+                if name.startswith(PRUNING)
+            }
+            self.pruning.restore(state["pruning"], pruned)
+
+    def result(self) -> Atlas:
+        """Outputs, scores, intervals and tests, and whatever else was asked for."""
+        found = join_outputs(self.parts.values()) if self.parts else None
+        if found is None or not found.ids:
+            raise UserError(
+                f"no example of {self.corpus.name} can be used: "
+                "the model's output is not finite for any of them",
+                hint="check the model, or give longer texts",
+            )
+        about = self.about["objective"]
+        groups = {"ablation": outputs_dataset(self.passes, found, about, self.way)}
+        if self.importance:
+            groups["importance"] = importance_dataset(found)
+        if self.pruning:
+            groups["pruning"] = self.pruning.dataset()
+        counts = {
+            "seen": len(found.ids),
+            "nonfinite": len(found.skipped),
+            "nonfinite_examples": [f"{name}: no finite output" for name in found.skipped[:SHOWN]],
+        }
+        provenance = self.provenance() | {
+            "counts": {**asdict(self.encoder.counts), **counts},
+            "layer_cache": self.sweep.cache.skips,
+            "notes": list(self.model.notes),
+        }
+        return with_scores(Atlas.build(groups, provenance), self.scores)
+
+    def finished(self) -> Atlas | None:
+        """The results of this run, if the output holds them; scored again if options differ."""
+        found = super().finished()
+        if found is None or found.provenance.get("scores") == asdict(self.scores):
+            return found
+        again = with_scores(found, self.scores)
+        again.save(str(self.output))
+        return again
+
+    def _new_encoder(self) -> Encoder:
+        return self.model.encoder(
+            max_length=self.settings.max_length,
+            long=self.settings.long,
+            stack="",
+            token_types=self.settings.token_types,
+        )
+
+    def _batches(self, encoder: Encoder) -> Iterator[Batch]:
+        size, pad = self.settings.batch_size, self.model.pad
+        return batches(encoder.encode(self.corpus), size=size, pad=pad)
