@@ -132,7 +132,7 @@ def test_a_treebank_with_a_cycle_is_named_with_file_and_line(survey, tmp_path: P
     path.write_text(_conllu(2, 0) + _conllu(0, 3, 2))  # the second sentence begins on line 4
     assert survey(corpus=path) == (
         f"{path}, line 5: the heads form a cycle (2 -> 3 -> 2)",
-        "correct column 7, or drop the sentence",
+        "correct column 7, or remove the sentence",
     )
 
 
@@ -148,7 +148,7 @@ def test_a_truncated_gzip_corpus(survey, tmp_path: Path) -> None:
     path = tmp_path / "cut.txt.gz"
     path.write_bytes(gzip.compress(b"The cat sat on the mat.\n\n" * 50)[:-12])
     error, after = survey(corpus=path)
-    assert error.startswith(f"{path} is not a whole gzip file (")
+    assert error.startswith(f"{path} is not a complete gzip file (")
     assert after == "copy or download it again"
 
 

@@ -129,7 +129,7 @@ def test_bracketed_trees_are_a_treebank_or_give_depth_to_one(run: Run, tmp_path:
         (
             ("bad.mrg",),
             "bad.mrg, line 1: the tree that begins here is not closed",
-            "add the missing brackets, or drop the tree",
+            "add the missing brackets, or remove the tree",
         ),
         (("demo", "-o", "t.txt"), "t.txt is a file, not a folder", "give another place with -o"),
     ],

@@ -120,31 +120,31 @@ CONTENTS = {
         "a.conllu",
         "# x\n1\tDog\t_\n",
         "{path}, line 2: 3 columns, expected 10 separated by tabs",
-        "is this CoNLL-U or CoNLL-X? Otherwise give --format",
+        "if this is not CoNLL-U or CoNLL-X, give format=",
     ),
     "CoNLL with spaces": (
         "a.conll.gz",
         tree(0) + "\n\n" + tree(0).replace("\t", " "),
         "{path}, line 3: 1 columns, expected 10 separated by tabs",
-        "is this CoNLL-U or CoNLL-X? Otherwise give --format",
+        "if this is not CoNLL-U or CoNLL-X, give format=",
     ),
     "a cycle": (
         "a.conllu",
         tree(0) + "\n\n" + tree(0, 3, 4, 2),
         "{path}, line 4: the heads form a cycle (2 -> 3 -> 4 -> 2)",
-        "correct column 7, or drop the sentence",
+        "correct column 7, or remove the sentence",
     ),
     "a cycle with a tail": (
         "a.conllu",
         tree(2, 3, 2, 0),
         "{path}, line 2: the heads form a cycle (2 -> 3 -> 2)",
-        "correct column 7, or drop the sentence",
+        "correct column 7, or remove the sentence",
     ),
     "its own head": (
         "a.conllu",
         "# a\n" + tree(0, 2),
         "{path}, line 3: the heads form a cycle (2 -> 2)",
-        "correct column 7, or drop the sentence",
+        "correct column 7, or remove the sentence",
     ),
     "head out of range": (
         "a.conllu",
@@ -278,7 +278,7 @@ def test_a_truncated_gzip_file_is_told(tmp_path):
     path.write_bytes(gzip.compress(b"One.\n\nTwo.\n" * 100)[:-9])
     assert (
         complaint(path)
-        == f"{path} is not a whole gzip file (Compressed file ended before the end-of-stream marker was reached)\nnext: copy or download it again"
+        == f"{path} is not a complete gzip file (Compressed file ended before the end-of-stream marker was reached)\nnext: copy or download it again"
     )
 
 
@@ -287,7 +287,7 @@ def test_a_file_that_is_called_gz_but_is_not_is_told(tmp_path):
     path.write_bytes(b"One.\n")
     assert (
         complaint(path)
-        == f"{path} is not a whole gzip file (Not a gzipped file (b'On'))\nnext: copy or download it again"
+        == f"{path} is not a complete gzip file (Not a gzipped file (b'On'))\nnext: copy or download it again"
     )
 
 
@@ -297,7 +297,7 @@ def test_a_gzip_file_with_a_damaged_middle_is_told(tmp_path):
     whole[20:40] = b"\xff" * 20
     path.write_bytes(whole)
     message, hint = complaint(path).splitlines()
-    assert message.startswith(f"{path} is not a whole gzip file (")
+    assert message.startswith(f"{path} is not a complete gzip file (")
     assert hint == "next: copy or download it again"
 
 

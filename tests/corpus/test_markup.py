@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.corpus.builtin.markup import MarkupError, Span, read_markup
+from headscope.corpus.builtin.markup import MarkupError, MarkedSpan, read_markup
 
 
 def test_markup_is_taken_away_and_spans_point_at_the_words():
@@ -20,8 +20,8 @@ def test_markup_is_taken_away_and_spans_point_at_the_words():
 
 def test_spans_nest_in_the_order_in_which_they_open():
     assert read_markup("{1 {2 Ann}'s dog}")[1] == [
-        Span(0, 9, "mention", "1"),
-        Span(0, 3, "mention", "2"),
+        MarkedSpan(0, 9, "mention", "1"),
+        MarkedSpan(0, 3, "mention", "2"),
     ]
 
 
@@ -60,7 +60,7 @@ def wrap(inner):
 )
 def test_any_nesting_comes_back_as_it_was_built(built):
     marked, plain, spans = built
-    assert read_markup(marked) == (plain, [Span(*span) for span in spans])
+    assert read_markup(marked) == (plain, [MarkedSpan(*span) for span in spans])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a corpus is made of: examples, their words, and what is annotated on them."""
+"""Examples, their words, and what is annotated on them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,37 @@ from headscope.errors import CorpusError
 ROOT = -1
 """The ``head`` of a word that is the root of its sentence."""
 PLAIN_WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
-"""What counts as a word in text that is not annotated: letters and digits with apostrophes inside, or one sign."""
+"""A word of text without annotation: letters and digits with apostrophes inside, or one sign."""
 BUCKETS = 32
 """Into how many buckets a corpus is divided; see :func:`bucket_of`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One annotated word. ``head`` is the index of its head word in the example, or ``ROOT``; None where there is no tree."""
+    """One annotated word.
+
+    Parameters
+    ----------
+    text : str
+        The word as it is written.
+    segment : int, default 0
+        The text of a pair that the word is in: 0 or 1.
+    sentence : int, default 0
+        The number of its sentence in the example.
+    head : int, optional
+        The index of its head word in the example, or ``ROOT``; None if there is no tree.
+    relation : str, default ""
+        The dependency label.
+    upos, xpos : str, default ""
+        The universal tag and the tag of the treebank, e.g. the Penn tag.
+    lemma : str, default ""
+        The dictionary form.
+
+    Examples
+    --------
+    >>> Word("barks", head=ROOT, relation="root", upos="VERB").lemma
+    ''
+    """
 
     text: str
     segment: int = 0
@@ -32,7 +55,19 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A coreference mention: words ``start`` to ``end`` (inclusive), its head word, and the entity it belongs to."""
+    """A mention of an entity (coreference).
+
+    Parameters
+    ----------
+    start, end : int
+        The first and the last word.
+    head : int
+        The head word.
+    entity : str
+        The entity that is mentioned; mentions with the same entity corefer.
+    kind : str, default ""
+        pronoun, proper, nominal, or empty if it is not known.
+    """
 
     start: int
     end: int
@@ -43,7 +78,15 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class FrameLink:
-    """A frame's target and one of its core elements, as word spans (inclusive)."""
+    """A link between the target of a frame and one of its core elements.
+
+    Parameters
+    ----------
+    frame, element : str
+        The names of the frame and of the element.
+    target, filler : tuple of int
+        The first and last words of the target and of what fills the element.
+    """
 
     frame: str
     element: str
@@ -53,11 +96,33 @@ class FrameLink:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One input of the model: one text or a pair of texts, with the words and annotations that the corpus has.
+    """One input of the model: a text or a pair of texts, and what is annotated on it.
 
-    Where there are words, the texts are those words joined by single spaces, so that no piece spans two words (C6).
+    Parameters
+    ----------
+    id : str
+        The name of the example in its corpus.
+    texts : tuple of str
+        One text, or two. If there are words, the texts must be those words joined by single
+        spaces, so that no piece of the tokenizer spans two words; see :func:`join_words`.
+    words : tuple of Word, optional
+        The annotated words of all texts.
+    mentions : tuple of Mention, optional
+        Coreference.
+    links : tuple of FrameLink, optional
+        Frame semantics.
+    label : str, optional
+        What a task asks for.
+    group : str, optional
+        The document or paragraph that the example belongs to. Examples of one group are not
+        independent; see :func:`bucket_of`.
+    source : str, optional
+        Where the example was read, for messages. It does not count when examples are compared.
 
-    >>> Example("1", ("A dog barks .",), (Word("A"), Word("dog"), Word("barks"), Word("."))).annotations
+    Examples
+    --------
+    >>> words = (Word("Dogs"), Word("bark"), Word("."))
+    >>> Example("1", ("Dogs bark .",), words).annotations
     frozenset({'words'})
     """
 
@@ -71,6 +136,12 @@ class Example:
     source: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
+        given: object = self.texts
+        if isinstance(given, str):
+            raise CorpusError(
+                f"example {self.id}: texts must be a tuple, got one string instead",
+                hint=f"write ({given[:40]!r},), with a comma",
+            )
         if len(self.texts) not in {1, 2}:
             raise CorpusError(
                 f"example {self.id}: one text or two are allowed, got {len(self.texts)} instead"
@@ -78,7 +149,7 @@ class Example:
 
     @property
     def annotations(self) -> frozenset[str]:
-        """What this example offers to measures: pair, words, tree, tags, mentions, frames."""
+        """What the example offers to measures: pair, words, tree, tags, mentions, frames."""
         offered = {
             "pair": len(self.texts) == 2,
             "words": bool(self.words),
@@ -91,7 +162,7 @@ class Example:
 
 
 def bucket_of(example: Example, buckets: int = BUCKETS) -> int:
-    """The bucket that an example falls into: the same in every process and on every platform.
+    """Find the bucket of an example, which is the same in every process and on every platform.
 
     Examples of one group (a document, a paragraph) share a bucket, so that halves of a corpus, or
     intervals over buckets, never treat dependent examples as independent ones. The number is the
@@ -125,7 +196,7 @@ def bucket_of(example: Example, buckets: int = BUCKETS) -> int:
 
 
 def join_words(words: tuple[Word, ...]) -> tuple[str, ...]:
-    """The texts of annotated words: one per segment, words joined by single spaces.
+    """Join annotated words to texts, by single spaces, one text per segment.
 
     >>> join_words((Word("Hi"), Word("!"), Word("Yes", segment=1)))
     ('Hi !', 'Yes')
@@ -138,7 +209,7 @@ def join_words(words: tuple[Word, ...]) -> tuple[str, ...]:
 
 
 def plain_words(texts: tuple[str, ...]) -> list[list[tuple[int, int]]]:
-    """Where the words of each text begin and end, in text without annotation.
+    """Find where the words of each text begin and end, in text without annotation.
 
     >>> plain_words(("Don't!",))
     [[(0, 5), (5, 6)]]
@@ -147,7 +218,7 @@ def plain_words(texts: tuple[str, ...]) -> list[list[tuple[int, int]]]:
 
 
 def surface_words(example: Example) -> list[str]:
-    """The words of an example as strings: the annotated ones, else what looks like a word.
+    """List the words of an example: the annotated ones, else what looks like a word.
 
     >>> surface_words(Example("1", ("It isn't.", "Yes")))
     ['It', "isn't", '.', 'Yes']

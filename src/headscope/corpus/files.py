@@ -1,4 +1,4 @@
-"""Opening corpus files: plain or gzip, UTF-8 or a clear error."""
+"""Lines and JSON values of corpus files, gzipped or not; what is not UTF-8 is an error."""
 
 from __future__ import annotations
 
@@ -14,30 +14,26 @@ from headscope.errors import CorpusError
 
 BOM = "\ufeff"
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
 def zipped(path: Path) -> bool:
-    """Whether a file's name says that it is gzip."""
+    """Whether a file's name says that it is gzipped."""
     return path.suffix.lower() == ".gz"
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number from 1, line without its end) of a UTF-8 file, gzip or not."""
+    """Yield (line number from 1, line without its end) of a UTF-8 file, gzipped or not.
+
+    Raises
+    ------
+    CorpusError
+        If the file is missing, cannot be read, or a line is not UTF-8.
+    """
     try:
         with gzip.open(path, "rb") if zipped(path) else path.open("rb") as file:
             for number, raw in enumerate(file, 1):
-                try:
-                    text = raw.decode("utf-8")
-                except UnicodeDecodeError as error:
-                    convert = (
-                        "zcat {0} | iconv -f latin1 -t utf-8 | gzip > utf8-{0}"
-                        if zipped(path)
-                        else "iconv -f latin1 -t utf-8 {0} > utf8-{0}"
-                    )
-                    raise CorpusError(
-                        f"{path}, line {number}: not valid UTF-8 (byte {error.start + 1} of the line)",
-                        hint=f"convert the file, e.g. {convert.format(path.name)}",
-                    ) from None
+                text = _decoded(raw, path, number)
                 yield number, text.removeprefix(BOM if number == 1 else "").rstrip("\r\n")
     except (FileNotFoundError, NotADirectoryError):
         raise CorpusError(
@@ -46,19 +42,30 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         ) from None
     except IsADirectoryError:
         raise CorpusError(f"{path} is a folder, not a corpus file", hint="give one file") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+    except DAMAGED as error:
         raise CorpusError(
-            f"{path} is not a whole gzip file ({error})", hint="copy or download it again"
+            f"{path} is not a complete gzip file ({error})", hint="copy or download it again"
         ) from None
     except OSError as error:
-        raise CorpusError(
-            f"{path} cannot be read: {(error.strerror or str(error)).lower()}",
-            hint="check the path and the file's permissions",
-        ) from None
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: OSError) -> CorpusError:
+    """The error for a file that the system refuses to read."""
+    return CorpusError(
+        f"{path} cannot be read: {(error.strerror or str(error)).lower()}",
+        hint="check the path and the file's permissions",
+    )
 
 
 def json_values(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield (line number from 1, value) of a file with one JSON value a line; blank lines are passed over."""
+    """Yield (line number from 1, value) of a file with one JSON value per line; skip blank lines.
+
+    Raises
+    ------
+    CorpusError
+        If a line is not JSON, or has half of a surrogate pair.
+    """
     for number, line in lines(path):
         if not line.strip():
             continue
@@ -71,10 +78,25 @@ def json_values(path: Path) -> Iterator[tuple[int, Any]]:
             ) from None
         if SURROGATE.search(line) and not _encodable(value):
             raise CorpusError(
-                f"{path}, line {number}: half of a surrogate pair (\\ud800 … \\udfff), which is no character",
+                f"{path}, line {number}: half of a surrogate pair (\\ud800 to \\udfff), which is "
+                "not a character",
                 hint="write the character itself, or both halves of the pair",
             )
         yield number, value
+
+
+def _decoded(raw: bytes, path: Path, number: int) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        name = path.name
+        convert = f"iconv -f latin1 -t utf-8 {name} > utf8-{name}"
+        if zipped(path):
+            convert = f"zcat {name} | iconv -f latin1 -t utf-8 | gzip > utf8-{name}"
+        raise CorpusError(
+            f"{path}, line {number}: not valid UTF-8 (byte {error.start + 1} of the line)",
+            hint=f"convert the file, e.g. {convert}",
+        ) from None
 
 
 def _encodable(value: Any) -> bool:

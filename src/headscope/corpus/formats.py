@@ -11,16 +11,11 @@ from headscope.corpus.columns import ColumnChoice
 from headscope.corpus.corpus import Corpus
 from headscope.corpus.example import Example
 from headscope.corpus.files import lines
+from headscope.corpus.folders import fingerprint, is_collection
 from headscope.corpus.readers.brackets import ENDINGS as BRACKETS
 from headscope.corpus.readers.brackets import read_bracket_examples
 from headscope.corpus.readers.conll import read_conll
-from headscope.corpus.readers.coref.columns import (
-    CONLL2012,
-    LAST_WORD,
-    fingerprint,
-    is_collection,
-    read_conll2012,
-)
+from headscope.corpus.readers.coref.conll2012 import CONLL2012, LAST_WORD, read_conll2012
 from headscope.corpus.readers.coref.conllu import CONLLU, read_coref_conllu, skipped_mentions
 from headscope.corpus.readers.coref.json_lines import is_coref_jsonl, read_coref_jsonl
 from headscope.corpus.readers.framenet import is_frames_jsonl, read_frames_jsonl

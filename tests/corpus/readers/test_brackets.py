@@ -81,13 +81,13 @@ def test_a_folder_of_files_is_read_by_name(tmp_path):
     [
         ("(S (NN a)\n(NN b)", 1, "the tree that begins here is not closed"),
         ("(S (NN a))\n(S (NN a)))", 2, "a bracket is closed that was never opened"),
-        ("(S (NN a))\n\nword", 3, "'word' stands outside all brackets"),
+        ("(S (NN a))\n\nword", 3, "'word' is outside all brackets"),
         ("(S (NN a b))", 1, "'b' is in a bracket that already has a word"),
         ("(S (NN a) b)", 1, "'b' is in a bracket that already has parts"),
         ("(S (-NONE- *) b)", 1, "'b' is in a bracket that already has parts"),
         ("(S\n(NN a (NN b)))", 2, "'a' is in a bracket with other brackets"),
-        ("(S (NN))", 1, "the bracket '(NN)' has neither word nor parts"),
-        ("(S ())", 1, "the bracket '()' has neither word nor parts"),
+        ("(S (NN))", 1, "the bracket '(NN)' has neither a word nor parts"),
+        ("(S ())", 1, "the bracket '()' has neither a word nor parts"),
         ("(S " * 401, 1, "400 brackets are open; is one not closed?"),
     ],
 )

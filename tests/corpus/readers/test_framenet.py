@@ -117,22 +117,22 @@ WRONG = {
     ),
     "a target beyond the sentence": (
         AGITATED | {"target": [16, 27]},
-        "'target': 16 to 27 is no word of the sentence, which has 26 characters",
+        "'target': 16 to 27 is not a word of the sentence, which has 26 characters",
         OFFSETS,
     ),
     "a target the wrong way round": (
         AGITATED | {"target": [24, 16]},
-        "'target': 24 to 16 is no word of the sentence, which has 26 characters",
+        "'target': 24 to 16 is not a word of the sentence, which has 26 characters",
         OFFSETS,
     ),
     "a target before the sentence": (
         AGITATED | {"target": [-3, 2]},
-        "'target': -3 to 2 is no word of the sentence, which has 26 characters",
+        "'target': -3 to 2 is not a word of the sentence, which has 26 characters",
         OFFSETS,
     ),
     "a link that is a space": (
         AGITATED | {"links": [{"start": 2, "end": 3}]},
-        "links[0]: 2 to 3 is no word of the sentence, which has 26 characters",
+        "links[0]: 2 to 3 is not a word of the sentence, which has 26 characters",
         OFFSETS,
     ),
     "another target": (
@@ -313,7 +313,7 @@ def test_without_framenet_s_data_the_error_says_how_to_get_it(
         open_framenet()
     assert (
         str(caught.value)
-        == "FrameNet's data (framenet_v17) is not where nltk looks for it\nnext: python -m nltk.downloader framenet_v17"
+        == "nltk does not find FrameNet's data (framenet_v17)\nnext: python -m nltk.downloader framenet_v17"
     )
 
 

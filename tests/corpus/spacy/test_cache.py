@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from headscope.corpus import ROOT, Word
 from headscope.corpus.spacy import cache as module
-from headscope.corpus.spacy.cache import Parses, cache_folder
+from headscope.corpus.spacy.cache import ParseCache, cache_folder
 
 TEXTS = [("Dogs bark.",), ("Who?", "Me 🙂"), ("",), ("naïve\u2028\x85“é”", "")]
 WORDS = [
@@ -41,7 +41,7 @@ def folder(tmp_path, monkeypatch):
 
 def fill(count, key="key"):
     """Open, recall what is there, add the rest up to a count."""
-    store = Parses(key)
+    store = ParseCache(key)
     known = recall(store)
     for texts, words in list(zip(TEXTS, WORDS, strict=True))[len(known) : count]:
         store.add(texts, words)
@@ -91,13 +91,13 @@ def parsed(draw):
 def test_what_was_added_comes_back_the_same(entries, pause):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSCOPE_CACHE", folder)
-        store = Parses("a", 1, None, ["b"])
+        store = ParseCache("a", 1, None, ["b"])
         for index, (texts, words) in enumerate(entries):
             if index == pause:
                 store.save()
             store.add(texts, words)
         store.close()
-        again = Parses("a", 1, None, ["b"])
+        again = ParseCache("a", 1, None, ["b"])
         assert [again.recall(texts) for texts, _ in entries] == [words for _, words in entries]
         assert again.recall(("more",)) is None
 
@@ -129,19 +129,19 @@ def test_it_is_json_lines_that_any_program_reads(folder):
 def test_what_is_missing_at_the_end_is_added_later():
     for count in (1, 3, 4):
         fill(count)
-        assert recall(Parses("key")) == WORDS[:count]
+        assert recall(ParseCache("key")) == WORDS[:count]
 
 
 @pytest.mark.parametrize("key", [("other",), ("key", None), ("key", "")])
 def test_another_key_is_another_store(folder, key):
     fill(4)
-    assert recall(Parses(*key)) == []
-    assert Parses(*key).path != Parses("key").path == next(folder.iterdir())
+    assert recall(ParseCache(*key)) == []
+    assert ParseCache(*key).path != ParseCache("key").path == next(folder.iterdir())
 
 
 def test_other_texts_in_their_place_are_not_given_these_words(folder):
     fill(4)
-    store = Parses("key")
+    store = ParseCache("key")
     assert store.recall(TEXTS[0]) == WORDS[0]
     assert store.recall(("Who?", "You")) is None
     assert list(folder.iterdir()) == []
@@ -160,17 +160,17 @@ def test_a_damaged_file_gives_the_right_words_or_none_and_is_whole_again_after(f
     (path,) = folder.iterdir()
     for at in range(len(whole)):
         path.write_bytes(change(whole, at))
-        found = recall(Parses("key"))
+        found = recall(ParseCache("key"))
         assert found == WORDS[: len(found)]
         fill(4)
         fill(4)
-        assert recall(Parses("key")) == WORDS
+        assert recall(ParseCache("key")) == WORDS
 
 
 def test_a_cut_file_is_thrown_away_when_the_cut_is_reached(folder):
     path = fill(4).path
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    found = recall(Parses("key"))
+    found = recall(ParseCache("key"))
     assert found == WORDS[: len(found)] != WORDS
     assert not path.exists()
 
@@ -214,30 +214,30 @@ def test_a_line_that_is_no_parse_is_refused(line):
 
 def give(line):
     """What a store with this one line gives."""
-    path = Parses("key").path
+    path = ParseCache("key").path
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(gzip.compress(line.encode() + b"\n"))
-    words = Parses("key").recall(("a",))
+    words = ParseCache("key").recall(("a",))
     assert path.exists() == (words is not None)
     return words
 
 
 def test_of_two_at_once_the_longer_stays(folder):
     for longer_first in (True, False):
-        one, other = Parses(longer_first), Parses(longer_first)
+        one, other = ParseCache(longer_first), ParseCache(longer_first)
         for store, count in ((one, 4), (other, 2)):
             assert store.recall(TEXTS[0]) is None
             for texts, words in list(zip(TEXTS, WORDS, strict=True))[:count]:
                 store.add(texts, words)
         for store in (one, other) if longer_first else (other, one):
             store.close()
-        assert recall(Parses(longer_first)) == WORDS
+        assert recall(ParseCache(longer_first)) == WORDS
     assert len(list(folder.iterdir())) == 2
 
 
 def test_a_store_thrown_away_meanwhile_is_not_continued_with_a_gap(folder):
     store = fill(1)
-    store = Parses("key")
+    store = ParseCache("key")
     assert recall(store) == WORDS[:1]
     store.path.unlink()
     store.add(TEXTS[1], WORDS[1])
@@ -247,9 +247,9 @@ def test_a_store_thrown_away_meanwhile_is_not_continued_with_a_gap(folder):
 
 RACER = """
 from headscope.corpus import Word
-from headscope.corpus.spacy.cache import Parses
+from headscope.corpus.spacy.cache import ParseCache
 for _ in range(6):
-    store = Parses("race")
+    store = ParseCache("race")
     known = 0
     while known < 40 and store.recall((str(known),)) is not None:
         known += 1
@@ -266,7 +266,7 @@ def test_processes_at_once_never_leave_half_a_file(folder):
     running = [
         subprocess.Popen([sys.executable, "-c", RACER], stderr=subprocess.PIPE) for _ in range(3)
     ]
-    path = Parses("race").path
+    path = ParseCache("race").path
     seen = set()
     while any(process.poll() is None for process in running):
         with suppress(FileNotFoundError):
@@ -283,11 +283,11 @@ def test_processes_at_once_never_leave_half_a_file(folder):
 
 def test_a_run_that_is_killed_keeps_most_of_what_it_parsed(monkeypatch):
     monkeypatch.setattr(module, "EVERY", 3)
-    store = Parses("key")
+    store = ParseCache("key")
     assert recall(store) == []
     for texts, words in zip(TEXTS, WORDS, strict=True):
         store.add(texts, words)
-    assert recall(Parses("key")) == WORDS[:3]
+    assert recall(ParseCache("key")) == WORDS[:3]
 
 
 def test_a_folder_that_cannot_be_made_is_said_once(tmp_path, monkeypatch, caplog):
@@ -295,10 +295,11 @@ def test_a_folder_that_cannot_be_made_is_said_once(tmp_path, monkeypatch, caplog
     monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path / "file"))
     for _ in range(3):
         fill(4)
-        assert recall(Parses("key")) == []
+        assert recall(ParseCache("key")) == []
     assert (tmp_path / "file").read_text() == "mine"
+    path = tmp_path / "file" / "parses" / ParseCache("key").path.name
     assert [record.getMessage() for record in caplog.records] == [
-        f"parses are not kept, {tmp_path / 'file' / 'parses'} cannot be written: Not a directory"
+        f"parses are not kept: {path} cannot be written: Not a directory"
     ]
 
 
@@ -312,7 +313,7 @@ def test_a_full_disk_is_no_error_and_leaves_what_was_there(folder, monkeypatch, 
         patch.setattr(Path, "replace", refuse)
         fill(4)
     assert len(list(folder.iterdir())) == 1
-    assert recall(Parses("key")) == WORDS[:2]
+    assert recall(ParseCache("key")) == WORDS[:2]
     assert "No space left on device" in caplog.text
 
 
@@ -348,7 +349,7 @@ def test_without_a_home_nothing_is_kept(monkeypatch):
 def test_turned_off_or_without_a_key_nothing_is_kept(tmp_path, monkeypatch, off):
     if off:
         monkeypatch.setenv("HEADSCOPE_CACHE", "off")
-    store = Parses("key") if off else Parses()
+    store = ParseCache("key") if off else ParseCache()
     assert store.recall(TEXTS[0]) is None
     store.add(TEXTS[0], WORDS[0])
     store.close()

@@ -1,6 +1,7 @@
-"""The built-in corpus: passages of two paragraphs written for this project, with trees, coreference and frame links.
+"""The built-in corpus: short passages with trees, coreference and frame links.
 
-``builtin/STYLE.txt`` holds the marked-up text, ``builtin/STYLE.conllu`` its trees, read and corrected by hand (tools/builtin_corpus.py).
+``STYLE.txt`` holds the marked-up text of a style, and ``STYLE.conllu`` its trees, which were read
+and corrected by hand (tools/builtin_corpus.py).
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from headscope.corpus.builtin.markup import Span, read_markup
+from headscope.corpus.builtin.markup import MarkedSpan, read_markup
 from headscope.corpus.example import Example, FrameLink, Mention, Word, join_words
-from headscope.corpus.mention import head_word, mention_kind
+from headscope.corpus.mentions import head_word, mention_kind
 from headscope.corpus.readers.conll import Tree, read_trees, tree_words
 from headscope.errors import CorpusError
 
@@ -20,12 +21,12 @@ STYLES = ("news", "narrative", "encyclopaedic", "dialogue", "instructions", "que
 
 
 def builtin_files() -> list[Path]:
-    """The files of the built-in corpus, text and trees of each style."""
+    """The files of the built-in corpus: text and trees of each style."""
     return [FOLDER / f"{style}{ending}" for style in STYLES for ending in (".txt", ".conllu")]
 
 
 def read_builtin() -> Iterator[Example]:
-    """Yield one example a passage, styles in turn, so that the first N examples are varied."""
+    """Yield one example per passage, styles in turn, so that the first N examples are varied."""
     by_style = [list(_read_style(style)) for style in STYLES]
     for index in range(max(len(passages) for passages in by_style)):
         yield from (passages[index] for passages in by_style if index < len(passages))
@@ -38,11 +39,8 @@ def _read_style(style: str) -> Iterator[Example]:
     text = (FOLDER / f"{style}.txt").read_text(encoding="utf-8")
     for block in re.split(r"^# id: *", text, flags=re.MULTILINE)[1:]:
         name, *paragraphs = [line.strip() for line in block.splitlines() if line.strip()]
-        yield _passage(
-            name,
-            paragraphs,
-            [trees[f"{name}-p{number}"] for number in range(1, len(paragraphs) + 1)],
-        )
+        numbers = range(1, len(paragraphs) + 1)
+        yield _passage(name, paragraphs, [trees[f"{name}-p{number}"] for number in numbers])
 
 
 def _passage(name: str, paragraphs: list[str], trees: list[list[Tree]]) -> Example:
@@ -51,7 +49,7 @@ def _passage(name: str, paragraphs: list[str], trees: list[list[Tree]]) -> Examp
         segments=[number for number, part in enumerate(trees) for _ in part],
     )
     mentions: list[Mention] = []
-    marked: list[tuple[int, int, Span]] = []
+    marked: list[tuple[int, int, MarkedSpan]] = []
     first = 0
     for number, paragraph in enumerate(paragraphs):
         plain, spans = read_markup(paragraph)
@@ -68,7 +66,7 @@ def _passage(name: str, paragraphs: list[str], trees: list[list[Tree]]) -> Examp
         name,
         join_words(words),
         words,
-        tuple(sorted(mentions, key=lambda m: (m.start, -m.end))),
+        tuple(sorted(mentions, key=lambda mention: (mention.start, -mention.end))),
         tuple(_links(words, marked)),
         group=name,
         source=name,
@@ -83,14 +81,17 @@ def _places(plain: str, words: list[str], name: str) -> dict[int, int]:
         found = plain.find(word, at)
         if found < 0 or plain[at:found].strip():
             raise CorpusError(
-                f"built-in passage {name}: its trees do not spell its text at {plain[at : at + 30]!r}"
+                f"built-in passage {name}: its trees do not spell its text "
+                f"at {plain[at : at + 30]!r}"
             )
         places.update(dict.fromkeys(range(found, found + len(word)), index))
         at = found + len(word)
     return places
 
 
-def _links(words: tuple[Word, ...], marked: list[tuple[int, int, Span]]) -> Iterator[FrameLink]:
+def _links(
+    words: tuple[Word, ...], marked: list[tuple[int, int, MarkedSpan]]
+) -> Iterator[FrameLink]:
     """An element belongs to the one target of its sentence."""
     targets = {
         words[start].sentence: (start, end, span)

@@ -1,7 +1,8 @@
-"""The light inline markup of the built-in corpus: ``{1 the baker}`` is a mention, ``<Buyer Maria>`` a frame element.
+"""The inline markup of the built-in corpus, read as character spans of the plain text.
 
-A target (the word that evokes the frame) has ``!`` after the frame's name: ``<Commerce_buy! bought>``. Both kinds nest,
-neither may cross. The markup is taken away, and what it said is returned as character spans of the plain text.
+``{1 the baker}`` is a mention and ``<Buyer Maria>`` a frame element. A target (the word that evokes
+the frame) has ``!`` after the frame's name: ``<Commerce_buy! bought>``. Both kinds may be nested,
+but not cross.
 """
 
 from __future__ import annotations
@@ -17,8 +18,18 @@ class MarkupError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A marked stretch of text: ``kind`` is 'mention', 'target' or 'element', ``name`` the entity, frame or element."""
+class MarkedSpan:
+    """A marked piece of text.
+
+    Parameters
+    ----------
+    start, end : int
+        Where it begins and ends, in characters.
+    kind : {"mention", "target", "element"}
+        What is marked.
+    name : str
+        The entity, frame or element.
+    """
 
     start: int
     end: int
@@ -26,18 +37,33 @@ class Span:
     name: str
 
 
-def read_markup(marked: str) -> tuple[str, list[Span]]:
-    """Return the plain text and its marked spans, in the order in which they open.
+def read_markup(marked: str) -> tuple[str, list[MarkedSpan]]:
+    """Read a marked-up paragraph.
 
-    >>> read_markup("{1 <Buyer Maria>} has <Commerce_buy! bought> it.")[0]
-    'Maria has bought it.'
-    >>> [(s.kind, s.name, s.start, s.end) for s in read_markup("{1 <Buyer Maria>} left.")[1]]
+    Returns
+    -------
+    plain : str
+        The text without markup.
+    spans : list of MarkedSpan
+        What was marked, in the order in which it opens.
+
+    Raises
+    ------
+    MarkupError
+        If the markup is not well formed.
+
+    Examples
+    --------
+    >>> text, spans = read_markup("{1 <Buyer Maria>} left.")
+    >>> text
+    'Maria left.'
+    >>> [(span.kind, span.name, span.start, span.end) for span in spans]
     [('mention', '1', 0, 5), ('element', 'Buyer', 0, 5)]
     """
     plain: list[str] = []
     length = 0
     open_spans: list[tuple[str, int, str, str, int]] = []  # closer, start, kind, name, order
-    spans: list[tuple[int, Span]] = []
+    spans: list[tuple[int, MarkedSpan]] = []
     order = position = 0
     while position < len(marked):
         character = marked[position]
@@ -45,7 +71,8 @@ def read_markup(marked: str) -> tuple[str, list[Span]]:
             match = _OPEN.match(marked, position)
             if match is None:
                 raise MarkupError(
-                    f"expected '{{1 …}}', '<Element …>' or '<Frame! …>' at {marked[position : position + 20]!r}"
+                    "expected '{1 …}', '<Element …>' or '<Frame! …>' "
+                    f"at {marked[position : position + 20]!r}"
                 )
             entity, frame, target = match.groups()
             kind = "mention" if entity else "target" if target else "element"
@@ -56,10 +83,11 @@ def read_markup(marked: str) -> tuple[str, list[Span]]:
         if character in "}>":
             if not open_spans or open_spans[-1][0] != character:
                 raise MarkupError(
-                    f"{character!r} closes nothing, or crosses another span, before {marked[position : position + 20]!r}"
+                    f"{character!r} closes nothing, or crosses another span, "
+                    f"before {marked[position : position + 20]!r}"
                 )
             _, start, kind, name, number = open_spans.pop()
-            spans.append((number, Span(start, length, kind, name)))
+            spans.append((number, MarkedSpan(start, length, kind, name)))
         else:
             plain.append(character)
             length += 1

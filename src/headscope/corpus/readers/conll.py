@@ -1,6 +1,6 @@
-"""Treebanks: CoNLL-U and CoNLL-X, one sentence an example, every mistake named with its file and line.
+"""Treebanks in CoNLL-U and CoNLL-X; every mistake is reported with its file and line.
 
-The ``conllu`` library reads columns but does not check trees, nor say which line is wrong; ten columns are quickly read.
+The ``conllu`` library reads the columns, but neither checks trees nor says which line is wrong.
 """
 
 from __future__ import annotations
@@ -21,7 +21,17 @@ _EMPTY = re.compile(r"\d+\.\d+")
 
 @dataclass(slots=True)
 class Tree:
-    """One sentence as it stands in the file: comments, and the ten columns of each word with its line number."""
+    """One sentence as it is written in the file.
+
+    Parameters
+    ----------
+    comments : dict of str to str
+        ``# key = value`` lines above the sentence.
+    rows : list of list of str
+        The ten columns of each word.
+    numbers : list of int
+        The line number of each word.
+    """
 
     comments: dict[str, str] = field(default_factory=dict)
     rows: list[list[str]] = field(default_factory=list)
@@ -29,7 +39,16 @@ class Tree:
 
 
 def read_trees(path: Path) -> Iterator[Tree]:
-    """Yield the sentences of a file, multi-word token lines and empty nodes left out, ids and heads checked."""
+    """Yield the sentences of a file, with ids and heads checked.
+
+    Lines of multi-word tokens (``3-4``) and empty nodes (``5.1``) are skipped.
+
+    Raises
+    ------
+    CorpusError
+        If a line does not have ten columns, ids are not counted from 1, or heads do not form a
+        tree.
+    """
     tree = Tree()
     for number, line in lines(path):
         if not line.strip():
@@ -41,24 +60,28 @@ def read_trees(path: Path) -> Iterator[Tree]:
             key, _, value = line[1:].partition("=")
             tree.comments[key.strip()] = value.strip()
         else:
-            cells = line.split("\t")
-            if len(cells) != COLUMNS:
-                raise CorpusError(
-                    f"{path}, line {number}: {len(cells)} columns, expected {COLUMNS} separated by tabs",
-                    hint="is this CoNLL-U or CoNLL-X? Otherwise give --format",
-                )
-            if _RANGE.fullmatch(cells[0]) or _EMPTY.fullmatch(cells[0]):
-                continue
-            if cells[0] != str(len(tree.rows) + 1):
-                raise CorpusError(
-                    f"{path}, line {number}: word id {cells[0]!r}, expected {len(tree.rows) + 1}",
-                    hint="a blank line must separate sentences",
-                )
-            tree.rows.append(cells)
-            tree.numbers.append(number)
+            _add_row(tree, line.split("\t"), path, number)
     if tree.rows:
         _check(tree, path)
         yield tree
+
+
+def _add_row(tree: Tree, cells: list[str], path: Path, number: int) -> None:
+    if len(cells) != COLUMNS:
+        raise CorpusError(
+            f"{path}, line {number}: {len(cells)} columns, expected {COLUMNS} separated by tabs",
+            hint="if this is not CoNLL-U or CoNLL-X, give format=",
+            command="if this is not CoNLL-U or CoNLL-X, give --format",
+        )
+    if _RANGE.fullmatch(cells[0]) or _EMPTY.fullmatch(cells[0]):
+        return
+    if cells[0] != str(len(tree.rows) + 1):
+        raise CorpusError(
+            f"{path}, line {number}: word id {cells[0]!r}, expected {len(tree.rows) + 1}",
+            hint="a blank line must separate sentences",
+        )
+    tree.rows.append(cells)
+    tree.numbers.append(number)
 
 
 def _check(tree: Tree, path: Path) -> None:
@@ -73,10 +96,15 @@ def _check(tree: Tree, path: Path) -> None:
         head = int(cells[6]) if cells[6] != "_" else 0
         if head > len(tree.rows):
             raise CorpusError(
-                f"{path}, line {number}: head {head} is out of range, the sentence has {len(tree.rows)} words",
+                f"{path}, line {number}: head {head} is out of range, "
+                f"the sentence has {len(tree.rows)} words",
                 hint="correct column 7",
             )
         heads.append(head)
+    _check_cycles(tree, heads, path)
+
+
+def _check_cycles(tree: Tree, heads: list[int], path: Path) -> None:
     settled: set[int] = {0}
     for start in range(1, len(heads) + 1):
         path_from: list[int] = []
@@ -87,7 +115,7 @@ def _check(tree: Tree, path: Path) -> None:
                 loop = " -> ".join(str(word) for word in [*path_from[path_from.index(at) :], at])
                 raise CorpusError(
                     f"{path}, line {number}: the heads form a cycle ({loop})",
-                    hint="correct column 7, or drop the sentence",
+                    hint="correct column 7, or remove the sentence",
                 )
             path_from.append(at)
             at = heads[at - 1]
@@ -95,7 +123,15 @@ def _check(tree: Tree, path: Path) -> None:
 
 
 def tree_words(trees: Sequence[Tree], *, segments: Sequence[int] | None = None) -> tuple[Word, ...]:
-    """The words of one or more trees, heads counted over all of them."""
+    """The words of one or more trees, with heads counted over all of them.
+
+    Parameters
+    ----------
+    trees : sequence of Tree
+        The sentences of one example.
+    segments : sequence of int, optional
+        The text of a pair that each sentence is in; by default all are in the first.
+    """
     words: list[Word] = []
     for index, tree in enumerate(trees):
         offset = len(words)
@@ -106,22 +142,22 @@ def tree_words(trees: Sequence[Tree], *, segments: Sequence[int] | None = None) 
             words.append(
                 Word(
                     cells[1],
-                    segments[index] if segments else 0,
-                    index,
-                    head,
-                    blank[7],
-                    blank[3],
-                    blank[4],
-                    blank[2],
+                    segment=segments[index] if segments else 0,
+                    sentence=index,
+                    head=head,
+                    relation=blank[7],
+                    upos=blank[3],
+                    xpos=blank[4],
+                    lemma=blank[2],
                 )
             )
     return tuple(words)
 
 
 def read_conll(path: Path) -> Iterator[Example]:
-    """Yield one example per sentence, named by its ``sent_id`` where it has one.
+    """Yield one example per sentence, named by its ``sent_id`` if it has one.
 
-    The group is the document: its ``# newdoc id``, or the file's name and a number where documents
+    The group is the document: its ``# newdoc id``, or the file's name and a number if documents
     have no id. Sentences of a file without ``# newdoc`` have no group.
     """
     document, documents = "", 0

@@ -1,11 +1,15 @@
-"""Frame links (Kovaleva et al. 2019, §4.2): JSON lines with character offsets, and FrameNet itself through nltk's reader."""
+"""Frame links: JSON lines with character offsets, and FrameNet itself through nltk's reader.
+
+References
+----------
+Kovaleva et al. (2019), Revealing the Dark Secrets of BERT, §4.2.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -15,12 +19,23 @@ from headscope.corpus.files import json_values, lines
 from headscope.corpus.readers.json_lines import record_group
 from headscope.errors import CorpusError
 
-Span = tuple[int, int]
+Characters = tuple[int, int]
+"""Where a piece of text begins and ends, in characters."""
 
 LONGEST, WIDEST, APART = 12, 3, 2
-"""The paper's filter: most words of a sentence, most words of a core element, least words between element and target."""
-HINT = 'write e.g. {"sentence": "He was becoming agitated .", "target": [16, 24], "links": [{"start": 0, "end": 2, "fe": "Experiencer"}], "frame": "Emotion_directed"}'
+"""The paper's filter: the most words of a sentence, the most words of a core element, and the
+fewest words between element and target."""
+HINT = (
+    'write e.g. {"sentence": "He was becoming agitated .", "target": [16, 24], '
+    '"links": [{"start": 0, "end": 2, "fe": "Experiencer"}], "frame": "Emotion_directed"}'
+)
 OFFSETS = "offsets count characters from 0, and 'end' is one past the last"
+KEYS = {
+    "sentence": (str, "a string"),
+    "target": (list, "a list of two offsets"),
+    "links": (list, "a list of objects"),
+}
+DOWNLOAD = "python -m nltk.downloader framenet_v17"
 
 
 def is_frames_jsonl(path: Path) -> bool:
@@ -30,57 +45,56 @@ def is_frames_jsonl(path: Path) -> bool:
         record = json.loads(first)
     except ValueError:
         return False
-    return isinstance(record, dict) and {"sentence", "target", "links"} <= record.keys()
+    return isinstance(record, dict) and KEYS.keys() <= record.keys()
 
 
 def read_frames_jsonl(path: Path) -> Iterator[Example]:
-    """One example a line: ``{"sentence", "target": [start, end], "links": [{"start", "end", "fe"}, …], "frame"}``, offsets in characters.
+    """Yield one example per line, with links from the target of a frame to its elements.
 
-    ``fe`` and ``frame`` may be left out. Where ``target_text`` and a link's ``text`` are given, they must be what stands there; other keys are not used.
+    An object has ``sentence``, ``target`` (``[start, end]``) and ``links`` (objects with ``start``
+    and ``end``), all offsets in characters. A link's ``fe``, and ``frame``, ``id``, ``group`` and
+    ``document`` are optional. If ``target_text`` or a link's ``text`` is given, it must be what the
+    sentence has there. Other keys are ignored.
     """
     for number, record in json_values(path):
         where = f"{path}, line {number}"
-        if not isinstance(record, dict):
-            raise CorpusError(
-                f"{where}: expected a JSON object, got {type(record).__name__}", hint=HINT
-            )
-        for key, kind, words in (
-            ("sentence", str, "a string"),
-            ("target", list, "a list of two offsets"),
-            ("links", list, "a list of objects"),
-        ):
-            if not isinstance(record.get(key), kind):
-                raise CorpusError(
-                    f"{where}: {key!r} must be {words}, got {_shown(record, key)}", hint=HINT
-                )
-        text, frame = record["sentence"], str(record.get("frame", ""))
+        _check_record(record, where)
+        text = record["sentence"]
         target = _span(text, record["target"], record.get("target_text"), f"{where}: 'target'")
-        elements = []
-        for index, link in enumerate(record["links"]):
-            if not isinstance(link, dict):
-                raise CorpusError(
-                    f"{where}: links[{index}] must be an object, got {type(link).__name__}",
-                    hint=HINT,
-                )
-            span = _span(
-                text,
-                [link.get("start"), link.get("end")],
-                link.get("text"),
-                f"{where}: links[{index}]",
-            )
-            elements.append((span, str(link.get("fe", ""))))
-        example = make_example(
-            str(record.get("id", number)), text, frame, [target], elements, source=where
+        yield make_example(
+            str(record.get("id", number)),
+            text,
+            str(record.get("frame", "")),
+            [target],
+            [
+                _element(text, link, f"{where}: links[{index}]")
+                for index, link in enumerate(record["links"])
+            ],
+            group=record_group(record),
+            source=where,
         )
-        yield replace(example, group=record_group(record))
 
 
-def _shown(record: dict[str, Any], key: str) -> str:
-    return type(record[key]).__name__ if key in record else "nothing"
+def _check_record(record: Any, where: str) -> None:
+    if not isinstance(record, dict):
+        raise CorpusError(
+            f"{where}: expected a JSON object, got {type(record).__name__}", hint=HINT
+        )
+    for key, (kind, words) in KEYS.items():
+        if not isinstance(record.get(key), kind):
+            given = type(record[key]).__name__ if key in record else "nothing"
+            raise CorpusError(f"{where}: {key!r} must be {words}, got {given}", hint=HINT)
 
 
-def _span(text: str, given: Sequence[Any], expected: object, where: str) -> Span:
-    """Two offsets, checked."""
+def _element(text: str, link: Any, where: str) -> tuple[Characters, str]:
+    if not isinstance(link, dict):
+        raise CorpusError(f"{where} must be an object, got {type(link).__name__}", hint=HINT)
+    span = _span(text, [link.get("start"), link.get("end")], link.get("text"), where)
+    return span, str(link.get("fe", ""))
+
+
+def _span(text: str, given: Sequence[Any], expected: object, where: str) -> Characters:
+    """Check two offsets."""
     if len(given) != 2 or any(type(offset) is not int for offset in given):
         raise CorpusError(
             f"{where} must have two whole numbers, start and end; got {list(given)!r}", hint=HINT
@@ -88,7 +102,8 @@ def _span(text: str, given: Sequence[Any], expected: object, where: str) -> Span
     start, end = given
     if not 0 <= start < end <= len(text) or not text[start:end].strip():
         raise CorpusError(
-            f"{where}: {start} to {end} is no word of the sentence, which has {len(text)} characters",
+            f"{where}: {start} to {end} is not a word of the sentence, "
+            f"which has {len(text)} characters",
             hint=OFFSETS,
         )
     if expected is not None and text[start:end] != expected:
@@ -98,8 +113,11 @@ def _span(text: str, given: Sequence[Any], expected: object, where: str) -> Span
     return start, end
 
 
-def cut_words(text: str, spans: Iterable[Span]) -> list[Span]:
-    """Where the words of a text begin and end: they are separated by space, and cut where a span begins or ends, so that spans are whole words.
+def cut_words(text: str, spans: Iterable[Characters]) -> list[Characters]:
+    """Find where the words of a text begin and end.
+
+    Words are separated by spaces, and cut where a span begins or ends, so that spans are whole
+    words.
 
     >>> text = "He was agitated."
     >>> [text[start:end] for start, end in cut_words(text, [(7, 15)])]
@@ -108,12 +126,8 @@ def cut_words(text: str, spans: Iterable[Span]) -> list[Span]:
     edges = sorted({edge for span in spans for edge in span})
     found = []
     for match in re.finditer(r"\S+", text):
-        places = [
-            match.start(),
-            *(edge for edge in edges if match.start() < edge < match.end()),
-            match.end(),
-        ]
-        found += list(pairwise(places))
+        inner = [edge for edge in edges if match.start() < edge < match.end()]
+        found += list(pairwise([match.start(), *inner, match.end()]))
     return found
 
 
@@ -121,16 +135,29 @@ def make_example(
     name: str,
     text: str,
     frame: str,
-    targets: Sequence[Span],
-    elements: Sequence[tuple[Span, str]],
+    targets: Sequence[Characters],
+    elements: Sequence[tuple[Characters, str]],
     *,
+    group: str = "",
     source: str = "",
 ) -> Example:
-    """A sentence with a link from each part of the target to each element."""
+    """Make an example of a sentence, with a link from each part of the target to each element.
+
+    Parameters
+    ----------
+    name, text, frame : str
+        The example's id, the sentence, and the name of the frame.
+    targets : sequence of (start, end)
+        The parts of the target, in characters.
+    elements : sequence of ((start, end), str)
+        The elements and their names.
+    group, source : str, optional
+        As in :class:`~headscope.corpus.Example`.
+    """
     cut = cut_words(text, [*targets, *(span for span, _ in elements)])
     words = tuple(Word(text[start:end]) for start, end in cut)
 
-    def covered(span: Span) -> Span:
+    def covered(span: Characters) -> tuple[int, int]:
         inside = [
             place for place, (start, end) in enumerate(cut) if span[0] <= start and end <= span[1]
         ]
@@ -140,11 +167,14 @@ def make_example(
         FrameLink(frame, element, covered(target), covered(span))
         for target, (span, element) in product(targets, elements)
     )
-    return Example(name, join_words(words), words, links=links, source=source)
+    return Example(name, join_words(words), words, links=links, group=group, source=source)
 
 
 def keep(example: Example) -> bool:
-    """The paper's filter: a short sentence, short elements, and none next to the target."""
+    """Whether an example passes the paper's filter.
+
+    The sentence and its elements are short, and no element is next to the target.
+    """
 
     def between(link: FrameLink) -> int:
         first, second = sorted([link.target, link.filler])
@@ -160,50 +190,54 @@ def keep(example: Example) -> bool:
 
 
 def open_framenet() -> Any:
-    """FrameNet 1.7 through nltk."""
+    """Open FrameNet 1.7 through nltk.
+
+    Raises
+    ------
+    CorpusError
+        If nltk or FrameNet's data is not installed.
+    """
     try:
         from nltk.corpus import framenet
     except ImportError:
         raise CorpusError(
             "FrameNet is read with nltk, which is not installed",
-            hint="pip install 'headscope[framenet]' && python -m nltk.downloader framenet_v17",
+            hint=f"pip install 'headscope[framenet]' && {DOWNLOAD}",
         ) from None
     try:
         framenet.ensure_loaded()
     except LookupError:
         raise CorpusError(
-            "FrameNet's data (framenet_v17) is not where nltk looks for it",
-            hint="python -m nltk.downloader framenet_v17",
+            "nltk does not find FrameNet's data (framenet_v17)", hint=DOWNLOAD
         ) from None
     return framenet
 
 
 def read_framenet(framenet: Any) -> Iterator[Example]:
-    """The exemplar sentences that pass the paper's filter, linked to their core elements. ``framenet`` is nltk's reader, or anything like it."""
+    """Yield the exemplar sentences that pass the paper's filter, linked to their core elements.
+
+    Parameters
+    ----------
+    framenet : object
+        nltk's reader, or anything like it.
+    """
     for sentence in framenet.exemplars():
         if "Target" not in sentence:  # not annotated after all
             continue
         core = {name for name, element in sentence.frame.FE.items() if element.coreType == "Core"}
-        overt = [
-            place
-            for layer in ("FE", "FE2", "FE3")
-            if layer in sentence
-            for place in sentence[layer][0]
-        ]
-        elements = [
-            ((start, end), name)
-            for start, end, name in overt
-            if name in core and sentence.text[start:end].strip()
-        ]
-        targets = [
-            (start, end) for start, end in sentence.Target if sentence.text[start:end].strip()
-        ]
+        layers = [layer for layer in ("FE", "FE2", "FE3") if layer in sentence]
+        overt = [place for layer in layers for place in sentence[layer][0]]
+        text = sentence.text
         example = make_example(
             str(sentence.ID),
-            sentence.text,
+            text,
             sentence.frame.name,
-            targets,
-            elements,
+            [(start, end) for start, end in sentence.Target if text[start:end].strip()],
+            [
+                ((start, end), name)
+                for start, end, name in overt
+                if name in core and text[start:end].strip()
+            ],
             source=f"FrameNet, {sentence.LU.name}",
         )
         if keep(example):

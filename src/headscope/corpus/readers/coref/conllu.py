@@ -1,4 +1,4 @@
-"""Coreference in CoNLL-U: ``Entity=`` brackets in the last column, as GUM and CorefUD write them, beside the trees."""
+"""Coreference in CoNLL-U: ``Entity=`` brackets in the last column, as in GUM and CorefUD."""
 
 from __future__ import annotations
 
@@ -11,23 +11,30 @@ from typing import NamedTuple
 
 from headscope.corpus.example import Example, Mention, join_words
 from headscope.corpus.files import lines
-from headscope.corpus.mention import head_among, head_word, in_order, mention_kind
+from headscope.corpus.folders import files_in
+from headscope.corpus.mentions import head_among, head_word, in_order, mention_kind
 from headscope.corpus.readers.conll import Tree, read_trees, tree_words
-from headscope.corpus.readers.coref.columns import Brackets, Span, files_in
+from headscope.corpus.readers.coref.brackets import BracketSpan, MentionBrackets
 from headscope.errors import CorpusError
 
 CONLLU = (".conllu",)
 HEADS = ("head", "minspan", "min")
-"""Fields that say which words of a mention head it, the surest first."""
+"""Fields that say which words of a mention head it, the most reliable first."""
+SKIPPED = {
+    "discontinuous": "in parts (discontinuous)",
+    "empty nodes": "of empty nodes alone",
+}
 _BRACKET = re.compile(r"\(([^()]+)(\))?|([^()]+)\)")
 _PART = re.compile(r"\[(\d+)/\d+\]")
 _EMPTY = re.compile(r"\d+\.\d+\t")
 
 
-class Header(NamedTuple):
-    """``# global.Entity``: the names of the fields of an opening bracket, and which of them is the entity.
+class EntityHeader(NamedTuple):
+    """``# global.Entity``: the fields of an opening bracket, and which of them is the entity.
 
-    >>> Header(["etype", "grp", "identity"], 1).split("person-7-Jean-Luc")
+    Examples
+    --------
+    >>> EntityHeader(["etype", "grp", "identity"], 1).split("person-7-Jean-Luc")
     ('7', {'etype': 'person', 'grp': '7', 'identity': 'Jean-Luc'})
     """
 
@@ -35,37 +42,46 @@ class Header(NamedTuple):
     entity: int
 
     def split(self, text: str) -> tuple[str, dict[str, str]]:
-        """The entity and all fields; hyphens that are over belong to the last field. A closing bracket may name the entity alone."""
+        """The entity and all fields of a bracket.
+
+        Further hyphens belong to the last field. A closing bracket may name the entity alone.
+        """
         parts = text.split("-", len(self.names) - 1)
-        return parts[self.entity] if len(parts) > self.entity else text, dict(
-            zip(self.names, parts, strict=False)
-        )
+        entity = parts[self.entity] if len(parts) > self.entity else text
+        return entity, dict(zip(self.names, parts, strict=False))
 
 
-PLAIN = Header(["eid", "other"], 0)
-"""Without a header the entity comes first."""
+PLAIN = EntityHeader(["eid", "other"], 0)
+"""Without a header, the entity comes first."""
 
 
 def read_coref_conllu(path: Path, *, skipped: Counter[str] | None = None) -> Iterator[Example]:
-    """One example a document (``# newdoc id``) of a file, or of the files of a folder or a tar archive, with trees and mentions.
+    """Yield one example per document (``# newdoc id``), with trees and mentions.
 
-    A mention's head word is its ``head`` or ``minspan`` field where ``# global.Entity`` names one (of several words, the one that heads the others); else it
-    is found in the tree. Its kind goes by the tag of its head word. Left out, and counted in ``skipped``: "discontinuous" mentions
-    (``[1/2]``) and mentions of "empty nodes" alone (dropped pronouns).
+    A mention's head word is its ``head`` or ``minspan`` field, if ``# global.Entity`` names one (of
+    several words, the one that heads the others); otherwise it is found in the tree. Its kind goes
+    by the tag of its head word.
+
+    Parameters
+    ----------
+    path : Path
+        A file, a folder of files, or a tar archive of them.
+    skipped : Counter, optional
+        Counts the mentions that are skipped: "discontinuous" ones (``[1/2]``), and those of "empty
+        nodes" alone (dropped pronouns).
     """
     for file in files_in(path, CONLLU):
         yield from _read_documents(file, Counter() if skipped is None else skipped)
 
 
 def skipped_mentions(path: Path) -> tuple[str, ...]:
-    """How many mentions of a corpus are left out, in words; the whole corpus is read for it."""
+    """Say how many mentions of a corpus are skipped; the whole corpus is read for it."""
     skipped: Counter[str] = Counter()
     for _ in read_coref_conllu(path, skipped=skipped):
         pass
-    why = {"discontinuous": "in parts (discontinuous)", "empty nodes": "of empty nodes alone"}
     return tuple(
-        f"mentions left out because they are {why[kind]}: {skipped[kind]}"
-        for kind in why
+        f"mentions skipped because they are {why}: {skipped[kind]}"
+        for kind, why in SKIPPED.items()
         if skipped[kind]
     )
 
@@ -92,30 +108,20 @@ def _read_documents(path: Path, skipped: Counter[str]) -> Iterator[Example]:
 def _document(
     name: str, held: Sequence[tuple[Tree, list[tuple[Mention, str]]]], path: Path
 ) -> Example:
-    """Put sentences together: words are counted over all of them."""
+    """Join sentences to a document, whose words are counted from its start."""
     words = tree_words([tree for tree, _ in held])
     found = []
     first = 0
     for tree, mentions in held:
-        found += [
-            (
-                replace(one, start=first + one.start, end=first + one.end, head=first + one.head),
-                where,
-            )
-            for one, where in mentions
-        ]
+        for one, where in mentions:
+            start, end, head = first + one.start, first + one.end, first + one.head
+            found.append((replace(one, start=start, end=end, head=head), where))
         first += len(tree.rows)
-    return Example(
-        name,
-        join_words(words),
-        words,
-        in_order(found),
-        group=name,
-        source=f"{path}, line {held[0][0].numbers[0]}",
-    )
+    source = f"{path}, line {held[0][0].numbers[0]}"
+    return Example(name, join_words(words), words, in_order(found), group=name, source=source)
 
 
-def _header(text: str, where: str) -> Header:
+def _header(text: str, where: str) -> EntityHeader:
     names = [name.strip().lower() for name in text.split("-")]
     found = [place for place, name in enumerate(names) if name in {"eid", "grp"}]
     if len(found) != 1:
@@ -123,11 +129,14 @@ def _header(text: str, where: str) -> Header:
             f"{where}: '# global.Entity = {text}' above must name the entity once, as eid or GRP",
             hint="write e.g. # global.Entity = eid-etype-head-other",
         )
-    return Header(names, found[0])
+    return EntityHeader(names, found[0])
 
 
 def _empty_nodes(path: Path) -> dict[int, list[tuple[int, str]]]:
-    """Line and last column of the empty nodes of each sentence: mentions may begin or end there, though these are no words."""
+    """The line and the last column of the empty nodes of each sentence.
+
+    Mentions may begin or end there, although these are not words.
+    """
     found: dict[int, list[tuple[int, str]]] = {}
     sentence, words = 0, False
     for number, line in lines(path):
@@ -141,23 +150,19 @@ def _empty_nodes(path: Path) -> dict[int, list[tuple[int, str]]]:
 
 
 def _mentions(
-    tree: Tree, empty: list[tuple[int, str]], header: Header, path: Path, skipped: Counter[str]
+    tree: Tree,
+    empty: list[tuple[int, str]],
+    header: EntityHeader,
+    path: Path,
+    skipped: Counter[str],
 ) -> list[tuple[Mention, str]]:
     """The mentions of one sentence, its words counted from 0, each with where it opens."""
     rows = zip(tree.numbers, range(len(tree.rows)), (cells[9] for cells in tree.rows), strict=True)
-    nodes = sorted(
-        [*rows, *((number, -1, last) for number, last in empty)]
-    )  # (line, word or -1, last column)
-    brackets = Brackets()
-    for at, (number, _, last) in enumerate(nodes):
-        text = next(
-            (
-                item.removeprefix("Entity=")
-                for item in last.split("|")
-                if item.startswith("Entity=")
-            ),
-            "",
-        )
+    nodes = sorted([*rows, *((number, -1, last) for number, last in empty)])
+    brackets = MentionBrackets()
+    for at, (number, _, last) in enumerate(nodes):  # line, word or -1, last column
+        entities = (item for item in last.split("|") if item.startswith("Entity="))
+        text = next(entities, "").removeprefix("Entity=")
         _read_brackets(text, at, header, brackets, f"{path}, line {number}", skipped)
     words = tree_words([tree])
     found = []
@@ -169,17 +174,18 @@ def _mentions(
             continue
         given = _given_heads(span, header, places)
         head = head_among(words, given) if given else head_word(words, inside[0], inside[-1])
-        found.append(
-            (
-                Mention(inside[0], inside[-1], head, span.entity, mention_kind(words[head])),
-                span.where,
-            )
-        )
+        kind = mention_kind(words[head])
+        found.append((Mention(inside[0], inside[-1], head, span.entity, kind), span.where))
     return found
 
 
 def _read_brackets(
-    text: str, at: int, header: Header, brackets: Brackets, where: str, skipped: Counter[str]
+    text: str,
+    at: int,
+    header: EntityHeader,
+    brackets: MentionBrackets,
+    where: str,
+    skipped: Counter[str],
 ) -> None:
     matches = list(_BRACKET.finditer(text))
     if "".join(match[0] for match in matches) != text:
@@ -199,15 +205,16 @@ def _read_brackets(
             brackets.close(entity, at, where)
 
 
-def _given_heads(span: Span, header: Header, places: list[int]) -> list[int]:
-    """The words that the opening bracket says are the head, empty nodes left out; none where it does not say."""
+def _given_heads(span: BracketSpan, header: EntityHeader, places: list[int]) -> list[int]:
+    """The words that the opening bracket names as the head, without empty nodes."""
     fields = header.split(span.text)[1]
     text = next((fields[name] for name in HEADS if fields.get(name, "_") not in {"", "_"}), "")
     numbers = text.split(",") if text else []
     for number in numbers:
         if not number.isdecimal() or not 1 <= int(number) <= len(places):
             raise CorpusError(
-                f"{span.where}: the head {text!r} of entity {span.entity!r} is not among its {len(places)} words",
+                f"{span.where}: the head {text!r} of entity {span.entity!r} is not among its "
+                f"{len(places)} words",
                 hint="words of a mention are counted from 1",
             )
     return [place for place in sorted(places[int(number) - 1] for number in numbers) if place >= 0]

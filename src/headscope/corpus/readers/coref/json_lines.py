@@ -1,4 +1,4 @@
-"""Coreference as JSON lines: one document a line, its sentences and its mentions."""
+"""Coreference as JSON lines: one document per line, with its sentences and its mentions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 from headscope.corpus.example import Example, Mention, Word, join_words
 from headscope.corpus.files import json_values, lines
-from headscope.corpus.mention import in_order
+from headscope.corpus.mentions import in_order
 from headscope.errors import CorpusError
 
-# what each key must be; those with None may be left out
+# What each key must be; keys with None are optional.
 DOCUMENT = {
     "sentences": "a list of lists of words",
     "mentions": "a list of objects",
@@ -30,7 +30,10 @@ MENTION = {
     "type": None,
 }
 KINDS = {"pronoun": "pronoun", "proper": "proper", "nominal": "nominal", "other": "nominal"}
-HINT = 'write e.g. {"doc": "d1", "sentences": [["Ann", "left"]], "mentions": [{"sent": 0, "start": 0, "end": 0, "head": 0, "cluster": "1"}]}'
+HINT = (
+    'write e.g. {"doc": "d1", "sentences": [["Ann", "left"]], '
+    '"mentions": [{"sent": 0, "start": 0, "end": 0, "head": 0, "cluster": "1"}]}'
+)
 
 
 def is_coref_jsonl(path: Path) -> bool:
@@ -44,10 +47,13 @@ def is_coref_jsonl(path: Path) -> bool:
 
 
 def read_coref_jsonl(path: Path) -> Iterator[Example]:
-    """One example a line: ``{"doc", "sentences": [[word, …], …], "mentions": [{"sent", "start", "end", "head", "type", "cluster"}, …]}``.
+    """Yield one example per line, each a document.
 
-    A mention is the words ``start`` to ``end`` (inclusive) of sentence ``sent``, all from 0; its ``head`` is counted as they are. Its type is
-    pronoun, proper, nominal or other (verbs and adverbs, counted as nominal); it may be left out. ``genre`` and ``licence_class`` are allowed, and not used.
+    An object has ``doc`` (the document's name, which is also the group), ``sentences`` (lists of
+    words) and ``mentions``. A mention is the words ``start`` to ``end`` (inclusive) of the sentence
+    ``sent``, all counted from 0, with a ``head`` among them, a ``cluster`` and an optional
+    ``type``: pronoun, proper, nominal or other (verbs and adverbs, counted as nominal). ``genre``
+    and ``licence_class`` are allowed and ignored.
     """
     for number, record in json_values(path):
         yield _document(record, number, f"{path}, line {number}")
@@ -62,20 +68,20 @@ def _document(record: Any, number: int, where: str) -> Example:
         )
     if not isinstance(record["mentions"], list):
         raise CorpusError(
-            f"{where}: 'mentions' must be {DOCUMENT['mentions']}, got {type(record['mentions']).__name__}",
+            f"{where}: 'mentions' must be {DOCUMENT['mentions']}, "
+            f"got {type(record['mentions']).__name__}",
             hint=HINT,
         )
     words = tuple(
         Word(text, sentence=index) for index, sentence in enumerate(sentences) for text in sentence
     )
     if not words:
-        raise CorpusError(f"{where}: the document has no words", hint="take the line away")
+        raise CorpusError(f"{where}: the document has no words", hint="remove the line")
     firsts = list(accumulate((len(sentence) for sentence in sentences), initial=0))
-    places = [f"{where}: mentions[{index}]" for index in range(len(record["mentions"]))]
-    found = [
-        (_mention(given, sentences, firsts, place), place)
-        for given, place in zip(record["mentions"], places, strict=True)
-    ]
+    found = []
+    for index, given in enumerate(record["mentions"]):
+        place = f"{where}: mentions[{index}]"
+        found.append((_mention(given, sentences, firsts, place), place))
     name = str(record.get("doc", number))
     return Example(name, join_words(words), words, in_order(found), group=name, source=where)
 
@@ -87,7 +93,7 @@ def _is_sentence(sentence: object) -> bool:
 
 
 def _mention(given: Any, sentences: list[list[str]], firsts: list[int], place: str) -> Mention:
-    """Check one mention, and count its words over the whole document."""
+    """Check one mention, and count its words from the start of the document."""
     _check_keys(given, MENTION, place, "the mention")
     for key in ("sent", "start", "end", "head", "cluster"):
         allowed = (int, str) if key == "cluster" else (int,)
@@ -96,6 +102,23 @@ def _mention(given: Any, sentences: list[list[str]], firsts: list[int], place: s
                 f"{place}: {key!r} must be {MENTION[key]}, got {given[key]!r}", hint=HINT
             )
     sent, start, end, head = (given[key] for key in ("sent", "start", "end", "head"))
+    _check_places(sent, start, end, head, sentences, place)
+    kind = given.get("type")
+    if kind is not None and (not isinstance(kind, str) or kind not in KINDS):
+        raise CorpusError(
+            f"{place}: 'type' must be one of {', '.join(KINDS)}, got {kind!r}",
+            hint="correct it, or leave it out",
+        )
+    first = firsts[sent]
+    return Mention(
+        first + start, first + end, first + head, str(given["cluster"]), KINDS[kind] if kind else ""
+    )
+
+
+def _check_places(
+    sent: int, start: int, end: int, head: int, sentences: list[list[str]], place: str
+) -> None:
+    """A mention must lie within its sentence, and its head within the mention."""
     if not 0 <= sent < len(sentences):
         raise CorpusError(
             f"{place}: there is no sentence {sent}, the document has {len(sentences)}",
@@ -103,7 +126,8 @@ def _mention(given: Any, sentences: list[list[str]], firsts: list[int], place: s
         )
     if not 0 <= start <= end < len(sentences[sent]):
         raise CorpusError(
-            f"{place}: words {start} to {end} are not within sentence {sent}, which has {len(sentences[sent])}",
+            f"{place}: words {start} to {end} are not within sentence {sent}, "
+            f"which has {len(sentences[sent])}",
             hint="words are counted from 0, and 'end' is the last word",
         )
     if not start <= head <= end:
@@ -111,16 +135,6 @@ def _mention(given: Any, sentences: list[list[str]], firsts: list[int], place: s
             f"{place}: the head {head} is not one of the words {start} to {end}",
             hint="the head is counted from the start of the sentence",
         )
-    kind = given.get("type")
-    if kind is not None and (not isinstance(kind, str) or kind not in KINDS):
-        raise CorpusError(
-            f"{place}: 'type' must be one of {', '.join(KINDS)}, got {kind!r}",
-            hint="it may also be left out",
-        )
-    first = firsts[sent]
-    return Mention(
-        first + start, first + end, first + head, str(given["cluster"]), KINDS[kind] if kind else ""
-    )
 
 
 def _check_keys(record: Any, known: dict[str, str | None], where: str, what: str) -> None:
@@ -132,7 +146,7 @@ def _check_keys(record: Any, known: dict[str, str | None], where: str, what: str
         if key not in known:
             raise CorpusError(
                 f"{where}: {what} has the unknown key {key!r}; known are {', '.join(known)}",
-                hint="take it away, or correct its spelling",
+                hint="remove it, or correct its spelling",
             )
     for key, must in known.items():
         if must and key not in record:

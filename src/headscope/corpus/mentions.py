@@ -1,4 +1,4 @@
-"""What a mention needs beside its words: a head word, a kind, and no quarrel with the other mentions of its entity."""
+"""Mentions: finding the head word and the kind of each, and checking that they are consistent."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from collections.abc import Iterable, Sequence
 from headscope.corpus.example import ROOT, Mention, Word
 from headscope.errors import CorpusError
 
+PRONOUNS = frozenset({"PRP", "PRP$", "WP", "WP$"})
+
 
 def head_word(words: Sequence[Word], start: int, end: int) -> int:
-    """The word of a span whose head lies outside it (the first such); without a tree, the last word."""
+    """The head of the words ``start`` to ``end``: the first whose own head lies outside them.
+
+    Without a tree, it is the last word.
+    """
     return head_among(words, range(start, end + 1))
 
 
 def head_among(words: Sequence[Word], places: Sequence[int]) -> int:
-    """The same for words that need not stand side by side.
+    """The head of some words, which need not be adjacent; see :func:`head_word`.
 
-    >>> head_among([Word("Ann", head=3), Word("and", head=2), Word("Bo", head=0), Word("left", head=ROOT)], [0, 2])
+    >>> ann_and_bo = [Word("Ann", head=3), Word("and", head=2), Word("Bo", head=0)]
+    >>> head_among([*ann_and_bo, Word("left", head=ROOT)], [0, 2])
     0
     """
     if any(words[place].head is None for place in places):
@@ -29,25 +35,37 @@ def head_among(words: Sequence[Word], places: Sequence[int]) -> int:
 
 
 def mention_kind(head: Word) -> str:
-    """pronoun, proper or nominal, by the tag of the head word; "" where it has none. Verbs and adverbs count as nominal.
+    """The kind of a mention by the tag of its head word: pronoun, proper or nominal.
 
-    Where there are only Penn tags, a determiner that heads a mention is a pronoun: "this", "those".
+    It is empty if the word has no tag. Verbs and adverbs count as nominal. If there are only Penn
+    tags, a determiner that heads a mention ("this", "those") is a pronoun.
+
+    >>> mention_kind(Word("her", xpos="PRP$")), mention_kind(Word("Ann", upos="PROPN"))
+    ('pronoun', 'proper')
     """
     if not head.upos and not head.xpos:
         return ""
-    if (
-        head.upos == "PRON"
-        or head.xpos in {"PRP", "PRP$", "WP", "WP$"}
-        or (head.xpos == "DT" and not head.upos)
-    ):
+    determiner = head.xpos == "DT" and not head.upos
+    if head.upos == "PRON" or head.xpos in PRONOUNS or determiner:
         return "pronoun"
     return "proper" if head.upos == "PROPN" or head.xpos in {"NNP", "NNPS"} else "nominal"
 
 
 def in_order(found: Iterable[tuple[Mention, str]]) -> tuple[Mention, ...]:
-    """Mentions by their first word, longer ones first, each given with where it stands in its file.
+    """Sort mentions by their first word, longer ones first, and check them.
 
-    Mentions of different entities may cross (OntoGUM has such); two of one entity may not, nor may they be the same words.
+    Mentions of different entities may cross, as in OntoGUM. Two mentions of one entity may not
+    cross, nor be the same words.
+
+    Parameters
+    ----------
+    found : iterable of (Mention, str)
+        Each mention, and where it was read.
+
+    Raises
+    ------
+    CorpusError
+        If two mentions of one entity cross or are the same.
     """
     ordered = sorted(found, key=lambda pair: (pair[0].start, -pair[0].end))
     around: dict[str, list[Mention]] = {}
@@ -58,12 +76,12 @@ def in_order(found: Iterable[tuple[Mention, str]]) -> tuple[Mention, ...]:
         if outer and (outer[-1].start, outer[-1].end) == (mention.start, mention.end):
             raise CorpusError(
                 f"{where}: entity {mention.entity!r} has this mention twice",
-                hint="take one of the two away",
+                hint="remove one of the two",
             )
         if outer and outer[-1].end < mention.end:
             raise CorpusError(
                 f"{where}: two mentions of entity {mention.entity!r} cross",
-                hint="mentions of one entity may lie within one another, not overlap",
+                hint="mentions of one entity may be nested, but not overlap",
             )
         outer.append(mention)
     return tuple(mention for mention, _ in ordered)

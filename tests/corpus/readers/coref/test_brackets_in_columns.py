@@ -250,8 +250,8 @@ def test_mentions_in_parts_and_of_empty_nodes_are_left_out_and_counted_and_empty
         (7, 7, 7, "3", "pronoun"),
     ]
     assert read.notes == (
-        "mentions left out because they are in parts (discontinuous): 1",
-        "mentions left out because they are of empty nodes alone: 1",
+        "mentions skipped because they are in parts (discontinuous): 1",
+        "mentions skipped because they are of empty nodes alone: 1",
     )
 
 
@@ -448,7 +448,7 @@ def test_a_folder_of_conll2012_files_is_one_corpus_and_an_empty_one_is_told(tmp_
     ("name", "data", "message"),
     [
         ("gone.tar.gz", None, "no such corpus file: {path}"),
-        ("a.tar.gz", b"text", "{path} is not a whole tar archive ("),
+        ("a.tar.gz", b"text", "{path} is not a complete tar archive ("),
     ],
 )
 def test_an_archive_that_cannot_be_read_is_told(tmp_path, name, data, message):
@@ -470,7 +470,7 @@ def test_an_archive_that_is_cut_off_is_told(tmp_path):
     with tarfile.open(path, "w:gz") as archive:
         archive.add(tmp_path / "a.conllu", "a.conllu")
     path.write_bytes(path.read_bytes()[:-200])
-    assert complaint(path, documents=True).startswith(f"{path} is not a whole tar archive (")
+    assert complaint(path, documents=True).startswith(f"{path} is not a complete tar archive (")
 
 
 @pytest.mark.parametrize(
