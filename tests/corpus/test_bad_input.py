@@ -188,7 +188,7 @@ CONTENTS = {
 
 
 @pytest.mark.parametrize("what", CONTENTS)
-def test_a_file_that_cannot_be_used_is_named_with_its_line(tmp_path, what):
+def test_a_file_that_cannot_be_used_is_reported_with_its_line(tmp_path, what):
     name, text, message, hint = CONTENTS[what]
     path = tmp_path / name
     path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
@@ -196,7 +196,7 @@ def test_a_file_that_cannot_be_used_is_named_with_its_line(tmp_path, what):
 
 
 @pytest.mark.parametrize("name", ["gone.txt", "gone", "gone.gz", "gone.conllu.gz", "gone.xml"])
-def test_a_missing_file_is_told_whatever_its_ending(tmp_path, name):
+def test_a_missing_file_is_reported_whatever_its_ending(tmp_path, name):
     path = tmp_path / name
     assert (
         complaint(path)
@@ -214,7 +214,7 @@ def test_a_file_inside_a_file_is_missing(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["folder", "folder.txt", "folder.tsv.gz"])
-def test_a_folder_is_told_whatever_its_ending(tmp_path, name):
+def test_a_folder_is_reported_whatever_its_ending(tmp_path, name):
     (tmp_path / name).mkdir()
     assert (
         complaint(tmp_path / name)
@@ -222,7 +222,7 @@ def test_a_folder_is_told_whatever_its_ending(tmp_path, name):
     )
 
 
-def test_a_file_that_may_not_be_read_is_told(tmp_path):
+def test_a_file_that_may_not_be_read_is_reported(tmp_path):
     path = tmp_path / "secret.txt"
     path.write_text("x")
     path.chmod(0)
@@ -239,7 +239,7 @@ def test_a_file_that_may_not_be_read_is_told(tmp_path):
     )
 
 
-def test_a_path_that_the_system_refuses_is_told(tmp_path):
+def test_a_path_that_the_system_refuses_is_reported(tmp_path):
     path = tmp_path / ("x" * 300 + ".txt")
     assert (
         complaint(path)
@@ -262,7 +262,7 @@ def test_a_path_that_the_system_refuses_is_told(tmp_path):
         (b"\xff\xfeO\x00n\x00e\x00", 1, 1),
     ],
 )
-def test_bytes_that_are_not_utf8_are_told_with_line_and_byte(
+def test_bytes_that_are_not_utf8_are_reported_with_line_and_byte(
     tmp_path, name, convert, data, line, byte
 ):
     path = tmp_path / name
@@ -273,7 +273,7 @@ def test_bytes_that_are_not_utf8_are_told_with_line_and_byte(
     )
 
 
-def test_a_truncated_gzip_file_is_told(tmp_path):
+def test_a_truncated_gzip_file_is_reported(tmp_path):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"One.\n\nTwo.\n" * 100)[:-9])
     assert (
@@ -282,7 +282,7 @@ def test_a_truncated_gzip_file_is_told(tmp_path):
     )
 
 
-def test_a_file_that_is_called_gz_but_is_not_is_told(tmp_path):
+def test_a_file_that_is_called_gz_but_is_not_is_reported(tmp_path):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(b"One.\n")
     assert (
@@ -291,7 +291,7 @@ def test_a_file_that_is_called_gz_but_is_not_is_told(tmp_path):
     )
 
 
-def test_a_gzip_file_with_a_damaged_middle_is_told(tmp_path):
+def test_a_gzip_file_with_a_damaged_middle_is_reported(tmp_path):
     path = tmp_path / "a.txt.gz"
     whole = bytearray(gzip.compress(bytes(range(32, 127)) * 50))
     whole[20:40] = b"\xff" * 20
@@ -305,7 +305,7 @@ def test_a_gzip_file_with_a_damaged_middle_is_told(tmp_path):
     ("name", "ending"),
     [("a.xml", ".xml"), ("a", ""), ("a.gz", ""), ("a.XML.gz", ".xml"), ("a.txt.bak", ".bak")],
 )
-def test_an_unknown_ending_is_told_with_those_that_are_known(tmp_path, name, ending):
+def test_an_unknown_ending_is_reported_with_those_that_are_known(tmp_path, name, ending):
     path = tmp_path / name
     path.write_bytes(gzip.compress(b"One.") if name.endswith(".gz") else b"One.")
     with pytest.raises(CorpusError) as caught:
@@ -318,7 +318,7 @@ def test_an_unknown_ending_is_told_with_those_that_are_known(tmp_path, name, end
     assert caught.value.command == f"give --format {names}"
 
 
-def test_an_unknown_format_is_told_with_the_nearest(tmp_path):
+def test_an_unknown_format_is_reported_with_the_nearest(tmp_path):
     (tmp_path / "a.txt").write_text("One.")
     assert (
         complaint(tmp_path / "a.txt", format="txet")
@@ -333,7 +333,7 @@ def test_an_unknown_format_is_told_with_the_nearest(tmp_path):
         ("a.jsonl", '{"sentence1": "A", "label": 1}\n', "{path}, line 1"),
     ],
 )
-def test_an_unknown_column_is_told_with_those_there_are(tmp_path, name, text, where):
+def test_an_unknown_column_is_reported_with_those_there_are(tmp_path, name, text, where):
     path = tmp_path / name
     path.write_text(text)
     assert (
@@ -362,7 +362,7 @@ def test_a_limit_below_one_is_refused(path, limit):
     )
 
 
-def test_a_bad_first_line_is_told_when_the_corpus_is_opened_not_in_the_middle_of_a_run(tmp_path):
+def test_a_bad_first_line_is_reported_when_the_corpus_is_opened(tmp_path):
     (tmp_path / "a.jsonl").write_text("[]")
     with pytest.raises(CorpusError, match="line 1: expected a JSON object"):
         corpus.read(tmp_path / "a.jsonl")

@@ -272,5 +272,5 @@ def test_the_head_of_a_span_is_the_word_whose_head_lies_outside(words, start, en
         ("VERB", "VBG", "nominal"),
     ],
 )
-def test_the_kind_of_a_mention_is_told_by_the_tag_of_its_head(upos, xpos, kind):
+def test_the_kind_of_a_mention_comes_from_the_tag_of_its_head(upos, xpos, kind):
     assert mention_kind(Word("x", upos=upos, xpos=xpos)) == kind

@@ -37,7 +37,7 @@ def test_a_limit_cuts_a_corpus_to_its_first_examples(five, limit, count):
     assert list(corpus.read(five).first(limit)) == list(corpus.read(five))[:count]
 
 
-def test_the_first_of_a_cut_corpus_never_reaches_beyond_the_cut(five):
+def test_the_first_examples_of_a_limited_corpus_stay_within_its_limit(five):
     cut = corpus.read(five, limit=2)
     assert [len(list(cut.first(count))) for count in (1, 2, 4, None)] == [1, 2, 2, 2]
 
@@ -48,7 +48,7 @@ def test_a_limit_reads_no_further_than_it_needs(tmp_path):
     assert len(list(corpus.read(path, limit=1))) == 1
 
 
-def test_a_given_format_wins_over_the_ending(tmp_path):
+def test_a_given_format_overrides_the_ending(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("One.\tTwo.\n\nThree.\tFour.\n")
     assert [
@@ -130,5 +130,5 @@ def test_an_example_offers_what_it_has(example, offered):
     assert corpus.from_examples([Example("0", ("x",)), example]).annotations == offered
 
 
-def test_where_an_example_stands_in_its_file_is_no_part_of_what_it_is():
+def test_examples_are_equal_wherever_they_were_read():
     assert Example("1", ("a",), source="x, line 1") == Example("1", ("a",), source="y, line 2")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from headscope.corpus.builtin.markup import MarkupError, MarkedSpan, read_markup
 
 
-def test_markup_is_taken_away_and_spans_point_at_the_words():
+def test_markup_is_removed_and_spans_point_at_the_words():
     plain, spans = read_markup("{1 The baker} has <Commerce_buy! bought> <Goods a {2 new} oven>.")
     assert plain == "The baker has bought a new oven."
     assert [(span.kind, span.name, plain[span.start : span.end]) for span in spans] == [
@@ -81,7 +81,7 @@ def test_any_nesting_comes_back_as_it_was_built(built):
         ("a < b", "expected '{1 …}', '<Element …>' or '<Frame! …>' at '< b'"),
     ],
 )
-def test_crossing_unclosed_and_unknown_markup_is_named(marked, message):
+def test_crossing_unclosed_and_unknown_markup_is_an_error(marked, message):
     with pytest.raises(MarkupError) as caught:
         read_markup(marked)
     assert str(caught.value) == message

@@ -299,7 +299,7 @@ def test_an_empty_path_is_refused():
         (["a", Example("1", ("b",))], "Example"),
     ],
 )
-def test_an_item_that_is_no_text_is_named(items, given):
+def test_an_item_that_is_not_a_text_is_reported(items, given):
     error = complaint(items)
     assert error.message == (
         f"item 2 of the list must be a text or a pair of texts, got {given} instead"

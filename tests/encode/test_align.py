@@ -112,7 +112,7 @@ def test_an_accent_as_one_or_two_code_points_and_an_emoji_of_many_bytes_do_not_m
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_words_of_a_pair_are_told_apart_where_one_text_ends_and_the_other_begins(kind):
+def test_the_words_of_a_pair_are_separate_where_one_text_ends_and_the_other_begins(kind):
     found, counts = encode(tokenizer(kind), ["dog", "barks", "barks", "dog"], segments=[0, 0, 1, 1])
     assert counts.words_lost == 0
     assert [found.segment[found.word == word].tolist()[0] for word in range(4)] == [0, 0, 1, 1]
@@ -232,7 +232,7 @@ def test_a_words_pieces_spell_the_word(kind, words):
 @pytest.mark.parametrize("kind", MARKS_WORDS)
 @settings(max_examples=60, deadline=None)
 @given(words_from(ALPHABET))
-def test_words_given_to_the_tokenizer_as_a_list_are_aligned_alike(kind, words):
+def test_words_given_to_the_tokenizer_as_a_list_are_aligned_the_same(kind, words):
     made = tokenizer(kind)
     reference = made(words, is_split_into_words=True)
     found, _ = encode(made, words)

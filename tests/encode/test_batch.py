@@ -124,7 +124,7 @@ def test_an_example_of_one_token_is_a_batch_like_any_other():
     )
 
 
-def test_no_examples_are_no_batches():
+def test_without_examples_there_are_no_batches():
     assert list(batches([], size=4)) == []
 
 

@@ -152,7 +152,7 @@ def test_a_split_through_a_word_by_hand():
     assert [part.word.tolist() for part in parts] == [[-1, 0, 0, -1, -1], [-1, -1, -1, 2, 3, -1]]
 
 
-def test_dropping_leaves_out_what_is_too_long_and_names_it():
+def test_dropping_skips_what_is_too_long_and_names_it():
     encoder = Encoder(tokenizer("wordpiece"), max_length=6, long="drop")
     long, short = " ".join(["a"] * 5), " ".join(["a"] * 4)
     examples = [
@@ -231,7 +231,7 @@ def test_only_the_first_dropped_examples_are_named():
     )
 
 
-def test_what_is_encoded_does_not_change_what_was_before():
+def test_encoding_does_not_change_earlier_results():
     encoder = Encoder(tokenizer("gpt2"), max_length=4)
     examples = [annotated(["dog", "barks", "loudly"]), annotated(["dog", "barks", "loudly"])]
     one, two = encoder.encode(examples)

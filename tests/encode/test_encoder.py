@@ -115,7 +115,7 @@ def test_shortening_fills_the_room_and_never_cuts_the_shorter_below_the_longer(l
             assert kept[one] == lengths[one] or kept[one] >= kept[other] - 1
 
 
-def test_what_a_tokenizer_file_says_of_truncation_and_padding_is_not_obeyed():
+def test_truncation_and_padding_in_a_tokenizer_file_are_ignored():
     made = tokenizer("wordpiece")
     backend = made.backend_tokenizer
     backend.enable_truncation(3)
@@ -143,7 +143,7 @@ def test_each_token_says_what_it_is(kind, kinds):
     assert [text.strip() for text in found.text] == ["a" if kind == TEXT else "" for kind in kinds]
 
 
-def test_a_decoders_start_token_stands_before_everything_and_takes_its_room():
+def test_a_decoders_start_token_comes_first_and_counts_towards_the_length():
     made = tokenizer("t5")
     whole = made("a dog barks", truncation=True, max_length=6)["input_ids"]
     (found,) = Encoder(made, max_length=7, start=made.pad_token_id).encode(
@@ -206,7 +206,7 @@ def test_a_maximum_length_that_leaves_no_room_is_refused(kind, length, specials)
     Encoder(tokenizer(kind), max_length=specials + 2)
 
 
-def test_an_unknown_way_with_long_examples_is_refused():
+def test_an_unknown_treatment_of_long_examples_is_refused():
     with pytest.raises(UserError) as caught:
         Encoder(tokenizer("gpt2"), long="truncated")
     assert (

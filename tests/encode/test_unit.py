@@ -141,7 +141,7 @@ def test_units_of_annotated_words_are_the_words_themselves(kind: str) -> None:
     assert set(item.unit.tolist()) - {-1} == set(range(6))
 
 
-def test_a_word_that_is_cut_in_two_keeps_its_unit_on_both_sides_but_is_no_word_there() -> None:
+def test_a_word_cut_in_two_keeps_its_unit_on_both_sides_but_is_not_a_word() -> None:
     words = tuple(Word(text) for text in ("She", "barksbarksbarks", "there"))
     sentence = Example("1", ("She barksbarksbarks there",), words)
     whole = next(Encoder(tokenizer("gpt2")).encode(from_examples([sentence])))

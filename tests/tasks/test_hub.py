@@ -70,14 +70,14 @@ def test_a_hidden_label_is_an_error_with_its_row(asked):
         task_examples(GLUE["mrpc"], "hub", "dev")
 
 
-def test_a_hub_that_cannot_be_reached_is_told_with_the_way_round_it(asked):
+def test_an_unreachable_hub_is_reported_with_a_workaround(asked):
     with pytest.raises(UserError) as caught:
         task_examples(GLUE["qqp"], "hub", "dev")
     assert caught.value.message == "nyu-mll/glue, qqp, dev cannot be fetched: no route to the hub"
     assert "--data FOLDER" in caught.value.hint
 
 
-def test_without_the_library_local_files_are_named(monkeypatch):
+def test_without_the_library_local_files_are_suggested(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(UserError) as caught:
         task_examples(GLUE["rte"], "hub", "dev")

@@ -9,7 +9,7 @@ def task(title: str, *notes: str) -> ProbingTask:
     return ProbingTask(title.lower(), title, ("0", "1"), {}, notes=notes)
 
 
-def test_a_note_of_several_tasks_is_said_once() -> None:
+def test_a_note_of_several_tasks_is_listed_once() -> None:
     assert all_notes(
         [task("Length", "few"), task("Tense", "few", "no va lines"), task("Depth")]
     ) == ["Length, Tense: few", "Tense: no va lines"]

@@ -106,7 +106,9 @@ def test_the_ten_tasks_have_the_titles_and_groups_of_the_paper(tmp_path, stem, t
         ),
     ],
 )
-def test_a_bad_line_is_told_with_its_number_and_what_to_do(tmp_path, text, where, message, hint):
+def test_a_bad_line_is_reported_with_its_number_and_what_to_do(
+    tmp_path, text, where, message, hint
+):
     path = write(tmp_path, text)
     with pytest.raises(CorpusError) as caught:
         read_senteval(path)
@@ -159,7 +161,7 @@ def test_a_folder_with_a_task_twice_or_with_none_is_refused(tmp_path):
         read_tasks(tmp_path)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path):
+def test_a_file_that_is_not_there_is_reported(tmp_path):
     with pytest.raises(CorpusError, match="no such corpus file"):
         read_tasks(tmp_path / "none.txt")
 

@@ -25,7 +25,7 @@ def put(path: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("name", ["rte", "RTE", "Rte"])
-def test_a_task_is_found_however_it_is_written(name):
+def test_the_spelling_of_a_task_does_not_matter(name):
     assert find_task(name) is GLUE["rte"]
 
 
@@ -51,7 +51,7 @@ def test_the_seven_tasks_are_those_of_the_table_in_its_order():
     }
 
 
-def test_an_unknown_task_names_those_there_are():
+def test_an_unknown_task_lists_the_known_ones():
     with pytest.raises(UserError) as caught:
         find_task("rtee")
     assert (
@@ -70,7 +70,7 @@ def test_the_files_of_a_task_are_found_in_any_case_gzip_or_not(tmp_path, place):
     ]
 
 
-def test_the_folder_of_the_task_itself_and_a_file_will_do(tmp_path):
+def test_the_folder_of_the_task_itself_or_a_file_can_be_given(tmp_path):
     file = put(tmp_path / "SST2" / "train.tsv", "sentence\tlabel\nfine \t1\n")
     for path in (tmp_path, file.parent, file):
         assert [
@@ -86,7 +86,7 @@ def test_mnli_is_scored_on_its_matched_half(tmp_path):
     assert label_ids(GLUE["mnli"], task_examples(GLUE["mnli"], tmp_path, "dev")).tolist() == [2]
 
 
-def test_a_subset_stands_in_for_a_training_file_that_is_not_there_and_says_so(tmp_path):
+def test_a_subset_replaces_a_missing_training_file_with_a_note(tmp_path):
     part = put(
         tmp_path / "QNLI" / "train_subset99.tsv.gz",
         "index\tquestion\tsentence\tlabel\n0\tWho?\tMe.\tentailment\n",
@@ -104,7 +104,7 @@ def test_a_subset_stands_in_for_a_training_file_that_is_not_there_and_says_so(tm
     assert (found.name, found.notes) == (str(whole), ())
 
 
-def test_a_missing_task_or_split_names_what_is_there(tmp_path):
+def test_a_missing_task_or_split_lists_what_is_there(tmp_path):
     put(tmp_path / "RTE" / "train.tsv", RTE)
     with pytest.raises(CorpusError) as caught:
         task_examples(GLUE["qqp"], tmp_path, "train")
@@ -116,7 +116,7 @@ def test_a_missing_task_or_split_names_what_is_there(tmp_path):
         task_examples(GLUE["rte"], tmp_path, "test")
 
 
-def test_an_unknown_label_is_told_with_its_line(tmp_path):
+def test_an_unknown_label_is_reported_with_its_line(tmp_path):
     file = put(tmp_path / "rte.tsv", RTE + "2\tE.\tF.\tentailmant\n")
     with pytest.raises(CorpusError) as caught:
         task_examples(GLUE["rte"], file, "train")
@@ -133,7 +133,7 @@ def test_an_unknown_label_is_told_with_its_line(tmp_path):
         ("sentence1\tsentence2\tlabel\nA.\tB.\tentailment\nA.\tB.\t \n", 3),
     ],
 )
-def test_a_missing_column_or_empty_label_is_told_with_its_line(tmp_path, rows, line):
+def test_a_missing_column_or_empty_label_is_reported_with_its_line(tmp_path, rows, line):
     file = put(tmp_path / "rte.tsv", rows)
     with pytest.raises(CorpusError) as caught:
         task_examples(GLUE["rte"], file, "train")
@@ -179,7 +179,7 @@ def rows(*labels: str):
         (("b", "a", "c", "c", "a", "b"), ("a", "b", "c")),
     ],
 )
-def test_the_classes_of_ones_own_table_are_its_labels_in_order(labels, classes):
+def test_the_classes_of_a_custom_table_are_its_labels_in_order(labels, classes):
     task = custom_task(rows(*labels))
     assert (task.name, task.title, task.kind, task.labels, task.metrics) == (
         "custom",
@@ -195,14 +195,14 @@ def test_labels_that_are_fractions_make_a_regression():
     assert (task.kind, task.labels, task.metrics) == ("regression", (), ("pearson", "spearman"))
 
 
-def test_one_class_is_no_task():
+def test_one_class_is_not_a_task():
     with pytest.raises(
         UserError, match=r"a task needs two classes or more; folder/mine.tsv has only 'yes'"
     ):
         custom_task(rows("yes", "yes"))
 
 
-def test_a_header_that_nobody_knows_is_not_taken_for_a_class():
+def test_an_unknown_header_is_not_taken_for_a_class():
     with pytest.raises(
         CorpusError,
         match=r"folder/mine.tsv, example 1: the label 'sentiment' occurs nowhere else: the line looks like a header",
@@ -210,7 +210,7 @@ def test_a_header_that_nobody_knows_is_not_taken_for_a_class():
         custom_task(rows("sentiment", "pos", "neg", "pos", "neg"))
 
 
-def test_labels_that_are_all_different_are_no_classes():
+def test_labels_that_are_all_different_are_not_classes():
     with pytest.raises(
         CorpusError, match=r"folder/mine.tsv: 3 different labels in 4 examples: they are no classes"
     ):

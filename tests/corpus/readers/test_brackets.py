@@ -34,7 +34,7 @@ def write(folder, text, name="a.mrg"):
 
 
 @pytest.mark.parametrize("name", ["a.mrg", "a.psd", "a.PTB", "a.mrg.gz"])
-def test_traces_go_function_tags_are_stripped_and_the_outer_bracket_is_none(tmp_path, name):
+def test_traces_function_tags_and_the_outer_bracket_are_removed(tmp_path, name):
     path = write(tmp_path, PENN, name)
     assert is_brackets(path)
     first, second = read_brackets(path)
@@ -54,7 +54,7 @@ def test_traces_go_function_tags_are_stripped_and_the_outer_bracket_is_none(tmp_
     ]
 
 
-def test_examples_have_words_and_tags_but_no_heads_and_tell_their_line(tmp_path):
+def test_examples_have_words_and_tags_but_no_heads_and_know_their_line(tmp_path):
     path = write(tmp_path, PENN)
     (example, tree), _ = bracket_examples(path)
     assert example.texts == ("The dog was seen .",)
@@ -91,7 +91,7 @@ def test_a_folder_of_files_is_read_by_name(tmp_path):
         ("(S " * 401, 1, "400 brackets are open; is one not closed?"),
     ],
 )
-def test_bad_brackets_are_told_with_their_line(tmp_path, text, line, message):
+def test_bad_brackets_are_reported_with_their_line(tmp_path, text, line, message):
     path = write(tmp_path, text)
     with pytest.raises(CorpusError) as caught:
         list(read_brackets(path))

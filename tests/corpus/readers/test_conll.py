@@ -35,7 +35,7 @@ def read(tmp_path, text, name="a.conllu", **options):
     return list(corpus.read(file, **options))
 
 
-def test_multi_word_tokens_and_empty_nodes_are_left_out_and_comments_keep_their_equals_sign(
+def test_multi_word_tokens_and_empty_nodes_are_skipped_and_comments_keep_equals_signs(
     tmp_path,
 ):
     (example,) = read(tmp_path, VAMONOS)
@@ -78,7 +78,7 @@ def test_heads_that_are_not_given_are_none_and_offer_no_tree(tmp_path):
     assert example.annotations == {"words", "tags"}
 
 
-def test_a_zero_written_otherwise_is_still_the_root(tmp_path):
+def test_a_zero_written_differently_is_still_the_root(tmp_path):
     assert read(tmp_path, DOG.replace("\t0\t", "\t00\t"))[0].words[1].head == ROOT
 
 
@@ -90,7 +90,7 @@ def test_a_word_may_contain_a_space_and_be_a_hash_or_an_underscore(tmp_path):
     assert [word.text for word in read(tmp_path, text)[0].words] == ["10 000", "#", "_"]
 
 
-def test_several_roots_and_crossing_arcs_are_read_as_they_stand(tmp_path):
+def test_several_roots_and_crossing_arcs_are_allowed(tmp_path):
     heads = [3, 4, 0, 0]
     text = "".join(
         f"{number}\tw{number}\t_\tX\t_\t_\t{head}\tdep\t_\t_\n"

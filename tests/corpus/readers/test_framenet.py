@@ -29,7 +29,7 @@ def written(path: Path, *records: Any) -> Path:
     return path
 
 
-def test_a_sentence_becomes_words_with_links_and_its_format_is_told_by_its_keys(
+def test_a_sentence_becomes_words_with_links_and_its_keys_give_the_format(
     tmp_path: Path,
 ) -> None:
     read = corpus.read(written(tmp_path / "a.jsonl", AGITATED))
@@ -68,7 +68,7 @@ def test_words_are_separated_by_space_and_cut_at_the_ends_of_spans(
     assert [text[start:end] for start, end in cut_words(text, spans)] == words
 
 
-def test_columns_or_a_format_win_over_the_keys(tmp_path: Path) -> None:
+def test_columns_or_a_format_override_the_keys(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", AGITATED)
     assert corpus.read(path, columns=["sentence"]).format == "jsonl"
     assert corpus.read(path, format="jsonl").format == "jsonl"
@@ -149,7 +149,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, what: str) -> None:
+def test_what_is_wrong_is_reported_with_its_line(tmp_path: Path, what: str) -> None:
     record, message, hint = WRONG[what]
     path = written(tmp_path / "a.jsonl", AGITATED, record)
     with pytest.raises(CorpusError) as caught:
@@ -254,7 +254,7 @@ def test_an_exemplar_becomes_an_example_linked_to_its_core_elements() -> None:
         ),  # an element around the target
     ],
 )
-def test_the_paper_s_filter(marked: str, passes: bool) -> None:
+def test_the_filter_of_the_paper(marked: str, passes: bool) -> None:
     assert bool(kept(marked)) is passes
 
 
@@ -318,7 +318,7 @@ def test_without_framenet_s_data_the_error_says_how_to_get_it(
 
 
 @pytest.mark.shared
-def test_the_473_sentences_of_the_paper_are_read_whole(shared: Path) -> None:
+def test_all_473_sentences_of_the_paper_are_read(shared: Path) -> None:
     path = shared / "data" / "framenet" / "kovaleva_473.jsonl.gz"
     examples = list(corpus.read(path))
     with gzip.open(path, "rt", encoding="utf-8") as file:

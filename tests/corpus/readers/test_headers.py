@@ -134,7 +134,7 @@ def test_known_names_are_known_in_capitals_and_between_spaces(table, name):
     ]
 
 
-def test_a_sentence_that_is_a_known_name_is_no_header(table):
+def test_a_sentence_that_is_a_known_name_is_not_a_header(table):
     text = "text\tThe word of the day is 'text', as I said.\nquestion\tThe word of the next day.\n"
     assert corpus.read(table(text)).size() == 2
 

@@ -107,7 +107,7 @@ def test_a_header_may_follow_blank_lines_or_a_byte_order_mark(tmp_path):
     ]
 
 
-def test_named_columns_win_over_known_ones_and_keep_their_order(tmp_path):
+def test_named_columns_override_known_ones_and_keep_their_order(tmp_path):
     text = "sentence1\tsentence2\tnote\tlabel\nA.\tB.\tC.\t1\n"
     assert read(tmp_path, text, columns=["note"])[0].texts == ("C.",)
     assert read(tmp_path, text, columns=["note", "sentence1"])[0].texts == ("C.", "A.")

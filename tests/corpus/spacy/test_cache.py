@@ -102,7 +102,7 @@ def test_what_was_added_comes_back_the_same(entries, pause):
         assert again.recall(("more",)) is None
 
 
-def test_it_is_json_lines_that_any_program_reads(folder):
+def test_the_file_is_ordinary_json_lines(folder):
     fill(4)
     (path,) = folder.iterdir()
     rows = [
@@ -133,13 +133,13 @@ def test_what_is_missing_at_the_end_is_added_later():
 
 
 @pytest.mark.parametrize("key", [("other",), ("key", None), ("key", "")])
-def test_another_key_is_another_store(folder, key):
+def test_another_key_is_another_cache(folder, key):
     fill(4)
     assert recall(ParseCache(*key)) == []
     assert ParseCache(*key).path != ParseCache("key").path == next(folder.iterdir())
 
 
-def test_other_texts_in_their_place_are_not_given_these_words(folder):
+def test_other_texts_do_not_get_these_words(folder):
     fill(4)
     store = ParseCache("key")
     assert store.recall(TEXTS[0]) == WORDS[0]
@@ -167,7 +167,7 @@ def test_a_damaged_file_gives_the_right_words_or_none_and_is_whole_again_after(f
         assert recall(ParseCache("key")) == WORDS
 
 
-def test_a_cut_file_is_thrown_away_when_the_cut_is_reached(folder):
+def test_a_truncated_file_is_deleted_when_its_end_is_reached(folder):
     path = fill(4).path
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     found = recall(ParseCache("key"))
@@ -198,7 +198,7 @@ GOOD = ["a", 0, 0, ROOT, "", "", "", ""]
         None,
     ],
 )
-def test_fields_of_a_wrong_kind_are_refused_though_the_checksum_is_right(rows):
+def test_fields_of_the_wrong_type_are_refused_even_with_a_right_checksum(rows):
     assert give(json.dumps({"checksum": module._checksum(("a",), [GOOD]), "words": [GOOD]})) == (
         Word("a", head=ROOT),
     )
@@ -208,7 +208,7 @@ def test_fields_of_a_wrong_kind_are_refused_though_the_checksum_is_right(rows):
 @pytest.mark.parametrize(
     "line", ["", "[]", "3", "{", '{"words": []}', "é", "[" * 200_000, "9" * 5000]
 )
-def test_a_line_that_is_no_parse_is_refused(line):
+def test_a_line_that_is_not_a_parse_is_refused(line):
     assert give(line) is None
 
 
@@ -222,7 +222,7 @@ def give(line):
     return words
 
 
-def test_of_two_at_once_the_longer_stays(folder):
+def test_of_two_processes_the_one_with_more_parses_wins(folder):
     for longer_first in (True, False):
         one, other = ParseCache(longer_first), ParseCache(longer_first)
         for store, count in ((one, 4), (other, 2)):
@@ -235,7 +235,7 @@ def test_of_two_at_once_the_longer_stays(folder):
     assert len(list(folder.iterdir())) == 2
 
 
-def test_a_store_thrown_away_meanwhile_is_not_continued_with_a_gap(folder):
+def test_a_file_deleted_meanwhile_is_not_continued_with_a_gap(folder):
     store = fill(1)
     store = ParseCache("key")
     assert recall(store) == WORDS[:1]
@@ -262,7 +262,7 @@ for _ in range(6):
 """
 
 
-def test_processes_at_once_never_leave_half_a_file(folder):
+def test_concurrent_processes_never_leave_half_a_file(folder):
     running = [
         subprocess.Popen([sys.executable, "-c", RACER], stderr=subprocess.PIPE) for _ in range(3)
     ]
@@ -290,7 +290,7 @@ def test_a_run_that_is_killed_keeps_most_of_what_it_parsed(monkeypatch):
     assert recall(ParseCache("key")) == WORDS[:3]
 
 
-def test_a_folder_that_cannot_be_made_is_said_once(tmp_path, monkeypatch, caplog):
+def test_a_folder_that_cannot_be_made_is_reported_once(tmp_path, monkeypatch, caplog):
     (tmp_path / "file").write_text("mine")
     monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path / "file"))
     for _ in range(3):
@@ -303,7 +303,7 @@ def test_a_folder_that_cannot_be_made_is_said_once(tmp_path, monkeypatch, caplog
     ]
 
 
-def test_a_full_disk_is_no_error_and_leaves_what_was_there(folder, monkeypatch, caplog):
+def test_a_full_disk_is_not_an_error_and_keeps_what_was_there(folder, monkeypatch, caplog):
     fill(2)
 
     def refuse(*_):

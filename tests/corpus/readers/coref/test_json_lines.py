@@ -35,7 +35,7 @@ def complaint(path, **options):
     return str(caught.value)
 
 
-def test_json_lines_give_one_document_a_line_with_words_and_mentions_counted_over_all_sentences(
+def test_json_lines_give_one_document_per_line_with_words_counted_over_all_sentences(
     tmp_path,
 ):
     path = write(
@@ -77,7 +77,7 @@ def test_json_lines_without_sentences_and_mentions_are_still_texts(tmp_path, rec
     )
 
 
-def test_naming_columns_or_the_format_overrules_what_json_lines_look_like(tmp_path):
+def test_named_columns_or_a_format_override_what_json_lines_look_like(tmp_path):
     path = write(tmp_path / "a.jsonl", json.dumps({"text": "Hi.", "sentences": [], "mentions": []}))
     assert [
         example.texts
@@ -178,7 +178,7 @@ JSON = {
 
 
 @pytest.mark.parametrize("what", JSON)
-def test_json_lines_that_cannot_be_used_are_told_with_line_and_mention(tmp_path, what):
+def test_json_lines_that_cannot_be_used_are_reported_with_line_and_mention(tmp_path, what):
     given, message = JSON[what]
     path = write(
         tmp_path / "a.jsonl",

@@ -47,9 +47,7 @@ def test_the_two_forms_of_ontogum_give_the_same_words_mentions_entities_and_head
 
 
 @pytest.mark.shared
-def test_kinds_differ_only_where_a_proper_penn_tag_stands_on_what_is_no_proper_noun(
-    from_json, from_conllu
-):
+def test_kinds_differ_only_where_a_proper_penn_tag_is_on_another_word(from_json, from_conllu):
     odd = []
     for one, two in zip(from_json, from_conllu, strict=True):
         other = kinds(two)
