@@ -32,6 +32,10 @@ EXPLAINED: dict[str, str] = {}
 
 BLOCKED = {"block", "bucket"}
 """Dimensions over which a run keeps partial sums. How a run is cut is free; the totals are not."""
+SKIPPED = {"tuned", "vectors", "word-maps"}
+"""Folders of models and intermediate files, whose names are digests."""
+TIMES = {"seconds"}
+"""Columns that differ between any two runs."""
 ROUNDED = {"deviation", "low", "high"}
 """Statistics that come from the difference of two large sums. Their rounding errors are relative to
 the size of the values, not to the small difference."""
@@ -78,7 +82,9 @@ def read_table(path: Path) -> Numbers:
     if path.suffix == ".csv":
         frame = pd.read_csv(path)
     else:
-        frame = pd.DataFrame(json.loads(path.read_text() or "[]"))
+        rows = json.loads(path.read_text() or "[]")
+        frame = pd.DataFrame(rows if isinstance(rows, list) else [])
+    frame = frame.drop(columns=list(TIMES & set(frame)))
     numeric = [name for name in frame if pd.api.types.is_numeric_dtype(frame[name])]
     texts = frame.drop(columns=numeric).astype(str)
     for column, labels in LABELS.items():
@@ -169,7 +175,7 @@ def compare(old: Path, new: Path, *, tolerance: float = 1e-9) -> bool:
         name = str(path.relative_to(old))
         if path.suffix not in (".nc", ".json", ".csv", ".html") or name == "run.json":
             continue
-        if name.startswith(("cache/", "glue/")) or "/tuned/" in name or "/vectors/" in name:
+        if name.startswith(("cache/", "glue/")) or SKIPPED & set(path.parts):
             continue
         other = new / FILES.get(name, name)
         if not other.exists():

@@ -150,7 +150,9 @@ def test_rows_of_printed_tables_are_matched_by_their_texts(tmp_path: Path) -> No
 def test_csv_tables_are_compared(tmp_path: Path) -> None:
     for folder, value in (("old", 0.5), ("new", 0.5), ("off", 0.6)):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "probes.csv").write_text(f"probe,uas\nattention,{value}\n")
+        table = f"probe,uas,seconds\nattention,{value},{hash(folder)}\n"
+        (tmp_path / folder / "probes.csv").write_text(table)
+        (tmp_path / folder / "settings.json").write_text(f'{{"seed": {value}}}')
     assert number_diff.compare(tmp_path / "old", tmp_path / "new")
     assert not number_diff.compare(tmp_path / "old", tmp_path / "off")
 
