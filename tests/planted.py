@@ -1,11 +1,13 @@
-"""Planted models: transformers whose weights are set by hand, so that what each head attends to is known exactly.
+"""Planted models: weights set by hand, so that what each head attends to is known exactly.
 
-An embedding is a sum of three one-hot vectors (word, position, type), each written as +1 in one half and -1 in the other. Every token's
-embedding then has mean 0 and one and the same length, so LayerNorm only rescales, and its gain undoes that. Values, output projections and
-feed-forward weights are 0: each layer sees the embeddings themselves. A head's query and key matrices pick what is to meet, times a
-factor after which softmax leaves about e^-60 for the rest; where nothing meets, all scores are 0 and the head attends uniformly.
+An embedding is a sum of three one-hot vectors (word, position, type), each written as +1 in one
+half and -1 in the other. The embeddings of all tokens then have mean 0 and the same length, so
+LayerNorm only rescales, and its gain undoes that. Values, output projections and feed-forward
+weights are 0: each layer sees the embeddings themselves. A head's query and key matrices select what
+should match, times a factor after which softmax leaves about e^-60 for the rest. Where nothing
+matches, all scores are 0 and the head attends uniformly.
 
-``expected_map`` says, in plain loops, what each planted head does.
+``expected_map`` computes, in plain loops, what each planted head does.
 """
 
 from __future__ import annotations
@@ -66,7 +68,10 @@ FIRST = {"word": 0, "position": len(VOCABULARY), "type": len(VOCABULARY) + POSIT
 
 
 def planted_tokenizer(start: str = "[CLS]", end: str = "[SEP]") -> PreTrainedTokenizerFast:
-    """WordPiece with a vocabulary of a few words; ``end=""`` puts only the start token before a text, as for a language model."""
+    """WordPiece with a vocabulary of a few words.
+
+    With ``end=""`` a text has only the start token, as in a language model.
+    """
     tokenizer = Tokenizer(
         models.WordPiece(
             {token: index for index, token in enumerate(VOCABULARY)}, unk_token="[UNK]"
@@ -133,7 +138,10 @@ def planted_bert() -> Model:
 
 
 def planted_gpt2() -> Model:
-    """The same heads in a causal model, whose texts begin with [CLS] as BOS and have no end token, and which knows no types."""
+    """The same heads in a causal model without token types.
+
+    Its texts begin with [CLS] as BOS and have no end token.
+    """
     config = GPT2Config(
         vocab_size=len(VOCABULARY),
         n_embd=SIZE,
@@ -193,7 +201,7 @@ TARGETS = {"cls": "[CLS]", "sep": "[SEP]", "stop": ".", "word": WORD, "piece": P
 
 
 def expected_map(name: str, item: Encoded, *, causal: bool = False) -> list[list[float]]:
-    """The map of a planted head for one example, (query, key), from what the head was made to do."""
+    """The map of a planted head for one example, (query, key), by the definition of the head."""
     length = len(item)
     steps = {"previous": -1, "current": 0, "next": 1}
     rows = []

@@ -1,8 +1,9 @@
-"""Tiny models of every architecture, with tokenizers made on the spot: random weights, two layers of four heads, eight wide.
+"""Tiny models of every architecture, with tokenizers trained on the spot.
 
-``tiny_model("bert")`` gives a Headscope model, ``tiny_network`` the transformers one, ``tiny_tokenizer("bert")`` the tokenizer of its family,
-``tiny_batch`` a padded batch of random tokens, ``maps_of`` what a listener sees, ``eager_run`` what transformers itself computes.
-The weights are the same each time for one seed.
+They have random weights, the same for the same seed, and two layers of four heads, eight wide.
+``tiny_model("bert")`` gives a Headscope model, ``tiny_network`` the transformers one,
+``tiny_tokenizer("bert")`` the tokenizer of its family, ``tiny_batch`` a padded batch of random
+tokens, ``maps_of`` what a listener sees, ``eager_run`` what transformers itself computes.
 """
 
 from __future__ import annotations
@@ -30,9 +31,8 @@ from transformers import AutoModel, PreTrainedTokenizerFast
 from headscope.encode import Batch
 from headscope.models import LayerView, Model, wrap
 
-torch.set_num_threads(
-    1
-)  # tensors this small only wait for each other on more threads (ten times slower on a busy machine)
+# With tensors this small, threads only wait for each other: ten times slower on a busy machine.
+torch.set_num_threads(1)
 
 LAYERS, HEADS, WIDTH, HIDDEN, POSITIONS = 2, 4, 8, 32, 64
 WINDOW = 3
@@ -49,7 +49,10 @@ SENTENCES = (
 
 @dataclass(frozen=True)
 class Frame:
-    """A tokenizer: how it cuts text, its special tokens in order of their ids, what each is for, and how it frames one text and two."""
+    """A tokenizer: how it splits text, its special tokens by id and by role, and its templates.
+
+    ``one`` and ``two`` are the templates of one text and of a pair.
+    """
 
     cut: str  # wordpiece, bytes or unigram
     specials: tuple[str, ...]
@@ -282,7 +285,10 @@ def tiny_config(kind: str, **changes: Any) -> Any:
 def tiny_network(
     kind: str, *, seed: int = 0, attention: str = "eager", auto: Any = AutoModel, **changes: Any
 ) -> Any:
-    """A transformers model whose weights are random, but large enough that its maps are far from uniform; no bias is zero."""
+    """A transformers model with random weights.
+
+    They are large enough that the maps are far from uniform; no bias is zero.
+    """
     network = auto.from_config(tiny_config(kind, **changes), attn_implementation=attention).eval()
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -298,7 +304,10 @@ def tiny_model(kind: str, *, seed: int = 0, **changes: Any) -> Model:
 
 
 def tiny_batch(kind: str, lengths: tuple[int, ...] = (9, 5, 12), *, seed: int = 0) -> Batch:
-    """Random tokens (no special ones) padded to one length, the second half of each text of the second type."""
+    """Random tokens, none of them special, padded to one length.
+
+    The second half of each text is of the second token type.
+    """
     tokenizer = tiny_tokenizer(kind)
     random = np.random.default_rng(seed)
     shape = (len(lengths), max(lengths))
@@ -330,7 +339,10 @@ def maps_of(model: Model, batch: Batch, **options: Any) -> dict[str, list[torch.
 
 
 def eager_inputs(kind: str, batch: Batch) -> dict[str, torch.Tensor]:
-    """What transformers is to be given for a batch, written out by hand; the decoder of T5 begins with <pad>, that of BART with </s>."""
+    """The inputs of transformers for a batch, written out by hand.
+
+    The decoder of T5 begins with ``<pad>``, that of BART with ``</s>``.
+    """
     ids, mask = torch.from_numpy(batch.ids), torch.from_numpy(batch.mask).long()
     inputs = {"input_ids": ids, "attention_mask": mask}
     if kind in TYPED:
@@ -347,7 +359,7 @@ def eager_inputs(kind: str, batch: Batch) -> dict[str, torch.Tensor]:
 def eager_run(
     kind: str, batch: Batch, *, network: Any = None, **options: Any
 ) -> tuple[Any, dict[str, tuple[torch.Tensor, ...]]]:
-    """The oracle: the same weights in transformers' eager attention, its outputs and the maps that it returns."""
+    """The reference: outputs and maps of transformers' eager attention with the same weights."""
     network = tiny_network(kind) if network is None else network
     output = network(
         **eager_inputs(kind, batch), output_attentions=True, output_hidden_states=True, **options
@@ -361,8 +373,9 @@ def eager_run(
     return output, {STACKS[kind][0]: output.attentions}
 
 
-# Where each architecture keeps its attention block ({} is the layer), and in it the output projection and the projection that makes values.
-# BERT's family and ALBERT add the residual and normalise inside the block; the others return just what the projection gives.
+# Where each architecture keeps its attention block ({} is the layer) and, within it, the output
+# projection and the value projection. The families of BERT and ALBERT add the residual and normalise
+# inside the block; the others return the output of the projection.
 _LIKE_BERT = {"encoder": ("encoder.layer.{}.attention", "output.dense", "self.value")}
 _LIKE_LLAMA = {"decoder": ("layers.{}.self_attn", "o_proj", "v_proj")}
 _LIKE_GPT = {"decoder": ("h.{}.attn", "c_proj", "c_attn")}
@@ -394,14 +407,14 @@ PLACES: dict[str, dict[str, tuple[str, str, str]]] = {
 def place(
     network: Any, kind: str, stack: str, layer: int
 ) -> tuple[nn.Module, nn.Module, nn.Module]:
-    """The attention block of a layer, its output projection, and the projection that its values come from."""
+    """The attention block of a layer, its output projection and its value projection."""
     block, output, value = PLACES[kind][stack]
     found = network.get_submodule(block.format(layer))
     return found, found.get_submodule(output), found.get_submodule(value)
 
 
 def split_values(kind: str, projected: torch.Tensor) -> torch.Tensor:
-    """The values of each query head, (batch, key, head, width), from what the value projection gives."""
+    """The values of each query head, (batch, key, head, width), from the value projection."""
     if kind == "neox":  # query, key and value side by side for each head
         return projected.unflatten(-1, (HEADS, 3, WIDTH))[..., 2, :]
     if kind in {"gpt", "gpt2", "modernbert"}:  # all queries, all keys, all values
