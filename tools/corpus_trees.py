@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headscope.corpus.builtin.markup import MarkupError, Span, read_markup
+from headscope.corpus.builtin.markup import MarkedSpan, MarkupError, read_markup
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "src" / "headscope" / "corpus" / "builtin"
@@ -155,7 +155,7 @@ def check(style: str) -> int:
 
 
 def check_spans(
-    name: str, sentences: list[Sentence], spans: list[Span], problems: list[str]
+    name: str, sentences: list[Sentence], spans: list[MarkedSpan], problems: list[str]
 ) -> int:
     """Check that spans fall on word boundaries and frame links pass the filter of Kovaleva et al.
 
@@ -168,7 +168,7 @@ def check_spans(
             at += len(row[1]) + (
                 0 if row[9] == "SpaceAfter=No" and w + 1 < len(sentence.rows) else 1
             )
-    by_sentence: dict[int, list[tuple[int, int, Span]]] = {}
+    by_sentence: dict[int, list[tuple[int, int, MarkedSpan]]] = {}
     for span in spans:
         if span.start not in starts or span.end not in ends:
             problems.append(f"{name}: {span.kind} {span.name} does not fall on word boundaries")
