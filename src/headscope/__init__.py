@@ -121,6 +121,7 @@ __all__ = [
     "patterns",
     "probe",
     "read",
+    "show",
     "sieve",
     "survey",
     "tune",

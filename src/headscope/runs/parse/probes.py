@@ -174,7 +174,10 @@ class _Comparison:
             rows.append(row | {"seconds": time.monotonic() - begun})
         table = pd.DataFrame(rows)
         table.attrs.update(
-            model=self.model.label, seed=self.seed, epochs=self.epochs, **_about(train, dev, vectors)
+            model=self.model.label,
+            seed=self.seed,
+            epochs=self.epochs,
+            **_about(train, dev, vectors),
         )
         return table
 
