@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -13,8 +11,7 @@ from headscope.encode import Encoded, collate
 from headscope.encode.template import TEXT
 from headscope.errors import UserError, wrong_type
 from headscope.heads import Head, HeadsLike, all_heads, parse_heads
-from headscope.models import LayerView, Model, load
-from headscope.models.like import ModelLike, as_model
+from headscope.models import LayerView, Model, ModelLike, using_model
 from headscope.results import TextAttention
 
 Maps = NDArray[np.float32]
@@ -84,8 +81,8 @@ def attention(
     [['barked', 'dog']]
     """
     texts = _texts(text, pair)
-    found = load(model, device=device) if isinstance(model, str | Path) else as_model(model)
-    return _attention(found, texts, heads, words, stack or found.main_stack(), max_length)
+    with using_model(model, device=device) as found:
+        return _attention(found, texts, heads, words, stack or found.main_stack(), max_length)
 
 
 def _texts(text: object, pair: object) -> tuple[str, ...]:
