@@ -110,7 +110,7 @@ def test_two_results_files_are_compared_by_their_means(run, tmp_path: Path) -> N
     assert [row["mean change"] for row in rows] == pytest.approx(
         (after.mean(0) - before.mean(0)).mean((0, 1)).tolist()
     )
-    assert done.err.startswith("both saw the same examples, but results keep only sums")
+    assert done.err.startswith("Both runs saw the same examples, but results keep only sums")
     elsewhere = sampled({"feature": after})
     elsewhere = (
         type(elsewhere)
@@ -120,7 +120,7 @@ def test_two_results_files_are_compared_by_their_means(run, tmp_path: Path) -> N
         )
         .save(tmp_path / "elsewhere.nc")
     )
-    assert run("compare", one, elsewhere).err.startswith("the two runs saw different examples")
+    assert run("compare", one, elsewhere).err.startswith("The two runs saw different examples")
 
 
 @pytest.mark.parametrize("order", [("results.nc", "demo"), ("demo", "results.nc")])

@@ -137,8 +137,8 @@ def test_results_without_the_measure_say_which_file_and_what_to_type(
     run: Run, small_nc: Path
 ) -> None:
     assert mistake(run("patterns", small_nc)) == (
-        f"{small_nc}: these results have no pattern classes: they have entropy",
-        "headscope survey MODEL CORPUS --measure pattern -o patterns.nc",
+        f"{small_nc}: these results have no pattern classes; they have entropy",
+        "run: headscope survey MODEL CORPUS --measure pattern -o patterns.nc",
     )
 
 

@@ -48,7 +48,7 @@ def test_dependencies_refuses_results_without_enough_words(clark: Path, run: Run
     )
     error, advice = mistake(run("dependencies", clark / "dependency.nc", "--least", "100000"))
     assert error == "no relation has enough words"
-    assert advice == "use a larger treebank, or accept relations with fewer words"
+    assert advice == ("use a larger treebank, or accept fewer words per relation: --least 5")
 
 
 @pytest.mark.slow

@@ -105,7 +105,9 @@ def test_relations_with_few_words_are_skipped_unless_named_or_asked_for(made: At
     with pytest.raises(UserError) as caught:
         best_heads(made, least=10**6)
     assert caught.value.message == "no relation has enough words"
-    assert caught.value.hint == "use a larger treebank, or accept relations with fewer words"
+    assert caught.value.hint == (
+        "use a larger treebank, or accept fewer words per relation: least=5"
+    )
 
 
 def test_a_relation_without_words_has_no_best_head(made: Atlas) -> None:

@@ -137,7 +137,9 @@ def _shares(console: Console, paths: list[Path], output: Path | None, format: st
         try:
             pattern_data(results)
         except ResultsError as error:
-            raise ResultsError(f"{path}: {error.message}", hint=error.hint) from None
+            raise ResultsError(
+                f"{path}: {error.message}", hint=error.hint, command=error.command
+            ) from None
     _tell(console, opened)
     if output:
         _draw(console, opened, output, format)

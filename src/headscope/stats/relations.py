@@ -139,6 +139,7 @@ def _chosen(tests: xr.Dataset, relations: Iterable[str] | None, least: int | Non
     if not chosen:
         raise UserError(
             "no relation has enough words",
-            hint="use a larger treebank, or accept relations with fewer words",
+            hint="use a larger treebank, or accept fewer words per relation: least=5",
+            command="use a larger treebank, or accept fewer words per relation: --least 5",
         )
     return chosen
