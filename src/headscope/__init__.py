@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         sieve,
     )
     from headscope.models import LayerView, Model, Pooling, Replacement, load, wrap
+    from headscope.page.show import show
     from headscope.results import Atlas, TextAttention, merge
     from headscope.runs.ablate import ablate
     from headscope.runs.attention import attention
@@ -75,6 +76,7 @@ _WHERE = {
         "sieve",
     ),
     "models": ("LayerView", "Model", "Pooling", "Replacement", "load", "wrap"),
+    "page.show": ("show",),
     "results": ("Atlas", "TextAttention", "merge"),
     "runs.ablate": ("ablate",),
     "runs.attention": ("attention",),
