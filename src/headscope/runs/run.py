@@ -1,8 +1,9 @@
 """The one run: a plan of numbered blocks of work that resumes, checkpoints, and stops on Ctrl-C.
 
-Survey, compare, ablate and probe are each a :class:`Run`: they say which blocks there are, how one is
-done, what to remember, and how results are made of it. Everything else is here: the lock on the output,
-the finished run that is opened instead of done again, checkpoints, progress, interruption.
+Survey, compare, ablate and probe are each a :class:`Run`: they say which blocks there are, how one
+is done, what to remember, and how results are made of it. Everything else is here: the lock on the
+output, the finished run that is opened instead of done again, checkpoints, progress, interruption.
+Fine-tuning, whose checkpoints are transformers' own, is only a :class:`Job`.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from numpy.typing import NDArray
 
 from headscope.errors import Interrupted, ResultsError
 from headscope.files import check_writable, digest_of, locked, sync_folder
 from headscope.models import Model
-from headscope.progress import ProgressLike, Update, as_reporter
+from headscope.progress import ProgressLike, Reporter, Update, as_reporter
 from headscope.results import Atlas
 from headscope.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 
@@ -31,7 +32,13 @@ EVERY = 5.0
 """Seconds between two checkpoints."""
 REST = 20.0
 """A checkpoint that took a second to write is followed by at least this many seconds of work."""
+AGAIN = {
+    "hint": "call it again with the same arguments to resume",
+    "command": "type the same command again to resume",
+}
+"""What to do after an interruption."""
 Arrays = Mapping[str, NDArray[Any]]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -42,8 +49,66 @@ class Block:
     work: Any
 
 
-class Run(ABC):
-    """A resumable job.
+class Job(ABC, Generic[Result]):
+    """Work with an output that one process writes, and that is not done twice.
+
+    Parameters
+    ----------
+    title
+        What it does, for the progress bar.
+    output
+        Where the result is saved; None only returns it.
+    """
+
+    def __init__(self, title: str, *, output: str | Path | None = None) -> None:
+        self.title = title
+        self.output = Path(output) if output is not None else None
+
+    @cached_property
+    @abstractmethod
+    def about(self) -> dict[str, Any]:
+        """Everything that changes the numbers: model, corpus, settings."""
+
+    @abstractmethod
+    def finished(self) -> Result | None:
+        """The result of this very job, if the output holds it already."""
+
+    @abstractmethod
+    def work(self, reporter: Reporter) -> Result:
+        """Do what is left to do."""
+
+    @abstractmethod
+    def save(self, result: Result) -> None:
+        """Write the result to the output."""
+
+    def check(self) -> None:
+        """Called first: what can be known to be wrong is an error before anything is done."""
+
+    @cached_property
+    def identity(self) -> str:
+        """A digest of all that changes the numbers, by which a job knows its own files."""
+        return digest_of(json.dumps(self.about | {"versions": versions()}, sort_keys=True))
+
+    def execute(self, progress: ProgressLike = False) -> Result:
+        """Do what is left to do, save the result if there is an output, and return it.
+
+        If the output already holds the result of this very job, it is opened.
+        """
+        self.check()
+        reporter = as_reporter(progress)
+        if self.output is None:
+            return self.work(reporter)
+        with locked(self.output):
+            found = self.finished()
+            if found is not None:
+                return found
+            result = self.work(reporter)
+            self.save(result)
+            return result
+
+
+class Run(Job[Atlas]):
+    """A resumable job that makes an atlas.
 
     Parameters
     ----------
@@ -65,18 +130,12 @@ class Run(ABC):
         checkpoint: str | Path | None = None,
         every: float = EVERY,
     ) -> None:
-        self.title = title
-        self.output = Path(output) if output is not None else None
+        super().__init__(title, output=output)
         self.state_path = Path(checkpoint) if checkpoint is not None else self._beside()
         self.every = every
         self.next_block = 0
         self.whole = True
         """False while a block is half added to what is remembered: then nothing is saved."""
-
-    @cached_property
-    @abstractmethod
-    def about(self) -> dict[str, Any]:
-        """Everything that changes the numbers: model, corpus, settings."""
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
@@ -106,21 +165,16 @@ class Run(ABC):
     def restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         """Take up what a checkpoint held."""
 
-    def begin(self) -> None:  # noqa: B027 (most runs need it, not all)
+    def begin(self) -> None:
         """Called once before the first block, after a checkpoint was taken up."""
 
-    def passed(self, block: Block) -> None:  # noqa: B027
+    def passed(self, block: Block) -> None:
         """Called for every block, done now or earlier, before its progress is reported."""
 
     def so_far(self) -> str:
         """What has been done, for the message after Ctrl-C."""
         done, total = self.progress()
         return f"{done} of {total}" if total else str(done)
-
-    @cached_property
-    def identity(self) -> str:
-        """A digest of all that changes the numbers, by which a run knows its own files."""
-        return digest_of(json.dumps(self.about | {"versions": versions()}, sort_keys=True))
 
     def provenance(self) -> dict[str, Any]:
         """What is written beside the results of every run."""
@@ -132,26 +186,20 @@ class Run(ABC):
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
 
-    def execute(self, progress: ProgressLike = False) -> Atlas:
-        """Do what is left to do, save the results if there is an output, and return them.
-
-        If the output already holds the results of this very run, they are opened.
-        """
+    def check(self) -> None:
+        """Check that checkpoint and output can be written."""
         if self.state_path is not None:
             check_writable(self.state_path)
-        if self.output is None:
-            return self._work(progress)
-        check_writable(self.output, error=ResultsError)
-        with locked(self.output):
-            found = self.finished()
-            if found is not None:
-                return found
-            result = self._work(progress)
+        if self.output is not None:
+            check_writable(self.output, error=ResultsError)
+
+    def save(self, result: Atlas) -> None:
+        """Write the results, then remove the checkpoint."""
+        if self.output is not None:
             result.save(self.output)
-            if self.state_path is not None:  # only now: the results are on the disk
-                self.state_path.unlink(missing_ok=True)
-                sync_folder(self.state_path.parent)
-            return result
+        if self.state_path is not None:  # only now: the results are on the disk
+            self.state_path.unlink(missing_ok=True)
+            sync_folder(self.state_path.parent)
 
     def finished(self) -> Atlas | None:
         """The results of this very run, if the output holds them already."""
@@ -163,8 +211,8 @@ class Run(ABC):
             return None
         return found if found.provenance.get("identity") == self.identity else None
 
-    def _work(self, progress: ProgressLike) -> Atlas:
-        reporter = as_reporter(progress)
+    def work(self, reporter: Reporter) -> Atlas:
+        """Resume, do the remaining blocks, and make results of them."""
         self._resume()
         if self.next_block and self.state_path is not None:
             reporter.say(f"resuming from {self.state_path}")
@@ -209,10 +257,6 @@ class Run(ABC):
 
     def _interrupted(self) -> Interrupted:
         """The error after Ctrl-C. A block that is half done is not saved."""
-        again = {
-            "hint": "call it again with the same arguments to resume",
-            "command": "type the same command again to resume",
-        }
         if self.state_path is None:
             return Interrupted(
                 "stopped; nothing was kept", hint="with output=PATH a stopped run can be resumed"
@@ -220,11 +264,11 @@ class Run(ABC):
         if self.whole:
             self._save()
         if not self.state_path.exists():
-            return Interrupted("stopped before anything was finished; nothing was kept", **again)
+            return Interrupted("stopped before anything was finished; nothing was kept", **AGAIN)
         where = f"the state is kept in {self.state_path}"
         if not self.whole:
-            return Interrupted(f"stopped; {where} as of the last checkpoint", **again)
-        return Interrupted(f"stopped after {self.so_far()}; {where}", **again)
+            return Interrupted(f"stopped; {where} as of the last checkpoint", **AGAIN)
+        return Interrupted(f"stopped after {self.so_far()}; {where}", **AGAIN)
 
 
 def describe(model: Model, stack: str) -> dict[str, Any]:

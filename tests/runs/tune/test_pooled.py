@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +20,6 @@ from headscope.heads import Head
 from headscope.models import Pooling
 from headscope.runs.tune import (
     PooledClassifier,
-    TuneSettings,
-    load_classifier,
     load_pooled,
     parse_pooling,
     pooling_slug,
@@ -367,18 +363,6 @@ def test_an_interrupted_run_resumes_to_the_same_weights(bert, tmp_path, pooling)
 def test_the_pooling_is_part_of_the_identity_of_a_run(bert, tmp_path):
     given: dict[str, Any] = {"epochs": 1, **QUICK}
     train, dev = sentences(8, 0), sentences(8, 1)
-    plain = tune(bert, task=ANIMALS, train=train, dev=dev, output=tmp_path / "plain", **given)
-    digest = load_classifier(bert, ANIMALS, seed=0)[0].digest
-    old = [
-        digest,
-        asdict(ANIMALS) | {"title": ""},
-        train.checksum,
-        dev.checksum,
-        asdict(TuneSettings(**given)),
-    ]
-    assert (
-        plain.identity == hashlib.sha256(json.dumps(old, sort_keys=True).encode()).hexdigest()[:16]
-    )
     last = tune(
         bert, task=ANIMALS, train=train, dev=dev, output=tmp_path / "x", pooling=Pooling(), **given
     )
@@ -392,6 +376,8 @@ def test_the_pooling_is_part_of_the_identity_of_a_run(bert, tmp_path):
         **given,
     )
     assert (again.again, again) == (True, last)
+    plain = tune(bert, task=ANIMALS, train=train, dev=dev, output=tmp_path / "plain", **given)
+    assert plain.identity != last.identity
     for other, words in (
         (Pooling(position="mean"), "layer 2 (mean)"),
         (HEADS, "heads 2-3, 1-1 (cls)"),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from headscope.errors import Interrupted, UserError
+from headscope.files import locked
 from headscope.runs.tune import tune
 from runs.tune.animals import ANIMALS, QUICK, same, sentences
 
@@ -159,3 +160,12 @@ def test_a_second_ctrl_c_does_not_wait(bert, tmp_path):
             progress=press_twice,
             **QUICK,
         )
+
+
+def test_a_folder_that_another_process_writes_is_left_to_it(bert, tmp_path):
+    given: dict[str, Any] = {"task": ANIMALS, "train": sentences(8, 0), "dev": sentences(8, 1)}
+    with locked(tmp_path / "x"), pytest.raises(UserError, match="another process is writing to"):
+        tune(bert, output=tmp_path / "x", start="untrained", **given, **QUICK)
+    assert not (tmp_path / "x").exists()
+    tune(bert, output=tmp_path / "x", start="untrained", **given, **QUICK)
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]

@@ -64,7 +64,7 @@ def ablate(
     output: str | Path | None = None,
     checkpoint: str | Path | None = None,
     every: float = EVERY,
-    progress: ProgressLike | None = None,
+    progress: ProgressLike = False,
 ) -> Atlas:
     """Disable each head, each layer or sets of heads, and score the model without them.
 

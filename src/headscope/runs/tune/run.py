@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import time
 from dataclasses import asdict, replace
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,10 @@ import numpy as np
 
 from headscope.corpus import Corpus
 from headscope.errors import Interrupted, UserError
+from headscope.files import digest_of
 from headscope.models import Pooling
-from headscope.progress import ProgressLike, as_reporter
+from headscope.progress import Reporter
+from headscope.runs.run import AGAIN, Job
 from headscope.runs.tune.classifier import task_for
 from headscope.runs.tune.loading import LoadedClassifier
 from headscope.runs.tune.pooled.files import remove_pooled, save_pooled
@@ -37,12 +39,34 @@ from headscope.tasks.metrics import majority, score
 from headscope.tasks.task import Task
 
 CHECKPOINTS = "checkpoints"
+OTHER_FOLDER = {
+    "hint": "choose another output folder, or delete this one",
+    "command": "choose another folder with -o, or delete this one",
+}
 LIBRARIES = ("headscope", "torch", "transformers", "accelerate")
 """The libraries whose versions a record keeps."""
 
 
-class Tuning:
-    """One fine-tuning run and its folder."""
+class Tuning(Job[Tuned]):
+    """One fine-tuning run and its folder.
+
+    Parameters
+    ----------
+    loaded
+        The model and its classifier.
+    data
+        The task and its examples.
+    settings
+        How to train.
+    folder
+        The output.
+    device
+        Where to train.
+    every
+        Seconds between two checkpoints, which transformers' Trainer writes.
+    resume
+        False removes what an earlier run left in the folder.
+    """
 
     def __init__(
         self,
@@ -53,27 +77,56 @@ class Tuning:
         *,
         device: str,
         every: float,
+        resume: bool = True,
     ) -> None:
+        super().__init__(folder.name, output=folder)
         self.loaded, self.data, self.settings, self.folder = loaded, data, settings, folder
-        self.device, self.every = device, every
+        self.device, self.every, self.resume = device, every, resume
         self.model = loaded.model
         self.task = data.task if loaded.pooled else task_for(loaded.model, data.task)
         self.state = folder / CHECKPOINTS
-        self.identity = _identity(loaded, data, settings)
 
-    def run(self, progress: ProgressLike | None, *, resume: bool) -> Tuned:
-        """Train what remains to be trained, score, and save."""
-        if not resume:
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """Weights, task, data, settings and pooling."""
+        pooling = self.loaded.pooling
+        return {
+            "weights": self.model.digest,
+            "task": asdict(self.data.task) | {"title": ""},
+            "train": self.data.train.checksum,
+            "dev": self.data.dev.checksum,
+            "settings": asdict(self.settings),
+            "pooling": asdict(pooling) if pooling else None,
+        }
+
+    @cached_property
+    def identity(self) -> str:
+        """A digest of all that: with other versions of libraries a tuned model is still itself."""
+        return digest_of(json.dumps(self.about, sort_keys=True))[:16]
+
+    def finished(self) -> Tuned | None:
+        """The record of this run, if the folder has it.
+
+        Raises
+        ------
+        UserError
+            If the folder holds another run or other files: they are never overwritten.
+        """
+        if not self.resume:
             shutil.rmtree(self.state, ignore_errors=True)
             (self.folder / RECORD).unlink(missing_ok=True)
             remove_pooled(self.folder)
-        elif (self.folder / RECORD).exists():
-            return self._finished()
-        elif self.folder.exists() and any(self.folder.iterdir()) and not self.state.is_dir():
-            raise UserError(
-                f"{self.folder} is not empty, and not the folder of a fine-tuning run",
-                hint="choose another folder, or empty this one",
-            )
+            return None
+        if not (self.folder / RECORD).exists():
+            self._check_folder()
+            return None
+        found = read_record(self.folder)
+        if found.identity != self.identity:
+            raise self._another(found)
+        return replace(found, again=True)
+
+    def work(self, reporter: Reporter) -> Tuned:
+        """Train what remains to be trained, and score."""
         rows, skipped = self._encode(self.data.train)
         dev, dev_skipped = self._encode(self.data.dev)
         self._check_classes(rows)
@@ -81,9 +134,9 @@ class Tuning:
         began, seconds, losses = time.monotonic(), 0.0, list[float]()
         if self.settings.start != "untrained":
             self._open_state()
-            seconds, losses = self._train(rows, progress)
+            seconds, losses = self._train(rows, reporter)
             began = time.monotonic()
-        tuned = Tuned(
+        return Tuned(
             folder=self.folder,
             model=self.model.label,
             task=self.task,
@@ -98,8 +151,17 @@ class Tuning:
             notes=[*notes, *skipped, *dev_skipped],
             pooling=self.loaded.pooling,
         )
-        self._save(tuned)
-        return tuned
+
+    def save(self, result: Tuned) -> None:
+        """Write the checkpoint, then the record, then remove the training state."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with without_bars():
+            self.model.network.save_pretrained(self.folder)
+        self.model.tokenizer.save_pretrained(self.folder)
+        if self.loaded.pooled:
+            save_pooled(self.loaded.pooled, self.folder)
+        result.write()
+        shutil.rmtree(self.state, ignore_errors=True)
 
     def _encode(self, corpus: Corpus) -> tuple[TokenRows, list[str]]:
         return encode_rows(self.model, self.task, corpus, max_length=self.settings.max_length)
@@ -120,32 +182,23 @@ class Tuning:
         )
         return score(self.task, outputs, dev.labels)
 
-    def _save(self, tuned: Tuned) -> None:
-        """Write the checkpoint, then the record, then remove the training state."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with without_bars():
-            self.model.network.save_pretrained(self.folder)
-        self.model.tokenizer.save_pretrained(self.folder)
-        if self.loaded.pooled:
-            save_pooled(self.loaded.pooled, self.folder)
-        tuned.write()
-        shutil.rmtree(self.state, ignore_errors=True)
+    def _check_folder(self) -> None:
+        if self.folder.exists() and any(self.folder.iterdir()) and not self.state.is_dir():
+            raise UserError(
+                f"{self.folder} is not empty, and not the folder of a fine-tuning run",
+                hint="choose another folder, or empty this one",
+            )
 
-    def _finished(self) -> Tuned:
-        """The record of this run. That of another one is an error: it is never overwritten."""
-        found = read_record(self.folder)
-        if found.identity == self.identity:
-            return replace(found, again=True)
-        before = _about(found.settings, found.model, found.task, found.pooling)
-        now = _about(self.settings, self.model.label, self.task, self.loaded.pooling)
+    def _another(self, found: Tuned) -> UserError:
+        before = _compared(found.settings, found.model, found.task, found.pooling)
+        now = _compared(self.settings, self.model.label, self.task, self.loaded.pooling)
         changes = [
             f"{key} {before[key]} there, {now[key]} here" for key in now if before[key] != now[key]
         ]
-        raise UserError(
+        return UserError(
             f"{self.folder} holds another finished run: "
             f"{', '.join(changes) or 'other weights or other data'}",
-            hint="choose another output folder, or delete this one",
-            command="choose another folder with -o, or delete this one",
+            **OTHER_FOLDER,
         )
 
     def _open_state(self) -> None:
@@ -154,16 +207,15 @@ class Tuning:
         if path.exists() and read_json(path).get("identity") != self.identity:
             raise UserError(
                 f"{self.state} holds the state of another run (other settings, model or data)",
-                hint="choose another output folder, or delete this one",
-                command="choose another folder with -o, or delete this one",
+                **OTHER_FOLDER,
             )
         self.state.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             write_json(path, {"identity": self.identity})
 
-    def _train(self, rows: TokenRows, progress: ProgressLike | None) -> tuple[float, list[float]]:
+    def _train(self, rows: TokenRows, reporter: Reporter) -> tuple[float, list[float]]:
         try:
-            with as_reporter(progress).progress(self.folder.name) as update:
+            with reporter.progress(self.title) as update:
                 return train_rows(
                     self.model,
                     rows,
@@ -177,22 +229,15 @@ class Tuning:
         except KeyboardInterrupt:
             kept = last_checkpoint(self.state)
             if kept is None:
-                raise Interrupted(
-                    "stopped before a checkpoint was written",
-                    hint="make the same call again to start over",
-                    command="type the same command again to start over",
-                ) from None
+                raise Interrupted("stopped before a checkpoint was written", **AGAIN) from None
             step = kept.name.rpartition("-")[2]
             raise Interrupted(
-                f"stopped; the state after step {step} is kept in {self.state}",
-                hint="make the same call again to resume",
-                command="type the same command again to resume",
+                f"stopped; the state after step {step} is kept in {self.state}", **AGAIN
             ) from None
 
 
 def _start_notes(loaded: LoadedClassifier, start: str) -> list[str]:
-    """Notes on the classifier: new weights that stay untrained, or trained ones where new ones
-    are expected."""
+    """A note if the classifier is new and stays untrained, or is not new."""
     name = loaded.model.name
     trained = f"{name} already has a trained classifier for these classes"
     if start == "untrained":
@@ -200,22 +245,9 @@ def _start_notes(loaded: LoadedClassifier, start: str) -> list[str]:
     return [] if loaded.notes or start == "random" else [f"{trained}: training continues from it"]
 
 
-def _about(
+def _compared(
     settings: TuneSettings, model: str, task: Task, pooling: Pooling | None
 ) -> dict[str, Any]:
     """What is compared to say how two runs differ."""
     seen = f"{pooling.title} ({pooling.position})" if pooling else "none"
     return asdict(settings) | {"model": model, "task": task.name, "pooling": seen}
-
-
-def _identity(loaded: LoadedClassifier, data: TaskData, settings: TuneSettings) -> str:
-    """A digest of what makes a run: weights, data, task, settings, and the pooling if any."""
-    parts = [
-        loaded.model.digest,
-        asdict(data.task) | {"title": ""},
-        data.train.checksum,
-        data.dev.checksum,
-        asdict(settings),
-        *([asdict(loaded.pooling)] if loaded.pooling else []),
-    ]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]

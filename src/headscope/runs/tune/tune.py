@@ -43,7 +43,7 @@ def tune(
     trust_remote_code: bool = False,
     resume: bool = True,
     every: float = EVERY,
-    progress: ProgressLike | None = None,
+    progress: ProgressLike = False,
 ) -> Tuned:
     """Fine-tune a model on a task, score it, and save it as an ordinary checkpoint.
 
@@ -168,5 +168,5 @@ def tune(
         allow_pickle=allow_pickle,
         trust_remote_code=trust_remote_code,
     )
-    run = Tuning(loaded, found, settings, Path(output), device=device, every=every)
-    return run.run(progress, resume=resume)
+    run = Tuning(loaded, found, settings, Path(output), device=device, every=every, resume=resume)
+    return run.execute(progress)
