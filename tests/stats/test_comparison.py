@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from headscope.measures.feature import FEATURES
-from headscope.stats import cosine_table, paired_table
+from headscope.results import Atlas
+from headscope.stats import cosine_table, difference_atlas, difference_table, paired_table
 from stats.references import holm
 from stats.sampled import random_values, sampled
 
@@ -29,6 +31,16 @@ def test_the_differences_of_two_models_are_tested_in_pairs() -> None:
     assert table["heads changed"].tolist() == expected
     assert 0 < sum(expected) < 6 * len(FEATURES)
     assert table["mean change"].tolist() == pytest.approx(differences.mean((0, 1, 2)).tolist())
+
+
+def test_a_comparison_of_two_results_keeps_the_test_that_it_has() -> None:
+    before = random_values("feature", examples=30, seed=1)
+    after = random_values("feature", examples=30, seed=2) * 0.5
+    first, second = sampled({"feature": before}), sampled({"feature": after})
+    compared = Atlas.build(difference_atlas(first, second), first.provenance)
+    pd.testing.assert_frame_equal(
+        paired_table(compared), difference_table(first, second), check_flags=False
+    )
 
 
 def test_certain_but_tiny_changes_are_not_counted() -> None:

@@ -132,11 +132,6 @@ def _compare_results(
     if corpus is not None:
         raise UserError("results are compared without a corpus", hint="leave the corpus out")
     shared = share_labels(first, second)
-    names = ("the first", "the second")
-    only = [
-        *shared.only_first.sentences(names[0]),
-        *shared.only_second.sentences(names[1]),
-    ]
     one, two = first.provenance, second.provenance
     about = {
         "model": _joined(one["model"], two["model"]),
@@ -145,7 +140,7 @@ def _compare_results(
         "shards": ["1/1"],
         "counts": {},
         "compared": {"first": one, "second": two},
-        "not_compared": only,
+        "not_compared": shared.sentences(),
         "versions": versions(),
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }

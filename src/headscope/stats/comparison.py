@@ -46,15 +46,16 @@ def cosine_table(comparison: Atlas) -> pd.DataFrame:
 
 
 def paired_table(comparison: Atlas, *, alpha: float = ALPHA, least: float = LEAST) -> pd.DataFrame:
-    """Compare the measures of two models example by example, one row per statistic.
+    """Compare the measures of two models, one row per statistic.
 
     Parameters
     ----------
     comparison
-        Results of comparing two models: measures ``NAME-change``.
+        Results of comparing two models, or two results: measures ``NAME-change``.
     alpha
-        A head counts as changed where the paired t test, corrected (Holm) over the heads of the
-        statistic, gives a p below this.
+        A head counts as changed where the test, corrected (Holm) over the heads of the statistic,
+        gives a p below this. Models that were compared example by example have a paired t test;
+        two results have Welch's, which is already in the comparison.
     least
         Smaller changes do not count.
 
@@ -66,7 +67,9 @@ def paired_table(comparison: Atlas, *, alpha: float = ALPHA, least: float = LEAS
     rows: list[dict[str, object]] = []
     for name in comparison:
         if name.endswith(CHANGE):
-            rows += change_rows(name, paired_test(comparison[name]), alpha=alpha, least=least)
+            data = comparison[name]
+            tested = data if "p_corrected" in data else paired_test(data)
+            rows += change_rows(name, tested, alpha=alpha, least=least)
     return pd.DataFrame(rows)
 
 

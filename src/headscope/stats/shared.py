@@ -82,6 +82,19 @@ class Shared:
     only_second: Only
     skipped: Mapping[str, str]
 
+    def sentences(self, first: str = "the first", second: str = "the second") -> list[str]:
+        """Say in plain sentences what the two do not share.
+
+        Parameters
+        ----------
+        first, second
+            What the two results are called, e.g. the names of their files.
+        """
+        said = [*self.only_first.sentences(first), *self.only_second.sentences(second)]
+        return said + [
+            f"The measure {name} was not compared: {why}." for name, why in self.skipped.items()
+        ]
+
 
 def share_labels(first: Atlas, second: Atlas) -> Shared:
     """Cut two results down to the measures, layers, heads and labels that both have.
@@ -144,10 +157,8 @@ def not_compared(
     >>> not_compared(about, first="a.nc")
     ['Only a.nc has the measure frame.', 'The measure distance was not compared: it has no heads.']
     """
-    said = Only(**attributes.get("only_first", {})).sentences(first)
-    said += Only(**attributes.get("only_second", {})).sentences(second)
-    skipped = attributes.get("skipped", {})
-    return said + [f"The measure {name} was not compared: {why}." for name, why in skipped.items()]
+    mine, theirs = (Only(**attributes.get(key, {})) for key in ("only_first", "only_second"))
+    return Shared({}, mine, theirs, attributes.get("skipped", {})).sentences(first, second)
 
 
 def ranges(numbers: Sequence[int]) -> list[str]:
