@@ -3,8 +3,8 @@
 An embedding is a sum of three one-hot vectors (word, position, type), each written as +1 in one
 half and -1 in the other. The embeddings of all tokens then have mean 0 and the same length, so
 LayerNorm only rescales, and its gain undoes that. Values, output projections and feed-forward
-weights are 0: each layer sees the embeddings themselves. A head's query and key matrices select what
-should match, times a factor after which softmax leaves about e^-60 for the rest. Where nothing
+weights are 0: each layer sees the embeddings themselves. A head's query and key matrices select
+what should match, times a factor after which softmax leaves about e^-60 for the rest. Where nothing
 matches, all scores are 0 and the head attends uniformly.
 
 ``expected_map`` computes, in plain loops, what each planted head does.

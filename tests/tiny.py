@@ -374,7 +374,8 @@ def eager_run(
 
 
 # Where each architecture keeps its attention block ({} is the layer) and, within it, the output
-# projection and the value projection. The families of BERT and ALBERT add the residual and normalise
+# projection and the value projection. The families of BERT and ALBERT add the residual and
+# normalise
 # inside the block; the others return the output of the projection.
 _LIKE_BERT = {"encoder": ("encoder.layer.{}.attention", "output.dense", "self.value")}
 _LIKE_LLAMA = {"decoder": ("layers.{}.self_attn", "o_proj", "v_proj")}

@@ -1,6 +1,8 @@
-"""Slow twins: each measure as plain loops over one example's map, written from METHODS.md and from nothing else.
+"""Slow twins: each measure as plain loops over one example's map, written from METHODS.md and from
+nothing else.
 
-A map is a list of rows, ``map[i][j]`` the attention from token i to token j, real tokens only. NaN is "not defined".
+A map is a list of rows, ``map[i][j]`` the attention from token i to token j, real tokens only. NaN
+is "not defined".
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ Answer = tuple[str, str, str]
 
 
 def position(map: Map, *, causal: bool = False) -> dict[str, float]:
-    """C2: mean attention to the previous, the current and the next token, over the tokens that have one; no next token in a causal model."""
+    """C2: mean attention to the previous, the current and the next token, over the tokens that have
+    one; no next token in a causal model.
+    """
     found = {}
     for name, step in (("previous", -1), ("current", 0), ("next", 1)):
         total, count = 0.0, 0
@@ -31,7 +35,9 @@ def position(map: Map, *, causal: bool = False) -> dict[str, float]:
 
 
 def special(map: Map, kinds: Sequence[int], stops: Sequence[bool]) -> dict[tuple[str, str], float]:
-    """C3: mean attention to [CLS], to all [SEP]s together, to "." and "," together, from all rows, from [SEP] rows and from all others."""
+    """C3: mean attention to [CLS], to all [SEP]s together, to "." and "," together, from all rows,
+    from [SEP] rows and from all others.
+    """
     found = {}
     for token in ("cls", "sep", "punctuation"):
         for row in ("all", "sep", "other"):
@@ -54,7 +60,9 @@ def _is(token: str, kind: int, stop: bool) -> bool:
 
 
 def entropy(map: Map, kinds: Sequence[int], *, causal: bool = False) -> dict[str, float]:
-    """C5: mean over rows of -Σ α ln α; of the [CLS] row alone; and of uniform attention to what a token sees (ln L where it sees all)."""
+    """C5: mean over rows of -Σ α ln α; of the [CLS] row alone; and of uniform attention to what a
+    token sees (ln L where it sees all).
+    """
     rows, starts, uniform = [], [], []
     for query in range(len(map)):
         total = 0.0
@@ -75,7 +83,9 @@ def entropy(map: Map, kinds: Sequence[int], *, causal: bool = False) -> dict[str
 def word_map(
     map: Map, words: Sequence[int]
 ) -> tuple[list[int], list[list[float]], list[list[float]]]:
-    """C6: the words with a piece, in order; the attention from each to each (mean over its pieces of the sum over the other's); and to each token that is no word."""
+    """C6: the words with a piece, in order; the attention from each to each (mean over its pieces
+    of the sum over the other's); and to each token that is no word.
+    """
     order: list[int] = []
     for word in words:
         if word >= 0 and word not in order:
@@ -115,7 +125,9 @@ def dependency(
     *,
     fold: bool = False,
 ) -> tuple[Counter[Answer], Counter[Answer]]:
-    """C7: right answers and all answers, by direction, relation, and whether the fixed offset is right; keys are (direction, relation, words)."""
+    """C7: right answers and all answers, by direction, relation, and whether the fixed offset is
+    right; keys are (direction, relation, words).
+    """
     order, between, _ = word_map(map, words)
     right: Counter[Answer] = Counter()
     total: Counter[Answer] = Counter()
@@ -165,7 +177,9 @@ def _most(order: Sequence[int], word: int, weight: Callable[[int, int], float]) 
 
 
 def clitic(tree: Sequence[Word], word: int) -> int:
-    """1 if the word after a possessor is a clitic, which then speaks for it (for a head and for the offset alike), else 0."""
+    """1 if the word after a possessor is a clitic, which then speaks for it (for a head and for the
+    offset alike), else 0.
+    """
     return int(
         tree[word].relation in ("poss", "nmod:poss")
         and word + 1 < len(tree)
@@ -174,7 +188,9 @@ def clitic(tree: Sequence[Word], word: int) -> int:
 
 
 def best_offsets(trees: Sequence[Sequence[Word]], *, fold: bool = False) -> dict[str, int]:
-    """C7: for each relation the offset, of -10 … 10, at which most heads stand; of equals the shorter, then the one to the right. 1 where there are no arcs."""
+    """C7: for each relation the offset, of -10 … 10, at which most heads stand; of equals the
+    shorter, then the one to the right. 1 where there are no arcs.
+    """
     found: dict[str, int] = {}
     labels = {
         word.relation.split(":")[0] if fold else word.relation
@@ -251,7 +267,9 @@ def coreference(
 def gradient(
     slopes: Map, kinds: Sequence[int], stops: Sequence[bool], *, causal: bool = False
 ) -> dict[str, float]:
-    """C4: the mean of |∂loss/∂α| over the weights on [SEP], on full stops and commas, and on others; a causal model has no weights on later tokens."""
+    """C4: the mean of |∂loss/∂α| over the weights on [SEP], on full stops and commas, and on
+    others; a causal model has no weights on later tokens.
+    """
     found = {}
     for token in ("sep", "punctuation", "other"):
         values = []

@@ -1,8 +1,8 @@
 """Registries: how measures, sieves, figures and metrics are found by name.
 
-An entry is data first: a name, where its object is imported from, and what is known about it without
-importing it. So the command line can check names before it loads torch. Users add their own objects
-with the registry's decorator, other packages through an entry point.
+An entry is data first: a name, where its object is imported from, and what is known about it
+without importing it. So the command line can check names before it loads torch. Users add their own
+objects with the registry's decorator, other packages through an entry point.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class Registry(Generic[T]):
     (['square', 'double'], 8)
     >>> tools["duoble"]
     Traceback (most recent call last):
-    headscope.errors.UserError: the tool must be one of double, square; got 'duoble' instead. Did you mean 'double'?
+    headscope.errors.UserError: the tool must be one of double, square; got 'duoble' instead. Did
+    you mean 'double'?
     """
 
     def __init__(
@@ -92,8 +93,8 @@ class Registry(Generic[T]):
     def add(self, name: str, target: T, *, own: bool = True, **facts: Any) -> None:
         """Add an object.
 
-        An object of the user's may replace another of the user's (a notebook cell that is run again),
-        but never one of Headscope's.
+        An object of the user's may replace another of the user's (a notebook cell that is run
+        again), but never one of Headscope's.
         """
         before = self._entries.get(name)
         if before is not None and not (own and before.own):

@@ -14,7 +14,10 @@ from page.samples import demo_file, made_results, made_values
 
 MEASURES = ("--measure", "position", "--measure", "special", "--measure", "entropy")
 """Three measures of fifteen labels in all, whatever else there is."""
-TEXT = "The cat sat on the mat.\n\nA dog barked at it.\n\nIt rained all day.\n\nNobody went out, and the cat slept.\n"
+TEXT = (
+    "The cat sat on the mat.\n\nA dog barked at it.\n\nIt rained all day.\n\nNobody went "
+    "out, and the cat slept.\n"
+)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""``headscope compare`` and ``headscope frames``: two models, two results files, and what cannot be compared."""
+"""``headscope compare`` and ``headscope frames``: two models, two results files, and what cannot be
+compared.
+"""
 
 from __future__ import annotations
 
@@ -150,7 +152,8 @@ def test_models_that_cannot_be_compared_are_told_in_two_lines(
     assert done.code == 2
     assert (
         done.told[0]
-        == f"error: {tiny_folder} has the stack 'encoder', {causal_folder} only decoder: their heads cannot be compared"
+        == f"error: {tiny_folder} has the stack 'encoder', {causal_folder} only decoder: their "
+        "heads cannot be compared"
     )
     assert not (tmp_path / "c.nc").exists()
 

@@ -1,4 +1,6 @@
-"""Where things are said: the result on standard output, everything else on standard error, nothing when asked to be quiet."""
+"""Where things are said: the result on standard output, everything else on standard error, nothing
+when asked to be quiet.
+"""
 
 from __future__ import annotations
 

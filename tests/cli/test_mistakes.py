@@ -1,4 +1,6 @@
-"""A user's mistake ends with code 2 and two lines: what is wrong, and what to do next. Never a traceback, and nothing half written."""
+"""A user's mistake ends with code 2 and two lines: what is wrong, and what to do next. Never a
+traceback, and nothing half written.
+"""
 
 from __future__ import annotations
 
@@ -298,7 +300,8 @@ def test_exporting_a_measure_that_is_not_there(run: Run, made_nc: Path, tmp_path
     error, _ = mistake(run("export", made_nc, "-o", tmp_path / "x.csv", "--measure", "positon"))
     assert (
         error
-        == "the measure must be one of entropy, position, special; got 'positon' instead. Did you mean 'position'?"
+        == "the measure must be one of entropy, position, special; got 'positon' instead. Did you "
+        "mean 'position'?"
     )
 
 

@@ -1,4 +1,6 @@
-"""``headscope patterns`` and ``headscope label``: shares, the grid of one example, the network's report, labels of one's own and what is trained on them."""
+"""``headscope patterns`` and ``headscope label``: shares, the grid of one example, the network's
+report, labels of one's own and what is trained on them.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def keys(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture
 def label(run: Run, tmp_path: Path, tiny_folder: Path, text: Path, network: Path):
-    """Label maps of the tiny model (two layers of four heads) on two pairs of texts, in the terminal."""
+    """Label maps of the tiny model (two layers of four heads) on two pairs of texts, in the
+    terminal.
+    """
 
     def label(*options: object, model: object = tiny_folder, corpus: object = text):
         place = () if "-o" in options else ("-o", tmp_path / "labels")
@@ -161,7 +165,8 @@ def test_what_does_not_go_together_is_told_with_all_the_ways(
 ) -> None:
     error, after = mistake(run("patterns", *given))
     assert error.startswith(
-        "results files, or a model with one text or --corpus, or --check are expected, and only one of them; got "
+        "results files, or a model with one text or --corpus, or --check are expected, and only "
+        "one of them; got "
     )
     assert after.startswith("headscope patterns RESULTS..., ")
 
@@ -266,8 +271,8 @@ def test_keys_at_the_terminal_become_labels_and_a_stopped_session_goes_on(
     done = label()
     assert done.code == 0
     assert (
-        "2 labelled now, 2 in all: 1 vertical, 0 diagonal, 0 vertical+diagonal, 0 block, 1 heterogeneous"
-        in done.err
+        "2 labelled now, 2 in all: 1 vertical, 0 diagonal, 0 vertical+diagonal, 0 block, 1 "
+        "heterogeneous" in done.err
     )
     assert done.out.splitlines()[-1] == str(tmp_path / "labels")
     keys("4")
@@ -281,8 +286,8 @@ def test_when_all_maps_are_labelled_that_is_told(label, keys, tmp_path: Path) ->
     assert "no maps remain" in label("--limit", 1).out
     error, after = mistake(label("--limit", 1))
     assert (
-        error
-        == f"no maps are left: all 8 maps of these examples are labelled or skipped in {tmp_path / 'labels'}"
+        error == "no maps are left: all 8 maps of these examples are labelled or skipped in "
+        f"{tmp_path / 'labels'}"
     )
     assert after == "give another corpus, a higher --limit, or another folder"
 

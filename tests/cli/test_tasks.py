@@ -96,7 +96,8 @@ def test_bracketed_trees_are_a_treebank_or_give_depth_to_one(run: Run, tmp_path:
         (row,) = json.loads(run("tasks", source, *options, "--task", "Depth", "--json").out)
         assert (row["classes"], row["train"], row["dev"], row["test"]) == (2, 64, 8, 8)
         assert row["label"].startswith(
-            "longest path from the top of the bracketed tree to a word; 3 is 3 or less, 4 is 4 or more"
+            "longest path from the top of the bracketed tree to a word; 3 is 3 or less, 4 is 4 or "
+            "more"
         )
 
 

@@ -1,4 +1,6 @@
-"""Random annotated sentences for the measures of frames, features and links: words with tags, tree and frame links, each in some pieces."""
+"""Random annotated sentences for the measures of frames, features and links: words with tags, tree
+and frame links, each in some pieces.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ Sentence = tuple[tuple[Word, ...], tuple[int, ...], tuple[FrameLink, ...]]
 
 @st.composite
 def sentences(draw: st.DrawFn) -> Sentence:
-    """Words (a root, and heads anywhere before it in a random order), how many pieces each has (0: cut off), and frame links."""
+    """Words (a root, and heads anywhere before it in a random order), how many pieces each has (0:
+    cut off), and frame links.
+    """
     size = draw(st.integers(0, 6))
     order = draw(st.permutations(range(size)))
     heads: list[int | None] = [ROOT] * size
@@ -97,7 +101,9 @@ def real_maps(
 
 
 def plain_word(text: str) -> Word:
-    """A word with tag, relation and head: ``he|PRON|nsubj|2``, its head counted from 1 and 0 for the root."""
+    """A word with tag, relation and head: ``he|PRON|nsubj|2``, its head counted from 1 and 0 for
+    the root.
+    """
     form, upos, relation, head = text.split("|")
     return Word(form, head=int(head) - 1, relation=relation, upos=upos)
 

@@ -1,4 +1,6 @@
-"""One battery over every registered measure, ours and others': a new measure joins by being registered."""
+"""One battery over every registered measure, ours and others': a new measure joins by being
+registered.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def model_of(kind: str) -> Model:
 
 @cache
 def corpus() -> Corpus:
-    """Passages with every annotation there is, read once; the last two have a frame link among their first 40 tokens."""
+    """Passages with every annotation there is, read once; the last two have a frame link among
+    their first 40 tokens.
+    """
     passages = list(read("demo"))
     return from_examples(
         [

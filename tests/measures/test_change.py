@@ -1,4 +1,6 @@
-"""The likeness of two models' maps (K3) equals scipy's cosine on real tokens, and differences of measures are named as such."""
+"""The likeness of two models' maps (K3) equals scipy's cosine on real tokens, and differences of
+measures are named as such.
+"""
 
 from __future__ import annotations
 
@@ -68,6 +70,7 @@ def test_the_difference_of_a_measure_says_that_it_is_one() -> None:
 def test_measures_that_count_answers_have_no_difference_by_example() -> None:
     with pytest.raises(
         UserError,
-        match=r"^the measure 'dependency' counts right answers, and has no difference for each example\nnext: survey both models",
+        match=r"^the measure 'dependency' counts right answers, and has no difference for each "
+        r"example\nnext: survey both models",
     ):
         Difference(Dependency())

@@ -1,4 +1,6 @@
-"""Accuracy at antecedents (C8): equal to a plain-loop twin on random mentions, and its baselines by hand."""
+"""Accuracy at antecedents (C8): equal to a plain-loop twin on random mentions, and its baselines by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def without_rules(counts: Counter[Any]) -> Counter[Any]:
 
 
 def mentions(text: str, *spans: tuple[int, int, int, str]) -> tuple[list[Word], list[Mention]]:
-    """Words, and mentions by start, end, head and entity, in order of their heads. A tag may follow a word: dogs/NNS."""
+    """Words, and mentions by start, end, head and entity, in order of their heads. A tag may follow
+    a word: dogs/NNS.
+    """
     words = [Word(word.partition("/")[0], xpos=word.partition("/")[2]) for word in text.split()]
     return words, [Mention(*span) for span in spans]
 
@@ -233,7 +237,8 @@ def test_a_document_of_one_mention_or_of_two_entities_asks_nothing(kept: int) ->
 def test_a_corpus_without_mentions_says_so_when_asked() -> None:
     with pytest.raises(
         UserError,
-        match=r"^the measure 'coreference' needs mentions, words, which texts does not have \(it has plain text only\)\nnext: use a corpus with coreference$",
+        match=r"^the measure 'coreference' needs mentions, words, which texts does not have \(it "
+        r"has plain text only\)\nnext: use a corpus with coreference$",
     ):
         survey(planted_bert(), from_texts(["a dog"]), measures=["coreference"], max_length=24)
 

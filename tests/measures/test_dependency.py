@@ -1,4 +1,6 @@
-"""Accuracy at dependencies (C7): equal to a plain-loop twin on random trees, exact on planted heads, and clear about what it leaves out."""
+"""Accuracy at dependencies (C7): equal to a plain-loop twin on random trees, exact on planted
+heads, and clear about what it leaves out.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ SETTINGS = settings(deadline=None, max_examples=60)
 TEXTS = ("dog", "'s", "s'", "Ann", "ann", "it")
 RELATIONS = ("det", "nmod:poss", "nmod", "poss", "punct", "obl:tmod", "")
 PIECES = (0, 1, 1, 2, 4)
-"""How many pieces a word has: means of 1, 2 and 4 weights that are 64ths are exact in float32, so ties are real ties."""
+"""How many pieces a word has: means of 1, 2 and 4 weights that are 64ths are exact in float32, so
+ties are real ties.
+"""
 
 
 def with_offsets(offsets: dict[str, int], subtypes: Any = "keep") -> Dependency:
@@ -46,7 +50,9 @@ def with_offsets(offsets: dict[str, int], subtypes: Any = "keep") -> Dependency:
 def trees(
     draw: st.DrawFn, least: int = 0
 ) -> tuple[tuple[Word, ...], tuple[int, ...], tuple[Mention, ...]]:
-    """Words with a random tree (a word now and then outside it), how many pieces each has, and mentions."""
+    """Words with a random tree (a word now and then outside it), how many pieces each has, and
+    mentions.
+    """
     size = draw(st.integers(least, 6))
     order = draw(st.permutations(range(size)))
     heads: list[int | None] = [ROOT] * size
@@ -112,7 +118,9 @@ def maps_of(batch: Batch, seed: int) -> torch.Tensor:
 def counted(
     measure: WordMeasure, batch: Batch, maps: torch.Tensor
 ) -> tuple[list[list[Counter[Any]]], list[Counter[Any]]]:
-    """What a measure counts: right answers by example and head, all answers by example, both by labels; zeros left out."""
+    """What a measure counts: right answers by example and head, all answers by example, both by
+    labels; zeros left out.
+    """
     prepared = measure.prepare(batch, "cpu")
     shape = [len(labels) for labels in measure.dims.values()]
 
@@ -178,7 +186,9 @@ def test_an_offset_of_more_than_ten_words_is_no_baseline() -> None:
 
 
 def tree_map(item: Encoded, *, down: bool) -> torch.Tensor:
-    """Every piece of a word attends to the first piece of its head word, or (down) of each of its dependents alike."""
+    """Every piece of a word attends to the first piece of its head word, or (down) of each of its
+    dependents alike.
+    """
     first = {
         int(word): int(np.flatnonzero(item.word == word)[0]) for word in item.word if word >= 0
     }

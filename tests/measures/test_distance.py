@@ -1,4 +1,6 @@
-"""Head distances (C11): the exact path equals scipy, the fast path the exact one to 1e-3, whatever the maps."""
+"""Head distances (C11): the exact path equals scipy, the fast path the exact one to 1e-3, whatever
+the maps.
+"""
 
 from __future__ import annotations
 

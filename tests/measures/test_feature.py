@@ -1,4 +1,6 @@
-"""Attention to linguistic features (K5): equal to a plain-loop twin, exact on planted heads, and by position rather than by spelling."""
+"""Attention to linguistic features (K5): equal to a plain-loop twin, exact on planted heads, and by
+position rather than by spelling.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ from headscope.runs.survey import survey
 from measures.annotated import CASES, Case, made, real_maps, tree, values_of
 from planted import place, planted_bert, planted_gpt2
 
-FOOTNOTE = "neither, nor, not, never, none, don't, won't, didn't, hadn't, haven't, can't, isn't, wasn't, shouldn't, couldn't, nothing, nowhere"
+FOOTNOTE = (
+    "neither, nor, not, never, none, don't, won't, didn't, hadn't, haven't, can't, isn't, "
+    "wasn't, shouldn't, couldn't, nothing, nowhere"
+)
 """The paper's footnote 6."""
 
 
@@ -55,7 +60,9 @@ def has(feature: str, word: int, words: Sequence[Word]) -> bool:
 def feature(
     map: list[list[float]], owners: Sequence[int], kinds: Sequence[int], words: Sequence[Word]
 ) -> dict[str, float]:
-    """METHODS, K5: attention to the token from all tokens, divided by L; the maximum if several; undefined without one."""
+    """METHODS, K5: attention to the token from all tokens, divided by L; the maximum if several;
+    undefined without one.
+    """
     found = {}
     for name in FEATURES:
         best = nan
@@ -113,10 +120,12 @@ def test_a_clitic_of_another_sentence_or_text_does_not_make_a_negation() -> None
 
 
 UNIVERSAL = tree(
-    "the|DET|det|2 dogs|NOUN|nsubj:pass|4 were|AUX|aux:pass|4 seen|VERB|root|0 and|CCONJ|cc|6 gave|VERB|conj|4 him|PRON|iobj|6 bones|NOUN|obj|6"
+    "the|DET|det|2 dogs|NOUN|nsubj:pass|4 were|AUX|aux:pass|4 seen|VERB|root|0 and|CCONJ|cc|6 "
+    "gave|VERB|conj|4 him|PRON|iobj|6 bones|NOUN|obj|6"
 )
 STANFORD = tree(
-    "the|DT|det|2 dogs|NNS|nsubjpass|4 were|VBD|auxpass|4 seen|VBN|root|0 and|CC|cc|4 gave|VBD|conj|4 him|PRP|iobj|6 bones|NNS|dobj|6"
+    "the|DT|det|2 dogs|NNS|nsubjpass|4 were|VBD|auxpass|4 seen|VBN|root|0 and|CC|cc|4 "
+    "gave|VBD|conj|4 him|PRP|iobj|6 bones|NNS|dobj|6"
 )
 
 

@@ -1,4 +1,6 @@
-"""Attention along frame links (K2): equal to a plain-loop twin, exact on planted heads, and undefined where no link is left."""
+"""Attention along frame links (K2): equal to a plain-loop twin, exact on planted heads, and
+undefined where no link is left.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from planted import place, planted_bert, planted_gpt2
 def frame(
     map: list[list[float]], words: Sequence[int], links: Sequence[FrameLink], *, causal: bool
 ) -> dict[str, float]:
-    """METHODS, K2: the largest attention among the token pairs of the annotated link, both directions and each alone; later tokens are not seen by a causal model."""
+    """METHODS, K2: the largest attention among the token pairs of the annotated link, both
+    directions and each alone; later tokens are not seen by a causal model.
+    """
     found: dict[str, list[float]] = {name: [] for name in DIRECTIONS}
     for link in links:
         for query in range(len(map)):
@@ -109,6 +113,7 @@ def test_a_link_whose_element_was_cut_off_is_no_link() -> None:
 def test_a_corpus_without_frames_says_so_when_asked() -> None:
     with pytest.raises(
         UserError,
-        match=r"^the measure 'frame' needs frames, which texts does not have \(it has plain text only\)\nnext: use a corpus with frame links$",
+        match=r"^the measure 'frame' needs frames, which texts does not have \(it has plain text "
+        r"only\)\nnext: use a corpus with frame links$",
     ):
         survey(planted_bert(), from_texts(["a dog"]), measures=["frame"], max_length=24)

@@ -1,4 +1,6 @@
-"""Gradient importance (C4): the gradients are those of finite differences and of transformers' own losses; what is masked; what is refused."""
+"""Gradient importance (C4): the gradients are those of finite differences and of transformers' own
+losses; what is masked; what is refused.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ def loss_of(kind: str, batch: Batch, replacement: FittedReplacement | None = Non
 
 @dataclass(frozen=True)
 class Nudge(FittedReplacement):
-    """One attention weight changed a little, and its head's output computed again from the changed map."""
+    """One attention weight changed a little, and its head's output computed again from the changed
+    map.
+    """
 
     where: tuple[int, int, int, int] = (0, 0, 0, 0)  # example, head, query, key
     by: float = 0.0

@@ -1,4 +1,6 @@
-"""Attention from token to token (K6): equal to a plain-loop twin, exact on planted heads, in universal and Stanford trees alike."""
+"""Attention from token to token (K6): equal to a plain-loop twin, exact on planted heads, in
+universal and Stanford trees alike.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from planted import place, planted_bert, planted_gpt2
 
 
 def is_verb_of(verb: int, subject: int, words: Sequence[Word]) -> bool:
-    """Whether one word is the verb of another: its head if that is a verb, else the copula of its head."""
+    """Whether one word is the verb of another: its head if that is a verb, else the copula of its
+    head.
+    """
     head = words[subject].head
     if not has("subject", subject, words) or head in (None, ROOT):
         return False
@@ -50,7 +54,9 @@ def link(
     *,
     causal: bool,
 ) -> dict[str, float]:
-    """METHODS, K6: the largest weight among the pairs; from [CLS] (in a causal model the last token) to each feature of K5."""
+    """METHODS, K6: the largest weight among the pairs; from [CLS] (in a causal model the last
+    token) to each feature of K5.
+    """
     found = {}
     for name in LINKS:
         values = []

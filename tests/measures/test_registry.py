@@ -1,4 +1,6 @@
-"""Measures by name: the nearest for a misspelt one, what is missing for one that the corpus does not allow, and those of other packages."""
+"""Measures by name: the nearest for a misspelt one, what is missing for one that the corpus does
+not allow, and those of other packages.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,8 @@ def test_a_misspelt_measure_gets_the_nearest_name_and_the_list() -> None:
         survey(planted_bert(), from_texts(["a dog"]), measures=["entrpy"], max_length=24)
     assert (
         caught.value.message
-        == f"the measure must be one of {', '.join(sorted(MEASURES))}; got 'entrpy' instead. Did you mean 'entropy'?"
+        == f"the measure must be one of {', '.join(sorted(MEASURES))}; got 'entrpy' instead. Did "
+        "you mean 'entropy'?"
     )
 
 
@@ -198,15 +201,18 @@ def test_another_package_cannot_take_the_place_of_one_of_our_measures(package: P
     [
         (
             "{}:nothing",
-            "the entry point 'largest' ({}:nothing) is not a measure: it must be a subclass of headscope.Measure",
+            "the entry point 'largest' ({}:nothing) is not a measure: it must be a subclass of "
+            "headscope.Measure",
         ),
         (
             "{}:Absent",
-            "the entry point 'largest' ({}:Absent) cannot be loaded: module '{}' has no attribute 'Absent'",
+            "the entry point 'largest' ({}:Absent) cannot be loaded: module '{}' has no attribute "
+            "'Absent'",
         ),
         (
             "{}:Position",
-            "the entry point 'largest' ({}:Position) is not a measure: its own name is 'position'; the two must be equal",
+            "the entry point 'largest' ({}:Position) is not a measure: its own name is "
+            "'position'; the two must be equal",
         ),
     ],
     ids=["no measure", "not there", "another name"],

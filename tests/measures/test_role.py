@@ -1,4 +1,6 @@
-"""Sieve bias (Pande et al. 2021, P2): equal to a literal loop, 1 for uniform attention, exact on planted heads, and clear about the roles it leaves out."""
+"""Sieve bias (Pande et al. 2021, P2): equal to a literal loop, 1 for uniform attention, exact on
+planted heads, and clear about the roles it leaves out.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ PAIR = (
 
 
 def bias(map: twins.Map, pairs: Pairs, *, causal: bool) -> float:
-    """P2, to the letter: β(t) = (Σ_{s∈S(t)} α(t,s) / |S(t)|) / (1/L), and its mean over the tokens with a sieve. A causal model has only what a token sees."""
+    """P2, to the letter: β(t) = (Σ_{s∈S(t)} α(t,s) / |S(t)|) / (1/L), and its mean over the tokens
+    with a sieve. A causal model has only what a token sees.
+    """
     found = []
     for token in range(len(map)):
         seen = token + 1 if causal else len(map)
@@ -145,14 +149,16 @@ def pair() -> Results:
 
 def test_the_planted_heads_have_the_scores_that_are_worked_out_by_hand(pair: Results) -> None:
     size = 9
-    # Token 1 has one token before it, 2 to 8 have two, and the head is on one of them: (9 + 7 · 9/2) / 8.
+    # Token 1 has one token before it, 2 to 8 have two, and the head is on one of them: (9 + 7 ·
+    # 9/2) / 8.
     assert at(pair, "previous", "previous-local") == pytest.approx(
         (size + (size - 2) * size / 2) / (size - 1), rel=1e-5
     )
     assert at(pair, "next", "next-local") == pytest.approx(
         (size + (size - 2) * size / 2) / (size - 1), rel=1e-5
     )
-    # Local: 5 tokens in the middle, 3 at the ends and 4 beside them; the head on the current token is on one.
+    # Local: 5 tokens in the middle, 3 at the ends and 4 beside them; the head on the current token
+    # is on one.
     assert at(pair, "current", "local") == pytest.approx(
         (5 * size / 5 + 2 * size / 3 + 2 * size / 4) / size, rel=1e-5
     )
@@ -166,7 +172,8 @@ def test_the_planted_heads_have_the_scores_that_are_worked_out_by_hand(pair: Res
     )  # on two of three tokens
     assert at(pair, "cls", "cls") == pytest.approx(size, rel=1e-5)
     assert at(pair, "cls", "first token") == pytest.approx(size, rel=1e-5)
-    # The first type has [CLS], four words and [SEP], the second two words and [SEP]: of 1/6 and 1/3 each, from four words and two.
+    # The first type has [CLS], four words and [SEP], the second two words and [SEP]: of 1/6 and 1/3
+    # each, from four words and two.
     assert at(pair, "segment", "block") == pytest.approx(
         size * (4 * (1 / 6) + 2 * (1 / 3)) / 6, rel=1e-5
     )
@@ -324,7 +331,7 @@ def test_an_unknown_role_gets_the_nearest_name_and_labels_are_listed_too() -> No
         ("coreferent", "mentions", "use a corpus with coreference"),
     ],
 )
-def test_a_role_that_the_corpus_does_not_allow_is_an_error_by_name_and_absent_with_the_reason_by_default(
+def test_a_role_without_its_annotation_is_refused_by_name_and_else_absent(
     role: str, missing: str, hint: str
 ) -> None:
     with pytest.raises(UserError) as caught:

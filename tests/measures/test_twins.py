@@ -1,4 +1,6 @@
-"""The measures equal their slow twins on random maps: padded, causal, of one token, with split words, and with anything at all in the padding."""
+"""The measures equal their slow twins on random maps: padded, causal, of one token, with split
+words, and with anything at all in the padding.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ Case = tuple[list[list[Token]], int, bool]
 
 
 def encode(tokens: list[Token], *, first: int = 0) -> Encoded:
-    """An example of these tokens, built without a tokenizer. A word's pieces follow each other; a stop that goes on with nothing is in no word."""
+    """An example of these tokens, built without a tokenizer. A word's pieces follow each other; a
+    stop that goes on with nothing is in no word.
+    """
     words: list[int] = []
     word = first - 1
     for place, (kind, stop, goes_on) in enumerate(tokens):
@@ -65,7 +69,9 @@ def encode(tokens: list[Token], *, first: int = 0) -> Encoded:
 
 
 def maps_of(batch: Batch, seed: int, *, causal: bool) -> torch.Tensor:
-    """Random maps (batch, head, T, T): rows of real tokens sum to 1 over the keys they see, some weights are exactly 0 or 1, and padding holds garbage."""
+    """Random maps (batch, head, T, T): rows of real tokens sum to 1 over the keys they see, some
+    weights are exactly 0 or 1, and padding holds garbage.
+    """
     random = np.random.default_rng(seed)
     maps = random.choice(
         [0.0, 1.0, -3.0, 1e6, 1e-30, 1e20], (len(batch), HEADS, batch.width, batch.width)

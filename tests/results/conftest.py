@@ -34,7 +34,9 @@ Make = Callable[..., Results]
 
 
 def sums(name: str, values: NDArray[Any], *, first: int = 0) -> xr.Dataset:
-    """The sums of a measure over its values, (example, layer, head, labels…); example i is in block first + i."""
+    """The sums of a measure over its values, (example, layer, head, labels…); example i is in block
+    first + i.
+    """
     shape = (BLOCKS, *values.shape[1:])
     total, square, count = np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64)
     for index, value in enumerate(values):

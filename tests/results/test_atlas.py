@@ -26,7 +26,8 @@ def test_a_measure_that_is_not_in_the_results_gets_the_nearest_name(some: Result
         some["positon"]
     assert (
         str(caught.value)
-        == "the measure must be one of entropy, position, special; got 'positon' instead. Did you mean 'position'?"
+        == "the measure must be one of entropy, position, special; got 'positon' instead. Did you "
+        "mean 'position'?"
     )
     with pytest.raises(ResultsError, match="got 'roles' instead"):
         some.table("roles")

@@ -22,7 +22,9 @@ MAKE = "make one with: headscope survey MODEL CORPUS -o results.nc"
 
 @contextmanager
 def full_disk(left: int) -> Iterator[None]:
-    """No file may grow over so many bytes: what a full disk does, with another errno. (Python ignores the signal that goes with it.)"""
+    """No file may grow over so many bytes: what a full disk does, with another errno. (Python
+    ignores the signal that goes with it.)
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (left, before[1]))
     try:
@@ -165,7 +167,8 @@ def test_a_write_protected_file_or_folder_is_told_before_any_work(
     )  # root may write anything, so the system cannot be asked here
     with pytest.raises(
         ResultsError,
-        match=r"run\.nc cannot be written: the file is write-protected\nnext: choose another output",
+        match=r"run\.nc cannot be written: the file is write-protected\nnext: choose another "
+        r"output",
     ):
         check_writable(path, error=ResultsError)
 

@@ -66,7 +66,9 @@ def test_the_threshold_of_a_summary_can_be_chosen(make) -> None:
 
 
 def special(make, cls: list[list[float]], **labels: float) -> Results:
-    """Two layers of three heads with these shares on [CLS] from all rows, and 0.99 on it from [SEP] rows."""
+    """Two layers of three heads with these shares on [CLS] from all rows, and 0.99 on it from [SEP]
+    rows.
+    """
     values = np.full((2, 2, 3, 3, 3), 0.05)
     values[..., 0, 0] = cls
     values[..., 0, 1] = 0.99
@@ -77,7 +79,8 @@ def special(make, cls: list[list[float]], **labels: float) -> Results:
 
 def test_a_third_of_the_heads_on_one_token_is_a_collapse_onto_a_sink(make) -> None:
     assert remarks(special(make, [[0.9, 0.85, 0.1], [0.0, 0.0, 0.0]])) == [
-        f"Collapsed onto a sink: 2 of 6 heads put more than 80% of their attention on the start token ([CLS] or BOS). {CARE}"
+        "Collapsed onto a sink: 2 of 6 heads put more than 80% of their attention on the start "
+        f"token ([CLS] or BOS). {CARE}"
     ]
 
 
@@ -96,7 +99,8 @@ def test_a_head_at_the_threshold_is_not_over_it_and_rows_of_separators_alone_are
 def test_heads_without_such_a_token_do_not_count_among_those_that_could_collapse(make) -> None:
     said = remarks(special(make, [[0.0, np.nan, np.nan], [np.nan, np.nan, 0.9]]))
     assert said == [
-        f"Collapsed onto a sink: 1 of 2 heads put more than 80% of their attention on the start token ([CLS] or BOS). {CARE}"
+        "Collapsed onto a sink: 1 of 2 heads put more than 80% of their attention on the start "
+        f"token ([CLS] or BOS). {CARE}"
     ]
 
 
@@ -106,7 +110,8 @@ def test_heads_without_such_a_token_do_not_count_among_those_that_could_collapse
 )
 def test_the_other_sinks_have_their_own_words(make, token: str, words: str) -> None:
     assert remarks(special(make, [[0.0] * 3] * 2, **{token: 0.9})) == [
-        f"Collapsed onto a sink: 6 of 6 heads put more than 80% of their attention on {words}. {CARE}"
+        f"Collapsed onto a sink: 6 of 6 heads put more than 80% of their attention on {words}. "
+        f"{CARE}"
     ]
 
 
@@ -124,7 +129,8 @@ def test_more_than_eight_heads_are_counted_and_the_first_eight_named(make) -> No
     values = np.zeros((1, 2, 5, 3))
     values[..., 2] = np.linspace(0.99, 0.9, 10).reshape(2, 5)
     assert remarks(make(position=values)) == [
-        "10 heads (1-1, 1-2, 1-3, 1-4, 1-5, 2-1, 2-2, 2-3 and 2 more) put more than half of the attention on the next token."
+        "10 heads (1-1, 1-2, 1-3, 1-4, 1-5, 2-1, 2-2, 2-3 and 2 more) put more than half of the "
+        "attention on the next token."
     ]
 
 

@@ -1,4 +1,6 @@
-"""Two models in lockstep: the likeness of their maps by hand, differences paired by example, and nothing left waiting when something fails."""
+"""Two models in lockstep: the likeness of their maps by hand, differences paired by example, and
+nothing left waiting when something fails.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +109,8 @@ def test_only_the_head_that_was_changed_is_unlike() -> None:
         from_texts(["the dog sat"]),
         max_length=24,
     )["change"]["mean"]
-    # [CLS] the dog sat [SEP]: four rows of a single 1, and one that was uniform before (the first has no previous token)
+    # [CLS] the dog sat [SEP]: four rows of a single 1, and one that was uniform before (the first
+    # has no previous token)
     one, other = np.eye(5, k=-1), np.full((5, 5), 1 / 5)
     one[0] = 1 / 5
     expected = (one * other).sum() / np.linalg.norm(one) / np.linalg.norm(other)
@@ -214,7 +217,8 @@ def test_models_of_different_shapes_are_refused(first: Model, corpus: Corpus) ->
         compare(first, wide, corpus)
     assert (
         str(caught.value)
-        == f"the two models have different shapes: tiny-bert has 2 layers of 4 heads, wide 3 of 2\nnext: {ALIKE}"
+        == "the two models have different shapes: tiny-bert has 2 layers of 4 heads, wide 3 of "
+        f"2\nnext: {ALIKE}"
     )
 
 
@@ -223,7 +227,8 @@ def test_models_of_different_stacks_are_refused(first: Model, corpus: Corpus) ->
         compare(first, tiny_model("gpt2"), corpus)
     assert (
         str(caught.value)
-        == f"tiny-bert has the stack 'encoder', tiny-gpt2 only decoder: their heads cannot be compared\nnext: {ALIKE}"
+        == "tiny-bert has the stack 'encoder', tiny-gpt2 only decoder: their heads cannot be "
+        f"compared\nnext: {ALIKE}"
     )
 
 
@@ -363,7 +368,8 @@ def test_hs_compare_takes_models_or_results_and_says_what_it_needs(
 
 @pytest.mark.shared
 def test_the_trained_layers_of_the_small_model_changed_and_the_others_did_not(shared: Path) -> None:
-    # models/README.md: layers 1-4 are the embedded model's own (stored in half precision), 5 and 6 were trained on.
+    # models/README.md: layers 1-4 are the embedded model's own (stored in half precision), 5 and 6
+    # were trained on.
     found = compare(
         hs.load("demo"), hs.load(str(shared / "models" / "minilm-l6-mlm")), read("demo", limit=8)
     )["change"]["mean"]

@@ -1,4 +1,6 @@
-"""The values of single examples: those of an example-by-example run, the same however a run is split, stopped or saved, and as many as were asked for."""
+"""The values of single examples: those of an example-by-example run, the same however a run is
+split, stopped or saved, and as many as were asked for.
+"""
 
 from __future__ import annotations
 

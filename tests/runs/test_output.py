@@ -1,4 +1,6 @@
-"""A survey with an output file: saved when done, its state beside it until then, and never computed twice."""
+"""A survey with an output file: saved when done, its state beside it until then, and never computed
+twice.
+"""
 
 from __future__ import annotations
 

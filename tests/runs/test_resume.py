@@ -1,4 +1,6 @@
-"""A run that is killed, interrupted or refused: the same call goes on from the checkpoint, to the same numbers."""
+"""A run that is killed, interrupted or refused: the same call goes on from the checkpoint, to the
+same numbers.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ def slow(done, total):
     print(done, flush=True)
     time.sleep(0.1)
 
-hs.survey(hs.load(sys.argv[1]), hs.corpus.read(sys.argv[2], pairs=False), checkpoint=sys.argv[3], every=0.0, progress=slow, **{HOW!r})
+hs.survey(hs.load(sys.argv[1]), hs.corpus.read(sys.argv[2], pairs=False), checkpoint=sys.argv[3],
+every=0.0, progress=slow, **{HOW!r})
 """
 
 

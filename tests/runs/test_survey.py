@@ -34,7 +34,9 @@ def run(model: Model, corpus: Corpus, **options: Any) -> Results:
 
 
 def broken_bert() -> Model:
-    """A planted model that breaks on two words: at "who" its embedding is NaN; at "old" the first layer overflows, and the second sees NaN."""
+    """A planted model that breaks on two words: at "who" its embedding is NaN; at "old" the first
+    layer overflows, and the second sees NaN.
+    """
     model = planted_bert()
     with torch.no_grad():
         model.network.embeddings.word_embeddings.weight[VOCABULARY.index("who")] = float("nan")

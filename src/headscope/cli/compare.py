@@ -129,7 +129,8 @@ def _compare_results(console: Console, first: Path, second: Path) -> None:
         console.say(sentence)
     if same_examples(one, other):
         console.say(
-            "Both runs saw the same examples, but results keep only sums, so the test is not paired "
+            "Both runs saw the same examples, but results keep only sums, so the test is not "
+            "paired "
             "and misses small changes. Comparing the two models directly pairs them."
         )
     else:

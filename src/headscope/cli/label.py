@@ -1,4 +1,6 @@
-"""Labelling maps from the command line, and training the network of pattern classes on one's own labels."""
+"""Labelling maps from the command line, and training the network of pattern classes on one's own
+labels.
+"""
 
 from __future__ import annotations
 
@@ -83,9 +85,11 @@ def label(
 ) -> None:
     """Label maps of your own, one key each, and train the network of pattern classes on them.
 
-    Every label is saved at once; the same command goes on where it was stopped. The network's guess is told after yours.
+    Every label is saved at once; the same command goes on where it was stopped. The network's guess
+    is told after yours.
 
-    Example: headscope label bert-base-uncased dev.tsv -o my-labels && headscope label my-labels --retrain -o network.safetensors
+    Example: headscope label bert-base-uncased dev.tsv -o my-labels && headscope label my-labels
+    --retrain -o network.safetensors
     """
     console = Console(quiet=quiet, as_json=json)
     if retrain:
@@ -162,14 +166,16 @@ def _nothing_left(session: LabelSession, folder: Path) -> None:
 
     if not session.remaining:
         raise UserError(
-            f"no maps are left: all {len(session.maps)} maps of these examples are labelled or skipped in {folder}",
+            f"no maps are left: all {len(session.maps)} maps of these examples are labelled or "
+            f"skipped in {folder}",
             hint="give another corpus, a higher --limit, or another folder",
         )
 
 
 def _ready(console: Console, address: str, open_page: bool) -> None:
     console.say(
-        "the page is at the address below, for this machine only; Ctrl-C stops, and every label is saved at once"
+        "the page is at the address below, for this machine only; Ctrl-C stops, and every label "
+        "is saved at once"
     )
     print(address, file=sys.stderr, flush=True)
     if open_page:
@@ -179,7 +185,9 @@ def _ready(console: Console, address: str, open_page: bool) -> None:
 
 
 def _keys() -> Callable[[], str]:
-    """One key at a time: as it is pressed at a terminal, else the next character of the input that is not a space."""
+    """One key at a time: as it is pressed at a terminal, else the next character of the input that
+    is not a space.
+    """
     if sys.stdin.isatty():
         return lambda: typer.getchar().lower()
 

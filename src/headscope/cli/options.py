@@ -103,7 +103,8 @@ Dtype = Annotated[
     typer.Option(
         "--dtype",
         rich_help_panel=_RARE,
-        help="Precision of the weights: float32, bfloat16, float16. Maps are float32 and sums float64 in any case.",
+        help="Precision of the weights: float32, bfloat16, float16. Maps are float32 and sums "
+        "float64 in any case.",
     ),
 ]
 Revision = Annotated[
@@ -202,7 +203,8 @@ Documents = Annotated[
     typer.Option(
         "--documents",
         rich_help_panel=_RARE,
-        help="CoNLL-U: one example per document, with its coreference, instead of one per sentence.",
+        help="CoNLL-U: one example per document, with its coreference, instead of one per "
+        "sentence.",
     ),
 ]
 Roles = Annotated[
@@ -211,7 +213,8 @@ Roles = Annotated[
         "--role",
         rich_help_panel=_RARE,
         metavar="NAME",
-        help="Only this role, or any dependency label (repeat for more). Default: all that the corpus allows.",
+        help="Only this role, or any dependency label (repeat for more). Default: all that the "
+        "corpus allows.",
         show_default=False,
     ),
 ]
@@ -240,7 +243,8 @@ Keep = Annotated[
         "--keep",
         rich_help_panel=_RARE,
         metavar="N",
-        help="Keep the role scores of about the first N examples; 0 keeps only means and deviations.",
+        help="Keep the role scores of about the first N examples; 0 keeps only means and "
+        "deviations.",
     ),
 ]
 Tau = Annotated[
@@ -248,7 +252,8 @@ Tau = Annotated[
     typer.Option(
         "--tau",
         metavar="N|auto|ROLE=N",
-        help="The threshold: a number over 0, 'auto' (from the data), or one for a role (repeat for more). Default: 3, as the paper.",
+        help="The threshold: a number over 0, 'auto' (from the data), or one for a role (repeat "
+        "for more). Default: 3, as the paper.",
         show_default=False,
     ),
 ]

@@ -1,4 +1,6 @@
-"""Pattern classes from the command line (Kovaleva et al. 2019, §4.1): shares, all maps of one example, and how good the network is."""
+"""Pattern classes from the command line (Kovaleva et al. 2019, §4.1): shares, all maps of one
+example, and how good the network is.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ if TYPE_CHECKING:
     from headscope.measures.patterns.training import Report
     from headscope.results import Results
 
-USAGE = 'headscope patterns RESULTS..., headscope patterns MODEL "A sentence.", headscope patterns MODEL --corpus FILE, or headscope patterns --check'
+USAGE = (
+    'headscope patterns RESULTS..., headscope patterns MODEL "A sentence.", headscope '
+    "patterns MODEL --corpus FILE, or headscope patterns --check"
+)
 LABELLED = 64
 """The most tokens of a map in the built-in labelled set."""
 Network = Annotated[
@@ -23,7 +28,8 @@ Network = Annotated[
     typer.Option(
         "--network",
         metavar="FILE",
-        help="A network of your own, from 'headscope label --retrain'. Default: the one that comes with Headscope.",
+        help="A network of your own, from 'headscope label --retrain'. Default: the one that "
+        "comes with Headscope.",
         show_default=False,
     ),
 ]
@@ -66,7 +72,8 @@ def patterns(
         typer.Option(
             "--output",
             "-o",
-            help="MODEL TEXT: the picture (.png, .svg, .pdf, .html). With --corpus: the results file (.nc). Else: a folder for the figures.",
+            help="MODEL TEXT: the picture (.png, .svg, .pdf, .html). With --corpus: the results "
+            "file (.nc). Else: a folder for the figures.",
             show_default=False,
         ),
     ] = None,
@@ -81,11 +88,14 @@ def patterns(
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
-    """Pattern classes of maps: vertical, diagonal, both, block, heterogeneous (Kovaleva et al. 2019, Figures 1 and 2).
+    """Pattern classes of maps: vertical, diagonal, both, block, heterogeneous (Kovaleva et al.
+    2019, Figures 1 and 2).
 
-    From results: the share of each class, over all heads and by layer. From a model and a sentence: a picture of every map with its class.
+    From results: the share of each class, over all heads and by layer. From a model and a sentence:
+    a picture of every map with its class.
 
-    Example: headscope patterns demo "The dog that I saw barked." -o dog.png && headscope patterns mrpc.nc qqp.nc -o figures
+    Example: headscope patterns demo "The dog that I saw barked." -o dog.png && headscope patterns
+    mrpc.nc qqp.nc -o figures
     """
     from headscope.errors import UserError
 
@@ -118,9 +128,8 @@ def patterns(
         )
     else:
         raise UserError(
-            "results files, or a model with one text or --corpus, or --check are expected, and only one of them; got "
-            + (" ".join(names) or "nothing")
-            + " instead",
+            "results files, or a model with one text or --corpus, or --check are expected, and "
+            "only one of them; got " + (" ".join(names) or "nothing") + " instead",
             hint=USAGE,
         )
 
@@ -184,7 +193,9 @@ def _tell(console: Console, opened: dict[str, Results]) -> None:
     )
     if any(results.provenance["settings"]["max_length"] > LABELLED for results in opened.values()):
         console.say(
-            f"warning: the built-in network learnt from maps of at most {LABELLED} tokens, and longer ones get other classes: survey with --max-length {LABELLED}, or label longer maps"
+            f"warning: the built-in network learnt from maps of at most {LABELLED} tokens, and "
+            f"longer ones get other classes: survey with --max-length {LABELLED}, or label longer "
+            "maps"
         )
     console.say(
         "published: heterogeneous from "
@@ -290,7 +301,8 @@ def _check(console: Console, network: Path | None, output: Path | None, format: 
     report = evaluate(load_network(network or SHIPPED), held)
     told = f"macro-F1 {report.f1:.3f}, accuracy {report.accuracy:.3f}"
     console.say(
-        f"{told} on {len(held)} held-out maps of {len(labelled)} (published: F1 0.86 on about 400 maps)"
+        f"{told} on {len(held)} held-out maps of {len(labelled)} (published: F1 0.86 on about 400 "
+        "maps)"
     )
     show_report(console, report)
     if output:

@@ -33,7 +33,8 @@ def roles(
         typer.Option(
             "--before",
             metavar="RESULTS",
-            help="The same corpus before fine-tuning: how the roles shift, by thirds of the layers.",
+            help="The same corpus before fine-tuning: how the roles shift, by thirds of the "
+            "layers.",
             show_default=False,
         ),
     ] = None,
@@ -51,9 +52,11 @@ def roles(
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
-    """Which heads have which role, tested (Pande et al. 2021): local, syntactic, delimiter, block and more.
+    """Which heads have which role, tested (Pande et al. 2021): local, syntactic, delimiter, block
+    and more.
 
-    A head has a role if its mean sieve bias is over tau (1 is uniform attention), by a one-tailed test over sequences.
+    A head has a role if its mean sieve bias is over tau (1 is uniform attention), by a one-tailed
+    test over sequences.
 
     Example: headscope roles mrpc.nc --tau 3 --correction holm --before pretrained.nc -o roles.html
     """

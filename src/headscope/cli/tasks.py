@@ -18,7 +18,8 @@ def tasks(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A treebank (.conllu, .conllx, bracketed .mrg, .psd, .ptb; .gz too) or 'demo', to make tasks from; or SentEval's files (.txt, .tsv, a folder), to show.",
+            help="A treebank (.conllu, .conllx, bracketed .mrg, .psd, .ptb; .gz too) or 'demo', "
+            "to make tasks from; or SentEval's files (.txt, .tsv, a folder), to show.",
             show_default=False,
         ),
     ],
@@ -46,7 +47,8 @@ def tasks(
         typer.Option(
             "--size",
             metavar="N",
-            help="The most examples of a task, or three numbers: TRAIN,DEV,TEST. Default: all there are, 80, 10 and 10 %.",
+            help="The most examples of a task, or three numbers: TRAIN,DEV,TEST. Default: all "
+            "there are, 80, 10 and 10 %.",
             show_default=False,
         ),
     ] = None,
@@ -63,7 +65,8 @@ def tasks(
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """The ten probing tasks of Conneau et al. 2018, made from a treebank and written in SentEval's format; or what is in such files.
+    """The ten probing tasks of Conneau et al. 2018, made from a treebank and written in SentEval's
+    format; or what is in such files.
 
     Example: headscope tasks en_ewt-ud-train.conllu -o tasks && headscope tasks tasks
     """
@@ -88,7 +91,8 @@ def tasks(
     if output or brackets or size:
         raise UserError(
             f"{source} has tasks already: there is nothing to make",
-            hint="leave out --output, --size and --brackets to see what is in it, or give a treebank (.conllu)",
+            hint="leave out --output, --size and --brackets to see what is in it, or give a "
+            "treebank (.conllu)",
         )
     _show(console, source, task)
 

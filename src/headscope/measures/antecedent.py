@@ -1,4 +1,6 @@
-"""Baselines for finding a mention's antecedent (Clark et al. 2019, §4.3): the nearest mention, the same head word, four sieves."""
+"""Baselines for finding a mention's antecedent (Clark et al. 2019, §4.3): the nearest mention, the
+same head word, four sieves.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ def same_head(
 
 
 def sieves(words: Sequence[Word], mention: Mention, earlier: Sequence[Mention]) -> Mention | None:
-    """The nearest mention within the first sieve that has any: same string, same head word, agreement, any."""
+    """The nearest mention within the first sieve that has any: same string, same head word,
+    agreement, any.
+    """
 
     def text(one: Mention) -> str:
         return " ".join(word.text.lower() for word in words[one.start : one.end + 1])

@@ -43,9 +43,9 @@ class Measure(ABC):
     """A statistic of every head.
 
     A measure is an object with its own options: the parameters of its ``__init__``, each kept as an
-    attribute of the same name. A run binds it to a model and a corpus (:meth:`bind`), then asks it for
-    the values of each layer of each batch. A subclass says what it is called and which labels it has,
-    and computes :meth:`layer`.
+    attribute of the same name. A run binds it to a model and a corpus (:meth:`bind`), then asks it
+    for the values of each layer of each batch. A subclass says what it is called and which labels
+    it has, and computes :meth:`layer`.
 
     Attributes
     ----------
@@ -56,7 +56,8 @@ class Measure(ABC):
     needs
         What corpus and model must have for it: words, tree, tags, pair, mentions, frames, lm.
     offered
-        False for measures that must be asked for by name, because they cost more than the pass itself.
+        False for measures that must be asked for by name, because they cost more than the pass
+        itself.
     listed
         False for measures with too many labels for the table of heads.
     in_blocks
@@ -132,8 +133,8 @@ class Measure(ABC):
     def identity(self) -> str:
         """Everything besides its name that changes the measure's numbers.
 
-        Runs that differ in it are different runs. By default these are the options and, for a measure
-        of the user's own, its code.
+        Runs that differ in it are different runs. By default these are the options and, for a
+        measure of the user's own, its code.
         """
         options = ", ".join(f"{name}={value!r}" for name, value in self.options().items())
         own = not type(self).__module__.startswith("headscope.")
@@ -185,14 +186,16 @@ class Measure(ABC):
         """
         raise UserError(
             f"the measure {self.name!r} says in_blocks, but its class has no method 'rows'",
-            hint="define rows(self, view, block, first_row, prepared) and end(self, view, prepared)",
+            hint="define rows(self, view, block, first_row, prepared) and end(self, view, "
+            "prepared)",
         )
 
     def end(self, view: LayerView, prepared: Any) -> Tensor:
         """The values of a layer whose rows have all been taken in, (batch, head, label)."""
         raise UserError(
             f"the measure {self.name!r} says in_blocks, but its class has no method 'end'",
-            hint="define rows(self, view, block, first_row, prepared) and end(self, view, prepared)",
+            hint="define rows(self, view, block, first_row, prepared) and end(self, view, "
+            "prepared)",
         )
 
     def finish(self, layers: Sequence[Tensor], prepared: Any) -> Tensor:

@@ -1,4 +1,6 @@
-"""Change between two models (Kovaleva et al. 2019, §4.3, Fig. 5): how alike the same head's maps are in both, and by how much a measure differs."""
+"""Change between two models (Kovaleva et al. 2019, §4.3, Fig. 5): how alike the same head's maps
+are in both, and by how much a measure differs.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from headscope.models import LayerView
 
 
 def map_cosine(one: Tensor, other: Tensor, real: Tensor) -> Tensor:
-    """The cosine of two flattened maps, (batch, head, query, key) twice -> (batch, head). ``real`` (batch, 1, query, key) is true on pairs of real tokens.
+    """The cosine of two flattened maps, (batch, head, query, key) twice -> (batch, head). ``real``
+    (batch, 1, query, key) is true on pairs of real tokens.
 
     >>> map_cosine(torch.eye(2)[None, None], torch.full((1, 1, 2, 2), 0.5), torch.ones(1, 1, 2, 2, dtype=torch.bool))
     tensor([[0.7071]])
@@ -29,7 +32,9 @@ def map_cosine(one: Tensor, other: Tensor, real: Tensor) -> Tensor:
 
 
 class Change(Measure):
-    """Cosine between the flattened maps of two models, real tokens only (K3). It needs both models at once: see :func:`headscope.runs.compare`."""
+    """Cosine between the flattened maps of two models, real tokens only (Kovaleva et al. 2019,
+    section 4.3). It needs both models at once: see :func:`headscope.compare`.
+    """
 
     name = "change"
     title = "Likeness of the maps of two models"
@@ -44,7 +49,9 @@ class Change(Measure):
         return (real[:, :, None] & real[:, None, :])[:, None]
 
     def layer(self, view: LayerView, attention: Tensor, prepared: Tensor) -> Tensor:
-        """``attention`` is here the maps of both models, (2, batch, head, query, key): (batch, head, 1)."""
+        """``attention`` is here the maps of both models, (2, batch, head, query, key): (batch,
+        head, 1).
+        """
         return map_cosine(attention[0], attention[1], prepared)[..., None]
 
 

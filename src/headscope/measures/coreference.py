@@ -1,4 +1,6 @@
-"""Coreference (Clark et al. 2019, §4.3, Table 2): does a mention's head word attend most to the head word of an antecedent?"""
+"""Coreference (Clark et al. 2019, §4.3, Table 2): does a mention's head word attend most to the
+head word of an antecedent?
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ MENTIONS = ("every", *(f"{name} right" for name in BASELINES))
 
 @dataclass(frozen=True)
 class Task:
-    """A mention with an antecedent: the rows of its head word, of the candidates and of the right answers, and which groups it counts in."""
+    """A mention with an antecedent: the rows of its head word, of the candidates and of the right
+    answers, and which groups it counts in.
+    """
 
     row: int
     candidates: list[int]
@@ -42,10 +46,12 @@ class Tasks:
 
 
 class Coreference(WordMeasure):
-    """Antecedent accuracy of every head, by mention type (C8).
+    """Antecedent accuracy of every head, by mention type (Clark et al. 2019, section 4.3 and Table
+    2).
 
-    Candidates are the head words of all earlier mentions (an earlier mention is one whose head word stands before), or all other words.
-    Beside it, how often a head is right where each baseline is: the baselines' accuracy and paired tests follow from these.
+    Candidates are the head words of all earlier mentions (an earlier mention is one whose head word
+    stands before), or all other words. Beside it, how often a head is right where each baseline is:
+    the baselines' accuracy and paired tests follow from these.
     """
 
     name = "coreference"

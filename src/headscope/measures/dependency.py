@@ -1,7 +1,9 @@
-"""Dependencies (Clark et al. 2019, §4.2, Table 1): does a word attend most to the word it depends on, or the other way round?
+"""Dependencies (Clark et al. 2019, §4.2, Table 1): does a word attend most to the word it depends
+on, or the other way round?
 
-Each head is a parser without training: its prediction for a word is the other word that it attends to most. Beside it
-stands the best fixed offset of each relation, found on the same corpus, and how often both are right, for a paired test.
+Each head is a parser without training: its prediction for a word is the other word that it attends
+to most. Beside it stands the best fixed offset of each relation, found on the same corpus, and how
+often both are right, for a paired test.
 """
 
 from __future__ import annotations
@@ -37,15 +39,27 @@ class Arcs:
     gold: Tensor  # (batch, word): the row of the head word, -1 for a root
     asked: Tensor  # (batch, word): the row whose prediction counts for this word
     real: Tensor  # (batch, word): rows that are words
-    groups: Tensor  # (batch, word, label): to which relations an arc belongs, for every word, then for those where the offset is right
+    # (batch, word, label): to which relations an arc belongs, for every word, then for those where
+    # the offset is right
+    groups: Tensor
 
 
 class Dependency(WordMeasure):
-    """Accuracy of every head at every relation, in three directions (C7).
+    """Accuracy of every head at every relation, in three directions (Clark et al. 2019, section 4.2
+    and Table 1).
 
-    *dependent to head*: the dependent attends most to its head word. *head to dependent*: the head word attends most to this dependent.
-    *by column* (the released code's reading of the second): of all words, the head word attends most to this dependent.
-    "all" counts every word, a root too (which is never right). A possessor before a clitic 's is represented by the clitic.
+    Parameters
+    ----------
+    subtypes
+        Keep subtypes of labels (``nmod:poss``), or fold them into their kind (``nmod``).
+
+    Notes
+    -----
+
+    *dependent to head*: the dependent attends most to its head word. *head to dependent*: the head
+    word attends most to this dependent. *by column* (the released code's reading of the second): of
+    all words, the head word attends most to this dependent. "all" counts every word, roots included
+    (a root is never right). A possessor before a clitic 's is represented by the clitic.
     """
 
     name = "dependency"
@@ -84,7 +98,9 @@ class Dependency(WordMeasure):
         return super().attributes() | {"offsets": json.dumps(self.offsets)}
 
     def prepare_words(self, batch: Batch, words: WordMap, device: Any) -> Arcs:
-        """Lay the arcs of each example out over its word rows. An arc whose head word was cut off is left out."""
+        """Lay the arcs of each example out over its word rows. An arc whose head word was cut off
+        is left out.
+        """
         shape = (len(batch), words.most)
         gold, asked, real = (
             np.full(shape, -1),
@@ -147,7 +163,8 @@ class Dependency(WordMeasure):
 
 
 def speaker(words: Sequence[Word], index: int) -> int:
-    """The word whose prediction counts for a word: itself, or the clitic after a possessor (for heads and for the offset alike).
+    """The word whose prediction counts for a word: itself, or the clitic after a possessor (for
+    heads and for the offset alike).
 
     >>> speaker([Word("Ann", relation="poss"), Word("'s"), Word("hat")], 0)
     1
@@ -161,7 +178,9 @@ def speaker(words: Sequence[Word], index: int) -> int:
 
 
 def other_words(maps: Tensor, real: Tensor) -> Tensor:
-    """Word maps (batch, head, word, column) with all but pairs of different words at -1: special tokens, the word itself, padding."""
+    """Word maps (batch, head, word, column) with all but pairs of different words at -1: special
+    tokens, the word itself, padding.
+    """
     size = real.shape[1]
     itself = torch.eye(size, dtype=torch.bool, device=maps.device)
     pairs = real[:, :, None] & real[:, None, :] & ~itself
@@ -169,7 +188,8 @@ def other_words(maps: Tensor, real: Tensor) -> Tensor:
 
 
 def best_offset(counts: Counter[int]) -> int:
-    """The most frequent distance from a dependent to its head word; of equals, the shorter, then the one to the right.
+    """The most frequent distance from a dependent to its head word; of equals, the shorter, then
+    the one to the right.
 
     >>> best_offset(Counter({1: 3, -2: 3, 5: 1}))
     1

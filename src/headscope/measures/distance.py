@@ -1,9 +1,12 @@
-"""Head distances (Clark et al. 2019, §6, Fig. 6): the Jensen–Shannon divergence between the rows of every pair of heads.
+"""Head distances (Clark et al. 2019, §6, Fig. 6): the Jensen–Shannon divergence between the rows of
+every pair of heads.
 
-The cost is ``x ln x`` of the mean of two rows, for every pair of heads. But x ln x is an integral of exponentials,
-x ln x = ∫ (e^{-λx} - 1 + linear) λ^{-2} dλ, and an exponential of a sum is a product. With u = expm1(-λp/2), v = expm1(-λq/2),
-½e^{-λp} + ½e^{-λq} - e^{-λ(p+q)/2} = ½(u - v)²: each node of a quadrature over λ turns the divergence into a squared Euclidean
-distance, and all pairs of heads into one matrix product. Linear terms cancel; 27 nodes give 1e-3 relative (tools/fit_divergence.py).
+The cost is ``x ln x`` of the mean of two rows, for every pair of heads. But x ln x is an integral
+of exponentials, x ln x = ∫ (e^{-λx} - 1 + linear) λ^{-2} dλ, and an exponential of a sum is a
+product. With u = expm1(-λp/2), v = expm1(-λq/2), ½e^{-λp} + ½e^{-λq} - e^{-λ(p+q)/2} = ½(u - v)²:
+each node of a quadrature over λ turns the divergence into a squared Euclidean distance, and all
+pairs of heads into one matrix product. Linear terms cancel; 27 nodes give 1e-3 relative
+(tools/fit_divergence.py).
 """
 
 from __future__ import annotations
@@ -53,11 +56,15 @@ FACTORS = (
 NODES = FIRST * 2.0 ** np.arange(len(FACTORS))
 WEIGHTS = np.array(FACTORS) * np.log(2.0) / NODES
 SMALL = 2e-3
-"""Below this (nats) a difference of float32 products loses digits: such pairs of nearly equal heads are computed directly."""
+"""Below this (nats) a difference of float32 products loses digits: such pairs of nearly equal heads
+are computed directly.
+"""
 
 
 def exact_divergence(maps: Tensor) -> Tensor:
-    """Mean over rows of the Jensen–Shannon divergence (nats) of every pair of heads: (head, row, key) -> (head, head), pair by pair, in float64."""
+    """Mean over rows of the Jensen–Shannon divergence (nats) of every pair of heads: (head, row,
+    key) -> (head, head), pair by pair, in float64.
+    """
     flat = maps.double().flatten(1)
     entropy = torch.special.entr(flat).sum(1)
     result = torch.zeros(len(flat), len(flat), dtype=torch.float64, device=maps.device)
@@ -68,7 +75,9 @@ def exact_divergence(maps: Tensor) -> Tensor:
 
 
 def fast_divergence(maps: Tensor) -> Tensor:
-    """The same by matrix products, to 1e-3 relative; pairs that are nearly equal are computed directly."""
+    """The same by matrix products, to 1e-3 relative; pairs that are nearly equal are computed
+    directly.
+    """
     flat = maps.flatten(1)
     result = torch.zeros(len(flat), len(flat), dtype=torch.float64, device=maps.device)
     power = torch.expm1(flat * (-FIRST / 2))
@@ -114,9 +123,15 @@ class BatchMaps:
 
 
 class Distance(Measure):
-    """Mean Jensen–Shannon divergence of every pair of heads over the rows of an example, averaged over examples (C11).
+    """Mean Jensen–Shannon divergence of every pair of heads over the rows of an example, averaged
+    over examples (Clark et al. 2019, section 6 and Figure 6).
 
-    It needs the maps of all layers of one batch at once, and is asked for by name.
+    It needs the maps of all layers of a batch at once, and must be asked for by name.
+
+    Parameters
+    ----------
+    exact
+        Compute pair by pair in float64 instead of by matrix products.
     """
 
     name = "distance"

@@ -17,7 +17,8 @@ TINY = torch.finfo(torch.float32).tiny
 
 
 def row_entropy(attention: Tensor, real: Tensor | None = None) -> Tensor:
-    """-Σ α ln α over keys, in nats: (batch, head, query, key) -> (batch, head, query). A weight of 0 adds nothing.
+    """-Σ α ln α over keys, in nats: (batch, head, query, key) -> (batch, head, query). A weight of
+    0 adds nothing.
 
     ``real`` (batch, 1, 1, key) is 1 on the keys that count and 0 on padding; without it all count.
 
@@ -32,7 +33,9 @@ def row_entropy(attention: Tensor, real: Tensor | None = None) -> Tensor:
 
 @dataclass(frozen=True)
 class EntropyRows:
-    """Which rows count in a batch, with weights (batch, query, kind) that average them, and the entropy of uniform attention."""
+    """Which rows count in a batch, with weights (batch, query, kind) that average them, and the
+    entropy of uniform attention.
+    """
 
     weights: Tensor  # (batch, query, 2)
     undefined: Tensor  # (batch, 1, 2)
@@ -42,7 +45,14 @@ class EntropyRows:
 
 
 class Entropy(Measure):
-    """Mean entropy of the rows of a map, of the [CLS] (or BOS) row alone, and what uniform attention would have, ln L (C5)."""
+    """Mean entropy of a head's attention, in nats.
+
+    From all tokens, from [CLS] (or BOS) alone, and what uniform attention would have.
+
+    References
+    ----------
+    Clark et al. 2019, section 3.3 and Figure 4.
+    """
 
     name = "entropy"
     title = "Entropy of attention"

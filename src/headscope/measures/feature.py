@@ -1,4 +1,6 @@
-"""Linguistic features (Kovaleva et al. 2019, §4.4, Fig. 6): how much attention nouns, verbs, subjects, negations and special tokens get."""
+"""Linguistic features (Kovaleva et al. 2019, §4.4, Fig. 6): how much attention nouns, verbs,
+subjects, negations and special tokens get.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,25 @@ SUBJECT = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass"})
 OBJECT = frozenset({"obj", "dobj"})
 CLITIC = "n't"
 NEGATIONS = frozenset(
-    "neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't couldn't nothing nowhere".split()  # noqa: SIM905
+    [
+        "neither",
+        "nor",
+        "not",
+        "never",
+        "none",
+        "don't",
+        "won't",
+        "didn't",
+        "hadn't",
+        "haven't",
+        "can't",
+        "isn't",
+        "wasn't",
+        "shouldn't",
+        "couldn't",
+        "nothing",
+        "nowhere",
+    ]
 )
 """The paper's list (footnote 6)."""
 FEATURES = ("noun", "verb", "pronoun", "subject", "object", "negation", "cls", "sep")
@@ -41,7 +61,8 @@ def relation(word: Word) -> str:
 
 
 def negations(words: Sequence[Word]) -> set[int]:
-    """The words on the paper's list. Where the treebank splits ``don't``, its two words count if together they are on the list.
+    """The words on the paper's list. Where the treebank splits ``don't``, its two words count if
+    together they are on the list.
 
     >>> sorted(negations([Word("I"), Word("do"), Word("n't"), Word("know"), Word("nothing")]))
     [1, 2, 4]
@@ -87,10 +108,14 @@ def feature_tokens(item: Encoded) -> list[Places]:
 
 
 class Feature(Measure):
-    """Attention to a token from all tokens, divided by their number; of several tokens with the feature the largest (K5).
+    """Attention to a token with a linguistic feature, from all tokens, divided by their number.
 
-    A token is a piece: a word of several pieces counts by the piece that gets most. In a causal model a token is seen only by those after it,
-    and the definition stays the same: early tokens can get more.
+    Of several tokens with the feature, the largest counts (Kovaleva et al. 2019, section 4.4 and
+    Figure 6).
+
+    A token is a piece: a word of several pieces counts by the piece that gets most. In a causal
+    model a token is seen only by those after it, and the definition stays the same: early tokens
+    can get more.
     """
 
     name = "feature"

@@ -1,4 +1,6 @@
-"""Frame relations (Kovaleva et al. 2019, §4.2, Fig. 3): the largest attention between a frame's target and its core elements."""
+"""Frame relations (Kovaleva et al. 2019, §4.2, Fig. 3): the largest attention between a frame's
+target and its core elements.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ DIRECTIONS = ("both", "target to element", "element to target")
 
 
 class Frame(Strongest):
-    """The largest attention among the token pairs of an example's frame links, whichever way round, and each way alone (K2).
+    """The largest attention among the token pairs of an example's frame links, in both directions
+    and in each alone (Kovaleva et al. 2019, section 4.2 and Figure 3).
 
     A link whose target or element was cut off is no link.
     """
@@ -26,7 +29,9 @@ class Frame(Strongest):
     dims = {"direction": DIRECTIONS}
 
     def pairs(self, item: Encoded) -> Sequence[Places]:
-        """All pairs of a piece of the target and a piece of the element, over all links of the example."""
+        """All pairs of a piece of the target and a piece of the element, over all links of the
+        example.
+        """
         found = [np.zeros((0, 2), np.int64)]
         found += [
             every_pair(_pieces(item, link.target), _pieces(item, link.filler))

@@ -1,4 +1,6 @@
-"""Gradient importance (Clark et al. 2019, §3.2, Fig. 3): how much the language-model loss would change with the attention to a token."""
+"""Gradient importance (Clark et al. 2019, §3.2, Fig. 3): how much the language-model loss would
+change with the attention to a token.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ SHARE = 0.15
 
 
 def masked_positions(item: Encoded, seed: int, share: float = SHARE) -> NDArray[np.bool_]:
-    """Which word pieces of an example are masked: always the same ones for a seed and an example, and at least one."""
+    """Which word pieces of an example are masked: always the same ones for a seed and an example,
+    and at least one.
+    """
     pieces = np.flatnonzero(item.kind == TEXT)
     generator = np.random.default_rng([seed, zlib.crc32(item.example.id.encode()), len(item)])
     chosen = generator.choice(pieces, size=max(1, round(share * len(pieces))), replace=False)
@@ -31,7 +35,9 @@ def masked_positions(item: Encoded, seed: int, share: float = SHARE) -> NDArray[
 
 
 def mean_loss(logits: Tensor, ids: Tensor, asked: Tensor) -> Tensor:
-    """The sum over examples of each one's mean cross-entropy at the asked positions, so that no example's gradient depends on its batch."""
+    """The sum over examples of each one's mean cross-entropy at the asked positions, so that no
+    example's gradient depends on its batch.
+    """
     losses = torch.nn.functional.cross_entropy(
         logits.transpose(1, 2).float(), ids, reduction="none"
     )
@@ -40,7 +46,9 @@ def mean_loss(logits: Tensor, ids: Tensor, asked: Tensor) -> Tensor:
 
 
 def key_kinds(items: Sequence[Encoded], width: int) -> Tensor:
-    """(batch, key, kind): [SEP], full stops and commas, other; each column says which keys are of the kind. Padding is of none."""
+    """(batch, key, kind): [SEP], full stops and commas, other; each column says which keys are of
+    the kind. Padding is of none.
+    """
     kinds = np.zeros((len(items), width, 3), dtype=np.float32)
     for row, item in enumerate(items):
         separator = item.kind == SEPARATOR
@@ -49,9 +57,13 @@ def key_kinds(items: Sequence[Encoded], width: int) -> Tensor:
 
 
 class Gradient(Measure):
-    """Mean |∂loss/∂α| by the kind of the attended token (C4). Masked models: 15 % of the pieces masked; causal models: their own loss.
+    """Mean |∂loss/∂α| by the kind of the attended token (Clark et al. 2019, section 3.2 and Figure
+    3).
 
-    The engine runs one more forward and a backward pass a batch for it, all layers at once; it is asked for by name, and needs a model with an LM head.
+    For a masked model 15 % of the pieces are masked; a causal model uses its own loss.
+
+    It takes one more forward and a backward pass per batch, for all layers at once. It must be
+    asked for by name, and needs a model with a language-model head.
     """
 
     name = "gradient"
@@ -69,7 +81,9 @@ class Gradient(Measure):
         )
 
     def layer(self, view: LayerView, attention: Tensor, prepared: tuple[Tensor, Tensor]) -> Tensor:
-        """``attention`` is here the gradient of the loss by the maps: (batch, head, kind). A causal model has no weights on later tokens to average over."""
+        """``attention`` is here the gradient of the loss by the maps: (batch, head, kind). A causal
+        model has no weights on later tokens to average over.
+        """
         kinds, real = prepared
         seen = real[:, :, None] & real[:, None, :]
         if self.context.causal:
@@ -121,7 +135,8 @@ class GradientTogether(Together):
 def map_gradients(
     model: Model, batch: Batch, stack: str, seed: int
 ) -> list[tuple[LayerView, Tensor]]:
-    """Each layer with ∂loss/∂α, (batch, head, query, key). The maps are part of the graph: our attention function is the model's own.
+    """Each layer with ∂loss/∂α, (batch, head, query, key). The maps are part of the graph: our
+    attention function is the model's own.
 
     A causal text of one token has no loss, and so NaN for gradients.
     """
@@ -140,7 +155,8 @@ def map_gradients(
         else:
             if model.tokenizer.mask_token_id is None:
                 raise ModelError(
-                    f"the tokenizer of {model.name} has no mask token, which gradient importance needs",
+                    f"the tokenizer of {model.name} has no mask token, which gradient importance "
+                    "needs",
                     hint="choose a masked language model, or give its tokenizer a mask token",
                 )
             asked = torch.zeros_like(ids, dtype=torch.bool)

@@ -1,4 +1,6 @@
-"""Token to token (Kovaleva et al. 2019, §4.5, Fig. 7): verbs and their subjects, nouns and pronouns, and from [CLS] to each feature."""
+"""Token to token (Kovaleva et al. 2019, §4.5, Fig. 7): verbs and their subjects, nouns and
+pronouns, and from [CLS] to each feature.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ LINKS = ("verb to subject", "subject to verb", "noun to pronoun", "pronoun to no
 
 
 def verbs_and_subjects(words: Sequence[Word]) -> list[tuple[int, int]]:
-    """Pairs of a verb and its subject, by the tree. Where the predicate is no verb (UD: *he is tall*), its copula is the verb.
+    """Pairs of a verb and its subject, by the tree. Where the predicate is no verb (UD: *he is
+    tall*), its copula is the verb.
 
     >>> he, is_, tall = Word("he", head=2, relation="nsubj"), Word("is", head=2, relation="cop", upos="AUX"), Word("tall", head=-1, upos="ADJ")
     >>> verbs_and_subjects([he, is_, tall])
@@ -58,9 +61,11 @@ def nouns_and_pronouns(words: Sequence[Word]) -> list[tuple[int, int]]:
 
 
 class Link(Strongest):
-    """The largest attention along each kind of link within an example (K6), for every layer; the paper's figure is that of the last.
+    """The largest attention along each kind of link within an example (Kovaleva et al. 2019,
+    section 4.5). The paper's Figure 7 shows the last layer.
 
-    From [CLS] means from the token that the sentence vector is taken at: in a causal model the last one.
+    From [CLS] means from the token that the sentence vector is taken at: in a causal model the last
+    one.
     """
 
     name = "link"

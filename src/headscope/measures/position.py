@@ -1,4 +1,6 @@
-"""Relative position (Clark et al. 2019, §3.1): attention to the previous, the current and the next token."""
+"""Relative position (Clark et al. 2019, §3.1): attention to the previous, the current and the next
+token.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,14 @@ def offset_pairs(length: int, offset: int) -> Pairs:
 
 
 class Position(Linear):
-    """Mean attention to the previous, current and next token, over the tokens that have one (C2). A causal model has no next token to see."""
+    """Mean attention to the previous, current and next token, over the tokens that have one.
+
+    A causal model does not see the next token: NaN.
+
+    References
+    ----------
+    Clark et al. 2019, section 3.1.
+    """
 
     name = "position"
     title = "Attention by relative position"

@@ -155,7 +155,8 @@ def _as_measure(given: Any) -> Measure:
             ) from None
     if not isinstance(given, Measure):
         raise UserError(
-            f"a measure must be a name, an object or a subclass of hs.Measure; got {given!r} instead",
+            f"a measure must be a name, an object or a subclass of hs.Measure; got {given!r} "
+            "instead",
             hint="e.g. measures=['entropy', hs.Role(direction='both'), MyMeasure]",
         )
     return given

@@ -43,17 +43,18 @@ def bias_weights(pairs: Pairs, visible: NDArray[np.int64]) -> NDArray[np.float32
 class Role(Linear):
     """The mean sieve bias of a sequence, for every role.
 
-    1 is what uniform attention gives; 3 means three times as much attention on the tokens of the role.
-    The scores of single sequences are kept too, because tests and figures need their distribution.
+    1 is what uniform attention gives; 3 means three times as much attention on the tokens of the
+    role. The scores of single sequences are kept too, because tests and figures need their
+    distribution.
 
     Parameters
     ----------
     roles
-        The roles to score: names of sieves, or any dependency label of the corpus. Default: all roles
-        whose annotations the corpus has.
+        The roles to score: names of sieves, or any dependency label of the corpus. Default: all
+        roles whose annotations the corpus has.
     direction
-        Of dependency roles: from a dependent to its head word, from the head word to a dependent, or
-        both.
+        Of dependency roles: from a dependent to its head word, from the head word to a dependent,
+        or both.
     subtypes
         Keep subtypes of dependency labels (``nmod:poss``), or fold them into their kind (``nmod``).
     keep

@@ -1,4 +1,6 @@
-"""Special tokens (Clark et al. 2019, §3.2, Fig. 2): attention to [CLS], to all [SEP]s, and to full stops and commas."""
+"""Special tokens (Clark et al. 2019, §3.2, Fig. 2): attention to [CLS], to all [SEP]s, and to full
+stops and commas.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,14 @@ from headscope.measures.relation import Linear, mass_weights
 
 
 class Special(Linear):
-    """Mean attention to each kind of token: from all rows, from the [SEP] rows alone, and from all other rows alone (C3).
+    """Mean attention to [CLS], [SEP], and full stops and commas.
 
-    [CLS] and [SEP] stand for the model's own start and end tokens (BOS, EOS); NaN for a model or text that has none.
+    From all tokens, from [SEP] alone, and from all others alone. [CLS] and [SEP] stand for the
+    model's own start and end tokens (BOS, EOS); NaN for a model or text that has none.
+
+    References
+    ----------
+    Clark et al. 2019, section 3.2 and Figure 2.
     """
 
     name = "special"

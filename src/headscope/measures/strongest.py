@@ -1,4 +1,6 @@
-"""The largest attention among a set of token pairs (Kovaleva et al. 2019, §4.2 and §4.5): frame links, verbs and their subjects, nouns and pronouns."""
+"""The largest attention among a set of token pairs (Kovaleva et al. 2019, §4.2 and §4.5): frame
+links, verbs and their subjects, nouns and pronouns.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Sets:
-    """One set of places for each example and label, padded with places of its own so that its maximum stays what it is."""
+    """One set of places for each example and label, padded with places of its own so that its
+    maximum stays what it is.
+    """
 
     places: Tensor  # (batch, label, place)
     empty: Tensor  # (batch, 1, label)
@@ -42,7 +46,8 @@ def pack(sets: Sequence[Sequence[Places]], device: Any = "cpu") -> Sets:
 
 
 def largest(values: Tensor, sets: Sets) -> Tensor:
-    """The largest value at each set's places: (batch, head, place) -> (batch, head, label); NaN for an empty set.
+    """The largest value at each set's places: (batch, head, place) -> (batch, head, label); NaN for
+    an empty set.
 
     >>> largest(torch.tensor([[[0.1, 0.7, 0.2]]]), pack([[np.array([0, 2]), np.array([], int)]]))
     tensor([[[0.2000,    nan]]])
@@ -63,7 +68,9 @@ def every_pair(queries: Places, keys: Places) -> Places:
 
 
 class Strongest(Measure):
-    """The largest attention among pairs of tokens: a subclass only says which pairs. In a causal model a pair whose key comes later is no pair."""
+    """The largest attention among pairs of tokens: a subclass only says which pairs. In a causal
+    model a pair whose key comes later is no pair.
+    """
 
     unit = "share of attention"
 

@@ -22,9 +22,10 @@ Array = NDArray[Any]
 class Sums:
     """Sum, sum of squares and count of a measure's values, by bucket, layer, head and label.
 
-    An example goes to the bucket of its document (:func:`headscope.corpus.bucket_of`), so that halves
-    of the corpus and intervals over documents can be had later without a second pass. Sums are exact
-    (:mod:`headscope.results.fixed`): the order in which examples are added does not matter.
+    An example goes to the bucket of its document (:func:`headscope.corpus.bucket_of`), so that
+    halves of the corpus and intervals over documents can be had later without a second pass. Sums
+    are exact (:mod:`headscope.results.fixed`): the order in which examples are added does not
+    matter.
     """
 
     def __init__(self, measure: Measure) -> None:

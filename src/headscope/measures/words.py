@@ -1,4 +1,6 @@
-"""Word maps (Clark et al. 2019, §4.1): from pieces to words. To a split word: the sum over its pieces; from it: the mean."""
+"""Word maps (Clark et al. 2019, §4.1): from pieces to words. To a split word: the sum over its
+pieces; from it: the mean.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,20 @@ from headscope.models import LayerView, Model
 
 @dataclass(frozen=True)
 class WordMap:
-    """How the pieces of a batch make up words: what takes token maps (query, key) to word maps (word, column).
+    """How the pieces of a batch make up words: what takes token maps (query, key) to word maps
+    (word, column).
 
-    Most words are one piece, so that their rows are only picked; columns are a matrix product. The columns are the words, then one column for each token that is no word (special tokens), so that rows still sum to 1.
-    ``words[i]`` lists, for example i, which word of the example each row is: words without pieces, or cut off, are left out.
+    Most words are one piece, so that their rows are only picked; columns are a matrix product. The
+    columns are the words, then one column for each token that is no word (special tokens), so that
+    rows still sum to 1. ``words[i]`` lists, for example i, which word of the example each row is:
+    words without pieces, or cut off, are left out.
     """
 
     first: Tensor  # (batch, word): the first piece of each word, 0 where there is no word
     further: Tensor  # (example · word · token, further piece): the other pieces of split words
     split: Tensor  # (example · word · number of pieces, split word)
-    absent: Tensor  # (example · word, row): rows that are no words, in examples with fewer than the longest one has
+    # (example · word, row): rows that are no words, in examples with fewer than the longest one has
+    absent: Tensor
     columns: Tensor  # (batch, key, column): sum over the word's pieces
     words: tuple[np.ndarray[Any, np.dtype[np.int64]], ...]
 
@@ -37,7 +43,9 @@ class WordMap:
         return self.first.shape[1]
 
     def places(self, row: int) -> dict[int, int]:
-        """From the index of a word in example ``row`` to its row and column; words that were left out are missing."""
+        """From the index of a word in example ``row`` to its row and column; words that were left
+        out are missing.
+        """
         return {int(word): place for place, word in enumerate(self.words[row])}
 
     def apply(self, attention: Tensor) -> Tensor:

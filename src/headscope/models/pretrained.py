@@ -99,7 +99,9 @@ def read_pooling(model: Model, place: str, revision: str) -> Pooling:
     except ModelError:
         raise
     except UserError as error:
-        raise ModelError(f"{path}: {error.message}", hint=error.hint, command=error.command) from None
+        raise ModelError(
+            f"{path}: {error.message}", hint=error.hint, command=error.command
+        ) from None
 
 
 def commit_of(place: str, revision: str) -> str:

@@ -31,8 +31,8 @@ class Atlas:
     """The results of a run: every statistic of every head, and everything that can be made of them.
 
     ``atlas["entropy"]`` is a dataset with the dimensions layer and head (labelled from 1) and the
-    measure's own. It has ``mean`` with its 95 % interval ``low`` … ``high``, ``deviation``, ``n``, and
-    the sums they come from, by bucket of documents.
+    measure's own. It has ``mean`` with its 95 % interval ``low`` … ``high``, ``deviation``, ``n``,
+    and the sums they come from, by bucket of documents.
 
     Parameters
     ----------
@@ -193,7 +193,8 @@ class Atlas:
         where
             A condition as in :meth:`find`. Default: all heads.
         by
-            The statistic to sort by, such as ``"position:previous"``; its mean and interval are shown.
+            The statistic to sort by, such as ``"position:previous"``; its mean and interval are
+            shown.
         top
             Only the first so many.
         ascending

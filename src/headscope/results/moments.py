@@ -1,4 +1,6 @@
-"""Means, deviations and intervals from the sums that a measure keeps: no second pass over the corpus is ever needed."""
+"""Means, deviations and intervals from the sums that a measure keeps: no second pass over the
+corpus is ever needed.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ def wilson(
 
 
 def derive(sums: xr.Dataset, confidence: float = CONFIDENCE) -> xr.Dataset:
-    """Add mean, low, high and deviation over all blocks to a dataset of sum, square and count by block."""
+    """Add mean, low, high and deviation over all blocks to a dataset of sum, square and count by
+    block.
+    """
     whole = sums[["sum", "square", "count"]].sum("bucket")
     if sums.attrs.get("kind") == "share":  # what is averaged are right answers, not examples
         low, high = (

@@ -7,10 +7,10 @@
     layer 3-5 and not special:sep > 0.8
     heads 3-9,4-*
 
-A value is ``measure``, ``measure:label`` or ``measure:label:label``; a label with spaces is quoted. A
-role's name alone stands for its mean (``induction > 5``). ``is:ROLE`` holds for heads that have the role
-by its test. Parsing knows nothing of results: it gives a tree, which :mod:`headscope.stats.query`
-evaluates and which the page evaluates in the browser.
+A value is ``measure``, ``measure:label`` or ``measure:label:label``; a label with spaces is quoted.
+A role's name alone stands for its mean (``induction > 5``). ``is:ROLE`` holds for heads that have
+the role by its test. Parsing knows nothing of results: it gives a tree, which
+:mod:`headscope.stats.query` evaluates and which the page evaluates in the browser.
 """
 
 from __future__ import annotations

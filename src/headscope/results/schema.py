@@ -1,9 +1,9 @@
 """The shape of a results file: one group per measure, and what every group has.
 
-A group of a survey holds ``sum``, ``square`` and ``count`` by ``bucket`` (a fixed number of groups of
-documents), and what follows from them: ``mean`` with its interval ``low`` … ``high``, ``deviation``
-and ``n``. Its attributes say what it is (``title``, ``unit``, ``source``) and how it is read
-(``kind``, ``listed``).
+A group of a survey holds ``sum``, ``square`` and ``count`` by ``bucket`` (a fixed number of groups
+of documents), and what follows from them: ``mean`` with its interval ``low`` … ``high``,
+``deviation`` and ``n``. Its attributes say what it is (``title``, ``unit``, ``source``) and how it
+is read (``kind``, ``listed``).
 """
 
 from __future__ import annotations

@@ -53,9 +53,9 @@ def summary(results: Atlas, *, threshold: float = MOST) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        measure, label, statistic (in words), the number of heads, their mean, the strongest head with
-        its value and interval, how many heads are over the threshold, and n. Statistics that are
-        defined for no head are left out.
+        measure, label, statistic (in words), the number of heads, their mean, the strongest head
+        with its value and interval, how many heads are over the threshold, and n. Statistics that
+        are defined for no head are left out.
     """
     rows = []
     for name in results.listed:

@@ -1,7 +1,7 @@
 """Two models over one corpus, or two results side by side.
 
-Two models are run in lockstep (Kovaleva et al. 2019, §4.3): layer by layer, each head's map beside the
-other model's. No maps are stored.
+Two models are run in lockstep (Kovaleva et al. 2019, §4.3): layer by layer, each head's map beside
+the other model's. No maps are stored.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def compare(
     """Compare two models on a corpus, or two results.
 
     Two models: the measure ``change`` is the cosine of their maps, head by head; for each of
-    ``measures`` there is also ``NAME-change``, its value in the second model minus that in the first,
-    paired by example. Two results: for every measure that both have, the difference of their means
-    (second minus first) with its interval and p-values, over the labels that they share; the
+    ``measures`` there is also ``NAME-change``, its value in the second model minus that in the
+    first, paired by example. Two results: for every measure that both have, the difference of their
+    means (second minus first) with its interval and p-values, over the labels that they share; the
     provenance lists what only one of them has.
 
     Parameters
@@ -162,13 +162,15 @@ def check_alike(first: Model, second: Model, stack: str) -> None:
     one = first.shape(stack)
     if stack not in second.shapes:
         raise ModelError(
-            f"{first.name} has the stack {stack!r}, {second.name} only {', '.join(second.shapes)}: their heads cannot be compared",
+            f"{first.name} has the stack {stack!r}, {second.name} only "
+            f"{', '.join(second.shapes)}: their heads cannot be compared",
             hint=ALIKE,
         )
     other = second.shape(stack)
     if (one.layers, one.heads) != (other.layers, other.heads):
         raise ModelError(
-            f"the two models have different shapes: {first.name} has {one.layers} layers of {one.heads} heads, {second.name} {other.layers} of {other.heads}",
+            f"the two models have different shapes: {first.name} has {one.layers} layers of "
+            f"{one.heads} heads, {second.name} {other.layers} of {other.heads}",
             hint=ALIKE,
         )
 
@@ -250,7 +252,8 @@ def _short(name: str) -> str:
 
 
 class Lockstep:
-    """Two models on the same batch, each in a thread of its own. The first hands every map over as soon as it has it, and waits until the one before is taken:
+    """Two models on the same batch, each in a thread of its own. The first hands every map over as
+    soon as it has it, and waits until the one before is taken:
     at most two layers' maps of the first model are held at a time.
     """
 

@@ -38,8 +38,9 @@ class BatchValues:
 class Pass:
     """Runs batches through a model and computes all measures in the same forward pass.
 
-    The maps of a layer are reduced as soon as they are computed, and dropped. Measures of one kind are
-    computed together (:meth:`headscope.measures.Measure.together`), so that they can share work.
+    The maps of a layer are reduced as soon as they are computed, and dropped. Measures of one kind
+    are computed together (:meth:`headscope.measures.Measure.together`), so that they can share
+    work.
     """
 
     def __init__(
@@ -85,8 +86,8 @@ class Pass:
 def finite(attention: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
     """Maps without NaN or infinity, and which examples had any on their real tokens.
 
-    A sum is finite only if all its terms are, so one cheap reduction is enough. Some masks leave NaN on
-    padded rows, which is not an error.
+    A sum is finite only if all its terms are, so one cheap reduction is enough. Some masks leave
+    NaN on padded rows, which is not an error.
     """
     if bool(torch.isfinite(attention.sum())):
         return attention, None

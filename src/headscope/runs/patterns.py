@@ -33,8 +33,8 @@ def patterns(
     model, corpus
         As in :func:`headscope.survey`.
     network
-        The weights of a network of your own (``headscope label --retrain``). Default: the one shipped
-        with Headscope.
+        The weights of a network of your own (``headscope label --retrain``). Default: the one
+        shipped with Headscope.
     limit
         Use at most this many examples; the paper uses 1000.
     max_length, long, batch_size, stack, output, progress

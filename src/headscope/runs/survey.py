@@ -66,8 +66,8 @@ def survey(
     Parameters
     ----------
     model
-        A hub id, a folder, "demo", a :class:`~headscope.Model`, or a pair of a loaded network and its
-        tokenizer.
+        A hub id, a folder, "demo", a :class:`~headscope.Model`, or a pair of a loaded network and
+        its tokenizer.
     corpus
         A path, "demo", a :class:`~headscope.Corpus`, a list of texts or of pairs of texts, a
         DataFrame, or a ``datasets.Dataset``; see :func:`headscope.read`.
@@ -265,8 +265,8 @@ class Survey(Run):
     def passed(self, block: Block) -> None:
         """Count the examples that are done.
 
-        A window of examples is read ahead, so what is done is the share of those read whose parts have
-        been run. It never shrinks.
+        A window of examples is read ahead, so what is done is the share of those read whose parts
+        have been run. It never shrinks.
         """
         self.yielded += len(block.work)
         counts = self.encoder.counts

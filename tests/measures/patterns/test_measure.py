@@ -1,4 +1,6 @@
-"""The measure of pattern classes: planted heads have the class they were made to have, and plain drawings are seen for what they are."""
+"""The measure of pattern classes: planted heads have the class they were made to have, and plain
+drawings are seen for what they are.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The network of pattern classes: what it sees of a map of any size, what it is made of, and its file."""
+"""The network of pattern classes: what it sees of a map of any size, what it is made of, and its
+file.
+"""
 
 from __future__ import annotations
 

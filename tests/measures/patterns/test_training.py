@@ -1,4 +1,6 @@
-"""Labelled maps and the network trained on them: the built-in set is what the guide says, scores are scikit-learn's and plain counting's, and users can add their own."""
+"""Labelled maps and the network trained on them: the built-in set is what the guide says, scores
+are scikit-learn's and plain counting's, and users can add their own.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def some(each: int, seed: int = 0) -> Labelled:
 
 
 def heads(labelled: Labelled) -> set[tuple[str, str, str]]:
-    """Heads by whose weights they have: models made from the embedded one share its heads, but for the retrained layers of the masked one."""
+    """Heads by whose weights they have: models made from the embedded one share its heads, but for
+    the retrained layers of the masked one.
+    """
     found = set()
     for row in labelled.known:
         own = row["model"] == "minilm-l6-mlm" and row["layer"] in RETRAINED

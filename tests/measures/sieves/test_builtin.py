@@ -1,4 +1,6 @@
-"""Every sieve is the set of pairs that METHODS P1 and its title say, on any tokens; and a user's own come by decorator, by file and by entry point."""
+"""Every sieve is the set of pairs that METHODS P1 and its title say, on any tokens; and a user's
+own come by decorator, by file and by entry point.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ class Made:
 
 @st.composite
 def items(draw: st.DrawFn) -> Made:
-    """One text or two; with special tokens or without; words in several pieces, in none, or cut; with a tree and mentions, or plain."""
+    """One text or two; with special tokens or without; words in several pieces, in none, or cut;
+    with a tree and mentions, or plain.
+    """
     segments = draw(st.integers(1, 2))
     annotated, start, end = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
     texts = [draw(st.lists(st.sampled_from(WORDS), max_size=4)) for _ in range(segments)]
@@ -171,7 +175,9 @@ def duplicate(item: Encoded) -> Pairs:
 
 
 def induction(item: Encoded) -> Pairs:
-    """The token after the latest earlier occurrence, if that is a token of the text and not the query itself."""
+    """The token after the latest earlier occurrence, if that is a token of the text and not the
+    query itself.
+    """
     found = set()
     for query in range(len(item)):
         earlier = [
@@ -250,7 +256,9 @@ def pairs_of(one: Sieve, item: Encoded) -> Pairs:
 
 
 def rare(made: Made, corpus: Sequence[Made]) -> Pairs:
-    """The words with a letter or digit, and a piece, that the corpus has least often, upper and lower case alike."""
+    """The words with a letter or digit, and a piece, that the corpus has least often, upper and
+    lower case alike.
+    """
     counts = Counter(word.lower() for other in corpus for word in other.words)
     units = [
         unit
@@ -417,7 +425,8 @@ def test_a_sieve_of_the_wrong_shape_or_type_is_told_with_the_example(
     with pytest.raises(UserError) as caught:
         asked("mine")
     assert caught.value.message == (
-        f"the sieve 'mine' must give true and false for each of the example's 6 tokens, or for each pair of them; it gave {told} for example 1"
+        "the sieve 'mine' must give true and false for each of the example's 6 tokens, or for "
+        f"each pair of them; it gave {told} for example 1"
     )
     assert (
         caught.value.hint
@@ -511,7 +520,10 @@ def test_code_without_a_file_is_known_by_what_was_compiled() -> None:
         exec(text, space)
         return known_sieves()["typed"].digest
 
-    typed = "@hs.sieve('typed')\ndef typed(tokens):\n    return [len(piece) > 2 for piece in tokens.text if piece in {'a', 'b'}]\n"
+    typed = (
+        "@hs.sieve('typed')\ndef typed(tokens):\n    return [len(piece) > 2 for piece in "
+        "tokens.text if piece in {'a', 'b'}]\n"
+    )
     first = digest(typed)
     assert digest("\n\n" + typed) == first
     assert (
@@ -622,6 +634,7 @@ def test_an_entry_point_that_fails_is_told_by_name(monkeypatch: pytest.MonkeyPat
         known_sieves()
     assert (
         caught.value.message
-        == "the entry point 'theirs' (their_package:sieves) cannot be loaded: no module named their_package"
+        == "the entry point 'theirs' (their_package:sieves) cannot be loaded: no module named "
+        "their_package"
     )
     assert caught.value.hint == "fix or uninstall that package"

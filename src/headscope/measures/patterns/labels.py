@@ -1,4 +1,6 @@
-"""Labelled sets of attention maps: a folder with ``maps.safetensors`` and ``labels.tsv``. One is built in, and a user may add others."""
+"""Labelled sets of attention maps: a folder with ``maps.safetensors`` and ``labels.tsv``. One is
+built in, and a user may add others.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,15 @@ from headscope.measures.patterns.network import CLASSES
 
 BUILTIN = Path(__file__).parent / "data"
 MAPS, LABELS = "maps.safetensors", "labels.tsv"
-SHAPE = "give a folder with maps.safetensors and labels.tsv, as written by headscope.measures.patterns.labels.write_labelled"
+SHAPE = (
+    "give a folder with maps.safetensors and labels.tsv, as written by "
+    "headscope.measures.patterns.labels.write_labelled"
+)
 
 
 def pack(attention: NDArray[Any]) -> NDArray[np.uint8]:
-    """A map as it is stored: the roots of its weights in 256 steps, so that small weights keep their shades.
+    """A map as it is stored: the roots of its weights in 256 steps, so that small weights keep
+    their shades.
 
     >>> pack(np.array([[1.0, 0.0], [0.25, 0.75]])).tolist()
     [[255, 0], [128, 221]]
@@ -37,7 +43,9 @@ def unpack(stored: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Maps (query, key), packed, with a label for each and what else is known of it (model, layer, head, split, ...)."""
+    """Maps (query, key), packed, with a label for each and what else is known of it (model, layer,
+    head, split, ...).
+    """
 
     maps: tuple[NDArray[np.uint8], ...]
     labels: tuple[str, ...]
@@ -46,7 +54,8 @@ class Labelled:
     def __post_init__(self) -> None:
         if not len(self.maps) == len(self.labels) == len(self.known):
             raise UserError(
-                f"there must be one label for each map, got {len(self.maps)} maps, {len(self.labels)} labels and {len(self.known)} rows instead"
+                f"there must be one label for each map, got {len(self.maps)} maps, "
+                f"{len(self.labels)} labels and {len(self.known)} rows instead"
             )
         for label in self.labels:
             if label not in CLASSES:
@@ -113,8 +122,8 @@ def read_labelled(folder: str | Path = BUILTIN) -> Labelled:
     missing = [str(index) for index in range(len(maps)) if str(index) not in places]
     if missing or len(rows) != len(maps):
         raise UserError(
-            f"{folder / LABELS} must have one row for each of the {len(maps)} maps, numbered from 0; got {len(rows)} rows"
-            + (f", none for {missing[0]}" if missing else ""),
+            f"{folder / LABELS} must have one row for each of the {len(maps)} maps, numbered from "
+            f"0; got {len(rows)} rows" + (f", none for {missing[0]}" if missing else ""),
             hint=SHAPE,
         )
     ordered = [places[str(index)] for index in range(len(maps))]
@@ -166,7 +175,8 @@ def read_maps(path: Path) -> list[NDArray[np.uint8]]:
         or int((stored["lengths"].astype(np.int64) ** 2).sum()) != stored["cells"].size
     ):
         raise UserError(
-            f"{path} does not hold packed maps: it must have cells (uint8) and the lengths they are cut by",
+            f"{path} does not hold packed maps: it must have cells (uint8) and the lengths they "
+            "are cut by",
             hint=SHAPE,
         )
     lengths = stored["lengths"].astype(np.int64)

@@ -1,4 +1,6 @@
-"""Pattern classes (Kovaleva et al. 2019, §4.1, Fig. 1 and 2): how often the maps of a head are vertical, diagonal, both, block or heterogeneous."""
+"""Pattern classes (Kovaleva et al. 2019, §4.1, Fig. 1 and 2): how often the maps of a head are
+vertical, diagonal, both, block or heterogeneous.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The network that sorts maps into the five pattern classes (Kovaleva et al. 2019, §4.1): 8 convolutional layers with ReLU, for maps of any size."""
+"""The network that sorts maps into the five pattern classes (Kovaleva et al. 2019, §4.1): 8
+convolutional layers with ReLU, for maps of any size.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ CLASSES = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous"
 SHIPPED = Path(__file__).parent / "data" / "network.safetensors"
 SIZE = 32
 CLIPPED, ROW = 0.01, 0.64
-"""The share of cells that are darkest; in maps of more than 64 tokens so few that a single column would still be among them: a part of a row's length."""
+"""The share of cells that are darkest; in maps of more than 64 tokens so few that a single column
+would still be among them: a part of a row's length.
+"""
 SEEN = 4
 """How many channels a picture has."""
 CHANNELS = (16, 16, 24, 24, 32, 32, 48, 48)
@@ -29,8 +33,10 @@ STRIDED = frozenset({1, 3, 5})
 def pictures(attention: Tensor) -> Tensor:
     """Maps of one length as pictures of one size: (map, query, key) -> (map, SEEN, SIZE, SIZE).
 
-    The first channel is what a person sees when labelling: roots of weights, relative to the map's 99th percentile. Then the roots as they are, and,
-    for each cell, the mean of the first along its column and along its diagonal. These two are shrunk by their maximum: a line one token wide stays as dark as it was.
+    The first channel is what a person sees when labelling: roots of weights, relative to the map's
+    99th percentile. Then the roots as they are, and, for each cell, the mean of the first along its
+    column and along its diagonal. These two are shrunk by their maximum: a line one token wide
+    stays as dark as it was.
     """
     roots = attention.clamp(0.0, 1.0).sqrt()
     dark = percentile(roots.flatten(1), 1.0 - min(CLIPPED, ROW / roots.shape[-1])).clamp_min(1e-3)[
@@ -45,7 +51,9 @@ def pictures(attention: Tensor) -> Tensor:
 
 
 def percentile(values: Tensor, share: float) -> Tensor:
-    """The quantile of each row, interpolated as numpy does; torch's own refuses maps of thousands of tokens."""
+    """The quantile of each row, interpolated as numpy does; torch's own refuses maps of thousands
+    of tokens.
+    """
     place = share * (values.shape[1] - 1)
     low, high = (
         torch.kthvalue(values, 1 + min(int(place) + step, values.shape[1] - 1), dim=1).values
@@ -55,7 +63,9 @@ def percentile(values: Tensor, share: float) -> Tensor:
 
 
 def column_means(shade: Tensor) -> Tensor:
-    """Each cell's column mean; in a causal map (nothing above the diagonal) only over the rows that see it."""
+    """Each cell's column mean; in a causal map (nothing above the diagonal) only over the rows that
+    see it.
+    """
     length = shade.shape[-1]
     causal = shade.triu(1).sum((1, 2)) == 0
     rows = torch.where(
@@ -65,7 +75,9 @@ def column_means(shade: Tensor) -> Tensor:
 
 
 def diagonal_means(shade: Tensor) -> Tensor:
-    """The mean along each cell's diagonal; one shorter than a quarter of the map counts as a quarter, lest a corner look like a line."""
+    """The mean along each cell's diagonal; one shorter than a quarter of the map counts as a
+    quarter, lest a corner look like a line.
+    """
     length = shade.shape[-1]
     places = torch.arange(length, device=shade.device)
     number = places[None] - places[:, None] + length - 1
@@ -107,7 +119,9 @@ class PatternNet(nn.Module):
 
 
 def classify(network: PatternNet, attention: Tensor, lengths: Sequence[int]) -> Tensor:
-    """The class of every map of a padded batch: (batch, head, query, key) -> (batch, head). Padding is cut away before a map is resized."""
+    """The class of every map of a padded batch: (batch, head, query, key) -> (batch, head). Padding
+    is cut away before a map is resized.
+    """
     heads = attention.shape[1]
     seen = torch.cat(
         [pictures(attention[index, :, :length, :length]) for index, length in enumerate(lengths)]

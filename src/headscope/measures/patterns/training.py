@@ -1,4 +1,6 @@
-"""Training the network of pattern classes on labelled maps (Kovaleva et al. 2019, §4.1), and how well it does on others."""
+"""Training the network of pattern classes on labelled maps (Kovaleva et al. 2019, §4.1), and how
+well it does on others.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ LOST = 0.1
 
 @dataclass(frozen=True)
 class Report:
-    """How well predicted classes agree with labels: F1 averaged over classes, precision, recall, F1 and count of each, and labels (rows) against predictions."""
+    """How well predicted classes agree with labels: F1 averaged over classes, precision, recall, F1
+    and count of each, and labels (rows) against predictions.
+    """
 
     f1: float
     accuracy: float
@@ -45,14 +49,17 @@ def train(
     epochs: int = EPOCHS,
     progress: Callable[[int, int], None] | None = None,
 ) -> PatternNet:
-    """Train a network on labelled maps, each seen once an epoch in a varied form. Classes count alike, whatever their number.
+    """Train a network on labelled maps, each seen once an epoch in a varied form. Classes count
+    alike, whatever their number.
 
-    ``progress`` is called with (epochs done, epochs in all). To add maps of one's own: ``train(read_labelled().part(split="train") + read_labelled("mine"), seed=0)``.
+    ``progress`` is called with (epochs done, epochs in all). To add maps of one's own:
+    ``train(read_labelled().part(split="train") + read_labelled("mine"), seed=0)``.
     """
     missing = [name for name in CLASSES if name not in labelled.labels]
     if missing:
         raise UserError(
-            f"every class must have at least one map to train on; there is none of {', '.join(missing)}",
+            "every class must have at least one map to train on; there is none of "
+            f"{', '.join(missing)}",
             hint="add the built-in maps: headscope.measures.patterns.labels.read_labelled()",
         )
     random = np.random.default_rng(seed)
@@ -91,7 +98,9 @@ def train(
 
 
 def _batches(count: int, random: np.random.Generator) -> list[list[int]]:
-    """All numbers in random order; one left over would be a batch without a variance, and joins the batch before."""
+    """All numbers in random order; one left over would be a batch without a variance, and joins the
+    batch before.
+    """
     order = random.permutation(count).tolist()
     cut = [order[start : start + BATCH] for start in range(0, count, BATCH)]
     return [*cut[:-2], cut[-2] + cut[-1]] if len(cut) > 1 and len(cut[-1]) == 1 else cut
@@ -100,9 +109,11 @@ def _batches(count: int, random: np.random.Generator) -> list[list[int]]:
 def recast(
     attention: NDArray[np.float32], label: str, random: np.random.Generator
 ) -> tuple[NDArray[np.float32], str]:
-    """Now and then a map of another class made from this one: a column added to a diagonal, or the columns beside a diagonal taken away.
+    """Now and then a map of another class made from this one: a column added to a diagonal, or the
+    columns beside a diagonal taken away.
 
-    Few heads are purely diagonal, and a network that knows only those takes any other for vertical+diagonal.
+    Few heads are purely diagonal, and a network that knows only those takes any other for
+    vertical+diagonal.
     """
     if random.random() > RECAST:
         return attention, label
@@ -124,7 +135,9 @@ def recast(
 
 
 def vary(attention: NDArray[np.float32], random: np.random.Generator) -> NDArray[np.float32]:
-    """A map of the same class: some tokens left out (never one of its two heaviest columns), turned end to end, sharper or flatter, mixed with even attention, noisy."""
+    """A map of the same class: some tokens left out (never one of its two heaviest columns), turned
+    end to end, sharper or flatter, mixed with even attention, noisy.
+    """
     length = len(attention)
     lost = random.random(length) < random.uniform(0.0, LOST)
     lost[np.argsort(attention.sum(0))[-2:]] = False

@@ -1,4 +1,5 @@
-"""Sieves (Pande et al. 2021): for each token the set of tokens that a role should attend to. A user adds one with a decorated function.
+"""Sieves (Pande et al. 2021): for each token the set of tokens that a role should attend to. A user
+adds one with a decorated function.
 
     import headscope as hs
 
@@ -6,8 +7,10 @@
     def capitals(tokens):
         return [piece[:1].isupper() for piece in tokens.text]
 
-A sieve is given the tokens of one example (:class:`headscope.encode.Encoded`) and returns which tokens each one should attend to: a boolean matrix
-(query, key), or one row of it where the set is the same for every token. A token without any is left out; None, or no pair at all, leaves out the example.
+A sieve is given the tokens of one example (:class:`headscope.encode.Encoded`) and returns which
+tokens each one should attend to: a boolean matrix (query, key), or one row of it where the set is
+the same for every token. A token without any is left out; None, or no pair at all, leaves out the
+example.
 """
 
 from __future__ import annotations
@@ -34,9 +37,11 @@ Select = Callable[[Encoded], ArrayLike | None]
 
 @dataclass(frozen=True)
 class Sieve:
-    """A role's sieve: which tokens each token should attend to, and what it needs of a corpus (pair, words, tree, tags, mentions).
+    """A role's sieve: which tokens each token should attend to, and what it needs of a corpus
+    (pair, words, tree, tags, mentions).
 
-    ``later``: its tokens all come later in the text, so that a causal model has none of them. ``learn``, if there is one, looks at the corpus first and gives ``select``.
+    ``later``: its tokens all come later in the text, so that a causal model has none of them.
+    ``learn``, if there is one, looks at the corpus first and gives ``select``.
     """
 
     name: str
@@ -56,9 +61,11 @@ class Sieve:
         array = self._ask(np.asarray, found, f"example {item.example.id}")
         if array.shape not in ((size, size), (size,)) or array.dtype != np.bool_:
             raise UserError(
-                f"the sieve {self.name!r} must give true and false for each of the example's {size} tokens, or for each pair of them; "
+                f"the sieve {self.name!r} must give true and false for each of the example's "
+                f"{size} tokens, or for each pair of them; "
                 f"it gave {array.dtype} of shape {array.shape} for example {item.example.id}",
-                hint="return a boolean array of shape (T, T) or (T,): see the docs, 'Write a sieve'",
+                hint="return a boolean array of shape (T, T) or (T,): see the docs, 'Write a "
+                "sieve'",
             )
         return np.broadcast_to(array, (size, size))
 
@@ -83,7 +90,9 @@ class Sieve:
 
     @property
     def digest(self) -> str:
-        """What the code of a user's sieve is, so that a changed one makes another run; empty for ours, which go with the version."""
+        """What the code of a user's sieve is, so that a changed one makes another run; empty for
+        ours, which go with the version.
+        """
         return code_digest(self.learn or self.select) if self.own else ""
 
 
@@ -94,8 +103,8 @@ SIEVES: Registry[Sieve] = Registry("sieve", group="headscope.sieves")
 def add_sieve(new: Sieve) -> None:
     """Make a sieve known by its name.
 
-    A user's sieve may replace another of the user's, as when a notebook's cell is run again, but never
-    one of Headscope's.
+    A user's sieve may replace another of the user's, as when a notebook's cell is run again, but
+    never one of Headscope's.
     """
     SIEVES.add(new.name, new, own=new.own)
 

@@ -1,4 +1,6 @@
-"""The sieves of Pande et al. 2021, the roles it lists beside its own, and a few that the field has found since."""
+"""The sieves of Pande et al. 2021, the roles it lists beside its own, and a few that the field has
+found since.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,9 @@ def _block(item: Encoded) -> Pairs | None:
 
 
 def dependency_sieve(name: str, labels: Iterable[str], direction: str, fold: bool = False) -> Sieve:
-    """From a dependent to its head word, the other way, or both, over the given labels; ``fold`` drops a label's subtype first."""
+    """From a dependent to its head word, the other way, or both, over the given labels; ``fold``
+    drops a label's subtype first.
+    """
     wanted = frozenset(label for one in labels for label in SAME_LABEL.get(one, (one,)))
 
     def select(item: Encoded) -> Pairs:

@@ -39,7 +39,9 @@ MAKERS: dict[str, Callable[[Sequence[Sentence], Random], Drafts]] = {
     "odd_man_out": odd_man_out,
     "coordination_inversion": coordination_inversion,
 }
-BRACKET_MAKERS: dict[str, Callable[[Sequence[Sentence], dict[str, BracketTree], Random], Drafts]] = {
+BRACKET_MAKERS: dict[
+    str, Callable[[Sequence[Sentence], dict[str, BracketTree], Random], Drafts]
+] = {
     "tree_depth": bracket_depth,
     "top_constituents": bracket_constituents,
 }
