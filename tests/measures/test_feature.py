@@ -193,9 +193,7 @@ def test_an_example_without_the_feature_is_not_counted() -> None:
     assert data["mean"].sel(feature="negation").isnull().all()
 
 
-def test_in_a_causal_model_a_token_is_seen_by_those_after_it_and_the_sum_is_still_divided_by_all() -> (
-    None
-):
+def test_in_a_causal_model_the_sum_is_still_divided_by_all_tokens() -> None:
     # [CLS] it saw the dog ##s: "dog" is the fifth of six tokens, and seen by itself and the last.
     data = run(SAW, planted_gpt2)["mean"]
     assert data.sel(**place("word"), feature="noun").item() == pytest.approx(2 / 6, abs=1e-5)
