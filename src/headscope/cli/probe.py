@@ -181,6 +181,7 @@ def probe(
     Example: headscope probe demo senteval/probing --task Length --task Depth -o probe.nc
     """
     from headscope.files import check_writable, slug
+    from headscope.models.names import check_model_name
     from headscope.runs.probe.options import L2, ProbeOptions
     from headscope.stats.probing import probing_remarks, top_table
     from headscope.tasks.find import find_tasks
@@ -189,6 +190,7 @@ def probe(
     console = Console(quiet=quiet, as_json=json)
     path = output or Path(f"{slug(model)}-probe.nc")
     check_writable(path)
+    check_model_name(model)
     options = ProbeOptions(
         position=cast("Position | None", position),
         pairs=cast("PairMode", pairs),

@@ -1,4 +1,4 @@
-"""The options of a probing run, checked once."""
+"""The options of a probing run, checked once. Nothing here imports torch."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from operator import index
 from typing import Literal, SupportsIndex
 
 from headscope.errors import UserError, unknown
+from headscope.models.pooling import POSITIONS
 
 L2 = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 """The L2 values that the paper chooses from (Jo and Myaeng 2020, appendix A.2)."""
@@ -88,6 +89,8 @@ class ProbeOptions:
             raise unknown("solver", self.solver, SOLVERS)
         if self.pairs not in PAIRS:
             raise unknown("pairs option", self.pairs, PAIRS)
+        if self.position is not None and self.position not in POSITIONS:
+            raise unknown("position", self.position, POSITIONS)
         counts = self.counts and tuple(_whole("number of heads", each) for each in self.counts)
         checked: dict[str, object] = {
             "l2": _penalties(self.l2),
