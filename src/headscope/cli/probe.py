@@ -40,7 +40,7 @@ def probe(
         typer.Option(
             "--output",
             "-o",
-            help="Atlas file (.nc). Default: MODEL-probe.nc.",
+            help="Results file (.nc). Default: MODEL-probe.nc.",
             show_default=False,
         ),
     ] = None,
