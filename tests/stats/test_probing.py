@@ -103,7 +103,7 @@ def test_what_was_not_probed_is_missing_and_so_is_a_gain_over_a_negative_score()
     assert np.isnan(median_gain(table))
 
 
-def test_published_numbers_stand_beside_ours_with_their_gains() -> None:
+def test_published_numbers_are_shown_with_their_gains() -> None:
     table = top_table(
         made_probing(3, 4, TEN[:3]),
         {"sentence_length": (58.0, 87.8, 95.0), "tree_depth": (29.8, 31.7, None)},
