@@ -8,7 +8,7 @@ import pytest
 
 from cli.conftest import Run
 from headscope.papers.clark2019 import facts
-from headscope.results import Results
+from headscope.results import Atlas
 from papers.conftest import EPOCHS, LIMIT, rows_of
 
 SURVEYS = ("surface", "dependency", "coreference", "distance")
@@ -57,7 +57,7 @@ def test_the_page_has_the_papers_numbers_on_surface_patterns(clark: Path) -> Non
 @pytest.mark.slow
 def test_our_numbers_stand_beside_them_and_are_those_of_the_results(clark: Path) -> None:
     directions = ["dependent to head", "head to dependent"]
-    data = Results.open(clark / "dependency.nc")["dependency"].sel(
+    data = Atlas.open(clark / "dependency.nc")["dependency"].sel(
         relation="det", words="every", direction=directions
     )
     rows = rows_of(clark / PAGE)
@@ -115,6 +115,6 @@ def test_a_second_run_computes_no_survey_again(clark: Path, run: Run) -> None:
 @pytest.mark.slow
 def test_the_limit_is_that_of_every_survey(clark: Path) -> None:
     for name in SURVEYS:
-        results = Results.open(clark / f"{name}.nc")
+        results = Atlas.open(clark / f"{name}.nc")
         assert results.provenance["settings"]["limit"] == LIMIT
         assert results.provenance["counts"]["read"] == LIMIT

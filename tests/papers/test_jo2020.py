@@ -11,7 +11,7 @@ from cli.test_mistakes import mistake
 from cli.test_probe import glue, senteval  # noqa: F401 (fixtures)
 from headscope.papers import recipe as base
 from headscope.papers.jo2020 import facts
-from headscope.results import Results
+from headscope.results import Atlas
 from papers.conftest import rows_of
 
 
@@ -78,7 +78,7 @@ def test_the_whole_paper_from_the_command_line(
     rows = rows_of(folder / "jo2020.html")
     published = dict(facts.TABLE_3["BERT base"])["tree_depth"]
     depth = next(row for row in rows if row and row[0] == "Depth" and len(row) > 8)
-    results = Results.open(folder / f"probe-{name}.nc")
+    results = Atlas.open(folder / f"probe-{name}.nc")
     assert [float(cell) for cell in depth if cell in {f"{value:g}" for value in published}] == list(
         published
     )
@@ -86,13 +86,13 @@ def test_the_whole_paper_from_the_command_line(
     assert any(cell.startswith(f"{100 * float(top):.1f} (") for cell in depth)
     assert any("top-2 heads" in row for row in rows)
 
-    frozen = Results.open(folder / f"probe-{name}-mrpc.nc")
+    frozen = Atlas.open(folder / f"probe-{name}-mrpc.nc")
     best = frozen["probe_top"]["rank"].sel(task="mrpc", way="top").values[:2]
     assert {path.name for path in (folder / "tuned").iterdir()} >= {
         "mrpc-last",
         f"mrpc-heads-{'_'.join(best)}",
     }
-    after = Results.open(folder / f"probe-{name}-mrpc-top-heads.nc")
+    after = Atlas.open(folder / f"probe-{name}-mrpc-top-heads.nc")
     assert after.provenance["model"]["weights"] != frozen.provenance["model"]["weights"]
 
     kept = {

@@ -10,7 +10,7 @@ import pytest
 from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.papers.kovaleva2019 import facts
-from headscope.results import Results
+from headscope.results import Atlas
 from papers.conftest import rows_of
 
 ROWS = [
@@ -81,7 +81,7 @@ def test_the_whole_paper_from_the_command_line(
     ):
         assert (folder / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG"), name
     # the tuned model is another one than the pretrained
-    change = Results.open(folder / "change-rte.nc")["change"]
+    change = Atlas.open(folder / "change-rte.nc")["change"]
     assert bool((change["mean"] < 1 - 1e-7).any())
     assert float(change["mean"].max()) <= 1 + 1e-6
     kept = {

@@ -13,7 +13,7 @@ from scipy import stats
 from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.papers.pande2021 import facts
-from headscope.results import Results
+from headscope.results import Atlas
 from papers.conftest import rows_of
 
 LIMIT = 40
@@ -103,7 +103,7 @@ def test_the_whole_paper_from_the_command_line(
         "role-scores-SST-2",
     ):
         assert (folder / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    results = Results.open(folder / "MRPC.nc")["role"]
+    results = Atlas.open(folder / "MRPC.nc")["role"]
     # our Spearman over heads and sequences is scipy's on the kept scores
     local, syntactic = (
         results["value"].sel(role=role).values.ravel() for role in ("local", "syntactic")
@@ -131,7 +131,7 @@ def test_roles_prints_the_heads_of_each_role(run: Run, roles_nc: Path) -> None:
     rows: list[dict[str, Any]] = json.loads(
         run("roles", roles_nc, "--json", "--tau", "2", "--test", "t", "--correction", "bh").out
     )
-    data = Results.open(roles_nc)["role"]
+    data = Atlas.open(roles_nc)["role"]
     by_role = {row["role"]: row for row in rows}
     assert list(by_role) == [str(name) for name in data["role"].values]
     scores = data["value"].sel(role="previous-local", layer=1, head=3).values

@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headscope.corpus import Corpus, read
+from headscope.corpus import Corpus
 from headscope.errors import Interrupted, UserError
-from headscope.figures import find_figure, save_chart
+from headscope.figures import save_chart
 from headscope.files import check_writable, slug
 from headscope.measures import Measure
 from headscope.models import Model, load
 from headscope.page import Document, Plot, Section, Table, write_document
 from headscope.papers.catalogue import PAPERS, Paper, Part
 from headscope.papers.report import PaperReport
+from headscope.papers.sections import short_name, with_suffix
 from headscope.progress import ProgressLike, Reporter, as_reporter
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.runs.survey import survey
 
 Step = Callable[[], Section]
@@ -30,7 +31,7 @@ Step = Callable[[], Section]
 class Recipe(ABC):
     """What the recipes of all papers share. Use one of its subclasses.
 
-    Results files that are already in the folder are reused, and an interrupted run resumes. A part
+    Atlas files that are already in the folder are reused, and an interrupted run resumes. A part
     that cannot run says why, and the others run.
 
     Parameters
@@ -161,7 +162,8 @@ class Recipe(ABC):
                 "the paper's tables and figures, with the published numbers beside ours"
             ),
             facts=[(shapes, "layers × heads here"), self.paper.heads, *self.facts()],
-            remarks=[*self.remarks(), *(f"Skipped: {reason}" for reason in skipped)],
+            remarks=self.remarks(),
+            notes=[f"Skipped: {reason}." for reason in skipped],
             sections=sections,
             provenance=json.dumps(self.about, indent=2, ensure_ascii=False),
         )
@@ -231,7 +233,7 @@ class Recipe(ABC):
         measures: Sequence[str | Measure],
         *,
         limit: int | None = None,
-    ) -> Results:
+    ) -> Atlas:
         """Survey a corpus into ``NAME.nc``, or open that file if it holds this very survey.
 
         Parameters
@@ -245,7 +247,7 @@ class Recipe(ABC):
 
         Returns
         -------
-        Results
+        Atlas
             The results.
         """
         path = self.folder / f"{name}.nc"
@@ -263,7 +265,7 @@ class Recipe(ABC):
             )
         return self.keep(path, results)
 
-    def keep(self, path: Path, results: Results) -> Results:
+    def keep(self, path: Path, results: Atlas) -> Atlas:
         """Note a results file and its provenance for the page."""
         if path not in self.files:
             self.files.append(path)
@@ -278,97 +280,3 @@ def _refusal(error: UserError) -> Step:
         raise error
 
     return refuse
-
-
-def with_suffix(section: Section, suffix: str, *, title: str = "") -> Section:
-    """Tell one of several sections of a kind from the others.
-
-    Parameters
-    ----------
-    section
-        The section.
-    suffix
-        Ends the section's anchor and the names of its plots and tables.
-    title
-        A new title.
-
-    Returns
-    -------
-    Section
-        The section with other names and the same contents.
-
-    Examples
-    --------
-    >>> with_suffix(Section("change", "Change"), "rte", title="RTE: change").id
-    'change-rte'
-    """
-    return replace(
-        section,
-        id=f"{section.id}-{suffix}",
-        title=title or section.title,
-        plots=[replace(plot, name=f"{plot.name}-{suffix}") for plot in section.plots],
-        tables=[
-            replace(table, id=f"{table.id}-{suffix}" if table.id else "")
-            for table in section.tables
-        ],
-    )
-
-
-def gallery_plots(results: Results, *names: str) -> list[Plot]:
-    """Draw figures of the gallery.
-
-    Parameters
-    ----------
-    results
-        What to draw.
-    names
-        The figures' names, as ``headscope figures`` knows them.
-
-    Returns
-    -------
-    list of Plot
-        The charts with their captions.
-    """
-    figures = [find_figure(name, results) for name in names]
-    return [Plot(item.name, item.title, item.caption, item.draw(results)) for item in figures]
-
-
-def as_corpus(given: str | Path | Corpus, *, documents: bool = False) -> Corpus:
-    """Open a corpus, unless it is one already.
-
-    Parameters
-    ----------
-    given
-        A file, a name such as ``"demo"``, or a corpus.
-    documents
-        Read CoNLL-U files as whole documents with their mentions.
-
-    Returns
-    -------
-    Corpus
-        The corpus.
-    """
-    if isinstance(given, Corpus):
-        return given
-    return read(given, documents=documents and ".conll" in str(given))
-
-
-def short_name(name: str) -> str:
-    """Shorten a path to its last part; a hub id stays whole.
-
-    Parameters
-    ----------
-    name
-        A hub id, or the path of a folder or file.
-
-    Returns
-    -------
-    str
-        What readers call it.
-
-    Examples
-    --------
-    >>> short_name("google/electra-small-discriminator")
-    'google/electra-small-discriminator'
-    """
-    return Path(name).resolve().name if Path(name).exists() else name

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
-from headscope.corpus import Corpus
+from headscope.corpus import Corpus, CorpusLike, read
 from headscope.errors import ModelError, UserError
 from headscope.figures import attention_lines, attention_panel
 from headscope.heads import Head
@@ -20,9 +20,10 @@ from headscope.papers.clark2019.tables import (
     relation_rows,
     surface_rows,
 )
-from headscope.papers.clark2019.treebank import sentence_corpus, split_treebank
-from headscope.papers.recipe import Recipe, Step, as_corpus, gallery_plots
-from headscope.results import Results
+from headscope.papers.clark2019.treebank import read_documents, sentence_corpus, split_treebank
+from headscope.papers.recipe import Recipe, Step
+from headscope.papers.sections import gallery_plots
+from headscope.results import Atlas
 from headscope.runs.examples import relation_example, sentences
 from headscope.runs.parse import parse_probes
 from headscope.stats import best_heads
@@ -46,8 +47,8 @@ class Clark2019(Recipe):
     model
         A hub id, a model folder, or ``"demo"``.
     text
-        Segments of two paragraphs (Sections 3 and 6): a text, TSV or JSON-lines file, a corpus, or
-        ``"demo"``. At most 1000 are used, 200 for the distances.
+        Segments of two paragraphs (Sections 3 and 6): whatever :func:`headscope.read` takes. At
+        most 1000 are used, 200 for the distances.
     treebank
         Sentences with trees (Sections 4.2 and 5): CoNLL-U or CoNLL-X.
     coref
@@ -77,10 +78,10 @@ class Clark2019(Recipe):
 
     model: str | Path = "demo"
     _: KW_ONLY
-    text: str | Path | Corpus = "demo"
-    treebank: str | Path | Corpus = "demo"
-    coref: str | Path | Corpus = "demo"
-    train: str | Path | Corpus | None = None
+    text: CorpusLike = "demo"
+    treebank: CorpusLike = "demo"
+    coref: CorpusLike = "demo"
+    train: CorpusLike | None = None
     vectors: str | Path | None = None
     epochs: int = 20
 
@@ -88,11 +89,11 @@ class Clark2019(Recipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._text = as_corpus(self.text)
-        self._treebank = as_corpus(self.treebank)
-        self._coref = as_corpus(self.coref, documents=True)
-        self._train = None if self.train is None else as_corpus(self.train)
-        self._surveys: dict[str, Results] = {}
+        self._text = read(self.text)
+        self._treebank = read(self.treebank)
+        self._coref = read_documents(self.coref)
+        self._train = None if self.train is None else read(self.train)
+        self._surveys: dict[str, Atlas] = {}
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -121,7 +122,7 @@ class Clark2019(Recipe):
         return self.load(str(self.model))
 
     @cached_property
-    def _surface(self) -> Results:
+    def _surface(self) -> Atlas:
         return self.survey(
             "surface",
             self._loaded,
@@ -176,7 +177,7 @@ class Clark2019(Recipe):
             [*gallery_plots(results, "dependencies"), *self._lines(results)],
         )
 
-    def _lines(self, results: Results) -> list[Plot]:
+    def _lines(self, results: Atlas) -> list[Plot]:
         """Draw the heads that gain most over the offset, each on a sentence (Figure 5)."""
         table = best_heads(results)
         proper = ~table["relation"].str.startswith("all") & (table["relation"] != "punct")
@@ -262,7 +263,7 @@ class Clark2019(Recipe):
         sums = results.sums() | self._surface.sums()
         for name, found in self._surveys.items():
             sums[name] = found.sums()[name]
-        whole = Results.build(sums, results.provenance)
+        whole = Atlas.build(sums, results.provenance)
         text = (
             "Mean Jensen–Shannon divergence between the rows of every pair of heads over "
             f"{results.provenance['counts']['seen']} segments, scaled to two dimensions (metric "

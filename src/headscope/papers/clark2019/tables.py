@@ -10,13 +10,13 @@ import pandas as pd
 from headscope.numbers import interval
 from headscope.page import records
 from headscope.papers.clark2019 import facts
-from headscope.results import Results, heads_over
+from headscope.results import Atlas, heads_over
 from headscope.stats import antecedent_table, best_heads
 
 Row = dict[str, Any]
 
 
-def surface_rows(results: Results) -> list[Row]:
+def surface_rows(results: Atlas) -> list[Row]:
     """Make the rows on surface patterns (Sections 3.1 to 3.3).
 
     Parameters
@@ -33,7 +33,7 @@ def surface_rows(results: Results) -> list[Row]:
     return [*_position_rows(results), _entropy_row(results), *_special_rows(results)]
 
 
-def _position_rows(results: Results) -> list[Row]:
+def _position_rows(results: Atlas) -> list[Row]:
     position = results.mean("position")
     rows: list[Row] = []
     for offset, layers in (("previous", facts.PREVIOUS_LAYERS), ("next", facts.NEXT_LAYERS)):
@@ -50,7 +50,7 @@ def _position_rows(results: Results) -> list[Row]:
     return rows
 
 
-def _entropy_row(results: Results) -> Row:
+def _entropy_row(results: Atlas) -> Row:
     entropy = results.mean("entropy")
     last = int(entropy["layer"].max())
     return {
@@ -62,7 +62,7 @@ def _entropy_row(results: Results) -> Row:
     }
 
 
-def _special_rows(results: Results) -> list[Row]:
+def _special_rows(results: Atlas) -> list[Row]:
     special = results.mean("special").sel(row="all").mean("head")
     rows: list[Row] = []
     for token, words in (("cls", "[CLS]"), ("sep", "[SEP]"), ("punctuation", "full stop or comma")):
@@ -80,7 +80,7 @@ def _special_rows(results: Results) -> list[Row]:
     return rows
 
 
-def relation_rows(results: Results) -> tuple[list[Row], list[str]]:
+def relation_rows(results: Atlas) -> tuple[list[Row], list[str]]:
     """Make the rows of Table 1.
 
     Parameters
@@ -138,7 +138,7 @@ def _relation_row(fact: facts.BestHead, ours: Row | None) -> Row:
     }
 
 
-def antecedent_rows(results: Results) -> list[Row]:
+def antecedent_rows(results: Atlas) -> list[Row]:
     """Make the rows of Table 2.
 
     Parameters

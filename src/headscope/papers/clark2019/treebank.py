@@ -1,11 +1,12 @@
-"""Treebanks for the probes: passages cut into sentences, and a part held out for testing."""
+"""Corpora with trees and coreference: whole documents, sentences, and a part held out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from os import PathLike
 
-from headscope.corpus import Corpus, Example
+from headscope.corpus import Corpus, CorpusLike, Example, read
 from headscope.runs.examples import sentences
 
 HELD_OUT = 5
@@ -79,3 +80,26 @@ def sentence_corpus(corpus: Corpus) -> Corpus:
         limit=None,
         fingerprint=lambda: f"{corpus.checksum}:sentences",
     )
+
+
+def read_documents(source: CorpusLike) -> Corpus:
+    """Read documents with coreference.
+
+    Parameters
+    ----------
+    source
+        Whatever :func:`headscope.read` takes. The sentences of a CoNLL-U file are joined to
+        documents.
+
+    Returns
+    -------
+    Corpus
+        One document per example.
+
+    Examples
+    --------
+    >>> read_documents("demo").name
+    'demo'
+    """
+    conll = isinstance(source, str | PathLike) and ".conll" in str(source)
+    return read(source, documents=conll)

@@ -19,17 +19,21 @@ from headscope.papers.jo2020.tables import (
     ENCODERS,
     STATES,
     encoder_rows,
+    gain_text,
     scatter_rows,
     state_rows,
+    table_4_poolings,
     task_rows,
     tuning_rows,
+    tuning_text,
 )
-from headscope.papers.recipe import Recipe, Step, gallery_plots, short_name
-from headscope.results import Results
+from headscope.papers.recipe import Recipe, Step
+from headscope.papers.sections import gallery_plots, short_name
+from headscope.results import Atlas
 from headscope.runs.probe import probe
 from headscope.runs.probe.options import Position, ProbeOptions, Solver
 from headscope.runs.tune import Tuned, pooling_slug, tune
-from headscope.stats.probing import best_layer, median_gain, probing_remarks, top_table
+from headscope.stats.probing import probing_remarks, top_table
 from headscope.tasks import Task, find_task
 from headscope.tasks.find import find_tasks, glue_task, sample
 from headscope.tasks.probing import ProbingTask, all_notes
@@ -175,7 +179,7 @@ class Jo2020(Recipe):
             return found
         return {name: sample(task, self.limit, self.seed) for name, task in found.items()}
 
-    def _probe(self, name: str, model: Model, tasks: Sequence[ProbingTask]) -> Results:
+    def _probe(self, name: str, model: Model, tasks: Sequence[ProbingTask]) -> Atlas:
         """Train the classifiers of a model into ``probe-NAME.nc``, or open that file."""
         path = self.folder / f"probe-{name}.nc"
         results = probe(
@@ -195,12 +199,12 @@ class Jo2020(Recipe):
         return self.keep(path, results)
 
     @cached_property
-    def _probed(self) -> dict[str, Results]:
+    def _probed(self) -> dict[str, Atlas]:
         """The probing tasks, by model."""
         return {name: self._probe(slug(name), self.load(name), self._tasks) for name in self.models}
 
     @property
-    def _named(self) -> dict[str, Results]:
+    def _named(self) -> dict[str, Atlas]:
         """The same, by the names that readers know."""
         return {short_name(name): results for name, results in self._probed.items()}
 
@@ -232,16 +236,6 @@ class Jo2020(Recipe):
             f"heads and L2 are chosen on validation data. Vectors are read at {_place(results)}."
         )
         notes = [note, *(f"{remark}." for remark in probing_remarks(results)), beside]
-        last, best = median_gain(table, over="last"), median_gain(table)
-        greedy_last = median_gain(table, way="greedy", over="last")
-        greedy_best = median_gain(table, way="greedy")
-        text = (
-            f"In the median over tasks, the {table['n'][0]} best heads together gain {last:.1f} % "
-            f"over the last layer and {best:.1f} % over the best layer; chosen greedily, "
-            f"{greedy_last:.1f} % and {greedy_best:.1f} %. (The paper reports "
-            f"{facts.MEDIAN_GAIN:g} % over the best layer; by its tables, that is the gain over "
-            "the last layer.)"
-        )
         tables = [
             Table(layer_rows(table), title="Tables 3 and 5", note=" ".join(notes)),
             Table(
@@ -254,7 +248,7 @@ class Jo2020(Recipe):
         ]
         return self.section(
             "heads",
-            text,
+            gain_text(table),
             tables,
             gallery_plots(results, "top-n", "probe-selectivity"),
             title=f"Heads, layers and top heads of {short_name(name)}",
@@ -288,12 +282,12 @@ class Jo2020(Recipe):
         table = Table(rows, title="Correlation over heads", note=note)
         return self.section("scatter", "Means of test scores.", [table], [plot])
 
-    def _before(self, name: str, task: Task) -> Results:
+    def _before(self, name: str, task: Task) -> Atlas:
         """The frozen heads of a downstream task, before fine-tuning."""
         examples = self._examples[task.name]
         return self._probe(f"{slug(name)}-{task.name}", self.load(name), [examples])
 
-    def _after(self, name: str, task: Task, state: str, tuned: Tuned) -> Results:
+    def _after(self, name: str, task: Task, state: str, tuned: Tuned) -> Atlas:
         """The same in a fine-tuned model."""
         model = load(tuned.folder, device=self.device)
         file = f"{slug(name)}-{task.name}-{state.replace(' ', '-')}"
@@ -319,46 +313,15 @@ class Jo2020(Recipe):
             suffix=f"{slug(name)}-{task.name}",
         )
 
-    def poolings(self, name: str, task: Task) -> dict[str, Pooling]:
-        """What the three classifiers of Table 4 are trained on.
-
-        Parameters
-        ----------
-        name
-            The model.
-        task
-            The downstream task. Layer and heads are chosen on it with the frozen model.
-
-        Returns
-        -------
-        dict
-            Poolings, by state: the last layer, the best layer and the top heads.
-        """
-        results = self._before(name, task)
-        layer = best_layer(results, task.name)
-        count = self.top or results["probe"].sizes["head"]
-        ranked = results["probe_top"]["rank"].sel(task=task.name, way="top").values[:count]
-        position = self.position or ""
-        last = Pooling(position=position)
-        best = Pooling(layer=layer, position=position)
-        heads = Pooling([str(head) for head in ranked], position=position)
-        return dict(zip(STATES, (last, best, heads), strict=True))
-
     def _tuning(self, name: str, task: Task) -> Section:
-        poolings = self.poolings(name, task)
+        poolings = table_4_poolings(
+            self._before(name, task), task.name, position=self.position or "", top=self.top
+        )
         seeds = range(self.seed, self.seed + self.seeds)
         done = {
             state: [self._tune(name, task, pooling, seed) for seed in seeds]
             for state, pooling in poolings.items()
         }
-        first = done[STATES[0]][0]
-        minutes = sum(tuned.minutes for runs in done.values() for tuned in runs)
-        text = (
-            "A linear layer, tanh, dropout 0.1 and a classifier on top, all weights trainable; "
-            f"batches of {first.settings.batch_size}, {first.settings.epochs} epochs, learning "
-            f"rate {first.settings.learning_rate:g}, {first.examples['train']} training examples; "
-            f"{minutes:.0f} minutes for {sum(map(len, done.values()))} runs."
-        )
         note = (
             f"Dev scores in percent: the median over {self.seeds} seeds, with the lowest and the "
             f"highest. Best layer: {poolings['best layer'].title}; top heads: "
@@ -378,7 +341,7 @@ class Jo2020(Recipe):
         )
         return self.section(
             "tuning",
-            text,
+            tuning_text(done),
             [
                 Table(tuning_rows(task, done), title="Table 4", note=note),
                 Table(state_rows(probed), title="Frozen scores of heads, before and after"),
@@ -408,6 +371,6 @@ class Jo2020(Recipe):
             )
 
 
-def _place(results: Results) -> str:
+def _place(results: Atlas) -> str:
     """Where vectors were read, in words."""
     return PLACES[results.provenance["position"]]

@@ -1,4 +1,4 @@
-"""Rows for the tables of Jo and Myaeng 2020: the published numbers beside ours."""
+"""Rows and sentences for the page of Jo and Myaeng 2020: published numbers beside ours."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from headscope.models import Model
+from headscope.heads import Head
+from headscope.models import Model, Pooling
 from headscope.page import records
 from headscope.papers.jo2020 import facts
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.runs.tune import Tuned
+from headscope.stats.probing import best_layer, median_gain
 from headscope.stats.syntax_semantics import correlation, syntactic_semantic
 from headscope.tasks import Task
 from headscope.tasks.probing import ProbingTask
@@ -78,7 +81,7 @@ def task_rows(tasks: Sequence[ProbingTask]) -> list[Row]:
     ]
 
 
-def scatter_rows(probed: Mapping[str, Results], *, seed: int) -> tuple[list[Row], str]:
+def scatter_rows(probed: Mapping[str, Atlas], *, seed: int) -> tuple[list[Row], str]:
     """Make the table of correlations between syntactic and semantic scores (Figure 5).
 
     Parameters
@@ -140,7 +143,7 @@ def tuning_rows(task: Task, done: Mapping[str, Sequence[Tuned]]) -> list[Row]:
     return rows
 
 
-def state_rows(probed: Mapping[str, Results]) -> list[Row]:
+def state_rows(probed: Mapping[str, Atlas]) -> list[Row]:
     """Summarise the frozen scores of heads before and after fine-tuning (Figure 4).
 
     Parameters
@@ -161,3 +164,82 @@ def state_rows(probed: Mapping[str, Results]) -> list[Row]:
         }
         for state, results in probed.items()
     ]
+
+
+def gain_text(table: pd.DataFrame) -> str:
+    """Say how much the top heads gain (Section 4.4).
+
+    Parameters
+    ----------
+    table
+        What :func:`headscope.stats.probing.top_table` returned.
+
+    Returns
+    -------
+    str
+        The median gains over the last and the best layer.
+    """
+    last, best = median_gain(table, over="last"), median_gain(table)
+    greedy_last = median_gain(table, way="greedy", over="last")
+    greedy_best = median_gain(table, way="greedy")
+    return (
+        f"In the median over tasks, the {table['n'][0]} best heads together gain {last:.1f} % over "
+        f"the last layer and {best:.1f} % over the best layer; chosen greedily, "
+        f"{greedy_last:.1f} % and {greedy_best:.1f} %. (The paper reports {facts.MEDIAN_GAIN:g} % over the best layer; "
+        "by its tables, that is the gain over the last layer.)"
+    )
+
+
+def tuning_text(done: Mapping[str, Sequence[Tuned]]) -> str:
+    """Say how the models of Table 4 were tuned.
+
+    Parameters
+    ----------
+    done
+        Tuned models of all seeds, by what the classifier was trained on.
+
+    Returns
+    -------
+    str
+        The settings and the time that was spent.
+    """
+    runs = [tuned for several in done.values() for tuned in several]
+    first = runs[0]
+    return (
+        "A linear layer, tanh, dropout 0.1 and a classifier on top, all weights trainable; batches "
+        f"of {first.settings.batch_size}, {first.settings.epochs} epochs, learning rate "
+        f"{first.settings.learning_rate:g}, {first.examples['train']} training examples; "
+        f"{sum(tuned.minutes for tuned in runs):.0f} minutes for {len(runs)} runs."
+    )
+
+
+def table_4_poolings(
+    results: Atlas, task: str, *, position: str, top: int | None
+) -> dict[str, Pooling]:
+    """Say what the three classifiers of Table 4 are trained on.
+
+    Parameters
+    ----------
+    results
+        The frozen heads of the task, which the layer and the heads are chosen from.
+    task
+        The task's name.
+    position
+        Where vectors are read.
+    top
+        How many heads. Default: as many as a layer has.
+
+    Returns
+    -------
+    dict
+        Poolings by state: the last layer, the best layer and the top heads.
+    """
+    layer = best_layer(results, task)
+    count = top or results["probe"].sizes["head"]
+    ranked = results["probe_top"]["rank"].sel(task=task, way="top").values[:count]
+    poolings = (
+        Pooling(position=position),
+        Pooling(layer=None if layer is None else layer - 1, position=position),
+        Pooling([Head.parse(str(head)) for head in ranked], position=position),
+    )
+    return dict(zip(STATES, poolings, strict=True))

@@ -8,9 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, cast
 
-import pandas as pd
-
-from headscope.corpus import Corpus
+from headscope.corpus import Corpus, CorpusLike, read
 from headscope.corpus.spacy.parser import parse
 from headscope.errors import unknown
 from headscope.figures import attention_lines, attention_panel, task_patterns
@@ -20,15 +18,16 @@ from headscope.models.replacement import WAYS
 from headscope.page import Plot, Section, Table, records
 from headscope.papers.kovaleva2019 import facts
 from headscope.papers.kovaleva2019.glue_table import table_rows
-from headscope.papers.recipe import Recipe, Step, as_corpus, gallery_plots
-from headscope.results import Results
+from headscope.papers.kovaleva2019.tables import disabling_text, share_rows
+from headscope.papers.recipe import Recipe, Step
+from headscope.papers.sections import gallery_plots
+from headscope.results import Atlas
 from headscope.runs.ablate import Way, ablate
 from headscope.runs.compare import compare
 from headscope.runs.examples import frame_example
 from headscope.runs.tune import STARTS, Start, Tuned, tune
 from headscope.stats import frame_table
 from headscope.stats.ablation import change_table
-from headscope.stats.patterns import pattern_shares
 from headscope.tasks import Task, find_task, task_examples
 
 EXAMPLES = 1000
@@ -85,7 +84,7 @@ class Kovaleva2019(Recipe):
     _: KW_ONLY
     tasks: Sequence[str | Task] = ()
     data: str | Path = "hub"
-    frames: str | Path | Corpus = "demo"
+    frames: CorpusLike = "demo"
     tuned: str | Path | None = None
     starts: Sequence[str] = STARTS
     way: str = "uniform"
@@ -105,7 +104,7 @@ class Kovaleva2019(Recipe):
             raise unknown("way of disabling heads", self.way, WAYS)
         found = (find_task(task) if isinstance(task, str) else task for task in self.tasks)
         self._tasks: tuple[Task, ...] = tuple(dict.fromkeys(found))
-        self._frames = as_corpus(self.frames)
+        self._frames = read(self.frames)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -165,7 +164,7 @@ class Kovaleva2019(Recipe):
     def _tuned_model(self, task: Task) -> Model:
         return load(self._tune(task, "pretrained").folder, device=self.device)
 
-    def _look(self, name: str, model: Model, corpus: Corpus, measures: list[str]) -> Results:
+    def _look(self, name: str, model: Model, corpus: Corpus, measures: list[str]) -> Atlas:
         """Survey at most as many examples as the paper."""
         return self.survey(name, model, corpus, measures, limit=self.at_most(EXAMPLES))
 
@@ -182,7 +181,7 @@ class Kovaleva2019(Recipe):
         return self.section("tuning", text, [table])
 
     def _patterns(self) -> Section:
-        found: dict[str, Results] = {}
+        found: dict[str, Atlas] = {}
         for task in self._tasks:
             dev, after = self._dev(task), self._tuned_model(task)
             found[f"{task.title}, pretrained"] = self._look(
@@ -207,7 +206,7 @@ class Kovaleva2019(Recipe):
         return self.section(
             "patterns",
             f"Every map of every head, on at most {EXAMPLES} examples of each task.",
-            [Table(_share_rows(found), title="Shares", note=note)],
+            [Table(share_rows(found), title="Shares", note=note)],
             [by_task, *gallery_plots(last, "pattern-layers", "pattern-heads")],
         )
 
@@ -231,7 +230,7 @@ class Kovaleva2019(Recipe):
             [*gallery_plots(results, "frames"), *self._frame_lines(results)],
         )
 
-    def _frame_lines(self, results: Results) -> list[Plot]:
+    def _frame_lines(self, results: Atlas) -> list[Plot]:
         """Draw the two strongest heads, each on the sentence that shows it best (Figure 3)."""
         charts = []
         for name in frame_table(results, count=2)["head"]:
@@ -331,44 +330,9 @@ class Kovaleva2019(Recipe):
         seen = results.provenance["counts"]["seen"]
         return self.section(
             "disabling",
-            self._disabling_text(task, heads, len(layers), seen),
+            disabling_text(task, heads, layers=len(layers), seen=seen, way=self.way),
             tables,
             gallery_plots(results, "head-off", "layer-off"),
             title=f"{task.title}: disabling heads",
             suffix=task.name,
         )
-
-    def _disabling_text(self, task: Task, heads: pd.DataFrame, layers: int, seen: int) -> str:
-        sure = heads[heads["p corrected"] < 0.05]
-        text = (
-            f"{len(heads)} heads and {layers} layers disabled in turn ({self.way}), on {seen} dev "
-            f"examples. The score rises without {int((heads['gain'] > 0).sum())} of the heads and "
-            f"falls without {int((heads['gain'] < 0).sum())}. Significant (p < 0.05, Holm over all "
-            f"heads): {_count((sure['gain'] > 0).sum(), 'gain')} and "
-            f"{_count((sure['gain'] < 0).sum(), 'loss')}."
-        )
-        gain = facts.GAINS.get(task.name)
-        return f"{text} The paper's largest gain from one head is {gain} points." if gain else text
-
-
-def _count(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> _count(1, "gain"), _count(0, "loss")
-    ('1 gain', '0 losses')
-    """
-    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return f"{number} {noun if number == 1 else plural}"
-
-
-def _share_rows(found: dict[str, Results]) -> list[dict[str, object]]:
-    """The share of each pattern class, one row per set of maps."""
-    rows = []
-    for name, results in found.items():
-        row: dict[str, object] = {"maps of": name}
-        for share in records(pattern_shares(results)):
-            row[str(share["pattern"])] = (
-                f"{100 * share['share']:.1f} ({100 * share['low']:.1f}–{100 * share['high']:.1f})"
-            )
-        rows.append(row | {"examples": results.provenance["counts"]["seen"]})
-    return rows

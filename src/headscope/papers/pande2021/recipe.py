@@ -17,8 +17,9 @@ from headscope.page import Section, Table, role_sections, shift_section
 from headscope.papers.pande2021 import facts
 from headscope.papers.pande2021.corpora import Given, open_corpora
 from headscope.papers.pande2021.tables import count_rows, share_rows, summary_row, summary_rows
-from headscope.papers.recipe import Recipe, Step, with_suffix
-from headscope.results import Results
+from headscope.papers.recipe import Recipe, Step
+from headscope.papers.sections import with_suffix
+from headscope.results import Atlas
 from headscope.stats import cautions, role_shift, role_tests
 from headscope.stats.roles import TESTS
 from headscope.stats.tests import CORRECTIONS
@@ -96,7 +97,7 @@ class Pande2021(Recipe):
                 f"({len(self._corpora)}), got {len(self.tuned)} instead",
                 hint="give one fine-tuned model for all corpora, or one for each",
             )
-        self._results: dict[str, Results] = {}
+        self._results: dict[str, Atlas] = {}
         self._tests: dict[str, xr.Dataset] = {}
         self._role_sections: dict[str, dict[str, Section]] = {}
 
@@ -143,7 +144,7 @@ class Pande2021(Recipe):
             "seed": self.seed,
         }
 
-    def _scores(self, file: str, model: Model, name: str) -> Results:
+    def _scores(self, file: str, model: Model, name: str) -> Atlas:
         return self.survey(
             file,
             model,
@@ -152,16 +153,16 @@ class Pande2021(Recipe):
             limit=self.at_most(facts.SEQUENCES),
         )
 
-    def _before(self, name: str) -> Results:
+    def _before(self, name: str) -> Atlas:
         return self._scores(name, self.load(str(self.model)), name)
 
-    def _after(self, name: str) -> Results:
+    def _after(self, name: str) -> Atlas:
         """The scores that the roles are taken from: the fine-tuned model's, if there is one."""
         if name not in self._results:
             self._results[name] = self._tuned_scores(name) if self.tuned else self._before(name)
         return self._results[name]
 
-    def _tuned_scores(self, name: str) -> Results:
+    def _tuned_scores(self, name: str) -> Atlas:
         place = list(self._corpora).index(name) % len(self.tuned)
         model = load(str(self.tuned[place]), device=self.device)
         return self._scores(f"{name}-tuned", model, name)

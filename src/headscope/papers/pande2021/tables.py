@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.papers.pande2021 import facts
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.stats import grand_mean, overlap_shares, role_correlations, undecided
 
 Row = dict[str, Any]
@@ -17,7 +17,7 @@ LABELS = ("corpus", "model", "sequences")
 """The columns of the summary that are not numbers to average."""
 
 
-def summary_row(name: str, results: Results, tests: xr.Dataset) -> Row:
+def summary_row(name: str, results: Atlas, tests: xr.Dataset) -> Row:
     """Make the summary's row for one corpus.
 
     Parameters
@@ -72,7 +72,7 @@ def summary_rows(rows: Sequence[Row]) -> list[Row]:
     return [paper, mean, *rows]
 
 
-def share_rows(name: str, results: Results, tests: xr.Dataset) -> list[Row]:
+def share_rows(name: str, results: Atlas, tests: xr.Dataset) -> list[Row]:
     """Make the table of shares of one corpus.
 
     Parameters

@@ -1,0 +1,80 @@
+"""Rows and sentences for the page of Kovaleva et al. 2019."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from headscope.numbers import interval
+from headscope.page import records
+from headscope.papers.kovaleva2019 import facts
+from headscope.results import Atlas
+from headscope.stats.patterns import pattern_shares
+from headscope.tasks import Task
+
+
+def share_rows(found: Mapping[str, Atlas]) -> list[dict[str, object]]:
+    """List the share of each pattern class (Figure 2).
+
+    Parameters
+    ----------
+    found
+        Surveys with the measure pattern, by what their maps are of.
+
+    Returns
+    -------
+    list of dict
+        Percent of all maps with the 95 % interval, one row per survey.
+    """
+    rows = []
+    for name, results in found.items():
+        row: dict[str, object] = {"maps of": name}
+        for share in records(pattern_shares(results)):
+            ends = interval(100 * share["low"], 100 * share["high"], form="{:.1f}".format)
+            row[str(share["pattern"])] = f"{100 * share['share']:.1f} {ends}"
+        rows.append(row | {"examples": results.provenance["counts"]["seen"]})
+    return rows
+
+
+def disabling_text(task: Task, heads: pd.DataFrame, *, layers: int, seen: int, way: str) -> str:
+    """Say how many heads matter (Section 4.6).
+
+    Parameters
+    ----------
+    task
+        The task.
+    heads
+        The table of gains with each head off.
+    layers
+        How many layers were disabled.
+    seen
+        How many dev examples were scored.
+    way
+        How heads were disabled.
+
+    Returns
+    -------
+    str
+        A few sentences.
+    """
+    sure = heads[heads["p corrected"] < 0.05]
+    text = (
+        f"{len(heads)} heads and {layers} layers disabled in turn ({way}), on {seen} dev examples. "
+        f"The score rises without {int((heads['gain'] > 0).sum())} of the heads and falls without "
+        f"{int((heads['gain'] < 0).sum())}. Significant (p < 0.05, Holm over all heads): "
+        f"{_count((sure['gain'] > 0).sum(), 'gain')} and "
+        f"{_count((sure['gain'] < 0).sum(), 'loss')}."
+    )
+    gain = facts.GAINS.get(task.name)
+    return f"{text} The paper's largest gain from one head is {gain} points." if gain else text
+
+
+def _count(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> _count(1, "gain"), _count(0, "loss")
+    ('1 gain', '0 losses')
+    """
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"
