@@ -228,7 +228,7 @@ def test_glue_tasks_are_read_from_their_folder(
     )
     assert done.code == 0, done.err
     assert [row["metric"] for row in json.loads(done.out)] == ["accuracy", "pearson"]
-    assert "all tasks: tested on the dev part; L2 is chosen by folds of the train part" in done.err
+    assert "all tasks: tested on the dev split; L2 is chosen by folds of the train split" in done.err
     results = Atlas.open(here / "p.nc")
     assert [
         results["probe"][name].values.tolist() for name in ("train", "dev", "test_size", "classes")
@@ -293,8 +293,8 @@ def test_wrong_options_are_reported_in_two_lines(
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        (["tr\ta\tcat", "tr\ta\tdog", "te\ta\tbird"], "one class only, 'a', in the whole file"),
-        (["tr\ta\tcat", "tr\tb\tdog", "te\tc\tbird"], "a class that train lacks: 'c'"),
+        (["tr\ta\tcat", "tr\ta\tdog", "te\ta\tbird"], "the whole file has only one class, 'a'"),
+        (["tr\ta\tcat", "tr\tb\tdog", "te\tc\tbird"], "a class without training examples: 'c'"),
         (["tr\ta\tcat", "tr\tb\tdog"], "has no te lines: there is nothing to test on"),
         (["te\ta\tcat", "te\tb\tdog"], "has no tr lines: there is nothing to train on"),
         (

@@ -56,7 +56,7 @@ def test_the_table_tells_what_was_made_and_the_files_show_the_same(
         (row["task"], row["classes"], row["train"], row["dev"], row["test"]) for row in rows
     ] == [("BigramShift", 2, 60, 20, 20), ("Tense", 2, 60, 20, 20)]
     assert "VBD is PAST" in rows[1]["label"]
-    assert "42 not 5 to 28 words" in rows[0]["left out"]
+    assert "42 without 5 to 28 words" in rows[0]["skipped"]
     assert str(tmp_path) in made.err
     shown = json.loads(run("tasks", tmp_path, "--json").out)
     assert [
@@ -114,7 +114,7 @@ def test_bracketed_trees_are_a_treebank_or_give_depth_to_one(run: Run, tmp_path:
         (
             ("demo", "--size", "5"),
             "the size must be 40 or more in all, got 5 instead",
-            "leave it out to take all there is",
+            "leave it out to use all sentences",
         ),
         (
             ("demo", "--task", "Length", "--size", "50"),
@@ -132,7 +132,7 @@ def test_bracketed_trees_are_a_treebank_or_give_depth_to_one(run: Run, tmp_path:
             "bad.mrg, line 1: the tree that begins here is not closed",
             "add the missing brackets, or remove the tree",
         ),
-        (("demo", "-o", "t.txt"), "t.txt is a file, not a folder", "give another place with -o"),
+        (("demo", "-o", "t.txt"), "t.txt is a file, not a folder", "choose another place with -o"),
     ],
 )
 def test_mistakes_are_told_and_leave_nothing_behind(

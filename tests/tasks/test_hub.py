@@ -65,7 +65,8 @@ def test_texts_and_labels_come_as_from_files(asked, task, split, call, texts, la
 def test_a_hidden_label_is_an_error_with_its_row(asked):
     with pytest.raises(
         UserError,
-        match=r"nyu-mll/glue, mrpc, dev, row 1: the label of MRPC must be one of 0, 1; got '-1' instead",
+        match=r"nyu-mll/glue, mrpc, dev, row 1: the label of MRPC must be one of 0, 1; "
+        r"got '-1' instead",
     ):
         task_examples(GLUE["mrpc"], "hub", "dev")
 
@@ -74,7 +75,8 @@ def test_an_unreachable_hub_is_reported_with_a_workaround(asked):
     with pytest.raises(UserError) as caught:
         task_examples(GLUE["qqp"], "hub", "dev")
     assert caught.value.message == "nyu-mll/glue, qqp, dev cannot be fetched: no route to the hub"
-    assert "--data FOLDER" in caught.value.hint
+    assert "data=FOLDER" in caught.value.hint
+    assert "--data FOLDER" in caught.value.command
 
 
 def test_without_the_library_local_files_are_suggested(monkeypatch):
@@ -85,4 +87,5 @@ def test_without_the_library_local_files_are_suggested(monkeypatch):
         caught.value.message
         == "GLUE from the hub needs the library datasets, which is not installed"
     )
-    assert "--data FOLDER" in caught.value.hint
+    assert "data=FOLDER" in caught.value.hint
+    assert "--data FOLDER" in caught.value.command

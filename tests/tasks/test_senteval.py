@@ -74,7 +74,7 @@ def test_the_ten_tasks_have_the_titles_and_groups_of_the_paper(tmp_path, stem, t
         (
             "tr\ta\tx\nte\ta\ty\n",
             ", line 1",
-            "one class only, 'a', in the whole file",
+            "the whole file has only one class, 'a'",
             "a task needs two classes or more in the second column",
         ),
         ("tr\ta\tx\ntr\tb\n", ", line 2", "2 columns, expected 3", SHAPE),
@@ -95,13 +95,13 @@ def test_the_ten_tasks_have_the_titles_and_groups_of_the_paper(tmp_path, stem, t
         (
             "tr\ta\tx\ntr\tb\ty\nva\tc\tz\nte\ta\tw\n",
             ", line 3",
-            "a class that train lacks: 'c'",
+            "a class without training examples: 'c'",
             "give each class at least one tr line (change the first column of some), or delete the va and te lines of the class",
         ),
         (
             "tr\ta\tx\nte\td\tz\nte\tc\tw\nva\tc\tv\n",
             ", line 4",
-            "2 classes that train lacks: 'c', 'd'",
+            "2 classes without training examples: 'c', 'd'",
             "give each class at least one tr line (change the first column of some), or delete the va and te lines of the class",
         ),
     ],

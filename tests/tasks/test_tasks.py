@@ -212,7 +212,7 @@ def test_an_unknown_header_is_not_taken_for_a_class():
 
 def test_labels_that_are_all_different_are_not_classes():
     with pytest.raises(
-        CorpusError, match=r"folder/mine.tsv: 3 different labels in 4 examples: they are no classes"
+        CorpusError, match=r"folder/mine.tsv: 3 different labels in 4 examples: they are not classes"
     ):
         custom_task(rows("a text", "a text", "another", "and one more"))
 

@@ -1,4 +1,4 @@
-"""Data with labels: probing tasks, GLUE, tables of one's own; and the metrics they are scored by."""
+"""Data with labels (probing tasks, GLUE, your own tables), and the metrics that score them."""
 
 from headscope.tasks.files import task_examples
 from headscope.tasks.labels import custom_task, label_ids

@@ -1,4 +1,4 @@
-"""Tasks and where their examples are: a GLUE folder, a file, or the hub."""
+"""The examples of a task: in a GLUE folder, in a file, or on the hub."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ from headscope.corpus.readers.table import find_header, peek
 from headscope.corpus.reading import DEMO, FRAMENET
 from headscope.errors import CorpusError, unknown
 from headscope.tasks.hub import HUB, hub_examples
-from headscope.tasks.labels import custom_task, label_ids
-from headscope.tasks.task import GLUE, Task, find_task, plain
-
-__all__ = [
-    "GLUE",
-    "SPLITS",
-    "Task",
-    "custom_task",
-    "find_file",
-    "find_task",
-    "label_ids",
-    "labelled",
-    "task_examples",
-]
+from headscope.tasks.labels import label_ids
+from headscope.tasks.task import Task, plain
 
 SPLITS = {"train": (r"train", r"train_subset\w*"), "dev": (r"dev", r"dev_matched")}
-"""The names of the files of each split, the whole one first."""
+"""The names of the files of each split, the complete one first."""
 ENDING = r"\.tsv(\.gz)?"
 
 
 def task_examples(task: Task, path: str | Path, split: str) -> Corpus:
-    """The examples of a split ("train" or "dev") of a task, their labels checked.
+    """Read a split of a task, and check its labels.
 
-    ``path`` is a folder with GLUE's own layout (``FOLDER/RTE/train.tsv``, gzip or not, in any case), a file, or "hub".
+    Parameters
+    ----------
+    task : Task
+        The task, which knows its labels.
+    path : str or Path
+        A folder in GLUE's layout (``FOLDER/RTE/train.tsv``, gzipped or not, in upper or lower
+        case), a file, or "hub".
+    split : {"train", "dev"}
+        The split to read.
+
+    Raises
+    ------
+    CorpusError
+        If there is no such file, or a label is not one of the task's.
     """
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)
@@ -47,13 +48,11 @@ def task_examples(task: Task, path: str | Path, split: str) -> Corpus:
         file = find_file(task, Path(path), split)
         corpus = labelled(file)
         if "subset" in file.name.lower():
-            corpus = replace(
-                corpus,
-                remarks=lambda: (f"{file} holds only a part of the task's training examples",),
-            )
+            note = f"{file} holds only a part of the task's training examples"
+            corpus = replace(corpus, remarks=lambda: (note,))
     else:
         corpus = labelled(path)
-    label_ids(task, corpus)  # an unknown label is told before anything is trained
+    label_ids(task, corpus)  # an unknown label is reported before anything is trained
     return corpus
 
 
@@ -73,16 +72,13 @@ def labelled(source: CorpusLike) -> Corpus:
 
 
 def find_file(task: Task, folder: Path, split: str) -> Path:
-    """The file of a split in a GLUE folder, or in the task's own folder."""
+    """Find the file of a split in a GLUE folder, or in the task's own folder."""
     names = {plain(task.name), plain(task.title)}
-    homes = [
-        home for home in sorted(folder.iterdir()) if home.is_dir() and plain(home.name) in names
-    ]
+    folders = [home for home in sorted(folder.iterdir()) if home.is_dir()]
+    homes = [home for home in folders if plain(home.name) in names]
     homes += [folder] if plain(folder.resolve().name) in names else []
     if not homes:
-        there = (
-            ", ".join(sorted(home.name for home in folder.iterdir() if home.is_dir())) or "nothing"
-        )
+        there = ", ".join(home.name for home in folders) or "nothing"
         raise CorpusError(
             f"{folder} has no folder for {task.title}; its folders are: {there}",
             hint=f"put the files at {folder / task.name.upper() / 'train.tsv'} and dev.tsv",
@@ -94,5 +90,6 @@ def find_file(task: Task, folder: Path, split: str) -> Path:
                     return file
     raise CorpusError(
         f"{homes[0]} has no {split} split: no {split}.tsv or {split}.tsv.gz",
-        hint=f"put it at {homes[0] / split}.tsv, or name files with --train and --dev",
+        hint=f"put it at {homes[0] / split}.tsv, or give files as train= and dev=",
+        command=f"put it at {homes[0] / split}.tsv, or give files with --train and --dev",
     )

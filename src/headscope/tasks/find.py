@@ -1,4 +1,4 @@
-"""Where probing tasks come from: SentEval files, treebanks that the ten tasks are made from, and GLUE tasks (J2, J6)."""
+"""Finding probing tasks: SentEval files, treebanks that the ten tasks are made from, GLUE tasks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from random import Random
 from headscope.corpus import Example, read
 from headscope.corpus.readers.brackets import is_brackets
 from headscope.errors import UserError, unknown
-from headscope.tasks import Task, task_examples
+from headscope.tasks.files import task_examples
 from headscope.tasks.make.treebank import make_tasks
 from headscope.tasks.probing import TITLES, ProbingTask
 from headscope.tasks.senteval import is_senteval, read_tasks
-from headscope.tasks.task import GLUE, plain
+from headscope.tasks.task import GLUE, Task, plain
 
 DOWNSTREAM = ("mrpc", "sts-b", "sst-2")
-"""The downstream tasks of the paper."""
+"""The downstream tasks of Jo and Myaeng (2020)."""
 
 
 def find_tasks(
@@ -28,115 +28,121 @@ def find_tasks(
     limit: int | None = None,
     seed: int = 0,
 ) -> list[ProbingTask]:
-    """The tasks of some sources: a SentEval file or a folder of them, a treebank or "demo" (the ten tasks are made from it), or a GLUE task's name (its files in ``data``).
-    A probing task stands for itself.
+    """Read or make the tasks of some sources.
 
-    ``only`` names those that are wanted; ``limit`` is how many examples of each split are drawn at random.
+    Parameters
+    ----------
+    sources : sequence of str, Path or ProbingTask
+        A SentEval file or a folder of them; a treebank or "demo", from which the ten tasks are
+        made; the name of a GLUE task; or a probing task.
+    data : str, optional
+        The folder with GLUE's files, or "hub".
+    only : sequence of str, optional
+        The names of the tasks to keep.
+    limit : int, optional
+        How many examples of each split to draw at random.
+    seed : int, default 0
+        For making tasks and drawing examples.
+
+    Raises
+    ------
+    UserError
+        If a source cannot be read, or there is no task of a name in ``only``.
     """
+    wanted = None if only is None else {name.lower() for name in only}
     found: list[ProbingTask] = []
     there: list[str] = []
-    wanted = None if only is None else {name.lower() for name in only}
-    for given in sources:
-        if isinstance(given, ProbingTask):
-            there.append(given.title)
-            if wanted is None or _names(given.name, given.title) & wanted:
-                found.append(given)
-            continue
-        source = str(given)
-        glue = next(
-            (
-                task
-                for task in GLUE.values()
-                if plain(source) in {plain(task.name), plain(task.title)}
-            ),
-            None,
-        )
-        if glue is not None and (
-            data is not None or not Path(source).exists()
-        ):  # with --data a name is the task's, even if a folder has it too
-            if data is None:
-                raise UserError(
-                    f"{source} is a GLUE task, whose files must be given too",
-                    hint="give --data FOLDER (FOLDER/MRPC/train.tsv …), or --data hub",
-                )
-            found.append(glue_task(glue, data))
-        elif Path(source).is_dir() or (Path(source).is_file() and is_senteval(Path(source))):
-            read_ones = read_tasks(source)
-            there += [task.title for task in read_ones]
-            found += [
-                task
-                for task in read_ones
-                if wanted is None or _names(task.name, task.title) & wanted
-            ]
-        else:
-            there += TITLES.values()
-            chosen = [
-                name
-                for name, title in TITLES.items()
-                if wanted is None or _names(name, title) & wanted
-            ]
-            trees = is_brackets(Path(source))
-            corpus = read(source, format="brackets" if trees else None)
-            found += (
-                make_tasks(
-                    corpus,
-                    seed=seed,
-                    tasks=None if wanted is None else chosen,
-                    brackets=source if trees else None,
-                )
-                if chosen
-                else []
-            )
+    for source in sources:
+        tasks, titles = _tasks_of(source, data, wanted, seed)
+        found += tasks
+        there += titles
     for name in only or ():
         if not any(name.lower() in _names(task.name, task.title) for task in found):
             raise unknown("task", name, set(there))
     return found if limit is None else [sample(task, limit, seed) for task in found]
 
 
+def _tasks_of(
+    given: str | Path | ProbingTask, data: str | None, wanted: set[str] | None, seed: int
+) -> tuple[list[ProbingTask], list[str]]:
+    """The wanted tasks of one source, and the titles of all its tasks."""
+    if isinstance(given, ProbingTask):
+        return _chosen([given], wanted), [given.title]
+    source, path = str(given), Path(given)
+    glue = _glue(source)
+    # With data, a name is that of the task, even if there is a folder of the same name.
+    if glue is not None and (data is not None or not path.exists()):
+        if data is None:
+            raise UserError(
+                f"{source} is a GLUE task, whose files must be given too",
+                hint="give data=FOLDER (FOLDER/MRPC/train.tsv …), or data='hub'",
+                command="give --data FOLDER (FOLDER/MRPC/train.tsv …), or --data hub",
+            )
+        return [glue_task(glue, data)], []
+    if path.is_dir() or (path.is_file() and is_senteval(path)):
+        tasks = read_tasks(source)
+        return _chosen(tasks, wanted), [task.title for task in tasks]
+    names = [
+        name for name, title in TITLES.items() if wanted is None or _names(name, title) & wanted
+    ]
+    trees = is_brackets(path)
+    corpus = read(source, format="brackets" if trees else None)
+    if not names:
+        return [], list(TITLES.values())
+    made = make_tasks(
+        corpus,
+        seed=seed,
+        tasks=None if wanted is None else names,
+        brackets=source if trees else None,
+    )
+    return made, list(TITLES.values())
+
+
+def _glue(name: str) -> Task | None:
+    tasks = (task for task in GLUE.values() if plain(name) in {plain(task.name), plain(task.title)})
+    return next(tasks, None)
+
+
+def _chosen(tasks: Sequence[ProbingTask], wanted: set[str] | None) -> list[ProbingTask]:
+    return [task for task in tasks if wanted is None or _names(task.name, task.title) & wanted]
+
+
 def _names(name: str, title: str) -> set[str]:
-    """What a task may be called."""
+    """The names that a task may be called by."""
     return {name.lower(), title.lower()}
 
 
 def glue_task(task: Task, data: str) -> ProbingTask:
-    """A GLUE task as a probing task: trained on its train part (L2 by folds), tested on its dev part, whose labels are known."""
-    splits = {
-        "train": tuple(task_examples(task, data, "train")),
-        "test": tuple(task_examples(task, data, "dev")),
-    }
-    splits = {
-        split: tuple(replace(example, label=(example.label or "").strip()) for example in examples)
-        for split, examples in splits.items()
-    }
-    return ProbingTask(
-        task.name,
-        task.title,
-        task.labels,
-        splits,
-        "downstream",
-        ("tested on the dev part; L2 is chosen by folds of the train part",),
-    )
+    """Make a probing task of a GLUE task.
+
+    It is trained on the train split, where L2 is chosen by folds, and tested on the dev split,
+    whose labels are public.
+    """
+    splits = {}
+    for split, name in (("train", "train"), ("test", "dev")):
+        examples = task_examples(task, data, name)
+        splits[split] = tuple(
+            replace(example, label=(example.label or "").strip()) for example in examples
+        )
+    note = "tested on the dev split; L2 is chosen by folds of the train split"
+    return ProbingTask(task.name, task.title, task.labels, splits, "downstream", (note,))
 
 
 def sample(task: ProbingTask, limit: int, seed: int) -> ProbingTask:
-    """At most so many examples of each split, drawn at random, in their order."""
+    """Draw at most ``limit`` examples of each split at random; they keep their order."""
     if limit < 1:
         raise UserError(f"the limit must be 1 or more, got {limit} instead")
     splits: dict[str, tuple[Example, ...]] = {}
     for split, examples in task.splits.items():
-        chosen = sorted(
-            Random(f"{seed} {task.name} {split}").sample(
-                range(len(examples)), min(limit, len(examples))
-            )
-        )
+        rng = Random(f"{seed} {task.name} {split}")
+        chosen = sorted(rng.sample(range(len(examples)), min(limit, len(examples))))
         splits[split] = tuple(examples[place] for place in chosen)
     labels = {example.label for example in splits["train"]}
     if task.labels and len(labels) < 2:
         raise UserError(
-            f"{limit} examples of {task.title} have only one class", hint="give a larger --limit"
+            f"{limit} examples of {task.title} have only one class",
+            hint="give a larger limit",
+            command="give a larger --limit",
         )
-    return replace(
-        task,
-        splits=splits,
-        notes=(*task.notes, f"at most {limit} examples of each split, drawn at random"),
-    )
+    note = f"at most {limit} examples of each split, drawn at random"
+    return replace(task, splits=splits, notes=(*task.notes, note))

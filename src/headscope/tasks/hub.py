@@ -1,4 +1,4 @@
-"""GLUE from the hub, where the library ``datasets`` is installed."""
+"""GLUE from the hub, if the library ``datasets`` is installed."""
 
 from __future__ import annotations
 
@@ -12,42 +12,44 @@ from headscope.tasks.task import Task, plain
 
 HUB = "hub"
 DATASET = "nyu-mll/glue"
+LOCAL = {
+    "hint": "or give a folder with local files: data=FOLDER (FOLDER/RTE/train.tsv …)",
+    "command": "or give a folder with local files: --data FOLDER (FOLDER/RTE/train.tsv …)",
+}
 
 
 def hub_examples(task: Task, split: str) -> Corpus:
-    """A split of a GLUE task, fetched from the hub."""
+    """Fetch a split of a GLUE task from the hub.
+
+    Raises
+    ------
+    UserError
+        If ``datasets`` is not installed, or the hub cannot be reached.
+    """
     place = f"{DATASET}, {plain(task.name)}, {split}"
     try:
         datasets: Any = importlib.import_module("datasets")
     except ModuleNotFoundError:
         raise UserError(
             "GLUE from the hub needs the library datasets, which is not installed",
-            hint="pip install datasets, or give a folder with local files: --data FOLDER (FOLDER/RTE/train.tsv …)",
+            **{name: f"pip install datasets, {advice}" for name, advice in LOCAL.items()},
         ) from None
-    part = (
-        "train"
-        if split == "train"
-        else "validation_matched"
-        if task.name == "mnli"
-        else "validation"
-    )
+    held_out = "validation_matched" if task.name == "mnli" else "validation"
+    part = "train" if split == "train" else held_out
     try:
         rows = datasets.load_dataset(DATASET, plain(task.name), split=part)
     except (OSError, ValueError) as error:
         first = str(error).partition("\n")[0]
         raise UserError(
             f"{place} cannot be fetched: {first}",
-            hint="check the connection, or give a folder with local files: --data FOLDER",
+            **{name: f"check the connection, {advice}" for name, advice in LOCAL.items()},
         ) from error
     names = list(rows.column_names)
     texts = [names[column] for column in find_layout(names, ColumnChoice(), place).texts]
-    return from_examples(
-        [
-            _example(task, row, texts, f"{place}, row {number}")
-            for number, row in enumerate(rows, 1)
-        ],
-        name=place,
-    )
+    examples = [
+        _example(task, row, texts, f"{place}, row {number}") for number, row in enumerate(rows, 1)
+    ]
+    return from_examples(examples, name=place)
 
 
 def _example(task: Task, row: dict[str, Any], texts: list[str], source: str) -> Example:

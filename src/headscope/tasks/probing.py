@@ -1,4 +1,4 @@
-"""Probing tasks: sentences (or pairs) with a label, in splits for training, choosing and testing (J2)."""
+"""Probing tasks: labelled sentences or pairs, in splits for training, choosing and testing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TITLES = {
     "odd_man_out": "OddManOut",
     "coordination_inversion": "CoordInv",
 }
-"""SentEval's names of the ten tasks and what the paper calls them, in the paper's order."""
+"""SentEval's names of the ten tasks of Conneau et al. (2018), and the paper's, in its order."""
 SURFACE, SYNTACTIC = ("Length", "WordContent"), ("Depth", "TopConst", "BigramShift")
 
 
@@ -38,9 +38,26 @@ def task_group(title: str) -> str:
 
 @dataclass(frozen=True)
 class ProbingTask:
-    """A task. ``labels`` are the classes in the order of their indices (none: the labels are numbers, a regression); ``splits`` has train and test, and dev or not.
+    """A task that a classifier is trained on, to see what a vector knows.
 
-    ``group`` is surface, syntactic, semantic or downstream, or empty if it is none of these.
+    Parameters
+    ----------
+    name, title : str
+        The name to type, and the one to print.
+    labels : tuple of str
+        The classes, in the order of their indices; none if the labels are numbers (a regression).
+    splits : mapping of str to tuple of Example
+        train and test; dev is optional.
+    group : str, default ""
+        surface, syntactic, semantic or downstream; empty for other tasks.
+    notes : tuple of str, optional
+        What a reader of the results should know.
+
+    Examples
+    --------
+    >>> train = [Example("1", ("Dogs bark .",), label="PRES")]
+    >>> ProbingTask("mine", "Mine", ("PAST", "PRES"), {"train": tuple(train)}).counts("train")
+    Counter({'PRES': 1})
     """
 
     name: str
@@ -56,7 +73,7 @@ class ProbingTask:
 
 
 def all_notes(tasks: Sequence[ProbingTask]) -> list[str]:
-    """What is to be known of tasks, each thing once, with the tasks that it is true of."""
+    """The notes of several tasks, each one once, with the tasks that it applies to."""
     notes: dict[str, list[str]] = {}
     for task in tasks:
         for note in task.notes:
@@ -68,7 +85,7 @@ def all_notes(tasks: Sequence[ProbingTask]) -> list[str]:
 
 
 def sorted_labels(labels: set[str]) -> tuple[str, ...]:
-    """Classes in order: by value where all are numbers, else by name.
+    """Sort classes by value if all are numbers, else by name.
 
     >>> sorted_labels({"10", "9"}), sorted_labels({"10", "9", "a"})
     (('9', '10'), ('10', '9', 'a'))

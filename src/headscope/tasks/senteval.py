@@ -1,4 +1,4 @@
-"""SentEval's files of probing tasks: ``split<TAB>label<TAB>sentence``, where the split is tr, va or te (J2)."""
+"""SentEval's files of probing tasks: ``split<TAB>label<TAB>sentence``, split being tr, va or te."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from headscope.corpus.example import Example
 from headscope.corpus.files import lines
 from headscope.errors import CorpusError
+from headscope.files import write_text
 from headscope.tasks.probing import SPLITS, TITLES, ProbingTask, sorted_labels, task_group
 
 MARKS = dict(zip(("tr", "va", "te"), SPLITS, strict=True))
@@ -16,37 +17,34 @@ SHAPE = "each line is a split (tr, va or te), a label and a sentence, separated 
 FOLDS = "no va lines: 5 folds are used"
 SHOWN = 5
 """How many classes an error names."""
+Splits = Mapping[str, Sequence[Example]]
 
 
 def is_senteval(path: Path) -> bool:
-    """Whether a path is named like SentEval's files: a folder, or a file that ends in one of ``ENDINGS``."""
+    """Whether a path is a folder, or a file named like SentEval's.
+
+    >>> is_senteval(Path("past_present.txt")), is_senteval(Path("dev.conllu"))
+    (True, False)
+    """
     return path.is_dir() or path.name.lower().endswith(ENDINGS)
 
 
 def read_senteval(path: str | Path) -> ProbingTask:
-    """Read one task, named after its file. The sentences are tokenised already, and kept as they are; quotes are ordinary characters."""
+    """Read one task, named after its file.
+
+    The sentences are already tokenized and are kept as they are. Quotes are ordinary characters.
+
+    Raises
+    ------
+    CorpusError
+        If a line is malformed, a split is missing, or a class is not in the training split.
+    """
     path = Path(path)
     splits: dict[str, list[Example]] = {name: [] for name in SPLITS}
     for number, line in lines(path):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        cells = line.split("\t")
-        if len(cells) != 3:
-            raise CorpusError(f"{where}: {len(cells)} columns, expected 3", hint=SHAPE)
-        mark, label, sentence = cells
-        if mark not in MARKS:
-            raise CorpusError(
-                f"{where}: the split must be one of {', '.join(MARKS)}; got {mark!r} instead",
-                hint=SHAPE,
-            )
-        if not label.strip():
-            raise CorpusError(f"{where}: the label is empty", hint=SHAPE)
-        if not sentence.strip():
-            raise CorpusError(
-                f"{where}: the sentence is empty", hint="delete the line, or write its sentence"
-            )
-        splits[MARKS[mark]].append(Example(str(number), (sentence,), label=label, source=where))
+        if line.strip():
+            mark, example = _read_line(line, number, f"{path}, line {number}")
+            splits[MARKS[mark]].append(example)
     _check(path, splits)
     name = _stem(path)
     title = TITLES.get(name, name)
@@ -62,16 +60,17 @@ def read_senteval(path: str | Path) -> ProbingTask:
 
 
 def read_tasks(path: str | Path) -> list[ProbingTask]:
-    """Read a file, or all files of a folder that end in .txt or .tsv (.gz of each too): the paper's tasks in its order, then the others by name."""
+    """Read the task in a file, or the tasks in all such files of a folder.
+
+    The tasks of the paper come first, in its order, then the others by name.
+    """
     path = Path(path)
     if not path.is_dir():
         return [read_senteval(path)]
     files: dict[str, Path] = {}
-    for file in sorted(
-        file
-        for file in path.iterdir()
-        if file.name.lower().endswith(ENDINGS) and not file.name.startswith(".")
-    ):
+    for file in sorted(path.iterdir()):
+        if not file.name.lower().endswith(ENDINGS) or file.name.startswith("."):
+            continue
         other = files.setdefault(_stem(file), file)
         if other != file:
             raise CorpusError(
@@ -82,47 +81,56 @@ def read_tasks(path: str | Path) -> list[ProbingTask]:
             f"{path} has no files of probing tasks",
             hint=f"their names end in {', '.join(ENDINGS)}; {SHAPE}",
         )
-    order = list(TITLES)
-    return [
-        read_senteval(files[name])
-        for name in sorted(
-            files, key=lambda name: (order.index(name) if name in order else len(order), name)
-        )
-    ]
+    first = [name for name in TITLES if name in files]
+    others = sorted(files.keys() - TITLES.keys())
+    return [read_senteval(files[name]) for name in [*first, *others]]
 
 
 def write_senteval(task: ProbingTask, folder: Path) -> Path:
-    """Write a task as SentEval does, to ``NAME.txt`` in a folder."""
-    path = folder / f"{task.name}.txt"
+    """Write a task in SentEval's format, to ``NAME.txt`` in a folder."""
     rows = [
         (mark, example.label, example.texts[0])
         for mark, split in MARKS.items()
         for example in task.splits.get(split, ())
     ]
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines("\t".join(map(str, row)) + "\n" for row in rows)
-    return path
+    text = "".join("\t".join(map(str, row)) + "\n" for row in rows)
+    return write_text(folder / f"{task.name}.txt", text)
+
+
+def _read_line(line: str, number: int, where: str) -> tuple[str, Example]:
+    """The split and the example of one line."""
+    cells = line.split("\t")
+    if len(cells) != 3:
+        raise CorpusError(f"{where}: {len(cells)} columns, expected 3", hint=SHAPE)
+    mark, label, sentence = cells
+    if mark not in MARKS:
+        raise CorpusError(
+            f"{where}: the split must be one of {', '.join(MARKS)}; got {mark!r} instead",
+            hint=SHAPE,
+        )
+    if not label.strip():
+        raise CorpusError(f"{where}: the label is empty", hint=SHAPE)
+    if not sentence.strip():
+        raise CorpusError(
+            f"{where}: the sentence is empty", hint="delete the line, or write its sentence"
+        )
+    return mark, Example(str(number), (sentence,), label=label, source=where)
 
 
 def _stem(path: Path) -> str:
-    return next(
-        (
-            path.name[: -len(ending)]
-            for ending in reversed(ENDINGS)
-            if path.name.lower().endswith(ending)
-        ),
-        path.name,
-    )
+    name = path.name.lower()
+    ending = next((ending for ending in reversed(ENDINGS) if name.endswith(ending)), "")
+    return path.name[: len(path.name) - len(ending)]
 
 
-def _check(path: Path, splits: Mapping[str, Sequence[Example]]) -> None:
-    """Train and test are there, and every class is in train."""
+def _check(path: Path, splits: Splits) -> None:
+    """Training and test examples must exist, and every class must be in training."""
     if not any(splits.values()):
         raise CorpusError(f"{path} is empty: no line has a sentence", hint=SHAPE)
-    for mark in ("tr", "te"):
+    for mark, verb in (("tr", "train"), ("te", "test")):
         if not splits[MARKS[mark]]:
             raise CorpusError(
-                f"{path} has no {mark} lines: there is nothing to {'train' if mark == 'tr' else 'test'} on",
+                f"{path} has no {mark} lines: there is nothing to {verb} on",
                 hint=f"mark some lines {mark} in the first column",
             )
     trained = {example.label for example in splits["train"]}
@@ -133,28 +141,31 @@ def _check(path: Path, splits: Mapping[str, Sequence[Example]]) -> None:
         if example.label not in trained
     }
     if strange:
-        named = ", ".join(repr(label) for label in list(sorted_labels(set(strange)))[:SHOWN]) + (
-            ", …" if len(strange) > SHOWN else ""
-        )
-        first = strange[sorted_labels(set(strange))[0]]
-        raise CorpusError(
-            f"{first.source}: {'a class that train lacks' if len(strange) == 1 else f'{len(strange)} classes that train lacks'}: {named}",
-            hint="give each class at least one tr line (change the first column of some), or delete the va and te lines of the class",
-        )
+        raise _untrained(strange)
     if len(trained) == 1:
         example = splits["train"][0]
         raise CorpusError(
-            f"{example.source}: one class only, {example.label!r}, in the whole file",
+            f"{example.source}: the whole file has only one class, {example.label!r}",
             hint="a task needs two classes or more in the second column",
         )
 
 
-def _notes(splits: Mapping[str, Sequence[Example]]) -> list[str]:
+def _untrained(strange: Mapping[str, Example]) -> CorpusError:
+    """The error for classes that are not in the training split."""
+    labels = sorted_labels(set(strange))
+    named = ", ".join(map(repr, labels[:SHOWN])) + (", …" if len(labels) > SHOWN else "")
+    what = "a class" if len(labels) == 1 else f"{len(labels)} classes"
+    return CorpusError(
+        f"{strange[labels[0]].source}: {what} without training examples: {named}",
+        hint="give each class at least one tr line (change the first column of some), "
+        "or delete the va and te lines of the class",
+    )
+
+
+def _notes(splits: Splits) -> list[str]:
     notes = [] if splits["dev"] else [FOLDS]
     texts = [{example.texts[0] for example in found} for found in splits.values()]
     twice = sum(sum(text in split for split in texts) > 1 for text in set().union(*texts))
-    return (
-        [*notes, f"{twice} sentence{'s are' if twice > 1 else ' is'} in more than one split"]
-        if twice
-        else notes
-    )
+    if twice:
+        notes.append(f"{twice} sentence{'s are' if twice > 1 else ' is'} in more than one split")
+    return notes

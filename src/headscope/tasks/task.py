@@ -1,4 +1,4 @@
-"""Tasks: what is to be told of each text or pair, with which classes, and by which metrics it is scored (K4: the seven GLUE tasks of Kovaleva et al. 2019, Table 1)."""
+"""Tasks: their classes, and the metrics that score them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,24 @@ Kind = Literal["classification", "regression"]
 
 @dataclass(frozen=True)
 class Task:
-    """A task. ``labels`` are the classes in the order of their indices (none for regression); the first of ``metrics`` is the main one."""
+    """A task: what a classifier is to say about a text or a pair of texts.
+
+    Parameters
+    ----------
+    name, title : str
+        The name to type, and the one to print.
+    kind : {"classification", "regression"}
+        What the labels are.
+    labels : tuple of str
+        The classes, in the order of their indices; none for a regression.
+    metrics : tuple of str
+        The metrics, the main one first.
+
+    Examples
+    --------
+    >>> GLUE["rte"].labels
+    ('entailment', 'not_entailment')
+    """
 
     name: str
     title: str
@@ -28,6 +45,7 @@ class Task:
 
 
 _BINARY, _ENTAILMENT = ("0", "1"), ("entailment", "not_entailment")
+_MNLI = ("entailment", "neutral", "contradiction")
 _TASKS = (
     Task("mrpc", "MRPC", "classification", _BINARY, ("f1", "accuracy")),
     Task("sts-b", "STS-B", "regression", (), ("pearson", "spearman")),
@@ -35,21 +53,25 @@ _TASKS = (
     Task("qqp", "QQP", "classification", _BINARY, ("f1", "accuracy")),
     Task("rte", "RTE", "classification", _ENTAILMENT, ("accuracy",)),
     Task("qnli", "QNLI", "classification", _ENTAILMENT, ("accuracy",)),
-    Task(
-        "mnli",
-        "MNLI-m",
-        "classification",
-        ("entailment", "neutral", "contradiction"),
-        ("accuracy",),
-    ),
+    Task("mnli", "MNLI-m", "classification", _MNLI, ("accuracy",)),
 )
 GLUE: dict[str, Task] = {task.name: task for task in _TASKS}
-"""The tasks of Table 1, in its order. Classes are ordered as on the hub; F1 is that of class "1"."""
+"""The seven GLUE tasks of Kovaleva et al. (2019), Table 1, in its order.
+
+Classes are ordered as on the hub; F1 is that of class "1".
+"""
 
 
 def find_task(name: str) -> Task:
-    """A GLUE task by its name, however it is written.
+    """Find a GLUE task by its name, however it is spelled.
 
+    Raises
+    ------
+    UserError
+        If there is no such task.
+
+    Examples
+    --------
     >>> find_task("SST2").name, find_task("mnli-m").title
     ('sst-2', 'MNLI-m')
     """
@@ -60,7 +82,7 @@ def find_task(name: str) -> Task:
 
 
 def plain(name: str) -> str:
-    """A name without case and punctuation: SST-2, sst2 and SST_2 are one.
+    """A name without case and punctuation: SST-2, sst2 and SST_2 are the same.
 
     >>> plain("STS-B")
     'stsb'

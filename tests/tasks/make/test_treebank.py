@@ -148,7 +148,7 @@ def test_an_impossible_size_is_refused(size, message):
         make_sizes(size)
 
 
-# What is left out
+# What is skipped
 
 
 def test_a_treebank_too_small_for_a_task_skips_it_with_a_reason():
@@ -156,10 +156,10 @@ def test_a_treebank_too_small_for_a_task_skips_it_with_a_reason():
         Example(str(number), ("",), words(CLAUSES["stanford"].replace("early", f"early{number}")))
         for number in range(30)
     ]
-    reason = "30 sentences are left with balanced classes; 40 are the least"
+    reason = "30 sentences are left with balanced classes; 40 are needed"
     (report,) = report_tasks(treebank, tasks=["CoordInv"])
     assert (report.task, report.reason) == (None, reason)
-    assert report.row()["left out"] == f"THE TASK: {reason}"
+    assert report.row()["skipped"] == f"THE TASK: {reason}"
     with pytest.raises(CorpusError, match=f"CoordInv cannot be made from this treebank: {reason}"):
         make_tasks(treebank, tasks=["CoordInv"])
     more = [
@@ -178,7 +178,7 @@ def test_a_treebank_too_small_for_a_task_skips_it_with_a_reason():
 def test_a_size_too_small_for_the_classes_skips_the_task(demo):
     (report,) = report_tasks(demo, tasks=["Length"], size=50)
     assert (
-        report.reason == "a size of 50 leaves fewer than 10 for each of 6 classes: 60 is the least"
+        report.reason == "a size of 50 leaves fewer than 10 for each of 6 classes: give at least 60"
     )
 
 
@@ -200,7 +200,7 @@ def test_a_task_has_two_names_and_an_unknown_one_is_an_error():
 def test_skipped_and_used_sentences_add_up_to_all(demo):
     total = sum(1 for _ in sentences_of(demo))
     for report in report_tasks(demo):
-        assert sum(report.passed.values()) + len(examples(report.task)) == total, report.title
+        assert sum(report.skipped.values()) + len(examples(report.task)) == total, report.title
 
 
 # Sentences
@@ -244,7 +244,7 @@ def test_sentences_of_5_to_28_words_are_used_once_whatever_their_capitals():
         )
     )
     assert [found.id for found in kept] == ["1", "3"]
-    assert passed == {"not 5 to 28 words": 2, "said before": 1}
+    assert passed == {"without 5 to 28 words": 2, "that repeat an earlier one": 1}
 
 
 # Labels, by hand: Universal, Stanford and CLEAR names, universal and Penn tags
@@ -278,7 +278,7 @@ def test_tense_is_that_of_the_main_verb_or_its_first_auxiliary(text, expected):
     ],
 )
 def test_a_modal_an_imperative_or_another_tag_set_has_no_tense(text):
-    assert tense(sentence(text)) == "the main verb is neither past nor present by its tag"
+    assert tense(sentence(text)) == "whose main verb is tagged neither past nor present"
 
 
 def test_without_one_root_there_is_no_label():
@@ -286,7 +286,7 @@ def test_without_one_root_there_is_no_label():
         assert (
             tense(sentence(text))
             == number(SUBJECT, "subject")(sentence(text))
-            == "no tree with one root"
+            == "without a tree that has one root"
         )
 
 
@@ -302,21 +302,21 @@ def test_without_one_root_there_is_no_label():
         (
             "Dog/NN/3/nsubjpass was/VBD/3/auxpass seen/VBN/0/root",
             ("NN", "dog"),
-            "the main clause has no direct object with the tag NN or NNS",
+            "whose main clause has no direct object tagged NN or NNS",
         ),
         (
             "Dog/NN/2/nsubj:pass seen/VBN/0/root car/NN/2/iobj",
             ("NN", "dog"),
-            "the main clause has no direct object with the tag NN or NNS",
+            "whose main clause has no direct object tagged NN or NNS",
         ),
         (
             "He/PRP/2/nsubj saw/VBD/0/root Ann/NNP/2/obj",
-            "the main clause has no subject with the tag NN or NNS",
-            "the main clause has no direct object with the tag NN or NNS",
+            "whose main clause has no subject tagged NN or NNS",
+            "whose main clause has no direct object tagged NN or NNS",
         ),
         (
             "Dog/NN/4/nsubj and/CC/1/cc cat/NN/1/conj ate/VBD/0/root fish/NN/4/obj",
-            "the subject is coordinated",
+            "whose subject is coordinated",
             ("NN", "fish"),
         ),
     ],
@@ -544,9 +544,9 @@ def test_an_inverted_sentence_has_the_words_it_had(made, demo):
 
 def test_sentences_that_cannot_be_changed_are_counted():
     same = sentence("no/UH/0/root no/UH/1/dep no/UH/1/dep !/PUNCT/1/punct")
-    assert bigram_shift([same], Random(0)).passed == {"no two words that could change places": 1}
-    assert odd_man_out([same], Random(0)).passed == {
-        "no noun or verb with a fitting replacement": 1
+    assert bigram_shift([same], Random(0)).skipped == {"without two words that could be swapped": 1}
+    assert odd_man_out([same], Random(0)).skipped == {
+        "without a noun or verb that has a fitting replacement": 1
     }
 
 
@@ -556,7 +556,7 @@ def test_a_change_that_spells_another_sentence_is_not_made():
         sentence("Go/VB/0/root down/RB/1/advmod up/RB/1/advmod ./PUNCT/1/punct"),
     ]
     found = bigram_shift(pair, Random(0))
-    assert (found.items, found.passed) == ([], {"changed, it spells another sentence": 2})
+    assert (found.items, found.skipped) == ([], {"that would spell another sentence": 2})
 
 
 # Bracketed trees
@@ -585,7 +585,7 @@ def test_depth_and_top_constituents_come_from_bracketed_trees(tmp_path):
     reports = {report.title: report for report in report_tasks(read(path), brackets=path)}
     top = reports["TopConst"].task
     assert top.labels == ("NP_,_VP", "NP_VP_.")
-    assert reports["TopConst"].passed["the top is not S"] == 40
+    assert reports["TopConst"].skipped["whose top is not S"] == 40
     for example in examples(top):
         assert example.label == ("NP_,_VP" if "," in example.texts[0] else "NP_VP_.")
     assert {report.title for report in reports.values() if report.task is None} >= {
@@ -594,7 +594,7 @@ def test_depth_and_top_constituents_come_from_bracketed_trees(tmp_path):
         "ObjNum",
         "CoordInv",
     }
-    assert "no tree with one root" in reports["Tense"].reason
+    assert "without a tree that has one root" in reports["Tense"].reason
     assert reports["BigramShift"].task is not None
 
 

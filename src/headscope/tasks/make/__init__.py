@@ -1,1 +1,1 @@
-"""The ten probing tasks, made from any treebank."""
+"""Making the ten probing tasks of Conneau et al. (2018) from any treebank."""

@@ -1,6 +1,11 @@
-"""The three probing tasks that change half of their sentences: BigramShift, OddManOut and CoordInv (Conneau et al. 2018, §2).
+"""The three probing tasks that change half of their sentences: BigramShift, OddManOut, CoordInv.
 
-A sentence is used once, changed or as it is, never both ways; a change that spells another sentence of the treebank is not made.
+A sentence is used once, either changed or as it is. A change that would spell another sentence of
+the treebank is not made.
+
+References
+----------
+Conneau et al. (2018), What you can cram into a single $&!#* vector, §2.
 """
 
 from __future__ import annotations
@@ -28,12 +33,14 @@ from headscope.tasks.make.sentences import (
 INTACT, INVERTED, CHANGED = "O", "I", "C"
 """SentEval's labels."""
 SIMILAR = 1.0
-"""How far apart the bigrams' frequencies may be: one doubling."""
+"""How far apart the frequencies of bigrams may be, in doublings."""
 PAIRED = frozenset("\"'`“”‘’«»()[]{}") | {"``", "''"}
+OPEN = frozenset({"NOUN", "VERB", "NN", "NNS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ"})
+"""Tags of nouns and verbs."""
 _NAME = re.compile(r"I\b|.+[A-Z]")
 """First words that keep their capitals: I, I'm, NASA."""
 Change = Callable[[Sentence], list[str]]
-"""The words of a changed sentence; none if it cannot be changed."""
+"""Returns the words of the changed sentence; none if it cannot be changed."""
 
 
 def _half(
@@ -44,15 +51,15 @@ def _half(
     reason: str,
     change: Change,
 ) -> Drafts:
-    """Change every second of the sentences that can be changed, in random order."""
+    """Change every second sentence that can be changed, in random order."""
     said = {sentence.key for sentence in sentences}
     fit: list[tuple[Sentence, str]] = []
     for sentence in rng.sample(list(sentences), len(sentences)):
         text = spell(change(sentence))
         if not text:
-            found.passed[reason] += 1
+            found.skipped[reason] += 1
         elif text.casefold() in said:
-            found.passed["changed, it spells another sentence"] += 1
+            found.skipped["that would spell another sentence"] += 1
         else:
             said.add(text.casefold())
             fit.append((sentence, text))
@@ -64,7 +71,7 @@ def _half(
 
 
 def bigram_shift(sentences: Sequence[Sentence], rng: Random) -> Drafts:
-    """BigramShift: two adjacent words change places."""
+    """BigramShift: swap two adjacent words."""
 
     def change(sentence: Sentence) -> list[str]:
         words = [word.text for word in sentence.words]
@@ -83,14 +90,19 @@ def bigram_shift(sentences: Sequence[Sentence], rng: Random) -> Drafts:
         words[at], words[at + 1] = words[at + 1], words[at]
         return words
 
-    how = "I: two adjacent words have changed places (never punctuation, nor the first word, whose capital would tell); O: as it was"
-    return _half(
-        Drafts(how), sentences, rng, INVERTED, "no two words that could change places", change
+    how = (
+        "I: two adjacent words are swapped (never punctuation, nor the first word, whose capital "
+        "would give it away); O: unchanged"
     )
+    reason = "without two words that could be swapped"
+    return _half(Drafts(how), sentences, rng, INVERTED, reason, change)
 
 
 def open_class(word: Word) -> str:
-    """The tag of a noun or verb that may be replaced: the Penn tag where there is one, else the universal one. Names and auxiliaries have none."""
+    """The tag of a noun or verb that may be replaced; empty for names, auxiliaries and other words.
+
+    It is the Penn tag if there is one, else the universal one.
+    """
     if (
         not word.text.isalpha()
         or word.text != word.text.lower()
@@ -99,13 +111,14 @@ def open_class(word: Word) -> str:
     ):
         return ""
     tag = penn(word) or word.upos
-    return (
-        tag if tag in {"NOUN", "VERB", "NN", "NNS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ"} else ""
-    )
+    return tag if tag in OPEN else ""
 
 
 def odd_man_out(sentences: Sequence[Sentence], rng: Random) -> Drafts:
-    """OddManOut: a noun or verb makes room for another with the same tag, whose bigrams with its neighbours are about as frequent."""
+    """OddManOut: replace a noun or verb by another with the same tag.
+
+    The bigrams of the new word with its neighbours are about as frequent as those of the old one.
+    """
     bigrams: Counter[tuple[str, str]] = Counter()
     tags: dict[str, set[str]] = defaultdict(set)
     lemmas: dict[str, set[str]] = defaultdict(set)
@@ -144,14 +157,23 @@ def odd_man_out(sentences: Sequence[Sentence], rng: Random) -> Drafts:
                 return [*words[:at], rng.choice(found), *words[at + 1 :]]
         return []
 
-    how = "C: a noun or verb is replaced by one with the same tag, both bigrams with its neighbours seen in the treebank and as frequent within a doubling; O: as it was"
-    return _half(
-        Drafts(how), sentences, rng, CHANGED, "no noun or verb with a fitting replacement", change
+    how = (
+        "C: a noun or verb is replaced by one with the same tag, whose bigrams with both "
+        "neighbours occur in the treebank, as frequent within a factor of two; O: unchanged"
     )
+    reason = "without a noun or verb that has a fitting replacement"
+    return _half(Drafts(how), sentences, rng, CHANGED, reason, change)
 
 
 def clauses(sentence: Sentence) -> tuple[int, int, int] | None:
-    """Where the conjunction of two coordinated main clauses stands, where the first clause ends before it, and where the second one ends; None if the sentence is not two such clauses."""
+    """Find two coordinated main clauses.
+
+    Returns
+    -------
+    tuple of int or None
+        The place of the conjunction, the end of the first clause before it, and the end of the
+        second clause; None if the sentence is not two such clauses.
+    """
     root = sentence.root
     if root is None or any(word.text in PAIRED for word in sentence.words):
         return None
@@ -181,9 +203,10 @@ def clauses(sentence: Sentence) -> tuple[int, int, int] | None:
 
 
 def invert(sentence: Sentence) -> list[str]:
-    """Two coordinated clauses in the other order; capitals stay at the front.
+    """Swap two coordinated clauses; capitals stay at the front.
 
-    The sign before the conjunction, the conjunction and the end of the sentence stay where they were.
+    Punctuation before the conjunction, the conjunction itself and the end of the sentence stay
+    where they are.
     """
     found = clauses(sentence)
     if found is None:
@@ -209,13 +232,7 @@ def invert(sentence: Sentence) -> list[str]:
 
 
 def coordination_inversion(sentences: Sequence[Sentence], rng: Random) -> Drafts:
-    """CoordInv: the two coordinated main clauses change places."""
-    how = "I: the two coordinated main clauses (each with a subject) have changed places; O: as it was"
-    return _half(
-        Drafts(how),
-        sentences,
-        rng,
-        INVERTED,
-        "not two coordinated clauses and nothing else",
-        invert,
-    )
+    """CoordInv: swap the two coordinated main clauses."""
+    how = "I: the two coordinated main clauses (each with a subject) are swapped; O: unchanged"
+    reason = "that are not just two coordinated clauses"
+    return _half(Drafts(how), sentences, rng, INVERTED, reason, invert)

@@ -1,4 +1,4 @@
-"""Drafts of a task's examples: each with its label, before classes are balanced and splits are made."""
+"""Drafts of a task's examples: labelled, before classes are balanced and splits are made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,19 @@ from headscope.tasks.make.sentences import Sentence
 
 @dataclass(frozen=True)
 class Draft:
-    """A sentence, or what became of it, with a label. ``target`` is the word that the label is about: splits do not share it."""
+    """A labelled sentence.
+
+    Parameters
+    ----------
+    sentence : Sentence
+        The sentence of the treebank.
+    label : str
+        Its label.
+    text : str
+        The text of the example: the sentence, or the sentence after a change.
+    target : str, default ""
+        The word that the label is about; no two splits share it.
+    """
 
     sentence: Sentence
     label: str
@@ -21,20 +33,33 @@ class Draft:
 
 @dataclass
 class Drafts:
-    """What a maker found: the drafts, how they were labelled, and how many sentences were passed over for what."""
+    """The drafts of one task.
+
+    Parameters
+    ----------
+    how : str
+        How the labels were found, in words.
+    items : list of Draft
+        The drafts.
+    skipped : Counter of str
+        How many sentences were skipped, by reason.
+    """
 
     how: str
     items: list[Draft] = field(default_factory=list)
-    passed: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
 
     def label(
         self, sentences: Iterable[Sentence], find: Callable[[Sentence], tuple[str, str] | str]
     ) -> Drafts:
-        """Label sentences: ``find`` tells the label and the target word, or a reason why there is none."""
+        """Label sentences and return the drafts themselves.
+
+        ``find`` returns the label and the target word, or the reason why there is none.
+        """
         for sentence in sentences:
             found = find(sentence)
             if isinstance(found, str):
-                self.passed[found] += 1
+                self.skipped[found] += 1
             else:
                 self.items.append(Draft(sentence, found[0], sentence.text, found[1]))
         return self

@@ -1,4 +1,9 @@
-"""The seven probing tasks whose sentences stay as they are: what each label is (Conneau et al. 2018, §2)."""
+"""The labels of the seven probing tasks that do not change their sentences.
+
+References
+----------
+Conneau et al. (2018), What you can cram into a single $&!#* vector, §2.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +34,9 @@ LEAST = 10
 WIDTH = 4
 """How many lengths a class of Length spans: six classes from 5 to 28 words."""
 MATCHED = 0.1
-"""The least share of the sentences that must be left when the classes of Depth are matched by length."""
+"""The smallest share of sentences that may be left once the classes of Depth match in length."""
 FREQUENT = 19
-"""TopConst has this many classes beside OTHER."""
+"""TopConst has at most this many classes besides OTHER."""
 RARE = 0.005
 """Sequences of TopConst rarer than this share of the sentences are OTHER."""
 OTHER = "OTHER"
@@ -39,8 +44,8 @@ WORDS = 1000
 """The most words of WordContent."""
 COMMON = 0.01
 """Words in more than this share of the sentences are too common for WordContent."""
-NO_TREE = "no tree with one root"
-APART = "no such word is in two splits"
+NO_TREE = "without a tree that has one root"
+APART = "no two splits share such a word"
 
 
 def sentence_length(sentences: Sequence[Sentence], rng: Random) -> Drafts:
@@ -55,10 +60,10 @@ def sentence_length(sentences: Sequence[Sentence], rng: Random) -> Drafts:
 
 
 def word_content(sentences: Sequence[Sentence], rng: Random) -> Drafts:
-    """WordContent: which one of W content words of middle frequency is in the sentence.
+    """WordContent: which one of some content words of medium frequency is in the sentence.
 
-    A word needs ``LEAST`` sentences that have it and no other of the W. Words are tried together; as long as some have too few sentences, the worst of them are let go, which frees sentences
-    for the others.
+    A word needs ``LEAST`` sentences that have it and none of the other words. As long as some words
+    have too few, the worst of them are dropped, which frees sentences for the others.
     """
     bags = [
         {word.text.lower() for word in sentence.words if word.text.isalpha()}
@@ -83,7 +88,8 @@ def word_content(sentences: Sequence[Sentence], rng: Random) -> Drafts:
         chosen -= set(failing[: max(1, len(failing) // 20)])
     chosen = set(sorted(chosen, key=lambda word: (-counts[word], word))[:WORDS])
     found = Drafts(
-        f"the one of {len(chosen)} content words (each in {LEAST} to {int(most)} sentences) that is in the sentence"
+        f"the one of {len(chosen)} content words (each in {LEAST} to {int(most)} sentences) "
+        "that is in the sentence"
     )
     inside = {
         sentence.key: sorted(bag & chosen) for sentence, bag in zip(sentences, bags, strict=True)
@@ -93,13 +99,13 @@ def word_content(sentences: Sequence[Sentence], rng: Random) -> Drafts:
         lambda sentence: (
             (inside[sentence.key][0], "")
             if len(inside[sentence.key]) == 1
-            else "none or several of the words"
+            else "with none or several of the words"
         ),
     )
 
 
 def dependency_depth(sentence: Sentence) -> int:
-    """The most arcs from the root to a word, punctuation aside."""
+    """The largest number of arcs from the root to a word that is not punctuation."""
     deepest = 0
     for place, word in enumerate(sentence.words):
         if not is_punctuation(word):
@@ -135,7 +141,10 @@ def bracket_depth(
 
 
 def _depth(sentences: Sequence[Sentence], depths: dict[str, int], what: str, rng: Random) -> Drafts:
-    """Deep sentences are long ones, and a probe for depth should not get by with length: at every length there are as many sentences of each class."""
+    """Label sentences by depth, with as many sentences of each class at every length.
+
+    Deep sentences are long: otherwise a probe could read the depth off the length.
+    """
     found = Drafts(what)
     treed = found.label(
         sentences,
@@ -147,7 +156,7 @@ def _depth(sentences: Sequence[Sentence], depths: dict[str, int], what: str, rng
             Counter((depths[draft.sentence.key], len(draft.sentence.words)) for draft in treed)
         )
     ) is None:
-        found.passed["their lengths cannot be matched between depths"] = len(treed)
+        found.skipped["whose lengths cannot be matched between depths"] = len(treed)
         return found
     low, high = ends
     cells: dict[int, dict[str, list[Draft]]] = defaultdict(
@@ -159,14 +168,18 @@ def _depth(sentences: Sequence[Sentence], depths: dict[str, int], what: str, rng
     for classes in cells.values():
         even = min(map(len, classes.values()))
         found.items += [draft for drafts in classes.values() for draft in rng.sample(drafts, even)]
-    found.how += f"; {low} is {low} or less, {high} is {high} or more; at every length as many sentences of each class"
-    found.passed["to match the lengths of the classes"] = len(treed) - len(found.items)
+    found.how += (
+        f"; {low} is {low} or less, {high} is {high} or more; "
+        "as many sentences of each class at every length"
+    )
+    found.skipped["to match the lengths of the classes"] = len(treed) - len(found.items)
     return found
 
 
 def _widest(counts: Counter[tuple[int, int]]) -> tuple[int, int] | None:
-    """The lowest and highest depth of the most classes that can be matched by length with ``MATCHED`` of the sentences; those beyond join the ends.
+    """Find the lowest and highest depth of the largest number of classes that match in length.
 
+    At least ``MATCHED`` of the sentences must be left. Depths beyond the range join its ends.
     ``counts`` has the number of sentences of each depth and length.
     """
     best: tuple[int, int, int, int] | None = None
@@ -187,7 +200,7 @@ def _widest(counts: Counter[tuple[int, int]]) -> tuple[int, int] | None:
 
 
 def dependents(sentence: Sentence) -> str:
-    """The relations of what hangs on the root, in order, with ROOT where the root stands."""
+    """The relations of the root's dependents, in order, with ROOT in the place of the root."""
     assert sentence.root is not None
     order = sorted([*sentence.under(sentence.root), sentence.root])
     return "_".join(
@@ -196,12 +209,12 @@ def dependents(sentence: Sentence) -> str:
 
 
 def top_constituents(sentences: Sequence[Sentence], rng: Random) -> Drafts:
-    """TopConst without constituents: the relations around the root stand in for them."""
+    """TopConst without constituents: the relations around the root replace them."""
     found = {
         sentence.key: dependents(sentence) for sentence in sentences if sentence.root is not None
     }
     return _sequences(
-        sentences, found, "the root's dependents in order, a stand-in for constituents", NO_TREE
+        sentences, found, "the root's dependents in order, instead of constituents", NO_TREE
     )
 
 
@@ -214,7 +227,7 @@ def bracket_constituents(
         for sentence in sentences
         if trees[sentence.key].label == "S"
     }
-    return _sequences(sentences, found, "the constituents right below S", "the top is not S")
+    return _sequences(sentences, found, "the constituents right below S", "whose top is not S")
 
 
 def _sequences(
@@ -239,7 +252,7 @@ def _sequences(
 
 
 def tense(sentence: Sentence) -> tuple[str, str] | str:
-    """PAST or PRES by the Penn tag of the main verb, or of its first finite auxiliary; and that word."""
+    """PAST or PRES, by the Penn tag of the main verb or its first auxiliary; and that word."""
     if sentence.root is None:
         return NO_TREE
     root = sentence.words[sentence.root]
@@ -252,7 +265,7 @@ def tense(sentence: Sentence) -> tuple[str, str] | str:
             break
         if penn(word) in finite:
             return finite[penn(word)], word.text.lower()
-    return "the main verb is neither past nor present by its tag"
+    return "whose main verb is tagged neither past nor present"
 
 
 def past_present(sentences: Sequence[Sentence], rng: Random) -> Drafts:
@@ -263,16 +276,19 @@ def past_present(sentences: Sequence[Sentence], rng: Random) -> Drafts:
 
 
 def number(relations: frozenset[str], what: str) -> Callable[[Sentence], tuple[str, str] | str]:
-    """NN or NNS: the tag of the one word that hangs on the root in these relations; a coordination (a dog and a cat) has no number of its own."""
+    """NN or NNS: the tag of the one dependent of the root in these relations.
+
+    A coordination (a dog and a cat) has no number of its own.
+    """
 
     def find(sentence: Sentence) -> tuple[str, str] | str:
         if sentence.root is None:
             return NO_TREE
         places = sentence.under(sentence.root, relations)
         if len(places) != 1 or penn(sentence.words[places[0]]) not in {"NN", "NNS"}:
-            return f"the main clause has no {what} with the tag NN or NNS"
+            return f"whose main clause has no {what} tagged NN or NNS"
         if sentence.under(places[0], {"conj"}):
-            return f"the {what} is coordinated"
+            return f"whose {what} is coordinated"
         return penn(sentence.words[places[0]]), sentence.words[places[0]].text.lower()
 
     return find

@@ -1,4 +1,4 @@
-"""The sentences that probing tasks are made of: one tree each, told apart from the passages and pairs they stand in."""
+"""The sentences that probing tasks are made from, cut out of passages and pairs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import groupby
 from headscope.corpus.example import ROOT, Example, Word
 
 SHORTEST, LONGEST = 5, 28
-"""Conneau et al. 2018 take sentences of 5 to 28 words."""
+"""Conneau et al. (2018) take sentences of 5 to 28 words."""
 PENN = frozenset(
     [
         "CC",
@@ -72,7 +72,7 @@ UNIVERSAL = frozenset(
     ]
 )
 CONTENT = frozenset({"NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM"})
-# Universal, Stanford and CLEAR names; subtypes (nsubj:pass) go with their kind.
+# Universal, Stanford and CLEAR names, without subtypes (nsubj:pass).
 SUBJECT = frozenset({"nsubj", "nsubjpass"})
 CLAUSE_SUBJECT = SUBJECT | {"csubj", "csubjpass", "expl"}
 OBJECT = frozenset({"obj", "dobj"})
@@ -81,7 +81,17 @@ AUXILIARY = frozenset({"aux", "auxpass", "cop"})
 
 @dataclass(frozen=True)
 class Sentence:
-    """Words whose heads are places in the sentence itself, or ROOT; None where there is no tree."""
+    """One sentence of a treebank.
+
+    Parameters
+    ----------
+    id, source : str
+        The name of the sentence, and where it was read.
+    words : tuple of Word
+        Their heads are places in the sentence itself, or ROOT; None if there is no tree.
+    group : str, default ""
+        The document that the sentence belongs to.
+    """
 
     id: str
     source: str
@@ -95,21 +105,18 @@ class Sentence:
 
     @cached_property
     def key(self) -> str:
-        """The same for two sentences that differ in capitals only."""
+        """The text in lower case: equal for sentences that differ only in capitals."""
         return self.text.casefold()
 
     @cached_property
     def root(self) -> int | None:
-        """The place of the root; None without a tree, or with several roots."""
+        """The place of the root; None without a tree or with several roots."""
         roots = [place for place, word in enumerate(self.words) if word.head == ROOT]
-        return (
-            roots[0]
-            if len(roots) == 1 and all(word.head is not None for word in self.words)
-            else None
-        )
+        whole = all(word.head is not None for word in self.words)
+        return roots[0] if whole and len(roots) == 1 else None
 
     def under(self, place: int, relations: Iterable[str] = ()) -> list[int]:
-        """The words that hang on a word, in order; with ``relations`` those in one of these relations."""
+        """The dependents of a word, in order; only those in ``relations``, if there are any."""
         return [
             index
             for index, word in enumerate(self.words)
@@ -117,7 +124,7 @@ class Sentence:
         ]
 
     def subtree(self, place: int) -> set[int]:
-        """A word and all that hangs on it, near and far."""
+        """A word, its dependents, their dependents and so on."""
         found, waiting = {place}, [place]
         while waiting:
             below = self.under(waiting.pop())
@@ -127,33 +134,38 @@ class Sentence:
 
 
 def spell(words: Iterable[str]) -> str:
-    """Words as a text: joined by single spaces, without any other white space."""
+    """Join words to a text by single spaces, without any other white space."""
     return " ".join(" ".join(words).split())
 
 
 def relation(word: Word) -> str:
-    """The kind of a dependency label, its subtype left out."""
+    """A dependency label without its subtype."""
     return word.relation.split(":")[0]
 
 
 def penn(word: Word) -> str:
     """The Penn tag of a word, from whichever column has it; empty if neither has.
 
-    >>> penn(Word("dogs", upos="NOUN", xpos="NNS")), penn(Word("dogs", upos="NNS")), penn(Word("dogs", upos="NOUN"))
-    ('NNS', 'NNS', '')
+    >>> penn(Word("dogs", upos="NOUN", xpos="NNS")), penn(Word("dogs", upos="NNS"))
+    ('NNS', 'NNS')
+    >>> penn(Word("dogs", upos="NOUN"))
+    ''
     """
     return next((tag for tag in (word.xpos, word.upos) if tag in PENN), "")
 
 
 def is_content(word: Word) -> bool:
-    """Whether a word is a noun, verb, adjective, adverb or number by its tag; auxiliaries are not, and a word without a tag may be."""
+    """Whether a word is a noun, verb, adjective, adverb or number by its tag.
+
+    Auxiliaries are not content words. A word without a tag may be one.
+    """
     return word.upos in CONTENT or (
         word.upos not in UNIVERSAL and penn(word)[:2] in {"", "NN", "VB", "JJ", "RB", "CD"}
     )
 
 
 def is_punctuation(word: Word) -> bool:
-    """Whether a word is a sign: by its tag or relation, or because it has neither letter nor digit."""
+    """Whether a word is punctuation by its tag or relation, or has neither letters nor digits."""
     return (
         word.upos == "PUNCT"
         or relation(word) == "punct"
@@ -162,7 +174,7 @@ def is_punctuation(word: Word) -> bool:
 
 
 def sentences_of(examples: Iterable[Example]) -> Iterator[Sentence]:
-    """The sentences of examples that have words, one after the other."""
+    """Yield the sentences of examples that have words."""
     for example in examples:
         places = groupby(
             range(len(example.words)),
@@ -186,12 +198,21 @@ def _local(word: Word, first: int, length: int) -> Word:
 
 
 def usable(sentences: Iterable[Sentence]) -> tuple[list[Sentence], dict[str, int]]:
-    """The sentences of 5 to 28 words, each once (capitals aside), and how many were passed over for what."""
+    """Choose the sentences of 5 to 28 words, each once, whatever its capitals.
+
+    Returns
+    -------
+    sentences : list of Sentence
+        The sentences to use.
+    skipped : dict of str to int
+        How many sentences were skipped, by reason.
+    """
+    length, again = f"without {SHORTEST} to {LONGEST} words", "that repeat an earlier one"
     kept: dict[str, Sentence] = {}
-    passed = {f"not {SHORTEST} to {LONGEST} words": 0, "said before": 0}
+    skipped = {length: 0, again: 0}
     for sentence in sentences:
         if not SHORTEST <= len(sentence.words) <= LONGEST:
-            passed[f"not {SHORTEST} to {LONGEST} words"] += 1
+            skipped[length] += 1
         elif kept.setdefault(sentence.key, sentence) is not sentence:
-            passed["said before"] += 1
-    return list(kept.values()), {reason: count for reason, count in passed.items() if count}
+            skipped[again] += 1
+    return list(kept.values()), {reason: count for reason, count in skipped.items() if count}

@@ -1,4 +1,4 @@
-"""Balanced classes and splits: the same number of each class in each split, and no target word in two splits."""
+"""Balanced splits: as many of each class in each split, and no target word in two splits."""
 
 from __future__ import annotations
 
@@ -14,18 +14,26 @@ from headscope.tasks.probing import SPLITS
 
 SHARES = (0.8, 0.1, 0.1)
 SMALLEST = 40
-"""The fewest examples of a task, all splits together."""
+"""The smallest number of examples of a task, all splits together."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The most examples of a task, and the shares of train, dev and test."""
+    """How large a task may be.
+
+    Parameters
+    ----------
+    most : int, optional
+        The largest number of examples, all splits together.
+    shares : tuple of float
+        The shares of train, dev and test.
+    """
 
     most: int | None = None
     shares: tuple[float, float, float] = SHARES
 
     def quotas(self, available: int, classes: int) -> dict[str, int]:
-        """How many examples of each class each split gets, where every class has ``available``.
+        """How many examples of each class each split gets if every class has ``available``.
 
         >>> Sizes(100).quotas(400, 2)
         {'train': 40, 'dev': 5, 'test': 5}
@@ -36,7 +44,7 @@ class Sizes:
 
 
 def make_sizes(size: int | Sequence[int] | None) -> Sizes:
-    """Sizes from what a user gives: nothing, one number for all splits together, or three for train, dev and test.
+    """Check a size that a user gave: one number for all splits, or three for train, dev and test.
 
     >>> make_sizes((600, 200, 200))
     Sizes(most=1000, shares=(0.6, 0.2, 0.2))
@@ -46,14 +54,16 @@ def make_sizes(size: int | Sequence[int] | None) -> Sizes:
     parts = (size,) if isinstance(size, int) else tuple(size)
     if len(parts) not in {1, 3} or min(parts) < 1:
         raise UserError(
-            f"the size must be one number, or three for train, dev and test, each over 0; got {', '.join(map(str, parts))} instead",
-            hint="e.g. --size 1000 or --size 800,100,100",
+            "the size must be one number, or three for train, dev and test, each over 0; "
+            f"got {', '.join(map(str, parts))} instead",
+            hint="give e.g. size=1000 or size=(800, 100, 100)",
+            command="give e.g. --size 1000 or --size 800,100,100",
         )
     total = sum(parts)
     if total < SMALLEST:
         raise UserError(
             f"the size must be {SMALLEST} or more in all, got {total} instead",
-            hint="leave it out to take all there is",
+            hint="leave it out to use all sentences",
         )
     return Sizes(
         total, SHARES if len(parts) == 1 else (parts[0] / total, parts[1] / total, parts[2] / total)
@@ -61,31 +71,38 @@ def make_sizes(size: int | Sequence[int] | None) -> Sizes:
 
 
 def divide(drafts: Drafts, sizes: Sizes, rng: Random) -> dict[str, list[Draft]] | str:
-    """Train, dev and test with classes of equal size, or the reason why there is no such task."""
+    """Split drafts into train, dev and test with balanced classes, or say why it fails."""
     classes: dict[str, list[Draft]] = defaultdict(list)
     for draft in rng.sample(drafts.items, len(drafts.items)):
         classes[draft.label].append(draft)
     small = sorted((len(found), label) for label, found in classes.items() if len(found) < LEAST)
     classes = {label: found for label, found in sorted(classes.items()) if len(found) >= LEAST}
     if small:
-        drafts.passed[f"in classes of fewer than {LEAST}"] += sum(count for count, _ in small)
+        drafts.skipped[f"in classes with fewer than {LEAST}"] += sum(count for count, _ in small)
     if len(classes) < 2:
-        why = f" (most: {drafts.passed.most_common(1)[0][0]})" if drafts.passed else ""
-        return f"{len(drafts.items)} sentences fit{why}, classes with {LEAST} or more: {len(classes)}; two such classes are the least"
+        why = f" (skipped: mostly sentences {drafts.skipped.most_common(1)[0][0]})" if drafts.skipped else ""
+        return (
+            f"{len(drafts.items)} sentences fit{why}, in {len(classes)} classes with {LEAST} or "
+            "more; two such classes are needed"
+        )
     if sizes.most is not None and sizes.most // len(classes) < LEAST:
-        return f"a size of {sizes.most} leaves fewer than {LEAST} for each of {len(classes)} classes: {LEAST * len(classes)} is the least"
+        return (
+            f"a size of {sizes.most} leaves fewer than {LEAST} for each of {len(classes)} classes: "
+            f"give at least {LEAST * len(classes)}"
+        )
     quotas = sizes.quotas(min(map(len, classes.values())), len(classes))
     apart = any(draft.target for draft in drafts.items)
     splits = _apart(classes, quotas, rng) if apart else _cut(classes, quotas)
     made = sum(map(len, splits.values()))
     if made < SMALLEST or not all(splits.values()):
-        return f"{made} sentences are left with balanced classes{' and no target word in two splits' if apart else ''}; {SMALLEST} are the least"
-    drafts.passed["to balance the classes and sizes"] += sum(map(len, classes.values())) - made
+        words = " and no target word in two splits" if apart else ""
+        return f"{made} sentences are left with balanced classes{words}; {SMALLEST} are needed"
+    drafts.skipped["to balance the classes and sizes"] += sum(map(len, classes.values())) - made
     return {split: rng.sample(found, len(found)) for split, found in splits.items()}
 
 
 def _cut(classes: Mapping[str, list[Draft]], quotas: Mapping[str, int]) -> dict[str, list[Draft]]:
-    """The first of each class to train, the next to dev, the next to test."""
+    """Put the first of each class into train, the next into dev, the next into test."""
     splits: dict[str, list[Draft]] = {}
     start = 0
     for split in SPLITS:
@@ -98,7 +115,11 @@ def _cut(classes: Mapping[str, list[Draft]], quotas: Mapping[str, int]) -> dict[
 def _apart(
     classes: Mapping[str, list[Draft]], quotas: Mapping[str, int], rng: Random
 ) -> dict[str, list[Draft]]:
-    """Splits that share no target word: test and dev take words at random until they are full, but no word that would fill a class alone; train gets the others."""
+    """Make splits that share no target word.
+
+    Test and dev take words at random until they are full, but no word that would fill most of a
+    class alone. Train gets the others.
+    """
     words: dict[str, dict[str, list[Draft]]] = defaultdict(lambda: defaultdict(list))
     for label, found in classes.items():
         for draft in found:

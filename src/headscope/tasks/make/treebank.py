@@ -1,4 +1,10 @@
-"""The ten probing tasks made from any treebank, as Conneau et al. 2018 made them from parsed books (J2)."""
+"""The ten probing tasks made from any treebank.
+
+References
+----------
+Conneau et al. (2018), What you can cram into a single $&!#* vector. The paper makes the tasks from
+parsed books.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +55,26 @@ BRACKET_MAKERS: dict[
 
 @dataclass(frozen=True)
 class TaskReport:
-    """What became of one task: the task, or the reason why it could not be made; how it was labelled; how many sentences were passed over for what."""
+    """One task that was made, or the reason why it could not be made.
+
+    Parameters
+    ----------
+    name : str
+        SentEval's name of the task.
+    task : ProbingTask or None
+        The task, if it could be made.
+    how : str
+        How the labels were found.
+    skipped : mapping of str to int
+        How many sentences were skipped, by reason.
+    reason : str, default ""
+        Why the task could not be made.
+    """
 
     name: str
     task: ProbingTask | None
     how: str
-    passed: Mapping[str, int]
+    skipped: Mapping[str, int]
     reason: str = ""
 
     @property
@@ -63,20 +83,20 @@ class TaskReport:
         return TITLES[self.name]
 
     def row(self) -> dict[str, object]:
-        """A row of the table of what was made."""
+        """The task as a row of a table."""
         sizes = {split: len(self.task.splits[split]) if self.task else 0 for split in SPLITS}
-        left = "; ".join(f"{count} {reason}" for reason, count in self.passed.items())
+        skipped = "; ".join(f"{count} {reason}" for reason, count in self.skipped.items())
         return {
             "task": self.title,
             "classes": len(self.task.labels) if self.task else 0,
             **sizes,
             "label": self.how,
-            "left out": f"THE TASK: {self.reason}" if self.reason else left,
+            "skipped": f"THE TASK: {self.reason}" if self.reason else skipped,
         }
 
 
 def task_name(given: str) -> str:
-    """SentEval's name of a task from its own or the paper's, in capitals or not.
+    """SentEval's name of a task, given by that name or by the paper's, whatever its case.
 
     >>> task_name("Tense"), task_name("bigram_shift")
     ('past_present', 'bigram_shift')
@@ -97,20 +117,26 @@ def report_tasks(
     tasks: Sequence[str] | None = None,
     brackets: str | Path | None = None,
 ) -> list[TaskReport]:
-    """Make the tasks as ``make_tasks`` does, and tell of each what became of it."""
+    """Make the tasks as :func:`make_tasks` does, and report on each one.
+
+    Returns
+    -------
+    list of TaskReport
+        Each has the task, or the reason why it could not be made.
+    """
     names = (
         [name for name in TITLES if name in {task_name(given) for given in tasks}]
         if tasks
         else list(TITLES)
     )
     sizes = make_sizes(size)
-    sentences, passed = usable(sentences_of(corpus))
+    sentences, skipped = usable(sentences_of(corpus))
     if not sentences:
         raise CorpusError(
-            "the corpus has no sentences of 5 to 28 annotated words to make tasks of",
+            "the corpus has no sentences of 5 to 28 annotated words to make tasks from",
             hint="give a treebank (.conllu), bracketed trees (.mrg) or 'demo'",
         )
-    trees, bracketed, bracketed_passed = (
+    trees, bracketed, bracketed_skipped = (
         _bracketed(brackets) if brackets is not None else ({}, [], {})
     )
     reports = []
@@ -119,11 +145,11 @@ def report_tasks(
         if brackets is not None and name in BRACKET_MAKERS:
             reports.append(
                 _report(
-                    name, BRACKET_MAKERS[name](bracketed, trees, rng), bracketed_passed, sizes, rng
+                    name, BRACKET_MAKERS[name](bracketed, trees, rng), bracketed_skipped, sizes, rng
                 )
             )
         else:
-            reports.append(_report(name, MAKERS[name](sentences, rng), passed, sizes, rng))
+            reports.append(_report(name, MAKERS[name](sentences, rng), skipped, sizes, rng))
     return reports
 
 
@@ -135,11 +161,29 @@ def make_tasks(
     tasks: Sequence[str] | None = None,
     brackets: str | Path | None = None,
 ) -> list[ProbingTask]:
-    """Make the ten tasks, or those named, from the sentences of a treebank.
+    """Make the ten tasks, or some of them, from the sentences of a treebank.
 
-    ``size`` is the most examples of a task, or three numbers for train, dev and test; ``brackets`` is a file of bracketed trees for Depth and TopConst. A task that the treebank is too small for,
-    or not annotated for, is left out (``report_tasks`` tells why); one that was named is an error.
+    Parameters
+    ----------
+    corpus : iterable of Example
+        Sentences with words, tags and trees.
+    seed : int, default 0
+        For everything that is random.
+    size : int or sequence of int, optional
+        The largest number of examples of a task, or three numbers for train, dev and test.
+    tasks : sequence of str, optional
+        The tasks to make, by SentEval's names or the paper's. By default all that can be made from
+        the treebank; see :func:`report_tasks` for the others.
+    brackets : str or Path, optional
+        A file of bracketed trees, for Depth and TopConst as in the paper.
 
+    Raises
+    ------
+    CorpusError
+        If a task in ``tasks`` cannot be made, or none at all.
+
+    Examples
+    --------
     >>> from headscope.corpus import read
     >>> [task.title for task in make_tasks(read("demo"), tasks=["Tense", "Length"])]
     ['Length', 'Tense']
@@ -150,7 +194,7 @@ def make_tasks(
 
 
 def check_made(reports: Sequence[TaskReport], *, named: bool) -> None:
-    """Raise if a task that was named could not be made, or none at all."""
+    """Raise an error if a task that was asked for could not be made, or none at all."""
     failed = [report for report in reports if report.task is None]
     if failed and (named or len(failed) == len(reports)):
         raise CorpusError(
@@ -160,32 +204,32 @@ def check_made(reports: Sequence[TaskReport], *, named: bool) -> None:
 
 
 def _bracketed(path: str | Path) -> tuple[dict[str, BracketTree], list[Sentence], dict[str, int]]:
-    """The trees of a file by their sentence's key, the sentences, and what was passed over."""
+    """The trees of a file by their sentence's key, the sentences, and how many were skipped."""
     pairs = list(bracket_examples(path))
     found = list(sentences_of(example for example, _ in pairs))
     trees = {sentence.key: tree for sentence, (_, tree) in zip(found, pairs, strict=True)}
-    kept, passed = usable(found)
-    return trees, kept, passed
+    kept, skipped = usable(found)
+    return trees, kept, skipped
 
 
 def _report(
-    name: str, drafts: Drafts, passed: Mapping[str, int], sizes: Sizes, rng: Random
+    name: str, drafts: Drafts, before: Mapping[str, int], sizes: Sizes, rng: Random
 ) -> TaskReport:
     splits = divide(drafts, sizes, rng)
-    left = {**passed, **{reason: count for reason, count in drafts.passed.items() if count}}
+    skipped = {**before, **{reason: count for reason, count in drafts.skipped.items() if count}}
     if isinstance(splits, str):
-        return TaskReport(name, None, drafts.how, left, splits)
+        return TaskReport(name, None, drafts.how, skipped, splits)
     labels = sorted_labels({draft.label for found in splits.values() for draft in found})
     notes = (
         f"labels: {drafts.how}",
-        *(f"left out: {count} {reason}" for reason, count in left.items()),
+        *(f"skipped: {count} sentences {reason}" for reason, count in skipped.items()),
     )
     examples = {split: tuple(_example(draft) for draft in found) for split, found in splits.items()}
     return TaskReport(
         name,
         ProbingTask(name, TITLES[name], labels, examples, task_group(TITLES[name]), notes),
         drafts.how,
-        left,
+        skipped,
     )
 
 
