@@ -197,7 +197,7 @@ def test_a_maximum_length_without_room_for_text(survey) -> None:
     error, _ = survey("--max-length", "4")
     assert (
         error
-        == "the maximum length must leave room for text beside 3 special tokens; got 4 instead"
+        == "the maximum length must leave room for text besides 3 special tokens; got 4 instead"
     )
 
 

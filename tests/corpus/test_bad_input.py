@@ -1,4 +1,4 @@
-"""What is wrong with a file is said whole: what, where, and what to do next."""
+"""Errors in files: what is wrong, where, and what to do next."""
 
 import gzip
 import os
@@ -199,8 +199,8 @@ def test_a_file_that_cannot_be_used_is_reported_with_its_line(tmp_path, what):
 def test_a_missing_file_is_reported_whatever_its_ending(tmp_path, name):
     path = tmp_path / name
     assert (
-        complaint(path)
-        == f"no such corpus file: {path}\nnext: give the path of a text, TSV, CSV, JSON-lines or CoNLL file, or 'demo'"
+        complaint(path) == f"no such corpus file: {path}\n"
+        "next: give the path of a text, TSV, CSV, JSON-lines or CoNLL file, or 'demo'"
     )
 
 
@@ -208,8 +208,8 @@ def test_a_file_inside_a_file_is_missing(tmp_path):
     (tmp_path / "a.txt").write_text("x")
     path = tmp_path / "a.txt" / "b.txt"
     assert (
-        complaint(path)
-        == f"no such corpus file: {path}\nnext: give the path of a text, TSV, CSV, JSON-lines or CoNLL file, or 'demo'"
+        complaint(path) == f"no such corpus file: {path}\n"
+        "next: give the path of a text, TSV, CSV, JSON-lines or CoNLL file, or 'demo'"
     )
 
 
@@ -228,22 +228,22 @@ def test_a_file_that_may_not_be_read_is_reported(tmp_path):
     path.chmod(0)
     user = os.geteuid()
     try:
-        if user == 0:  # root may read everything: be nobody for a moment
+        if user == 0:  # root may read everything: become nobody for a moment
             os.seteuid(65534)
         message = complaint(path)
     finally:
         os.seteuid(user)
     assert (
-        message
-        == f"{path} cannot be read: permission denied\nnext: check the path and the file's permissions"
+        message == f"{path} cannot be read: permission denied\n"
+        "next: check the path and the file's permissions"
     )
 
 
 def test_a_path_that_the_system_refuses_is_reported(tmp_path):
     path = tmp_path / ("x" * 300 + ".txt")
     assert (
-        complaint(path)
-        == f"{path} cannot be read: file name too long\nnext: check the path and the file's permissions"
+        complaint(path) == f"{path} cannot be read: file name too long\n"
+        "next: check the path and the file's permissions"
     )
 
 
@@ -268,8 +268,8 @@ def test_bytes_that_are_not_utf8_are_reported_with_line_and_byte(
     path = tmp_path / name
     path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     assert (
-        complaint(path)
-        == f"{path}, line {line}: not valid UTF-8 (byte {byte} of the line)\nnext: convert the file, e.g. {convert}"
+        complaint(path) == f"{path}, line {line}: not valid UTF-8 (byte {byte} of the line)\n"
+        f"next: convert the file, e.g. {convert}"
     )
 
 
@@ -278,7 +278,8 @@ def test_a_truncated_gzip_file_is_reported(tmp_path):
     path.write_bytes(gzip.compress(b"One.\n\nTwo.\n" * 100)[:-9])
     assert (
         complaint(path)
-        == f"{path} is not a complete gzip file (Compressed file ended before the end-of-stream marker was reached)\nnext: copy or download it again"
+        == f"{path} is not a complete gzip file (Compressed file ended before the end-of-stream "
+        "marker was reached)\nnext: copy or download it again"
     )
 
 
@@ -286,8 +287,8 @@ def test_a_file_that_is_called_gz_but_is_not_is_reported(tmp_path):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(b"One.\n")
     assert (
-        complaint(path)
-        == f"{path} is not a complete gzip file (Not a gzipped file (b'On'))\nnext: copy or download it again"
+        complaint(path) == f"{path} is not a complete gzip file (Not a gzipped file (b'On'))\n"
+        "next: copy or download it again"
     )
 
 
@@ -322,7 +323,8 @@ def test_an_unknown_format_is_reported_with_the_nearest(tmp_path):
     (tmp_path / "a.txt").write_text("One.")
     assert (
         complaint(tmp_path / "a.txt", format="txet")
-        == f"the format must be one of {', '.join(sorted(NAMES))}; got 'txet' instead. Did you mean 'text'?"
+        == f"the format must be one of {', '.join(sorted(NAMES))}; got 'txet' instead. Did you "
+        "mean 'text'?"
     )
 
 
@@ -357,8 +359,8 @@ def test_more_than_two_columns_are_refused(tmp_path):
 @pytest.mark.parametrize("path", ["demo", "gone.txt"])
 def test_a_limit_below_one_is_refused(path, limit):
     assert (
-        complaint(path, limit=limit)
-        == f"the limit must be 1 or more, got {limit} instead\nnext: leave it out to read everything"
+        complaint(path, limit=limit) == f"the limit must be 1 or more, got {limit} instead\n"
+        "next: leave it out to read everything"
     )
 
 

@@ -171,7 +171,7 @@ def test_the_mentions_are_those_of_the_markup(passages):
     } == marked
 
 
-def test_every_frame_element_is_short_and_two_words_from_its_target_in_a_sentence_of_at_most_12_words(
+def test_every_frame_element_passes_the_filter_of_the_paper(
     passages,
 ):
     for passage in passages:

@@ -1,4 +1,4 @@
-"""A corpus as a whole: walked over again, cut, fingerprinted, asked what it offers."""
+"""A corpus as a whole: limits, checksums, names and annotations."""
 
 import hashlib
 import math

@@ -70,7 +70,7 @@ def alone(made, word, *, first, marks):
             [(0, 0), (0, 2), (3, 3), (3, 4)],
             [0, 0, 1, 1],
         ),  # or a piece without characters
-        (["go", "!"], [(0, 1), (0, 1), (1, 2), (3, 4)], [0, 0, 0, 1]),  # or stands before the text
+        (["go", "!"], [(0, 1), (0, 1), (1, 2), (3, 4)], [0, 0, 0, 1]),  # or is before the text
         (["go", "!"], [(0, 2), (2, 3)], [0, -1]),  # a mark alone does not make a word
         (["go", "!"], [(0, 2), (3, 4), (4, 4)], [0, 1, -1]),
         (["a\u3000", "b"], [(0, 1), (1, 4)], [0, 1]),  # the first visible character decides
@@ -78,7 +78,7 @@ def alone(made, word, *, first, marks):
             ["a\u3000", "b"],
             [(0, 1), (1, 2), (2, 4)],
             [0, 0, 1],
-        ),  # a blank one belongs to the word it stands in
+        ),  # a blank one belongs to the word that it is in
         (["a", "\u3000", "b"], [(0, 1), (1, 3), (3, 5)], [0, 1, 2]),
         (["a", "", "b"], [(0, 1), (1, 2), (2, 4)], [0, -1, 2]),
         (["10 000"], [(0, 2), (2, 6)], [0, 0]),
@@ -99,7 +99,7 @@ def test_accents_emoji_words_without_spaces_and_clitics_have_the_pieces_of_the_w
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_accent_as_one_or_two_code_points_and_an_emoji_of_many_bytes_do_not_move_their_neighbours(
+def test_accents_of_two_code_points_and_emoji_of_many_bytes_do_not_move_their_neighbours(
     kind,
 ):
     for strange in ("é", "e\u0301", "🙂", FAMILY, "日本語", "…", "10 000", "a\u3000b", "a\u00a0b"):
@@ -150,7 +150,7 @@ def test_in_an_example_of_nothing_but_dropped_words_every_word_is_lost(kind):
     assert counts.words_lost == (2 if kind in {"wordpiece", "albert"} else 0)
     assert (
         counts.empty == (found is None) == (kind == "wordpiece")
-    )  # ALBERT leaves a space mark that is no word's
+    )  # ALBERT leaves a space mark that belongs to no word
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_a_word_longer_than_the_room_belongs_to_no_part():
 
 
 def by_characters():
-    """A tokenizer whose pieces are known without looking: one a character, spaces dropped, ``<`` before and ``>`` after."""
+    """A tokenizer with one piece per character, without spaces, in ``<`` and ``>``."""
     made = Tokenizer(
         models.BPE({character: number for number, character in enumerate("<>abc")}, [])
     )

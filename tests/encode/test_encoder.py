@@ -31,7 +31,9 @@ def encode(kind, *texts, **options):
 
 
 def reference(kind, first, second=None, **options):
-    """The tokenizer's own answer, from a batch of one: asked for a single pair, it takes an empty second text for none.
+    """The tokenizer's own answer, from a batch of one.
+
+    Asked for a single pair, it would ignore an empty second text.
 
     Where nothing else keeps two texts apart (GPT-2), they are given with a space between.
     """
@@ -189,8 +191,8 @@ def test_a_text_that_is_not_its_words_is_refused():
             )
         )
     assert (
-        str(caught.value)
-        == "example s7: its text is not its words joined by single spaces\nnext: make the texts with headscope.corpus.join_words"
+        str(caught.value) == "example s7: its text is not its words joined by single spaces\n"
+        "next: make the texts with headscope.corpus.join_words"
     )
 
 
@@ -201,8 +203,12 @@ def test_a_text_that_is_not_its_words_is_refused():
 def test_a_maximum_length_that_leaves_no_room_is_refused(kind, length, specials):
     with pytest.raises(UserError) as caught:
         Encoder(tokenizer(kind), max_length=length)
-    message = f"the maximum length must leave room for text beside {specials} special tokens; got {length} instead"
-    assert str(caught.value) == f"{message}\nnext: give --max-length 128, say"
+    assert caught.value.message == (
+        f"the maximum length must leave room for text besides {specials} special tokens; "
+        f"got {length} instead"
+    )
+    assert caught.value.hint == "give e.g. max_length=128"
+    assert caught.value.command == "give e.g. --max-length 128"
     Encoder(tokenizer(kind), max_length=specials + 2)
 
 
@@ -211,5 +217,6 @@ def test_an_unknown_treatment_of_long_examples_is_refused():
         Encoder(tokenizer("gpt2"), long="truncated")
     assert (
         str(caught.value)
-        == "the way with long examples must be one of drop, split, truncate; got 'truncated' instead. Did you mean 'truncate'?"
+        == "the treatment of long examples must be one of drop, split, truncate; got "
+        "'truncated' instead. Did you mean 'truncate'?"
     )

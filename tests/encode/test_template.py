@@ -122,7 +122,7 @@ def test_a_tokenizer_that_makes_nothing_of_any_text_is_refused():
 def test_a_tokenizer_without_offsets_is_refused():
     with pytest.raises(ModelError) as caught:
         find_template(ByT5Tokenizer())
-    message = "ByT5Tokenizer gives no character offsets, which aligning words and pieces needs"
+    message = "ByT5Tokenizer gives no character offsets, which are needed to align words and pieces"
     assert (
         str(caught.value)
         == f"{message}\nnext: save a fast tokenizer (tokenizer.json) beside the model"

@@ -1,4 +1,4 @@
-"""Every piece knows which surface word it belongs to, annotated or not: by a plain walk over the characters."""
+"""Every piece knows its surface word, annotated or not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ def encode(kind: str, *texts: Any, max_length: int = 400) -> Encoded:
 
 
 def walk(text: str) -> list[tuple[int, int]]:
-    """Words by a walk over the characters: letters, digits and underscores run together, also over one apostrophe between two of them; every other sign is a word."""
+    """Find words character by character.
+
+    Letters, digits and underscores are one word, also across one apostrophe between two of them;
+    every other sign is a word of its own.
+    """
     spans: list[tuple[int, int]] = []
     place = 0
     while place < len(text):
@@ -122,9 +126,8 @@ def test_a_piece_belongs_to_the_plain_word_of_its_first_character(
 def test_the_lone_mark_before_a_word_belongs_to_that_word(
     kind: str, mark: str, pieces: list[int]
 ) -> None:
-    item = encode(
-        kind, "the Ω the"
-    )  # a letter that the tokenizer does not know stands behind a mark of its own: unknown to T5, two bytes elsewhere
+    # An unknown letter comes after a mark of its own: one unknown piece in T5, two bytes elsewhere.
+    item = encode(kind, "the Ω the")
     inside = item.kind == TEXT
     assert tokenizer(kind).convert_ids_to_tokens(item.ids[inside].tolist())[1] == mark
     assert item.unit[inside].tolist() == pieces

@@ -1,4 +1,4 @@
-"""Small tokenizers of every family, trained in memory: the outside reference of the encoding tests."""
+"""Small tokenizers of every family, trained in memory: the reference of the encoding tests."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _byte_level(prefix: bool, specials: list[str]) -> Tokenizer:
 
 
 def gpt2(*, prefix: bool = False) -> Any:
-    """GPT-2: bytes, no special tokens around, the space before a word is part of its first piece."""
+    """GPT-2: bytes, no special tokens; the space before a word is part of its first piece."""
     trained = _byte_level(prefix, ["<|endoftext|>"])
     trained.post_processor = processors.ByteLevel(trim_offsets=False)
     return PreTrainedTokenizerFast(
@@ -149,7 +149,10 @@ def t5() -> Any:
 
 @cache
 def charsmap() -> bytes:
-    """SentencePiece's own normalization table (nmt_nfkc), as T5, XLM-R and ALBERT carry it: it makes a zero-width space a space."""
+    """SentencePiece's normalization table (nmt_nfkc), as in T5, XLM-R and ALBERT.
+
+    It turns a zero-width space into a space.
+    """
     written = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(SENTENCES),
@@ -200,7 +203,10 @@ def albert() -> Any:
 
 
 def _byte_fallback(scheme: str | None) -> Tokenizer:
-    """SentencePiece's BPE; ``scheme`` None puts the mark before the text in the normalizer, as Llama 2 does."""
+    """SentencePiece's BPE.
+
+    With ``scheme`` None, the normalizer puts the mark before the text, as in Llama 2.
+    """
     trained = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
     trained.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme or "first")
     specials = ["<unk>", "<s>", "</s>", "<pad>", *(f"<0x{byte:02X}>" for byte in range(256))]
@@ -220,14 +226,14 @@ def _byte_fallback(scheme: str | None) -> Tokenizer:
 
 
 def llama() -> Any:
-    """Llama 2: BPE with bytes for what it does not know, ``<s> a <s> b``, no pre-tokenizer at all."""
+    """Llama 2: BPE with bytes for unknown characters, ``<s> a <s> b``, no pre-tokenizer."""
     trained = _byte_fallback(None)
     _template(trained, "<s> $A", "<s> $A <s> $B:1", "<s>")
     return PreTrainedTokenizerFast(tokenizer_object=trained, **SENTENCEPIECE)
 
 
 def mistral() -> Any:
-    """The same with the mark in the pre-tokenizer, and ``<s> a b``: nothing between the two texts."""
+    """The same with the mark in the pre-tokenizer, and nothing between the texts: ``<s> a b``."""
     trained = _byte_fallback("always")
     _template(trained, "<s> $A", "<s> $A $B:1", "<s>")
     return PreTrainedTokenizerFast(tokenizer_object=trained, **SENTENCEPIECE)

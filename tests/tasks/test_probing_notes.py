@@ -1,4 +1,4 @@
-"""What is to be known of tasks is said once, with their names."""
+"""Notes that several tasks share are listed once, with their names."""
 
 from __future__ import annotations
 

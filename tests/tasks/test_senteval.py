@@ -1,4 +1,4 @@
-"""SentEval's files of probing tasks: what is read, what is refused, and that what is written is read back."""
+"""SentEval's files of probing tasks: read, refused, and written and read back."""
 
 import csv
 import gzip
@@ -96,13 +96,15 @@ def test_the_ten_tasks_have_the_titles_and_groups_of_the_paper(tmp_path, stem, t
             "tr\ta\tx\ntr\tb\ty\nva\tc\tz\nte\ta\tw\n",
             ", line 3",
             "a class without training examples: 'c'",
-            "give each class at least one tr line (change the first column of some), or delete the va and te lines of the class",
+            "give each class at least one tr line (change the first column of some), or delete "
+            "the va and te lines of the class",
         ),
         (
             "tr\ta\tx\nte\td\tz\nte\tc\tw\nva\tc\tv\n",
             ", line 4",
             "2 classes without training examples: 'c', 'd'",
-            "give each class at least one tr line (change the first column of some), or delete the va and te lines of the class",
+            "give each class at least one tr line (change the first column of some), or delete "
+            "the va and te lines of the class",
         ),
     ],
 )

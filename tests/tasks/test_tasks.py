@@ -1,4 +1,4 @@
-"""Tasks, their files and their labels; what is wrong is told with file and line."""
+"""Tasks, their files and their labels; errors name file and line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def test_an_unknown_task_lists_the_known_ones():
         find_task("rtee")
     assert (
         caught.value.message
-        == "the task must be one of mnli, mrpc, qnli, qqp, rte, sst-2, sts-b; got 'rtee' instead. Did you mean 'rte'?"
+        == "the task must be one of mnli, mrpc, qnli, qqp, rte, sst-2, sts-b; got 'rtee' "
+        "instead. Did you mean 'rte'?"
     )
 
 
@@ -122,7 +123,8 @@ def test_an_unknown_label_is_reported_with_its_line(tmp_path):
         task_examples(GLUE["rte"], file, "train")
     assert (
         caught.value.message
-        == f"{file}, line 4: the label of RTE must be one of entailment, not_entailment; got 'entailmant' instead. Did you mean 'entailment' or 'not_entailment'?"
+        == f"{file}, line 4: the label of RTE must be one of entailment, not_entailment; got "
+        "'entailmant' instead. Did you mean 'entailment' or 'not_entailment'?"
     )
 
 
@@ -205,14 +207,17 @@ def test_one_class_is_not_a_task():
 def test_an_unknown_header_is_not_taken_for_a_class():
     with pytest.raises(
         CorpusError,
-        match=r"folder/mine.tsv, example 1: the label 'sentiment' occurs nowhere else: the line looks like a header",
+        match=r"folder/mine.tsv, example 1: the label 'sentiment' occurs nowhere else: the line "
+        r"looks like a header",
     ):
         custom_task(rows("sentiment", "pos", "neg", "pos", "neg"))
 
 
 def test_labels_that_are_all_different_are_not_classes():
     with pytest.raises(
-        CorpusError, match=r"folder/mine.tsv: 3 different labels in 4 examples: they are not classes"
+        CorpusError,
+        match=r"folder/mine.tsv: 3 different labels in 4 examples: they are not "
+        r"classes",
     ):
         custom_task(rows("a text", "a text", "another", "and one more"))
 

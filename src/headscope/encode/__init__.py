@@ -1,4 +1,4 @@
-"""Encoding: tokens, the words they belong to, and batches."""
+"""Encoding: tokens, the words that they belong to, and batches."""
 
 from headscope.encode.batch import WINDOW, Batch, batches, collate
 from headscope.encode.encoder import LONG, Counts, Encoded, Encoder, shorten

@@ -1,4 +1,4 @@
-"""Which word each piece belongs to, by character offsets (C6)."""
+"""The word that each piece of the tokenizer belongs to, by character offsets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def word_ends(words: Sequence[str]) -> NDArray[np.int64]:
-    """Where each word ends in the words joined by single spaces.
+    """Find where each word ends once the words are joined by single spaces.
 
     >>> word_ends(["a", "dog"]).tolist()
     [1, 5]
@@ -23,12 +23,31 @@ def align(
     ends: NDArray[np.int64],
     begins: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """The index of each piece's word, or -1. A piece belongs to the word of its first visible character.
+    """Find the word of each piece.
 
-    A piece without one belongs to the word it stands in, or else begins the next word: SentencePiece's lone ``▁`` is a space,
-    and RoBERTa's lone ``Ġ`` has no characters at all once its space is taken off. Such a mark alone does not make a word: one that the
-    tokenizer drops (a lone accent) owns nothing. Words begin after a space, unless ``begins`` says where.
+    A piece belongs to the word of its first visible character. A piece without one belongs to the
+    word that it is in, or else begins the next word: SentencePiece's lone ``▁`` is a space, and
+    RoBERTa's lone ``Ġ`` has no characters at all once its space is removed. Such a mark alone does
+    not make a word: a word that the tokenizer drops (a lone accent) owns no piece.
 
+    Parameters
+    ----------
+    text : str
+        The text that was tokenized.
+    offsets : sequence of (int, int)
+        Where each piece begins and ends in it.
+    ends : array of int
+        Where each word ends.
+    begins : array of int, optional
+        Where each word begins; by default one character after the end of the one before.
+
+    Returns
+    -------
+    array of int
+        The index of each piece's word, or -1.
+
+    Examples
+    --------
     >>> align("go !", [(0, 2), (2, 3), (3, 4)], word_ends(["go", "!"])).tolist()
     [0, 1, 1]
     """

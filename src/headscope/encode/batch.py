@@ -1,4 +1,4 @@
-"""Length-bucketed batches, the same ones every time, so that a run can be stopped, split and resumed."""
+"""Batches of examples of similar length, the same every time, so that runs can resume and split."""
 
 from __future__ import annotations
 
@@ -13,25 +13,35 @@ from headscope.encode.encoder import Encoded
 from headscope.errors import UserError
 
 WINDOW = 32
-"""Batches are cut from this many batches' worth of examples, sorted by length."""
+"""How many batches are cut from one window of examples, which is sorted by length."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Examples padded on the right to one length T."""
+    """Examples padded on the right to one length T.
+
+    Parameters
+    ----------
+    index : int
+        The number of the batch in its run, from 0.
+    items : tuple of Encoded
+        The examples.
+    ids, types, mask : array of shape (batch, T)
+        Token ids, token types, and which tokens are real.
+    """
 
     index: int
     items: tuple[Encoded, ...]
-    ids: NDArray[np.int64]  # (batch, T)
-    types: NDArray[np.int64]  # (batch, T)
-    mask: NDArray[np.bool_]  # (batch, T), true on real tokens
+    ids: NDArray[np.int64]
+    types: NDArray[np.int64]
+    mask: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.items)
 
     @property
     def width(self) -> int:
-        """T, the number of tokens in the longest example."""
+        """T, the number of tokens of the longest example."""
         return int(self.ids.shape[1])
 
     @property
@@ -41,14 +51,22 @@ class Batch:
 
 
 def collate(items: Iterable[Encoded], *, index: int = 0, pad: int = 0) -> Batch:
-    """Pad encoded examples to one batch."""
+    """Pad encoded examples to one batch.
+
+    Parameters
+    ----------
+    items : iterable of Encoded
+        The examples.
+    index : int, default 0
+        The number of the batch.
+    pad : int, default 0
+        The token to pad with.
+    """
     held = tuple(items)
     shape = (len(held), max(len(item) for item in held))
-    ids, types, mask = (
-        np.full(shape, pad, np.int64),
-        np.zeros(shape, np.int64),
-        np.zeros(shape, np.bool_),
-    )
+    ids = np.full(shape, pad, np.int64)
+    types = np.zeros(shape, np.int64)
+    mask = np.zeros(shape, np.bool_)
     for row, item in enumerate(held):
         ids[row, : len(item)] = item.ids
         types[row, : len(item)] = item.types
@@ -57,7 +75,17 @@ def collate(items: Iterable[Encoded], *, index: int = 0, pad: int = 0) -> Batch:
 
 
 def batches(encoded: Iterable[Encoded], *, size: int, pad: int = 0) -> Iterator[Batch]:
-    """Cut a stream of examples into batches of like length. Only a window of the stream is held at a time."""
+    """Cut a stream of examples into batches of similar length.
+
+    Parameters
+    ----------
+    encoded : iterable of Encoded
+        The examples. Only ``WINDOW`` batches of them are in memory at a time.
+    size : int
+        How many examples a batch has.
+    pad : int, default 0
+        The token to pad with.
+    """
     if size < 1:
         raise UserError(f"the batch size must be 1 or more, got {size} instead")
     stream = iter(encoded)

@@ -1,4 +1,4 @@
-"""From an example to the tokens that the model sees, each with its kind, segment and word; nothing is cut silently."""
+"""From an example to the tokens that the model sees, each with its kind, segment and word."""
 
 from __future__ import annotations
 
@@ -18,24 +18,43 @@ Long = Literal["truncate", "split", "drop"]
 LONG = ("truncate", "split", "drop")
 FULL_STOPS = frozenset({".", ","})
 NAMED = 20
-"""How many dropped examples are named one by one in the provenance."""
+"""How many dropped examples the provenance names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """The tokens of one example (T of them), and what each one is."""
+    """The T tokens of one example, and what each one is.
+
+    Parameters
+    ----------
+    example : Example
+        The example that was encoded.
+    ids, types : array of shape (T,)
+        Token ids and token types.
+    kind : array of shape (T,)
+        TEXT, START, SEPARATOR or OTHER.
+    segment : array of shape (T,)
+        The text that the token is in, 0 or 1; -1 for special tokens.
+    word : array of shape (T,)
+        The index of the token's word in ``example.words``; -1 for none.
+    stop : array of shape (T,)
+        Whether the token is "." or ",".
+    text : tuple of str
+        The characters of each piece; "" for special tokens.
+    unit : array of shape (T,)
+        The index of the token's word in ``surface_words(example)``: the same as ``word``, but text
+        without annotation has its plain words; -1 for none.
+    """
 
     example: Example
     ids: NDArray[np.int64]
     types: NDArray[np.int64]
-    kind: NDArray[np.int8]  # TEXT, START, SEPARATOR, OTHER
-    segment: NDArray[np.int8]  # 0 or 1; -1 for special tokens
-    word: NDArray[np.int64]  # index into example.words; -1 for none
-    stop: NDArray[np.bool_]  # "." or ","
-    text: tuple[str, ...]  # the characters of each piece; "" for special tokens
-    unit: NDArray[
-        np.int64
-    ]  # index into headscope.corpus.surface_words(example): as word, but text without annotation has its plain words; -1 for none
+    kind: NDArray[np.int8]
+    segment: NDArray[np.int8]
+    word: NDArray[np.int64]
+    stop: NDArray[np.bool_]
+    text: tuple[str, ...]
+    unit: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -43,7 +62,7 @@ class Encoded:
 
 @dataclass(slots=True)
 class Counts:
-    """What encoding did to the corpus."""
+    """How many examples were read, used, truncated, split or dropped, and what became of words."""
 
     read: int = 0
     used: int = 0
@@ -57,13 +76,10 @@ class Counts:
     dropped: list[str] = field(default_factory=list)
 
     def drop(self, example: Example, why: str) -> None:
-        """Remember why an example is left out (the first few by name)."""
+        """Note why an example is dropped; only the first few are named."""
         if len(self.dropped) < NAMED:
-            self.dropped.append(
-                f"{example.id} ({example.source}): {why}"
-                if example.source
-                else f"{example.id}: {why}"
-            )
+            where = f" ({example.source})" if example.source else ""
+            self.dropped.append(f"{example.id}{where}: {why}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +90,35 @@ class _Pieces:
     unit: NDArray[np.int64]
 
     def cut(self, start: int, stop: int) -> _Pieces:
-        """Pieces start to stop; a word that is cut in two belongs to neither side."""
-        inside, outside = (
-            self.word[start:stop],
-            np.concatenate([self.word[:start], self.word[stop:]]),
-        )
+        """The pieces from start to stop; a word that is cut in two belongs to neither side."""
+        inside = self.word[start:stop]
+        outside = np.concatenate([self.word[:start], self.word[stop:]])
         word = np.where(np.isin(inside, outside), -1, inside)
         return _Pieces(self.ids[start:stop], word, self.text[start:stop], self.unit[start:stop])
 
 
 class Encoder:
-    """Turns examples into tokens for one tokenizer.
+    """Turns examples into tokens, and counts what is truncated, split or dropped.
 
-    ``long`` says what happens to an example of more than ``max_length`` tokens: truncate (the longer side of a pair first),
-    split (into consecutive parts) or drop. ``counts`` tells how often.
+    Parameters
+    ----------
+    tokenizer : transformers tokenizer
+        A fast one, which gives character offsets.
+    max_length : int, default 128
+        The largest number of tokens, special tokens included.
+    long : {"truncate", "split", "drop"}, default "truncate"
+        What happens to longer examples: truncate them (the longer text of a pair first), split them
+        into consecutive parts, or drop them.
+    start : int, optional
+        The start token of a decoder, which comes before everything else.
+    token_types : bool, default True
+        Whether to tell the texts of a pair apart by token types. False makes all of them 0, as in
+        the released code of Clark et al. (2019).
+
+    Attributes
+    ----------
+    counts : Counts
+        What happened to the examples so far.
     """
 
     def __init__(
@@ -100,28 +131,34 @@ class Encoder:
         token_types: bool = True,
     ) -> None:
         if long not in LONG:
-            raise unknown("way with long examples", long, LONG)
+            raise unknown("treatment of long examples", long, LONG)
         self.tokenizer = tokenizer
         self.template = find_template(tokenizer)
         self.max_length = max_length
         self.long = long
-        self.start = start  # a decoder's start token, put before everything
-        # Where nothing else keeps the two texts of a pair apart, a space must.
+        self.start = start
+        # If nothing else separates the two texts of a pair, a space must.
         self.lead = "" if self.template.separates() or marks_words(tokenizer) else " "
-        self.token_types = (
-            token_types  # false: all 0, as the released code of Clark et al. has them
-        )
+        self.token_types = token_types
         self.unknown = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
         self.counts = Counts()
         room = max_length - self.template.specials(2) - (start is not None)
         if room < 2:
             raise UserError(
-                f"the maximum length must leave room for text beside {max_length - room} special tokens; got {max_length} instead",
-                hint="give --max-length 128, say",
+                f"the maximum length must leave room for text besides {max_length - room} special "
+                f"tokens; got {max_length} instead",
+                hint="give e.g. max_length=128",
+                command="give e.g. --max-length 128",
             )
 
     def encode(self, examples: Iterable[Example]) -> Iterator[Encoded]:
-        """Encode examples one by one, counting what is cut or left out."""
+        """Encode examples one by one.
+
+        Yields
+        ------
+        Encoded
+            Several for an example that is split, none for one that is dropped.
+        """
         for example in examples:
             self.counts.read += 1
             pieces = self._pieces(example)
@@ -142,54 +179,58 @@ class Encoder:
                 yield encoded
 
     def _pieces(self, example: Example) -> list[_Pieces]:
-        """The pieces of each text, with the word that each belongs to."""
+        """The pieces of each text, each with its word."""
         found: list[_Pieces] = []
-        before = 0  # plain words of the first text
+        before = 0  # how many plain words the texts before have
         for segment, text in enumerate(example.texts):
             lead = self.lead if segment and text else ""
             coded = self.tokenizer(
                 lead + text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
             )
+            ids = np.array(coded["input_ids"], dtype=np.int64)
             offsets = [
                 (max(start - len(lead), 0), end - len(lead))
                 for start, end in coded["offset_mapping"]
             ]
-            indices = [index for index, word in enumerate(example.words) if word.segment == segment]
-            owners = np.full(len(offsets), -1, dtype=np.int64)
-            if indices:
-                words = [example.words[index].text for index in indices]
-                if text != " ".join(words):
-                    raise UserError(
-                        f"example {example.id}: its text is not its words joined by single spaces",
-                        hint="make the texts with headscope.corpus.join_words",
-                    )
-                local = align(text, offsets, word_ends(words))
-                owners = np.where(local >= 0, np.array(indices)[local], -1)
-                self.counts.words += len(indices)
-                known = set(
-                    owners[(owners >= 0) & (np.array(coded["input_ids"]) != self.unknown)].tolist()
-                )
-                owned = set(owners[owners >= 0].tolist())
-                self.counts.words_lost += len(indices) - len(owned)
-                self.counts.words_unknown += len(owned - known)
+            owners = self._words(example, segment, ids, offsets)
             units = owners
             if not example.words:
                 spans = np.array(plain_words((text,))[0], dtype=np.int64).reshape(-1, 2)
                 local = align(text, offsets, spans[:, 1], spans[:, 0])
                 units = np.where(local >= 0, local + before, -1)
                 before += len(spans)
-            found.append(
-                _Pieces(
-                    np.array(coded["input_ids"], dtype=np.int64),
-                    owners,
-                    _characters(text, offsets),
-                    units,
-                )
-            )
+            found.append(_Pieces(ids, owners, _characters(text, offsets), units))
         return found
 
+    def _words(
+        self,
+        example: Example,
+        segment: int,
+        ids: NDArray[np.int64],
+        offsets: list[tuple[int, int]],
+    ) -> NDArray[np.int64]:
+        """The annotated word of each piece of one text, or -1. Counts lost and unknown words."""
+        indices = [index for index, word in enumerate(example.words) if word.segment == segment]
+        if not indices:
+            return np.full(len(offsets), -1, dtype=np.int64)
+        text = example.texts[segment]
+        words = [example.words[index].text for index in indices]
+        if text != " ".join(words):
+            raise UserError(
+                f"example {example.id}: its text is not its words joined by single spaces",
+                hint="make the texts with headscope.corpus.join_words",
+            )
+        local = align(text, offsets, word_ends(words))
+        owners = np.where(local >= 0, np.array(indices)[local], -1)
+        owned = set(owners[owners >= 0].tolist())
+        known = set(owners[(owners >= 0) & (ids != self.unknown)].tolist())
+        self.counts.words += len(indices)
+        self.counts.words_lost += len(indices) - len(owned)
+        self.counts.words_unknown += len(owned - known)
+        return owners
+
     def _fit(self, pieces: list[_Pieces]) -> list[list[_Pieces]] | None:
-        """Cut the texts to the length that is left beside special tokens; None to drop the example."""
+        """Cut the texts to the room that special tokens leave; None drops the example."""
         room = self.max_length - self.template.specials(len(pieces)) - (self.start is not None)
         lengths = [len(part.ids) for part in pieces]
         if sum(lengths) <= room:
@@ -198,12 +239,8 @@ class Encoder:
             return None
         if self.long == "truncate":
             self.counts.truncated += 1
-            return [
-                [
-                    part.cut(0, length)
-                    for part, length in zip(pieces, shorten(lengths, room), strict=True)
-                ]
-            ]
+            kept = zip(pieces, shorten(lengths, room), strict=True)
+            return [[part.cut(0, length) for part, length in kept]]
         number = 2
         while sum(-(-length // number) for length in lengths) > room:
             number += 1
@@ -217,7 +254,7 @@ class Encoder:
         ]
 
     def _assemble(self, example: Example, pieces: list[_Pieces]) -> Encoded:
-        """Put the texts into the tokenizer's frame."""
+        """Put the texts into the tokenizer's template."""
         rows: list[tuple[int, int, int, int, int, str, int]] = []
         if self.start is not None:
             rows.append(self._special(self.start, 0))
@@ -254,8 +291,9 @@ class Encoder:
 def _characters(text: str, offsets: list[tuple[int, int]]) -> tuple[str, ...]:
     """The characters of each piece.
 
-    A character beyond ASCII may be several pieces (its bytes), which all show it. An ASCII one is a single piece: what stands before
-    it with the same offsets is the mark of a word's start that the tokenizer put before the text, and shows nothing.
+    A character beyond ASCII may be several pieces (its bytes), which all show it. An ASCII
+    character is one piece: what is before it with the same offsets is a mark for the start of a
+    word, which the tokenizer added, and shows nothing.
     """
     shown = [text[start:end] for start, end in offsets]
     marks = [
@@ -266,18 +304,18 @@ def _characters(text: str, offsets: list[tuple[int, int]]) -> tuple[str, ...]:
 
 
 def shorten(lengths: list[int], room: int) -> list[int]:
-    """Shorten the longer text until all fit; where both must be cut they share the room (as the paper and the tokenizers do).
+    """Shorten the longer text until both fit; if both must be cut, they share the room.
 
-    A token left over by halving goes to the text that was longer, and to the second of two equally long, as in the tokenizers library.
+    A token that halving leaves over goes to the longer text, and to the second of two equally long
+    ones, as in the tokenizers library.
 
     >>> shorten([10, 4], 9), shorten([6, 6], 9), shorten([8, 6], 9)
     ([5, 4], [4, 5], [5, 4])
     """
     if sum(lengths) <= room or len(lengths) == 1:
         return [min(length, room) for length in lengths]
-    short, long = sorted(
-        range(2), key=lambda index: lengths[index]
-    )  # stable: of two equal ones the second is the long one
+    # Sorting is stable: of two equal ones the second is the longer.
+    short, long = sorted(range(2), key=lambda index: lengths[index])
     kept = [0, 0]
     kept[short] = min(lengths[short], room // 2)
     kept[long] = room - kept[short]

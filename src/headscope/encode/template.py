@@ -1,7 +1,8 @@
 """Where a tokenizer puts its special tokens, learned from the tokenizer itself.
 
-Knowing the frame (``[CLS] a [SEP] b [SEP]``, ``<s> a </s></s> b </s>``, nothing at all for GPT-2) lets us cut texts to
-length ourselves, piece by piece and with the words they belong to, for every tokenizer alike.
+Knowing the template (``[CLS] a [SEP] b [SEP]``, ``<s> a </s></s> b </s>``, nothing at all for
+GPT-2) lets us truncate texts ourselves, piece by piece and together with their words, in the same
+way for every tokenizer.
 """
 
 from __future__ import annotations
@@ -12,12 +13,22 @@ from typing import Any
 from headscope.errors import ModelError
 
 TEXT, START, SEPARATOR, OTHER = 0, 1, 2, 3
-"""Kinds of token: of the text; ``[CLS]`` or BOS; ``[SEP]`` or EOS; any other special token."""
+"""Kinds of tokens: of the text; ``[CLS]`` or BOS; ``[SEP]`` or EOS; other special tokens."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A run in the frame: one special token (``token``), or a whole text (``text`` 0 or 1)."""
+class TemplatePart:
+    """One part of a template: a special token, or a whole text.
+
+    Parameters
+    ----------
+    token : int or None
+        The special token.
+    text : int or None
+        0 for the first text, 1 for the second.
+    type : int
+        The token type.
+    """
 
     token: int | None
     text: int | None
@@ -26,30 +37,37 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The frame for one text, and for a pair."""
+    """The template of a tokenizer for one text, and for a pair."""
 
-    one: tuple[Part, ...]
-    two: tuple[Part, ...]
+    one: tuple[TemplatePart, ...]
+    two: tuple[TemplatePart, ...]
 
-    def parts(self, texts: int) -> tuple[Part, ...]:
-        """The frame for one or two texts."""
+    def parts(self, texts: int) -> tuple[TemplatePart, ...]:
+        """The template for one or two texts."""
         return self.one if texts == 1 else self.two
 
     def specials(self, texts: int) -> int:
-        """How many special tokens the frame adds."""
+        """How many special tokens are added to one or two texts."""
         return sum(part.token is not None for part in self.parts(texts))
 
     def separates(self) -> bool:
-        """Whether anything stands between the two texts of a pair."""
+        """Whether there is anything between the two texts of a pair."""
         texts = [index for index, part in enumerate(self.two) if part.text is not None]
         return texts[1] - texts[0] > 1
 
 
 def find_template(tokenizer: Any) -> Template:
-    """Encode two probe texts and read off what stands around them."""
+    """Encode two short texts and see what is around them.
+
+    Raises
+    ------
+    ModelError
+        If the tokenizer gives no character offsets, or makes no tokens of any text.
+    """
     if not getattr(tokenizer, "is_fast", False):
         raise ModelError(
-            f"{type(tokenizer).__name__} gives no character offsets, which aligning words and pieces needs",
+            f"{type(tokenizer).__name__} gives no character offsets, which are needed to align "
+            "words and pieces",
             hint="save a fast tokenizer (tokenizer.json) beside the model",
         )
     text = probe(tokenizer)
@@ -57,7 +75,11 @@ def find_template(tokenizer: Any) -> Template:
 
 
 def probe(tokenizer: Any) -> str:
-    """A text that the tokenizer does not drop: a letter, or else (proteins, chemistry, one script only) the first of its own tokens that will do."""
+    """Find a text that the tokenizer does not drop.
+
+    It is a letter, or else (proteins, chemistry, one script only) the first of its own tokens that
+    the tokenizer keeps.
+    """
     texts: list[str] = sorted(set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens))
     for text in ["a", *texts]:
         if tokenizer(text, add_special_tokens=False)["input_ids"]:
@@ -69,7 +91,10 @@ def probe(tokenizer: Any) -> str:
 
 
 def marks_words(tokenizer: Any) -> bool:
-    """Whether a word has the same pieces at the start of a text as after a space (``▁a ▁a``; not GPT-2's ``a Ġa``)."""
+    """Whether a word has the same pieces at the start of a text as after a space.
+
+    It has with ``▁a ▁a``, but not with GPT-2's ``a Ġa``.
+    """
     word = probe(tokenizer)
     once, twice = (
         tokenizer(text, add_special_tokens=False)["input_ids"] for text in (word, f"{word} {word}")
@@ -77,22 +102,25 @@ def marks_words(tokenizer: Any) -> bool:
     return bool(twice == once + once)
 
 
-def _parts(tokenizer: Any, *texts: str) -> tuple[Part, ...]:
+def _parts(tokenizer: Any, *texts: str) -> tuple[TemplatePart, ...]:
     encoded = tokenizer(*texts, return_token_type_ids=True)
     types = encoded.get("token_type_ids") or [0] * len(encoded["input_ids"])
-    parts: list[Part] = []
-    for token, sequence, kind in zip(
-        encoded["input_ids"], encoded.sequence_ids(0), types, strict=True
-    ):
+    parts: list[TemplatePart] = []
+    tokens = zip(encoded["input_ids"], encoded.sequence_ids(0), types, strict=True)
+    for token, sequence, kind in tokens:
         if sequence is None:
-            parts.append(Part(token, None, kind))
+            parts.append(TemplatePart(token, None, kind))
         elif not parts or parts[-1].text != sequence:
-            parts.append(Part(None, sequence, kind))
+            parts.append(TemplatePart(None, sequence, kind))
     return tuple(parts)
 
 
 def special_kind(tokenizer: Any, token: int) -> int:
-    """START for ``[CLS]``/BOS, SEPARATOR for ``[SEP]``/EOS, OTHER for the rest. A token that is both (GPT-2's) counts as what it stands for first."""
+    """The kind of a special token: START, SEPARATOR or OTHER.
+
+    ``[CLS]`` and BOS are START, ``[SEP]`` and EOS are SEPARATOR. A token that is both, as in GPT-2,
+    is START.
+    """
     if token in {tokenizer.cls_token_id, tokenizer.bos_token_id}:
         return START
     return SEPARATOR if token in {tokenizer.sep_token_id, tokenizer.eos_token_id} else OTHER

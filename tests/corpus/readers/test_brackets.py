@@ -23,7 +23,10 @@ PENN = """\
         (NP (-NONE- *-1) )))
     (. .) ))
 
-( (SINV (`` ``) (S-TPC=2 (NP-SBJ (PRP I)) (VP (VBP agree) (PRN (-LRB- -LRB-) (ADVP|PRT (RB 1\\/2)) (-RRB- -RRB-)))) ('' '') (VP (VBD said) (SBAR (-NONE- 0) (S (-NONE- *T*-2)))) (NP (NNP Ann))) )
+( (SINV (`` ``)
+    (S-TPC=2 (NP-SBJ (PRP I))
+      (VP (VBP agree) (PRN (-LRB- -LRB-) (ADVP|PRT (RB 1\\/2)) (-RRB- -RRB-))))
+    ('' '') (VP (VBD said) (SBAR (-NONE- 0) (S (-NONE- *T*-2)))) (NP (NNP Ann))) )
 """
 
 
@@ -118,7 +121,7 @@ TREES = st.recursive(
 
 
 def without_traces(tree):
-    """The tree as nltk has it, without traces and what is above nothing else; None if nothing is left."""
+    """nltk's tree without traces and empty nodes; None if nothing is left."""
     if isinstance(tree[0], str):
         return None if tree.label() == "-NONE-" else tree
     kept = [part for part in map(without_traces, tree) if part is not None]

@@ -145,7 +145,7 @@ TAG = st.sampled_from(["_", "NOUN", "nmod:poss", "PRP$", ",", "``"])
 
 @st.composite
 def sentences(draw):
-    """A valid sentence: a random tree in a random order, with comments, multi-word tokens and empty nodes."""
+    """A valid sentence: a random tree, with comments, multi-word tokens and empty nodes."""
     order = draw(st.permutations(range(1, draw(st.integers(1, 6)) + 1)))
     heads = {word: draw(st.sampled_from([0, *order[:place]])) for place, word in enumerate(order)}
     comments = draw(

@@ -1,4 +1,4 @@
-"""Frame links from JSON lines and from FrameNet: spans are whole words, the paper's filter keeps what it should, and what is wrong is told with its line."""
+"""Frame links from JSON lines and from FrameNet, and the filter of the paper."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_an_exemplar_becomes_an_example_linked_to_its_core_elements() -> None:
         (
             "[Experiencer He] was becoming *agitated* [Time yesterday]",
             True,
-        ),  # one that is not core may stand anywhere
+        ),  # one that is not core may be anywhere
         ("was becoming *agitated* as ever [Time yesterday]", False),  # no core element
         ("[Experiencer He] was becoming *agitated* a b c d e f g h", True),  # twelve words
         ("[Experiencer He] was becoming *agitated* a b c d e f g h i", False),  # thirteen
@@ -297,8 +297,8 @@ def test_without_nltk_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPat
     with pytest.raises(CorpusError) as caught:
         corpus.read("framenet")
     assert (
-        str(caught.value)
-        == "FrameNet is read with nltk, which is not installed\nnext: pip install 'headscope[framenet]' && python -m nltk.downloader framenet_v17"
+        str(caught.value) == "FrameNet is read with nltk, which is not installed\n"
+        "next: pip install 'headscope[framenet]' && python -m nltk.downloader framenet_v17"
     )
 
 
@@ -312,8 +312,8 @@ def test_without_framenet_s_data_the_error_says_how_to_get_it(
     with pytest.raises(CorpusError) as caught:
         open_framenet()
     assert (
-        str(caught.value)
-        == "nltk does not find FrameNet's data (framenet_v17)\nnext: python -m nltk.downloader framenet_v17"
+        str(caught.value) == "nltk does not find FrameNet's data (framenet_v17)\n"
+        "next: python -m nltk.downloader framenet_v17"
     )
 
 

@@ -1,4 +1,4 @@
-"""Tables: a header is recognised or asked for, and columns that hold no text are not taken for it."""
+"""Tables: headers are recognised or asked for, and columns without text are never read as text."""
 
 import csv
 import gzip

@@ -1,4 +1,4 @@
-"""The store of parses: what comes out is what went in, or nothing."""
+"""The cache of parses: what comes out is what went in, or nothing."""
 
 import errno
 import gzip
@@ -50,7 +50,7 @@ def fill(count, key="key"):
 
 
 def recall(store):
-    """All that a store gives, in order, until it gives nothing."""
+    """All that a cache returns, in order, until it returns nothing."""
     found = []
     for texts in TEXTS:
         words = store.recall(texts)
@@ -213,7 +213,7 @@ def test_a_line_that_is_not_a_parse_is_refused(line):
 
 
 def give(line):
-    """What a store with this one line gives."""
+    """What a cache with this one line returns."""
     path = ParseCache("key").path
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(gzip.compress(line.encode() + b"\n"))

@@ -1,4 +1,4 @@
-"""A corpus is parsed once, however often it is walked over: counted in the texts that reach spaCy."""
+"""A corpus is parsed only once: the texts that reach spaCy are counted."""
 
 import importlib.metadata
 import shutil

@@ -37,7 +37,7 @@ def _loaded_once():
 
 
 def by_spacy(pipeline, texts):
-    """What spaCy says of each text, token by token; heads are tokens, so that no index of ours is used."""
+    """What spaCy says about each token; heads are tokens, so that none of our indices is used."""
     rows = []
     for segment, text in enumerate(texts):
         for token in pipeline(text):
@@ -168,7 +168,8 @@ def test_a_pipeline_without_a_parser_is_reported(tmp_path):
         load_parser(str(tmp_path / "blank"))
     assert (
         str(caught.value)
-        == f"the spaCy pipeline '{tmp_path / 'blank'}' has no parser; it has sentencizer\nnext: give a pipeline that parses"
+        == f"the spaCy pipeline '{tmp_path / 'blank'}' has no parser; it has sentencizer\n"
+        "next: give a pipeline that parses"
     )
 
 

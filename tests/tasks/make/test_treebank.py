@@ -1,4 +1,4 @@
-"""The ten probing tasks made from treebanks: labels by hand and against the conllu library and its features, changes undone, and nothing in two splits."""
+"""The ten probing tasks made from treebanks, checked by hand and against the conllu library."""
 
 import gzip
 from collections import Counter
@@ -23,7 +23,10 @@ from headscope.tasks.probing import SPLITS, TITLES
 
 
 def words(text):
-    """Words from ``form/tag/head/relation``: heads from 1, 0 is the root; a tag ``UPOS+XPOS`` has both."""
+    """Words from ``form/tag/head/relation``.
+
+    Heads count from 1, 0 is the root; a tag ``UPOS+XPOS`` has both.
+    """
     found = []
     for cell in text.split():
         form, tag, head, relation = cell.rsplit("/", 3)
@@ -45,8 +48,14 @@ def sentence(text):
 
 
 CLAUSES = {
-    "universal": "It/PRON+PRP/2/nsubj rained/VERB+VBD/0/root ,/PUNCT+,/6/punct and/CCONJ+CC/6/cc we/PRON+PRP/6/nsubj left/VERB+VBD/2/conj early/ADV+RB/6/advmod ./PUNCT+./2/punct",
-    "stanford": "It/PRP/2/nsubj rained/VBD/0/root ,/,/2/punct and/CC/2/cc we/PRP/6/nsubj left/VBD/2/conj early/RB/6/advmod ././2/punct",
+    "universal": (
+        "It/PRON+PRP/2/nsubj rained/VERB+VBD/0/root ,/PUNCT+,/6/punct and/CCONJ+CC/6/cc "
+        "we/PRON+PRP/6/nsubj left/VERB+VBD/2/conj early/ADV+RB/6/advmod ./PUNCT+./2/punct"
+    ),
+    "stanford": (
+        "It/PRP/2/nsubj rained/VBD/0/root ,/,/2/punct and/CC/2/cc we/PRP/6/nsubj "
+        "left/VBD/2/conj early/RB/6/advmod ././2/punct"
+    ),
 }
 
 
@@ -73,7 +82,7 @@ def examples(task):
 
 
 def originals(task, demo):
-    """Each example beside the words of the sentence that it was made of."""
+    """Each example with the words of the sentence that it was made from."""
     by_id = {found.id: found for found in sentences_of(demo)}
     return [(example, by_id[example.id].words) for example in examples(task)]
 
@@ -258,7 +267,8 @@ def test_sentences_of_5_to_28_words_are_used_once_whatever_their_capitals():
         ("It/PRP/3/nsubj is/AUX+VBZ/3/cop red/ADJ+JJ/0/root", ("PRES", "is")),
         ("It/PRP/3/nsubjpass was/VBD/3/auxpass seen/VBN/0/root", ("PAST", "was")),
         (
-            "It/PRON+PRP/4/nsubj:pass had/AUX+VBD/4/aux been/AUX+VBN/4/aux:pass seen/VERB+VBN/0/root",
+            "It/PRON+PRP/4/nsubj:pass had/AUX+VBD/4/aux been/AUX+VBN/4/aux:pass "
+            "seen/VERB+VBN/0/root",
             ("PAST", "had"),
         ),
         ("Did/VBD/3/aux it/PRP/3/nsubj go/VB/0/root", ("PAST", "did")),
@@ -328,7 +338,8 @@ def test_number_is_that_of_the_noun_that_depends_on_the_root(text, subject, thin
 
 def test_depth_is_counted_in_arcs_punctuation_aside_and_the_sequence_goes_around_the_root():
     found = sentence(
-        "The/DT/2/det dog/NN/3/nsubj:outer barked/VBD/0/root at/IN/6/case the/DT/6/det moon/NN/3/obl ,/,/4/punct ./PUNCT/3/punct"
+        "The/DT/2/det dog/NN/3/nsubj:outer barked/VBD/0/root at/IN/6/case the/DT/6/det "
+        "moon/NN/3/obl ,/,/4/punct ./PUNCT/3/punct"
     )
     assert dependency_depth(found) == 2
     assert dependents(found) == "nsubj_ROOT_obl_punct"

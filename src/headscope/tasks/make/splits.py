@@ -80,7 +80,9 @@ def divide(drafts: Drafts, sizes: Sizes, rng: Random) -> dict[str, list[Draft]] 
     if small:
         drafts.skipped[f"in classes with fewer than {LEAST}"] += sum(count for count, _ in small)
     if len(classes) < 2:
-        why = f" (skipped: mostly sentences {drafts.skipped.most_common(1)[0][0]})" if drafts.skipped else ""
+        why = ""
+        if drafts.skipped:
+            why = f" (skipped: mostly sentences {drafts.skipped.most_common(1)[0][0]})"
         return (
             f"{len(drafts.items)} sentences fit{why}, in {len(classes)} classes with {LEAST} or "
             "more; two such classes are needed"

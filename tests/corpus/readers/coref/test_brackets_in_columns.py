@@ -1,4 +1,4 @@
-"""Coreference as brackets in columns, CoNLL-U with Entity= and CoNLL-2012: what is read, and what is refused with its line."""
+"""Coreference as brackets in columns: CoNLL-U with Entity=, and CoNLL-2012."""
 
 import gzip
 import tarfile
@@ -34,9 +34,8 @@ def sentence(rows, *misc, comments=()):
     """A sentence of CoNLL-U; each MISC that is given is put in its place."""
     lines = [f"# {comment}" for comment in comments]
     for number, (form, head, relation, upos, last) in enumerate(rows, 1):
-        lines.append(
-            f"{number}\t{form}\t_\t{upos}\t_\t_\t{head}\t{relation}\t_\t{last.format(*misc, '_', '_', '_', '_')}"
-        )
+        filled = last.format(*misc, "_", "_", "_", "_")
+        lines.append(f"{number}\t{form}\t_\t{upos}\t_\t_\t{head}\t{relation}\t_\t{filled}")
     return "\n".join(lines) + "\n\n"
 
 
@@ -352,7 +351,8 @@ def test_conll2012_gives_one_example_per_part_and_the_last_word_heads_a_mention(
     assert (read.format, read.notes) == (
         "conll2012",
         (
-            "CoNLL-2012 has no dependency trees: the head word of a mention is taken to be its last word",
+            "CoNLL-2012 has no dependency trees: the head word of a mention is taken to be its "
+            "last word",
         ),
     )
     assert (first.id, first.texts, first.source) == (
@@ -404,12 +404,14 @@ COLUMNS = {
     "no bracket": (
         document(ROW.format("(1)|2")),
         2,
-        "the last column '(1)|2' is not made of brackets such as (1, (1) and 1) with | between them",
+        "the last column '(1)|2' is not made of brackets such as (1, (1) and 1) with | between "
+        "them",
     ),
     "run together": (
         document(ROW.format("(1)(2)")),
         2,
-        "the last column '(1)(2)' is not made of brackets such as (1, (1) and 1) with | between them",
+        "the last column '(1)(2)' is not made of brackets such as (1, (1) and 1) with | between "
+        "them",
     ),
     "no begin": (ROW.format("-"), 1, "this is outside any document"),
     "after the end": (GOLD + ROW.format("-"), 14, "this is outside any document"),
@@ -439,8 +441,8 @@ def test_a_folder_of_conll2012_files_is_one_corpus_and_an_empty_one_an_error(tmp
         "bc/x_3",
     ]
     assert (
-        complaint(tmp_path, documents=True)
-        == f"{tmp_path} has no files that end in .conllu\nnext: give the folder or archive that holds them, or one file"
+        complaint(tmp_path, documents=True) == f"{tmp_path} has no files that end in .conllu\n"
+        "next: give the folder or archive that holds them, or one file"
     )
 
 
@@ -479,5 +481,8 @@ def test_an_archive_that_is_cut_off_is_reported(tmp_path):
 )
 def test_formats_without_documents_cannot_be_read_as_documents(tmp_path, name, text, kind):
     path = write(tmp_path / name, text)
-    expected = f"{path} has no documents to read: its format is {kind}\nnext: give a corpus in one of the formats coref-jsonl, coref-conllu, conll2012"
+    expected = (
+        f"{path} has no documents to read: its format is {kind}\n"
+        "next: give a corpus in one of the formats coref-jsonl, coref-conllu, conll2012"
+    )
     assert complaint(path, documents=True) == expected

@@ -97,7 +97,8 @@ JSON = {
     "no sentences": ({"doc": "x", "mentions": []}, "the document has no 'sentences'"),
     "an unknown key": (
         ANN | {"genra": "x"},
-        "the document has the unknown key 'genra'; known are sentences, mentions, doc, genre, licence_class",
+        "the document has the unknown key 'genra'; known are sentences, mentions, doc, genre, "
+        "licence_class",
     ),
     "sentences as strings": (
         ANN | {"sentences": ["Ann left"]},
@@ -114,7 +115,8 @@ JSON = {
     ),
     "an unknown key of a mention": (
         ANN | {"mentions": [MENTION | {"id": 1}]},
-        "mentions[0]: the mention has the unknown key 'id'; known are sent, start, end, head, cluster, type",
+        "mentions[0]: the mention has the unknown key 'id'; known are sent, start, end, head, "
+        "cluster, type",
     ),
     "a mention without head": (
         ANN | {"mentions": [{key: MENTION[key] for key in ("sent", "start", "end", "cluster")}]},

@@ -1,4 +1,4 @@
-"""OntoGUM, 108 real documents: its JSON lines and its CoNLL-U are two conversions by others, and must read alike."""
+"""OntoGUM, 108 real documents: its JSON lines and its CoNLL-U must give the same corpus."""
 
 from collections import Counter
 
@@ -80,7 +80,7 @@ def test_a_mention_that_is_alone_in_its_entity_is_kept(from_json):
     ]
     assert alone == [
         ("GUM_interview_cocktail", "24")
-    ]  # "cluster": "24" stands once in its line of the file
+    ]  # "cluster": "24" occurs once in its line of the file
 
 
 @pytest.mark.shared
