@@ -10,7 +10,7 @@ from headscope.errors import UserError, unknown
 
 Long = Literal["truncate", "split", "drop"]
 """What to do with examples that are too long."""
-NAMES = {"long": "way with long examples"}
+NAMES = {"long": "treatment of long examples"}
 """What some settings are called in messages."""
 
 
