@@ -1,4 +1,4 @@
-"""A browser to open reports in, cut off from every network, and reports to open."""
+"""A browser without any network, and reports to open in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from page.samples import demo_file
 
 @dataclass
 class Opened:
-    """A page that was opened, what it asked for beyond its own file, and what it complained of."""
+    """An open page, what it requested beyond its own file, and its errors and warnings."""
 
     page: Any
     asked: list[str] = field(default_factory=list)
@@ -25,7 +25,7 @@ class Opened:
 
 @pytest.fixture
 def visit(browser: Any) -> Iterator[Callable[..., Opened]]:
-    """Open a file in a window of some width; every request but the file itself is refused and noted."""
+    """Open a file in a window; every request except the file itself is refused and recorded."""
     contexts = []
 
     def visit(path: Path, *, width: int = 1280, charts: bool = True) -> Opened:
@@ -62,7 +62,8 @@ def visit(browser: Any) -> Iterator[Callable[..., Opened]]:
         if charts:  # all of them, as before printing: a window draws only those near it
             opened.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
             opened.page.wait_for_function(
-                "document.querySelectorAll('.chart svg.marks').length === document.querySelectorAll('.chart').length"
+                "document.querySelectorAll('.chart svg.marks').length "
+                "=== document.querySelectorAll('.chart').length"
             )
         return opened
 
@@ -73,11 +74,11 @@ def visit(browser: Any) -> Iterator[Callable[..., Opened]]:
 
 @pytest.fixture(scope="session")
 def demo_results(tmp_path_factory: pytest.TempPathFactory) -> Atlas:
-    """Six examples of the built-in corpus, surveyed with the embedded model; made once."""
+    """Survey six examples of the built-in corpus with the embedded model, once."""
     return Atlas.open(demo_file(tmp_path_factory.getbasetemp()))
 
 
 @pytest.fixture(scope="session")
 def demo_page(demo_results: Atlas, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of them."""
+    """Write the report of the embedded model."""
     return write_report(demo_results, tmp_path_factory.mktemp("report") / "demo.html")

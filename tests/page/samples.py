@@ -1,4 +1,7 @@
-"""Atlas for the tests of command line, figures and report: hand-made ones with known numbers, and a survey of the embedded model."""
+"""Results for the tests of command line, figures and report.
+
+Some are made by hand, with known numbers; one is a survey of the embedded model.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,14 @@ DIMS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 UNITS = {"position": "share of attention", "special": "share of attention", "entropy": "nats"}
 APART = 0.01
-"""Every mean is that of two examples, this much below and above it."""
+"""Each mean is that of two examples, this much below and above it."""
 
 
 def made_values(layers: int, heads: int, *, causal: bool = False) -> dict[str, NDArray[np.float64]]:
-    """The means that hand-made results will have: shares between 0.02 and 0.9, all different; a causal model has no next token and no separator."""
+    """Return the means of hand-made results: shares between 0.02 and 0.9, all different.
+
+    A causal model has no next token and no separator.
+    """
     random = np.random.default_rng(0)
     values = {
         name: random.uniform(0.02, 0.9, (layers, heads, *(len(labels) for labels in dims.values())))
@@ -49,7 +55,10 @@ def made_results(
     corpus: str = "some/texts.txt",
     **changes: Any,
 ) -> Atlas:
-    """Atlas with the means of ``made_values`` (or those given), each from two examples. ``changes`` replaces parts of the provenance."""
+    """Make results with the means of ``made_values`` (or those given), each from two examples.
+
+    ``changes`` replaces parts of the provenance.
+    """
     values = values if values is not None else made_values(layers, heads, causal=causal)
     return Atlas.build(
         {name: _sums(name, means) for name, means in values.items()},
@@ -122,7 +131,10 @@ def _provenance(
 
 
 def demo_file(base: Path) -> Path:
-    """What ``headscope survey demo demo --limit 6`` gives, typed once under ``base`` (a session's temporary folder); what it printed lies beside it."""
+    """Return what ``headscope survey demo demo --limit 6`` writes, run once per session.
+
+    It is in a folder under ``base``, and what the command printed is beside it.
+    """
     folder = base / "demo-survey"
     path = folder / "demo.nc"
     if not path.exists():

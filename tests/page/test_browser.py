@@ -1,4 +1,7 @@
-"""The report in a browser without a network: it draws, sorts, fits the window, and does not run what a name contains."""
+"""The report in a browser without a network.
+
+It draws, sorts, fits the window, and does not run what a name contains.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,31 @@ from page.test_page import HOSTILE, hostile
 
 pytestmark = pytest.mark.page
 
+ENTROPY = "entropy of attention from all tokens (nats)"
+FROM_CLS = "entropy of attention from [CLS] (nats)"
+PREVIOUS = "attention to the previous token (0–1)"
+NEXT = "attention to the next token (0–1)"
+
 MARKS = "[aria-roledescription='point'], [aria-roledescription='rect mark']"
-CHARTS = f"[...document.querySelectorAll('.chart')].map(chart => [chart.id, chart.querySelectorAll(`svg.marks :is({MARKS})`).length])"
-ANY = "[...document.querySelectorAll('.chart')].map(chart => [chart.id, chart.querySelectorAll(\"svg.marks [role='graphics-symbol'][aria-roledescription]\").length])"
+COUNT = """[...document.querySelectorAll('.chart')].map(
+  chart => [chart.id, chart.querySelectorAll("svg.marks SELECTOR").length]
+)"""
+CHARTS = COUNT.replace("SELECTOR", f":is({MARKS})")
+ANY = COUNT.replace("SELECTOR", "[role='graphics-symbol'][aria-roledescription]")
 OVERFLOW = "[document.documentElement.scrollWidth, document.body.scrollWidth]"
-COLUMN = "column => [...document.querySelectorAll('#head-table tbody tr')].map(row => [row.cells[0].textContent, row.cells[column].textContent])"
+COLUMN = """column => [...document.querySelectorAll('#head-table tbody tr')].map(
+  row => [row.cells[0].textContent, row.cells[column].textContent]
+)"""
 # How far a drawing reaches beyond what is shown of its figure.
 CUT = """[...document.querySelectorAll('figure')].map(figure => {
-  const drawn = figure.querySelector('svg.marks').getBoundingClientRect(), shown = figure.getBoundingClientRect();
+  const drawn = figure.querySelector('svg.marks').getBoundingClientRect();
+  const shown = figure.getBoundingClientRect();
   return Math.max(drawn.right - shown.right, shown.left - drawn.left);
 })"""
 
 
 def column(page: Any, name: str) -> list[tuple[str, str]]:
-    """Head and shown value of each row of the head table, in the order on the page."""
+    """Return head and shown value of each row of the head table, in the order of the page."""
     index = page.locator("#head-table th button").all_text_contents().index(name)
     return [tuple(pair) for pair in page.evaluate(COLUMN, index)]
 
@@ -72,20 +86,20 @@ def test_charts_are_drawn_when_they_come_near_the_window(visit, demo_page: Path)
     last.locator("svg.marks").wait_for()
 
 
-def test_a_report_fetches_nothing_and_complains_of_nothing(visit, demo_page: Path) -> None:
+def test_a_report_fetches_nothing_and_has_no_errors_or_warnings(visit, demo_page: Path) -> None:
     opened = visit(demo_page)
     opened.page.locator("figure").last.scroll_into_view_if_needed()
     opened.page.wait_for_load_state("networkidle")
     assert (opened.asked, opened.complaints) == ([], [])
 
 
-def test_hovering_over_a_number_tells_head_and_interval(visit, demo_page: Path) -> None:
+def test_hovering_over_a_number_shows_head_and_interval(visit, demo_page: Path) -> None:
     page = visit(demo_page).page
     page.locator("#chart-heat-previous svg.marks text[aria-label*='head: 3; layer: 1;']").hover()
     page.wait_for_selector("#vg-tooltip-element.visible")
-    told = page.locator("#vg-tooltip-element").inner_text()
-    assert "1-3" in told
-    assert "95 % from" in told
+    shown = page.locator("#vg-tooltip-element").inner_text()
+    assert "1-3" in shown
+    assert "95 % from" in shown
 
 
 def test_a_name_that_is_a_script_is_shown_and_not_run(visit, tmp_path: Path) -> None:
@@ -102,7 +116,7 @@ def test_a_name_that_is_a_script_is_shown_and_not_run(visit, tmp_path: Path) -> 
 
 @pytest.fixture(scope="module")
 def gap() -> dict[str, np.ndarray]:
-    """Values of two layers of twelve heads, one of them not defined: head 1-2 on the previous token."""
+    """Return values of two layers of twelve heads; head 1-2 has none for the previous token."""
     values = made_values(2, 12)
     values["position"][0, 1, 0] = np.nan
     return values
@@ -119,7 +133,7 @@ def large_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(made_results(24, 16), tmp_path_factory.mktemp("large") / "x.html")
 
 
-def test_a_click_sorts_by_a_column_and_another_turns_it_round(
+def test_a_click_sorts_by_a_column_and_another_reverses_the_order(
     visit, gap: dict[str, np.ndarray], gap_page: Path
 ) -> None:
     page = visit(gap_page).page
@@ -127,15 +141,15 @@ def test_a_click_sorts_by_a_column_and_another_turns_it_round(
         f"{place // 12 + 1}-{place % 12 + 1}"
         for place in np.argsort(-gap["entropy"][..., 0].ravel())
     ]
-    press(page, "entropy: all")
-    assert [head for head, _ in column(page, "entropy: all")] == best_first
-    press(page, "entropy: all")
-    assert [head for head, _ in column(page, "entropy: all")] == best_first[::-1]
+    press(page, ENTROPY)
+    assert [head for head, _ in column(page, ENTROPY)] == best_first
+    press(page, ENTROPY)
+    assert [head for head, _ in column(page, ENTROPY)] == best_first[::-1]
 
 
 def test_heads_are_sorted_by_number_not_by_letters(visit, gap_page: Path) -> None:
     page = visit(gap_page).page
-    press(page, "entropy: all")
+    press(page, ENTROPY)
     press(page, "head")
     press(page, "head")
     assert [head for head, _ in column(page, "head")] == [
@@ -145,9 +159,9 @@ def test_heads_are_sorted_by_number_not_by_letters(visit, gap_page: Path) -> Non
 
 def test_the_keyboard_sorts_too(visit, gap: dict[str, np.ndarray], gap_page: Path) -> None:
     page = visit(gap_page).page
-    page.locator("#head-table th button", has_text="entropy: cls").focus()
+    page.locator("#head-table th button", has_text=FROM_CLS).focus()
     page.keyboard.press("Enter")
-    assert [value for _, value in column(page, "entropy: cls")] == [
+    assert [value for _, value in column(page, FROM_CLS)] == [
         f"{value:.3f}" for value in sorted(gap["entropy"][..., 1].ravel(), reverse=True)
     ]
 
@@ -155,15 +169,16 @@ def test_the_keyboard_sorts_too(visit, gap: dict[str, np.ndarray], gap_page: Pat
 def test_heads_without_a_value_come_last_either_way(visit, gap_page: Path) -> None:
     page = visit(gap_page).page
     for _ in range(2):
-        press(page, "position: previous")
-        assert column(page, "position: previous")[-1] == ("1-2", "–")
+        press(page, PREVIOUS)
+        assert column(page, PREVIOUS)[-1] == ("1-2", "–")
 
 
 def test_a_causal_model_has_dashes_and_grey_squares(visit, tmp_path: Path) -> None:
     opened = visit(write_report(made_results(causal=True), tmp_path / "x.html"))
-    assert {value for _, value in column(opened.page, "position: next")} == {"–"}
+    assert {value for _, value in column(opened.page, NEXT)} == {"–"}
     fills = opened.page.evaluate(
-        "[...document.querySelectorAll(\"#chart-heat-next [aria-roledescription='rect mark']\")].map(mark => mark.getAttribute('fill'))"
+        "[...document.querySelectorAll(\"#chart-heat-next [aria-roledescription='rect mark']\")]"
+        ".map(mark => mark.getAttribute('fill'))"
     )
     assert fills == ["#dddddd"] * 6
     assert "not defined" in opened.page.locator("#chart-from-sep").text_content()
@@ -174,7 +189,7 @@ def test_results_without_a_single_number_still_make_a_page(visit, tmp_path: Path
     values = {name: np.full_like(array, np.nan) for name, array in made_values(2, 3).items()}
     opened = visit(write_report(made_results(values=values), tmp_path / "x.html"))
     assert opened.complaints == []
-    assert {value for _, value in column(opened.page, "entropy: all")} == {"–"}
+    assert {value for _, value in column(opened.page, ENTROPY)} == {"–"}
 
 
 @pytest.mark.parametrize("kind", ["demo", "large", "long names"])

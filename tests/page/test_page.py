@@ -17,8 +17,8 @@ import pytest
 from headscope.errors import UserError
 from headscope.figures import gallery, script_json
 from headscope.page import render, write_report
-from headscope.page.document import WIDE, Document, Plot, Section, number, render_document
-from headscope.page.report import head_rows
+from headscope.page.document import WIDE, Document, Plot, Section, cell_text, render_document
+from headscope.page.statistics import head_rows
 from headscope.results import Atlas
 from page.samples import made_results, made_values
 
@@ -53,7 +53,7 @@ class Reader(HTMLParser):
 
 @cache
 def page(kind: str) -> str:
-    """The page of hand-made results, less the last two scripts (Vega and ours), which hold no text of the user's."""
+    """Return the page of hand-made results without the scripts (Vega and ours) at its end."""
     results = {
         "plain": made_results,
         "hostile": hostile,
@@ -158,55 +158,72 @@ def test_links_lead_to_what_is_there() -> None:
     assert links <= there
 
 
-def test_the_head_table_has_a_row_a_head_and_a_column_a_statistic() -> None:
+def test_the_head_table_has_one_row_per_head_and_one_column_per_statistic() -> None:
     values = made_values(2, 3)
     table = head_rows(made_results())
     assert len(table[0]) == 1 + 3 + 9 + 3
     assert [row["head"] for row in table] == ["1-1", "1-2", "1-3", "2-1", "2-2", "2-3"]
-    assert [row["special: sep, other"] for row in table] == pytest.approx(
-        values["special"][:, :, 1, 2].ravel().tolist(), rel=1e-9
-    )
+    assert [
+        row["attention to [SEP] from tokens other than [SEP] (0–1)"] for row in table
+    ] == pytest.approx(values["special"][:, :, 1, 2].ravel().tolist(), rel=1e-9)
 
 
 def test_the_summary_names_the_strongest_head_with_its_interval() -> None:
     values = made_values(2, 3)["position"][..., 0]
     layer, head = divmod(int(values.argmax()), 3)
-    measure, label, mean, strongest, best, interval, _, examples = rows(page("plain"), 0)[0]
-    assert (measure, label, strongest, examples) == (
-        "position",
-        "previous",
+    statistic, mean, strongest, best, interval, _, examples = rows(page("plain"), 0)[0]
+    assert (statistic, strongest, examples) == (
+        "attention to the previous token (0–1)",
         f"{layer + 1}-{head + 1}",
         "2",
     )
     assert (mean, best) == (f"{values.mean():.3f}", f"{values.max():.3f}")
-    error = (
-        12.706204736 * 0.01
-    )  # Student's t of one degree of freedom, times the standard error of two examples 0.02 apart
-    assert interval == f"{values.max() - error:.3f} … {values.max() + error:.3f}"
+    # Student's t of one degree of freedom, times the standard error of two examples 0.02 apart.
+    error = 12.706204736 * 0.01
+    assert interval == f"[{values.max() - error:.3f}, {values.max() + error:.3f}]"
 
 
 def test_what_a_causal_model_does_not_have_is_a_dash() -> None:
     html = page("causal")
-    summary = {(row[0], row[1]): row[2:] for row in rows(html, 0)}
-    assert ("position", "next") not in summary  # defined for no head
-    assert ("special", "sep, all") not in summary
-    assert summary["position", "previous"][0] != "–"
-    column = list(head_rows(made_results(causal=True))[0]).index("position: next")
+    summary = {row[0]: row[1:] for row in rows(html, 0)}
+    assert "attention to the next token (0–1)" not in summary  # defined for no head
+    assert "attention to [SEP] (0–1)" not in summary
+    assert summary["attention to the previous token (0–1)"][0] != "–"
+    columns = list(head_rows(made_results(causal=True))[0])
+    column = columns.index("attention to the next token (0–1)")
     assert {row[column] for row in rows(html, 1)} == {"–"}
     assert not re.search(r"\bnan\b", html, flags=re.IGNORECASE)
 
 
-def test_a_number_is_read_with_three_decimals() -> None:
-    assert [number(value) for value in (0.12345, 1.0, 12, None, math.nan)] == [
-        "0.123",
-        "1.000",
-        "12",
-        "–",
-        "–",
-    ]
+@pytest.mark.parametrize(
+    ("value", "column", "text"),
+    [
+        (0.12345, "mean", "0.123"),
+        (1.0, "share", "1.000"),
+        (0.0, "share", "0.000"),
+        (12, "heads", "12"),
+        (1204, "words", "1,204"),
+        (None, "mean", "–"),
+        (math.nan, "mean", "–"),
+        (0.0, "p", "<0.001"),
+        (4.8e-66, "p corrected", "<0.001"),
+        (1.0, "p", "1.000"),
+        ("3-9", "head", "3-9"),
+    ],
+)
+def test_cells_are_written_for_reading(value: object, column: str, text: str) -> None:
+    assert cell_text(value, column) == text
 
 
-def test_what_was_left_out_is_counted_even_if_other_examples_were_split() -> None:
+def test_the_interval_of_a_share_lies_between_0_and_1() -> None:
+    shares = [row[4] for row in rows(page("plain"), 0) if "(0–1)" in row[0]]
+    ends = [float(end) for text in shares for end in re.findall(r"-?[\d.]+", text)]
+    assert len(ends) == 2 * len(shares) > 0
+    assert all(0 <= end <= 1 for end in ends)
+    assert max(ends) == 1  # one that Student's interval puts above 1
+
+
+def test_skipped_examples_are_counted_even_if_others_were_split() -> None:
     counts = made_results().provenance["counts"] | {
         "read": 10,
         "empty": 1,
@@ -221,8 +238,8 @@ def test_what_was_left_out_is_counted_even_if_other_examples_were_split() -> Non
     assert {text: value for value, text in facts} == {
         "layers × heads (bert, encoder)": "2 × 3",
         "examples used": "14",
-        "left out": "3",
-        "cut to 128 tokens": "4",
+        "skipped: empty or too long": "3",
+        "truncated to 128 tokens": "4",
         "split into parts of at most 128 tokens": "3",
     }
 
@@ -267,7 +284,7 @@ def test_a_report_that_fails_leaves_the_old_one(
     assert path.read_text() == "old"
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UserError, match="cannot be written"):
         write_report(made_results(), tmp_path / "file" / "x.html")
@@ -278,7 +295,7 @@ def test_a_report_of_one_measure_has_its_figures_only() -> None:
     assert set(re.findall(r'id="chart-([\w-]+)"', html)) == {"entropy", "heat-entropy"}
 
 
-def test_a_chart_with_others_abreast_gets_the_whole_width() -> None:
+def test_a_chart_with_parts_side_by_side_gets_the_whole_width() -> None:
     one = alt.Chart(pd.DataFrame({"x": [1]}), width=80).mark_point().encode(x="x")
     plots = [
         Plot("one", "", "", one),

@@ -107,6 +107,4 @@ def roles(
     for caution in cautions(atlas, tests):
         console.say(f"* {caution}")
     if output:
-        console.result(
-            str(write_document(roles_document(atlas, tests, shift=shift, how=how), output))
-        )
+        console.result(str(write_document(roles_document(atlas, tests, shift=shift), output)))

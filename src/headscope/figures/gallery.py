@@ -188,12 +188,20 @@ def gallery(results: Atlas) -> list[Figure]:
 
 
 def has_values(data: xr.Dataset) -> bool:
-    """Tell whether a dataset has any defined value in its main variable.
+    """Tell whether a dataset has any defined value.
 
-    The attribute ``value`` names that variable; without it, it is ``mean``.
+    Parameters
+    ----------
+    data : Dataset
+        One measure of some results. Its attribute ``kind`` names the variable that counts: ``mean``
+        for measures, ``test`` for probes.
+
+    Returns
+    -------
+    bool
     """
-    main = data.attrs.get("value", "mean" if "mean" in data.data_vars else "test")
-    return bool(data[main].notnull().any())
+    kind = str(data.attrs.get("kind", "mean"))
+    return bool(data[kind if kind in data.data_vars else "test"].notnull().any())
 
 
 def find_figure(name: str, results: Atlas | None = None) -> Figure:

@@ -1,4 +1,4 @@
-"""Pages: the report of a survey, and documents of sections, tables and charts."""
+"""Pages: the report of a run, and documents of sections, tables and charts."""
 
 from headscope.page.document import (
     Document,

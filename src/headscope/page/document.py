@@ -1,11 +1,14 @@
-"""A page as data: sections of text, tables and charts. Survey reports and papers are both such documents, drawn by one template."""
+"""A page as data: sections of text, tables and charts, rendered by one template.
+
+Reports of surveys and pages of papers are such documents.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +18,42 @@ import pandas as pd
 from headscope.errors import ResultsError
 from headscope.figures import script_json, vega_bundle
 from headscope.files import atomic_write, check_writable
-
-WIDE = 600
-"""A wider plot gets the whole width of the page; others stand two in a row, shrunk a little if need be."""
-
+from headscope.numbers import MISSING, cell, number
 
 Row = dict[str, Any]
+"""The cells of a row by the name of their column."""
+WIDE = 600
+"""A wider plot gets the whole width of the page; others stand two in a row."""
 LONG = 40
-"""A longer cell is a list, set from the left and broken into lines."""
+"""A longer cell is text, even if it is a list of numbers: it is left-aligned and wrapped."""
 LEADING = re.compile(r"[-+]?\d+(\.\d+)?(?= |$)")
-NUMBERS = re.compile(r"[-+−–\d.,…()\[\]%e\s]*")
+NUMBERS = re.compile(r"[-+−–\d.,…()\[\]%<>e\s]*")
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of named cells. ``sortable`` lets readers sort by a column, in a box of its own height."""
+    """A table of named cells.
 
-    rows: Sequence[dict[str, Any]]
+    Parameters
+    ----------
+    rows : sequence of dict
+        The cells of each row by column. Numbers are formatted when the page is rendered, text
+        stays as it is.
+    title, note : str
+        Above and below the table.
+    sortable : bool
+        Whether readers can sort it by a column; then it scrolls in a box.
+    id : str
+        The identifier of the element on the page.
+
+    Examples
+    --------
+    >>> table = Table([{"head": "3-9", "mean": 0.5}, {"head": "1-2", "n": 3}])
+    >>> table.columns, table.is_text("head"), table.is_text("mean")
+    (['head', 'mean', 'n'], False, False)
+    """
+
+    rows: Sequence[Row]
     title: str = ""
     note: str = ""
     sortable: bool = False
@@ -43,17 +65,20 @@ class Table:
         return list(dict.fromkeys(key for row in self.rows for key in row))
 
     def is_text(self, column: str) -> bool:
-        """Whether a column holds words, and is set from the left; numbers written out (26.3 (1), +1.2, 3-9) are set from the right."""
-        return any(
-            isinstance(cell := row.get(column), str)
-            and (NUMBERS.fullmatch(cell) is None or len(cell) > LONG)
-            for row in self.rows
-        )
+        """Tell whether a column holds words and is left-aligned.
+
+        Written numbers (26.3 (1), +1.2, 3-9) are right-aligned.
+        """
+        for row in self.rows:
+            value = row.get(column)
+            if isinstance(value, str) and (not NUMBERS.fullmatch(value) or len(value) > LONG):
+                return True
+        return False
 
 
 @dataclass(frozen=True)
 class Plot:
-    """An Altair chart with its caption."""
+    """An Altair chart with its caption; ``name`` is used in file names and identifiers."""
 
     name: str
     title: str
@@ -63,7 +88,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with what stands under it: text, tables, plots."""
+    """A heading, and what stands below it: text, tables, plots."""
 
     id: str
     title: str
@@ -74,7 +99,23 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A whole page."""
+    """A whole page.
+
+    Parameters
+    ----------
+    title, subtitle : str
+        At the top.
+    facts : sequence of pairs of str
+        Numbers with their meaning, below the title.
+    remarks : sequence of str
+        Sentences on what stands out.
+    sections : sequence of Section
+        The body.
+    provenance : str
+        The provenance of the results, as JSON.
+    notes : sequence of str
+        What a recipe could not run, and why. Not shown by the template.
+    """
 
     title: str
     subtitle: str
@@ -82,16 +123,22 @@ class Document:
     remarks: Sequence[str] = ()
     sections: Sequence[Section] = ()
     provenance: str = ""
-    notes: Sequence[str] = field(default=())
+    notes: Sequence[str] = ()
 
 
 def records(frame: pd.DataFrame) -> list[Row]:
-    """A data frame's rows for a table."""
+    """Return the rows of a data frame for a table.
+
+    Examples
+    --------
+    >>> records(pd.DataFrame({"head": ["3-9"], "mean": [0.5]}))
+    [{'head': '3-9', 'mean': 0.5}]
+    """
     return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
 
 
 def render_document(document: Document) -> str:
-    """The page as a string: self-contained, every text escaped."""
+    """Return the page as HTML: self-contained, with every text escaped."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("headscope.page"),
         autoescape=True,
@@ -99,7 +146,7 @@ def render_document(document: Document) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters["number"] = number
+    environment.filters["cell"] = cell_text
     environment.filters["order"] = order
     return environment.get_template("document.html.j2").render(
         document=document, spec=spec, bundle=vega_bundle()
@@ -107,77 +154,106 @@ def render_document(document: Document) -> str:
 
 
 def write_document(document: Document, path: Path) -> Path:
-    """Write the page, whole or not at all."""
+    """Write the page, whole or not at all.
+
+    Parameters
+    ----------
+    document : Document
+        The page.
+    path : Path
+        The file. Folders on the way are made.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ResultsError
+        If it cannot be written.
+    """
     check_writable(path, error=ResultsError)
     with atomic_write(path, error=ResultsError) as temporary:
         temporary.write_text(render_document(document), encoding="utf-8")
     return path
 
 
-def spec(plot: Plot) -> dict[str, Any]:
-    """A chart's specification, safe inside a script element, and whether it needs the whole width."""
-    found = plot.chart.to_dict()
-    wide = max(_widths(found), default=0) > WIDE or _abreast(found)
-    return {"json": script_json(found), "wide": wide}
+def spec(plot: Plot) -> Row:
+    """Return a chart's specification as safe JSON, and whether it needs the whole width."""
+    chart = plot.chart.to_dict()
+    wide = max(_widths(chart), default=0) > WIDE or _abreast(chart)
+    return {"json": script_json(chart), "wide": wide}
 
 
 def _abreast(part: Any) -> bool:
-    """Whether a chart has others beside each other."""
-    return isinstance(part, dict) and (
-        "hconcat" in part
-        or "concat" in part
-        or any(_abreast(item) for item in part.get("vconcat", ()))
-    )
+    """Tell whether a chart has parts beside each other."""
+    if not isinstance(part, dict):
+        return False
+    below = part.get("vconcat", ())
+    return "hconcat" in part or "concat" in part or any(_abreast(item) for item in below)
 
 
 def _widths(part: Any) -> list[float]:
+    """Return the widths of a chart and of its parts."""
     if not isinstance(part, dict):
         return []
-    nested = [
-        width
-        for key in ("layer", "concat", "hconcat", "vconcat")
-        for item in part.get(key, ())
-        for width in _widths(item)
-    ]
-    return [*nested, part["width"]] if isinstance(part.get("width"), int | float) else nested
+    widths = [part["width"]] if isinstance(part.get("width"), int | float) else []
+    for key in ("layer", "concat", "hconcat", "vconcat"):
+        for item in part.get(key, ()):
+            widths += _widths(item)
+    return widths
 
 
 def missing(value: object) -> bool:
-    """Whether a cell has nothing in it: None, or not a number."""
+    """Tell whether a cell is empty: None or not a number."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def number(value: object) -> str:
-    """A number for reading: three decimals (one from 10 on: percent), a dash for none.
+def cell_text(value: object, column: str = "") -> str:
+    """Write a cell for reading.
 
-    >>> number(0.12345), number(34.52), number(float("nan")), number(3), number(2.0e-9)
-    ('0.123', '34.5', '–', '3', '2.0e-09')
+    Parameters
+    ----------
+    value
+        What the table holds.
+    column : str
+        The name of its column: one of p-values is never shown as zero.
+
+    Returns
+    -------
+    str
+        As :func:`headscope.numbers.cell` says, but a float of 0 or 1, which may be a share, keeps
+        its decimals.
+
+    Examples
+    --------
+    >>> cell_text(0.12345), cell_text(1.0), cell_text(12), cell_text(float("nan"))
+    ('0.123', '1.000', '12', '–')
+    >>> cell_text(2e-9, "p corrected"), cell_text("3-9")
+    ('<0.001', '3-9')
     """
-    if missing(value):
-        return "–"
-    if isinstance(value, float):
-        return (
-            f"{value:.1e}"
-            if 0 < abs(value) < 0.0005
-            else f"{value:.1f}"
-            if abs(value) >= 10
-            else f"{value:.3f}"
-        )
-    return str(value)
+    if isinstance(value, float) and value in (0.0, 1.0) and cell(0.0, column) == "0":
+        return number(value)
+    return cell(value, column)
 
 
 def order(value: object) -> str:
-    """What a cell is sorted by: a head's name by layer, then head; a number by itself, also where something follows it.
+    """Return what a cell is sorted by.
 
-    >>> order("3-12"), order(0.5), order("det"), order("26.3 (24 … 28)"), order("-1.5")
+    A head's name is sorted by layer, then head; a number by itself, even if something follows it.
+
+    Examples
+    --------
+    >>> order("3-12"), order(0.5), order("det"), order("26.3 [24, 28]"), order("-1.5")
     ('3012', '0.5', 'det', '26.3', '-1.5')
     """
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if missing(value) or value == MISSING:
         return ""
     if isinstance(value, str):
         parts = value.split("-")
         if len(parts) == 2 and all(part.isdecimal() for part in parts):
             return str(int(parts[0]) * 1000 + int(parts[1]))
-        number = LEADING.match(value)
-        return number[0] if number else value
+        leading = LEADING.match(value)
+        return leading[0] if leading else value
     return str(value)

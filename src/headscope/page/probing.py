@@ -1,4 +1,4 @@
-"""Probes on a page: layers and top heads beside each other, and the best heads of each task (Jo and Myaeng 2020)."""
+"""Probes on a page: layers, top heads, and the best heads of each task (Jo and Myaeng 2020)."""
 
 from __future__ import annotations
 
@@ -6,52 +6,75 @@ from typing import Any
 
 import pandas as pd
 
+from headscope.numbers import MISSING
 from headscope.page.document import Row, Section, Table, missing, records
 from headscope.results import Atlas
 from headscope.stats.probing import head_table, probing_remarks, task_titles, top_table
 
 SHOWN = 5
-SELECTIVITY = "Selectivity: the score less that of a classifier on shuffled labels. Heads are in the order of their validation scores."
+"""How many heads of each task are shown."""
+SELECTIVITY = (
+    "Selectivity: the score minus that of a classifier trained on shuffled labels. Heads are in "
+    "the order of their validation scores."
+)
 
 
 def probe_section(results: Atlas) -> Section:
-    """What probing found, in two tables."""
-    text = "Test scores in percent, with 95 % intervals, and gains over the last layer; layers, heads and L2 are chosen on validation."
-    tables = [
-        Table(
-            layer_rows(top_table(results)),
-            title="Layers and top heads",
-            note=" ".join(f"{remark}." for remark in probing_remarks(results)),
-        )
-    ]
-    return Section(
-        "probes",
-        "Probes",
-        text,
-        [
-            *tables,
-            Table(
-                best_head_rows(results),
-                title="Best heads",
-                sortable=True,
-                id="probe-heads",
-                note=SELECTIVITY,
-            ),
-        ],
+    """Return what probing found, in two tables.
+
+    Parameters
+    ----------
+    results : Atlas
+        Results of a probe.
+
+    Returns
+    -------
+    Section
+    """
+    text = (
+        "Test scores in percent with 95 % intervals in parentheses, and gains over the last layer. "
+        "Layers, heads and the strength of L2 are chosen on validation data. The best layer's "
+        "number is in square brackets."
     )
+    layers = Table(
+        layer_rows(top_table(results)),
+        title="Layers and top heads",
+        note=" ".join(probing_remarks(results)),
+    )
+    heads = Table(
+        best_head_rows(results),
+        title="Best heads",
+        sortable=True,
+        id="probe-heads",
+        note=SELECTIVITY,
+    )
+    return Section("probes", "Probes", text, [layers, heads])
 
 
 def layer_rows(table: pd.DataFrame) -> list[Row]:
-    """Table 3 of the paper: scores with intervals and gains over the last layer, published numbers beside where the table has them."""
+    """Return Table 3 of the paper: scores of layers and of chosen heads.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`headscope.stats.probing.top_table`.
+
+    Returns
+    -------
+    list of dict
+        Scores with intervals and gains over the last layer; published numbers next to them where
+        the table has them.
+    """
     rows = []
     for row in records(table):
         shown: Row = {"task": row["task"], "majority": row["majority"]}
-        for what, title in (
-            ("last", "last layer"),
-            ("best", "best layer"),
-            ("top", f"top-{row['n']} heads"),
-            ("greedy", f"greedy {row['n']}"),
-        ):
+        titles = {
+            "last": "last layer",
+            "best": "best layer",
+            "top": f"top-{row['n']} heads",
+            "greedy": f"greedy {row['n']}",
+        }
+        for what, title in titles.items():
             shown[title] = _score(row, what)
             if f"paper: {what}" in row:
                 shown[f"{title}: paper"] = row[f"paper: {what}"]
@@ -60,32 +83,46 @@ def layer_rows(table: pd.DataFrame) -> list[Row]:
 
 
 def _score(row: dict[str, Any], what: str) -> str:
+    """Write a score in percent, the best layer's number, the interval and the gain."""
     if missing(row[what]):
-        return "–"
-    gain = (
-        f" {row[f'{what} gain']:+.1f} %"
-        if f"{what} gain" in row and not missing(row[f"{what} gain"])
-        else ""
-    )
+        return MISSING
+    gain = row.get(f"{what} gain")
+    gained = "" if missing(gain) else f" {gain:+.1f} %"
     layer = f" [{row['best layer']}]" if what == "best" else ""
-    return f"{row[what]:.1f}{layer} ({row[f'{what} low']:.0f}–{row[f'{what} high']:.0f}){gain}"
+    return f"{row[what]:.1f}{layer} ({row[f'{what} low']:.0f}–{row[f'{what} high']:.0f}){gained}"
 
 
 def _percent(share: float) -> str:
-    return "–" if missing(share) else f"{100 * share:.1f}"
+    return MISSING if missing(share) else f"{100 * share:.1f}"
 
 
 def best_head_rows(results: Atlas, count: int = SHOWN) -> list[Row]:
-    """The best heads of every task."""
-    return [
-        {
-            "task": title,
-            "head": row["head"],
-            "test": f"{100 * row['test']:.1f} ({100 * row['low']:.1f} … {100 * row['high']:.1f})",
-            "shuffled labels": _percent(row["control"]),
-            "selectivity": _percent(row["selectivity"]),
-            "validation": _percent(row["validation"]),
-        }
-        for name, title in task_titles(results).items()
-        for row in records(head_table(results, name, count=count))
-    ]
+    """Return the best heads of every task.
+
+    Parameters
+    ----------
+    results : Atlas
+        Results of a probe.
+    count : int
+        How many heads of each task.
+
+    Returns
+    -------
+    list of dict
+        Scores in percent.
+    """
+    rows = []
+    for name, title in task_titles(results).items():
+        for row in records(head_table(results, name, count=count)):
+            test, low, high = (_percent(row[part]) for part in ("test", "low", "high"))
+            rows.append(
+                {
+                    "task": title,
+                    "head": row["head"],
+                    "test": f"{test} ({low}–{high})",
+                    "shuffled labels": _percent(row["control"]),
+                    "selectivity": _percent(row["selectivity"]),
+                    "validation": _percent(row["validation"]),
+                }
+            )
+    return rows

@@ -1,60 +1,109 @@
-"""The report of a survey: what stands out, summary, figures, every head, provenance; made from results only."""
+"""The report of a survey: what stands out, summary, figures, every head, provenance."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from headscope.figures import gallery
+from headscope.figures.gallery import has_values
+from headscope.numbers import count
 from headscope.page.document import (
     Document,
     Plot,
+    Row,
     Section,
     Table,
-    missing,
-    records,
     render_document,
     write_document,
 )
 from headscope.page.probing import probe_section
-from headscope.results import Atlas, head_name, remarks, summary
-from headscope.stats import antecedent_table, best_heads
+from headscope.page.statistics import (
+    antecedent_rows,
+    dependency_rows,
+    head_rows,
+    summary_rows,
+)
+from headscope.results import Atlas, remarks
+
+TABLES: dict[str, tuple[str, str, str, Callable[[Atlas], list[Row]]]] = {
+    "dependency": (
+        "dependencies",
+        "Dependencies",
+        "The best head and direction of each relation, with Wilson's 95 % interval, beside the "
+        "best fixed offset. The test is paired, exact and one-sided; p is corrected (Holm) over "
+        "all heads, directions and relations.",
+        dependency_rows,
+    ),
+    "coreference": (
+        "coreference",
+        "Coreference",
+        "The share of mentions whose head word attends most to the head word of an antecedent. "
+        "Candidates are the head words of all earlier mentions. The last row counts mentions.",
+        antecedent_rows,
+    ),
+}
+"""Measures with a table of their own: the section's id, title and text, and its rows."""
 
 
 def write_report(results: Atlas, path: Path) -> Path:
-    """Write the report of a run, whole or not at all."""
+    """Write the report of a run, whole or not at all.
+
+    Parameters
+    ----------
+    results : Atlas
+        Results of a survey, a comparison, an ablation or a probe.
+    path : Path
+        The HTML file.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ResultsError
+        If it cannot be written.
+    """
     return write_document(survey_document(results), path)
 
 
 def render(results: Atlas) -> str:
-    """The page as a string."""
+    """Return the report as HTML."""
     return render_document(survey_document(results))
 
 
 def survey_document(results: Atlas) -> Document:
-    """The report of a survey as data."""
+    """Return the report of a run as data.
+
+    Parameters
+    ----------
+    results : Atlas
+        Any results. Measures whose attribute ``listed`` is "yes" are in the summary and in the
+        table of all heads.
+
+    Returns
+    -------
+    Document
+    """
     about = results.provenance
-    figures = [
+    plots = [
         Plot(item.name, item.title, item.caption, item.draw(results)) for item in gallery(results)
     ]
-    sections = (
-        [Section("summary", "Summary", tables=[Table(summary_rows(results))])]
-        if results.listed
-        else []
-    )
-    sections += table_sections(results)
-    sections.append(Section("figures", "Figures", plots=figures))
+    sections = table_sections(results)
+    sections.append(Section("figures", "Figures", plots=plots))
     if results.listed:
-        heads = Table(head_rows(results), sortable=True, id="head-table")
-        sections.append(
-            Section(
-                "heads",
-                "Every head",
-                "Means over examples. Click a column to sort. Layers and heads count from 1.",
-                [heads],
-            )
+        summary = Section("summary", "Summary", tables=[Table(summary_rows(results))])
+        heads = Section(
+            "heads",
+            "Every head",
+            "Means over examples. Click a column to sort by it. Layers and heads count from 1.",
+            [Table(head_rows(results), sortable=True, id="head-table")],
         )
+        sections = [summary, *sections, heads]
     return Document(
         title=about["model"]["name"],
         subtitle=f"every attention head, on {about['corpus']['name']}",
@@ -66,82 +115,31 @@ def survey_document(results: Atlas) -> Document:
 
 
 def table_sections(results: Atlas) -> list[Section]:
-    """The measures that have tables of their own."""
+    """Return the sections of measures that have a table of their own."""
     sections = []
-    if "dependency" in results.measures and bool((results["dependency"]["n"] > 0).any()):
-        note = "The best head and direction of each relation, with Wilson's interval; the best fixed offset; a paired exact test, corrected (Holm) over all heads, directions and relations."
-        sections.append(
-            Section(
-                "dependencies",
-                "Dependencies",
-                note,
-                [Table(records(best_heads(results)), id="dependency-table")],
-            )
-        )
-    if "coreference" in results.measures and bool((results["coreference"]["n"] > 0).any()):
-        note = "Share of mentions whose head word attends most to the head word of an antecedent; candidates are the head words of all earlier mentions."
-        sections.append(
-            Section(
-                "coreference",
-                "Coreference",
-                note,
-                [Table(records(antecedent_table(results)), id="coreference-table")],
-            )
-        )
-    if "probe" in results.measures:
+    for measure, (name, title, text, rows) in TABLES.items():
+        if measure in results and has_values(results[measure]):
+            table = Table(rows(results), id=f"{measure}-table")
+            sections.append(Section(name, title, text, [table]))
+    if "probe" in results:
         sections.append(probe_section(results))
     return sections
 
 
 def facts(about: dict[str, Any]) -> list[tuple[str, str]]:
-    """The numbers at the top of the page."""
+    """Return the numbers at the top of the page, with what they count."""
     counts, model, longest = about["counts"], about["model"], about["settings"]["max_length"]
-    found = [
+    shown = [
         (
             f"{model['layers']} × {model['heads']}",
             f"layers × heads ({model['type']}, {model['stack']})",
         ),
-        (str(counts["seen"]), "examples used"),
-        (str(counts["empty"] + counts["too_long"]), "left out"),
-        (str(counts["truncated"]), f"cut to {longest} tokens"),
+        (count(counts["seen"]), "examples used"),
+        (count(counts["empty"] + counts["too_long"]), "skipped: empty or too long"),
+        (count(counts["truncated"]), f"truncated to {longest} tokens"),
     ]
     if counts["split"]:
-        found.append((str(counts["split"]), f"split into parts of at most {longest} tokens"))
+        shown.append((count(counts["split"]), f"split into parts of at most {longest} tokens"))
     if counts["nonfinite"]:
-        found.append((str(counts["nonfinite"]), "dropped: attention not finite"))
-    return found
-
-
-def summary_rows(results: Atlas) -> list[dict[str, Any]]:
-    """One row a statistic, for people."""
-    rows = []
-    for row in records(summary(results)):
-        over = None if not row["strongest"] or missing(row["over"]) else int(row["over"])
-        interval = "–" if missing(row["low"]) else f"{row['low']:.3f} … {row['high']:.3f}"
-        rows.append(
-            {
-                "measure": row["measure"],
-                "of": row["label"],
-                "mean of heads": row["mean"],
-                "strongest head": row["strongest"] or "–",
-                "its mean": row["value"],
-            }
-            | {"95 % interval": interval, "heads over 0.5": over, "examples": row["n"]}
-        )
-    return rows
-
-
-def head_rows(results: Atlas) -> list[dict[str, Any]]:
-    """One row a head, one column a statistic: the table in which readers look up a head."""
-    table = results.table()
-    table = table[table["measure"].isin(results.listed)].copy()
-    table["column"] = table["measure"] + ": " + table["label"]
-    columns = list(dict.fromkeys(table["column"]))
-    wide = table.pivot(index=["layer", "head"], columns="column", values="mean")[columns]
-    return [
-        {
-            "head": head_name(int(layer), int(head)),
-            **{column: float(value) for column, value in zip(columns, row, strict=True)},
-        }
-        for (layer, head), row in zip(wide.index, wide.to_numpy(), strict=True)
-    ]
+        shown.append((count(counts["nonfinite"]), "skipped: attention not finite"))
+    return shown

@@ -1,10 +1,9 @@
-"""The page about roles: who has which, how sure that is, overlaps, layers, and the shift between two results."""
+"""The page about roles: which heads have which, how sure that is, overlaps, layers, and shifts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 import xarray as xr
@@ -23,6 +22,7 @@ from headscope.figures import (
 )
 from headscope.figures.roles.scores import telling_head
 from headscope.figures.style import subject
+from headscope.numbers import count, interval, number, share
 from headscope.page.document import Document, Plot, Row, Section, Table, records
 from headscope.results import KEPT, Atlas
 from headscope.stats import (
@@ -43,25 +43,38 @@ from headscope.stats import (
 
 
 def roles_document(
-    results: Atlas,
-    tests: xr.Dataset,
-    *,
-    shift: pd.DataFrame | None = None,
-    how: Mapping[str, Any] | None = None,
+    results: Atlas, tests: xr.Dataset, *, shift: pd.DataFrame | None = None
 ) -> Document:
-    """The page of one results file, with the shift from another if there is one."""
+    """Return the page about the roles of one model.
+
+    Parameters
+    ----------
+    results : Atlas
+        Results of the measure ``role``.
+    tests : Dataset
+        From :func:`headscope.stats.role_tests`.
+    shift : DataFrame, optional
+        The shift from other results, from :func:`headscope.stats.role_shift`.
+
+    Returns
+    -------
+    Document
+    """
     about = results.provenance
-    sections = role_sections(results, tests, how=how)
+    sections = role_sections(results, tests)
     if shift is not None:
         sections.append(shift_section(shift))
     taus = sorted({float(value) for value in tests["tau"].values})
     return Document(
         title=f"Roles of heads: {about['model']['name']}",
-        subtitle=f"on {about['corpus']['name']}: the sieve bias of every head (Pande et al. 2021), tested",
+        subtitle=(
+            f"on {about['corpus']['name']}: "
+            "the sieve bias of every head (Pande et al. 2021), tested"
+        ),
         facts=[
             (f"{about['model']['layers']} × {about['model']['heads']}", "layers × heads"),
-            (str(about["counts"]["seen"]), "sequences"),
-            (" / ".join(f"{tau:g}" for tau in taus), "tau"),
+            (count(about["counts"]["seen"]), "sequences"),
+            (" / ".join(f"{tau:g}" for tau in taus), "τ, the threshold"),
             (f"{tests.attrs['test']}, {tests.attrs['correction']}", "test, correction"),
         ],
         remarks=cautions(results, tests),
@@ -71,157 +84,203 @@ def roles_document(
 
 
 def role_sections(
-    results: Atlas,
-    tests: xr.Dataset,
-    *,
-    how: Mapping[str, Any] | None = None,
-    shares: Sequence[Row] | None = None,
+    results: Atlas, tests: xr.Dataset, *, shares: Sequence[Row] | None = None
 ) -> list[Section]:
-    """Test, overlap and skills: the sections that stand on one results file. ``shares`` replaces the table of shares (by one with published numbers)."""
+    """Return the sections that one results file is enough for: tests, overlap and layers.
+
+    Parameters
+    ----------
+    results : Atlas
+        Results of the measure ``role``.
+    tests : Dataset
+        From :func:`headscope.stats.role_tests`.
+    shares : sequence of dict, optional
+        A table to show instead of that of shares, e.g. one with published numbers.
+
+    Returns
+    -------
+    list of Section
+    """
     return [
-        _test_section(results, tests, how or {}),
+        _test_section(results, tests),
         _overlap_section(results, tests, shares),
         _layer_section(results, tests),
     ]
 
 
-def _test_section(results: Atlas, tests: xr.Dataset, how: Mapping[str, Any]) -> Section:
-    note = f"One-tailed {tests.attrs['test']} test of the mean over sequences, level {tests.attrs['alpha']:g}, correction {tests.attrs['correction']}. Mean: times uniform attention; effect: Cohen's d against tau. Layers and heads count from 1."
+def _test_section(results: Atlas, tests: xr.Dataset) -> Section:
+    """Return the section on which heads have which role."""
+    about = tests.attrs
+    note = (
+        f"One-tailed {about['test']} test of the mean over sequences, level {about['alpha']:g}, "
+        f"correction: {about['correction']}. The mean is a multiple of uniform attention; the "
+        "effect is Cohen's d against τ. Layers and heads count from 1."
+    )
+    taus = tau_table(
+        results,
+        test=about["test"],
+        correction=about["correction"],
+        alpha=about["alpha"],
+        resamples=about["resamples"],
+        seed=about["seed"],
+    )
     tables = [
-        Table(records(role_table(results, tests)), note=note, id="role-table"),
+        Table(role_rows(results, tests), note=note, id="role-table"),
         Table(
-            records(tau_table(results, **how)),
-            title="How many heads get each role, by tau",
-            note="The same test and correction with tau from 1 to 5.",
+            records(taus),
+            title="Number of heads with each role, by τ",
+            note="The same test and correction with τ from 1 to 5.",
             id="tau-table",
         ),
     ]
+    text = (
+        "The mean of all scores of the paper's four roles is "
+        f"{number(grand_mean(results))} times uniform attention; "
+        f"{100 * undecided(tests):.1f} % of the p-values lie between 0.05 and 0.95."
+    )
+    return Section(
+        "roles", "Which heads have which role", text, tables, _test_plots(results, tests)
+    )
+
+
+def role_rows(results: Atlas, tests: xr.Dataset) -> list[Row]:
+    """Return one row per role: how many heads have it, and the strongest head.
+
+    Parameters
+    ----------
+    results : Atlas
+        Results of the measure ``role``.
+    tests : Dataset
+        From :func:`headscope.stats.role_tests`.
+
+    Returns
+    -------
+    list of dict
+    """
+    return [
+        {
+            "role": row["role"],
+            "heads": row["heads"],
+            "share of heads (0–1)": share(row["share"]),
+            "sequences": row["sequences"],
+            "strongest head": row["strongest"] or None,
+            "mean (times uniform)": row["mean"],
+            "95 % interval": interval(row["low"], row["high"]),
+            "effect (d)": row["effect"],
+            "p": row["p"],
+            "p corrected": row["p_corrected"],
+        }
+        for row in records(role_table(results, tests))
+    ]
+
+
+def _test_plots(results: Atlas, tests: xr.Dataset) -> list[Plot]:
+    """Return the figures of scores and tests; those of single scores only if these were kept."""
+    about = subject(results.provenance)
+    maps = role_maps(tests, subtitle=about)
     plots = [
-        Plot(
-            "role-heat",
-            "Sieve bias, head by head",
-            "Outlined: the head has the role.",
-            role_maps(tests, subtitle=subject(results.provenance)),
-        )
+        Plot("role-heat", "Sieve bias, head by head", "Outlined: the head has the role.", maps)
     ]
     tau = usual_tau(tests)
     chosen = telling_head(results, tau=tau) if KEPT in results["role"] else None
     if chosen:
-        told = "As Figure 2: of all heads with a mean over tau for one of the four roles, the one whose scores are the most skewed."
-        plots += [
-            Plot(
-                "role-scores",
-                "Scores of one head over sequences",
-                told,
-                score_histogram(results, *chosen, tau=tau),
-            ),
-            Plot(
-                "role-cumulative",
-                "All scores",
-                "As Figure 3a: cumulative distribution over heads and sequences.",
-                score_curves(results, tau=tau),
-            ),
-        ]
-    plots.append(
-        Plot(
-            "role-p",
-            "p-values",
-            "As Figure 3b: one for each head and role.",
-            p_histogram(tests, subtitle=subject(results.provenance)),
+        caption = (
+            "After Figure 2 of Pande et al. 2021: of all heads with a mean above τ for one of the "
+            "four roles, the one whose scores are most skewed."
         )
-    )
-    text = f"The mean of all scores of the paper's four roles is {grand_mean(results):.2f}; {100 * undecided(tests):.1f} % of the p-values lie between 0.05 and 0.95."
-    return Section("roles", "Which heads have which role", text, tables, plots)
+        scores = score_histogram(results, *chosen, tau=tau)
+        plots.append(Plot("role-scores", "Scores of one head over sequences", caption, scores))
+        caption = "After Figure 3a: the cumulative distribution over heads and sequences."
+        curves = score_curves(results, tau=tau)
+        plots.append(Plot("role-cumulative", "All scores", caption, curves))
+    histogram = p_histogram(tests, subtitle=about)
+    plots.append(Plot("role-p", "p-values", "After Figure 3b: one per head and role.", histogram))
+    return plots
 
 
 def _overlap_section(results: Atlas, tests: xr.Dataset, shares: Sequence[Row] | None) -> Section:
+    """Return the section on heads with several roles."""
     sets, about = role_sets(tests), subject(results.provenance)
-    correlations = role_correlations(results, list(sets))
+    own = [
+        {"of the paper's four roles": name, "share (0–1)": share(value)}
+        for name, value in overlap_shares(tests).items()
+    ]
     tables = [
-        Table(
-            shares
-            or [
-                {"of the paper's four roles": name, "share": value}
-                for name, value in overlap_shares(tests).items()
-            ],
-            id="share-table",
-        ),
+        Table(shares or own, id="share-table"),
         Table(
             records(regions(sets)), title="Heads by exact combination of roles", id="region-table"
         ),
         Table(
-            records(correlations),
+            records(role_correlations(results, list(sets))),
             title="Spearman's correlation of scores",
             note="Over heads (means), and over heads and sequences.",
             id="correlation-table",
         ),
     ]
+    roles = present(tests, (*COARSE, *FINE))
+    correlations = correlation_map(role_correlations(results, roles), subtitle=about)
+    bars = "Each bar counts the heads with exactly this combination."
     plots = [
-        Plot("role-venn", "Heads by role", "As Figure 4.", venn(tests, subtitle=about)),
-        Plot(
-            "role-upset",
-            "Combinations of roles",
-            "Bars: heads with exactly this combination.",
-            upset(tests, subtitle=about),
-        ),
-        Plot(
-            "role-correlations",
-            "Correlation of roles",
-            "Spearman's, over heads.",
-            correlation_map(
-                role_correlations(results, present(tests, (*COARSE, *FINE))), subtitle=about
-            ),
-        ),
+        Plot("role-venn", "Heads by role", "After Figure 4.", venn(tests, subtitle=about)),
+        Plot("role-upset", "Combinations of roles", bars, upset(tests, subtitle=about)),
+        Plot("role-correlations", "Correlation of roles", "Spearman's, over heads.", correlations),
     ]
-    return Section(
-        "overlap",
-        "Roles overlap",
-        "A head may have several roles. The Venn diagram is not drawn to scale; the UpSet plot beside it is.",
-        tables,
-        plots,
+    text = (
+        "A head may have several roles. The Venn diagram is not drawn to scale; the UpSet plot "
+        "beside it is."
     )
+    return Section("overlap", "Roles overlap", text, tables, plots)
 
 
 def _layer_section(results: Atlas, tests: xr.Dataset) -> Section:
+    """Return the section on the roles of each layer."""
     about = subject(results.provenance)
-    plots = [
-        Plot(
-            "role-skills", "Multi-skilled heads", "As Figure 5.", skill_grid(tests, subtitle=about)
-        ),
-        Plot(
-            "role-layers",
-            "Roles by layer",
-            "Share of the layer's heads that have the role.",
-            role_layers(tests, subtitle=about),
-        ),
-    ]
-    text = "Nine fine roles a head, always at the same place of its square; heads of a layer are sorted by how many they have."
-    return Section(
-        "skills",
-        "Skills by layer",
-        text,
-        [
-            Table(
-                records(layer_shares(tests)), title="Share of each layer's heads", id="layer-table"
-            )
-        ],
-        plots,
+    skills = skill_grid(tests, subtitle=about)
+    layers = role_layers(tests, subtitle=about)
+    caption = "The share of each layer's heads that have the role."
+    text = (
+        "Each head is a square of nine fine roles, each always in the same place. The heads of a "
+        "layer are sorted by how many roles they have."
     )
+    table = Table(
+        records(layer_shares(tests)), title="Share of each layer's heads (0–1)", id="layer-table"
+    )
+    plots = [
+        Plot("role-skills", "Heads with several skills", "After Figure 5.", skills),
+        Plot("role-layers", "Roles by layer", caption, layers),
+    ]
+    return Section("skills", "Skills by layer", text, [table], plots)
 
 
 def usual_tau(tests: xr.Dataset) -> float:
-    """The threshold that most roles have."""
+    """Return the threshold that most roles have.
+
+    Examples
+    --------
+    >>> usual_tau(xr.Dataset({"tau": ("role", [3.0, 1.5, 3.0])}))
+    3.0
+    """
     taus = [float(value) for value in tests["tau"].values]
     return max(taus, key=taus.count)
 
 
 def shift_section(shift: pd.DataFrame) -> Section:
-    """Figure 6 with its numbers."""
-    text = "Mean score after minus before, over the heads of the first, middle and last third of the layers; paired by sequence, 95 % intervals over sequences, p of no change by a paired t test, corrected (Holm) over the rows."
-    return Section(
-        "shift",
-        "Shift by fine-tuning",
-        text,
-        [Table(records(shift), id="shift-table")],
-        [Plot("role-shift", "Shift of roles", "As Figure 6.", shift_dots(shift))],
+    """Return the section on what fine-tuning does to roles.
+
+    Parameters
+    ----------
+    shift : DataFrame
+        From :func:`headscope.stats.role_shift`.
+
+    Returns
+    -------
+    Section
+    """
+    text = (
+        "The mean score after minus before, over the heads of the first, middle and last third of "
+        "the layers. Scores are paired by sequence; intervals are 95 % intervals over sequences; p "
+        "is that of no change, by a paired t test, corrected (Holm) over the rows."
     )
+    plot = Plot("role-shift", "Shift of roles", "After Figure 6.", shift_dots(shift))
+    table = Table(records(shift), id="shift-table")
+    return Section("shift", "Shift by fine-tuning", text, [table], [plot])

@@ -193,9 +193,7 @@ class Pande2021(Recipe):
     def _roles(self, part: str, name: str) -> Section:
         if name not in self._role_sections:
             results, tests = self._after(name), self._tested(name)
-            made = role_sections(
-                results, tests, how=self._how, shares=share_rows(name, results, tests)
-            )
+            made = role_sections(results, tests, shares=share_rows(name, results, tests))
             self._role_sections[name] = {section.id: section for section in made}
         return _of_corpus(name, self._role_sections[name][part])
 
