@@ -193,15 +193,14 @@ def has_values(data: xr.Dataset) -> bool:
     Parameters
     ----------
     data : Dataset
-        One measure of some results. Its attribute ``kind`` names the variable that counts: ``mean``
-        for measures, ``test`` for probes.
+        One group of some results: its main variable is ``mean``, or ``test`` for chosen heads that
+        were probed together.
 
     Returns
     -------
     bool
     """
-    kind = str(data.attrs.get("kind", "mean"))
-    return bool(data[kind if kind in data.data_vars else "test"].notnull().any())
+    return bool(data["mean" if "mean" in data.data_vars else "test"].notnull().any())
 
 
 def find_figure(name: str, results: Atlas | None = None) -> Figure:

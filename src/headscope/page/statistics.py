@@ -54,8 +54,12 @@ def unit_in_brackets(unit: str) -> str:
     --------
     >>> unit_in_brackets("share of attention"), unit_in_brackets("nats"), unit_in_brackets("")
     (' (0–1)', ' (nats)', '')
+    >>> unit_in_brackets("times uniform attention")
+    ' (times uniform)'
     """
-    return " (0–1)" if is_share(unit) else f" ({unit})" if unit else ""
+    if is_share(unit):
+        return " (0–1)"
+    return f" ({unit.removesuffix(' attention')})" if unit else ""
 
 
 def _unit(results: Atlas, measure: str) -> str:
