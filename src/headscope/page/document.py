@@ -223,18 +223,24 @@ def cell_text(value: object, column: str = "") -> str:
     Returns
     -------
     str
-        As :func:`headscope.numbers.cell` says, but a float of 0 or 1, which may be a share, keeps
-        its decimals.
+        As :func:`headscope.numbers.cell` says, with two exceptions. A float of 0 or 1, which may be
+        a share, keeps its decimals; one from 10 to 1000, mostly a percentage, has one, as papers
+        print it.
 
     Examples
     --------
     >>> cell_text(0.12345), cell_text(1.0), cell_text(12), cell_text(float("nan"))
     ('0.123', '1.000', '12', '–')
+    >>> cell_text(86.8), cell_text(86.0)
+    ('86.8', '86')
     >>> cell_text(2e-9, "p corrected"), cell_text("3-9")
     ('<0.001', '3-9')
     """
-    if isinstance(value, float) and value in (0.0, 1.0) and cell(0.0, column) == "0":
-        return number(value)
+    if isinstance(value, float) and cell(0.0, column) == "0":  # not a p-value
+        if value in (0.0, 1.0):
+            return number(value)
+        if 10 <= abs(value) < 1000 and not value.is_integer():
+            return f"{value:.1f}"
     return cell(value, column)
 
 

@@ -14,8 +14,6 @@ from headscope.page.document import Row, missing, records
 from headscope.results import Atlas, summary
 from headscope.stats import antecedent_table, best_heads
 
-HALF = "heads above 0.5"
-
 
 def statistic_names(measure: str, data: xr.Dataset) -> dict[str, str]:
     """Name every statistic of a measure in plain words.
@@ -89,21 +87,20 @@ def summary_rows(results: Atlas) -> list[Row]:
     list of dict
         The interval of a share lies between 0 and 1.
     """
-    names = _names(results)
     rows = []
     for row in records(summary(results)):
-        shares = is_share(_unit(results, row["measure"]))
+        unit = _unit(results, row["measure"])
+        shares = is_share(unit)
         form = share if shares else number
         low, high = clip_share(row["low"], row["high"]) if shares else (row["low"], row["high"])
-        over = None if not row["strongest"] or missing(row["over"]) else int(row["over"])
         rows.append(
             {
-                "statistic": names[row["measure"], row["label"]],
+                "statistic": f"{row['statistic']}{unit_in_brackets(unit)}",
                 "mean over heads": form(row["mean"]),
-                "strongest head": row["strongest"] or None,
+                "strongest head": row["strongest"],
                 "its mean": form(row["value"]),
                 "95 % interval": interval(low, high, form=form),
-                HALF: over,
+                "heads above 0.5": None if missing(row["over"]) else int(row["over"]),
                 "examples": int(row["n"]),
             }
         )
