@@ -165,25 +165,35 @@ def ablate(
     Example: headscope ablate tuned/mrpc-pretrained --task mrpc --data glue -o mrpc-off.nc
     """
     from headscope.files import check_writable, slug
+    from headscope.models.names import check_model_name
     from headscope.models.selection import split_heads
+    from headscope.runs.ablate.judgement import Judgement
+    from headscope.runs.ablate.settings import ablation_settings
     from headscope.stats.tests import check_correction
 
     console = Console(quiet=quiet, as_json=json)
     output = output or Path(f"{slug(model)}-{slug(task or dev or corpus or 'demo')}-ablation.nc")
     check_writable(output)
+    check_model_name(model)
     check_correction(correction)
     for chosen in sets or ():
         split_heads(chosen)
+    settings: dict[str, Any] = {
+        "limit": limit,
+        "max_length": max_length,
+        "batch_size": batch_size,
+        "seed": seed,
+    }
+    ablation_settings(way, "truncate", **settings)
+    found, examples = Judgement(task, data, train, dev, corpus, metric=metric).read()
     with console.status("loading libraries"):
         from headscope.runs.ablate import ablate as run
     both = not (heads or layers or sets)
     atlas = run(
         model,
-        task=task,
-        data=data,
-        train=train,
-        dev=dev,
-        corpus=corpus,
+        task=found,
+        dev=examples if found else None,
+        corpus=None if found else examples,
         metric=metric,
         heads=heads or both,
         layers=layers or both,
@@ -192,10 +202,6 @@ def ablate(
         importance=importance,
         prune=prune,
         correction=cast("Any", correction),
-        limit=limit,
-        max_length=max_length,
-        batch_size=batch_size,
-        seed=seed,
         device=device,
         dtype=dtype,
         revision=revision,
@@ -203,6 +209,7 @@ def ablate(
         trust_remote_code=trust_remote_code,
         output=output,
         progress=console,
+        **settings,
     )
     with console.status("drawing figures"):
         pictures = _draw(atlas, output.with_name(f"{output.stem}-figures"))

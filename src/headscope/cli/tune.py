@@ -161,14 +161,12 @@ def tune(
     Example: headscope tune bert-base-uncased --task rte --task mrpc --data glue --start all
     """
     from headscope.files import check_writable
+    from headscope.models.names import check_model_name
+    from headscope.runs.tune.pooled.names import find_pooling
+    from headscope.runs.tune.settings import TuneSettings, check_training
 
     console = Console(quiet=quiet, as_json=json)
-    jobs = _jobs(task, data, train, dev)
-    check_writable(output / "headscope-tune.json")
-    with console.status("loading libraries"):
-        from headscope.runs.tune import TuneSettings
-        from headscope.runs.tune import tune as run
-        from headscope.runs.tune.pooled.names import find_pooling
+    check_model_name(model)
     chosen = find_pooling(pooling, position)
     settings: dict[str, Any] = {
         "epochs": epochs,
@@ -182,7 +180,11 @@ def tune(
         settings["learning_rate"] = learning_rate
     plan = [(name, number) for number in seed or [0] for name in _starts(start)]
     for name, number in plan:  # every run is checked before the first one begins
-        TuneSettings(start=name, seed=number, **settings)
+        check_training(TuneSettings(start=name, seed=number, **settings), device)
+    jobs = _jobs(task, data, train, dev)
+    check_writable(output / "headscope-tune.json")
+    with console.status("loading libraries"):
+        from headscope.runs.tune import tune as run
     done: list[Tuned] = []
     for job in jobs:
         for name, number in plan:

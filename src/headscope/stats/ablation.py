@@ -41,7 +41,7 @@ def scored(
     Parameters
     ----------
     results
-        What :func:`headscope.runs.ablate.ablate.ablate` returns: the outputs of every run.
+        What :func:`headscope.runs.ablate.ablate` returns: the outputs of every run.
     correction
         How p-values are corrected over all heads (layers, sets): holm, bh or none.
     resamples

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from transformers import AutoModelForSeq2SeqLM
@@ -11,7 +11,14 @@ from transformers import AutoModelForSeq2SeqLM
 from headscope.errors import ModelError, UserError
 from headscope.heads import Head
 from headscope.models import Model, Shape, wrap
-from headscope.runs.ablate import CustomObjective, LanguageModelObjective, TaskObjective, ablate
+from headscope.models.replacement import WAYS
+from headscope.runs.ablate import (
+    CustomObjective,
+    LanguageModelObjective,
+    TaskObjective,
+    Way,
+    ablate,
+)
 from headscope.runs.ablate.plan import plan
 from headscope.tasks import Task
 from runs.ablate.made import NUMBER, RUN, TASK, classifier, labelled, language_model
@@ -39,6 +46,10 @@ ONE = Task("x", "X", "classification", ("one",), ("accuracy",))
 def test_impossible_plans(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         call()
+
+
+def test_the_ways_are_those_of_a_replacement() -> None:
+    assert get_args(Way) == WAYS
 
 
 def test_the_only_layer_of_a_model_is_skipped_if_heads_are_disabled() -> None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headscope.corpus import Corpus, CorpusLike, read
+from headscope.corpus import Corpus
 from headscope.errors import ModelError, UserError
 from headscope.models import Model, ModelLike, using_model
+from headscope.runs.ablate.judgement import Judgement
 from headscope.runs.ablate.objectives import (
     CustomObjective,
     LanguageModelObjective,
@@ -19,10 +20,7 @@ from headscope.runs.ablate.objectives import (
     TaskObjective,
 )
 from headscope.runs.tune.classifier import load_classifier
-from headscope.tasks import Task, custom_task, find_task, label_ids, task_examples
-from headscope.tasks.files import labelled
 
-DEMO = "demo"
 NO_TASK = {
     "hint": "give task and data for a classifier, or choose a masked or causal language model",
     "command": "give --task and --data for a tuned classifier, or choose a masked or causal "
@@ -39,28 +37,11 @@ class AblationInputs:
     objective: Objective
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """What a model is to be judged by, as a user gave it. See :func:`headscope.ablate`."""
-
-    task: str | Task | None = None
-    data: str | Path | None = None
-    train: CorpusLike | None = None
-    dev: CorpusLike | None = None
-    corpus: CorpusLike | None = None
-    objective: Objective | OutputFunction | None = None
-    metric: str = ""
-
-    def given(self, *names: str) -> list[str]:
-        """Which of some arguments were given."""
-        return [name for name in names if getattr(self, name) is not None]
-
-
 @contextmanager
 def ablation_inputs(
     model: ModelLike, judgement: Judgement, *, seed: int, **options: Any
 ) -> Iterator[AblationInputs]:
-    """Load and read what an ablation needs; a network that was wrapped is put back at the end.
+    """Read and load what an ablation needs; a network that was wrapped is put back at the end.
 
     Parameters
     ----------
@@ -73,17 +54,9 @@ def ablation_inputs(
     options
         How a model is loaded by name: device, dtype, revision, allow_pickle, trust_remote_code.
     """
-    labels = judgement.given("task", "data", "train", "dev")
-    if labels and judgement.given("corpus", "objective"):
-        both = " and ".join([labels[0], *judgement.given("corpus", "objective")])
-        raise UserError(
-            f"a model is judged by a task, by a corpus or by an objective, got {both}",
-            hint="give task and data, or dev, or corpus (and an objective)",
-            command="give --task and --data, or --dev, or --corpus",
-        )
+    task, corpus = judgement.read()
     with ExitStack() as stack:
-        if labels:
-            task, corpus = task_to_judge(judgement)
+        if task is not None:
             if isinstance(model, str | Path):
                 loaded, _ = load_classifier(model, task, seed=seed, **options)
             else:
@@ -91,40 +64,11 @@ def ablation_inputs(
             objective: Objective = TaskObjective(loaded, task, judgement.metric)
         elif judgement.objective is not None:
             objective = as_objective(judgement.objective, judgement.metric)
-            corpus = read(DEMO if judgement.corpus is None else judgement.corpus)
             loaded = stack.enter_context(using_model(model, **options))
         else:
-            _check_loss(judgement.metric)
-            corpus = read(DEMO if judgement.corpus is None else judgement.corpus)
             loaded = stack.enter_context(_language_model(model, options))
             objective = LanguageModelObjective(loaded, seed)
         yield AblationInputs(loaded, corpus, objective)
-
-
-def task_to_judge(judgement: Judgement) -> tuple[Task, Corpus]:
-    """The task of a classifier, and the labelled examples that it is scored on.
-
-    Raises
-    ------
-    UserError
-        If the arguments do not name a task's files or a table.
-    """
-    task, data, train, dev = judgement.task, judgement.data, judgement.train, judgement.dev
-    named = find_task(task) if isinstance(task, str) else task
-    if named is not None and data is not None and dev is None and train is None:
-        return named, task_examples(named, data, "dev")
-    if dev is not None and data is None:
-        table = labelled(dev)
-        chosen = named or custom_task(table if train is None else labelled(train))
-        label_ids(chosen, table)
-        return chosen, table
-    names = judgement.given("task", "data", "train", "dev")
-    raise UserError(
-        f"a classifier is judged by a task with its data, or by the labelled table dev; got "
-        f"{' and '.join(names)}",
-        hint="give e.g. task='mrpc', data='glue', or dev='dev.tsv'",
-        command="give e.g. --task mrpc --data glue, or --dev dev.tsv",
-    )
 
 
 def as_objective(objective: Objective | OutputFunction, metric: str = "") -> Objective:
@@ -150,15 +94,6 @@ def as_objective(objective: Objective | OutputFunction, metric: str = "") -> Obj
         )
     name = getattr(objective, "__name__", type(objective).__name__)
     return CustomObjective(name, objective, metric=metric or "mean")
-
-
-def _check_loss(metric: str) -> None:
-    if metric not in {"", "loss"}:
-        raise UserError(
-            f"the metric {metric} needs a task",
-            hint="give task and data, or leave the metric out",
-            command="give --task and --data, or leave --metric out",
-        )
 
 
 @contextmanager

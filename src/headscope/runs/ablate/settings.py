@@ -1,12 +1,44 @@
-"""How scores are computed from the outputs of an ablation, checked once."""
+"""The options of an ablation, checked once. Nothing here imports torch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
-from headscope.errors import UserError
+from headscope.errors import UserError, unknown
+from headscope.runs.settings import RunSettings, make_settings
 from headscope.stats.bootstrap import CONFIDENCE
 from headscope.stats.tests import check_correction
+
+Way = Literal["uniform", "zero", "mean"]
+"""How heads are disabled."""
+
+
+def ablation_settings(way: str, long: str, **values: object) -> RunSettings:
+    """The settings of the passes over the examples.
+
+    Parameters
+    ----------
+    way
+        How heads are disabled, which is only checked here.
+    long
+        What to do with long examples: truncate or drop.
+    values
+        The other settings, see :class:`headscope.runs.settings.RunSettings`.
+
+    Examples
+    --------
+    >>> ablation_settings("uniform", "truncate", batch_size=8).batch_size
+    8
+    """
+    if way not in get_args(Way):
+        raise unknown("way to disable a head", way, get_args(Way))
+    if long == "split":
+        raise UserError(
+            "long examples cannot be split here: each example has one answer",
+            hint="give long='truncate' or 'drop'",
+        )
+    return make_settings(long=long, **values)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from headscope.runs.run import AGAIN, Job
 from headscope.runs.tune.classifier import task_for
 from headscope.runs.tune.loading import LoadedClassifier
 from headscope.runs.tune.pooled.files import remove_pooled, save_pooled
-from headscope.runs.tune.predict import predict
+from headscope.runs.tune.predictions import predict
 from headscope.runs.tune.record import RECORD, Tuned, read_record
 from headscope.runs.tune.rows import TokenRows, encode_rows
 from headscope.runs.tune.settings import TuneSettings

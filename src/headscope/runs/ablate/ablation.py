@@ -7,24 +7,20 @@ from pathlib import Path
 from typing import Literal
 
 from headscope.corpus import CorpusLike
-from headscope.errors import UserError, unknown
 from headscope.heads import HeadsLike
 from headscope.models import ModelLike
-from headscope.models.replacement import WAYS
 from headscope.models.selection import split_heads
 from headscope.progress import ProgressLike, as_reporter
 from headscope.results import Atlas
-from headscope.runs.ablate.inputs import Judgement, ablation_inputs
+from headscope.runs.ablate.inputs import ablation_inputs
+from headscope.runs.ablate.judgement import Judgement
 from headscope.runs.ablate.objectives import Objective, OutputFunction
 from headscope.runs.ablate.plan import plan
 from headscope.runs.ablate.prune import CANDIDATES, POINTS, PruneSettings
 from headscope.runs.ablate.run import AblationRun
-from headscope.runs.ablate.settings import ScoreSettings
+from headscope.runs.ablate.settings import ScoreSettings, Way, ablation_settings
 from headscope.runs.run import EVERY
-from headscope.runs.settings import RunSettings, make_settings
 from headscope.tasks import Task
-
-Way = Literal["uniform", "zero", "mean"]
 
 
 def ablate(
@@ -180,7 +176,7 @@ def ablate(
     >>> atlas["set_off"]["set"].values[0].split(",")[:3]
     ['1-3', '2-1', '2-2']
     """
-    settings = _settings(
+    settings = ablation_settings(
         way,
         long,
         limit=limit,
@@ -223,14 +219,3 @@ def ablate(
         for note in found.model.notes:
             reporter.say(f"warning: {note}")
         return run.execute(reporter)
-
-
-def _settings(way: str, long: str, **values: object) -> RunSettings:
-    if way not in WAYS:
-        raise unknown("way to disable a head", way, WAYS)
-    if long == "split":
-        raise UserError(
-            "long examples cannot be split here: each example has one answer",
-            hint="give long='truncate' or 'drop'",
-        )
-    return make_settings(long=long, **values)
