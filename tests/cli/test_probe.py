@@ -255,7 +255,7 @@ def test_ctrl_c_has_its_own_exit_code(
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--solver", "adam"], "the solver must be one of exact, rmsprop; got 'adam' instead."),
         (
@@ -281,17 +281,17 @@ def test_ctrl_c_has_its_own_exit_code(
     ],
 )
 def test_wrong_options_are_reported_in_two_lines(
-    run: Run, here: Path, tiny_folder: Path, senteval: Path, options: list[str], told: str
+    run: Run, here: Path, tiny_folder: Path, senteval: Path, options: list[str], message: str
 ) -> None:
     length = () if "--max-length" in options else ("--max-length", 32)
     assert mistake(run("probe", tiny_folder, senteval, "-o", "p.nc", *length, *options))[
         0
-    ].startswith(told)
+    ].startswith(message)
     assert not (here / "p.nc").exists()
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         (["tr\ta\tcat", "tr\ta\tdog", "te\ta\tbird"], "the whole file has only one class, 'a'"),
         (["tr\ta\tcat", "tr\tb\tdog", "te\tc\tbird"], "a class without training examples: 'c'"),
@@ -308,11 +308,11 @@ def test_wrong_options_are_reported_in_two_lines(
     ],
 )
 def test_wrong_tasks_are_reported_in_two_lines(
-    run: Run, here: Path, tiny_folder: Path, lines: list[str], told: str
+    run: Run, here: Path, tiny_folder: Path, lines: list[str], message: str
 ) -> None:
     (here / "mine.txt").write_text("\n".join(lines) + "\n")
     assert (
-        told in mistake(run("probe", tiny_folder, "mine.txt", "-o", "p.nc", "--max-length", 32))[0]
+        message in mistake(run("probe", tiny_folder, "mine.txt", "-o", "p.nc", "--max-length", 32))[0]
     )
 
 

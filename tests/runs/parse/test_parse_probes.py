@@ -55,7 +55,7 @@ def treebank(count: int, *, seed: int) -> Corpus:
     return from_examples(examples, name=f"trees {seed}")
 
 
-EPOCHS = 80  # each has a single batch
+EPOCHS = 40  # each has a single batch
 TRAIN, DEV = treebank(60, seed=1), treebank(25, seed=2)
 
 
@@ -306,5 +306,5 @@ def test_a_passage_is_parsed_sentence_by_sentence() -> None:
 
 
 def test_a_corpus_without_trees_is_an_error(bert: Model) -> None:
-    with pytest.raises(UserError, match="the parsing probes need trees, which texts does not have"):
+    with pytest.raises(UserError, match="the parsing probes need trees, which 1 text does not have"):
         parse_probes(bert, from_texts(["a dog"]), DEV, seed=0)

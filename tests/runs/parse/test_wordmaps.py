@@ -299,7 +299,7 @@ def test_a_corpus_without_trees_is_an_error(bert: Model, tmp_path: Path) -> None
     with pytest.raises(UserError) as caught:
         make_word_maps(bert, from_texts(["a dog"]), tmp_path)
     assert str(caught.value) == (
-        "the parsing probes need trees, which texts does not have (it has plain text only)\n"
+        "the parsing probes need trees, which 1 text does not have (it has plain text only)\n"
         "next: use a treebank (.conllu), or parse plain text"
     )
     assert caught.value.command == ("use a treebank (.conllu), or parse plain text with --parse")

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from headscope.models import Model
 from headscope.runs.probe import task as probing_task
+from tiny import tiny_model
 
 
 @pytest.fixture
@@ -20,4 +22,23 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return classify(x, *others)
 
     monkeypatch.setattr(probing_task, "classify", watch)
+    return seen
+
+
+@pytest.fixture
+def bert() -> Model:
+    return tiny_model("bert")
+
+
+@pytest.fixture
+def forwards(bert: Model, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Number of texts in each forward pass of the model."""
+    seen: list[int] = []
+    forward = bert.forward
+
+    def count(batch: Any, **options: Any) -> Any:
+        seen.append(len(batch))
+        return forward(batch, **options)
+
+    monkeypatch.setattr(bert, "forward", count)
     return seen

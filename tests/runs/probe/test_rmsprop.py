@@ -80,11 +80,11 @@ def plain_loop(
             functional.cross_entropy(layer(x[indices]), y[indices]).backward()
             optimizer.step()
         with torch.no_grad():
-            told = layer(x[judges])
+            reported = layer(x[judges])
             quality = (
-                float((told.argmax(1) == y[judges]).double().mean())
+                float((reported.argmax(1) == y[judges]).double().mean())
                 if y.ndim == 1
-                else -float(functional.cross_entropy(told, y[judges]))
+                else -float(functional.cross_entropy(reported, y[judges]))
             )
         if quality > best:
             best, best_layer, best_epoch = quality, copy.deepcopy(layer), epoch

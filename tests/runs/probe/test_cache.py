@@ -1,0 +1,222 @@
+"""The cache of vectors: finished blocks are kept and found again, and damage is detected."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+from headscope.errors import Interrupted, UserError
+from headscope.models import Model
+from headscope.runs.probe import blocks as blocks_module
+from headscope.runs.probe.blocks import Texts
+from headscope.runs.probe.vectors import make_head_outputs
+from runs.probe.vector_texts import FEW, MANY, blocks, check, rows
+from tiny import tiny_model
+
+
+def test_vectors_are_computed_once_for_each_model_position_and_length(
+    bert: Model, forwards: list[int], tmp_path: Path
+) -> None:
+    def computed(model: Model, texts: Sequence[Texts] = FEW, **options: Any) -> int:
+        forwards.clear()
+        make_head_outputs(model, texts, tmp_path, **{"max_length": 64, **options})
+        return sum(forwards)
+
+    def folders() -> int:
+        return len(list(tmp_path.iterdir()))
+
+    assert (computed(bert), folders()) == (4, 1)
+    assert (
+        computed(bert),
+        computed(bert, FEW[::-1]),
+        computed(bert, FEW[:3], batch_size=1),
+        folders(),
+    ) == (0, 0, 0, 1)
+    assert (computed(bert, max_length=63), folders()) == (4, 2)
+    assert (computed(bert, position="mean"), folders()) == (4, 3)
+    computed(tiny_model("electra"))
+    assert folders() == 4
+    with torch.no_grad():
+        next(bert.network.parameters())[7] += 1.0
+    assert (computed(bert), folders()) == (4, 5)
+
+
+def test_texts_of_other_runs_are_found_in_the_cache(
+    bert: Model, forwards: list[int], tmp_path: Path
+) -> None:
+    make_head_outputs(bert, [*FEW[:2], ("the cat " * 60,), ("\u200b",)], tmp_path, max_length=64)
+    forwards.clear()
+    mixed = [MANY[3], FEW[1], *MANY[40:45], FEW[0], FEW[3]]
+    reported: list[tuple[int, int]] = []
+    found = make_head_outputs(
+        bert,
+        mixed,
+        tmp_path,
+        max_length=64,
+        progress=lambda done, total: reported.append((done, total)),
+    )
+    assert (sum(forwards), reported[-1], len(blocks(tmp_path))) == (7, (9, 9), 2)
+    check(found, "bert", mixed, "cls")
+    assert {**found.counts, "bytes": 0} == {
+        "texts": 9,
+        "empty": 0,
+        "truncated": 0,
+        "bytes": 0,
+    }  # the truncated and empty texts belong to another run
+    assert found.counts["bytes"] == sum(
+        path.stat().st_size for path in tmp_path.rglob("block-*.safetensors")
+    )
+    only = make_head_outputs(bert, mixed[:1], tmp_path, max_length=64)
+    assert 0 < only.counts["bytes"] < found.counts["bytes"]
+
+
+def test_an_interrupted_run_keeps_its_blocks_and_resumes(
+    bert: Model, forwards: list[int], tmp_path: Path
+) -> None:
+    def stop(done: int, total: int) -> None:
+        assert total == 70
+        if done == 40:
+            raise KeyboardInterrupt
+
+    with pytest.raises(
+        Interrupted,
+        match=r"^stopped after computing the vectors of 32 of 70 texts, which are kept in .*/outp",
+    ) as error:
+        make_head_outputs(bert, MANY, tmp_path / "here", max_length=64, batch_size=1, progress=stop)
+    assert error.value.hint == "call it again with the same arguments to resume"
+    assert len(blocks(tmp_path / "here")) == 1
+    forwards.clear()
+    reported: list[int] = []
+    found = make_head_outputs(
+        bert,
+        MANY,
+        tmp_path / "here",
+        max_length=64,
+        batch_size=1,
+        progress=lambda done, _total: reported.append(done),
+    )
+    assert sum(forwards) == 38
+    assert reported == list(range(33, 71))
+    fresh = make_head_outputs(bert, MANY, tmp_path / "fresh", max_length=64, batch_size=1)
+    assert [(path.name, path.read_bytes()) for path in found.blocks] == [
+        (path.name, path.read_bytes()) for path in fresh.blocks
+    ]
+
+
+def test_a_full_disk_leaves_the_finished_blocks(
+    bert: Model, forwards: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_bytes
+
+    def full(self: Path, data: Any) -> int:
+        if "block" in self.name and list(tmp_path.rglob("block-*")):
+            write(self, bytes(data)[:100])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(self, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(
+            UserError, match=r"block-\w+\.safetensors cannot be written: No space left on device"
+        ) as error:
+            make_head_outputs(bert, MANY, tmp_path, max_length=64, batch_size=1)
+    assert error.value.hint == ("free some disk space, then run it again: finished blocks are kept")
+    assert len(blocks(tmp_path)) == 1  # no partial file beside it
+    forwards.clear()
+    make_head_outputs(bert, MANY, tmp_path, max_length=64, batch_size=1)
+    assert sum(forwards) == 38
+
+
+def test_too_little_disk_space_is_an_error_before_anything_is_computed(
+    bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=1))
+        with pytest.raises(
+            UserError,
+            match=r"^the vectors of 4 texts take .*, but .* has only 1 bytes of free space",
+        ) as error:
+            make_head_outputs(bert, FEW, tmp_path, max_length=64)
+        assert error.value.hint == "choose another cache folder or a lower limit"
+        assert error.value.command == (
+            "choose another folder with --cache, or fewer texts with --limit"
+        )
+
+    def full(self: Path, *_args: Any, **_options: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(
+            UserError, match=r"about\.json cannot be written: No space left on device"
+        ):
+            make_head_outputs(bert, FEW, tmp_path, max_length=64)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        UserError, match=r"^the cache folder .*file cannot be used: Not a directory"
+    ):
+        make_head_outputs(bert, FEW, tmp_path / "file", max_length=64)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda data: data[: len(data) // 2], lambda _data: b"", lambda data: b"\xff" * 8 + data[8:]],
+    ids=["cut", "empty", "header"],
+)
+def test_a_damaged_block_is_an_error_until_it_is_deleted(
+    bert: Model, damage: Any, tmp_path: Path
+) -> None:
+    found = make_head_outputs(bert, FEW, tmp_path, max_length=64)
+    (block,) = found.blocks
+    before = found.heads(1, rows(4))
+    block.write_bytes(damage(block.read_bytes()))
+    for again in (
+        lambda: make_head_outputs(bert, FEW, tmp_path, max_length=64),
+        lambda: found.heads(1, rows(4)),
+        lambda: found.layer(0, rows(1)),
+    ):
+        with pytest.raises(UserError, match=r"block-\w+\.safetensors is damaged: ") as error:
+            again()
+        assert error.value.hint == "delete this file; its vectors are computed again"
+    block.unlink()
+    assert np.array_equal(
+        make_head_outputs(bert, FEW, tmp_path, max_length=64).heads(1, rows(4)), before
+    )
+
+
+def test_a_single_changed_byte_is_detected_where_it_is_read(bert: Model, tmp_path: Path) -> None:
+    found = make_head_outputs(bert, FEW, tmp_path, max_length=64)
+    (block,) = found.blocks
+    with safe_open(block, "np") as file:
+        stored = file.get_tensor("heads")[1].tobytes()
+    before = found.heads(0, rows(4))
+    data = bytearray(block.read_bytes())
+    data[data.index(stored) + 5] ^= 1
+    block.write_bytes(data)
+    assert np.array_equal(found.heads(0, rows(4)), before)
+    with pytest.raises(UserError, match=r"is damaged: its contents have changed since it was wri"):
+        found.heads(1, rows(4))
+
+
+def test_memory_holds_one_block_at_a_time(
+    bert: Model, forwards: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[tuple[int, int]] = []
+    save = blocks_module.save
+
+    def watch(block: Any, **options: Any) -> bytes:
+        kept.append((block["heads"].shape[1], sum(forwards)))
+        return save(block, **options)
+
+    monkeypatch.setattr(blocks_module, "save", watch)
+    make_head_outputs(bert, MANY, tmp_path, max_length=64, batch_size=1)
+    assert kept == [(32, 32), (32, 64), (6, 70)]
