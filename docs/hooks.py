@@ -1,4 +1,6 @@
-"""What the documentation makes of the code when it is built: the command-line reference, from the commands themselves."""
+"""What the documentation makes of the code when it is built: the command-line reference, from the
+commands themselves.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def cli_reference() -> str:
 
 
 def all_commands(group: Any, before: str = "") -> dict[str, Any]:
-    """Every command by what is typed for it; those of a group (``paper``) under the group's name, in place of it."""
+    """Every command by what is typed for it; those of a group (``paper``) under the group's name,
+    in place of it.
+    """
     found: dict[str, Any] = {}
     for name, command in group.commands.items():
         found |= (
@@ -62,4 +66,5 @@ def _table(options: list[Any]) -> Iterator[str]:
         names = ", ".join(f"`{name}`" for name in option.opts)
         value = f" `{option.metavar}`" if option.metavar else ""
         default = f"`{option.default}`" if option.show_default and not option.is_flag else ""
-        yield f"| {names}{value} | {default} | {'Required. ' if option.required else ''}{option.help} |"
+        required = "Required. " if option.required else ""
+        yield f"| {names}{value} | {default} | {required}{option.help} |"

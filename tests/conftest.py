@@ -1,4 +1,6 @@
-"""Fixtures that every part uses: where the research data is, and tiny models with tokenizers made on the spot."""
+"""Fixtures that every part uses: where the research data is, and tiny models with tokenizers made
+on the spot.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ OPTIONS = [
 
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """What is kept between runs goes to a temporary folder, not to the one of whoever runs the tests."""
+    """What is kept between runs goes to a temporary folder, not to the one of whoever runs the
+    tests.
+    """
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSCOPE_CACHE", str(folder))

@@ -221,7 +221,7 @@ def best_offsets(trees: Sequence[Sequence[Word]], *, fold: bool = False) -> dict
 def coreference(
     map: Map, words: Sequence[int], tree: Sequence[Word], mentions: Sequence[Mention]
 ) -> tuple[Counter[Answer], Counter[Answer]]:
-    """C8, the rules left out: right answers and all answers; keys are (candidates, kind, mentions)."""
+    """Coreference without the rules: right and all answers by (candidates, kind, mentions)."""
     order, between, _ = word_map(map, words)
     right: Counter[Answer] = Counter()
     total: Counter[Answer] = Counter()

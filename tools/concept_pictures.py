@@ -56,9 +56,7 @@ def main() -> None:
     places = np.arange(len(tokens))
     away = places[None, :] - places[:, None]
     before = ((away < 0) & (away >= -2)).astype(float)
-    save_chart(
-        grid(before, tokens, "The sieve of the role previous-local"), FOLDER / "sieve.png"
-    )
+    save_chart(grid(before, tokens, "The sieve of the role previous-local"), FOLDER / "sieve.png")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Files that are written whole or not at all: atomic writes, locks, digests, sizes.
 
-Everything that Headscope writes goes through :func:`atomic_write`, so that a full disk, a crash or a
-second process never leaves half a file where a whole one is expected.
+Everything that Headscope writes goes through :func:`atomic_write`, so that a full disk, a crash or
+a second process never leaves half a file where a whole one is expected.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def atomic_write(path: Path, *, error: type[UserError] = UserError) -> Iterator[
     """Write a file whole or not at all.
 
     Gives a temporary path in the same folder, with a name that nobody else has (a planted link is
-    never followed). When the block ends well, the file is flushed to the disk and put in place in one
-    step; otherwise it is removed and what stood there before is unchanged.
+    never followed). When the block ends well, the file is flushed to the disk and put in place in
+    one step; otherwise it is removed and what stood there before is unchanged.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Heads: the one type for an attention head, and the names that people give to heads.
 
-Papers count layers and heads from 1 and write ``3-9``; the interpretability literature counts from 0
-and writes ``L2H8``. Both are read everywhere; ``3-9`` is what Headscope prints.
+Papers count layers and heads from 1 and write ``3-9``; the interpretability literature counts from
+0 and writes ``L2H8``. Both are read everywhere; ``3-9`` is what Headscope prints.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class Head(NamedTuple):
         Parameters
         ----------
         text
-            ``"3-9"`` (from 1), ``"L2H8"`` (from 0), or a :class:`Head`, which is returned unchanged.
+            ``"3-9"`` (from 1), ``"L2H8"`` (from 0), or a :class:`Head`, which is returned
+            unchanged.
         layers, heads
             The shape of the model. If given, a head outside it is an error.
 
@@ -96,7 +97,8 @@ def parse_heads(
     ----------
     heads_like
         Names separated by commas (``"4-6,5-1"``, ``"L2H8"``), all heads of a layer (``"4-*"``,
-        ``"L3H*"``), one head of every layer (``"*-1"``), a :class:`Head`, or a list of any of these.
+        ``"L3H*"``), one head of every layer (``"*-1"``), a :class:`Head`, or a list of any of
+        these.
     layers, heads
         The shape of the model. Needed for ``*``; if given, a head outside it is an error.
 

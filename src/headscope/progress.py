@@ -1,7 +1,7 @@
 """Progress: bars with an estimate in terminals and notebooks, lines of text in log files.
 
-Every long-running function takes ``progress``: True for a bar, False for silence, a function that is
-called with (done, total), or a :class:`Reporter`.
+Every long-running function takes ``progress``: True for a bar, False for silence, a function that
+is called with (done, total), or a :class:`Reporter`.
 """
 
 from __future__ import annotations

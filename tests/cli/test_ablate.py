@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cli.conftest import Run
-from headscope.results import Results
+from headscope.results import Atlas
 
 TEXTS = [
     "the cat sat on the mat",
@@ -79,7 +79,7 @@ def test_a_classifier_on_a_users_own_table(
     )
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1] == "off.nc"
-    results = Results.open(here / "off.nc")
+    results = Atlas.open(here / "off.nc")
     assert results["head_off"]["mean"].shape == (2, 4)
     assert results["set_off"]["set"].values.tolist() == ["1-1,2-4"]
     assert "layer_off" not in results.measures
@@ -110,7 +110,7 @@ def test_a_language_models_loss_with_importance_and_pruning(
         32,
     )
     assert done.code == 0, done.err
-    results = Results.open(here / "off.nc")
+    results = Atlas.open(here / "off.nc")
     assert set(results.measures) == {
         "ablation",
         "importance",
@@ -172,7 +172,7 @@ def test_json_has_one_row_per_head_layer_and_set(
     assert [row["off"] for row in rows if row["kind"] == "layer"] in (["1", "2"], ["2", "1"])
     assert len(rows) == 10
     head = next(row for row in rows if row["off"] == "2-3")
-    data = Results.open(here / "off.nc")["head_off"].sel(layer=2, head=3)
+    data = Atlas.open(here / "off.nc")["head_off"].sel(layer=2, head=3)
     assert head["score"] == pytest.approx(data["mean"].item())
     assert head["gain"] == pytest.approx(head["baseline"] - head["score"])
     assert head["p"] == head["p_corrected"] == pytest.approx(data["p"].item())
@@ -219,7 +219,7 @@ def test_a_glue_task_is_read_from_its_folder_and_untrained_weights_are_named(
         "was never trained for this task: 2 of its weights are random "
         "(classifier.bias, classifier.weight)"
     ) in done.err
-    results = Results.open(here / "off.nc")
+    results = Atlas.open(here / "off.nc")
     assert results["ablation"].sizes["example"] == 4
     assert np.isin(results["layer_off"]["mean"].values, [0, 0.25, 0.5, 0.75, 1]).all()
 

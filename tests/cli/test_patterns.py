@@ -22,7 +22,7 @@ from headscope.measures.patterns import labels as pattern_sets
 from headscope.measures.patterns.labels import read_labelled
 from headscope.measures.patterns.network import CLASSES, PatternNet, load_network, save_network
 from headscope.measures.patterns.training import predict
-from headscope.results import Results
+from headscope.results import Atlas
 from stats.made_patterns import pattern_results, random_patterns
 
 
@@ -106,7 +106,7 @@ def test_maps_longer_than_the_labelled_ones_are_warned_of(
     results = pattern_results(files["qqp"], np.repeat(np.arange(4), 10))
     about = results.provenance
     for length, warned in ((LABELLED, False), (LABELLED + 1, True)):
-        Results.build(
+        Atlas.build(
             results.sums(), about | {"settings": about["settings"] | {"max_length": length}}
         ).save(tmp_path / "x.nc")
         assert (

@@ -228,7 +228,9 @@ def test_glue_tasks_are_read_from_their_folder(
     )
     assert done.code == 0, done.err
     assert [row["metric"] for row in json.loads(done.out)] == ["accuracy", "pearson"]
-    assert "all tasks: tested on the dev split; L2 is chosen by folds of the train split" in done.err
+    assert (
+        "all tasks: tested on the dev split; L2 is chosen by folds of the train split" in done.err
+    )
     results = Atlas.open(here / "p.nc")
     assert [
         results["probe"][name].values.tolist() for name in ("train", "dev", "test_size", "classes")
@@ -312,7 +314,8 @@ def test_wrong_tasks_are_reported_in_two_lines(
 ) -> None:
     (here / "mine.txt").write_text("\n".join(lines) + "\n")
     assert (
-        message in mistake(run("probe", tiny_folder, "mine.txt", "-o", "p.nc", "--max-length", 32))[0]
+        message
+        in mistake(run("probe", tiny_folder, "mine.txt", "-o", "p.nc", "--max-length", 32))[0]
     )
 
 

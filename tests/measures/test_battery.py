@@ -19,7 +19,7 @@ from headscope.encode import Batch, collate
 from headscope.measures import MEASURES as REGISTRY
 from headscope.measures import Context, Measure
 from headscope.models import Model, wrap
-from headscope.results import Results, export, merge, remarks, summary
+from headscope.results import Atlas, export, merge, remarks, summary
 from headscope.runs.forward import Pass
 from headscope.runs.survey import survey
 from tiny import tiny_network, tiny_tokenizer
@@ -56,7 +56,7 @@ def corpus() -> Corpus:
     )
 
 
-def run(*names: str, kind: str = "bert", **options: Any) -> Results:
+def run(*names: str, kind: str = "bert", **options: Any) -> Atlas:
     return survey(
         model_of(kind),
         corpus(),
@@ -77,21 +77,21 @@ def context_of(model: Model) -> Context:
 
 
 @cache
-def whole(name: str, kind: str = "bert") -> Results:
+def whole(name: str, kind: str = "bert") -> Atlas:
     return run(name, kind=kind)
 
 
 @cache
-def among_all() -> Results:
+def among_all() -> Atlas:
     return run(*MEASURES)
 
 
-def timeless(results: Results, but: str = "") -> dict[str, Any]:
+def timeless(results: Atlas, but: str = "") -> dict[str, Any]:
     """Everything that is known of a run, but when it was made."""
     return {key: value for key, value in results.provenance.items() if key not in {"created", but}}
 
 
-def same(one: Results, other: Results) -> None:
+def same(one: Atlas, other: Atlas) -> None:
     """Equal to the last bit: dims, labels, attributes, sums and what is derived from them."""
     assert one.measures == other.measures
     for name in one:
@@ -159,7 +159,7 @@ def test_padding_is_invisible(name: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_survive_save_and_open(name: str, kind: str, tmp_path: Path) -> None:
-    opened = Results.open(whole(name, kind).save(tmp_path / "run.nc"))
+    opened = Atlas.open(whole(name, kind).save(tmp_path / "run.nc"))
     same(opened, whole(name, kind))
     assert opened.provenance == whole(name, kind).provenance
 
@@ -172,7 +172,7 @@ def test_a_corpus_of_which_every_example_is_dropped_gives_nan_and_count_0(
     assert (
         results.provenance["counts"]["too_long"] == results.provenance["counts"]["read"] == EXAMPLES
     )
-    for opened in (results, Results.open(results.save(tmp_path / "none.nc"))):
+    for opened in (results, Atlas.open(results.save(tmp_path / "none.nc"))):
         for key in ("mean", "deviation", "low", "high"):
             assert opened[name][key].isnull().all()
         assert not opened[name]["n"].any()

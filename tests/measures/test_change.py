@@ -1,4 +1,4 @@
-"""The likeness of two models' maps (K3) equals scipy's cosine on real tokens, and differences of
+"""The likeness of two models' maps equals scipy's cosine on real tokens, and differences of
 measures are named as such.
 """
 

@@ -1,4 +1,4 @@
-"""Accuracy at antecedents (C8): equal to a plain-loop twin on random mentions, and its baselines by
+"""Accuracy at antecedents: equal to a plain-loop twin on random mentions, and its baselines by
 hand.
 """
 

@@ -1,4 +1,4 @@
-"""Accuracy at dependencies (C7): equal to a plain-loop twin on random trees, exact on planted
+"""Accuracy at dependencies: equal to a plain-loop twin on random trees, exact on planted
 heads, and clear about what it leaves out.
 """
 
@@ -23,7 +23,7 @@ from headscope.errors import UserError
 from headscope.measures import Context, Dependency, WordMeasure
 from headscope.measures.dependency import ALL, CORE, DIRECTIONS, best_offset
 from headscope.models import Shape
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.runs.survey import survey
 from measures.test_twins import view_of
 from planted import place, planted_bert
@@ -262,7 +262,7 @@ def treebank(*sentences: tuple[tuple[str, int, str], ...]) -> Corpus:
 
 
 @pytest.fixture(scope="module")
-def planted() -> Results:
+def planted() -> Atlas:
     return survey(planted_bert(), treebank(SENTENCE), measures=["dependency"], max_length=24)
 
 
@@ -305,7 +305,7 @@ def planted() -> Results:
     ],
 )
 def test_planted_heads_have_the_accuracy_counted_by_hand(
-    planted: Results, head: str, direction: str, relation: str, right: int, n: int
+    planted: Atlas, head: str, direction: str, relation: str, right: int, n: int
 ) -> None:
     cell = planted["dependency"].sel(
         **place(head), direction=direction, relation=relation, words="every"
@@ -315,7 +315,7 @@ def test_planted_heads_have_the_accuracy_counted_by_hand(
 
 
 def test_the_offset_baseline_and_what_a_head_gets_right_beside_it_are_counted(
-    planted: Results,
+    planted: Atlas,
 ) -> None:
     data = planted["dependency"].sel(direction="dependent to head", words="offset right")
     assert json.loads(data.attrs["offsets"]) == {
@@ -433,7 +433,7 @@ def test_one_word_alone_is_a_root_that_is_never_right() -> None:
     assert results["mean"].sel(relation=CORE).isnull().all()
 
 
-def test_every_direction_counts_the_same_arcs(planted: Results) -> None:
+def test_every_direction_counts_the_same_arcs(planted: Atlas) -> None:
     n = planted["dependency"]["n"]
     assert n["direction"].values.tolist() == list(DIRECTIONS)
     for direction in DIRECTIONS[1:]:

@@ -1,4 +1,4 @@
-"""Head distances (C11): the exact path equals scipy, the fast path the exact one to 1e-3, whatever
+"""Head distances: the exact path equals scipy, the fast path the exact one to 1e-3, whatever
 the maps.
 """
 
@@ -47,7 +47,7 @@ def one_hot(heads: int, size: int, seed: int) -> torch.Tensor:
 
 
 def by_scipy(maps: torch.Tensor) -> np.ndarray:
-    """The mean over rows of the squared Jensen–Shannon distance, which is the divergence in nats."""
+    """Mean over rows of the squared Jensen–Shannon distance: the divergence in nats."""
     rows = maps.double().numpy()
     return np.array(
         [[np.mean(jensenshannon(one, other, axis=1) ** 2) for other in rows] for one in rows]

@@ -1,4 +1,4 @@
-"""Attention to linguistic features (K5): equal to a plain-loop twin, exact on planted heads, and by
+"""Attention to linguistic features: equal to a plain-loop twin, exact on planted heads, and by
 position rather than by spelling.
 """
 
@@ -60,7 +60,7 @@ def has(feature: str, word: int, words: Sequence[Word]) -> bool:
 def feature(
     map: list[list[float]], owners: Sequence[int], kinds: Sequence[int], words: Sequence[Word]
 ) -> dict[str, float]:
-    """METHODS, K5: attention to the token from all tokens, divided by L; the maximum if several;
+    """attention to the token from all tokens, divided by L; the maximum if several;
     undefined without one.
     """
     found = {}

@@ -1,4 +1,4 @@
-"""Attention along frame links (K2): equal to a plain-loop twin, exact on planted heads, and
+"""Attention along frame links: equal to a plain-loop twin, exact on planted heads, and
 undefined where no link is left.
 """
 
@@ -22,7 +22,7 @@ from planted import place, planted_bert, planted_gpt2
 def frame(
     map: list[list[float]], words: Sequence[int], links: Sequence[FrameLink], *, causal: bool
 ) -> dict[str, float]:
-    """METHODS, K2: the largest attention among the token pairs of the annotated link, both
+    """the largest attention among the token pairs of the annotated link, both
     directions and each alone; later tokens are not seen by a causal model.
     """
     found: dict[str, list[float]] = {name: [] for name in DIRECTIONS}

@@ -1,4 +1,4 @@
-"""Gradient importance (C4): the gradients are those of finite differences and of transformers' own
+"""Gradient importance: the gradients are those of finite differences and of transformers' own
 losses; what is masked; what is refused.
 """
 
@@ -68,7 +68,7 @@ def asked_of(kind: str, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def loss_of(kind: str, batch: Batch, replacement: FittedReplacement | None = None) -> float:
-    """Each example's mean cross-entropy over what is asked, added up: by hand, in double precision."""
+    """Each example's mean cross-entropy over what is asked, added up in double precision."""
     given, labels = asked_of(kind, batch)
     with torch.no_grad():
         logits = (

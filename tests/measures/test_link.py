@@ -1,4 +1,4 @@
-"""Attention from token to token (K6): equal to a plain-loop twin, exact on planted heads, in
+"""Attention from token to token: equal to a plain-loop twin, exact on planted heads, in
 universal and Stanford trees alike.
 """
 
@@ -54,7 +54,7 @@ def link(
     *,
     causal: bool,
 ) -> dict[str, float]:
-    """METHODS, K6: the largest weight among the pairs; from [CLS] (in a causal model the last
+    """the largest weight among the pairs; from [CLS] (in a causal model the last
     token) to each feature of K5.
     """
     found = {}

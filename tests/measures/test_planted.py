@@ -14,7 +14,7 @@ from headscope.corpus import Corpus, Example, Word, from_examples, from_texts
 from headscope.encode import Encoded, collate
 from headscope.measures import word_map
 from headscope.models import Model
-from headscope.results import Results, head_name, heads_over, remarks
+from headscope.results import Atlas, head_name, heads_over, remarks
 from headscope.runs.survey import survey
 from planted import HEADS, expected_map, place, planted_bert, planted_gpt2, tokens
 
@@ -38,12 +38,12 @@ def gpt2() -> Model:
 
 
 @pytest.fixture(scope="module")
-def found(bert: Model) -> Results:
+def found(bert: Model) -> Atlas:
     return survey(bert, from_texts(TEXTS), max_length=24, batch_size=2)
 
 
 @pytest.fixture(scope="module")
-def causal(gpt2: Model) -> Results:
+def causal(gpt2: Model) -> Atlas:
     return survey(gpt2, from_texts(TEXTS), max_length=24, batch_size=2)
 
 
@@ -53,7 +53,7 @@ def encoded(model: Model, corpus: Corpus) -> list[Encoded]:
     )
 
 
-def at(results: Results, measure: str, head: str, **labels: str) -> float:
+def at(results: Atlas, measure: str, head: str, **labels: str) -> float:
     return float(results.mean(measure).sel(**place(head), **labels))
 
 
@@ -79,7 +79,7 @@ def test_the_maps_of_the_planted_models_are_the_maps_that_were_planned(
 
 @pytest.mark.parametrize("offset", ["previous", "current", "next"])
 def test_position_finds_the_previous_current_and_next_token_head_and_no_other(
-    found: Results, offset: str
+    found: Atlas, offset: str
 ) -> None:
     means = found.mean("position").sel(offset=offset)
     assert at(found, "position", offset, offset=offset) >= 0.999
@@ -89,7 +89,7 @@ def test_position_finds_the_previous_current_and_next_token_head_and_no_other(
 @pytest.mark.parametrize(("head", "token"), [("cls", "cls"), ("sep", "sep")])
 @pytest.mark.parametrize("row", ["all", "sep", "other"])
 def test_special_finds_the_cls_head_and_the_sep_head_from_every_kind_of_row(
-    found: Results, head: str, token: str, row: str
+    found: Atlas, head: str, token: str, row: str
 ) -> None:
     means = found.mean("special").sel(token=token, row=row)
     assert float(means.sel(**place(head))) >= 0.999
@@ -166,7 +166,7 @@ def test_a_head_on_one_token_has_entropy_0_and_a_segment_head_that_of_its_segmen
 
 
 def test_in_a_causal_model_the_next_token_is_not_defined_and_the_others_are_found(
-    causal: Results,
+    causal: Atlas,
 ) -> None:
     position = causal["position"]
     assert position["mean"].sel(offset="next").isnull().all()
@@ -177,7 +177,7 @@ def test_in_a_causal_model_the_next_token_is_not_defined_and_the_others_are_foun
 
 
 def test_in_a_causal_model_the_start_token_is_bos_and_a_missing_end_token_is_not_defined(
-    causal: Results,
+    causal: Atlas,
 ) -> None:
     special = causal["special"]
     assert at(causal, "special", "cls", token="cls", row="all") >= 0.999
@@ -203,7 +203,7 @@ def test_in_a_causal_model_a_uniform_head_attends_to_what_it_sees(gpt2: Model) -
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_the_whole_survey_is_what_the_slow_twins_make_of_the_planned_maps(
-    kind: str, bert: Model, gpt2: Model, found: Results, causal: Results
+    kind: str, bert: Model, gpt2: Model, found: Atlas, causal: Atlas
 ) -> None:
     model, results = (bert, found) if kind == "bert" else (gpt2, causal)
     items = encoded(model, from_texts(TEXTS))
@@ -280,7 +280,7 @@ def test_word_maps_find_the_given_word_whole_and_the_word_whose_last_piece_was_p
     np.testing.assert_allclose(by_head["previous"][5], [0, 0, 0, 0, 0.5, 0.5, 0, 0], atol=1e-5)
 
 
-def test_remarks_name_the_planted_heads(found: Results) -> None:
+def test_remarks_name_the_planted_heads(found: Atlas) -> None:
     said = remarks(found)
     for head, words in (
         ("previous", "previous token"),
@@ -295,7 +295,7 @@ def test_remarks_name_the_planted_heads(found: Results) -> None:
     assert not any("Collapsed" in remark for remark in said)
 
 
-def test_layers_and_heads_are_labelled_from_1_in_the_order_of_the_model(found: Results) -> None:
+def test_layers_and_heads_are_labelled_from_1_in_the_order_of_the_model(found: Atlas) -> None:
     means = found.mean("position")
     assert means["layer"].values.tolist() == [1, 2]
     assert means["head"].values.tolist() == [1, 2, 3, 4, 5]

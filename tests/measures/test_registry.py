@@ -12,7 +12,7 @@ import pytest
 from headscope.corpus import from_texts, read
 from headscope.errors import UserError
 from headscope.measures import MEASURES, choose
-from headscope.results import Results, summary
+from headscope.results import Atlas, summary
 from headscope.runs.survey import survey
 from planted import planted_bert
 
@@ -136,7 +136,7 @@ def test_a_measure_without_labels_has_its_rows_in_tables_and_summaries_and_survi
         measures=["largest", "position"],
         max_length=24,
     )
-    for opened in (results, Results.open(results.save(package / "run.nc"))):
+    for opened in (results, Atlas.open(results.save(package / "run.nc"))):
         table = opened.table("largest")
         assert table["label"].tolist() == [""] * 10
         assert list(zip(table["layer"], table["head"], strict=True)) == [

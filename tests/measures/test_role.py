@@ -20,7 +20,7 @@ from headscope.errors import UserError
 from headscope.measures import Context, Role, bias_weights
 from headscope.measures.role import CAUSAL
 from headscope.models import Shape
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.runs.survey import survey
 from measures.sieves.test_builtin import Made, Pairs, dependency, items, pairs_of
 from measures.test_twins import HEADS, maps_of, view_of
@@ -130,7 +130,7 @@ def test_a_sieve_without_a_pair_has_no_weights() -> None:
 # Planted heads, by hand
 
 
-def scores(model: Any, corpus: Corpus, **options: Any) -> Results:
+def scores(model: Any, corpus: Corpus, **options: Any) -> Atlas:
     own = {key: options.pop(key) for key in ("roles", "direction", "subtypes") if key in options}
     measures = [Role(**own)]
     return survey(
@@ -138,16 +138,16 @@ def scores(model: Any, corpus: Corpus, **options: Any) -> Results:
     )
 
 
-def at(results: Results, head: str, role: str) -> float:
+def at(results: Atlas, head: str, role: str) -> float:
     return float(results["role"]["mean"].sel(role=role, **place(head)))
 
 
 @pytest.fixture(scope="module")
-def pair() -> Results:
+def pair() -> Atlas:
     return scores(planted_bert(), from_texts([PAIR]))
 
 
-def test_the_planted_heads_have_the_scores_that_are_worked_out_by_hand(pair: Results) -> None:
+def test_the_planted_heads_have_the_scores_that_are_worked_out_by_hand(pair: Atlas) -> None:
     size = 9
     # Token 1 has one token before it, 2 to 8 have two, and the head is on one of them: (9 + 7 ·
     # 9/2) / 8.
@@ -296,7 +296,7 @@ def test_the_direction_is_written_beside_the_numbers_and_changes_them() -> None:
 # What is left out, and why
 
 
-def absent(results: Results) -> dict[str, str]:
+def absent(results: Atlas) -> dict[str, str]:
     return dict(json.loads(results["role"].attrs["absent"]))
 
 
@@ -382,7 +382,7 @@ def test_a_model_without_special_tokens_has_no_delimiter() -> None:
     assert found["mean"].sel(role="first token").notnull().all()
 
 
-def test_titles_go_with_the_roles(pair: Results) -> None:
+def test_titles_go_with_the_roles(pair: Atlas) -> None:
     titles = json.loads(pair["role"].attrs["titles"])
     assert list(titles) == pair["role"]["role"].values.tolist()
     assert titles["previous-local"] == "The two tokens before"

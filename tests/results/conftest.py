@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.results import Results
+from headscope.results import Atlas
 
 BLOCKS = 32
 PROVENANCE: dict[str, Any] = {
@@ -30,7 +30,7 @@ DIMS: dict[str, dict[str, list[str]]] = {
 UNITS = {"position": "share of attention", "special": "share of attention", "entropy": "nats"}
 
 Values = Mapping[str, NDArray[Any]]
-Make = Callable[..., Results]
+Make = Callable[..., Atlas]
 
 
 def sums(name: str, values: NDArray[Any], *, first: int = 0) -> xr.Dataset:
@@ -60,11 +60,11 @@ def sums(name: str, values: NDArray[Any], *, first: int = 0) -> xr.Dataset:
 def make() -> Make:
     """Make results: ``make(position=values, shards=[...])``; what is no measure is provenance."""
 
-    def build(*, first: int = 0, **given: Any) -> Results:
+    def build(*, first: int = 0, **given: Any) -> Atlas:
         values: Values = {
             name: np.asarray(given.pop(name), np.float64) for name in DIMS if name in given
         }
-        return Results.build(
+        return Atlas.build(
             {name: sums(name, array, first=first) for name, array in values.items()},
             {**PROVENANCE, "measures": list(values), **given},
         )
@@ -73,7 +73,7 @@ def make() -> Make:
 
 
 @pytest.fixture
-def some(make: Make) -> Results:
+def some(make: Make) -> Atlas:
     """Three measures of nine examples, two layers and three heads."""
     random = np.random.default_rng(1)
     return make(

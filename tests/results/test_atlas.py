@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from headscope.errors import ResultsError
-from headscope.results import Results
+from headscope.results import Atlas
 
 
 def test_means_are_selected_by_layer_head_and_label_from_1(make) -> None:
@@ -21,7 +21,7 @@ def test_means_are_selected_by_layer_head_and_label_from_1(make) -> None:
     assert results.measures == tuple(results) == ("position",)
 
 
-def test_a_measure_that_is_not_in_the_results_gets_the_nearest_name(some: Results) -> None:
+def test_a_measure_that_is_not_in_the_results_gets_the_nearest_name(some: Atlas) -> None:
     with pytest.raises(ResultsError) as caught:
         some["positon"]
     assert (
@@ -33,14 +33,14 @@ def test_a_measure_that_is_not_in_the_results_gets_the_nearest_name(some: Result
         some.table("roles")
 
 
-def test_sums_are_the_additive_part_alone_with_its_attributes(some: Results) -> None:
+def test_sums_are_the_additive_part_alone_with_its_attributes(some: Atlas) -> None:
     assert list(some.sums()) == ["position", "special", "entropy"]
     assert list(some.sums()["entropy"].data_vars) == ["sum", "square", "count"]
     assert some.sums()["entropy"].attrs["unit"] == "nats"
 
 
-def test_results_made_again_from_their_sums_are_the_same(some: Results) -> None:
-    again = Results.build(some.sums(), some.provenance)
+def test_results_made_again_from_their_sums_are_the_same(some: Atlas) -> None:
+    again = Atlas.build(some.sums(), some.provenance)
     assert again.tree.identical(some.tree)
 
 
@@ -78,7 +78,7 @@ def test_a_table_has_one_row_for_each_layer_head_and_label(make) -> None:
     assert unknown["n"].tolist() == [0]
 
 
-def test_the_table_of_all_measures_is_theirs_one_after_the_other(some: Results) -> None:
+def test_the_table_of_all_measures_is_theirs_one_after_the_other(some: Atlas) -> None:
     whole = some.table()
     assert whole["measure"].drop_duplicates().tolist() == ["position", "special", "entropy"]
     for name in some:
@@ -86,7 +86,7 @@ def test_the_table_of_all_measures_is_theirs_one_after_the_other(some: Results) 
         assert part.equals(some.table(name))
 
 
-def test_provenance_is_a_copy(some: Results) -> None:
+def test_provenance_is_a_copy(some: Atlas) -> None:
     some.provenance["model"]["name"] = "changed"
     assert some.provenance["model"]["name"] == "hand"
     assert isinstance(some["position"], xr.Dataset)

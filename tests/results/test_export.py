@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from headscope.errors import ResultsError
-from headscope.results import Results, export
+from headscope.results import Atlas, export
 
 READERS = {
     ".csv": lambda path: pd.read_csv(path, engine="python"),
@@ -32,7 +32,7 @@ def test_an_exported_table_comes_back_as_it_was(
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_an_ending_that_is_no_table_names_those_that_are(some: Results, tmp_path: Path) -> None:
+def test_an_ending_that_is_no_table_names_those_that_are(some: Atlas, tmp_path: Path) -> None:
     with pytest.raises(ResultsError) as caught:
         export(some, tmp_path / "table.xlsx")
     assert (
@@ -42,13 +42,13 @@ def test_an_ending_that_is_no_table_names_those_that_are(some: Results, tmp_path
     assert not list(tmp_path.iterdir())
 
 
-def test_a_measure_that_is_not_there_leaves_no_file(some: Results, tmp_path: Path) -> None:
+def test_a_measure_that_is_not_there_leaves_no_file(some: Atlas, tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="Did you mean 'entropy'"):
         export(some, tmp_path / "table.csv", measure="entropie")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_in_place_of_the_table_cannot_be_written(some: Results, tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_table_cannot_be_written(some: Atlas, tmp_path: Path) -> None:
     (tmp_path / "table.csv").mkdir()
     with pytest.raises(ResultsError, match=r"table\.csv is a folder; a file is"):
         export(some, tmp_path / "table.csv")

@@ -15,7 +15,7 @@ import xarray as xr
 
 from headscope.errors import ResultsError
 from headscope.files import check_writable
-from headscope.results import SCHEMA, Results, export
+from headscope.results import SCHEMA, Atlas, export
 
 MAKE = "make one with: headscope survey MODEL CORPUS -o results.nc"
 
@@ -33,10 +33,10 @@ def full_disk(left: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_saved_file_opens_to_the_same_results(some: Results, tmp_path: Path) -> None:
+def test_a_saved_file_opens_to_the_same_results(some: Atlas, tmp_path: Path) -> None:
     path = some.save(tmp_path / "deep" / "er" / "run.nc")
     assert path == tmp_path / "deep" / "er" / "run.nc"
-    opened = Results.open(str(path))
+    opened = Atlas.open(str(path))
     assert opened.tree.identical(some.tree)
     assert opened.measures == some.measures
     assert opened.provenance == some.provenance
@@ -44,34 +44,34 @@ def test_a_saved_file_opens_to_the_same_results(some: Results, tmp_path: Path) -
 
 
 def test_saving_again_replaces_the_file_also_while_the_old_one_is_open(
-    some: Results, make, tmp_path: Path
+    some: Atlas, make, tmp_path: Path
 ) -> None:
     path = make(position=np.ones((1, 1, 1, 3))).save(tmp_path / "run.nc")
-    held = Results.open(path)
+    held = Atlas.open(path)
     some.save(path)
     assert held.measures == ("position",)
-    assert Results.open(path).tree.identical(some.tree)
+    assert Atlas.open(path).tree.identical(some.tree)
 
 
 def test_provenance_of_any_length_and_script_survives(make, tmp_path: Path) -> None:
     long = {"corpus": {"name": "mine.txt", "note": 'ß 漢字 \x00 \n " ' + "x" * 200_000}}
     results = make(position=np.ones((1, 1, 1, 3)), **long)
-    assert Results.open(results.save(tmp_path / "run.nc")).provenance["corpus"] == long["corpus"]
+    assert Atlas.open(results.save(tmp_path / "run.nc")).provenance["corpus"] == long["corpus"]
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.00001, 0.001, 0.03, 0.5, 0.97, 0.99999])
-def test_a_truncated_copy_is_said_to_be_damaged(some: Results, tmp_path: Path, kept: float) -> None:
+def test_a_truncated_copy_is_said_to_be_damaged(some: Atlas, tmp_path: Path, kept: float) -> None:
     path = some.save(tmp_path / "run.nc")
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * kept)])
     with pytest.raises(ResultsError) as caught:
-        Results.open(path)
+        Atlas.open(path)
     assert "damaged" in caught.value.message
     assert "(an incomplete copy?)" in caught.value.message
     assert caught.value.hint == "copy it again, or run the survey again"
 
 
-def test_one_flipped_bit_is_found_wherever_it_is(some: Results, tmp_path: Path) -> None:
+def test_one_flipped_bit_is_found_wherever_it_is(some: Atlas, tmp_path: Path) -> None:
     path = some.save(tmp_path / "run.nc")
     whole = path.read_bytes()
     places = np.random.default_rng(0).integers(0, 8 * len(whole), 60)
@@ -80,14 +80,14 @@ def test_one_flipped_bit_is_found_wherever_it_is(some: Results, tmp_path: Path) 
         damaged[place // 8] ^= 1 << place % 8
         path.write_bytes(damaged)
         with pytest.raises(ResultsError, match="damaged"):
-            Results.open(path)
+            Atlas.open(path)
 
 
 def test_a_text_file_is_not_a_results_file(tmp_path: Path) -> None:
     path = tmp_path / "notes.nc"
     path.write_text("layer,head\n1,2\n" * 50)
     with pytest.raises(ResultsError, match=r"notes\.nc is not a results file, or it is damaged"):
-        Results.open(path)
+        Atlas.open(path)
 
 
 @pytest.mark.parametrize("format", ["NETCDF4", "NETCDF3_CLASSIC"])
@@ -104,18 +104,18 @@ def test_a_netcdf_file_of_others_is_told_from_ours(
         path, engine="netcdf4", format=format
     )
     with pytest.raises(ResultsError) as caught:
-        Results.open(path)
+        Atlas.open(path)
     assert caught.value.message == f"{path} is a netCDF file, but was not written by Headscope"
     assert caught.value.command == MAKE
     assert "headscope survey" not in caught.value.hint
 
 
-def test_a_file_of_a_newer_schema_asks_for_a_newer_headscope(some: Results, tmp_path: Path) -> None:
+def test_a_file_of_a_newer_schema_asks_for_a_newer_headscope(some: Atlas, tmp_path: Path) -> None:
     newer = some.tree.copy()
     newer.attrs["headscope_schema"] = SCHEMA + 1
-    path = Results(newer).save(tmp_path / "run.nc")
+    path = Atlas(newer).save(tmp_path / "run.nc")
     with pytest.raises(ResultsError) as caught:
-        Results.open(path)
+        Atlas.open(path)
     assert (
         caught.value.message
         == f"{path} was written by a newer version of Headscope (schema {SCHEMA + 1}; "
@@ -127,7 +127,7 @@ def test_a_file_of_a_newer_schema_asks_for_a_newer_headscope(some: Results, tmp_
 @pytest.mark.parametrize("name", ["missing.nc", "."], ids=["nothing", "a folder"])
 def test_a_missing_file_or_a_folder_is_no_results_file(tmp_path: Path, name: str) -> None:
     with pytest.raises(ResultsError) as caught:
-        Results.open(tmp_path / name)
+        Atlas.open(tmp_path / name)
     assert caught.value.message == f"no such results file: {tmp_path / name}"
     assert caught.value.command == MAKE
     assert "headscope survey" not in caught.value.hint
@@ -135,7 +135,7 @@ def test_a_missing_file_or_a_folder_is_no_results_file(tmp_path: Path, name: str
 
 @pytest.mark.parametrize("below", ["run.nc", "deep/run.nc"])
 def test_a_folder_that_is_a_file_cannot_be_written_into(
-    some: Results, tmp_path: Path, below: str
+    some: Atlas, tmp_path: Path, below: str
 ) -> None:
     (tmp_path / "taken").write_text("mine")
     path = tmp_path / "taken" / below
@@ -149,7 +149,7 @@ def test_a_folder_that_is_a_file_cannot_be_written_into(
     assert (tmp_path / "taken").read_text() == "mine"
 
 
-def test_a_folder_in_place_of_the_file_cannot_be_written(some: Results, tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_file_cannot_be_written(some: Atlas, tmp_path: Path) -> None:
     with pytest.raises(ResultsError) as caught:
         some.save(tmp_path)
     assert caught.value.message == f"{tmp_path} is a folder; a file is to be written there"
@@ -187,7 +187,7 @@ def test_checking_leaves_nothing_behind_but_the_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["run.nc", "table.csv", "table.parquet"])
 def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(
-    some: Results, tmp_path: Path, name: str
+    some: Atlas, tmp_path: Path, name: str
 ) -> None:
     path = tmp_path / name
     path.write_bytes(b"the old file")
@@ -200,7 +200,7 @@ def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(
 
 
 def test_an_interrupt_while_writing_leaves_the_old_file(
-    some: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    some: Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = some.save(tmp_path / "run.nc")
     before = path.read_bytes()
@@ -234,7 +234,7 @@ summary(atlas), remarks(atlas)
     ids=["reading", "figures and report"],
 )
 def test_reading_results_drawing_and_reporting_need_no_torch(
-    some: Results, tmp_path: Path, work: str
+    some: Atlas, tmp_path: Path, work: str
 ) -> None:
     check = "heavy = {'torch', 'transformers'} & set(sys.modules)\nassert not heavy, heavy"
     done = subprocess.run(

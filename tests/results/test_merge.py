@@ -10,14 +10,14 @@ import pytest
 import xarray as xr
 
 from headscope.errors import ResultsError
-from headscope.results import Results, merge
+from headscope.results import Atlas, merge
 from headscope.results.merge import add
 
 VALUES = np.random.default_rng(6).random((9, 2, 3, 3))
 COUNTS = {"read": 9, "used": 9}
 
 
-def parts(make, total: int = 3, **changes: Any) -> list[Results]:
+def parts(make, total: int = 3, **changes: Any) -> list[Atlas]:
     """Shards of the nine values: three examples each in blocks of their own."""
     each = len(VALUES) // total
     return [
@@ -38,7 +38,7 @@ def parts(make, total: int = 3, **changes: Any) -> list[Results]:
     ]
 
 
-def refused(given: list[Results], *, partial: bool = False) -> tuple[str, str]:
+def refused(given: list[Atlas], *, partial: bool = False) -> tuple[str, str]:
     with pytest.raises(ResultsError) as caught:
         merge(given, partial=partial)
     return caught.value.message, caught.value.hint
@@ -60,7 +60,7 @@ def test_shards_in_any_order_merge_to_the_whole(make) -> None:
     }
 
 
-def test_a_whole_run_merges_to_itself(some: Results) -> None:
+def test_a_whole_run_merges_to_itself(some: Atlas) -> None:
     merged = merge([some])
     assert all(merged[name].identical(some[name]) for name in some)
     assert merged.provenance == {

@@ -1,4 +1,4 @@
-"""Means, deviations and intervals from sums are those of scipy and statsmodels on the raw values."""
+"""Means, deviations and intervals from sums equal those of scipy on the raw values."""
 
 from __future__ import annotations
 

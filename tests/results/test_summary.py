@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.results import Results, heads_over, remarks, summary
+from headscope.results import Atlas, heads_over, remarks, summary
 
 CARE = "Read other statistics of these heads with care."
 
@@ -65,7 +65,7 @@ def test_the_threshold_of_a_summary_can_be_chosen(make) -> None:
     assert summary(results, threshold=0.3)["over"].tolist() == [6, 6, 6]
 
 
-def special(make, cls: list[list[float]], **labels: float) -> Results:
+def special(make, cls: list[list[float]], **labels: float) -> Atlas:
     """Two layers of three heads with these shares on [CLS] from all rows, and 0.99 on it from [SEP]
     rows.
     """

@@ -18,7 +18,7 @@ from headscope.encode import WINDOW
 from headscope.errors import Interrupted, UserError
 from headscope.measures import Context, Kept, Role
 from headscope.models import Model, Shape
-from headscope.results import Results, merge
+from headscope.results import Atlas, merge
 from headscope.runs.survey import survey
 from runs.test_survey import broken_bert
 from tiny import tiny_model
@@ -47,12 +47,12 @@ def corpus() -> Corpus:
 
 
 @pytest.fixture(scope="module")
-def whole(model: Model, corpus: Corpus) -> Results:
+def whole(model: Model, corpus: Corpus) -> Atlas:
     return survey(model, corpus, **HOW)
 
 
 def test_each_value_is_that_of_a_run_of_its_example_alone(
-    model: Model, corpus: Corpus, whole: Results
+    model: Model, corpus: Corpus, whole: Atlas
 ) -> None:
     data = whole["role"]
     assert sorted(data["id"].values.tolist(), key=int) == [str(number) for number in range(1, 15)]
@@ -79,7 +79,7 @@ def test_each_value_is_that_of_a_run_of_its_example_alone(
     assert data["value"].sel(role="question mark").isnull().any()
 
 
-def test_the_moments_are_those_of_the_values(whole: Results) -> None:
+def test_the_moments_are_those_of_the_values(whole: Atlas) -> None:
     data = whole["role"]
     values = data["value"].astype(np.float64)
     np.testing.assert_allclose(data["mean"], values.mean("example"), rtol=1e-12)
@@ -90,7 +90,7 @@ def test_the_moments_are_those_of_the_values(whole: Results) -> None:
 
 
 def test_examples_are_numbered_in_the_order_of_batches_which_go_by_length(
-    model: Model, corpus: Corpus, whole: Results
+    model: Model, corpus: Corpus, whole: Atlas
 ) -> None:
     lengths = {
         item.example.id: len(item)
@@ -104,7 +104,7 @@ def test_examples_are_numbered_in_the_order_of_batches_which_go_by_length(
 
 @pytest.mark.parametrize("shards", [2, 3, 16])
 def test_shards_merge_to_the_whole_with_values_ids_and_order(
-    model: Model, corpus: Corpus, whole: Results, tmp_path: Path, shards: int
+    model: Model, corpus: Corpus, whole: Atlas, tmp_path: Path, shards: int
 ) -> None:
     parts = [
         survey(model, corpus, shard=(number, shards), **HOW) for number in range(1, shards + 1)
@@ -115,9 +115,7 @@ def test_shards_merge_to_the_whole_with_values_ids_and_order(
         shards, 7
     )  # seven batches; of 16 parts some have none
     xr.testing.assert_identical(merge(parts)["role"], whole["role"])
-    saved = [
-        Results.open(part.save(tmp_path / f"{number}.nc")) for number, part in enumerate(parts)
-    ]
+    saved = [Atlas.open(part.save(tmp_path / f"{number}.nc")) for number, part in enumerate(parts)]
     xr.testing.assert_identical(merge(saved[::-1])["role"], whole["role"])
     if shards == 3:
         some = merge([parts[2], parts[0]], partial=True)["role"]
@@ -134,7 +132,7 @@ def test_shards_merge_to_the_whole_with_values_ids_and_order(
 def test_a_stopped_run_goes_on_to_the_same_values(
     model: Model,
     corpus: Corpus,
-    whole: Results,
+    whole: Atlas,
     tmp_path: Path,
     batches: int,
     shard: tuple[int, int],
@@ -160,7 +158,7 @@ class Killed(BaseException):
 
 
 def test_a_killed_run_goes_on_from_the_last_checkpoint_to_the_same_values(
-    model: Model, corpus: Corpus, whole: Results, tmp_path: Path
+    model: Model, corpus: Corpus, whole: Atlas, tmp_path: Path
 ) -> None:
     told: list[int] = []
 
@@ -186,7 +184,7 @@ def test_examples_whose_attention_is_not_finite_are_not_kept() -> None:
 
 
 def test_a_checkpoint_at_every_batch_changes_nothing(
-    model: Model, corpus: Corpus, whole: Results, tmp_path: Path
+    model: Model, corpus: Corpus, whole: Atlas, tmp_path: Path
 ) -> None:
     xr.testing.assert_identical(
         survey(model, corpus, checkpoint=tmp_path / "run.partial", every=0.0, **HOW)["role"],
@@ -195,7 +193,7 @@ def test_a_checkpoint_at_every_batch_changes_nothing(
 
 
 def test_keep_0_keeps_only_the_moments_and_they_are_the_same(
-    model: Model, corpus: Corpus, whole: Results, tmp_path: Path
+    model: Model, corpus: Corpus, whole: Atlas, tmp_path: Path
 ) -> None:
     moments = survey(model, corpus, **roles((), keep=0))
     assert "value" not in moments["role"]
@@ -203,7 +201,7 @@ def test_keep_0_keeps_only_the_moments_and_they_are_the_same(
     for name in ("sum", "square", "count", "mean", "deviation", "low", "high", "n"):
         xr.testing.assert_identical(moments["role"][name], whole["role"][name])
     xr.testing.assert_identical(
-        Results.open(moments.save(tmp_path / "moments.nc"))["role"], moments["role"]
+        Atlas.open(moments.save(tmp_path / "moments.nc"))["role"], moments["role"]
     )
     parts = [survey(model, corpus, shard=(number, 2), **roles((), keep=0)) for number in (1, 2)]
     xr.testing.assert_identical(merge(parts)["role"], moments["role"])
@@ -233,9 +231,9 @@ def test_keep_must_be_a_number_of_sequences() -> None:
 
 
 def test_values_survive_save_and_open_and_are_left_out_of_tables(
-    whole: Results, tmp_path: Path
+    whole: Atlas, tmp_path: Path
 ) -> None:
-    opened = Results.open(whole.save(tmp_path / "run.nc"))
+    opened = Atlas.open(whole.save(tmp_path / "run.nc"))
     xr.testing.assert_identical(opened["role"], whole["role"])
     assert opened["role"]["value"].dtype == np.float32
     assert opened["role"]["id"].values.tolist() == whole["role"]["id"].values.tolist()
@@ -282,9 +280,9 @@ def test_a_thousand_sequences_of_144_heads_and_20_roles_take_less_than_50_mb(
     dataset = xr.Dataset({name: (dims, array) for name, array in sums.items()}, coordinates).merge(
         kept.dataset()
     )
-    path = Results.build({"role": dataset}, {}).save(tmp_path / "large.nc")
+    path = Atlas.build({"role": dataset}, {}).save(tmp_path / "large.nc")
     assert path.stat().st_size < 50e6
-    np.testing.assert_array_equal(Results.open(path)["role"]["value"].values, values)
+    np.testing.assert_array_equal(Atlas.open(path)["role"]["value"].values, values)
 
 
 def test_values_are_put_in_the_order_of_their_numbers_whatever_the_order_they_came_in() -> None:

@@ -13,7 +13,7 @@ import pytest
 from headscope.corpus import from_texts
 from headscope.errors import Interrupted, ResultsError
 from headscope.models import Model
-from headscope.results import Results, merge
+from headscope.results import Atlas, merge
 from headscope.runs.forward import Pass
 from headscope.runs.survey import survey
 from planted import planted_bert
@@ -44,7 +44,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_the_results_are_saved_and_no_state_is_left(model: Model, tmp_path: Path) -> None:
     results = survey(model, CORPUS, output=tmp_path / "new" / "run.nc", **HOW)
     assert [file.name for file in (tmp_path / "new").iterdir()] == ["run.nc"]
-    assert Results.open(tmp_path / "new" / "run.nc").tree.identical(results.tree)
+    assert Atlas.open(tmp_path / "new" / "run.nc").tree.identical(results.tree)
 
 
 def test_the_same_call_again_opens_the_file_and_computes_nothing(
@@ -71,7 +71,7 @@ def test_another_call_computes_its_own_and_replaces_the_file(
     passes.clear()
     other = survey(model, CORPUS, output=tmp_path / "run.nc", **{**HOW, **change})
     assert passes
-    assert Results.open(tmp_path / "run.nc").tree.identical(other.tree)
+    assert Atlas.open(tmp_path / "run.nc").tree.identical(other.tree)
 
 
 def test_a_stopped_run_keeps_its_state_beside_the_output_and_goes_on_from_it(

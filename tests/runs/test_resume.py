@@ -19,7 +19,7 @@ from headscope.encode import Batch
 from headscope.errors import Interrupted, UserError
 from headscope.measures import Sums
 from headscope.models import Model
-from headscope.results import Results
+from headscope.results import Atlas
 from headscope.runs.checkpoint import Checkpoint, write_checkpoint
 from headscope.runs.forward import BatchValues, Pass
 from headscope.runs.survey import survey
@@ -55,7 +55,7 @@ def corpus() -> Corpus:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(model: Model, corpus: Corpus) -> Results:
+def undisturbed(model: Model, corpus: Corpus) -> Atlas:
     return survey(model, corpus, **HOW)
 
 
@@ -73,7 +73,7 @@ def batches_run(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-def same(one: Results, other: Results) -> None:
+def same(one: Atlas, other: Atlas) -> None:
     """Identical to the last bit, provenance too, but for when they were made."""
     assert one.measures == other.measures
     for name in one:
@@ -134,7 +134,7 @@ def test_a_run_killed_half_way_goes_on_to_the_same_results(
 
 
 def test_ctrl_c_leaves_a_checkpoint_says_so_and_the_same_call_goes_on(
-    model: Model, corpus: Corpus, undisturbed: Results, tmp_path: Path, batches_run: list[int]
+    model: Model, corpus: Corpus, undisturbed: Atlas, tmp_path: Path, batches_run: list[int]
 ) -> None:
     checkpoint = tmp_path / "run.partial"
     error = stopped(model, corpus, checkpoint)
@@ -146,7 +146,7 @@ def test_ctrl_c_leaves_a_checkpoint_says_so_and_the_same_call_goes_on(
 
 
 def test_a_run_may_be_stopped_many_times(
-    model: Model, corpus: Corpus, undisturbed: Results, tmp_path: Path
+    model: Model, corpus: Corpus, undisturbed: Atlas, tmp_path: Path
 ) -> None:
     checkpoint = tmp_path / "run.partial"
     for batches in (3, 7, 8, 15):
@@ -171,7 +171,7 @@ def test_ctrl_c_without_a_checkpoint_says_that_nothing_was_kept(
 def test_ctrl_c_in_the_middle_of_a_batch_counts_nothing_twice(
     model: Model,
     corpus: Corpus,
-    undisturbed: Results,
+    undisturbed: Atlas,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     place: str,
@@ -307,7 +307,7 @@ def test_a_checkpoint_that_cannot_be_written_is_told_before_any_work(
 def test_a_checkpoint_that_fails_half_way_leaves_the_last_one(
     model: Model,
     corpus: Corpus,
-    undisturbed: Results,
+    undisturbed: Atlas,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -24,7 +24,8 @@ from planted import planted_bert
         ({"limit": 0}, "the limit must be 1 or more, got 0 instead"),
         (
             {"long": "cut"},
-            "the treatment of long examples must be 'truncate', 'split' or 'drop', got 'cut' instead",
+            "the treatment of long examples must be 'truncate', 'split' or 'drop', got 'cut' "
+            "instead",
         ),
         ({"seed": "x"}, "the seed must be a valid integer, got 'x' instead"),
         ({"stack": 3}, "the stack must be a valid string, got 3 instead"),

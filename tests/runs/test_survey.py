@@ -10,7 +10,7 @@ import torch
 import headscope
 from headscope.corpus import Corpus, from_texts
 from headscope.models import Model, wrap
-from headscope.results import Results, remarks
+from headscope.results import Atlas, remarks
 from headscope.runs.survey import survey
 from planted import VOCABULARY, planted_bert, planted_tokenizer
 from tiny import tiny_model
@@ -27,7 +27,7 @@ TEXTS = [
 NAMES = ["position", "special", "entropy"]
 
 
-def run(model: Model, corpus: Corpus, **options: Any) -> Results:
+def run(model: Model, corpus: Corpus, **options: Any) -> Atlas:
     return survey(
         model, corpus, **{"max_length": 24, "batch_size": 2, "measures": NAMES, **options}
     )

@@ -25,7 +25,7 @@ class Console(Reporter):
         self.as_json = as_json
 
     def result(self, text: str) -> None:
-        """The last word of a command (a path), on standard output unless a JSON table stands there."""
+        """Print the result of a command (a path); beside a JSON table, to standard error."""
         if self.as_json:
             self.say(text)
         else:

@@ -15,7 +15,7 @@ from headscope.cli.root import MEASURE, app
 
 if TYPE_CHECKING:
     from headscope.measures.patterns.training import Report
-    from headscope.results import Results
+    from headscope.results import Atlas
 
 USAGE = (
     'headscope patterns RESULTS..., headscope patterns MODEL "A sentence.", headscope '
@@ -140,7 +140,7 @@ def _shares(console: Console, paths: list[Path], output: Path | None, format: st
     from headscope.results import Atlas
     from headscope.stats.patterns import pattern_data
 
-    opened: dict[str, Results] = {}
+    opened: dict[str, Atlas] = {}
     for path in paths:
         opened[path.stem if path.stem not in opened else str(path)] = results = Atlas.open(path)
         try:
@@ -154,7 +154,7 @@ def _shares(console: Console, paths: list[Path], output: Path | None, format: st
         _draw(console, opened, output, format)
 
 
-def _tell(console: Console, opened: dict[str, Results]) -> None:
+def _tell(console: Console, opened: dict[str, Atlas]) -> None:
     from headscope.stats.patterns import (
         HETEROGENEOUS,
         leading_patterns,
@@ -204,7 +204,7 @@ def _tell(console: Console, opened: dict[str, Results]) -> None:
     )
 
 
-def _draw(console: Console, opened: dict[str, Results], folder: Path, format: str) -> None:
+def _draw(console: Console, opened: dict[str, Atlas], folder: Path, format: str) -> None:
     from headscope.figures import find_figure, save_chart, task_patterns
 
     with console.status("drawing"):

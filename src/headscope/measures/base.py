@@ -1,4 +1,4 @@
-"""What a measure is: a number per example, layer, head and label, whose sums add up over a corpus."""
+"""What a measure is: a number per example, layer, head and label, whose sums add up."""
 
 from __future__ import annotations
 

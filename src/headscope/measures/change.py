@@ -22,7 +22,8 @@ def map_cosine(one: Tensor, other: Tensor, real: Tensor) -> Tensor:
     """The cosine of two flattened maps, (batch, head, query, key) twice -> (batch, head). ``real``
     (batch, 1, query, key) is true on pairs of real tokens.
 
-    >>> map_cosine(torch.eye(2)[None, None], torch.full((1, 1, 2, 2), 0.5), torch.ones(1, 1, 2, 2, dtype=torch.bool))
+    >>> real = torch.ones(1, 1, 2, 2, dtype=torch.bool)
+    >>> map_cosine(torch.eye(2)[None, None], torch.full((1, 1, 2, 2), 0.5), real)
     tensor([[0.7071]])
     """
     flat = [maps.masked_fill(~real, 0.0).flatten(2) for maps in (one, other)]

@@ -126,7 +126,7 @@ class Feature(Measure):
     dims = {"feature": FEATURES}
 
     def prepare(self, batch: Batch, device: Any) -> tuple[Tensor, Sets]:
-        """Weights that average the real rows, (batch, 1, 1, query), and the tokens of each feature."""
+        """Weights that average the real rows (batch, 1, 1, query), and each feature's tokens."""
         rows = torch.from_numpy((batch.mask / batch.lengths[:, None]).astype(np.float32)).to(device)
         return rows[:, None, None], pack([feature_tokens(item) for item in batch.items], device)
 

@@ -31,7 +31,8 @@ def verbs_and_subjects(words: Sequence[Word]) -> list[tuple[int, int]]:
     """Pairs of a verb and its subject, by the tree. Where the predicate is no verb (UD: *he is
     tall*), its copula is the verb.
 
-    >>> he, is_, tall = Word("he", head=2, relation="nsubj"), Word("is", head=2, relation="cop", upos="AUX"), Word("tall", head=-1, upos="ADJ")
+    >>> he, tall = Word("he", head=2, relation="nsubj"), Word("tall", head=-1, upos="ADJ")
+    >>> is_ = Word("is", head=2, relation="cop", upos="AUX")
     >>> verbs_and_subjects([he, is_, tall])
     [(1, 0)]
     """

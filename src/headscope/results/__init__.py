@@ -7,14 +7,11 @@ from headscope.results.schema import KEPT, SCHEMA, SUMS
 from headscope.results.summary import head_name, heads_over, remarks, summary
 from headscope.results.text_attention import TextAttention
 
-Results = Atlas
-
 __all__ = [
     "KEPT",
     "SCHEMA",
     "SUMS",
     "Atlas",
-    "Results",
     "TextAttention",
     "export",
     "head_name",

@@ -1,4 +1,4 @@
-"""Pattern classes (Kovaleva et al. 2019, §4.1): a survey of what the maps of every head look like."""
+"""Pattern classes (Kovaleva et al. 2019, §4.1): what the maps of every head look like."""
 
 from __future__ import annotations
 

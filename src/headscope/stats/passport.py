@@ -40,7 +40,8 @@ class Passport:
     statistics
         One row per statistic: words, mean, interval, n, and the head's rank (1 is the largest).
     roles
-        One row per role: mean sieve bias, interval, effect, p (corrected) and whether it has the role.
+        One row per role: mean sieve bias, interval, effect, p (corrected) and whether it has the
+        role.
     relations
         Dependency relations by gain over the best fixed offset, with their corrected p.
     """

@@ -68,8 +68,8 @@ def head_list(
     where
         A query; only heads for which it holds. Default: all heads.
     by
-        The value to show and sort by, such as ``"position:previous"``. Default: the first value of the
-        query, else the order of the model.
+        The value to show and sort by, such as ``"position:previous"``. Default: the first value of
+        the query, else the order of the model.
     top
         Only the first so many.
     ascending

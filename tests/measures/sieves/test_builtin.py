@@ -1,4 +1,4 @@
-"""Every sieve is the set of pairs that METHODS P1 and its title say, on any tokens; and a user's
+"""Every sieve is the set of pairs that its title says, on any tokens; and a user's
 own come by decorator, by file and by entry point.
 """
 

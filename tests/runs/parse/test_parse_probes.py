@@ -306,5 +306,7 @@ def test_a_passage_is_parsed_sentence_by_sentence() -> None:
 
 
 def test_a_corpus_without_trees_is_an_error(bert: Model) -> None:
-    with pytest.raises(UserError, match="the parsing probes need trees, which 1 text does not have"):
+    with pytest.raises(
+        UserError, match="the parsing probes need trees, which 1 text does not have"
+    ):
         parse_probes(bert, from_texts(["a dog"]), DEV, seed=0)

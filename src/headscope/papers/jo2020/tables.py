@@ -185,7 +185,8 @@ def gain_text(table: pd.DataFrame) -> str:
     return (
         f"In the median over tasks, the {table['n'][0]} best heads together gain {last:.1f} % over "
         f"the last layer and {best:.1f} % over the best layer; chosen greedily, "
-        f"{greedy_last:.1f} % and {greedy_best:.1f} %. (The paper reports {facts.MEDIAN_GAIN:g} % over the best layer; "
+        f"{greedy_last:.1f} % and {greedy_best:.1f} %. (The paper reports {facts.MEDIAN_GAIN:g} % "
+        "over the best layer; "
         "by its tables, that is the gain over the last layer.)"
     )
 
