@@ -1,0 +1,217 @@
+"""Commands that look into a results file: ``heads``, ``head`` and ``cite``; measures from a file;
+and mistakes that are found before torch is loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import headscope as hs
+from cli.conftest import Run
+from headscope.cli.app import app
+from headscope.cli.root import GROUPS
+from page.samples import made_results, made_values
+
+PREVIOUS = {
+    f"{layer + 1}-{head + 1}": made_values(2, 3)["position"][layer, head, 0]
+    for layer in range(2)
+    for head in range(3)
+}
+"""Attention to the previous token in the hand-made results, by head."""
+LARGEST_FIRST = sorted(PREVIOUS, key=lambda head: -PREVIOUS[head])
+OWN_MEASURE = """
+from typing import ClassVar
+
+import torch
+from headscope.measures import Measure
+
+
+class Ones(Measure):
+    name = "ones"
+    title = "Ones"
+    unit = "count"
+    source = "a test"
+    dims: ClassVar = {"row": ("all",)}
+
+    def prepare(self, batch, device):
+        return None
+
+    def layer(self, view, attention, prepared):
+        return torch.ones(attention.shape[0], attention.shape[1], 1)
+"""
+
+
+def rows_of(run: Run, *arguments: object) -> list[dict]:
+    done = run(*arguments, "--json")
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def test_heads_lists_every_head_in_the_order_of_the_model(run: Run, made_nc: Path) -> None:
+    rows = rows_of(run, "heads", made_nc)
+    assert [row["head"] for row in rows] == ["1-1", "1-2", "1-3", "2-1", "2-2", "2-3"]
+    assert [row["zero-based"] for row in rows] == ["L0H0", "L0H1", "L0H2", "L1H0", "L1H1", "L1H2"]
+
+
+def test_heads_keeps_the_heads_for_which_the_query_holds(run: Run, made_nc: Path) -> None:
+    limit = sorted(PREVIOUS.values())[2]
+    rows = rows_of(run, "heads", made_nc, "--where", f"position:previous > {limit + 1e-9:.12f}")
+    assert [row["head"] for row in rows] == [head for head in PREVIOUS if PREVIOUS[head] > limit]
+    assert len(rows) == 3
+
+
+def test_heads_are_sorted_by_a_value_largest_first_or_smallest_first(
+    run: Run, made_nc: Path
+) -> None:
+    rows = rows_of(run, "heads", made_nc, "--by", "position:previous")
+    assert [row["head"] for row in rows] == LARGEST_FIRST
+    means = [value for row in rows for key, value in row.items() if "previous" in key]
+    assert means == pytest.approx([PREVIOUS[head] for head in LARGEST_FIRST])
+    rows = rows_of(run, "heads", made_nc, "--by", "position:previous", "--ascending")
+    assert [row["head"] for row in rows] == LARGEST_FIRST[::-1]
+
+
+def test_heads_keeps_only_the_first_ones(run: Run, made_nc: Path) -> None:
+    rows = rows_of(run, "heads", made_nc, "--by", "position:previous", "--top", 2)
+    assert [row["head"] for row in rows] == LARGEST_FIRST[:2]
+
+
+def test_heads_prints_a_table_for_people(run: Run, made_nc: Path) -> None:
+    done = run("heads", made_nc, "--by", "position:previous", "--top", 1)
+    assert done.code == 0
+    assert LARGEST_FIRST[0] in done.out
+    assert LARGEST_FIRST[1] not in done.out
+
+
+def test_heads_says_so_when_no_head_fulfils_the_query(run: Run, made_nc: Path) -> None:
+    done = run("heads", made_nc, "--where", "position:previous > 1", "--json")
+    assert (done.code, json.loads(done.out)) == (0, [])
+    assert "no head fulfils this condition" in done.err
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_head_counted_from_one_and_from_zero_is_the_same(
+    run: Run, tmp_path: Path, form: tuple[str, ...]
+) -> None:
+    path = made_results(3, 9).save(tmp_path / "nine.nc")
+    one, zero = run("head", path, "3-9", *form), run("head", path, "L2H8", *form)
+    assert one.code == 0, one.err
+    assert one.out == zero.out
+    assert one.out != run("head", path, "3-8", *form).out
+
+
+def test_head_prints_its_name_and_the_number_of_rows_asked_for(run: Run, made_nc: Path) -> None:
+    done = run("head", made_nc, "1-3", "--top", 2)
+    assert "1-3" in done.out.splitlines()[0]
+    assert "(first 2 of " in done.out
+
+
+def test_head_as_json_has_its_sentences_and_tables(run: Run, made_nc: Path) -> None:
+    done = run("head", made_nc, "1-3", "--json")
+    found = json.loads(done.out)
+    assert set(found) == {"sentences", "roles", "relations", "statistics"}
+    means = [row["mean"] for row in found["statistics"]]
+    assert any(mean == pytest.approx(PREVIOUS["1-3"]) for mean in means)
+
+
+@pytest.mark.parametrize("name", ["3-1", "L2H0", "1-4"])
+def test_a_head_outside_the_model_is_refused(run: Run, made_nc: Path, name: str) -> None:
+    done = run("head", made_nc, name)
+    assert (done.code, done.out) == (2, "")
+    error, after = done.told
+    assert error.startswith("error: ")
+    assert name in error
+    assert after.startswith("next:  ")
+
+
+def test_cite_prints_the_papers_behind_the_measures_of_a_file(run: Run, demo_nc: Path) -> None:
+    done = run("cite", demo_nc)
+    assert done.code == 0
+    entries = [line for line in done.out.splitlines() if line.startswith("@")]
+    assert entries[0] == "@software{headscope,"
+    assert "@inproceedings{clark2019," in entries
+    assert "@inproceedings{jo2020," not in entries
+    assert done.out.count("{") == done.out.count("}")
+
+
+def test_cite_without_a_file_prints_every_paper(run: Run) -> None:
+    done = run("cite")
+    for key in ("headscope", "clark2019", "kovaleva2019", "pande2021", "jo2020", "michel2019"):
+        assert f"{{{key},\n" in done.out
+
+
+def test_a_survey_computes_the_measures_of_a_file(
+    run: Run, tmp_path: Path, tiny_folder: Path, text: Path
+) -> None:
+    (tmp_path / "own.py").write_text(OWN_MEASURE)
+    done = run(
+        *("survey", tiny_folder, text, "--max-length", 32, "--measure", "entropy"),
+        *("--measure-file", tmp_path / "own.py", "-o", tmp_path / "own.nc", "--quiet"),
+    )
+    assert done.code == 0, done.err
+    atlas = hs.open(tmp_path / "own.nc")
+    assert sorted(atlas.measures) == ["entropy", "ones"]
+    assert (atlas.mean("ones") == 1).all()
+
+
+def test_the_help_lists_every_command_in_one_of_the_four_groups() -> None:
+    terminal = {"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}
+    shown = CliRunner().invoke(app, ["--help"], env=terminal).stdout
+    listed: dict[str, list[str]] = {}
+    title = ""
+    for line in shown.splitlines():
+        if line.startswith("╭─ "):
+            title = line.strip("╭─╮ ")
+        elif line.startswith("│ ") and line[2] != " ":
+            listed.setdefault(title, []).append(line[2:].split()[0])
+    assert set(GROUPS) == set(listed) - {"Options"}
+    named = [name for group in GROUPS for name in listed[group]]
+    assert sorted(named) == sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    assert {"heads", "head", "attention", "cite"} <= set(named)
+
+
+MISTAKES = [
+    (("survey", "demo", "nothere.txt"), "nothere.txt"),
+    (("survey", "./nothere", "demo"), "./nothere"),
+    (("survey", "demo", "demo", "--measure", "entrpy"), "entrpy"),
+    (("heads", "made.nc", "--where", "entropy <"), "entropy <"),
+    (("heads", "nothere.nc"), "nothere.nc"),
+    (("head", "made.nc", "3to9"), "3to9"),
+    (("head", "made.nc", "3-1"), "3-1"),
+    (("ablate", "demo", "demo", "--heads", "3to9"), "3to9"),
+]
+
+
+@pytest.mark.parametrize(("words", "named"), MISTAKES, ids=lambda part: " ".join(part))
+def test_a_wrong_path_measure_or_head_is_refused_without_torch(
+    tmp_path: Path, words: tuple[str, ...], named: str
+) -> None:
+    made_results().save(tmp_path / "made.nc")
+    script = (
+        "import sys\n"
+        "from headscope.cli import main\n"
+        "try:\n    main()\n"
+        "finally:\n    print('torch' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words],
+        cwd=tmp_path,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    error = next(line for line in done.stderr.splitlines() if line.startswith("error: "))
+    assert named in error
+    assert done.stdout.splitlines()[-1] == "False"
+    assert [path.name for path in tmp_path.iterdir()] == ["made.nc"]
