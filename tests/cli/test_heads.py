@@ -182,15 +182,15 @@ MISTAKES = [
     (("survey", "demo", "nothere.txt"), "nothere.txt"),
     (("survey", "./nothere", "demo"), "./nothere"),
     (("survey", "demo", "demo", "--measure", "entrpy"), "entrpy"),
-    (("heads", "made.nc", "--where", "entropy <"), "entropy <"),
+    (("heads", "made.nc", "--where", "entropy <"), "a number is expected"),
     (("heads", "nothere.nc"), "nothere.nc"),
     (("head", "made.nc", "3to9"), "3to9"),
     (("head", "made.nc", "3-1"), "3-1"),
-    (("ablate", "demo", "demo", "--heads", "3to9"), "3to9"),
+    (("ablate", "demo", "--corpus", "demo", "--set", "3to9"), "3to9"),
 ]
 
 
-@pytest.mark.parametrize(("words", "named"), MISTAKES, ids=lambda part: " ".join(part))
+@pytest.mark.parametrize(("words", "named"), MISTAKES, ids=str)
 def test_a_wrong_path_measure_or_head_is_refused_without_torch(
     tmp_path: Path, words: tuple[str, ...], named: str
 ) -> None:
