@@ -85,11 +85,12 @@ def _chosen(
         console.say(f"sieves of {file}: {', '.join(load_sieves(file))}")
     own = [measure for file in files for measure in load_measure_file(file)]
     given: list[Any] = list(names or offered_measures(texts.annotations | model.capabilities))
+    chosen = roles or {}
     configured = {
-        "role": lambda: hs.Role(**(roles or {})),
-        "dependency": lambda: hs.Dependency(subtypes=(roles or {}).get("subtypes", "keep")),
+        "role": hs.Role(**chosen),
+        "dependency": hs.Dependency(subtypes=chosen.get("subtypes", "keep")),
     }
-    made = [configured[name]() if name in configured else name for name in given]
+    made = [configured.get(name, name) for name in given]
     if names is None or not own:
         return [*made, *own]
     mine = {measure.name for measure in own}

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import TYPE_CHECKING
-
-from headscope import __version__
 
 if TYPE_CHECKING:
     from headscope.results.atlas import Atlas
 
-TOOL = f"""@software{{headscope,
-  title = {{Headscope: what every attention head of a transformer does}},
-  author = {{{{The Headscope developers}}}},
-  version = {{{__version__}}},
-  year = {{2026}},
-  license = {{Apache-2.0}}
-}}"""
+TOOL = """@software{headscope,
+  title = {Headscope: what every attention head of a transformer does},
+  author = {{The Headscope developers}},
+  version = {VERSION},
+  year = {2026},
+  license = {Apache-2.0}
+}"""
 PAPERS = {
     "Clark et al. 2019": """@inproceedings{clark2019,
   title = {What Does {BERT} Look At? An Analysis of {BERT}'s Attention},
@@ -69,7 +68,8 @@ def citations(atlas: Atlas | None = None) -> str:
     >>> print(citations().splitlines()[0])
     @software{headscope,
     """
+    tool = TOOL.replace("VERSION", version("headscope"))
     if atlas is None:
-        return "\n\n".join([TOOL, *PAPERS.values()])
+        return "\n\n".join([tool, *PAPERS.values()])
     sources = " ".join(str(atlas[name].attrs.get("source", "")) for name in atlas)
-    return "\n\n".join([TOOL, *(entry for name, entry in PAPERS.items() if name in sources)])
+    return "\n\n".join([tool, *(entry for name, entry in PAPERS.items() if name in sources)])
