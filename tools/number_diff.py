@@ -37,8 +37,12 @@ SKIPPED = {"tuned", "vectors", "word-maps"}
 TIMES = {"seconds"}
 """Columns that differ between any two runs."""
 ROUNDED = {"deviation", "low", "high"}
-"""Statistics that come from the difference of two large sums. Their rounding errors are relative to
-the size of the values, not to the small difference."""
+"""Statistics that come from the difference of two sums of squares, whose rounding errors are large
+where all values are nearly equal."""
+RESOLUTION = 2.0**-104
+"""The unit in which sums are kept now. Smaller numbers become 0."""
+SHARES = "*-frames.json"
+"""Tables whose intervals are of shares."""
 
 Numbers = dict[tuple[str, str], xr.DataArray]
 """The numbers of a file by measure and statistic."""
@@ -85,6 +89,8 @@ def read_table(path: Path) -> Numbers:
         rows = json.loads(path.read_text() or "[]")
         frame = pd.DataFrame(rows if isinstance(rows, list) else [])
     frame = frame.drop(columns=list(TIMES & set(frame)))
+    if fnmatch.fnmatch(path.name, SHARES):
+        frame[["low", "high"]] = frame[["low", "high"]].clip(0.0, 1.0)
     numeric = [name for name in frame if pd.api.types.is_numeric_dtype(frame[name])]
     texts = frame.drop(columns=numeric).astype(str)
     for column, labels in LABELS.items():
@@ -129,11 +135,12 @@ class Difference:
 
 
 def difference(
-    old: xr.DataArray, new: xr.DataArray, scale: xr.DataArray | None = None
+    old: xr.DataArray, new: xr.DataArray, rounding: xr.DataArray | None = None
 ) -> Difference:
     """Compare label by label. A number that only one side has, or NaN on one side, is infinite.
 
-    Differences are relative to the larger of the two numbers, or to ``scale`` where that is larger.
+    Differences are relative to the larger of the two numbers. Those of at most ``rounding`` are
+    counted in ``absolute``, but not in ``relative``.
 
     >>> difference(xr.DataArray([4.0, np.nan]), xr.DataArray([3.0, np.nan])).relative
     0.25
@@ -146,7 +153,7 @@ def difference(
             known = [label for label in old[dim].values if label in set(new[dim].values)]
             lost += [f"{dim} {label}" for label in old[dim].values if label not in set(known)]
             old, new = old.sel({dim: known}), new.sel({dim: known})
-            scale = None if scale is None else scale.sel({dim: known})
+            rounding = None if rounding is None else rounding.sel({dim: known})
     new = new.transpose(*old.dims)
     if old.shape != new.shape:
         return Difference(False, np.inf, np.inf, f"shape {old.shape} became {new.shape}")
@@ -157,9 +164,8 @@ def difference(
     with np.errstate(invalid="ignore", divide="ignore"):
         gap = np.where(same, 0.0, np.abs(one - other))
         size = np.maximum(np.abs(one), np.abs(other))
-        if scale is not None:
-            size = np.fmax(size, scale.transpose(*old.dims).values)
-        ratio = np.where(same, 0.0, gap / size)
+        floor = RESOLUTION if rounding is None else rounding.transpose(*old.dims).values
+        ratio = np.where(same | (gap <= floor), 0.0, gap / size)
     gap, ratio = np.nan_to_num(gap, nan=np.inf), np.nan_to_num(ratio, nan=np.inf)
     where = np.unravel_index(int(ratio.argmax()), ratio.shape)
     note = f"{(~same).sum()} of {same.size}; {one[where]!r} became {other[where]!r}"
@@ -199,8 +205,8 @@ def compare_numbers(name: str, old: Numbers, new: Numbers, tolerance: float) -> 
             if key not in new:
                 found = Difference(False, np.inf, np.inf, "missing")
             else:
-                scale = spread(old, measure) if statistic in ROUNDED else None
-                found = difference(rename(old[measure, statistic]), new[key], scale)
+                rounding = rounding_errors(old, measure, statistic)
+                found = difference(rename(old[measure, statistic]), new[key], rounding)
             if not found.equal:
                 statistics.append(statistic)
             if (found.relative, not found.equal) > (worst.relative, not worst.equal):
@@ -217,12 +223,21 @@ def compare_numbers(name: str, old: Numbers, new: Numbers, tolerance: float) -> 
     return good
 
 
-def spread(numbers: Numbers, measure: str) -> xr.DataArray | None:
-    """The root mean square of the values that a mean and a deviation describe."""
-    if not {(measure, "mean"), (measure, "deviation")} <= set(numbers):
+def rounding_errors(numbers: Numbers, measure: str, statistic: str) -> xr.DataArray | None:
+    """How far rounding of the sums may move a deviation or an end of an interval.
+
+    The variance is a difference of sums of squares, so its error is that of the mean square; the
+    deviation's is that divided by the deviation. The factor covers the length of the sums, and the
+    t value of an interval over two examples.
+    """
+    if statistic not in ROUNDED:
         return None
+    smallest = float(np.finfo(float).eps)
+    if not {(measure, "mean"), (measure, "deviation")} <= set(numbers):
+        return rename(xr.full_like(numbers[measure, statistic], smallest, dtype=float))
     mean, deviation = numbers[measure, "mean"], numbers[measure, "deviation"]
-    return rename((mean**2 + deviation**2) ** 0.5)
+    variance_error = smallest * (mean**2 + deviation**2) + RESOLUTION
+    return rename(16 * variance_error / np.maximum(deviation, variance_error**0.5))
 
 
 def compare_pages(name: str, old: Counter[str], new: Counter[str]) -> None:

@@ -108,11 +108,29 @@ def test_labels_are_matched_whatever_their_order(tmp_path: Path) -> None:
     assert number_diff.difference(new, old).note == "missing: row c"
 
 
-def test_rounding_of_a_deviation_is_relative_to_the_size_of_the_values() -> None:
-    old, new = xr.DataArray([1e-6]), xr.DataArray([1e-6 + 1e-14])
-    assert number_diff.difference(old, new).relative == pytest.approx(1e-8, rel=1e-3)
-    relative = number_diff.difference(old, new, xr.DataArray([0.5])).relative
-    assert relative == pytest.approx(2e-14, rel=1e-3)
+def test_a_deviation_may_move_as_far_as_the_rounding_of_its_sums() -> None:
+    def numbers(deviation: float) -> number_diff.Numbers:
+        values = {"mean": 0.5, "deviation": deviation}
+        return {("m", name): xr.DataArray([value]) for name, value in values.items()}
+
+    bound = number_diff.rounding_errors(numbers(1e-6), "m", "deviation")
+    assert bound is not None
+    # Sums of squares near 0.25 are exact to about 1e-16, so the deviation to 1e-16 / 1e-6.
+    assert 1e-11 < bound.item() < 1e-8
+    moved = xr.DataArray([1e-6 + bound.item() / 2]), xr.DataArray([1e-6 + 2 * bound.item()])
+    assert number_diff.difference(xr.DataArray([1e-6]), moved[0], bound).relative == 0.0
+    assert number_diff.difference(xr.DataArray([1e-6]), moved[1], bound).relative > 1e-9
+
+
+def test_the_rounding_of_a_sum_of_squares_stays_below_the_bound() -> None:
+    values = 0.5 + 1e-6 * np.random.default_rng(0).standard_normal(60)
+    total, square = values.sum(), (values**2).sum()
+    from_sums = np.sqrt((square - total**2 / 60) / 59)
+    statistics = {"mean": values.mean(), "deviation": values.std(ddof=1)}
+    found = {("m", name): xr.DataArray(value) for name, value in statistics.items()}
+    bound = number_diff.rounding_errors(found, "m", "deviation")
+    assert bound is not None
+    assert 0 < abs(from_sums - statistics["deviation"]) < bound.item()
 
 
 def test_intervals_of_shares_are_compared_within_their_bounds() -> None:
