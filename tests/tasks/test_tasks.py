@@ -261,7 +261,7 @@ def test_real_glue_labels_are_those_that_the_csv_module_reads(
     with gzip.open(
         shared / "data" / "glue" / f"{file}.tsv.gz", "rt", encoding="utf-8", newline=""
     ) as handle:
-        told = [
+        expected = [
             row[column] for row in csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE)
         ]
     found = label_ids(
@@ -269,5 +269,5 @@ def test_real_glue_labels_are_those_that_the_csv_module_reads(
     ).tolist()
     assert len(found) == count
     assert found == [
-        GLUE[task].labels.index(label) if GLUE[task].labels else float(label) for label in told
+        GLUE[task].labels.index(label) if GLUE[task].labels else float(label) for label in expected
     ]

@@ -1,7 +1,8 @@
 """Encoding: tokens, the words that they belong to, and batches."""
 
 from headscope.encode.batch import WINDOW, Batch, batches, collate
-from headscope.encode.encoder import LONG, Counts, Encoded, Encoder, shorten
+from headscope.encode.encoded import Counts, Encoded
+from headscope.encode.encoder import LONG, Encoder, shorten
 from headscope.encode.template import OTHER, SEPARATOR, START, TEXT
 
 __all__ = [

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.encode.encoder import Encoded
+from headscope.encode.encoded import Encoded
 from headscope.errors import UserError
 
 WINDOW = 32

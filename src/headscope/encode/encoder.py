@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,75 +11,13 @@ from numpy.typing import NDArray
 
 from headscope.corpus.example import Example, plain_words
 from headscope.encode.align import align, word_ends
+from headscope.encode.encoded import Counts, Encoded
 from headscope.encode.template import TEXT, find_template, marks_words, special_kind
 from headscope.errors import UserError, unknown
 
 Long = Literal["truncate", "split", "drop"]
 LONG = ("truncate", "split", "drop")
 FULL_STOPS = frozenset({".", ","})
-NAMED = 20
-"""How many dropped examples the provenance names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """The T tokens of one example, and what each one is.
-
-    Parameters
-    ----------
-    example : Example
-        The example that was encoded.
-    ids, types : array of shape (T,)
-        Token ids and token types.
-    kind : array of shape (T,)
-        TEXT, START, SEPARATOR or OTHER.
-    segment : array of shape (T,)
-        The text that the token is in, 0 or 1; -1 for special tokens.
-    word : array of shape (T,)
-        The index of the token's word in ``example.words``; -1 for none.
-    stop : array of shape (T,)
-        Whether the token is "." or ",".
-    text : tuple of str
-        The characters of each piece; "" for special tokens.
-    unit : array of shape (T,)
-        The index of the token's word in ``surface_words(example)``: the same as ``word``, but text
-        without annotation has its plain words; -1 for none.
-    """
-
-    example: Example
-    ids: NDArray[np.int64]
-    types: NDArray[np.int64]
-    kind: NDArray[np.int8]
-    segment: NDArray[np.int8]
-    word: NDArray[np.int64]
-    stop: NDArray[np.bool_]
-    text: tuple[str, ...]
-    unit: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-@dataclass(slots=True)
-class Counts:
-    """How many examples were read, used, truncated, split or dropped, and what became of words."""
-
-    read: int = 0
-    used: int = 0
-    truncated: int = 0
-    split: int = 0
-    too_long: int = 0
-    empty: int = 0
-    words: int = 0
-    words_lost: int = 0
-    words_unknown: int = 0
-    dropped: list[str] = field(default_factory=list)
-
-    def drop(self, example: Example, why: str) -> None:
-        """Note why an example is dropped; only the first few are named."""
-        if len(self.dropped) < NAMED:
-            where = f" ({example.source})" if example.source else ""
-            self.dropped.append(f"{example.id}{where}: {why}")
 
 
 @dataclass(frozen=True, slots=True)
