@@ -1,4 +1,4 @@
-"""The command line: thin. A user's mistake is told in two lines, never as a traceback."""
+"""The command line: thin. A user's mistake gets two lines, never a traceback."""
 
 from __future__ import annotations
 

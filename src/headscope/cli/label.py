@@ -85,8 +85,8 @@ def label(
 ) -> None:
     """Label maps of your own, one key each, and train the network of pattern classes on them.
 
-    Every label is saved at once; the same command goes on where it was stopped. The network's guess
-    is told after yours.
+    Every label is saved at once; the same command resumes where it was stopped. The network's guess
+    is shown after yours.
 
     Example: headscope label bert-base-uncased dev.tsv -o my-labels && headscope label my-labels
     --retrain -o network.safetensors

@@ -22,7 +22,7 @@ MENTIONS = ("every", *(f"{name} right" for name in BASELINES))
 
 
 @dataclass(frozen=True)
-class Task:
+class MentionTask:
     """A mention with an antecedent: the rows of its head word, of the candidates and of the right
     answers, and which groups it counts in.
     """
@@ -110,7 +110,7 @@ class Coreference(WordMeasure):
         return prepared.groups.sum(1).repeat(1, len(CANDIDATES))
 
 
-def tasks_of(item: Encoded, places: dict[int, int]) -> list[Task]:
+def tasks_of(item: Encoded, places: dict[int, int]) -> list[MentionTask]:
     """The mentions of an example that have an antecedent, with their candidates."""
     words = item.example.words
     kept = sorted(
@@ -124,7 +124,7 @@ def tasks_of(item: Encoded, places: dict[int, int]) -> list[Task]:
         if right:
             chosen = [baseline(words, mention, earlier) for baseline in BASELINES.values()]
             tasks.append(
-                Task(
+                MentionTask(
                     places[mention.head],
                     _places(earlier, places),
                     _places(right, places),

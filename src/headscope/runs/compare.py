@@ -288,7 +288,7 @@ class Lockstep:
             try:
                 return self.first.run(batch, [hand_over])
             finally:
-                handed.put(None)  # whoever waits for another layer is told that there is none
+                handed.put(None)  # releases whoever waits for another layer
 
         def meet(view: LayerView) -> None:
             if view.stack == self.stack:
