@@ -8,11 +8,19 @@ from collections.abc import Iterator
 from typing import Any
 
 PAGE = "reference/cli.md"
+SHIM = "https://unpkg.com/iframe-worker/shim"
+"""What the offline plugin would load from the network for search to work from disk."""
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Put the commands on the page of the command line."""
     return f"{markdown}\n{cli_reference()}" if page.file.src_uri == PAGE else markdown
+
+
+def on_post_page(output: str, *, page: Any, **_: Any) -> str:
+    """Load the script that search needs from the site itself."""
+    up = "../" * page.file.dest_uri.count("/")
+    return output.replace(SHIM, f"{up}javascripts/iframe-worker.js")
 
 
 def cli_reference() -> str:

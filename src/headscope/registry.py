@@ -71,10 +71,9 @@ class Registry(Generic[T]):
     >>> tools.add("double", lambda value: 2 * value)
     >>> list(tools), tools["double"](4)
     (['square', 'double'], 8)
-    >>> tools["duoble"]
+    >>> tools["duoble"]  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    headscope.errors.UserError: the tool must be one of double, square; got 'duoble' instead. Did
-    you mean 'double'?
+    headscope.errors.UserError: the tool must be one of double, square; got 'duoble' instead...
     """
 
     def __init__(

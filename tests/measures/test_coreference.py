@@ -237,7 +237,7 @@ def test_a_document_of_one_mention_or_of_two_entities_asks_nothing(kept: int) ->
 def test_a_corpus_without_mentions_says_so_when_asked() -> None:
     with pytest.raises(
         UserError,
-        match=r"^the measure 'coreference' needs mentions, words, which texts does not have \(it "
+        match=r"^the measure 'coreference' needs mentions, words, which 1 text does not have \(it "
         r"has plain text only\)\nnext: use a corpus with coreference$",
     ):
         survey(planted_bert(), from_texts(["a dog"]), measures=["coreference"], max_length=24)

@@ -113,7 +113,7 @@ def test_a_link_whose_element_was_cut_off_is_no_link() -> None:
 def test_a_corpus_without_frames_says_so_when_asked() -> None:
     with pytest.raises(
         UserError,
-        match=r"^the measure 'frame' needs frames, which texts does not have \(it has plain text "
+        match=r"^the measure 'frame' needs frames, which 1 text does not have \(it has plain text "
         r"only\)\nnext: use a corpus with frame links$",
     ):
         survey(planted_bert(), from_texts(["a dog"]), measures=["frame"], max_length=24)

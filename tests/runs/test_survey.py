@@ -74,7 +74,7 @@ def test_examples_whose_attention_is_not_finite_are_named_with_their_layer_and_t
                 equal_nan=True,
             )
     assert (
-        "3 examples were left out because their attention was not finite, e.g. "
+        "3 examples were skipped because of attention that was not finite, e.g. "
         in remarks(results)[-1]
     )
 

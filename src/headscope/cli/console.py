@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -50,9 +49,7 @@ class Console(Reporter):
             table.add_column(key, justify="right" if numeric else "left", overflow="fold")
         for row in rows:
             table.add_row(*(Text(cell(value, key)) for key, value in row.items()))
-        Rich(
-            file=sys.stdout, width=None if sys.stdout.isatty() or os.environ.get("COLUMNS") else 140
-        ).print(table)
+        Rich(file=sys.stdout, width=None if sys.stdout.isatty() else 140).print(table)
 
     def frame(self, frame: pd.DataFrame, *, title: str = "") -> None:
         """A data frame as a table."""

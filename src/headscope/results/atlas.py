@@ -48,7 +48,7 @@ class Atlas:
     >>> import headscope as hs
     >>> atlas = hs.survey("demo", ["The dog barks.", "A cat sleeps."], measures="position")
     >>> atlas
-    Atlas of demo on texts: 6 layers of 12 heads, measures: position
+    Atlas of demo on 2 texts: 6 layers of 12 heads, measures: position
     """
 
     tree: xr.DataTree

@@ -240,7 +240,7 @@ def table_4_poolings(
     ranked = results["probe_top"]["rank"].sel(task=task, way="top").values[:count]
     poolings = (
         Pooling(position=position),
-        Pooling(layer=None if layer is None else layer - 1, position=position),
+        Pooling(layer=layer, position=position),
         Pooling([Head.parse(str(head)) for head in ranked], position=position),
     )
     return dict(zip(STATES, poolings, strict=True))
