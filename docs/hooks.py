@@ -23,6 +23,11 @@ def on_post_page(output: str, *, page: Any, **_: Any) -> str:
     return output.replace(SHIM, f"{up}javascripts/iframe-worker.js")
 
 
+def on_post_template(output: str, *, template_name: str, **_: Any) -> str:
+    """The page for addresses that do not exist is not a page of the site."""
+    return output.replace(SHIM, "/javascripts/iframe-worker.js")
+
+
 def cli_reference() -> str:
     """Every command with its arguments and options, as Markdown."""
     import typer
