@@ -23,11 +23,9 @@ from headscope.models.like import ModelLike, using_model
 from headscope.progress import ProgressLike, Update
 from headscope.results import Atlas
 from headscope.runs.forward import BatchValues, Pass
-from headscope.runs.run import EVERY, Arrays, Block, Run, describe, versions
+from headscope.runs.run import EVERY, Arrays, Block, Run, describe
 from headscope.runs.settings import Long, RunSettings, check_shard, make_settings
 
-Progress = Update
-__all__ = ["EVERY", "Progress", "Survey", "Tally", "describe", "survey", "versions"]
 MeasuresLike = Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure]
 """Names of measures, configured objects, or classes; one or several."""
 SHOWN = 20
