@@ -50,6 +50,11 @@ class ColumnChoice:
         One column for texts, two for pairs.
     label, group : str or int, optional
         The columns of the label and of the group.
+
+    Examples
+    --------
+    >>> ColumnChoice(("review", 2)).names
+    ['review']
     """
 
     texts: tuple[Column, ...] | None = None

@@ -67,6 +67,12 @@ class Mention:
         The entity that is mentioned; mentions with the same entity corefer.
     kind : str, default ""
         pronoun, proper, nominal, or empty if it is not known.
+
+    Examples
+    --------
+    >>> she = Mention(0, 0, 0, entity="ann", kind="pronoun")
+    >>> she.entity
+    'ann'
     """
 
     start: int
@@ -86,6 +92,11 @@ class FrameLink:
         The names of the frame and of the element.
     target, filler : tuple of int
         The first and last words of the target and of what fills the element.
+
+    Examples
+    --------
+    >>> FrameLink("Commerce_buy", "Buyer", target=(1, 1), filler=(0, 0)).element
+    'Buyer'
     """
 
     frame: str

@@ -18,7 +18,11 @@ DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
 def zipped(path: Path) -> bool:
-    """Whether a file's name says that it is gzipped."""
+    """Whether a file's name says that it is gzipped.
+
+    >>> zipped(Path("dev.tsv.gz")), zipped(Path("dev.tsv"))
+    (True, False)
+    """
     return path.suffix.lower() == ".gz"
 
 
@@ -29,6 +33,14 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     ------
     CorpusError
         If the file is missing, cannot be read, or a line is not UTF-8.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.txt"
+    >>> _ = path.write_text("One.\\nTwo.\\n")
+    >>> list(lines(path))
+    [(1, 'One.'), (2, 'Two.')]
     """
     try:
         with gzip.open(path, "rb") if zipped(path) else path.open("rb") as file:
@@ -65,6 +77,14 @@ def json_values(path: Path) -> Iterator[tuple[int, Any]]:
     ------
     CorpusError
         If a line is not JSON, or has half of a surrogate pair.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.jsonl"
+    >>> _ = path.write_text('{"a": 1}\\n\\n[2]\\n')
+    >>> list(json_values(path))
+    [(1, {'a': 1}), (3, [2])]
     """
     for number, line in lines(path):
         if not line.strip():

@@ -38,7 +38,11 @@ class ArchiveMember:
 
 
 def is_collection(path: Path) -> bool:
-    """Whether a path is a folder or a tar archive, rather than one file."""
+    """Whether a path is a folder or a tar archive, rather than one file.
+
+    >>> is_collection(Path("gum.tar.gz")), is_collection(Path("gum.conllu"))
+    (True, False)
+    """
     return path.is_dir() or path.name.lower().endswith(ARCHIVES)
 
 

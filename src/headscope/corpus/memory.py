@@ -92,7 +92,12 @@ def from_examples(examples: Sequence[Example], *, name: str | None = None) -> Co
 
 
 def from_frame(frame: pd.DataFrame, choice: ColumnChoice, *, name: str | None = None) -> Corpus:
-    """Make a corpus of a pandas DataFrame, one example per row, named by the row's index."""
+    """Make a corpus of a pandas DataFrame, one example per row, named by the row's index.
+
+    >>> import pandas as pd
+    >>> from_frame(pd.DataFrame({"text": ["A dog barks."]}), ColumnChoice())
+    Corpus('DataFrame of 1 row', format='memory')
+    """
     names = [str(column) for column in frame.columns]
     layout = find_layout(names, _by_label(choice, list(frame.columns)), "the DataFrame")
     places = [*layout.texts, layout.label, layout.group]

@@ -14,6 +14,10 @@ def head_word(words: Sequence[Word], start: int, end: int) -> int:
     """The head of the words ``start`` to ``end``: the first whose own head lies outside them.
 
     Without a tree, it is the last word.
+
+    >>> words = [Word("the", head=1), Word("dog", head=2), Word("barks", head=ROOT)]
+    >>> head_word(words, 0, 1)
+    1
     """
     return head_among(words, range(start, end + 1))
 
@@ -66,6 +70,12 @@ def in_order(found: Iterable[tuple[Mention, str]]) -> tuple[Mention, ...]:
     ------
     CorpusError
         If two mentions of one entity cross or are the same.
+
+    Examples
+    --------
+    >>> dog, its = Mention(3, 4, 4, "dog"), Mention(0, 1, 1, "dog")
+    >>> [mention.start for mention in in_order([(dog, "line 4"), (its, "line 1")])]
+    [0, 3]
     """
     ordered = sorted(found, key=lambda pair: (pair[0].start, -pair[0].end))
     around: dict[str, list[Mention]] = {}

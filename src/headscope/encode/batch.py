@@ -61,6 +61,15 @@ def collate(items: Iterable[Encoded], *, index: int = 0, pad: int = 0) -> Batch:
         The number of the batch.
     pad : int, default 0
         The token to pad with.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> from headscope.encode import Encoder
+    >>> encoder = Encoder(hs.load("demo").tokenizer)
+    >>> batch = collate(encoder.encode(hs.read(["A dog sits.", "Why?"])))
+    >>> batch.ids.shape, batch.lengths.tolist()
+    ((2, 6), [6, 4])
     """
     held = tuple(items)
     shape = (len(held), max(len(item) for item in held))
@@ -85,6 +94,15 @@ def batches(encoded: Iterable[Encoded], *, size: int, pad: int = 0) -> Iterator[
         How many examples a batch has.
     pad : int, default 0
         The token to pad with.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> from headscope.encode import Encoder
+    >>> texts = hs.read(["A dog barks at night.", "Why?", "It does."])
+    >>> encoded = Encoder(hs.load("demo").tokenizer).encode(texts)
+    >>> [len(batch) for batch in batches(encoded, size=2)]
+    [2, 1]
     """
     if size < 1:
         raise UserError(f"the batch size must be 1 or more, got {size} instead")

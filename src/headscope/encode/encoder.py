@@ -57,6 +57,16 @@ class Encoder:
     ----------
     counts : Counts
         What happened to the examples so far.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> encoder = Encoder(hs.load("demo").tokenizer, max_length=16)
+    >>> [encoded] = encoder.encode(hs.read(["A dog sits."]))
+    >>> encoded.text
+    ('', 'A', 'dog', 'sits', '.', '')
+    >>> encoder.counts.used
+    1
     """
 
     def __init__(

@@ -63,6 +63,13 @@ def find_template(tokenizer: Any) -> Template:
     ------
     ModelError
         If the tokenizer gives no character offsets, or makes no tokens of any text.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> template = find_template(hs.load("demo").tokenizer)
+    >>> template.specials(1), template.specials(2), template.separates()
+    (2, 3, True)
     """
     if not getattr(tokenizer, "is_fast", False):
         raise ModelError(
@@ -79,6 +86,10 @@ def probe(tokenizer: Any) -> str:
 
     It is a letter, or else (proteins, chemistry, one script only) the first of its own tokens that
     the tokenizer keeps.
+
+    >>> import headscope as hs
+    >>> probe(hs.load("demo").tokenizer)
+    'a'
     """
     texts: list[str] = sorted(set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens))
     for text in ["a", *texts]:

@@ -48,6 +48,11 @@ def find_tasks(
     ------
     UserError
         If a source cannot be read, or there is no task of a name in ``only``.
+
+    Examples
+    --------
+    >>> [task.title for task in find_tasks(["demo"], only=["Tense", "Length"])]
+    ['Length', 'Tense']
     """
     wanted = None if only is None else {name.lower() for name in only}
     found: list[ProbingTask] = []

@@ -73,7 +73,12 @@ class ProbingTask:
 
 
 def all_notes(tasks: Sequence[ProbingTask]) -> list[str]:
-    """The notes of several tasks, each one once, with the tasks that it applies to."""
+    """The notes of several tasks, each one once, with the tasks that it applies to.
+
+    >>> one, two = (ProbingTask(n, n.title(), (), {}, notes=("small",)) for n in ("a", "b"))
+    >>> all_notes([one, two])
+    ['all tasks: small']
+    """
     notes: dict[str, list[str]] = {}
     for task in tasks:
         for note in task.notes:

@@ -38,6 +38,16 @@ def read_senteval(path: str | Path) -> ProbingTask:
     ------
     CorpusError
         If a line is malformed, a split is missing, or a class is not in the training split.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "mine.txt"
+    >>> train = "tr\\tPAST\\tIt barked .\\ntr\\tPRES\\tIt barks .\\n"
+    >>> _ = path.write_text(train + "te\\tPRES\\tIt sits .\\n")
+    >>> task = read_senteval(path)
+    >>> task.name, task.labels, task.notes
+    ('mine', ('PAST', 'PRES'), ('no va lines: 5 folds are used',))
     """
     path = Path(path)
     splits: dict[str, list[Example]] = {name: [] for name in SPLITS}

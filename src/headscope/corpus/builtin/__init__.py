@@ -26,7 +26,11 @@ def builtin_files() -> list[Path]:
 
 
 def read_builtin() -> Iterator[Example]:
-    """Yield one example per passage, styles in turn, so that the first N examples are varied."""
+    """Yield one example per passage, styles in turn, so that the first N examples are varied.
+
+    >>> [passage.id for passage, _ in zip(read_builtin(), range(3))]
+    ['news-01', 'narrative-01', 'encyclopaedic-01']
+    """
     by_style = [list(_read_style(style)) for style in STYLES]
     for index in range(max(len(passages) for passages in by_style)):
         yield from (passages[index] for passages in by_style if index < len(passages))

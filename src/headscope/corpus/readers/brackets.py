@@ -89,6 +89,14 @@ def read_brackets(path: str | Path) -> Iterator[BracketTree]:
     ------
     CorpusError
         If brackets do not match, or a bracket is not a node with parts or a tag with its word.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.mrg"
+    >>> _ = path.write_text("( (S (NP-SBJ (NNS Dogs)) (VP (VBP bark))) )")
+    >>> [(tree.label, tree.top, tree.depth) for tree in read_brackets(path)]
+    [('S', ('NP', 'VP'), 3)]
     """
     for file in files_in(Path(path), ENDINGS):
         yield from _read_file(file)

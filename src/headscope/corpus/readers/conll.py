@@ -131,6 +131,12 @@ def tree_words(trees: Sequence[Tree], *, segments: Sequence[int] | None = None) 
         The sentences of one example.
     segments : sequence of int, optional
         The text of a pair that each sentence is in; by default all are in the first.
+
+    Examples
+    --------
+    >>> row = ["1", "Go", "go", "VERB", "_", "_", "0", "root", "_", "_"]
+    >>> tree_words([Tree(rows=[row])])[0].relation
+    'root'
     """
     words: list[Word] = []
     for index, tree in enumerate(trees):
@@ -159,6 +165,12 @@ def read_conll(path: Path) -> Iterator[Example]:
 
     The group is the document: its ``# newdoc id``, or the file's name and a number if documents
     have no id. Sentences of a file without ``# newdoc`` have no group.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.conllu"
+    >>> _ = path.write_text("# newdoc id = d1\\n1\\tGo\\tgo\\tVERB\\t_\\t_\\t0\\troot\\t_\\t_\\n")
+    >>> [(example.texts, example.group) for example in read_conll(path)]
+    [(('Go',), 'd1')]
     """
     document, documents = "", 0
     for index, tree in enumerate(read_trees(path), 1):

@@ -153,6 +153,12 @@ def make_example(
         The elements and their names.
     group, source : str, optional
         As in :class:`~headscope.corpus.Example`.
+
+    Examples
+    --------
+    >>> text, target, buyer = "Maria bought it", (6, 12), ((0, 5), "Buyer")
+    >>> make_example("1", text, "Commerce_buy", [target], [buyer]).links[0].target
+    (1, 1)
     """
     cut = cut_words(text, [*targets, *(span for span, _ in elements)])
     words = tuple(Word(text[start:end]) for start, end in cut)

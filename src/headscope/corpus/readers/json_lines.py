@@ -16,6 +16,12 @@ def read_json_lines(path: Path, choice: ColumnChoice | None = None) -> Iterator[
     """Yield one example per JSON object, with the texts under known keys or those in ``choice``.
 
     Keys are named like the columns of a table. The id is the value of ``id``, or the line number.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.jsonl"
+    >>> _ = path.write_text('{"a": "Who?", "b": "Me.", "group": "d1"}')
+    >>> [(example.texts, example.group) for example in read_json_lines(path)]
+    [(('Who?', 'Me.'), 'd1')]
     """
     choice = choice or ColumnChoice()
     for number, record in json_values(path):

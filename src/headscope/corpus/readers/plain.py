@@ -31,6 +31,14 @@ def read_plain(path: Path, *, pairs: bool = True) -> Iterator[Example]:
         The file, gzipped or not.
     pairs : bool, default True
         False makes every paragraph an example of its own.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.txt"
+    >>> _ = path.write_text("One.\\n\\nTwo,\\nstill two.\\n")
+    >>> [example.texts for example in read_plain(path)]
+    [('One.', 'Two, still two.')]
     """
     waiting: tuple[int, str] | None = None
     for number, paragraph in _paragraphs(path):
@@ -48,7 +56,14 @@ def read_plain(path: Path, *, pairs: bool = True) -> Iterator[Example]:
 
 
 def read_lines(path: Path) -> Iterator[Example]:
-    """Yield every line that is not blank as a text of its own."""
+    """Yield every line that is not blank as a text of its own.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.txt"
+    >>> _ = path.write_text("One.\\nTwo.\\n")
+    >>> [example.texts for example in read_lines(path)]
+    [('One.',), ('Two.',)]
+    """
     for number, line in lines(path):
         if line.strip():
             yield Example(str(number), (line.strip(),), source=f"{path}, line {number}")

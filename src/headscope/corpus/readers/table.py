@@ -51,6 +51,14 @@ def read_table(
         Whether the first row names the columns. By default it does if it has known names or names
         in ``choice``; a row that only looks like a header is an error. Without a header, the first
         two columns are the texts and the third is the label.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text('text,label\\n"Fine, really.",1\\n')
+    >>> [(example.texts, example.label) for example in read_table(path, "csv")]
+    [(('Fine, really.',), '1')]
     """
     choice = choice or ColumnChoice()
     names = find_header(path, format, choice, header=header)

@@ -102,6 +102,9 @@ def open_class(word: Word) -> str:
     """The tag of a noun or verb that may be replaced; empty for names, auxiliaries and other words.
 
     It is the Penn tag if there is one, else the universal one.
+
+    >>> open_class(Word("dogs", upos="NOUN", xpos="NNS")), open_class(Word("of", upos="ADP"))
+    ('NNS', '')
     """
     if (
         not word.text.isalpha()

@@ -105,7 +105,14 @@ def word_content(sentences: Sequence[Sentence], rng: Random) -> Drafts:
 
 
 def dependency_depth(sentence: Sentence) -> int:
-    """The largest number of arcs from the root to a word that is not punctuation."""
+    """The largest number of arcs from the root to a word that is not punctuation.
+
+    >>> from headscope.corpus import Word
+    >>> dogs = Word("Dogs", head=1, relation="nsubj", xpos="NNS")
+    >>> sentence = Sentence("1", "", (dogs, Word("bark", head=ROOT, xpos="VBP")))
+    >>> dependency_depth(sentence)
+    1
+    """
     deepest = 0
     for place, word in enumerate(sentence.words):
         if not is_punctuation(word):
@@ -200,7 +207,14 @@ def _widest(counts: Counter[tuple[int, int]]) -> tuple[int, int] | None:
 
 
 def dependents(sentence: Sentence) -> str:
-    """The relations of the root's dependents, in order, with ROOT in the place of the root."""
+    """The relations of the root's dependents, in order, with ROOT in the place of the root.
+
+    >>> from headscope.corpus import Word
+    >>> dogs = Word("Dogs", head=1, relation="nsubj", xpos="NNS")
+    >>> sentence = Sentence("1", "", (dogs, Word("bark", head=ROOT, xpos="VBP")))
+    >>> dependents(sentence)
+    'nsubj_ROOT'
+    """
     assert sentence.root is not None
     order = sorted([*sentence.under(sentence.root), sentence.root])
     return "_".join(
@@ -252,7 +266,14 @@ def _sequences(
 
 
 def tense(sentence: Sentence) -> tuple[str, str] | str:
-    """PAST or PRES, by the Penn tag of the main verb or its first auxiliary; and that word."""
+    """PAST or PRES, by the Penn tag of the main verb or its first auxiliary; and that word.
+
+    >>> from headscope.corpus import Word
+    >>> dogs = Word("Dogs", head=1, relation="nsubj", xpos="NNS")
+    >>> sentence = Sentence("1", "", (dogs, Word("bark", head=ROOT, xpos="VBP")))
+    >>> tense(sentence)
+    ('PRES', 'bark')
+    """
     if sentence.root is None:
         return NO_TREE
     root = sentence.words[sentence.root]
@@ -279,6 +300,12 @@ def number(relations: frozenset[str], what: str) -> Callable[[Sentence], tuple[s
     """NN or NNS: the tag of the one dependent of the root in these relations.
 
     A coordination (a dog and a cat) has no number of its own.
+
+    >>> from headscope.corpus import Word
+    >>> dogs = Word("Dogs", head=1, relation="nsubj", xpos="NNS")
+    >>> sentence = Sentence("1", "", (dogs, Word("bark", head=ROOT, xpos="VBP")))
+    >>> number(SUBJECT, "subject")(sentence)
+    ('NNS', 'dogs')
     """
 
     def find(sentence: Sentence) -> tuple[str, str] | str:

@@ -91,6 +91,13 @@ class Sentence:
         Their heads are places in the sentence itself, or ROOT; None if there is no tree.
     group : str, default ""
         The document that the sentence belongs to.
+
+    Examples
+    --------
+    >>> words = (Word("Dogs", head=1, relation="nsubj"), Word("bark", head=ROOT))
+    >>> sentence = Sentence("1", "a.conllu, line 1", words)
+    >>> sentence.text, sentence.root, sentence.under(1)
+    ('Dogs bark', 1, [0])
     """
 
     id: str
@@ -134,12 +141,20 @@ class Sentence:
 
 
 def spell(words: Iterable[str]) -> str:
-    """Join words to a text by single spaces, without any other white space."""
+    """Join words to a text by single spaces, without any other white space.
+
+    >>> spell(["Dogs", " bark\u00a0"])
+    'Dogs bark'
+    """
     return " ".join(" ".join(words).split())
 
 
 def relation(word: Word) -> str:
-    """A dependency label without its subtype."""
+    """A dependency label without its subtype.
+
+    >>> relation(Word("it", relation="nsubj:pass"))
+    'nsubj'
+    """
     return word.relation.split(":")[0]
 
 
@@ -158,6 +173,9 @@ def is_content(word: Word) -> bool:
     """Whether a word is a noun, verb, adjective, adverb or number by its tag.
 
     Auxiliaries are not content words. A word without a tag may be one.
+
+    >>> is_content(Word("dog", upos="NOUN")), is_content(Word("of", upos="ADP"))
+    (True, False)
     """
     return word.upos in CONTENT or (
         word.upos not in UNIVERSAL and penn(word)[:2] in {"", "NN", "VB", "JJ", "RB", "CD"}
@@ -165,7 +183,11 @@ def is_content(word: Word) -> bool:
 
 
 def is_punctuation(word: Word) -> bool:
-    """Whether a word is punctuation by its tag or relation, or has neither letters nor digits."""
+    """Whether a word is punctuation by its tag or relation, or has neither letters nor digits.
+
+    >>> is_punctuation(Word("...")), is_punctuation(Word("dog"))
+    (True, False)
+    """
     return (
         word.upos == "PUNCT"
         or relation(word) == "punct"

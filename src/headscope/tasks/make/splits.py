@@ -27,6 +27,11 @@ class Sizes:
         The largest number of examples, all splits together.
     shares : tuple of float
         The shares of train, dev and test.
+
+    Examples
+    --------
+    >>> Sizes(1000).shares
+    (0.8, 0.1, 0.1)
     """
 
     most: int | None = None

@@ -123,6 +123,13 @@ def report_tasks(
     -------
     list of TaskReport
         Each has the task, or the reason why it could not be made.
+
+    Examples
+    --------
+    >>> from headscope.corpus import read
+    >>> [report] = report_tasks(read("demo", limit=3), tasks=["Tense"])
+    >>> report.title, report.task is None
+    ('Tense', True)
     """
     names = (
         [name for name in TITLES if name in {task_name(given) for given in tasks}]

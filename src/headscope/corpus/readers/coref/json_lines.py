@@ -54,6 +54,12 @@ def read_coref_jsonl(path: Path) -> Iterator[Example]:
     ``sent``, all counted from 0, with a ``head`` among them, a ``cluster`` and an optional
     ``type``: pronoun, proper, nominal or other (verbs and adverbs, counted as nominal). ``genre``
     and ``licence_class`` are allowed and ignored.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.jsonl"
+    >>> _ = path.write_text('{"doc": "d1", "sentences": [["Ann", "left"]], "mentions": []}')
+    >>> [(example.id, example.texts) for example in read_coref_jsonl(path)]
+    [('d1', ('Ann left',))]
     """
     for number, record in json_values(path):
         yield _document(record, number, f"{path}, line {number}")
