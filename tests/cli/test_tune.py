@@ -265,11 +265,11 @@ def test_an_interruption_says_how_to_resume(run, tmp_path, tiny_folder, glue, mo
         patch.setattr(CheckpointClock, "on_train_begin", press)
         done = run(*command)
     folder = tmp_path / "out" / "rte-pretrained"
-    told = [
+    lines = [
         f"error: stopped; the state after step 1 is kept in {folder / 'checkpoints'}",
         "next:  type the same command again to resume",
     ]
-    assert (done.code, done.told) == (130, told)
+    assert (done.code, done.told) == (130, lines)
     assert run(*command).code == 0
 
 

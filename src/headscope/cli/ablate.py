@@ -282,13 +282,15 @@ def _show_changes(console: Console, kind: str, table: pd.DataFrame) -> None:
 
 
 def _formatted(table: pd.DataFrame) -> pd.DataFrame:
-    """Scores with four digits, and p as text: three digits would hide what matters."""
+    """Scores with four digits, gains with their sign, and p-values as text."""
+    from headscope.numbers import p_value
+
     shown = table.copy()
     for name in shown.columns[1:5]:
         sign = "+" if name in ("gain", "low", "high") else ""
         shown[name] = [f"{value:{sign}.4f}" for value in shown[name]]
     for name in ("p", "p corrected"):
-        shown[name] = [f"{value:.2g}" for value in shown[name]]
+        shown[name] = [p_value(value) for value in shown[name]]
     return shown
 
 

@@ -230,7 +230,7 @@ def _folder_name(task: str, start: str, pooling: Pooling | None, seed: int) -> s
 
 
 def _table(done: list[Tuned]) -> list[dict[str, Any]]:
-    """Table 1 of Kovaleva et al. With a pooling the paper's scores are no match, and left out."""
+    """Table 1 of Kovaleva et al.; with a pooling, without the published scores."""
     from headscope.papers.kovaleva2019.glue_table import table_rows
 
     rows, pooling = table_rows(done), done[0].pooling
