@@ -92,6 +92,7 @@ def test_a_classifier_on_a_users_own_table(
     assert "warning: the classifier" not in done.err
 
 
+@pytest.mark.slow
 def test_a_language_models_loss_with_importance_and_pruning(
     run: Run, here: Path, folders: dict[str, Path], plain: Path
 ) -> None:
