@@ -166,6 +166,8 @@ def _compare_models(
     make_settings(**run)
     texts = read_corpus(corpus, **read)
     console.say(texts.first(run["limit"]).preview())
+    for note in texts.notes:
+        console.say(f"note: {note}")
     with console.status("loading libraries and models"):
         import headscope as hs
 

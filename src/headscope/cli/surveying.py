@@ -58,6 +58,8 @@ def run_survey(
         MEASURES.entry(name)
     texts = read_corpus(corpus, **read)
     console.say(texts.first(run["limit"]).preview())
+    for note in texts.notes:
+        console.say(f"note: {note}")
     with console.status("loading libraries and model"):
         import headscope as hs
 
