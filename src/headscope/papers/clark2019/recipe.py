@@ -19,6 +19,7 @@ from headscope.papers.clark2019.tables import (
     probe_rows,
     relation_rows,
     surface_rows,
+    treebank_rows,
 )
 from headscope.papers.clark2019.treebank import read_documents, sentence_corpus, split_treebank
 from headscope.papers.recipe import Recipe, Step
@@ -172,7 +173,7 @@ class Clark2019(Recipe):
             f"{results.provenance['counts']['seen']} examples of {_file(self._treebank)}.",
             [
                 Table(rows, title="Table 1", note=" ".join([note, *notes])),
-                Table(records(best_heads(results)), title="All relations of the treebank"),
+                Table(treebank_rows(results), title="All relations of the treebank"),
             ],
             [*gallery_plots(results, "dependencies"), *self._lines(results)],
         )

@@ -138,6 +138,35 @@ def _relation_row(fact: facts.BestHead, ours: Row | None) -> Row:
     }
 
 
+def treebank_rows(results: Atlas) -> list[Row]:
+    """List the best head of every relation of the treebank.
+
+    Parameters
+    ----------
+    results
+        A survey with the measure dependency.
+
+    Returns
+    -------
+    list of dict
+        One row per relation with enough words; accuracies in percent.
+    """
+    return [
+        {
+            "relation": row["relation"],
+            "words": int(row["words"]),
+            "best head": row["head"],
+            "direction": row["direction"],
+            "accuracy": 100 * float(row["accuracy"]),
+            "95 % interval": _percent_interval(row),
+            "offset baseline": f"{100 * row['baseline']:.1f} ({row['offset']})",
+            "p": float(row["p"]),
+            "p (Holm)": float(row["p_corrected"]),
+        }
+        for row in records(best_heads(results))
+    ]
+
+
 def antecedent_rows(results: Atlas) -> list[Row]:
     """Make the rows of Table 2.
 

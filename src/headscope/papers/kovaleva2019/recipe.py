@@ -15,10 +15,10 @@ from headscope.figures import attention_lines, attention_panel, task_patterns
 from headscope.heads import Head
 from headscope.models import Model, load
 from headscope.models.replacement import WAYS
-from headscope.page import Plot, Section, Table, records
+from headscope.page import Plot, Section, Table
 from headscope.papers.kovaleva2019 import facts
 from headscope.papers.kovaleva2019.glue_table import table_rows
-from headscope.papers.kovaleva2019.tables import disabling_text, share_rows
+from headscope.papers.kovaleva2019.tables import disabling_text, frame_rows, gain_rows, share_rows
 from headscope.papers.recipe import Recipe, Step
 from headscope.papers.sections import gallery_plots
 from headscope.results import Atlas
@@ -195,8 +195,8 @@ class Kovaleva2019(Recipe):
             found[name] = self._look("patterns", self._pretrained, self._frames, ["pattern"])
         least, most = facts.HETEROGENEOUS.items()
         note = (
-            "Percent of all maps, with 95 % intervals (block jackknife), as the classifier sees "
-            "them. The paper gives numbers for heterogeneous maps only: from "
+            "Percent of all maps, with 95 % intervals (jackknife over documents), as the "
+            "classifier sees them. The paper gives numbers for heterogeneous maps only: from "
             f"{least[1]} ({least[0]}) to {most[1]} ({most[0]})."
         )
         by_task = Plot(
@@ -219,7 +219,7 @@ class Kovaleva2019(Recipe):
             f"with {first} and {second}."
         )
         table = Table(
-            records(frame_table(results)),
+            frame_rows(results),
             title="Heads with the most attention along frame links",
             note=note,
         )
@@ -319,13 +319,19 @@ class Kovaleva2019(Recipe):
         self.keep(path, results)
         heads, layers = change_table(results), change_table(results, "layer")
         note = (
-            "Gain over the baseline with its 95 % interval (paired bootstrap over examples). "
-            "p-values are corrected over all heads."
+            "Scores and gains on the scale of the metric, with 95 % intervals (paired bootstrap "
+            "over examples). p-values are corrected (Holm) over all heads."
         )
         tables = [
-            Table(records(heads.head(SHOWN)), title="Heads whose removal helps most", note=note),
-            Table(records(heads.tail(SHOWN)[::-1]), title="Heads whose removal hurts most"),
-            Table(records(layers), title="Layers off"),
+            Table(
+                gain_rows(heads.head(SHOWN), "head"),
+                title="Heads whose removal helps most",
+                note=note,
+            ),
+            Table(
+                gain_rows(heads.tail(SHOWN)[::-1], "head"), title="Heads whose removal hurts most"
+            ),
+            Table(gain_rows(layers, "layer"), title="Layers off"),
         ]
         seen = results.provenance["counts"]["seen"]
         return self.section(

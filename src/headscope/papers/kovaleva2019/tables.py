@@ -10,6 +10,7 @@ from headscope.numbers import interval
 from headscope.page import records
 from headscope.papers.kovaleva2019 import facts
 from headscope.results import Atlas
+from headscope.stats import frame_table
 from headscope.stats.patterns import pattern_shares
 from headscope.tasks import Task
 
@@ -35,6 +36,64 @@ def share_rows(found: Mapping[str, Atlas]) -> list[dict[str, object]]:
             row[str(share["pattern"])] = f"{100 * share['share']:.1f} {ends}"
         rows.append(row | {"examples": results.provenance["counts"]["seen"]})
     return rows
+
+
+def frame_rows(results: Atlas) -> list[dict[str, object]]:
+    """List the heads that attend most along frame links (Figure 3).
+
+    Parameters
+    ----------
+    results
+        A survey with the measure frame.
+
+    Returns
+    -------
+    list of dict
+        The strongest heads: attention in either direction with its 95 % interval, each direction
+        alone, and whether the head is over the 99th percentile of all heads.
+    """
+    return [
+        {
+            "head": row["head"],
+            "largest attention": row["mean"],
+            "95 % interval": interval(row["low"], row["high"]),
+            "target → element": row["target to element"],
+            "element → target": row["element to target"],
+            "99th percentile of all heads": row["percentile"],
+            "over it": "yes" if row["over"] else "no",
+            "sentences": row["sentences"],
+        }
+        for row in records(frame_table(results))
+    ]
+
+
+def gain_rows(table: pd.DataFrame, what: str) -> list[dict[str, object]]:
+    """List what disabling heads or layers gains (Figures 8 and 9).
+
+    Parameters
+    ----------
+    table
+        What :func:`headscope.stats.ablation.change_table` returned, or some of its rows.
+    what
+        "head" or "layer".
+
+    Returns
+    -------
+    list of dict
+        The score without the head or layer, and the gain over the baseline.
+    """
+    metric = table.columns[1]
+    return [
+        {
+            f"{what} off": row[f"{what} off"],
+            metric: row[metric],
+            "gain": row["gain"],
+            "95 % interval": interval(row["low"], row["high"]),
+            "p": row["p"],
+            "p (corrected)": row["p corrected"],
+        }
+        for row in records(table)
+    ]
 
 
 def disabling_text(task: Task, heads: pd.DataFrame, *, layers: int, seen: int, way: str) -> str:
