@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import headscope as hs
@@ -201,7 +202,8 @@ def test_only_the_columns_that_are_used_are_taken_from_a_dataset():
 
 def test_real_datasets_are_read_as_such_objects_are():
     datasets = pytest.importorskip("datasets")
-    data = datasets.Dataset.from_dict({"premise": ["A."], "hypothesis": ["B."], "label": [2]})
+    table = pa.table({"premise": ["A."], "hypothesis": ["B."], "label": [2]})
+    data = datasets.Dataset(datasets.table.InMemoryTable(table), fingerprint="three")
     (one,) = corpus.read(data)
     assert (one.texts, one.label) == (("A.", "B."), "2")
     error = complaint(datasets.DatasetDict(train=data))
