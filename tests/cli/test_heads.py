@@ -132,6 +132,16 @@ def test_a_head_outside_the_model_is_refused(run: Run, made_nc: Path, name: str)
     assert after.startswith("next:  ")
 
 
+def test_cite_prints_the_papers_behind_the_measures_of_a_file(run: Run, demo_nc: Path) -> None:
+    done = run("cite", demo_nc)
+    assert done.code == 0
+    entries = [line for line in done.out.splitlines() if line.startswith("@")]
+    assert entries[0] == "@software{headscope,"
+    assert "@inproceedings{clark2019," in entries
+    assert "@inproceedings{jo2020," not in entries
+    assert done.out.count("{") == done.out.count("}")
+
+
 def test_cite_without_a_file_prints_every_paper(run: Run) -> None:
     done = run("cite")
     for key in ("headscope", "clark2019", "kovaleva2019", "pande2021", "jo2020", "michel2019"):

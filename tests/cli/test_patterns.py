@@ -239,9 +239,8 @@ def test_a_corpus_is_surveyed_with_a_network_of_ones_own(
     run: Run, tmp_path: Path, tiny_folder: Path, text: Path, network: Path
 ) -> None:
     import headscope as hs
-    from headscope.measures.patterns.measure import Pattern
+    from headscope.measures.patterns.network import SHIPPED, digest
 
-    before = Pattern.weights
     done = run(
         "patterns",
         tiny_folder,
@@ -257,10 +256,13 @@ def test_a_corpus_is_surveyed_with_a_network_of_ones_own(
         "-q",
     )
     assert done.code == 0, done.err
-    assert Pattern.weights == before
     assert sum(row["share"] for row in json.loads(done.out)) == pytest.approx(1.0)
     results = hs.open(tmp_path / "x.nc")
     assert results.measures == ("pattern",)
+    assert results["pattern"].attrs["network"] == digest(load_network(network))
+    assert hs.Pattern(network=network).identity() == digest(load_network(network))
+    assert hs.Pattern().identity() == digest(load_network(SHIPPED))
+    assert digest(load_network(network)) != digest(load_network(SHIPPED))
     assert results.provenance["counts"]["seen"] == 2
 
 
