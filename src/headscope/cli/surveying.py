@@ -46,7 +46,7 @@ def run_survey(
     """Check what can be checked without torch, then load, read and survey."""
     from headscope.corpus import read as read_corpus
     from headscope.files import check_writable
-    from headscope.measures.registry import MEASURES
+    from headscope.measures.registry import MEASURES, check_python_file
     from headscope.models.names import check_model_name
     from headscope.runs.settings import check_shard, make_settings
 
@@ -54,8 +54,11 @@ def run_survey(
     check_model_name(model)
     make_settings(**run)
     part = check_shard(shard)
+    for file in (*files, *sieves):
+        check_python_file(file)
     for name in measures or ():
-        MEASURES.entry(name)
+        if not files:  # a file may define it
+            MEASURES.entry(name)
     texts = read_corpus(corpus, **read)
     console.say(texts.first(run["limit"]).preview())
     for note in texts.notes:

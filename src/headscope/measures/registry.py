@@ -201,8 +201,10 @@ def load_measure_file(path: str | Path) -> list[type[Measure]]:
     return found
 
 
-def run_file(path: str | Path, *, what: str, option: str) -> Any:
-    """Run a user's Python file and return it as a module."""
+def check_python_file(
+    path: str | Path, *, what: str = "file of measures", option: str = "--measure-file mine.py"
+) -> Path:
+    """Check that a user's file is there, before anything is loaded for it."""
     file = Path(path)
     if not file.is_file() or file.suffix != ".py":
         reason = "does not exist" if not file.exists() else "is not one"
@@ -211,6 +213,12 @@ def run_file(path: str | Path, *, what: str, option: str) -> Any:
             hint="check the path",
             command=f"give {option}",
         )
+    return file
+
+
+def run_file(path: str | Path, *, what: str, option: str) -> Any:
+    """Run a user's Python file and return it as a module."""
+    file = check_python_file(path, what=what, option=option)
     spec = importlib.util.spec_from_file_location(f"headscope_file_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None
