@@ -38,7 +38,7 @@ bench: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks $(BENCH)
 
 # Compare every number with those of the commit BASE (needs the research data beside the project).
-BASE ?= start-11
+BASE ?= 4ad51ef
 freeze: $(VENV)/dev.stamp
 	$(BIN)/python tools/freeze.py all --base $(BASE)
 

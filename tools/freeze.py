@@ -9,7 +9,7 @@ The jobs are written in the words of the base commit. When a command or an optio
 to ``COMMANDS`` here; when a file, a measure, a dimension or a label is, add it to the tables in
 ``number_diff.py``.
 
-    python tools/freeze.py all --base start-11
+    python tools/freeze.py all --base 4ad51ef
     python tools/freeze.py run . /tmp/freeze/new --only 'demo-*'
     python tools/freeze.py compare /tmp/freeze/base /tmp/freeze/new
 """
@@ -193,7 +193,7 @@ def run_base(base: str, out: Path, only: str) -> bool:
 def main() -> int:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--base", default="start-11", help="the commit to compare with")
+    parser.add_argument("--base", default="4ad51ef", help="the commit to compare with")
     parser.add_argument("--only", default="*", help="only jobs whose name matches this pattern")
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("run", help="run all jobs with the sources of a tree")
