@@ -42,7 +42,6 @@ PAPERS = {
   title = {Roles and Utilization of Attention Heads in Transformer-based Neural Language Models},
   author = {Jo, Jae-young and Myaeng, Sung-Hyon},
   booktitle = {Proceedings of ACL 2020},
-  pages = {3404--3417},
   year = {2020}
 }""",
     "Michel et al. 2019": """@inproceedings{michel2019,
