@@ -131,10 +131,11 @@ def test_a_folder_of_tasks_and_everything_made_from_the_results(
         & (table["layer"] == 2)
         & (table["head"] == 3)
     ].iloc[0]
-    assert head["mean"] == pytest.approx(
+    assert head["test"] == pytest.approx(
         float(results["probe"]["test"].sel(task="past_present", layer=2, head=3))
     )
-    assert (len(table), head["n"]) == (2 * 8, 20)
+    assert (len(table), head["test_size"]) == (2 * 8, 20)
+    assert not {"mean", "deviation", "n"} & {*table.columns, *results["probe"].data_vars}
     assert run("export", "p.nc", "--measure", "probe_layer", "-o", "layers.csv").code == 0
     assert len(pd.read_csv(here / "layers.csv")) == 2 * 2
     drawn = run("figures", "p.nc", "--format", "svg", "--json")

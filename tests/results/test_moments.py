@@ -83,3 +83,32 @@ def test_what_was_never_counted_is_nan_and_not_0_beside_what_was() -> None:
     assert derived["n"].values.tolist() == [2, 0]
     assert "bucket" not in derived["mean"].dims
     xr.testing.assert_identical(derived[["sum", "square", "count"]], whole)
+
+
+@pytest.mark.parametrize("end", [0.0, 1.0])
+def test_the_interval_of_a_share_lies_between_0_and_1_at_both_ends(end: float) -> None:
+    near = abs(end - 1e-9)  # its interval crosses the end on both sides of a hair
+    values = [near, near, abs(end - 0.2), end]
+    free = moments.derive(sums(values, 2))
+    share = moments.derive(sums(values, 2).assign_attrs(unit="share of attention"))
+    outside = "low" if end == 0 else "high"
+    assert not 0 <= float(free[outside]) <= 1
+    assert float(share[outside]) == end
+    other = "high" if end == 0 else "low"
+    assert float(share[other]) == float(free[other])
+    assert float(share["mean"]) == float(free["mean"]) == pytest.approx(np.mean(values))
+
+
+def test_a_share_that_rounding_has_put_outside_is_put_at_the_end_with_its_interval() -> None:
+    above = moments.derive(sums([1 + 1e-7] * 3, 1).assign_attrs(unit="share of attention"))
+    assert [float(above[name]) for name in ("low", "mean", "high")] == [1.0, 1.0, 1.0]
+    below = moments.derive(sums([-1e-7] * 3, 1).assign_attrs(unit="share of attention"))
+    assert [float(below[name]) for name in ("low", "mean", "high")] == [0.0, 0.0, 0.0]
+
+
+def test_a_mean_far_outside_is_not_hidden_and_other_units_are_not_clipped() -> None:
+    wrong = moments.derive(sums([1.5, 1.7], 1).assign_attrs(unit="share of attention"))
+    assert float(wrong["mean"]) == pytest.approx(1.6)
+    change = moments.derive(sums([-0.5, -0.7], 1).assign_attrs(unit="change in share of attention"))
+    assert float(change["mean"]) == pytest.approx(-0.6)
+    assert float(change["low"]) < -0.7

@@ -110,9 +110,11 @@ def made_probing(
         "rank": (("task", "way", "place"), _ranks(head, sizes[-1]))
     }
     nodes = {
-        "probe": xr.Dataset(whole, names, {"listed": "no"}),
+        "probe": xr.Dataset(whole, names, {"listed": "no", "kind": "probe"}),
         "probe_layer": xr.Dataset(
-            states, {key: names[key] for key in ("task", "layer")}, {"listed": "no"}
+            states,
+            {key: names[key] for key in ("task", "layer")},
+            {"listed": "no", "kind": "probe"},
         ),
         "probe_top": xr.Dataset(
             chosen,
@@ -122,7 +124,7 @@ def made_probing(
                 "n": list(sizes),
                 "place": np.arange(1, sizes[-1] + 1),
             },
-            {"listed": "no"},
+            {"listed": "no", "kind": "probe"},
         ),
     }
     provenance = {

@@ -103,6 +103,7 @@ def test_a_change_says_what_it_is_a_change_of() -> None:
         "title": "Title of feature: change",
         "unit": "change in share of attention",
         "source": "Source",
+        "kind": "change",
     }
 
 
@@ -152,7 +153,7 @@ def test_a_deviation_that_is_a_standard_error_already_is_not_divided_again() -> 
     def scores(mean: float, error: float) -> xr.Dataset:
         arrays = {"mean": mean, "deviation": error, "n": 400}
         cells = {key: (("layer", "head"), np.full((1, 1), value)) for key, value in arrays.items()}
-        return xr.Dataset(cells, {"layer": [1], "head": [1]}, {"spread": "bootstrap"})
+        return xr.Dataset(cells, {"layer": [1], "head": [1]}, {"kind": "score"})
 
     data = welch(scores(0.70, 0.03), scores(0.80, 0.04)).squeeze()
     assert float(data["p"]) == pytest.approx(2 * stats.norm.sf(0.1 / 0.05))

@@ -14,6 +14,7 @@ def ls(results: opt.ResultsFile, json: opt.Json = False, quiet: opt.Quiet = Fals
     Example: headscope ls demo.nc
     """
     from headscope.results import Atlas
+    from headscope.results.schema import contents, label_dims
 
     console = Console(quiet=quiet, as_json=json)
     atlas = Atlas.open(results)
@@ -33,13 +34,7 @@ def ls(results: opt.ResultsFile, json: opt.Json = False, quiet: opt.Quiet = Fals
     rows = []
     for name in atlas:
         dataset = atlas[name]
-        scores = "mean" if "mean" in dataset else "test"  # probes have scores, not means
-        counted = "n" if scores == "mean" else "test_size"
-        labels = {
-            str(dim): [str(value) for value in dataset[dim].values]
-            for dim in dataset[scores].dims
-            if dim not in ("layer", "head")
-        }
+        labels = {dim: [str(value) for value in dataset[dim].values] for dim in label_dims(dataset)}
         rows.append(
             {
                 "measure": name,
@@ -48,7 +43,7 @@ def ls(results: opt.ResultsFile, json: opt.Json = False, quiet: opt.Quiet = Fals
                 "labels": "; ".join(
                     f"{dim}: {', '.join(values)}" for dim, values in labels.items()
                 ),
-                "examples": int(dataset[counted].max()),
+                "examples": int(dataset[contents(dataset).count].max()),
                 "source": dataset.attrs["source"],
             }
         )

@@ -193,14 +193,15 @@ def has_values(data: xr.Dataset) -> bool:
     Parameters
     ----------
     data : Dataset
-        One group of some results: its main variable is ``mean``, or ``test`` for chosen heads that
-        were probed together.
+        One group of some results.
 
     Returns
     -------
     bool
     """
-    return bool(data["mean" if "mean" in data.data_vars else "test"].notnull().any())
+    from headscope.results.schema import values_of
+
+    return bool(values_of(data).notnull().any())
 
 
 def find_figure(name: str, results: Atlas | None = None) -> Figure:

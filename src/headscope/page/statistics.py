@@ -12,6 +12,7 @@ from headscope.labels import label_text
 from headscope.numbers import clip_share, interval, number, share
 from headscope.page.document import Row, missing, records
 from headscope.results import Atlas, summary
+from headscope.results.schema import label_dims
 from headscope.stats import antecedent_table, best_heads
 
 
@@ -37,7 +38,7 @@ def statistic_names(measure: str, data: xr.Dataset) -> dict[str, str]:
     >>> statistic_names("position", data)["previous"]
     'attention to the previous token'
     """
-    dims = [str(dim) for dim in data["mean"].dims if dim not in ("layer", "head")]
+    dims = label_dims(data)
     values = [[str(value) for value in data[dim].values] for dim in dims]
     return {
         ", ".join(labels): label_text(measure, dict(zip(dims, labels, strict=True)), data.attrs)

@@ -17,7 +17,15 @@ from headscope.results.export import export
 from headscope.results.moments import derive
 from headscope.results.netcdf import read_tree, write_tree
 from headscope.results.private import without_folders
-from headscope.results.schema import EXACT, KEPT, SCHEMA, STATISTICS, SUMS
+from headscope.results.schema import (
+    EXACT,
+    KEPT,
+    SCHEMA,
+    SUMS,
+    contents,
+    label_dims,
+    of_heads,
+)
 from headscope.results.summary import remarks, summary
 
 if TYPE_CHECKING:
@@ -118,7 +126,19 @@ class Atlas:
         return int(model.get("layers", 0)), int(model.get("heads", 0))
 
     def mean(self, measure: str) -> xr.DataArray:
-        """The mean over examples, by layer, head and the measure's own dimensions."""
+        """The mean over examples, by layer, head and the measure's own dimensions.
+
+        Raises
+        ------
+        ResultsError
+            If the measure holds something else, such as the test scores of probes.
+        """
+        value = contents(self[measure]).value
+        if value != "mean":
+            raise ResultsError(
+                f"{measure!r} holds {value} scores, not means over examples",
+                hint=f"atlas[{measure!r}][{value!r}]",
+            )
         return self[measure]["mean"]
 
     def sums(self) -> dict[str, xr.Dataset]:
@@ -129,6 +149,8 @@ class Atlas:
     def table(self, measure: str | None = None) -> pd.DataFrame:
         """A long table: one row per layer, head and label, with mean, interval, deviation and n.
 
+        A table of probes has the columns test (the score), low, high and test_size instead.
+
         Parameters
         ----------
         measure
@@ -137,18 +159,14 @@ class Atlas:
         if measure is not None:
             names = [measure]
         else:
-            names = [name for name in self if self._of_heads(name)]
-            names = names or [name for name in self if set(STATISTICS) <= set(self[name])]
+            names = [name for name in self if of_heads(self[name])] or list(self)
         frames = [_long(name, self[name]) for name in names]
         if not frames:
             raise ResultsError("these results have no statistics of heads to put in a table")
         whole = pd.concat(frames, ignore_index=True)
-        columns = ("measure", "label", "layer", "head", *STATISTICS)
-        return whole[[column for column in columns if column in whole]]
-
-    def _of_heads(self, name: str) -> bool:
-        dataset = self[name]
-        return {"layer", "head"} <= set(dataset.dims) and set(STATISTICS) <= set(dataset)
+        columns = dict.fromkeys(column for name in names for column in contents(self[name]).columns)
+        wanted = ("measure", "label", "layer", "head", *columns)
+        return whole[[column for column in wanted if column in whole]]
 
     def summary(self) -> pd.DataFrame:
         """One row per statistic: its mean over all heads, and the strongest head."""
@@ -315,13 +333,8 @@ class Atlas:
 
 def _long(name: str, dataset: xr.Dataset) -> pd.DataFrame:
     """The statistics of one measure, one row per head and label."""
-    if not set(STATISTICS) <= set(dataset):
-        raise ResultsError(
-            f"{name!r} has no statistics of single heads", hint="see its own dataset: atlas[name]"
-        )
-    chosen = dataset[list(STATISTICS)]
-    labels = [str(dim) for dim in chosen["mean"].dims if dim not in ("layer", "head")]
-    frame = chosen.to_dataframe().reset_index()
+    labels = label_dims(dataset)
+    frame = dataset[list(contents(dataset).columns)].to_dataframe().reset_index()
     frame.insert(0, "measure", name)
     texts = frame[labels].astype(str)
     joined = texts[labels[0]].str.cat(texts[labels[1:]], sep=", ") if labels else ""

@@ -11,6 +11,9 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 CONFIDENCE = 0.95
+ROUNDING = 1e-5
+"""A mean of float32 shares may be so far above 1 by rounding. What is further outside is shown: it
+is no share, and hiding that would be wrong."""
 
 
 def mean(total: xr.DataArray, count: xr.DataArray) -> xr.DataArray:
@@ -60,9 +63,42 @@ def wilson(
     )
 
 
+def is_share(data: xr.Dataset) -> bool:
+    """Whether the values of a group lie between 0 and 1, by its attributes."""
+    return data.attrs.get("kind") == "share" or str(data.attrs.get("unit", "")).startswith("share")
+
+
+def _unrounded(share: xr.DataArray) -> xr.DataArray:
+    """A share that rounding has put a hair outside 0 to 1, at the end; any other as it is."""
+    inside = share.clip(0.0, 1.0)
+    return inside.where(abs(share - inside) < ROUNDING, share)
+
+
 def derive(sums: xr.Dataset, confidence: float = CONFIDENCE) -> xr.Dataset:
-    """Add mean, low, high and deviation over all blocks to a dataset of sum, square and count by
-    block.
+    """Add what follows from sums to a dataset of sum, square and count by bucket.
+
+    Parameters
+    ----------
+    sums
+        The sums. The attribute ``kind`` "share" says that right answers were counted; a ``unit``
+        that begins with "share" that all values lie between 0 and 1.
+    confidence
+        Of the interval.
+
+    Returns
+    -------
+    xarray.Dataset
+        The same with mean, low, high, deviation and n. The interval of a share lies between 0
+        and 1.
+
+    Examples
+    --------
+    >>> parts = {"sum": 3.9, "square": 3.85, "count": 4}
+    >>> sums = xr.Dataset({name: ("bucket", [part]) for name, part in parts.items()})
+    >>> round(float(derive(sums)["high"]), 3)
+    1.175
+    >>> float(derive(sums.assign_attrs(unit="share of attention"))["high"])
+    1.0
     """
     whole = sums[["sum", "square", "count"]].sum("bucket")
     if sums.attrs.get("kind") == "share":  # what is averaged are right answers, not examples
@@ -72,10 +108,11 @@ def derive(sums: xr.Dataset, confidence: float = CONFIDENCE) -> xr.Dataset:
         )
     else:
         low, high = interval(whole["sum"], whole["square"], whole["count"], confidence)
-        if str(sums.attrs.get("unit", "")).startswith("share"):
-            low, high = low.clip(min=0.0), high.clip(max=1.0)
+    centre = mean(whole["sum"], whole["count"])
+    if is_share(sums):
+        low, high, centre = low.clip(0.0, 1.0), high.clip(0.0, 1.0), _unrounded(centre)
     return sums.assign(
-        mean=mean(whole["sum"], whole["count"]),
+        mean=centre,
         deviation=deviation(whole["sum"], whole["square"], whole["count"]),
         low=low,
         high=high,

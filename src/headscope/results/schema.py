@@ -1,12 +1,24 @@
 """The shape of a results file: one group per measure, and what every group has.
 
+A group's attributes say what it is (``title``, ``unit``, ``source``), whether tables of all heads
+list it (``listed``), and what it holds (``kind``, one of :data:`KINDS`). Readers ask
+:func:`contents` which variables have the values, their intervals and numbers of examples; they
+never guess from the names of variables.
+
 A group of a survey holds ``sum``, ``square`` and ``count`` by ``bucket`` (a fixed number of groups
 of documents), and what follows from them: ``mean`` with its interval ``low`` … ``high``,
-``deviation`` and ``n``. Its attributes say what it is (``title``, ``unit``, ``source``) and how it
-is read (``kind``, ``listed``).
+``deviation`` and ``n``.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import xarray as xr
+
+from headscope.errors import ResultsError
 
 SCHEMA = 2
 """The version of this layout."""
@@ -15,5 +27,135 @@ EXACT = "_exact"
 """Ends the names of the exact sums that shards carry until they are merged."""
 KEPT = "value"
 """The values of single examples, where a measure keeps them."""
-STATISTICS = ("mean", "low", "high", "deviation", "n")
-"""What a table shows of every head and label."""
+GRID = ("layer", "head")
+
+Spread = Literal["examples", "error", ""]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a group holds, and in which variables.
+
+    Parameters
+    ----------
+    value
+        The variable with the values.
+    count
+        The variable with the numbers of examples (of heads, for a correlation).
+    spread
+        What ``deviation`` is: the standard deviation of ``"examples"``, or already the standard
+        ``"error"`` of the value. Empty where there is none.
+    tested
+        Whether it has ``p`` and ``p_corrected``.
+    """
+
+    value: str = "mean"
+    count: str = "n"
+    spread: Spread = "examples"
+    tested: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The variables that a table shows: value, interval, deviation and number."""
+        return (self.value, "low", "high", *(["deviation"] if self.spread else []), self.count)
+
+
+KINDS: Mapping[str, Contents] = {
+    "mean": Contents(),
+    "share": Contents(),
+    "change": Contents(tested=True),
+    "score": Contents(spread="error", tested=True),
+    "curve": Contents(spread="error"),
+    "correlation": Contents(spread=""),
+    "probe": Contents("test", "test_size", spread=""),
+}
+"""What a group can hold: means over examples; shares of right answers; changes of means, tested
+without pairs; scores with heads disabled; a pruning curve's scores; correlations over heads; test
+scores of probes."""
+
+
+def contents(data: xr.Dataset) -> Contents:
+    """What a group holds, by its attribute ``kind``; means over examples, if it has none.
+
+    Parameters
+    ----------
+    data
+        One group of some results.
+
+    Raises
+    ------
+    ResultsError
+        If the kind is unknown.
+
+    Examples
+    --------
+    >>> contents(xr.Dataset(attrs={"kind": "probe"})).columns
+    ('test', 'low', 'high', 'test_size')
+    """
+    kind = str(data.attrs.get("kind", "mean"))
+    if kind not in KINDS:
+        raise ResultsError(
+            f"these results hold {kind!r}, which this version of Headscope does not know; "
+            f"it knows {', '.join(KINDS)}",
+            hint="open them with the version of Headscope that wrote them",
+        )
+    return KINDS[kind]
+
+
+def values_of(data: xr.Dataset) -> xr.DataArray:
+    """The values of a group, whatever its variable is called.
+
+    Examples
+    --------
+    >>> probe = xr.Dataset({"test": ("task", [0.9])}, attrs={"kind": "probe"})
+    >>> values_of(probe).values.tolist()
+    [0.9]
+    """
+    return data[contents(data).value]
+
+
+def label_dims(data: xr.Dataset) -> list[str]:
+    """The dimensions of a group's values besides layer and head.
+
+    Examples
+    --------
+    >>> cells = (("layer", "head", "offset"), [[[0.1, 0.2]]])
+    >>> label_dims(xr.Dataset({"mean": cells}))
+    ['offset']
+    """
+    return [str(dim) for dim in values_of(data).dims if dim not in GRID]
+
+
+def of_heads(data: xr.Dataset) -> bool:
+    """Whether a group has a value for every head."""
+    return set(GRID) <= set(values_of(data).dims)
+
+
+def statistics(data: xr.Dataset) -> xr.Dataset:
+    """The statistics of a group under the names that readers of any group can use.
+
+    Parameters
+    ----------
+    data
+        One group of some results.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``value``, ``low``, ``high`` and ``count``, all with the dimensions of the values.
+
+    Examples
+    --------
+    >>> cells = {name: ("task", [0.9]) for name in ("test", "low", "high")}
+    >>> probe = xr.Dataset(cells | {"test_size": 50}, attrs={"kind": "probe"})
+    >>> statistics(probe)["count"].values.tolist()
+    [50]
+    """
+    held = contents(data)
+    value = data[held.value]
+    names = {"value": held.value, "low": "low", "high": "high", "count": held.count}
+    arrays = {
+        name: (value.dims, data[variable].broadcast_like(value).transpose(*value.dims).values)
+        for name, variable in names.items()
+    }
+    return xr.Dataset(arrays, {dim: data[dim].values for dim in value.dims}, data.attrs)

@@ -10,6 +10,7 @@ import xarray as xr
 
 from headscope.heads import Head
 from headscope.labels import label_text
+from headscope.results.schema import label_dims, of_heads, statistics
 
 if TYPE_CHECKING:
     from headscope.results.atlas import Atlas
@@ -60,20 +61,20 @@ def summary(results: Atlas, *, threshold: float = MOST) -> pd.DataFrame:
     rows = []
     for name in results.listed:
         dataset = results[name]
-        if not {"mean", "layer", "head"} <= {*dataset.variables, *dataset.dims}:
+        if not of_heads(dataset):
             continue
-        own = [str(dim) for dim in dataset["mean"].dims if dim not in ("layer", "head")]
-        places = dataset["mean"].stack(label=own)["label"].values if own else [()]
+        values, own = statistics(dataset), label_dims(dataset)
+        places = values["value"].stack(label=own)["label"].values if own else [()]
         for place in places:
             labels = dict(zip(own, place, strict=True))
-            rows.append(_row(name, dataset.sel(labels), labels, threshold))
+            rows.append(_row(name, values.sel(labels), labels, threshold))
     return pd.DataFrame([row for row in rows if row is not None])
 
 
 def _row(
     measure: str, dataset: xr.Dataset, labels: dict[str, object], threshold: float
 ) -> dict[str, object] | None:
-    means = dataset["mean"].transpose("layer", "head").values
+    means = dataset["value"].transpose("layer", "head").values
     if np.isnan(means).all():
         return None
     layer, head = np.unravel_index(int(np.nanargmax(means)), means.shape)
@@ -88,11 +89,11 @@ def _row(
         "heads": means.size,
         "mean": float(np.nanmean(means)),
         "strongest": str(Head(int(layer), int(head))),
-        "value": float(best["mean"]),
+        "value": float(best["value"]),
         "low": float(best["low"]),
         "high": float(best["high"]),
         "over": int((means > threshold).sum()) if share else None,
-        "n": int(dataset["n"].max()),
+        "n": int(dataset["count"].max()),
     }
 
 

@@ -17,7 +17,6 @@ from headscope.errors import ResultsError, unknown
 from headscope.heads import Head
 from headscope.results import Atlas
 from headscope.stats.bootstrap import CONFIDENCE, LEAST, bootstrap, enough
-from headscope.stats.differences import BOOTSTRAP
 from headscope.stats.grid import labelled_head
 from headscope.stats.tests import check_correction, correct
 
@@ -123,7 +122,7 @@ def ablation_scores(
         "resamples": resamples,
         "correction": correction,
         "unit": metric,
-        "spread": BOOTSTRAP,
+        "kind": "score",
     }
     nodes = {}
     for kind, name in KINDS.items():
@@ -162,7 +161,7 @@ def pruning_scores(
         confidence=confidence,
     )
     return raw.assign({name: scores[name] for name in scores.data_vars}).assign_attrs(
-        unit=raw.attrs["metric"], spread=BOOTSTRAP
+        unit=raw.attrs["metric"], kind="curve"
     )
 
 

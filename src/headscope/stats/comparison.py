@@ -9,6 +9,7 @@ from scipy import stats
 
 from headscope.labels import CHANGE
 from headscope.results import Atlas
+from headscope.results.schema import contents, label_dims
 from headscope.stats.differences import ALPHA, LEAST, change_rows
 from headscope.stats.grid import labelled_head
 from headscope.stats.tests import correct
@@ -68,7 +69,7 @@ def paired_table(comparison: Atlas, *, alpha: float = ALPHA, least: float = LEAS
     for name in comparison:
         if name.endswith(CHANGE):
             data = comparison[name]
-            tested = data if "p_corrected" in data else paired_test(data)
+            tested = data if contents(data).tested else paired_test(data)
             rows += change_rows(name, tested, alpha=alpha, least=least)
     return pd.DataFrame(rows)
 
@@ -81,7 +82,7 @@ def paired_test(data: xr.Dataset) -> xr.Dataset:
     data
         Dataset with the ``mean``, ``deviation`` and ``n`` of differences, dims layer, head, …
     """
-    dims = ("layer", "head", *(dim for dim in data["mean"].dims if dim not in ("layer", "head")))
+    dims = ("layer", "head", *label_dims(data))
     ordered = data[["mean", "deviation", "n"]].transpose(*dims)
     mean, deviation, n = (ordered[key].values for key in ("mean", "deviation", "n"))
     with np.errstate(all="ignore"):

@@ -18,6 +18,7 @@ from scipy import stats
 
 from headscope.labels import CHANGE, label_text
 from headscope.results import Atlas
+from headscope.results.schema import contents, label_dims
 from headscope.stats.grid import grid_heads
 from headscope.stats.shared import Shared, share_labels
 from headscope.stats.tests import correct
@@ -27,8 +28,6 @@ CONFIDENCE = 0.95
 LEAST = 0.001
 """Smaller changes are not counted, however certain: paired tests even see the rounding of weights
 that were stored in half precision."""
-BOOTSTRAP = "bootstrap"
-"""The attribute ``spread`` of a measure whose deviation is already a standard error."""
 COPIED = ("source", "listed", "titles", "metric", "better")
 """Attributes of a measure that its change keeps."""
 
@@ -113,8 +112,9 @@ def welch(one: xr.Dataset, other: xr.Dataset, confidence: float = CONFIDENCE) ->
     Parameters
     ----------
     one, other
-        Datasets with ``mean``, ``deviation`` and ``n``. Where the attribute ``spread`` is
-        ``bootstrap``, the deviation is already the standard error of the mean.
+        Datasets with ``mean``, ``deviation`` and ``n``. The attribute ``kind`` says whether the
+        deviation is already the standard error of the mean
+        (:class:`headscope.results.schema.Contents`).
     confidence
         Of the interval.
 
@@ -129,7 +129,7 @@ def welch(one: xr.Dataset, other: xr.Dataset, confidence: float = CONFIDENCE) ->
     Welch 1947, "The generalization of 'Student's' problem when several different population
     variances are involved", Biometrika 34.
     """
-    dims = ("layer", "head", *(d for d in one["mean"].dims if d not in ("layer", "head")))
+    dims = ("layer", "head", *label_dims(one))
     means = [data["mean"].transpose(*dims) for data in (one, other)]
     counts = [data["n"].transpose(*dims).values.astype(np.float64) for data in (one, other)]
     errors = [
@@ -157,6 +157,7 @@ def welch(one: xr.Dataset, other: xr.Dataset, confidence: float = CONFIDENCE) ->
     attributes = {key: one.attrs[key] for key in COPIED if key in one.attrs}
     attributes["title"] = f"{one.attrs.get('title', 'Mean')}: change"
     attributes["unit"] = f"change in {one.attrs.get('unit', 'the mean')}"
+    attributes["kind"] = "change"
     coordinates = {dim: one[dim].values for dim in dims}
     return xr.Dataset(
         {key: (dims, values) for key, values in arrays.items()}, coordinates, attributes
@@ -168,7 +169,7 @@ def _squared_error(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The squared standard error of each mean, and its degrees of freedom."""
     deviation = data["deviation"].transpose(*dims).values.astype(np.float64)
-    if data.attrs.get("spread") == BOOTSTRAP:
+    if contents(data).spread == "error":
         return deviation**2, np.full(deviation.shape, np.inf)
     many = np.where(count > 1, count, np.nan)
     return deviation**2 / many, many - 1
@@ -189,7 +190,7 @@ def change_rows(
         A head counts as changed with a corrected p below ``alpha`` and a change of ``least`` or
         more.
     """
-    dims = [str(dim) for dim in data["mean"].dims if dim not in ("layer", "head")]
+    dims = label_dims(data)
     places = list(product(*(data[dim].values for dim in dims)))
     changes, chances = (
         data[name].transpose("layer", "head", *dims).values.reshape(-1, len(places))

@@ -15,6 +15,7 @@ from headscope.heads import Head
 from headscope.labels import label_text
 from headscope.numbers import count, interval, number, p_value
 from headscope.results import Atlas
+from headscope.results.schema import label_dims, of_heads, statistics
 from headscope.stats.relations import LEAST, relation_tests
 from headscope.stats.roles import role_tests
 
@@ -125,18 +126,16 @@ def _statistics(atlas: Atlas, head: Head) -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     for name in atlas:
         dataset = atlas[name]
-        if name in ("role", "dependency") or "mean" not in dataset:
+        if name in ("role", "dependency") or not of_heads(dataset):
             continue
-        if not {"layer", "head"} <= set(dataset["mean"].dims):
-            continue
-        own = [str(dim) for dim in dataset["mean"].dims if dim not in ("layer", "head")]
+        own, found = label_dims(dataset), statistics(dataset)
         attributes = {str(key): str(text) for key, text in dataset.attrs.items()}
         for labels in itertools.product(*(dataset[dim].values for dim in own)):
             chosen = dict(zip(own, labels, strict=True))
             if dataset.attrs.get("kind") == "share" and not set(labels) & {"every"}:
                 continue  # counts of a baseline's right answers, kept for a paired test
-            part = dataset[["mean", "low", "high", "n"]].sel(chosen)
-            mine, values = float(_at(part["mean"], head)), part["mean"].values
+            part = found.sel(chosen)
+            mine, values = float(_at(part["value"], head)), part["value"].values
             known = values[~np.isnan(values)]
             if np.isnan(mine) or np.ptp(known) == 0:  # the same for all heads: a reference line
                 continue
@@ -150,7 +149,7 @@ def _statistics(atlas: Atlas, head: Head) -> pd.DataFrame:
                     "mean": mine,
                     "low": float(_at(part["low"], head)),
                     "high": float(_at(part["high"], head)),
-                    "n": int(_at(part["n"], head)),
+                    "n": int(_at(part["count"], head)),
                     "rank": int((known > mine).sum()) + 1,
                     "of": len(known),
                 }

@@ -16,6 +16,7 @@ from headscope.heads import Head, parse_heads
 from headscope.labels import label_text
 from headscope.results import Atlas
 from headscope.results.query import Tree, parse_query, split_value
+from headscope.results.schema import label_dims, of_heads, statistics
 from headscope.stats.roles import role_tests
 
 Mask = NDArray[np.bool_]
@@ -95,10 +96,8 @@ def head_list(
     value = split_value(by) if by.strip() else _first_value(tree)
     if value is not None:
         dataset, words = head_values(atlas, value)
-        for name in ("mean", "low", "high", "n"):
-            if name in dataset:
-                column = words if name == "mean" else name
-                rows[column] = [dataset[name].values[tuple(place)] for place in places]
+        for name, column in (("value", words), ("low", "low"), ("high", "high"), ("count", "n")):
+            rows[column] = [dataset[name].values[tuple(place)] for place in places]
         if by.strip():
             rows = rows.sort_values(words, ascending=ascending, kind="stable", na_position="last")
     return rows.head(top).reset_index(drop=True) if top else rows.reset_index(drop=True)
@@ -117,9 +116,7 @@ def head_values(atlas: Atlas, value: Sequence[str]) -> tuple[xr.Dataset, str]:
     """
     measure, labels = _measure_of(atlas, value)
     dataset = atlas[measure]
-    if "mean" not in dataset and "test" in dataset:  # probes: the score on the test part
-        dataset = dataset.rename(test="mean")
-    own = [str(dim) for dim in dataset["mean"].dims if dim not in ("layer", "head")]
+    own = label_dims(dataset)
     chosen: dict[str, str] = {}
     for label in labels:
         names = {dim: [str(name) for name in dataset[dim].values] for dim in own}
@@ -131,8 +128,7 @@ def head_values(atlas: Atlas, value: Sequence[str]) -> tuple[xr.Dataset, str]:
     for dim in own:
         if dim not in chosen:
             chosen[dim] = _default(measure, dim, [str(name) for name in dataset[dim].values])
-    names_kept = [name for name in ("mean", "low", "high", "n") if name in dataset]
-    picked = dataset[names_kept].sel(
+    picked = statistics(dataset).sel(
         {dim: dataset[dim].dtype.type(label) for dim, label in chosen.items()}
     )
     words = label_text(
@@ -143,7 +139,7 @@ def head_values(atlas: Atlas, value: Sequence[str]) -> tuple[xr.Dataset, str]:
 
 def _measure_of(atlas: Atlas, value: Sequence[str]) -> tuple[str, list[str]]:
     """A value's measure and its labels; a bare label is looked up in all measures."""
-    usable = [name for name in atlas if _of_heads(atlas[name])]
+    usable = [name for name in atlas if of_heads(atlas[name])]
     if value[0] in usable:
         return value[0], list(value[1:])
     having = [name for name in usable if value[0] in _labels(atlas[name])]
@@ -158,15 +154,8 @@ def _measure_of(atlas: Atlas, value: Sequence[str]) -> tuple[str, list[str]]:
     raise unknown("value of a query", value[0], {*usable, *labels, "layer"})
 
 
-def _of_heads(dataset: xr.Dataset) -> bool:
-    values = dataset.get("mean", dataset.get("test"))
-    return values is not None and {"layer", "head"} <= set(values.dims)
-
-
 def _labels(dataset: xr.Dataset) -> set[str]:
-    values = dataset["mean"] if "mean" in dataset else dataset["test"]
-    own = [dim for dim in values.dims if dim not in ("layer", "head")]
-    return {str(label) for dim in own for label in dataset[dim].values}
+    return {str(label) for dim in label_dims(dataset) for label in dataset[dim].values}
 
 
 def _default(measure: str, dim: str, labels: Sequence[str]) -> str:
@@ -215,7 +204,7 @@ def _evaluate(atlas: Atlas, tree: Tree) -> Mask:
     if value == ["layer"]:
         values = np.broadcast_to(np.arange(1.0, layers + 1)[:, None], (layers, heads))
     else:
-        values = head_values(atlas, value)[0]["mean"].values
+        values = head_values(atlas, value)[0]["value"].values
     found = _COMPARE[sign](values, number) & ~np.isnan(values)
     return np.asarray(found, bool)
 

@@ -10,8 +10,7 @@ import xarray as xr
 
 from headscope.errors import ResultsError
 from headscope.results import Atlas
-
-GRID = ("layer", "head")
+from headscope.results.schema import GRID, contents, of_heads
 
 
 @dataclass
@@ -178,10 +177,9 @@ def ranges(numbers: Sequence[int]) -> list[str]:
 
 def _not_comparable(one: xr.Dataset, other: xr.Dataset) -> str:
     """Why a measure that both results have cannot be compared head by head, if it cannot."""
-    needed = {"mean", "deviation", "n"}
-    if not (needed <= set(one.data_vars) and needed <= set(other.data_vars)):
+    if not (contents(one).spread and contents(other).spread):
         return "it has no means with deviations"
-    if not set(GRID) <= set(one["mean"].dims):
+    if not of_heads(one):
         return "it has no value for each head"
     if set(one["mean"].dims) != set(other["mean"].dims):
         return "its labels have different dimensions in the two"

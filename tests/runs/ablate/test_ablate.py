@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from headscope.corpus import from_examples
 from headscope.errors import UserError
 from headscope.heads import Head
 from headscope.models import Replacement
@@ -51,6 +54,34 @@ def test_outputs_equal_those_of_full_passes_example_by_example(kind: str, way: s
     assert data["gold"].sel(example=["s0", "s1", "s4"]).values.tolist() == [0, 1, 0]
     assert data["kind"].values.tolist()[:2] == ["baseline", "head"]
     assert data["off"].values.tolist() == [0, *[1] * 8, 4, 4, 2]
+
+
+def test_sums_are_kept_by_buckets_of_documents_and_examples_keep_their_document() -> None:
+    documents = ["news-1", "news-2", "news-1", "", "news-2"]
+    examples = [
+        replace(example, group=document)
+        for example, document in zip(labelled(), documents, strict=True)
+    ]
+    corpus = from_examples(examples, name="made.tsv")
+    atlas = ablate(classifier(), task=TASK, dev=corpus, importance=True, layers=False, **RUN)
+    data, importance = atlas["ablation"], atlas["importance"]
+    groups = dict(zip(data["example"].values, data["group"].values, strict=True))
+    assert groups == {f"s{number}": name for number, name in enumerate(documents)}
+    assert importance["group"].sel(example="s4").item() == "news-2"
+    place = int(hashlib.sha256(b"news-1").hexdigest(), 16) % 32
+    assert data.sizes["bucket"] == importance.sizes["bucket"] == 32
+    mine = data["outputs"].sel(run="1-2", example=["s0", "s2"]).values
+    losses = torch.nn.functional.cross_entropy(
+        torch.from_numpy(mine), torch.tensor([0, 0]), reduction="none"
+    ).double()
+    bucket = data.sel(run="1-2").isel(bucket=place)
+    assert int(bucket["count"]) == 2
+    assert float(bucket["sum"]) == pytest.approx(float(losses.sum()), rel=1e-6)
+    assert float(bucket["square"]) == pytest.approx(float((losses**2).sum()), rel=1e-6)
+    by_hand = importance["values"].sel(example=["s0", "s2"]).values.astype(float).sum(0)
+    found = importance["sum"].isel(bucket=place).values
+    assert found.ravel().tolist() == pytest.approx(by_hand.ravel().tolist(), rel=1e-12)
+    assert int(data["count"].sel(run="1-2").sum()) == 5
 
 
 def test_the_mean_loss_of_a_pass_is_its_cross_entropy_with_an_interval() -> None:

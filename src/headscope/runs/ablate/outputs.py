@@ -1,6 +1,8 @@
 """What the passes of an ablation gave, as labelled datasets.
 
-The mean loss and its interval come from sums; scores come from the outputs of each example.
+The mean loss and its interval come from sums, kept in the same buckets of documents as those of a
+survey; scores come from the outputs of each example. Every example keeps its ``group`` (document),
+so that intervals can respect documents.
 """
 
 from __future__ import annotations
@@ -13,14 +15,19 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from headscope.corpus import bucket_of
+from headscope.corpus.example import BUCKETS
 from headscope.encode import Batch
+from headscope.results.fixed import BucketSums
 from headscope.runs.ablate.objectives import Question
 from headscope.runs.ablate.plan import Disabled
 from headscope.tasks.metrics import METRICS
 
 SOURCE = "Kovaleva et al. 2019, §4.6, Figures 8 and 9"
-AXES = {"outputs": 1, "losses": 1, "gold": 0, "importance": 0}
+AXES = {"outputs": 1, "losses": 1, "gold": 0, "importance": 0, "buckets": 0}
 """The arrays of a batch, and which of their axes is that of the examples."""
+CHUNK = 1024
+"""Examples that are added at a time."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +44,10 @@ class BatchOutputs:
         The right answers, (example,).
     importance
         (example, layer, head); of size 0 if it was not asked for.
-    ids
-        The names of the examples.
+    buckets
+        The bucket of each example's document, (example,).
+    ids, groups
+        The names of the examples and of their documents; a document may have none.
     skipped
         The names of examples for which the model with all heads gives no finite output, such as a
         causal text of one token.
@@ -48,7 +57,9 @@ class BatchOutputs:
     losses: NDArray[np.float32]
     gold: NDArray[np.float64]
     importance: NDArray[np.float32]
+    buckets: NDArray[np.int64]
     ids: list[str]
+    groups: list[str]
     skipped: list[str]
 
     @classmethod
@@ -66,8 +77,8 @@ class BatchOutputs:
 
     @property
     def names(self) -> dict[str, list[str]]:
-        """The names of the examples, used and skipped."""
-        return {"ids": self.ids, "skipped": self.skipped}
+        """The names of the examples, used and skipped, and of their documents."""
+        return {"ids": self.ids, "groups": self.groups, "skipped": self.skipped}
 
 
 def finite_outputs(
@@ -91,14 +102,17 @@ def finite_outputs(
     keep = np.isfinite(outputs[0]).all(1)
     if importance is None:
         importance = np.zeros((len(batch), 0, 0), np.float32)
-    ids = np.array([item.example.id for item in batch.items], object)
+    examples = [item.example for item in batch.items]
+    used = [example for example, kept in zip(examples, keep, strict=True) if kept]
     return BatchOutputs(
         outputs[:, keep],
         losses[:, keep],
         question.gold.double().cpu().numpy()[keep],
         importance[keep],
-        ids[keep].tolist(),
-        ids[~keep].tolist(),
+        np.array([bucket_of(example) for example in used], np.int64),
+        [example.id for example in used],
+        [example.group for example in used],
+        [example.id for example, kept in zip(examples, keep, strict=True) if not kept],
     )
 
 
@@ -109,10 +123,10 @@ def join_outputs(parts: Iterable[BatchOutputs]) -> BatchOutputs:
         name: np.concatenate([part.arrays[name] for part in batches], axis)
         for name, axis in AXES.items()
     }
-    ids = [name for part in batches for name in part.ids]
-    return BatchOutputs(
-        **arrays, ids=ids, skipped=[name for part in batches for name in part.skipped]
-    )
+    names = {
+        kind: [name for part in batches for name in part.names[kind]] for kind in batches[0].names
+    }
+    return BatchOutputs.restored(arrays, names)
 
 
 def outputs_dataset(
@@ -142,27 +156,17 @@ def outputs_dataset(
     Returns
     -------
     xarray.Dataset
-        The sums of the losses (bucket, run), and each example's outputs (run, example, output) and
-        right answer.
+        The sums of the losses (bucket, run), and each example's outputs (run, example, output),
+        right answer and group.
     """
-    losses = found.losses.astype(np.float64)[None]
-    known = np.isfinite(losses)
-    filled = np.where(known, losses, 0.0)
-    dims = ("bucket", "run")
     variables = {
-        "sum": (dims, filled.sum(-1)),
-        "square": (dims, (filled**2).sum(-1)),
-        "count": (dims, known.sum(-1)),
+        **_sums(found.buckets, found.losses.T, ("run",)),
         "outputs": (("run", "example", "output"), found.outputs),
         "gold": (("example",), found.gold),
         "kind": (("run",), np.array([off.kind for off in passes], object)),
         "off": (("run",), np.array([off.size for off in passes])),
     }
-    labels = {
-        "bucket": [1],
-        "run": np.array([off.name for off in passes], object),
-        "example": np.array(found.ids, object),
-    }
+    labels = _labels(found) | {"run": np.array([off.name for off in passes], object)}
     attributes = {
         "title": title,
         "unit": "loss",
@@ -178,24 +182,45 @@ def outputs_dataset(
 
 def importance_dataset(found: BatchOutputs) -> xr.Dataset:
     """The gradient importance of every head as a dataset, with each example's values."""
-    values = found.importance.astype(np.float64)
-    _, layers, heads = values.shape
-    dims = ("bucket", "layer", "head")
+    _, layers, heads = found.importance.shape
     variables = {
-        "sum": (dims, values.sum(0)[None]),
-        "square": (dims, (values**2).sum(0)[None]),
-        "count": (dims, np.full((1, layers, heads), len(values))),
+        **_sums(found.buckets, found.importance, ("layer", "head")),
         "values": (("example", "layer", "head"), found.importance),
     }
-    labels = {
-        "bucket": [1],
-        "layer": range(1, layers + 1),
-        "head": range(1, heads + 1),
-        "example": np.array(found.ids, object),
-    }
+    labels = _labels(found) | {"layer": range(1, layers + 1), "head": range(1, heads + 1)}
     attributes = {
         "title": "Gradient head importance",
         "unit": "mean |∂loss/∂ξ|",
         "source": "Michel et al. 2019, §4.1",
     }
     return xr.Dataset(variables, labels, attributes)
+
+
+def _sums(
+    buckets: NDArray[np.int64], values: NDArray[np.float32], dims: tuple[str, ...]
+) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
+    """Sum, sum of squares and count of finite values, (example, …), by bucket."""
+    shape = values.shape[1:]
+    total, square = BucketSums(BUCKETS, shape), BucketSums(BUCKETS, shape)
+    count = np.zeros((BUCKETS, *shape), np.int64)
+    for start in range(0, len(values), CHUNK):
+        part, places = values[start : start + CHUNK], buckets[start : start + CHUNK]
+        known = np.isfinite(part)
+        filled = np.where(known, part, 0.0).astype(np.float64)
+        total.add(places.tolist(), filled)
+        square.add(places.tolist(), filled**2)
+        np.add.at(count, places, known)
+    dims = ("bucket", *dims)
+    return {
+        "sum": (dims, total.values()),
+        "square": (dims, square.values()),
+        "count": (dims, count),
+    }
+
+
+def _labels(found: BatchOutputs) -> dict[str, Any]:
+    return {
+        "bucket": np.arange(1, BUCKETS + 1),
+        "example": np.array(found.ids, object),
+        "group": ("example", np.array(found.groups, object)),
+    }

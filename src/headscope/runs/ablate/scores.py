@@ -51,5 +51,6 @@ def agreement_dataset(atlas: Atlas, confidence: float) -> xr.Dataset:
             "unit": "Spearman's ρ over all heads",
             "source": "Michel et al. 2019, §4.1",
             "listed": "no",
+            "kind": "correlation",
         },
     )

@@ -82,10 +82,6 @@ def _units(
     data = data.assign_coords(
         {"task": [task.name], **{dim: np.arange(1, data.sizes[dim] + 1) for dim in dims}}
     )
-    # Lists and exports of any results read these three.
-    unknown = xr.full_like(data["test"], np.nan)
-    size = xr.full_like(data["test"], len(rows.test))
-    data = data.assign(mean=data["test"], deviation=unknown, n=size)
     return data.assign_attrs(_attributes(f"Test score of a classifier on each {dims[-1]}"))
 
 
@@ -115,4 +111,5 @@ def _attributes(title: str) -> dict[str, str]:
         "unit": "accuracy (0–1) or Pearson correlation",
         "source": SOURCE,
         "listed": "no",
+        "kind": "probe",
     }
