@@ -135,6 +135,15 @@ def test_a_model_and_a_results_file_are_refused(run, order: tuple[str, str]) -> 
     ]
 
 
+def test_options_for_reading_a_corpus_are_refused_for_two_results_files(run) -> None:
+    done = run("compare", "one.nc", "other.nc", "--single")
+    assert (done.code, done.out) == (2, "")
+    assert done.told == [
+        "error: two results files are compared without a corpus: --single has no effect",
+        "next:  leave --single out",
+    ]
+
+
 def test_models_that_cannot_be_compared_are_told_in_two_lines(
     run, tmp_path: Path, tiny_folder: Path, causal_folder: Path, text: Path
 ) -> None:

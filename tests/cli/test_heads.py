@@ -146,6 +146,13 @@ def test_cite_without_a_file_prints_every_paper(run: Run) -> None:
     done = run("cite")
     for key in ("headscope", "clark2019", "kovaleva2019", "pande2021", "jo2020", "michel2019"):
         assert f"{{{key},\n" in done.out
+    assert done.err == "Headscope and 5 papers behind its measures:\n"
+
+
+def test_quiet_cite_prints_only_the_entries(run: Run) -> None:
+    loud, quiet = run("cite"), run("cite", "--quiet")
+    assert (quiet.err, quiet.out) == ("", loud.out)
+    assert quiet.out.startswith("@software{headscope,")
 
 
 def test_a_survey_computes_the_measures_of_a_file(

@@ -54,6 +54,14 @@ def test_a_model_that_is_nowhere(survey) -> None:
     assert after == "check the spelling and the connection, give a folder, or use 'demo'"
 
 
+def test_single_paragraphs_of_a_table(survey, tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("sentence1\tsentence2\nA dog.\tA cat.\n")
+    assert survey("--single", corpus=tmp_path / "pairs.tsv") == (
+        "reading every paragraph alone applies to plain text, not to the format tsv",
+        "leave --single out",
+    )
+
+
 def test_a_folder_that_is_no_model(survey, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert survey(model=tmp_path / "empty") == (

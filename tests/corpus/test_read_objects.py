@@ -329,6 +329,7 @@ def test_half_a_surrogate_pair_is_refused():
         ({"columns": "text"}, "columns applies to tables"),
         ({"format": "tsv"}, "format applies to files"),
         ({"lines": True}, "lines applies to plain text"),
+        ({"pairs": False}, "reading every paragraph alone applies to plain text"),
         ({"documents": True}, "documents applies to files"),
     ],
 )

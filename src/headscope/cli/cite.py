@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from headscope.cli import options as opt
+from headscope.cli.console import Console
 from headscope.cli.root import FILES, app
 
 
@@ -30,4 +31,8 @@ def cite(
     from headscope.results import Atlas
     from headscope.results.citations import citations
 
-    print(citations(Atlas.open(results) if results else None))
+    entries = citations(Atlas.open(results) if results else None)
+    console = Console(quiet=quiet)
+    behind = f"the measures of {results}" if results else "its measures"
+    console.say(f"Headscope and {entries.count('@inproceedings')} papers behind {behind}:")
+    console.result(entries)

@@ -74,6 +74,17 @@ def compare(
     console = Console(quiet=quiet, as_json=json)
     files = [Path(side).suffix == ".nc" for side in (first, second)]
     if all(files):
+        _refuse_unused(
+            {
+                "--format": format,
+                "--columns": columns,
+                "--header": header is not None,
+                "--lines": lines,
+                "--single": single,
+                "--parse": parse,
+                "--parser": parser,
+            }
+        )
         _compare_results(console, Path(first), Path(second))
         return
     if any(files):
@@ -117,6 +128,18 @@ def compare(
         how_read,
         how_run,
     )
+
+
+def _refuse_unused(given: dict[str, object]) -> None:
+    """Refuse options that say how a corpus is read, where none is."""
+    unused = [name for name, value in given.items() if value]
+    if unused:
+        from headscope.errors import UserError
+
+        raise UserError(
+            f"two results files are compared without a corpus: {unused[0]} has no effect",
+            hint=f"leave {unused[0]} out",
+        )
 
 
 def _compare_results(console: Console, first: Path, second: Path) -> None:

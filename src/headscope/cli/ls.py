@@ -30,6 +30,8 @@ def ls(results: opt.ResultsFile, json: opt.Json = False, quiet: opt.Quiet = Fals
                 if value not in (None, "", [])
             )
         )
+    for note in about.get("notes", ()):
+        console.say(f"note:      {note}")
     console.say(f"shards:    {', '.join(about['shards'])}\ncreated:   {about['created']}")
     rows = []
     for name in atlas:

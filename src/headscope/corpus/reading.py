@@ -38,6 +38,8 @@ ALLOWED = (
     "a path, 'demo', a list of texts or of pairs of texts, a list of Example, a DataFrame, "
     "a datasets.Dataset or a Corpus"
 )
+ALONE = "reading every paragraph alone"
+"""What ``pairs=False`` does, ``--single`` on the command line."""
 CorpusLike: TypeAlias = Union[
     str,
     "os.PathLike[str]",
@@ -249,16 +251,23 @@ def _check_options(options: FileOptions, what: str, kind: str = "") -> None:
         ("group", choice.group is not None, table, "tables"),
         ("header", options.header is not None, ("tsv", "csv"), "TSV and CSV files"),
         ("lines", options.lines, ("text",), "plain text"),
+        ("pairs", not options.pairs, ("text",), "plain text"),
         ("format", options.format is not None, (), "files"),
         ("documents", options.documents and not kind, (), "files"),
     ]
     for name, used, kinds, where in given:
         if used and kind not in kinds:
             raise CorpusError(
-                f"{name} applies to {where}, not to {what}",
+                f"{ALONE if name == 'pairs' else name} applies to {where}, not to {what}",
                 hint=f"leave {name} out",
-                command=f"leave --{name} out",
+                command=f"leave --{'single' if name == 'pairs' else name} out",
             )
+    if options.lines and not options.pairs:
+        raise CorpusError(
+            f"{ALONE} has no effect with lines: every line is already a text of its own",
+            hint="leave pairs out",
+            command="leave --single out",
+        )
 
 
 def _parsed(corpus: Corpus, parser: str, options: FileOptions) -> Corpus:

@@ -308,3 +308,16 @@ def test_lines_are_refused_for_tables(table):
     error = complaint(table("text\nOne.\n"), lines=True)
     assert error.message == "lines applies to plain text, not to the format tsv"
     assert (error.hint, error.command) == ("leave lines out", "leave --lines out")
+
+
+def test_reading_paragraphs_alone_is_refused_for_tables_and_for_lines(table):
+    error = complaint(table("text\nOne.\n"), pairs=False)
+    assert error.message == (
+        "reading every paragraph alone applies to plain text, not to the format tsv"
+    )
+    assert (error.hint, error.command) == ("leave pairs out", "leave --single out")
+    error = complaint(table("One.\n", "a.txt"), pairs=False, lines=True)
+    assert error.message == (
+        "reading every paragraph alone has no effect with lines: "
+        "every line is already a text of its own"
+    )

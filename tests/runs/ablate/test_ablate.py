@@ -84,6 +84,12 @@ def test_sums_are_kept_by_buckets_of_documents_and_examples_keep_their_document(
     assert int(data["count"].sel(run="1-2").sum()) == 5
 
 
+def test_notes_of_the_corpus_are_kept_in_the_provenance() -> None:
+    corpus = replace(labelled(), remarks=lambda: ("two mentions were skipped",))
+    atlas = ablate(classifier(), task=TASK, dev=corpus, heads=False, **RUN)
+    assert "two mentions were skipped" in atlas.provenance["notes"]
+
+
 def test_the_mean_loss_of_a_pass_is_its_cross_entropy_with_an_interval() -> None:
     atlas = ablate(classifier(), task=TASK, dev=labelled(), layers=False, **RUN)
     data = atlas["ablation"]

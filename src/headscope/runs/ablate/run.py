@@ -235,7 +235,7 @@ class AblationRun(Run):
         provenance = self.provenance() | {
             "counts": {**asdict(self.encoder.counts), **counts},
             "layer_cache": self.sweep.cache.skips,
-            "notes": list(self.model.notes),
+            "notes": [*self.corpus.notes, *self.model.notes],
         }
         return with_scores(Atlas.build(groups, provenance), self.scores)
 
