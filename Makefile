@@ -50,7 +50,7 @@ $(VENV)/bin/python:
 $(VENV)/run.stamp: $(VENV)/bin/python $(PINS)
 	@echo "setting up $(VENV) (a few minutes the first time)"
 	$(PINNED) torch==2.13.0
-	$(PINNED) --editable '.[spacy]'
+	$(PINNED) --editable '.[spacy,gguf]'
 	$(PIP) --no-deps --require-hashes --requirement requirements/demo.txt
 	@touch $@
 

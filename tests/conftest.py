@@ -26,11 +26,13 @@ OPTIONS = [
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def cache(tmp_path_factory: pytest.TempPathFactory, pytestconfig: Any) -> Iterator[Path]:
     """What is kept between runs goes to a temporary folder, not to the one of whoever runs the
-    tests.
+    tests. Only models converted from GGUF stay, in pytest's own cache: that takes half a minute.
     """
     folder = tmp_path_factory.mktemp("cache")
+    if hasattr(pytestconfig, "cache"):
+        (folder / "models").symlink_to(pytestconfig.cache.mkdir("headscope-models").resolve())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSCOPE_CACHE", str(folder))
         yield folder
@@ -42,6 +44,19 @@ def shared() -> Path:
     if not (SHARED / "data").is_dir():
         pytest.skip("the research data beside the project (../shared) is not here")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def demo_llm() -> Any:
+    """The embedded decoder with its language-model head, loaded once per run of the tests."""
+    from headscope.errors import ModelError
+    from headscope.models import check_model_name, load
+
+    try:
+        check_model_name("demo-llm")
+    except ModelError as error:
+        pytest.skip(f"demo-llm is not here: {error.message}")
+    return load("demo-llm", head="lm")
 
 
 @pytest.fixture(scope="session")

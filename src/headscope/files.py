@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import platformdirs
 from filelock import FileLock, Timeout
 
 from headscope.errors import UserError
@@ -142,6 +143,26 @@ def locked(path: Path) -> Iterator[None]:
         with suppress(OSError):  # before the release: nobody else can hold it yet
             beside.unlink(missing_ok=True)
         lock.release()
+
+
+def cache_folder() -> Path | None:
+    """The folder for what is kept between runs.
+
+    Returns
+    -------
+    Path or None
+        ``$HEADSCOPE_CACHE``, else the user's cache folder as the system names it (on Linux
+        ``$XDG_CACHE_HOME/headscope`` or ``~/.cache/headscope``). None if ``HEADSCOPE_CACHE`` is
+        "off" or there is no home folder.
+    """
+    given = os.environ.get("HEADSCOPE_CACHE", "")
+    try:
+        if given:
+            return None if given == "off" else Path(given).expanduser()
+        folder = platformdirs.user_cache_path("headscope", appauthor=False)
+    except RuntimeError:  # no home folder
+        return None
+    return folder if folder.is_absolute() else None
 
 
 def checksum(path: Path) -> str:

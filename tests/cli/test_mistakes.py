@@ -51,7 +51,9 @@ def test_a_model_that_is_nowhere(survey) -> None:
     assert error.startswith(
         "'no-such-model-anywhere' is neither a folder nor a model that can be reached on the hub"
     )
-    assert after == "check the spelling and the connection, give a folder, or use 'demo'"
+    assert after == (
+        "check the spelling and the connection, give a folder, or use 'demo' or 'demo-llm'"
+    )
 
 
 def test_single_paragraphs_of_a_table(survey, tmp_path: Path) -> None:
@@ -66,7 +68,7 @@ def test_a_folder_that_is_no_model(survey, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert survey(model=tmp_path / "empty") == (
         f"{tmp_path / 'empty'} is not a model folder: it has no config.json",
-        "give a hub id, a folder saved with save_pretrained, or 'demo'",
+        "give a hub id, a folder saved with save_pretrained, a .gguf file, 'demo' or 'demo-llm'",
     )
 
 

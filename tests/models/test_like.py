@@ -161,7 +161,8 @@ def test_loading_something_else_than_a_name_is_refused(given: Any, got: str, hin
     with pytest.raises(ModelError) as error:
         load(given)
     assert error.value.message == (
-        "a model's name must be a hub id, a folder saved with save_pretrained, or 'demo'; "
+        "a model's name must be a hub id, a folder saved with save_pretrained, "
+        "a .gguf file, 'demo' or 'demo-llm'; "
         f"got {got} instead"
     )
     assert error.value.hint == hint

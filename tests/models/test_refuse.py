@@ -42,7 +42,9 @@ def test_a_folder_without_a_config_is_not_a_model(folder: Path) -> None:
     (folder / "config.json").unlink()
     error = refusal(folder)
     assert error.message == f"{folder} is not a model folder: it has no config.json"
-    assert error.hint == "give a hub id, a folder saved with save_pretrained, or 'demo'"
+    assert error.hint == (
+        "give a hub id, a folder saved with save_pretrained, a .gguf file, 'demo' or 'demo-llm'"
+    )
 
 
 def test_a_file_is_not_a_model(folder: Path) -> None:

@@ -11,7 +11,7 @@ from headscope.cli import options as opt
 from headscope.cli.console import Console
 from headscope.cli.root import MEASURE, app
 
-_SIDE = "A hub id, a model folder or 'demo'; or a results file (.nc)."
+_SIDE = "A hub id, a model folder, a .gguf file, 'demo' or 'demo-llm'; or a results file (.nc)."
 
 
 @app.command(rich_help_panel=MEASURE)

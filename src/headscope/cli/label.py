@@ -30,7 +30,8 @@ def label(
         str,
         typer.Argument(
             metavar="MODEL | LABELS",
-            help="A hub id, a model folder or 'demo'; with --retrain a folder of labels.",
+            help="A hub id, a model folder, a .gguf file, 'demo' or 'demo-llm'; with --retrain a "
+            "folder of labels.",
             show_default=False,
         ),
     ],

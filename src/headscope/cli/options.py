@@ -13,7 +13,7 @@ Model = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A hub id, a model folder, or 'demo' for the embedded model.",
+        help="A hub id, a model folder, a .gguf file, or an embedded model: demo or demo-llm.",
         show_default=False,
     ),
 ]

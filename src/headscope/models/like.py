@@ -12,7 +12,9 @@ from headscope.models.loading import AutoClass, load, wrap
 from headscope.models.model import Model
 
 ModelLike = str | Path | Model | tuple[Any, Any]
-"""A hub id, a folder, ``"demo"``, a :class:`Model`, or a network with its tokenizer."""
+"""A hub id, a folder, a ``.gguf`` file, ``"demo"``, ``"demo-llm"``, a :class:`Model`, or a network
+with its tokenizer.
+"""
 
 
 def as_model(
@@ -31,8 +33,9 @@ def as_model(
     Parameters
     ----------
     model
-        A hub id, a folder, ``"demo"``, a :class:`Model`, which is returned as it is, or a network
-        with its tokenizer, ``(network, tokenizer)``, which is wrapped.
+        A hub id, a folder, a ``.gguf`` file, ``"demo"``, ``"demo-llm"``, a :class:`Model`, which is
+        returned as it is, or a network with its tokenizer, ``(network, tokenizer)``, which is
+        wrapped.
     device, dtype, revision, allow_pickle, trust_remote_code, seed
         See :func:`~headscope.models.load`. They apply only where a model is loaded by name; with a
         model that is loaded already, anything but the default is an error.

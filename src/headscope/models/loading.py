@@ -6,6 +6,8 @@ attention depends on must be there, unless you ask otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -16,7 +18,8 @@ from transformers import AutoModel
 from headscope.errors import ModelError, unknown
 from headscope.models.attention import register
 from headscope.models.checks import check_network, check_not_empty, check_tokenizer, check_weights
-from headscope.models.demo import DEMO, DEMO_SHA256, demo_folder
+from headscope.models.embedded import EMBEDDED
+from headscope.models.gguf import converted, is_gguf
 from headscope.models.model import Model
 from headscope.models.names import ANYTHING, check_model_name, model_folder
 from headscope.models.pretrained import (
@@ -56,7 +59,9 @@ def load(
     Parameters
     ----------
     name
-        A hub id, a folder saved with ``save_pretrained``, or ``"demo"`` for the embedded model.
+        A hub id, a folder saved with ``save_pretrained``, a ``.gguf`` file, or an embedded model:
+        ``"demo"`` (an encoder) or ``"demo-llm"`` (a decoder). A ``.gguf`` file is converted to
+        float32 safetensors when it is first used, and kept in the cache.
     device
         Where to put the weights, as torch names it: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``.
     dtype
@@ -102,32 +107,20 @@ def load(
         raise unknown("dtype", str(dtype), DTYPES)
     _check_head(head)
     check_model_name(name)
-    place, shown = _place(name), str(name)
     options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
     if revision:
         options["revision"] = revision
-    register()
-    with quiet():
-        config = read_config(place, options)
-        auto = language_model_class(shown, config) if head == "lm" else head or AutoModel
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            network, report = read_network(
-                place,
-                config,
-                auto,
-                dtype=DTYPES[dtype],
-                allow_pickle=allow_pickle,
-                options=options,
-            )
-        tokenizer = read_tokenizer(place, options)
-    check_weights(shown, report, language_model=getattr(auto, "__name__", "").endswith("LM"))
-    check_not_empty(shown, tokenizer)
-    check_tokenizer(tokenizer, network)
-    commit = DEMO_SHA256[:12] if shown == DEMO else commit_of(place, revision)
-    model = Model(shown, _moved(network, device), tokenizer, revision=commit)
-    model.pooling = read_pooling(model, place, revision)
-    return model
+    with _place(name) as place:
+        return _load(
+            str(name),
+            place,
+            head,
+            dtype=DTYPES[dtype],
+            device=device,
+            allow_pickle=allow_pickle,
+            seed=seed,
+            options=options,
+        )
 
 
 def wrap(network: nn.Module, tokenizer: Any, *, name: str = "model") -> Model:
@@ -216,12 +209,57 @@ def _check_head(head: object) -> None:
     )
 
 
-def _place(name: str | Path) -> str:
+@contextmanager
+def _place(name: str | Path) -> Iterator[str]:
     """What transformers is given: a folder's path or a hub id."""
-    if str(name) == DEMO:
-        return str(demo_folder())
-    folder = model_folder(name)
-    return str(name) if folder is None else str(folder)
+    embedded = EMBEDDED.get(str(name))
+    if embedded is not None:
+        file = embedded.checked()
+        if not is_gguf(file):
+            yield str(file.parent)
+            return
+        with converted(file, sha256=embedded.sha256) as folder:
+            yield str(folder)
+        return
+    path = model_folder(name)
+    if path is not None and is_gguf(path) and path.is_file():
+        with converted(path) as folder:
+            yield str(folder)
+    else:
+        yield str(name) if path is None else str(path)
+
+
+def _load(
+    name: str,
+    place: str,
+    head: Literal["lm"] | AutoClass | None,
+    *,
+    dtype: torch.dtype,
+    device: str,
+    allow_pickle: bool,
+    seed: int,
+    options: dict[str, Any],
+) -> Model:
+    """Load a model from a folder or a hub id."""
+    register()
+    with quiet():
+        config = read_config(place, options)
+        auto = language_model_class(name, config) if head == "lm" else head or AutoModel
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network, report = read_network(
+                place, config, auto, dtype=dtype, allow_pickle=allow_pickle, options=options
+            )
+        tokenizer = read_tokenizer(place, options)
+    check_weights(name, report, language_model=getattr(auto, "__name__", "").endswith("LM"))
+    check_not_empty(name, tokenizer)
+    check_tokenizer(tokenizer, network)
+    revision = options.get("revision", "")
+    embedded = EMBEDDED.get(name)
+    commit = embedded.sha256[:12] if embedded else commit_of(place, revision)
+    model = Model(name, _moved(network, device), tokenizer, revision=commit)
+    model.pooling = read_pooling(model, place, revision)
+    return model
 
 
 def _moved(network: Any, device: str) -> Any:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from headscope.errors import ModelError
-from headscope.models.demo import DEMO, demo_files
+from headscope.models.embedded import EMBEDDED
+from headscope.models.gguf import check_gguf, is_gguf
 
-ANYTHING = "a hub id, a folder saved with save_pretrained, or 'demo'"
+ANYTHING = "a hub id, a folder saved with save_pretrained, a .gguf file, 'demo' or 'demo-llm'"
 HUB_ID = re.compile(r"(\b[\w.-]{1,96}\b/)?\b[\w.-]{1,96}\b", re.ASCII)
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\|\.{1,2}\\")
 
@@ -16,20 +18,21 @@ _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\|\.{1,2}\\")
 def check_model_name(name: str | Path) -> None:
     """Check a model name as far as that is possible without loading anything.
 
-    Folders are looked at, the wheel of the embedded model is looked for, and a hub id is checked
-    for its form only: whether it exists, only the hub knows. Imports neither torch nor
+    Folders and files are looked at, the wheel of an embedded model is looked for, and a hub id is
+    checked for its form only: whether it exists, only the hub knows. Imports neither torch nor
     transformers.
 
     Parameters
     ----------
     name
-        A hub id, a folder, or ``"demo"``.
+        A hub id, a folder, a ``.gguf`` file, ``"demo"`` or ``"demo-llm"``.
 
     Raises
     ------
     ModelError
-        If the name is a path that does not exist, a file, a folder without ``config.json``, not a
-        valid hub id, or ``"demo"`` without its wheel.
+        If the name is a path that does not exist, a file of another kind, a folder without
+        ``config.json``, not a valid hub id, or an embedded model without its wheel; or if the
+        packages that read ``.gguf`` files are missing.
 
     Examples
     --------
@@ -38,34 +41,41 @@ def check_model_name(name: str | Path) -> None:
     Traceback (most recent call last):
         ...
     headscope.errors.ModelError: there is no folder ./no-such-folder
-    next: check the path, or give a hub id or 'demo'
+    next: check the path, or give a hub id, 'demo' or 'demo-llm'
     """
     if not isinstance(name, str | Path):
         raise ModelError(f"a model name must be {ANYTHING}; got {type(name).__name__} instead")
-    if str(name) == DEMO:
-        demo_files()
+    embedded = EMBEDDED.get(str(name))
+    if embedded is not None:
+        file = embedded.find()
+        if is_gguf(file):
+            check_gguf(file, sha256=embedded.sha256)
         return
-    folder = model_folder(name)
-    if folder is None:
+    place = model_folder(name)
+    if place is None:
         _check_hub_id(str(name))
-    elif not folder.exists():
+    elif not place.exists():
+        kind = "file" if is_gguf(name) else "folder"
         raise ModelError(
-            f"there is no folder {name}", hint="check the path, or give a hub id or 'demo'"
+            f"there is no {kind} {name}",
+            hint="check the path, or give a hub id, 'demo' or 'demo-llm'",
         )
-    elif not folder.is_dir():
+    elif is_gguf(name) and place.is_file():
+        check_gguf(place)
+    elif not place.is_dir():
         raise ModelError(f"{name} is a file, not a model folder", hint=f"give {ANYTHING}")
-    elif not (folder / "config.json").is_file():
+    elif not (place / "config.json").is_file():
         raise ModelError(
             f"{name} is not a model folder: it has no config.json", hint=f"give {ANYTHING}"
         )
 
 
 def model_folder(name: str | Path) -> Path | None:
-    """The folder that a model name stands for, or None for a hub id and ``"demo"``.
+    """The folder or file that a model name stands for; None for a hub id or an embedded model.
 
-    A name is a folder if it exists on disk or can only be a path: it is a :class:`~pathlib.Path`,
-    begins with ``/``, ``./``, ``../`` or ``~``, or has more than one slash. The folder itself need
-    not exist.
+    A name is a path if it exists on disk or cannot be anything else: it is a
+    :class:`~pathlib.Path`, begins with ``/``, ``./``, ``../`` or ``~``, ends with ``.gguf``, or has
+    more than one slash. The folder or file itself need not exist.
 
     Examples
     --------
@@ -74,7 +84,7 @@ def model_folder(name: str | Path) -> Path | None:
     >>> str(model_folder("models/mine/latest"))
     'models/mine/latest'
     """
-    if str(name) in {DEMO, ""}:
+    if str(name) in {*EMBEDDED, ""}:
         return None
     path = _expanded(Path(name))
     return path if isinstance(name, Path) or _is_path(str(name)) or path.exists() else None
@@ -101,6 +111,18 @@ def model_label(name: str | Path) -> str:
     return last if last not in {"", "..", "~"} else folder.resolve().name or text
 
 
+def near_names(name: str) -> str:
+    """A question about embedded models with a similar name; nothing if there is none.
+
+    >>> near_names("demo-lm")
+    " Did you mean 'demo-llm'?"
+    >>> near_names("bert-base-uncased")
+    ''
+    """
+    near = difflib.get_close_matches(name, EMBEDDED, n=1, cutoff=0.75)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
 def _expanded(path: Path) -> Path:
     """With ``~`` replaced by the home folder, where there is one."""
     try:
@@ -114,6 +136,7 @@ def _is_path(text: str) -> bool:
         text.startswith(("/", "./", "../", "~"))
         or text in {".", ".."}
         or text.rstrip("/").count("/") > 1
+        or is_gguf(text)
         or bool(_WINDOWS.match(text))
     )
 

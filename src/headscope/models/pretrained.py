@@ -20,6 +20,7 @@ from transformers.utils.hub import cached_file
 
 from headscope.errors import ModelError, UserError
 from headscope.models.checks import BELONG
+from headscope.models.names import near_names
 from headscope.models.pooling import POOLING, Pooling
 
 if TYPE_CHECKING:
@@ -154,8 +155,8 @@ def _unreadable(place: str, error: Exception) -> ModelError:
         )
     return ModelError(
         f"{place!r} is neither a folder nor a model that can be reached on the hub "
-        f"({first_line(error)})",
-        hint="check the spelling and the connection, give a folder, or use 'demo'",
+        f"({first_line(error)}).{near_names(place)}",
+        hint="check the spelling and the connection, give a folder, or use 'demo' or 'demo-llm'",
     )
 
 

@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import logging
-import os
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -17,7 +16,7 @@ from typing import Any
 
 from headscope.corpus.example import ROOT, Word
 from headscope.errors import UserError
-from headscope.files import write_bytes
+from headscope.files import cache_folder, write_bytes
 
 FORMAT = 1
 """Increased whenever the same text gives other words than before, or is written differently."""
@@ -25,24 +24,6 @@ EVERY = 500
 """After how many new parses the file is saved, so that a killed run does not lose all of them."""
 FIELDS = [str, int, int, int, str, str, str, str]
 DAMAGED = (OSError, EOFError, zlib.error, ValueError, RecursionError)
-
-
-def cache_folder() -> Path | None:
-    """The folder for what is kept between runs.
-
-    Returns
-    -------
-    Path or None
-        ``$HEADSCOPE_CACHE``, else ``$XDG_CACHE_HOME/headscope``, else ``~/.cache/headscope``. None
-        if ``HEADSCOPE_CACHE`` is "off" or there is no home folder.
-    """
-    given, base = os.environ.get("HEADSCOPE_CACHE", ""), Path(os.environ.get("XDG_CACHE_HOME", ""))
-    try:
-        if given:
-            return None if given == "off" else Path(given).expanduser()
-        return (base if base.is_absolute() else Path.home() / ".cache") / "headscope"
-    except RuntimeError:
-        return None
 
 
 class ParseCache:

