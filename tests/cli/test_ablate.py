@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,36 @@ def test_a_classifier_on_a_users_own_table(
     assert "6 examples are few for a bootstrap" in done.err
     assert (here / "off-figures" / "head-off.png").stat().st_size > 5000
     assert "warning: the classifier" not in done.err
+
+
+def test_a_tuned_folder_knows_its_task(
+    run: Run, here: Path, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    tuned = tmp_path / "tuned"
+    shutil.copytree(folders["classifier"], tuned)
+    labels = ["entailment", "not_entailment"]
+    task = {"name": "rte", "title": "RTE", "kind": "classification"}
+    record = {"task": task | {"labels": labels, "metrics": ["accuracy"]}}
+    (tuned / "headscope-tune.json").write_text(json.dumps(record))
+    rows = [f"{one}\t{two}\t{labels[len(one) % 2]}" for one, two in pairwise(TEXTS)]
+    (tmp_path / "glue" / "RTE").mkdir(parents=True)
+    header = "sentence1\tsentence2\tlabel"
+    (tmp_path / "glue" / "RTE" / "dev.tsv").write_text("\n".join([header, *rows]) + "\n")
+    done = run(
+        *("ablate", tuned, "--data", tmp_path / "glue", "--set", "1-1", "--max-length", 32),
+        "--quiet",
+    )
+    assert (done.code, done.out) == (0, "tuned-rte-ablation.nc\n"), done.err
+    results = Atlas.open(here / "tuned-rte-ablation.nc")
+    assert results.provenance["objective"]["labels"] == labels
+    gold = results["ablation"]["gold"].values.tolist()
+    assert sorted(gold) == sorted(len(one) % 2 for one in TEXTS[:-1])
+    asked = run("ablate", tuned)
+    assert asked.code == 2
+    assert asked.told == [
+        f"error: {tuned} was tuned for RTE; its examples are needed to judge it",
+        "next:  give --data glue (the folder of the task's files), or --dev dev.tsv",
+    ]
 
 
 @pytest.mark.slow

@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from headscope.cli import options as opt
+from headscope.cli.changes import show_changes
 from headscope.cli.console import Console
 from headscope.cli.root import TRAIN, app
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from headscope.results import Atlas
 
-SHOWN = 5
-"""How many of the largest gains and of the largest losses are printed."""
-FEW = 30
-"""With fewer examples a warning is printed."""
 _WHAT = "What is disabled"
 _JUDGE = "What the model is judged by"
 
@@ -32,7 +27,8 @@ def ablate(
         typer.Option(
             "--task",
             metavar="NAME",
-            help="The task of a tuned classifier: mrpc, sts-b, sst-2, qqp, rte, qnli or mnli.",
+            help="The task of a classifier: mrpc, sts-b, sst-2, qqp, rte, qnli or mnli. Default: "
+            "the one that 'headscope tune' wrote down beside the model.",
             rich_help_panel=_JUDGE,
             show_default=False,
         ),
@@ -162,7 +158,7 @@ def ablate(
     9). A paired bootstrap, corrected over all heads, separates gains from noise. Run the same
     command again to resume an interrupted run.
 
-    Example: headscope ablate tuned/mrpc-pretrained --task mrpc --data glue -o mrpc-off.nc
+    Example: headscope ablate tuned/mrpc-pretrained --data glue -o mrpc-off.nc
     """
     from headscope.files import check_writable, slug
     from headscope.models.names import check_model_name
@@ -172,7 +168,9 @@ def ablate(
     from headscope.stats.tests import check_correction
 
     console = Console(quiet=quiet, as_json=json)
-    output = output or Path(f"{slug(model)}-{slug(task or dev or corpus or 'demo')}-ablation.nc")
+    judgement = Judgement(task, data, train, dev, corpus, metric=metric).for_model(model)
+    named = task or dev or corpus or getattr(judgement.task, "name", "demo")
+    output = output or Path(f"{slug(model)}-{slug(named)}-ablation.nc")
     check_writable(output)
     check_model_name(model)
     check_correction(correction)
@@ -185,7 +183,7 @@ def ablate(
         "seed": seed,
     }
     ablation_settings(way, "truncate", **settings)
-    found, examples = Judgement(task, data, train, dev, corpus, metric=metric).read()
+    found, examples = judgement.read()
     with console.status("loading libraries"):
         from headscope.runs.ablate import ablate as run
     both = not (heads or layers or sets)
@@ -213,7 +211,7 @@ def ablate(
     )
     with console.status("drawing figures"):
         pictures = _draw(atlas, output.with_name(f"{output.stem}-figures"))
-    _show(console, atlas)
+    show_changes(console, atlas)
     if pictures:  # sets alone have none
         console.say("figures: " + ", ".join(str(picture) for picture in pictures))
     console.result(str(output))
@@ -223,84 +221,3 @@ def _draw(atlas: Atlas, folder: Path) -> list[Path]:
     from headscope.figures import gallery, save_chart
 
     return [save_chart(item.draw(atlas), folder / f"{item.name}.png") for item in gallery(atlas)]
-
-
-def _show(console: Console, atlas: Atlas) -> None:
-    """The baseline, the largest gains and losses, layers and sets; as JSON every row."""
-    from headscope.stats.ablation import KINDS, change_table
-
-    kinds = [kind for kind, name in KINDS.items() if name in atlas.measures]
-    tables = {kind: change_table(atlas, kind) for kind in kinds}
-    about = atlas[KINDS[kinds[0]]].attrs
-    _show_baseline(console, about, atlas.provenance["counts"])
-    if console.as_json:
-        rows = [
-            _record(kind, about, row)
-            for kind, table in tables.items()
-            for row in table.to_dict("records")
-        ]
-        console.table(rows)
-        return
-    if console.quiet:
-        return
-    for kind, table in tables.items():
-        _show_changes(console, kind, table)
-    if "importance_agreement" in atlas.measures:
-        table = atlas["importance_agreement"].to_dataframe().reset_index()
-        names = {"against": "importance against", "mean": "Spearman", "n": "heads"}
-        console.frame(table.rename(columns=names), title="gradient importance and disabling")
-
-
-def _show_baseline(console: Console, about: dict[str, Any], counts: dict[str, Any]) -> None:
-    more = "more" if about["better"] == "higher" else "less"
-    console.say(
-        f"baseline: {about['metric']} {about['baseline']:.4f} "
-        f"({about['baseline_low']:.4f} … {about['baseline_high']:.4f}), {counts['seen']} examples"
-        + (f", {counts['nonfinite']} skipped" if counts["nonfinite"] else "")
-        + f"; a gain is {more} {about['metric']}; "
-        f"p from {about['resamples']} resamples, correction {about['correction']}"
-    )
-    if counts["seen"] < FEW:
-        console.say(
-            f"warning: {counts['seen']} examples are few for a bootstrap: "
-            f"with fewer than about {FEW}, its intervals are too narrow"
-        )
-
-
-def _show_changes(console: Console, kind: str, table: pd.DataFrame) -> None:
-    if kind != "head" or len(table) <= 2 * SHOWN:
-        console.frame(_formatted(table), title=f"{kind}s disabled")
-        return
-    console.frame(_formatted(table.head(SHOWN)), title="largest gains")
-    console.frame(_formatted(table.tail(SHOWN)[::-1]), title="largest losses")
-    sure = table[table["p corrected"] < 0.05]
-    gains, losses = int((sure["gain"] > 0).sum()), int((sure["gain"] < 0).sum())
-    console.say(
-        f"{len(sure)} of {len(table)} heads differ from the baseline (p corrected < 0.05): "
-        f"{gains} gain, {losses} lose"
-    )
-
-
-def _formatted(table: pd.DataFrame) -> pd.DataFrame:
-    """Scores with four digits, gains with their sign, and p-values as text."""
-    from headscope.numbers import p_value
-
-    shown = table.copy()
-    for name in shown.columns[1:5]:
-        sign = "+" if name in ("gain", "low", "high") else ""
-        shown[name] = [f"{value:{sign}.4f}" for value in shown[name]]
-    for name in ("p", "p corrected"):
-        shown[name] = [p_value(value) for value in shown[name]]
-    return shown
-
-
-def _record(kind: str, about: dict[str, Any], row: dict[Any, Any]) -> dict[str, Any]:
-    record = {
-        "kind": kind,
-        "off": row[f"{kind} off"],
-        "metric": about["metric"],
-        "baseline": about["baseline"],
-        "score": row[about["metric"]],
-    }
-    names = ("gain", "low", "high", "p", "p corrected")
-    return record | {name.replace(" ", "_"): row[name] for name in names}

@@ -42,6 +42,24 @@ def test_the_planted_task_is_learned(tuned):
     assert tuned.losses[-1] < tuned.losses[0] / 2
 
 
+def test_an_ablation_reads_the_task_from_the_record(tuned):
+    atlas = hs.ablate(tuned.folder, dev=sentences(60, 1), heads=False, resamples=100, max_length=32)
+    assert atlas["layer_off"].attrs["baseline"] == pytest.approx(tuned.scores["accuracy"])
+    only_dogs = [one for one in sentences(60, 1) if one.label == "dog"]  # a single class: no task
+    some = hs.ablate(str(tuned.folder), dev=only_dogs, heads=False, resamples=100, max_length=32)
+    assert some.provenance["objective"]["labels"] == ["cat", "dog"]
+
+
+def test_an_ablation_of_a_tuned_model_asks_for_its_examples(tuned):
+    with pytest.raises(UserError) as caught:
+        hs.ablate(tuned.folder)
+    assert caught.value.message == (
+        f"{tuned.folder} was tuned for animals; its examples are needed to judge it"
+    )
+    assert caught.value.hint.startswith("give data='glue'")
+    assert caught.value.command.startswith("give --data glue")
+
+
 def test_transformers_gives_the_saved_checkpoint_the_same_score(tuned):
     network, tokenizer = (
         AutoModelForSequenceClassification.from_pretrained(tuned.folder).eval(),

@@ -80,7 +80,8 @@ def ablate(
         A hub id, a folder, ``"demo"``, a :class:`headscope.Model`, or a network with its tokenizer.
         A name is loaded with a classifier for the task, or with its language-model head.
     task
-        A GLUE task by name, or a task of your own.
+        A GLUE task by name, or a task of your own. By default the one that the model was tuned for,
+        if it is a folder made by :func:`headscope.tune`.
     data
         The task's files: a folder in GLUE's layout (``FOLDER/MRPC/dev.tsv``), or ``"hub"``.
     dev
@@ -190,7 +191,7 @@ def ablate(
     curve = PruneSettings(prune_candidates, prune_budget, prune_points) if prune else None
     for chosen in sets:  # what is not a head is an error before a model is loaded
         split_heads(chosen)
-    judgement = Judgement(task, data, train, dev, corpus, objective, metric)
+    judgement = Judgement(task, data, train, dev, corpus, objective, metric).for_model(model)
     inputs = ablation_inputs(
         model,
         judgement,

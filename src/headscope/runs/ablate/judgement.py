@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from headscope.corpus import Corpus, CorpusLike, read
 from headscope.errors import UserError, unknown
+from headscope.runs.tune.recorded import recorded_task
 from headscope.tasks import Task, custom_task, find_task, label_ids, task_examples
 from headscope.tasks.files import labelled
 
@@ -26,6 +27,37 @@ class Judgement:
     corpus: CorpusLike | None = None
     objective: Any = None
     metric: str = ""
+
+    def for_model(self, model: object) -> Judgement:
+        """The same; if no task is given, with the one that a tuned model's record names.
+
+        Parameters
+        ----------
+        model
+            A folder that :func:`headscope.tune` made, or any other model, which has no record.
+
+        Raises
+        ------
+        UserError
+            If the model was tuned for a task, and nothing says what it is to be judged by.
+
+        Examples
+        --------
+        >>> Judgement(dev="dev.tsv").for_model("bert-base-uncased").task is None
+        True
+        """
+        if self._given("task", "train", "corpus", "objective"):
+            return self
+        task = recorded_task(model) if isinstance(model, str | Path) else None
+        if task is None:
+            return self
+        if not self._given("data", "dev"):
+            raise UserError(
+                f"{model} was tuned for {task.title}; its examples are needed to judge it",
+                hint="give data='glue' (the folder of the task's files), or dev='dev.tsv'",
+                command="give --data glue (the folder of the task's files), or --dev dev.tsv",
+            )
+        return replace(self, task=task)
 
     def read(self) -> tuple[Task | None, Corpus]:
         """The task of a classifier, or None, and the examples.

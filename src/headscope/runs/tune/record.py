@@ -11,10 +11,10 @@ from typing import Any
 from headscope.errors import UserError
 from headscope.files import write_text
 from headscope.models import Pooling
+from headscope.runs.tune.recorded import RECORD, task_of, unreadable
 from headscope.runs.tune.settings import TuneSettings
 from headscope.tasks.task import Task
 
-RECORD = "headscope-tune.json"
 SCORES = ("scores", "majority")
 
 
@@ -114,10 +114,9 @@ def read_record(folder: str | Path) -> Tuned:
                 name: math.nan if value is None else float(value)
                 for name, value in about[key].items()
             }
-        task = about.pop("task")
-        task |= {"labels": tuple(task["labels"]), "metrics": tuple(task["metrics"])}
+        about["task"] = task_of(about)
         settings = TuneSettings(**about.pop("settings"))
-        return Tuned(folder=Path(folder), task=Task(**task), settings=settings, **about)
+        return Tuned(folder=Path(folder), settings=settings, **about)
     except FileNotFoundError:
         raise UserError(
             f"{folder} has no {RECORD}: it is not the folder of a finished run",
@@ -125,6 +124,4 @@ def read_record(folder: str | Path) -> Tuned:
             command="make one with headscope tune",
         ) from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UserError(
-            f"{path} cannot be read: {error}", hint="delete the folder and tune again"
-        ) from None
+        raise unreadable(path, error) from None

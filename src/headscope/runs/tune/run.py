@@ -23,7 +23,8 @@ from headscope.runs.tune.classifier import task_for
 from headscope.runs.tune.loading import LoadedClassifier
 from headscope.runs.tune.pooled.files import remove_pooled, save_pooled
 from headscope.runs.tune.predictions import predict
-from headscope.runs.tune.record import RECORD, Tuned, read_record
+from headscope.runs.tune.record import Tuned, read_record
+from headscope.runs.tune.recorded import RECORD
 from headscope.runs.tune.rows import TokenRows, encode_rows
 from headscope.runs.tune.settings import TuneSettings
 from headscope.runs.tune.trainer import (
