@@ -1,17 +1,19 @@
-"""Show that numbers have not moved between a tagged commit and the present tree.
+"""Show that numbers have not moved between an earlier commit and the present tree.
 
 ``run TREE OUT`` runs surveys, table commands and the papers' recipes at small sizes through the
 command line of a source tree and keeps what they write. ``compare OLD NEW`` compares two such
-folders number by number, without importing Headscope. ``all --base TAG`` does both: it runs TAG in
-a git worktree of its own, then the present tree, then compares.
+folders number by number, without importing Headscope. ``all`` does both: it runs the base commit in
+a git worktree of its own, then the present tree, then compares. The base commit is run once and
+kept; the present tree is run anew each time, with whatever is not committed.
 
-The jobs are written in the words of the base commit. When a command or an option is renamed, add it
+The jobs are written in the words of commit 4ad51ef. When a command or an option is renamed, add it
 to ``COMMANDS`` here; when a file, a measure, a dimension or a label is, add it to the tables in
-``number_diff.py``.
+``number_names.py``.
 
-    python tools/freeze.py all --base 4ad51ef
-    python tools/freeze.py run . /tmp/freeze/new --only 'demo-*'
-    python tools/freeze.py compare /tmp/freeze/base /tmp/freeze/new
+    python tools/freeze.py all                                       # everything: two quarter hours
+    python tools/freeze.py all --base HEAD --only 'demo-treebank*'   # one survey: half a minute
+    python tools/freeze.py list                                      # the names of the jobs
+    python tools/freeze.py compare /tmp/freeze/4ad51ef /tmp/freeze/present --only jo2020 --texts
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import fnmatch
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,15 +31,18 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from number_diff import compare
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
+WORDS = "4ad51ef"
+"""The commit in whose words the jobs are written."""
 COMMANDS: dict[str, str] = {}
-"""Commands (``"paper clark2019"``) and options (``"survey --keep"``) renamed since the base commit:
-old words to new words."""
+"""Commands (``"paper clark2019"``) and options (``"survey --keep"``) that were renamed since: old
+words to new words."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class Job:
     name: str
     words: tuple[str, ...]
     table: bool = False
+    needs: str = ""
+    """The job whose results file it reads."""
 
 
 def jobs(shared: Path, out: Path) -> Iterator[Job]:
@@ -77,7 +85,8 @@ def jobs(shared: Path, out: Path) -> Iterator[Job]:
             ("frames", "frames"),
         ):
             words = (table, f"{model}-{corpus}.nc", "--json")
-            yield Job(f"{model}-{corpus}-{table}", words, table=True)
+            survey = f"{model}-{corpus}"
+            yield Job(f"{survey}-{table}", words, table=True, needs=survey)
     options = ("--features", "--limit", "30", "-o", "compare.nc", "-q")
     yield Job("compare", ("compare", "demo", mlm, treebank, *options))
     for way in ("uniform", "zero", "mean"):
@@ -118,12 +127,48 @@ def translate(words: tuple[str, ...], commands: Mapping[str, str]) -> list[str]:
     return renamed
 
 
-def run(tree: Path, out: Path, *, base: str, only: str = "*", shared: Path = SHARED) -> bool:
-    """Run all jobs with the sources of a tree. Jobs that have run already are not run again."""
+def chosen(only: str, shared: Path, out: Path) -> list[Job]:
+    """The jobs whose names match a pattern, and those that they need."""
+    every = list(jobs(shared, out))
+    names = {job.name for job in every if fnmatch.fnmatch(job.name, only)}
+    names |= {job.needs for job in every if job.name in names}
+    return [job for job in every if job.name in names]
+
+
+def run(
+    tree: Path, out: Path, *, only: str = "*", again: bool = False, shared: Path = SHARED
+) -> bool:
+    """Run the jobs that match a pattern with the sources of a tree.
+
+    Jobs are not run again that have run already with the same commit, unless ``again`` is set or
+    something in the tree is not committed.
+    """
     out.mkdir(parents=True, exist_ok=True)
     write_glue(shared, out / "glue")
-    commit = revision(tree, "HEAD")
-    commands = {} if commit == revision(ROOT, base) else COMMANDS
+    commit, clean = revision(tree, "HEAD"), is_clean(tree)
+    path = out / "run.json"
+    record = json.loads(path.read_text()) if path.exists() else {"jobs": {}}
+    selected = chosen(only, shared, out.resolve())
+    for job in selected:
+        done = record["jobs"].get(job.name, {})
+        same = clean and done.get("commit", record.get("commit")) == commit
+        if same and done.get("status") == 0 and not again:
+            continue
+        done = run_job(job, tree, out, {} if commit.startswith(WORDS) else COMMANDS)
+        record["jobs"][job.name] = done | {"commit": commit if clean else f"{commit}, changed"}
+        record["commit"] = commit
+        path.write_text(json.dumps(record, indent=1) + "\n")
+        failure = "" if done["status"] == 0 else "  FAILED"
+        print(f"{job.name:32} {done['seconds']:7.1f} s{failure}", flush=True)
+    finished = [record["jobs"][job.name] for job in selected]
+    failed = sum(done["status"] != 0 for done in finished)
+    minutes = sum(done["seconds"] for done in finished) / 60
+    print(f"{out}: {len(finished)} jobs, {failed} failed, {minutes:.1f} minutes")
+    return not failed
+
+
+def run_job(job: Job, tree: Path, out: Path, commands: Mapping[str, str]) -> dict[str, Any]:
+    """Run one job and tell how it went."""
     environment = os.environ | {
         "PYTHONPATH": str(tree.resolve() / "src"),
         "HEADSCOPE_CACHE": str(out.resolve() / "cache"),
@@ -132,24 +177,21 @@ def run(tree: Path, out: Path, *, base: str, only: str = "*", shared: Path = SHA
         "NO_COLOR": "1",
         "COLUMNS": "200",
     }
-    record_path = out / "run.json"
-    record = json.loads(record_path.read_text()) if record_path.exists() else {"jobs": {}}
-    record["commit"] = commit
-    for job in jobs(shared, out.resolve()):
-        done = record["jobs"].get(job.name, {})
-        if not fnmatch.fnmatch(job.name, only) or done.get("status") == 0:
-            continue
-        words = translate(job.words, commands)
-        start = time.perf_counter()
-        status = call(words, out, job, environment)
-        seconds = round(time.perf_counter() - start, 1)
-        record["jobs"][job.name] = {"words": words, "status": status, "seconds": seconds}
-        record_path.write_text(json.dumps(record, indent=1) + "\n")
-        print(f"{job.name:32} {seconds:7.1f} s{'' if status == 0 else '  FAILED'}", flush=True)
-    failed = [name for name, done in record["jobs"].items() if done["status"]]
-    minutes = sum(done["seconds"] for done in record["jobs"].values()) / 60
-    print(f"{out}: {len(record['jobs'])} jobs, {len(failed)} failed, {minutes:.1f} minutes")
-    return not failed
+    remove_outputs(out, job)
+    words = translate(job.words, commands)
+    start = time.perf_counter()
+    status = call(words, out, job, environment)
+    seconds = round(time.perf_counter() - start, 1)
+    return {"words": words, "status": status, "seconds": seconds}
+
+
+def remove_outputs(out: Path, job: Job) -> None:
+    """Remove what an earlier run of a job wrote, so that none of it is resumed or compared."""
+    for path in [*out.glob(f"{job.name}.*"), out / job.name, out / f"{job.name}-figures"]:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def call(words: list[str], out: Path, job: Job, environment: Mapping[str, str]) -> int:
@@ -178,6 +220,12 @@ def revision(tree: Path, name: str) -> str:
     return subprocess.run(line, check=True, capture_output=True, text=True).stdout.strip()
 
 
+def is_clean(tree: Path) -> bool:
+    """Whether the sources of a tree are as committed."""
+    line = ["git", "-C", str(tree), "status", "--porcelain", "--", "src"]
+    return not subprocess.run(line, check=True, capture_output=True, text=True).stdout.strip()
+
+
 def run_base(base: str, out: Path, only: str) -> bool:
     """Run the base commit in a worktree that is removed afterwards."""
     with tempfile.TemporaryDirectory() as folder:
@@ -185,7 +233,7 @@ def run_base(base: str, out: Path, only: str) -> bool:
         git = ["git", "-C", str(ROOT), "worktree"]
         subprocess.run([*git, "add", "--quiet", "--detach", str(tree), base], check=True)
         try:
-            return run(tree, out, base=base, only=only)
+            return run(tree, out, only=only)
         finally:
             subprocess.run([*git, "remove", "--force", str(tree)], check=True)
 
@@ -193,31 +241,42 @@ def run_base(base: str, out: Path, only: str) -> bool:
 def main() -> int:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--base", default="4ad51ef", help="the commit to compare with")
-    parser.add_argument("--only", default="*", help="only jobs whose name matches this pattern")
     commands = parser.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("run", help="run all jobs with the sources of a tree")
+    listing = commands.add_parser("list", help="list the jobs")
+    one = commands.add_parser("run", help="run the jobs with the sources of a tree")
     one.add_argument("tree", type=Path)
     one.add_argument("out", type=Path)
+    one.add_argument("--again", action="store_true", help="run what has run already, too")
     two = commands.add_parser("compare", help="compare the output of two runs")
     two.add_argument("old", type=Path)
     two.add_argument("new", type=Path)
-    two.add_argument("--tolerance", type=float, default=1e-9, help="largest relative difference")
     both = commands.add_parser("all", help="run both sides, then compare")
     both.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "freeze")
-    for child in (one, both):
-        child.add_argument("--base", default=argparse.SUPPRESS, help="the commit to compare with")
-        child.add_argument("--only", default=argparse.SUPPRESS, help="a pattern of job names")
+    both.add_argument("--base", default=WORDS, help="the commit to compare with")
+    for child in (listing, one, two, both):
+        child.add_argument("--only", default="*", help="a pattern of job names: 'demo-*'")
+    for child in (two, both):
+        child.add_argument("--texts", action="store_true", help="list texts that changed, too")
+        child.add_argument(
+            "--tolerance", type=float, default=1e-12, help="largest relative difference"
+        )
     given = parser.parse_args()
+    if given.command == "list":
+        print("\n".join(job.name for job in chosen(given.only, SHARED, Path())))
+        return 0
     if given.command == "run":
-        return not run(given.tree, given.out, base=given.base, only=given.only)
+        return not run(given.tree, given.out, only=given.only, again=given.again)
     if given.command == "compare":
-        return not compare(given.old, given.new, tolerance=given.tolerance)
-    base, new = given.out / "base", given.out / "new"
-    ran = run_base(given.base, base, given.only) and run(
-        ROOT, new, base=given.base, only=given.only
-    )
-    return not (compare(base, new) and ran)
+        return not compare_runs(given.old, given.new, given)
+    old, new = given.out / revision(ROOT, given.base)[:7], given.out / "present"
+    ran = run_base(given.base, old, given.only)
+    ran &= run(ROOT, new, only=given.only, again=True)
+    return not (compare_runs(old, new, given) and ran)
+
+
+def compare_runs(old: Path, new: Path, given: argparse.Namespace) -> bool:
+    """Compare two folders with the options of the command line."""
+    return compare(old, new, tolerance=given.tolerance, only=given.only, texts=given.texts)
 
 
 if __name__ == "__main__":

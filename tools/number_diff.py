@@ -1,257 +1,315 @@
-"""Compare the numbers in two folders of results files, tables and pages.
+"""Compare the numbers in two folders of results files, tables, pages and models.
 
-It reads netCDF files, JSON tables and HTML pages directly and imports nothing of Headscope, so that
-it can read what any commit wrote. The tables below map names of the base commit to present names:
-extend them when a file, a measure, a statistic, a dimension or a label is renamed.
+Every file of the old folder is compared with its counterpart, every number in it with the number of
+the same name and labels. What is missing, what is new and what was not compared is listed.
+``number_names.py`` knows what has been renamed and which differences are expected.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import json
-import re
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-import numpy as np
-import pandas as pd
-import xarray as xr
+from array_diff import Difference, difference, rounding_errors
+from number_files import READERS, TEXTS, Numbers, read_numbers
+from number_names import DIGESTS, EXPLAINED, NOT_COMPARED, RENAMED, SHARES, Names, explained
+from page_diff import compare_pages, read_page
 
-FILES: dict[str, str] = {}
-"""Files that a job writes, below the output folder."""
-MEASURES: dict[str, str] = {}
-"""Groups of results files."""
-STATISTICS: dict[str, str] = {}
-"""Variables of results files, and columns of JSON tables."""
-DIMS: dict[str, str] = {}
-LABELS: dict[str, dict[str, str]] = {}
-"""Labels by dimension (its new name); for JSON tables, by column."""
-EXPLAINED: dict[str, str] = {}
-"""Differences that the changelog explains: a pattern of ``FILE MEASURE`` to the reason."""
-
-BLOCKED = {"block", "bucket"}
-"""Dimensions over which a run keeps partial sums. How a run is cut is free; the totals are not."""
-SKIPPED = {"tuned", "vectors", "word-maps"}
-"""Folders of models and intermediate files, whose names are digests."""
-TIMES = {"seconds"}
-"""Columns that differ between any two runs."""
-ROUNDED = {"deviation", "low", "high"}
-"""Statistics that come from the difference of two sums of squares, whose rounding errors are large
-where all values are nearly equal."""
-RESOLUTION = 2.0**-104
-"""The unit in which sums are kept now. Smaller numbers become 0."""
-SHARES = "*-frames.json"
-"""Tables whose intervals are of shares."""
-
-Numbers = dict[tuple[str, str], xr.DataArray]
-"""The numbers of a file by measure and statistic."""
+Entry = TypeVar("Entry")
 
 
-def read_netcdf(path: Path) -> Numbers:
-    """Every numeric variable of a results file but the partial sums, and the counts of the run."""
-    found: Numbers = {}
-    with xr.open_datatree(path) as tree:
-        for name, node in tree.children.items():
-            dataset = within_bounds(node.to_dataset().load())
-            for statistic, array in dataset.data_vars.items():
-                if array.dtype.kind in "biuf" and not BLOCKED & set(map(str, array.dims)):
-                    found[name, str(statistic)] = by_id(array)
-        counts = json.loads(tree.attrs.get("provenance", "{}")).get("counts", {})
-    for key, value in counts.items():
-        if isinstance(value, int):
-            found["counts", key] = xr.DataArray(value)
+@dataclass
+class Report:
+    """What a comparison has found so far."""
+
+    tolerance: float = 1e-12
+    names: Names = field(default_factory=Names)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    bad: list[str] = field(default_factory=list)
+    largest: dict[tuple[str, str], Difference] = field(default_factory=dict)
+    explained: Counter[str] = field(default_factory=Counter)
+    added: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    reworded: Counter[str] = field(default_factory=Counter)
+
+    def line(self, name: str, part: str, verdict: str, detail: str = "") -> None:
+        """Print one line; remember it if the verdict is in capitals."""
+        text = f"{name:40} {part:16} {verdict} {detail}".rstrip()
+        if verdict.isupper():
+            self.bad.append(text)
+        print(text, flush=True)
+
+    def unexplained(self, what: str, details: tuple[str, ...]) -> list[str]:
+        """Those of the details for which there is no reason. The others are counted."""
+        rest = []
+        for detail in details:
+            reason = explained(f"{what} {detail}", self.reasons) or explained(what, self.reasons)
+            if reason:
+                self.explained[reason] += 1
+            else:
+                rest.append(detail)
+        return rest
+
+    def widen(self, part: str, statistic: str, found: Difference) -> None:
+        """Keep the largest difference of each statistic of each measure."""
+        so_far = self.largest.get((part, statistic), Difference())
+        self.largest[part, statistic] = Difference(
+            max(so_far.absolute, found.absolute),
+            max(so_far.relative, found.relative),
+            found.note if found.relative > so_far.relative else so_far.note,
+            so_far.moved + found.moved,
+            so_far.size + found.size,
+        )
+
+
+def compare(
+    old: Path, new: Path, *, tolerance: float = 1e-12, only: str = "*", texts: bool = False
+) -> bool:
+    """Compare every file of two runs and print what was found; true if all is well."""
+    records = [read_record(old), read_record(new)]
+    base = records[0].get("commit", "")
+    report = Report(
+        tolerance, of_commit(RENAMED, base) or Names(), of_commit(EXPLAINED, base) or {}
+    )
+    jobs = compare_jobs(*(record.get("jobs", {}) for record in records), only, report)
+    matched = set()
+    for path in files(old, jobs, only):
+        other = counterpart(path, old, new, report.names)
+        matched.add(other)
+        compare_files(str(path.relative_to(old)), path, other, report)
+    for path in files(new, jobs, only):
+        name = str(path.relative_to(new))
+        if path not in matched and not not_compared(name):
+            report.added[f"file {name}"] += 1
+    summarize(report, texts)
+    return not report.bad
+
+
+def read_record(folder: Path) -> dict:
+    """What a run has noted about itself."""
+    path = folder / "run.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def of_commit(table: Mapping[str, Entry], commit: str) -> Entry | None:
+    """The entry of a commit in a table that abbreviates commits."""
+    return next((entry for short, entry in table.items() if commit.startswith(short)), None)
+
+
+def compare_jobs(old: dict, new: dict, only: str, report: Report) -> list[str]:
+    """The names of all jobs. One that failed or that only the old run has is bad."""
+    for name, done in old.items():
+        if not fnmatch.fnmatch(name, only):
+            report.skipped["job not asked for (--only)"] += 1
+        elif name not in new:
+            report.line(name, "", "NOT RUN")
+        elif done["status"] or new[name]["status"]:
+            report.line(name, "", "FAILED")
+    report.added.update(f"job {name}" for name in new if name not in old)
+    for side, jobs in (("old", old), ("new", new)):
+        asked = [done for name, done in jobs.items() if fnmatch.fnmatch(name, only)]
+        commits = sorted({done["commit"] for done in asked if "commit" in done})
+        if len(commits) > 1:
+            report.line(
+                f"{side} run", "", "MIXED", f"jobs of several commits: {', '.join(commits)}"
+            )
+    return sorted({*old, *new}, key=len, reverse=True)
+
+
+def files(folder: Path, jobs: list[str], only: str) -> list[Path]:
+    """The files of a run, of the jobs that match a pattern."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        owners = (job for job in jobs if name.startswith((f"{job}.", f"{job}/", f"{job}-figures")))
+        if path.is_file() and fnmatch.fnmatch(next(owners, ""), only):
+            found.append(path)
     return found
 
 
-def within_bounds(dataset: xr.Dataset) -> xr.Dataset:
-    """Clip the intervals of shares to 0–1. The base commit let them cross these bounds."""
-    if str(dataset.attrs.get("unit", "")).startswith("share"):
-        bounds = [name for name in ("low", "high") if name in dataset]
-        return dataset.assign({name: dataset[name].clip(0.0, 1.0) for name in bounds})
-    return dataset
+def not_compared(name: str) -> str:
+    """Why a file is not compared, or nothing."""
+    return next((why for what, why in NOT_COMPARED.items() if fnmatch.fnmatch(name, what)), "")
 
 
-def by_id(array: xr.DataArray) -> xr.DataArray:
-    """Kept values of single examples, labelled by the examples' ids where these are unique."""
-    if "id" in array.coords and array.indexes.get("example") is not None:
-        ids = array["id"].values.astype(str)
-        if len(set(ids)) == len(ids):
-            return array.assign_coords(example=ids).drop_vars("id")
-    return array
+def counterpart(path: Path, old: Path, new: Path, names: Names) -> Path:
+    """Where the new run keeps what is in a file of the old run."""
+    name = str(path.relative_to(old))
+    same = new / names.files.get(name, name)
+    folder = path.parent
+    if same.exists() or folder.parent.name not in DIGESTS:
+        return same
+    for other in sorted((new / folder.parent.relative_to(old)).glob("*")):
+        if contents(other) == contents(folder) and (other / path.name).exists():
+            return other / path.name
+    return same
 
 
-def read_table(path: Path) -> Numbers:
-    """The numeric columns of a JSON or CSV table, its rows labelled by the text columns."""
-    if path.suffix == ".csv":
-        frame = pd.read_csv(path)
+def contents(folder: Path) -> list[object]:
+    """What tells one folder of vectors or word maps from another."""
+    abouts = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    return [(Path(about.get("model", "")).name, about.get("counts")) for about in abouts]
+
+
+def compare_files(name: str, old: Path, new: Path, report: Report) -> None:
+    """Compare two files, or say why they are not compared."""
+    reason = not_compared(name)
+    if reason:
+        report.skipped[f"{old.suffix[1:]} file: {reason}"] += 1
+    elif not new.exists():
+        report.line(name, "", "MISSING")
+    elif old.read_bytes() == new.read_bytes():
+        report.line(name, "", "identical")
+    elif old.suffix == ".out":
+        report.reworded[f"{name}: {old.read_text()} → {new.read_text()}"] += 1
+    elif old.suffix not in READERS:
+        report.line(name, "", "NOT COMPARED")
     else:
-        rows = json.loads(path.read_text() or "[]")
-        frame = pd.DataFrame(rows if isinstance(rows, list) else [])
-    frame = frame.drop(columns=list(TIMES & set(frame)))
-    if fnmatch.fnmatch(path.name, SHARES):
-        frame[["low", "high"]] = frame[["low", "high"]].clip(0.0, 1.0)
-    numeric = [name for name in frame if pd.api.types.is_numeric_dtype(frame[name])]
-    texts = frame.drop(columns=numeric).astype(str)
-    for column, labels in LABELS.items():
-        if column in texts:
-            texts[column] = texts[column].replace(labels)
-    labels = [" | ".join(sorted(row)) for row in texts.itertuples(index=False)]
-    if len(set(labels)) < len(labels):
-        labels = [f"{label} #{number}" for number, label in enumerate(labels)]
+        compare_numbers(name, renamed(read_numbers(old), report.names), read_numbers(new), report)
+        if old.suffix == ".html":
+            compare_page(name, old, new, report)
+
+
+def renamed(numbers: Numbers, names: Names) -> Numbers:
+    """Old numbers under their present names."""
     return {
-        ("table", str(name)): xr.DataArray(
-            frame[name].to_numpy(float), dims="row", coords={"row": labels}
-        )
-        for name in numeric
+        (names.measures.get(part, part), names.statistics.get(key, key)): names.rename(array)
+        for (part, key), array in numbers.items()
     }
 
 
-def read_page(path: Path) -> Counter[str]:
-    """The numbers in the cells of a page's tables."""
-    cells = re.findall(r"<td[^>]*>(.*?)</td>", path.read_text(), flags=re.DOTALL)
-    texts = (re.sub(r"<[^>]+>", "", cell).strip() for cell in cells)
-    return Counter(text for text in texts if re.search(r"\d", text))
-
-
-def rename(array: xr.DataArray) -> xr.DataArray:
-    """An array of the base commit with present dimensions and labels."""
-    array = array.rename({dim: DIMS[str(dim)] for dim in array.dims if str(dim) in DIMS})
-    for dim, names in LABELS.items():
-        if dim in array.coords:
-            labels = [names.get(str(label), label) for label in array[dim].values]
-            array = array.assign_coords({dim: labels})
-    return array
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How far two arrays are apart."""
-
-    equal: bool
-    absolute: float = 0.0
-    relative: float = 0.0
-    note: str = ""
-
-
-def difference(
-    old: xr.DataArray, new: xr.DataArray, rounding: xr.DataArray | None = None
-) -> Difference:
-    """Compare label by label. A number that only one side has, or NaN on one side, is infinite.
-
-    Differences are relative to the larger of the two numbers. Those of at most ``rounding`` are
-    counted in ``absolute``, but not in ``relative``.
-
-    >>> difference(xr.DataArray([4.0, np.nan]), xr.DataArray([3.0, np.nan])).relative
-    0.25
-    """
-    if set(old.dims) != set(new.dims):
-        return Difference(False, np.inf, np.inf, f"dims {old.dims} became {new.dims}")
-    lost = []
-    for dim in old.dims:
-        if dim in old.coords and dim in new.coords:
-            known = [label for label in old[dim].values if label in set(new[dim].values)]
-            lost += [f"{dim} {label}" for label in old[dim].values if label not in set(known)]
-            old, new = old.sel({dim: known}), new.sel({dim: known})
-            rounding = None if rounding is None else rounding.sel({dim: known})
-    new = new.transpose(*old.dims)
-    if old.shape != new.shape:
-        return Difference(False, np.inf, np.inf, f"shape {old.shape} became {new.shape}")
-    one, other = old.values.astype(float), new.values.astype(float)
-    same = (one == other) | (np.isnan(one) & np.isnan(other))
-    if same.all():
-        return Difference(not lost, note=f"missing: {', '.join(lost)}" if lost else "")
-    with np.errstate(invalid="ignore", divide="ignore"):
-        gap = np.where(same, 0.0, np.abs(one - other))
-        size = np.maximum(np.abs(one), np.abs(other))
-        floor = RESOLUTION if rounding is None else rounding.transpose(*old.dims).values
-        ratio = np.where(same | (gap <= floor), 0.0, gap / size)
-    gap, ratio = np.nan_to_num(gap, nan=np.inf), np.nan_to_num(ratio, nan=np.inf)
-    where = np.unravel_index(int(ratio.argmax()), ratio.shape)
-    note = f"{(~same).sum()} of {same.size}; {one[where]!r} became {other[where]!r}"
-    if lost:
-        note += f"; missing: {', '.join(lost)}"
-    return Difference(False, float(gap.max()), float(ratio.max()), note)
-
-
-def compare(old: Path, new: Path, *, tolerance: float = 1e-9) -> bool:
-    """Compare every file of two runs. Print one line per file and measure; true if all is well."""
-    good = True
-    for path in sorted(old.rglob("*")):
-        name = str(path.relative_to(old))
-        if path.suffix not in (".nc", ".json", ".csv", ".html") or name == "run.json":
+def compare_numbers(name: str, old: Numbers, new: Numbers, report: Report) -> None:
+    """Compare each part of a file, statistic by statistic."""
+    for part in dict.fromkeys(part for part, _ in old):
+        if part in TEXTS:
             continue
-        if name.startswith(("cache/", "glue/")) or SKIPPED & set(path.parts):
-            continue
-        other = new / FILES.get(name, name)
-        if not other.exists():
-            print(f"{name:40} MISSING")
-            good = False
-        elif path.suffix == ".html":
-            compare_pages(name, read_page(path), read_page(other))
-        else:
-            read = read_netcdf if path.suffix == ".nc" else read_table
-            good &= compare_numbers(name, read(path), read(other), tolerance)
-    return good
+        differences: dict[str, Difference] = {}
+        for statistic in (statistic for other, statistic in old if other == part):
+            array = old[part, statistic]
+            if (part, statistic) not in new:
+                differences[statistic] = Difference(missing=("all of it",))
+                continue
+            other = new[part, statistic]
+            if statistic in ("low", "high") and is_share(name, part, old):
+                # The base commit let intervals of shares cross 0 and 1.
+                array = array.clip(0.0, 1.0) if other.min() >= 0 and other.max() <= 1 else array
+            rounding = rounding_errors(old, part, statistic)
+            differences[statistic] = difference(array, other, rounding, report.tolerance)
+        judge(name, part, differences, report)
+    compare_texts(name, old, new, report)
+    for part, statistic in new:
+        if (part, statistic) not in old and part not in TEXTS:
+            report.added[f"{part} {statistic} in {shorten(name)}"] += 1
 
 
-def compare_numbers(name: str, old: Numbers, new: Numbers, tolerance: float) -> bool:
-    """Print a line for each measure of a file: the statistic that is furthest from what it was."""
-    good = True
-    for measure in dict.fromkeys(measure for measure, _ in old):
-        worst, statistics = Difference(True), []
-        for statistic in (statistic for other, statistic in old if other == measure):
-            key = MEASURES.get(measure, measure), STATISTICS.get(statistic, statistic)
-            if key not in new:
-                found = Difference(False, np.inf, np.inf, "missing")
-            else:
-                rounding = rounding_errors(old, measure, statistic)
-                found = difference(rename(old[measure, statistic]), new[key], rounding)
-            if not found.equal:
-                statistics.append(statistic)
-            if (found.relative, not found.equal) > (worst.relative, not worst.equal):
-                worst = Difference(
-                    False, found.absolute, found.relative, f"{statistic}: {found.note}"
-                )
-        reason = explained(f"{name} {measure}")
-        bad = (worst.relative > tolerance or "missing" in worst.note) and not reason
-        good &= not bad
-        shown = "bit-equal" if worst.equal else f"abs {worst.absolute:.1e} rel {worst.relative:.1e}"
-        mark = "DIFFERS " if bad else "explained " if reason and not worst.equal else ""
-        detail = "" if worst.equal else f"{', '.join(statistics)}; {worst.note} {reason}"
-        print(f"{name:40} {measure:16} {mark}{shown} {detail}".rstrip())
-    return good
+def is_share(name: str, part: str, numbers: Numbers) -> bool:
+    """Whether the numbers of a measure or table are shares."""
+    attributes = numbers.get(("texts", f"{part} attributes"))
+    if attributes is not None and "unit" in attributes["path"]:
+        return str(attributes.sel(path="unit").item()).startswith("share")
+    return fnmatch.fnmatch(name, SHARES)
 
 
-def rounding_errors(numbers: Numbers, measure: str, statistic: str) -> xr.DataArray | None:
-    """How far rounding of the sums may move a deviation or an end of an interval.
+def shorten(name: str) -> str:
+    """A file's name without the model, so that equal things can be counted.
 
-    The variance is a difference of sums of squares, so its error is that of the mean square; the
-    deviation's is that divided by the deviation. The factor covers the length of the sums, and the
-    t value of an interval over two examples.
+    >>> shorten("demo-treebank.nc"), shorten("jo2020/probe-demo.nc")
+    ('*.nc', 'jo2020/*.nc')
     """
-    if statistic not in ROUNDED:
-        return None
-    smallest = float(np.finfo(float).eps)
-    if not {(measure, "mean"), (measure, "deviation")} <= set(numbers):
-        return rename(xr.full_like(numbers[measure, statistic], smallest, dtype=float))
-    mean, deviation = numbers[measure, "mean"], numbers[measure, "deviation"]
-    variance_error = smallest * (mean**2 + deviation**2) + RESOLUTION
-    return rename(16 * variance_error / np.maximum(deviation, variance_error**0.5))
+    path = Path(name)
+    return str(path.parent / f"*{path.suffix}") if len(path.parts) > 1 else f"*{path.suffix}"
 
 
-def compare_pages(name: str, old: Counter[str], new: Counter[str]) -> None:
-    """Print which numbers of a page's tables are gone. For reading: cells may be reworded."""
-    gone = old - new
-    shown = ", ".join(list(gone)[:12])
-    print(
-        f"{name:40} {'page':16} {gone.total()} of {old.total()} cells are gone or changed: {shown}"
-    )
+def judge(name: str, part: str, differences: dict[str, Difference], report: Report) -> None:
+    """Print one line for a part of a file, with everything that has no reason."""
+    verdict, worst, details = "bit-equal", Difference(), []
+    for statistic, found in differences.items():
+        what = f"{name} {part} {statistic}"
+        report.added.update(
+            f"{part} {statistic} {label} in {shorten(name)}" for label in found.added
+        )
+        if part != "provenance":
+            report.widen("charts" if part.startswith("chart-") else part, statistic, found)
+        if found.equal:
+            continue
+        beyond = report.unexplained(what, found.beyond)
+        missing = report.unexplained(what, found.missing)
+        details += [f"{statistic}: {text}" for text in beyond[:3]]
+        details += [f"{statistic}: {len(beyond)} in all"] if len(beyond) > 3 else []
+        details += [f"{statistic} is missing: {label}" for label in missing]
+        if verdict != "explained":
+            verdict = "explained" if found.beyond or found.missing else "rounding"
+        worst = found if found.relative > worst.relative else worst
+    moved = sum(found.moved for found in differences.values())
+    size = f"{moved} moved, abs {worst.absolute:.1e} rel {worst.relative:.1e}" if moved else ""
+    report.line(name, part, "DIFFERS" if details else verdict, "; ".join([size, *details]))
 
 
-def explained(what: str) -> str:
-    """The reason why a difference is expected, or nothing."""
-    for pattern, reason in EXPLAINED.items():
-        if fnmatch.fnmatch(what, pattern):
-            return f"[{reason}]"
-    return ""
+def compare_texts(name: str, old: Numbers, new: Numbers, report: Report) -> None:
+    """Note which texts of a file changed."""
+    keys = dict.fromkeys(key for key in [*old, *new] if key[0] in TEXTS)
+    for key in keys:
+        before, after = ({} if key not in side else words(side, key) for side in (old, new))
+        for path in dict.fromkeys([*before, *after]):
+            if before.get(path) != after.get(path):
+                change = f"{before.get(path, '(none)')} → {after.get(path, '(none)')}"
+                report.reworded[f"{shorten(name)} {key[1]} {path}: {change}"] += 1
+
+
+def words(numbers: Numbers, key: tuple[str, str]) -> dict[str, str]:
+    """The texts of a part by their labels, or each once if they have none."""
+    array = numbers[key]
+    if "path" in array.coords:
+        return {str(path): str(text) for path, text in array.to_series().items()}
+    return {f"#{number}": text for number, text in enumerate(dict.fromkeys(array.values.tolist()))}
+
+
+def compare_page(name: str, old: Path, new: Path, report: Report) -> None:
+    """Compare the numbers that the tables and the text of two pages show."""
+    before, after = read_page(old), read_page(new)
+    found = compare_pages(before, after)
+    moved = report.unexplained(f"{name} row", tuple(found.moved))
+    counts = f"{before.cells} cells in {found.rows} rows, {found.reworded.total()} shown otherwise"
+    verdict = "DIFFERS" if moved else "explained" if found.moved else "agree"
+    report.line(name, "tables", verdict, "; ".join([counts, *moved]))
+    gone = report.unexplained(f"{name} text", tuple(found.prose))
+    if gone:
+        report.line(name, "text", "DIFFERS", "; ".join(gone))
+    report.added.update(f"{name} row {row}" for row in found.added)
+    report.reworded.update({f"{name}: {text}": n for text, n in found.reworded.items()})
+    for column in before.times:
+        report.skipped[f"column of a page: {column}"] += 1
+    report.skipped["html file: headings of its tables, and the provenance at its end"] += 1
+
+
+def summarize(report: Report, texts: bool) -> None:
+    """Print the largest differences, what is new, what was not compared, and the verdict."""
+    print("\nLargest differences by measure and statistic")
+    for (part, statistic), found in sorted(report.largest.items()):
+        if found.moved:
+            print(
+                f"  {part:14} {statistic:16} {found.moved:6} of {found.size:6} "
+                f"abs {found.absolute:.1e} rel {found.relative:.1e} ({found.note})"
+            )
+    same = sum(found.size - found.moved for found in report.largest.values())
+    print(f"  all other numbers are equal bit for bit: {same:,}")
+    print_list("Expected differences", report.explained)
+    print_list("Only in the new run", report.added)
+    print_list("Not compared", report.skipped)
+    changed = Counter({"(--texts lists them)": report.reworded.total()})
+    print_list("Texts that changed", report.reworded if texts else changed)
+    print_list("Not explained", Counter(report.bad))
+
+
+def print_list(title: str, items: Counter[str]) -> None:
+    """Print a heading and one line per item with its count."""
+    print(f"\n{title}")
+    for item, count in items.most_common():
+        print(f"  {count} × {item}")
+    if not items:
+        print("  nothing")

@@ -47,7 +47,7 @@ def test_jobs_run_once_with_the_sources_of_the_tree(
 ) -> None:
     out = tmp_path / "out"
     for _ in range(2):
-        assert freeze.run(tree, out, base="HEAD", only="demo-tree*k", shared=data)
+        assert freeze.run(tree, out, only="demo-tree*k", shared=data)
     assert (out / "demo-treebank.nc").exists()
     assert capsys.readouterr().out.count("demo-treebank ") == 1, "the second call has nothing to do"
     assert len((out / "glue" / "RTE" / "train.tsv").read_text().splitlines()) == 97
@@ -60,23 +60,58 @@ def test_a_failed_job_is_reported_and_run_again(
     tree: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for _ in range(2):
-        assert not freeze.run(
-            tree, tmp_path / "out", base="HEAD", only="electra-mini-frames", shared=data
-        )
+        assert not freeze.run(tree, tmp_path / "out", only="electra-mini-frames", shared=data)
     assert capsys.readouterr().out.count("FAILED") == 2
 
 
-def test_present_words_are_used_for_all_but_the_base_commit(
+def commit(tree: Path, message: str) -> str:
+    """Commit everything in a tree."""
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    for words in (["add", "."], [*who, "commit", "--allow-empty", "-qm", message]):
+        subprocess.run(["git", *words], cwd=tree, check=True)
+    return freeze.revision(tree, "HEAD")
+
+
+def test_present_words_are_used_for_all_commits_but_one(
     tree: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(freeze, "COMMANDS", {"survey -q": "--fresh"})
-    monkeypatch.setattr(freeze, "ROOT", tree)
-    freeze.run(tree, tmp_path / "old", base="HEAD", only="demo-frames", shared=data)
-    words = ["-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "--allow-empty"]
-    subprocess.run(["git", *words, "-qm", "Later"], cwd=tree, check=True)
-    freeze.run(tree, tmp_path / "new", base="HEAD~1", only="demo-frames", shared=data)
+    monkeypatch.setattr(freeze, "WORDS", freeze.revision(tree, "HEAD")[:7])
+    freeze.run(tree, tmp_path / "old", only="demo-frames", shared=data)
+    commit(tree, "Later")
+    freeze.run(tree, tmp_path / "new", only="demo-frames", shared=data)
     assert (tmp_path / "old" / "demo-frames.nc").read_text() == ""
     assert (tmp_path / "new" / "demo-frames.nc").read_text() == "new"
+
+
+def test_jobs_run_again_with_another_commit_or_changed_sources(
+    tree: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def runs(**options: bool) -> int:
+        freeze.run(tree, tmp_path / "out", only="demo-frames", shared=data, **options)
+        return capsys.readouterr().out.count("demo-frames ")
+
+    assert [runs(), runs(), runs(again=True)] == [1, 0, 1]
+    (tree / "src" / "headscope" / "more.py").touch()
+    assert [runs(), runs()] == [1, 1], "what is not committed may change between two runs"
+    commit(tree, "Later")
+    assert [runs(), runs()] == [1, 0]
+
+
+def test_a_job_starts_without_what_it_wrote_before(tree: Path, data: Path, tmp_path: Path) -> None:
+    left = tmp_path / "out" / "clark2019" / "surface.nc"
+    left.parent.mkdir(parents=True)
+    left.write_text("of an earlier run")
+    other = tmp_path / "out" / "demo-frames.nc"
+    other.write_text("of another job")
+    freeze.run(tree, tmp_path / "out", only="clark2019", shared=data)
+    assert not left.exists()
+    assert other.exists()
+
+
+def test_a_table_is_run_with_the_survey_that_it_reads(tmp_path: Path) -> None:
+    names = [job.name for job in freeze.chosen("demo-coref-coreference", tmp_path, tmp_path)]
+    assert names == ["demo-coref", "demo-coref-coreference"]
 
 
 def test_command_and_option_names_are_translated() -> None:

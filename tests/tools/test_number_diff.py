@@ -1,91 +1,223 @@
-"""Two folders of results are compared number by number, through tables of renamed things."""
+"""Two folders of results are compared number by number, and nothing is skipped in silence."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import number_diff
 import numpy as np
 import pytest
 import xarray as xr
+from number_names import Names
+from safetensors.numpy import save_file
+
+COMMIT = "abc1234def"
 
 
-def write_results(path: Path, *, dim: str = "row", labels: tuple[str, ...] = ("a", "b")) -> Path:
-    """Write a results file with a mean, a count and partial sums, as a survey does."""
+def write_results(
+    path: Path, *, dim: str = "row", labels: tuple[str, ...] = ("a", "b"), **changes: Any
+) -> Path:
+    """Write a results file with a mean, a count and partial sums, as a survey does.
+
+    ``changes`` are values for the first number of a variable, or other variables.
+    """
     size = len(labels)
-    entropy = xr.Dataset(
-        {
-            "mean": (("layer", dim), np.arange(1.0, 2 * size + 1).reshape(2, size) / 3),
-            "n": (("layer", dim), np.full((2, size), 7)),
-            "sum": (("block", "layer", dim), np.ones((4, 2, size))),
-        },
-        {"layer": [1, 2], dim: list(labels)},
-    )
-    provenance = json.dumps({"counts": {"read": 7, "dropped": []}})
+    variables: dict[str, Any] = {
+        "mean": (("layer", dim), np.arange(1.0, 2 * size + 1).reshape(2, size) / 3),
+        "n": (("layer", dim), np.full((2, size), 7)),
+        "sum": (("block", "layer", dim), np.ones((4, 2, size))),
+    }
+    for name, value in changes.items():
+        if name in variables:
+            variables[name][1].flat[0] = value
+        else:
+            variables[name] = value
+    entropy = xr.Dataset(variables, {"layer": [1, 2], dim: list(labels)}, {"unit": "nats"})
+    provenance = json.dumps({"counts": {"read": 7, "dropped": []}, "created": str(path)})
     root = xr.Dataset(attrs={"provenance": provenance})
     path.parent.mkdir(exist_ok=True)
     xr.DataTree.from_dict({"/": root, "/entropy": entropy}).to_netcdf(path)
     return path
 
 
-def change(path: Path, statistic: str, value: float) -> None:
-    """Set the first number of a statistic in a results file."""
-    tree = xr.load_datatree(path)
-    array = tree["entropy"][statistic]
-    array.values[0, 0] = value
-    tree["entropy"][statistic] = array
-    path.unlink()
-    tree.to_netcdf(path)
-
-
 @pytest.fixture
 def folders(tmp_path: Path) -> tuple[Path, Path]:
-    """Two equal folders."""
+    """Two folders with equal numbers."""
     old, new = tmp_path / "old", tmp_path / "new"
     write_results(old / "x.nc")
     write_results(new / "x.nc")
     return old, new
 
 
-def test_equal_files_are_bit_equal(
+def write_record(folder: Path, **statuses: int) -> None:
+    """Write what a run notes about its jobs."""
+    jobs = {name.replace("_", "-"): {"status": status} for name, status in statuses.items()}
+    (folder / "run.json").write_text(json.dumps({"commit": COMMIT, "jobs": jobs}))
+
+
+def section(printed: str, title: str) -> list[str]:
+    """The lines below a heading of the summary."""
+    lines = printed.split(f"\n{title}\n")[1].split("\n\n")[0].splitlines()
+    return [line.strip() for line in lines]
+
+
+def test_equal_numbers_are_bit_equal(
     folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert number_diff.compare(*folders)
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split() for line in lines] == [
-        ["x.nc", "entropy", "bit-equal"],
-        ["x.nc", "counts", "bit-equal"],
-    ]
+    printed = capsys.readouterr().out
+    lines = [line.split() for line in printed.splitlines()[:2]]
+    assert lines == [["x.nc", "entropy", "bit-equal"], ["x.nc", "provenance", "bit-equal"]]
+    # Two layers, two rows: means, counts and the totals of the sums.
+    assert "equal bit for bit: 12" in printed
+
+
+def test_equal_files_are_identical(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folders[1] / "x.nc").write_bytes((folders[0] / "x.nc").read_bytes())
+    assert number_diff.compare(*folders)
+    assert capsys.readouterr().out.split()[:2] == ["x.nc", "identical"]
 
 
 def test_a_difference_within_the_tolerance_is_printed_and_passes(
     folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    change(folders[1] / "x.nc", "mean", 1 / 3 + 1e-12)
+    write_results(folders[1] / "x.nc", mean=1 / 3 + 1e-13)
     assert number_diff.compare(*folders)
-    assert "abs 1.0e-12 rel 3.0e-12 mean" in capsys.readouterr().out
-    assert not number_diff.compare(*folders, tolerance=1e-13)
+    printed = capsys.readouterr().out
+    assert "rounding 1 moved, abs 1.0e-13 rel 3.0e-13" in printed
+    largest = section(printed, "Largest differences by measure and statistic")[0].split()
+    assert largest[:5] == ["entropy", "mean", "1", "of", "4"]
+    assert not number_diff.compare(*folders, tolerance=1e-14)
 
 
-@pytest.mark.parametrize(("statistic", "value"), [("mean", np.nan), ("mean", 0.34), ("n", 8)])
+@pytest.mark.parametrize(
+    ("statistic", "value"), [("mean", np.nan), ("mean", 0.34), ("n", 8), ("sum", 2.0)]
+)
 def test_a_number_that_moved_or_vanished_fails(
     folders: tuple[Path, Path], statistic: str, value: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    change(folders[1] / "x.nc", statistic, value)
+    write_results(folders[1] / "x.nc", **{statistic: value})
     assert not number_diff.compare(*folders)
-    assert "DIFFERS" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "DIFFERS" in section(printed, "Not explained")[0]
+    assert "1 a " in section(printed, "Not explained")[0], "layer and row are named"
 
 
-def test_an_explained_difference_passes_with_its_reason(
+def test_partial_sums_may_be_cut_in_any_way(tmp_path: Path) -> None:
+    for folder, blocks in (("old", 4), ("new", 8)):
+        sums = np.full((blocks, 3), 8.0 / blocks)
+        measure = xr.Dataset({"sum": (("bucket" if blocks == 8 else "block", "head"), sums)})
+        (tmp_path / folder).mkdir()
+        xr.DataTree.from_dict({"/m": measure}).to_netcdf(tmp_path / folder / "x.nc")
+    assert number_diff.compare(tmp_path / "old", tmp_path / "new")
+
+
+def test_groups_inside_groups_are_compared(tmp_path: Path) -> None:
+    for folder, value in (("old", 1.0), ("new", 2.0)):
+        (tmp_path / folder).mkdir()
+        inner = xr.Dataset({"mean": ("head", [value])})
+        xr.DataTree.from_dict({"/m/inner": inner}).to_netcdf(tmp_path / folder / "x.nc")
+    assert not number_diff.compare(tmp_path / "old", tmp_path / "new")
+
+
+def test_variables_that_hold_text_are_compared(folders: tuple[Path, Path]) -> None:
+    write_results(folders[0] / "x.nc", best=("layer", ["3-9", "2-8"]))
+    write_results(folders[1] / "x.nc", best=("layer", ["3-9", "2-7"]))
+    assert not number_diff.compare(*folders)
+
+
+def test_a_lost_label_fails_even_beside_larger_differences(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    extra = {"deviation": (("layer", "row"), np.ones((2, 2)))}
+    write_results(tmp_path / "old" / "x.nc", **extra)
+    less = {"deviation": (("layer", "row"), np.ones((2, 1)) + 1e-14)}
+    write_results(tmp_path / "new" / "x.nc", labels=("a",), **less)
+    assert not number_diff.compare(tmp_path / "old", tmp_path / "new", tolerance=1.0)
+    assert "mean is missing: b" in capsys.readouterr().out
+
+
+def test_what_only_the_new_run_has_is_listed(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = {"high": (("layer", "row"), np.ones((2, 3)))}
+    write_results(folders[1] / "x.nc", labels=("a", "b", "c"), **more)
+    (folders[1] / "y.csv").write_text("a\n1\n")
+    number_diff.compare(*folders)
+    added = section(capsys.readouterr().out, "Only in the new run")
+    assert "1 × entropy high in *.nc" in added
+    assert "1 × entropy mean c in *.nc" in added
+    assert "1 × file y.csv" in added
+
+
+def test_files_that_are_not_compared_are_listed_with_the_reason(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in folders:
+        (folder / "x.log").write_text(f"{folder}")
+    assert number_diff.compare(*folders)
+    skipped = section(capsys.readouterr().out, "Not compared")
+    assert skipped == ["1 × log file: progress messages"]
+
+
+def test_a_file_of_an_unknown_kind_fails(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in folders:
+        (folder / "x.parquet").write_text(f"{folder}")
+    assert not number_diff.compare(*folders)
+    assert "x.parquet" in section(capsys.readouterr().out, "Not explained")[0]
+
+
+def test_a_job_that_failed_or_did_not_run_fails(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_record(folders[0], a=0, b=0, c=0)
+    write_record(folders[1], a=0, b=1)
+    assert not number_diff.compare(*folders)
+    bad = section(capsys.readouterr().out, "Not explained")
+    assert [line.split()[2:] for line in bad] == [["b", "FAILED"], ["c", "NOT", "RUN"]]
+
+
+def test_jobs_of_several_commits_in_one_folder_fail(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder, commits in zip(folders, ("11", "12"), strict=True):
+        pairs = zip("ab", commits, strict=True)
+        jobs = {name: {"status": 0, "commit": commit} for name, commit in pairs}
+        (folder / "run.json").write_text(json.dumps({"commit": COMMIT, "jobs": jobs}))
+    assert not number_diff.compare(*folders)
+    assert "jobs of several commits: 1, 2" in capsys.readouterr().out
+
+
+def test_only_the_jobs_that_are_asked_for_are_compared(folders: tuple[Path, Path]) -> None:
+    write_results(folders[1] / "x.nc", mean=5.0)
+    for folder in folders:
+        write_results(folder / "x-more.nc")
+        write_record(folder, x=0, x_more=0)
+    assert number_diff.compare(*folders, only="x-more")
+    assert not number_diff.compare(*folders, only="x")
+
+
+def test_an_explained_difference_passes_for_the_commit_that_it_names(
     folders: tuple[Path, Path],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    change(folders[1] / "x.nc", "mean", 5.0)
-    monkeypatch.setattr(number_diff, "EXPLAINED", {"x.nc ent*": "a bug was fixed"})
+    write_results(folders[1] / "x.nc", mean=5.0)
+    reasons = {"x.nc entropy mean 1 a *": "a bug was fixed"}
+    monkeypatch.setattr(number_diff, "EXPLAINED", {COMMIT[:7]: reasons})
+    assert not number_diff.compare(*folders), "the folder is not known to be of that commit"
+    write_record(folders[0])
+    capsys.readouterr()
     assert number_diff.compare(*folders)
-    assert "[a bug was fixed]" in capsys.readouterr().out
+    assert section(capsys.readouterr().out, "Expected differences") == ["1 × a bug was fixed"]
+    write_results(folders[1] / "x.nc", mean=5.0, n=8)
+    assert not number_diff.compare(*folders), "another statistic moved too"
 
 
 def test_renamed_files_dims_and_labels_are_found(
@@ -93,64 +225,41 @@ def test_renamed_files_dims_and_labels_are_found(
 ) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     write_results(old / "x.nc")
+    write_record(old)
     write_results(new / "y.nc", dim="query", labels=("all", "b"))
-    monkeypatch.setattr(number_diff, "FILES", {"x.nc": "y.nc"})
-    monkeypatch.setattr(number_diff, "DIMS", {"row": "query"})
+    names = Names(files={"x.nc": "y.nc"}, dims={"row": "query"})
+    monkeypatch.setattr(number_diff, "RENAMED", {COMMIT: names})
     assert not number_diff.compare(old, new), "the label a is missing"
-    monkeypatch.setattr(number_diff, "LABELS", {"query": {"a": "all"}})
+    names = Names(files=names.files, dims=names.dims, labels={"query": {"a": "all"}})
+    monkeypatch.setattr(number_diff, "RENAMED", {COMMIT: names})
     assert number_diff.compare(old, new)
-
-
-def test_labels_are_matched_whatever_their_order(tmp_path: Path) -> None:
-    old = xr.DataArray([1.0, 2.0], dims="row", coords={"row": ["a", "b"]})
-    new = xr.DataArray([2.0, 9.0, 1.0], dims="row", coords={"row": ["b", "c", "a"]})
-    assert number_diff.difference(old, new).equal
-    assert number_diff.difference(new, old).note == "missing: row c"
-
-
-def test_a_deviation_may_move_as_far_as_the_rounding_of_its_sums() -> None:
-    def numbers(deviation: float) -> number_diff.Numbers:
-        values = {"mean": 0.5, "deviation": deviation}
-        return {("m", name): xr.DataArray([value]) for name, value in values.items()}
-
-    bound = number_diff.rounding_errors(numbers(1e-6), "m", "deviation")
-    assert bound is not None
-    # Sums of squares near 0.25 are exact to about 1e-16, so the deviation to 1e-16 / 1e-6.
-    assert 1e-11 < bound.item() < 1e-8
-    moved = xr.DataArray([1e-6 + bound.item() / 2]), xr.DataArray([1e-6 + 2 * bound.item()])
-    assert number_diff.difference(xr.DataArray([1e-6]), moved[0], bound).relative == 0.0
-    assert number_diff.difference(xr.DataArray([1e-6]), moved[1], bound).relative > 1e-9
-
-
-def test_the_rounding_of_a_sum_of_squares_stays_below_the_bound() -> None:
-    values = 0.5 + 1e-6 * np.random.default_rng(0).standard_normal(60)
-    total, square = values.sum(), (values**2).sum()
-    from_sums = np.sqrt((square - total**2 / 60) / 59)
-    statistics = {"mean": values.mean(), "deviation": values.std(ddof=1)}
-    found = {("m", name): xr.DataArray(value) for name, value in statistics.items()}
-    bound = number_diff.rounding_errors(found, "m", "deviation")
-    assert bound is not None
-    assert 0 < abs(from_sums - statistics["deviation"]) < bound.item()
-
-
-def test_intervals_of_shares_are_compared_within_their_bounds() -> None:
-    bounds = {"low": [-0.2, 0.1], "high": [0.3, 1.4], "mean": [-0.5, 2.0]}
-    made = xr.Dataset({name: ("head", values) for name, values in bounds.items()})
-    share = number_diff.within_bounds(made.assign_attrs(unit="share of attention"))
-    assert share["low"].values.tolist() == [0.0, 0.1]
-    assert share["high"].values.tolist() == [0.3, 1.0]
-    assert share["mean"].values.tolist() == [-0.5, 2.0]
-    assert number_diff.within_bounds(made.assign_attrs(unit="nats")).equals(made)
 
 
 def test_a_missing_file_or_measure_fails(
     folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(number_diff, "MEASURES", {"entropy": "surprise"})
+    write_record(folders[0])
+    monkeypatch.setattr(number_diff, "RENAMED", {COMMIT: Names(measures={"entropy": "surprise"})})
     assert not number_diff.compare(*folders)
     monkeypatch.undo()
     (folders[1] / "x.nc").unlink()
     assert not number_diff.compare(*folders)
+
+
+def test_old_intervals_of_shares_may_cross_the_bounds_that_new_ones_keep(tmp_path: Path) -> None:
+    def write(folder: str, low: float, high: float, unit: str = "share of attention") -> Path:
+        bounds = xr.Dataset({"low": ("head", [low]), "high": ("head", [high])})
+        (tmp_path / folder).mkdir()
+        tree = xr.DataTree.from_dict({"/m": bounds.assign_attrs(unit=unit)})
+        tree.to_netcdf(tmp_path / folder / "x.nc")
+        return tmp_path / folder
+
+    old = write("old", -0.2, 1.4)
+    assert number_diff.compare(old, write("new", 0.0, 1.0))
+    assert number_diff.compare(old, write("same", -0.2, 1.4))
+    assert not number_diff.compare(old, write("off", 0.1, 1.0))
+    nats = write("nats", -0.2, 1.4, unit="nats")
+    assert not number_diff.compare(nats, write("clipped nats", 0.0, 1.0, unit="nats"))
 
 
 def test_rows_of_printed_tables_are_matched_by_their_texts(tmp_path: Path) -> None:
@@ -165,21 +274,77 @@ def test_rows_of_printed_tables_are_matched_by_their_texts(tmp_path: Path) -> No
     assert not number_diff.compare(tmp_path / "old", tmp_path / "off")
 
 
-def test_csv_tables_are_compared(tmp_path: Path) -> None:
-    for folder, value in (("old", 0.5), ("new", 0.5), ("off", 0.6)):
+def test_csv_tables_and_nested_json_are_compared_without_times(tmp_path: Path) -> None:
+    for number, (folder, value) in enumerate((("old", 0.5), ("new", 0.5), ("off", 0.6))):
         (tmp_path / folder).mkdir()
-        table = f"probe,uas,seconds\nattention,{value},{hash(folder)}\n"
+        table = f"probe,uas,seconds\nattention,0.5,{number}\n"
         (tmp_path / folder / "probes.csv").write_text(table)
-        (tmp_path / folder / "settings.json").write_text(f'{{"seed": {value}}}')
+        nested = {"scores": [{"accuracy": value}], "minutes": number}
+        (tmp_path / folder / "tune.json").write_text(json.dumps(nested))
     assert number_diff.compare(tmp_path / "old", tmp_path / "new")
     assert not number_diff.compare(tmp_path / "old", tmp_path / "off")
 
 
-def test_pages_are_compared_by_the_numbers_in_their_tables(
+def test_weights_of_tuned_models_are_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for folder, cell in (("old", "0.25"), ("new", "0.26")):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "p.html").write_text(f"<td>Words</td><td><b>{cell}</b></td><td>7</td>")
+    for folder, value in (("old", 1.0), ("new", 1.0 + 2**-20)):
+        (tmp_path / folder / "tuned").mkdir(parents=True)
+        weights = {"query": np.array([[value, 2.0]], np.float32)}
+        save_file(weights, tmp_path / folder / "tuned" / "model.safetensors")
+    assert not number_diff.compare(tmp_path / "old", tmp_path / "new")
+    assert "query: #0 #0 1.0 became 1.0000009536743164" in capsys.readouterr().out
+
+
+def test_folders_named_by_digests_are_matched_by_their_model(tmp_path: Path) -> None:
+    def write(folder: str, digest: str, model: str, value: float) -> None:
+        place = tmp_path / folder / "vectors" / digest
+        place.mkdir(parents=True)
+        (place / "about.json").write_text(json.dumps({"model": model}))
+        save_file({"cls": np.array([value])}, place / "block.safetensors")
+
+    write("old", "0a", "runs/tuned", 1.0)
+    write("new", "1b", "demo", 2.0)
+    write("new", "2c", "tuned", 1.0)
     assert number_diff.compare(tmp_path / "old", tmp_path / "new")
-    assert "1 of 2 cells are gone or changed: 0.25" in capsys.readouterr().out
+    write("off", "2c", "tuned", 3.0)
+    assert not number_diff.compare(tmp_path / "old", tmp_path / "off")
+
+
+def test_texts_that_changed_are_listed_if_asked_for(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder, text in zip(folders, ("a row a head", "one row per head"), strict=True):
+        (folder / "about.json").write_text(json.dumps({"caption": text}))
+    assert number_diff.compare(*folders, texts=True)
+    changed = section(capsys.readouterr().out, "Texts that changed")
+    assert changed == ["1 × *.json texts caption: a row a head → one row per head"]
+    assert number_diff.compare(*folders)
+    assert section(capsys.readouterr().out, "Texts that changed") == ["1 × (--texts lists them)"]
+
+
+def write_page(folder: Path, row: str, chart: float = 0.5, text: str = "24 segments") -> None:
+    """Write a page with a table, a chart and a sentence."""
+    data = json.dumps({"datasets": {"data-1": [{"head": "1-1", "value": chart}]}})
+    folder.mkdir()
+    (folder / "p.html").write_text(
+        f"<p>{text}</p><table><thead><tr><th>head</th><th>mean</th><th>minutes</th></tr></thead>"
+        f"<tr>{row}</tr></table>"
+        f'<script type="application/json" data-for="chart-x">{data}</script>'
+    )
+
+
+def test_pages_are_compared_by_their_tables_charts_and_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_page(tmp_path / "old", "<td>3-9</td><td>0.389</td><td>0.4</td>")
+    write_page(tmp_path / "new", "<td>3-9</td><td>38.9</td><td>2.6</td>")
+    assert number_diff.compare(tmp_path / "old", tmp_path / "new")
+    printed = capsys.readouterr().out
+    assert "1 × column of a page: minutes" in section(printed, "Not compared")
+    write_page(tmp_path / "other head", "<td>3-8</td><td>0.389</td><td>0.4</td>")
+    write_page(tmp_path / "row", "<td>3-9</td><td>0.388</td><td>0.4</td>")
+    write_page(tmp_path / "chart", "<td>3-9</td><td>0.389</td><td>0.4</td>", chart=0.51)
+    write_page(tmp_path / "text", "<td>3-9</td><td>0.389</td><td>0.4</td>", text="23 segments")
+    for folder in ("other head", "row", "chart", "text"):
+        assert not number_diff.compare(tmp_path / "old", tmp_path / folder), folder

@@ -1,0 +1,67 @@
+"""Rows of pages agree if some numbers could be shown as both."""
+
+from __future__ import annotations
+
+import pytest
+from page_diff import Page, compare_pages, compare_prose, rows_agree
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["0.389", "0.349", "0.431"], ["38.9", "[34.9, 43.1]"]),
+        (["2.6e-09", "1.4e-05"], ["<0.001", "<0.001"]),
+        (["0.000"], ["<0.001"]),
+        (["-0.001"], ["-0.00061"]),
+        (["-1.4e-04"], ["-0.00014"]),
+        (["1728", "85.0"], ["1,728", "85"]),
+        (["14.6 … 44.7"], ["(14.6–44.7)"]),
+        (["layer with most attention", "0.485"], ["largest attention (share, 0–1)", "0.485"]),
+        (["−4", "+4.4"], ["-4", "4.4"]),
+        (["minilm-l6", "24"], ["models/minilm-l6", "24"]),
+    ],
+)
+def test_numbers_may_be_shown_in_another_way(old: list[str], new: list[str]) -> None:
+    assert rows_agree(old, new)
+    assert rows_agree(new, old)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["0.389"], ["38.8"]),
+        (["0.002"], ["<0.001"]),
+        (["24"], ["25"]),
+        (["3-9"], ["3-8"]),
+        (["0.25"], ["-0.25"]),
+        (["6.3e-100"], ["6.4e-100"]),
+        (["0.389", "24"], ["0.389"]),
+        (["–"], ["0.0"]),
+    ],
+)
+def test_other_numbers_do_not_agree(old: list[str], new: list[str]) -> None:
+    assert not rows_agree(old, new)
+    assert not rows_agree(new, old)
+
+
+def test_tables_are_found_wherever_they_moved() -> None:
+    first, second = [["a", "0.1"], ["b", "0.2"]], [["a", "7"], ["b", "8"]]
+    found = compare_pages(Page([first, second]), Page([second, [["new", "1"]], first]))
+    assert not found.moved
+    assert found.rows == 4
+    assert found.added == ["new | 1"]
+
+
+def test_rows_that_moved_vanished_or_were_reworded_are_told_apart() -> None:
+    old = Page([[["a", "0.1"], ["b", "0.2"], ["c", "0.3"]]])
+    found = compare_pages(old, Page([[["alpha", "0.1"], ["b", "0.9"]]]))
+    assert found.moved == ["b | 0.2 → b | 0.9", "c | 0.3 → (gone)"]
+    assert dict(found.reworded) == {"a → alpha": 1}
+
+
+def test_numbers_gone_from_the_text_are_named_with_their_words() -> None:
+    old = "The mean is 3.13 of 24 heads"
+    assert compare_prose(old, "The mean is 3.131 times uniform, of 24 heads") == []
+    assert compare_prose(old, "The mean is 3.2, of 24 heads") == [
+        "… The mean is 3.13 of 24 heads …"
+    ]

@@ -1,0 +1,173 @@
+"""Compare the tables of two pages by the numbers they show.
+
+Pages may be reworded, rearranged and show more or fewer digits. So each row is reduced to the
+numbers it shows, and two numbers agree if some number could be shown as both: ``0.389`` and
+``38.9``, ``2.6e-09`` and ``<0.001``, but not ``0.389`` and ``38.8``.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from number_files import TIMES
+
+NUMBER = re.compile(r"(?<![\w.])(<\s?)?((?<!\d)[-+−])?(\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?)(?!\w)")
+UNITS = re.compile(r"\(share, 0–1\)|\b0–1\b|95 %")
+"""Numbers that belong to a unit or a heading."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The range of numbers that a text can stand for."""
+
+    low: float
+    high: float
+    limit: bool = False
+    """Whether the text gives a limit, such as ``<0.001``."""
+
+    def agrees(self, other: Shown, *, scale: bool = True) -> bool:
+        """Whether one number could be shown as both; with scale, once as a share, once in percent.
+
+        >>> Shown(0.3885, 0.3895).agrees(Shown(38.85, 38.95))
+        True
+        """
+        factors = (1.0, 100.0, 0.01) if scale and not (self.limit or other.limit) else (1.0,)
+        return any(
+            self.low * factor < other.high and other.low < self.high * factor for factor in factors
+        )
+
+
+def shown(text: str) -> list[Shown]:
+    """The numbers in a text, each as wide as its last digit.
+
+    >>> [round(number.high, 3) for number in shown("3-9, 38.9 (<0.001)")]
+    [3.5, 9.5, 38.95, 0.001]
+    """
+    found = []
+    for below, sign, digits in NUMBER.findall(UNITS.sub(" ", text)):
+        digits = digits.replace(",", "")
+        value = float(digits) * (-1 if sign in ("-", "−") else 1)
+        mantissa, _, exponent = digits.partition("e")
+        decimals = len(mantissa.partition(".")[2])
+        half = 0.5 * 10.0 ** (int(exponent or 0) - decimals) * (1 - 1e-9)
+        found.append(
+            Shown(-1e-300, value, limit=True) if below else Shown(value - half, value + half)
+        )
+    return found
+
+
+@dataclass
+class Page:
+    """The tables of a page, row by row, and its running text."""
+
+    tables: list[list[list[str]]] = field(default_factory=list)
+    prose: str = ""
+    times: list[str] = field(default_factory=list)
+    """Headings of columns that differ between any two runs and were left out."""
+
+    @property
+    def cells(self) -> int:
+        """How many cells of tables hold a number."""
+        rows = [row for table in self.tables for row in table]
+        return sum(bool(shown(cell)) for row in rows for cell in row)
+
+
+def read_page(path: Path) -> Page:
+    """The tables (without their headings) and the text of a page, without scripts and data."""
+    text = re.sub(r"<(script|style|pre|svg)\b.*?</\1>", " ", path.read_text(), flags=re.DOTALL)
+    page = Page()
+    for table in re.findall(r"<table.*?</table>", text, flags=re.DOTALL):
+        rows = re.findall(r"<tr[^>]*>(.*?)</tr>", table, flags=re.DOTALL)
+        cells = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, flags=re.DOTALL) for row in rows]
+        texts = [[plain(cell) for cell in row] for row in cells]
+        headings = texts.pop(0) if "<thead" in table else []
+        times = [number for number, heading in enumerate(headings) if heading in TIMES]
+        page.times += [headings[number] for number in times]
+        page.tables.append(
+            [[cell for number, cell in enumerate(row) if number not in times] for row in texts]
+        )
+    page.prose = plain(re.sub(r"<table.*?</table>", " ", text, flags=re.DOTALL))
+    return page
+
+
+def plain(markup: str) -> str:
+    """A piece of HTML as text."""
+    text = html.unescape(re.sub(r"<[^>]+>", " ", markup))
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def rows_agree(old: list[str], new: list[str]) -> bool:
+    """Whether two rows show the same numbers, however they are spread over cells."""
+    one, other = shown(" ; ".join(old)), shown(" ; ".join(new))
+    return len(one) == len(other) and all(a.agrees(b) for a, b in zip(one, other, strict=True))
+
+
+@dataclass
+class PageDifference:
+    """What became of the rows and words of a page."""
+
+    rows: int = 0
+    moved: list[str] = field(default_factory=list)
+    """Rows that show other numbers, or are gone."""
+    added: list[str] = field(default_factory=list)
+    """Rows that only the new page has."""
+    reworded: Counter[str] = field(default_factory=Counter)
+    """Cells whose text changed, as ``old → new``."""
+    prose: list[str] = field(default_factory=list)
+    """Numbers of the running text that are gone."""
+
+
+def compare_pages(old: Page, new: Page) -> PageDifference:
+    """Compare each table with the new table whose rows agree best, row by row."""
+    found = PageDifference()
+    rest = list(new.tables)
+    for table in old.tables:
+        best = max(rest, key=lambda other: score(table, other), default=[])
+        if any(best is other for other in rest):
+            rest = [other for other in rest if other is not best]
+        compare_rows(table, best, found)
+    found.added += [" | ".join(row) for table in rest for row in table]
+    found.prose = compare_prose(old.prose, new.prose)
+    return found
+
+
+def compare_prose(old: str, new: str) -> list[str]:
+    """Numbers of the old text that the new text does not show, each with the words around it."""
+    matches = [list(NUMBER.finditer(text)) for text in (old, new)]
+    before, after = (Counter(match[0] for match in side) for side in matches)
+    gone, come = before - after, after - before
+    for number in list(gone.elements()):
+        value = shown(number)[0]
+        partner = next((other for other in come if value.agrees(shown(other)[0], scale=False)), "")
+        if partner:
+            gone[number] -= 1
+            come[partner] -= 1
+            come += Counter()
+    places = {match[0]: match.start() for match in matches[0]}
+    return [f"… {old[max(places[number] - 40, 0) : places[number] + 20]} …" for number in +gone]
+
+
+def score(old: list[list[str]], new: list[list[str]]) -> tuple[int, int, int]:
+    """How well two tables fit: rows that show the same numbers, equal rows, equal lengths."""
+    pairs = list(zip(old, new, strict=False))
+    agreeing = sum(rows_agree(row, other) for row, other in pairs)
+    return agreeing, sum(row == other for row, other in pairs), -abs(len(old) - len(new))
+
+
+def compare_rows(old: list[list[str]], new: list[list[str]], found: PageDifference) -> None:
+    """Compare two tables row by row and note what changed."""
+    found.rows += len(old)
+    for row, other in zip(old, new, strict=False):
+        if not rows_agree(row, other):
+            found.moved.append(f"{' | '.join(row)} → {' | '.join(other)}")
+        elif len(row) == len(other):
+            changed = [(a, b) for a, b in zip(row, other, strict=True) if a != b]
+            found.reworded.update(f"{a} → {b}" for a, b in changed)
+        else:
+            found.reworded[f"{' | '.join(row)} → {' | '.join(other)}"] += 1
+    found.moved += [f"{' | '.join(row)} → (gone)" for row in old[len(new) :]]
+    found.added += [" | ".join(row) for row in new[len(old) :]]
