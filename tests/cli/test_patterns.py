@@ -95,7 +95,7 @@ def test_shares_are_told_by_layer_and_by_head_beside_the_published_ones(
     done = run("patterns", tmp_path / "qqp.nc")
     assert "qqp: share of each layer's maps" in done.out
     assert "qqp: heads by their leading class" in done.out
-    assert "block jackknife" in done.err
+    assert "jackknife (groups of documents left out in turn)" in done.err
     assert "32% (MRPC) to 61% (QQP)" in done.err
 
 

@@ -188,8 +188,8 @@ def _tell(console: Console, opened: dict[str, Atlas]) -> None:
             ]
             console.table(rows, title=f"{name}: heads by their leading class")
     console.say(
-        "95 % intervals by block jackknife (batches of examples left out in turn)"
-        + (": needs at least two batches" if shares["low"].isna().any() else "")
+        "95 % intervals by jackknife (groups of documents left out in turn)"
+        + (": needs at least two documents" if shares["low"].isna().any() else "")
     )
     if any(results.provenance["settings"]["max_length"] > LABELLED for results in opened.values()):
         console.say(

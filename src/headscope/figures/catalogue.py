@@ -257,14 +257,14 @@ _PATTERNS = {
         "Pattern classes",
         "After Kovaleva et al. 2019, Figure 2, for one corpus: the share of each class among all "
         "maps (every head on every example), as the network classifies them. Hover for the 95 % "
-        "interval (block jackknife).",
+        "interval (jackknife over groups of documents).",
         ("pattern",),
     ),
     "pattern-layers": Row(
         "patterns.shares:pattern_layers_bars",
         "Pattern classes by layer",
         "The share of each class among each layer's maps, in percent (after Kovaleva et al. "
-        "2019, §4.1). Hover for the 95 % interval (block jackknife).",
+        "2019, §4.1). Hover for the 95 % interval (jackknife over groups of documents).",
         ("pattern",),
     ),
     "pattern-heads": Row(

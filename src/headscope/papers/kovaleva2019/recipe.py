@@ -195,8 +195,8 @@ class Kovaleva2019(Recipe):
             found[name] = self._look("patterns", self._pretrained, self._frames, ["pattern"])
         least, most = facts.HETEROGENEOUS.items()
         note = (
-            "Percent of all maps, with 95 % intervals (jackknife over documents), as the "
-            "classifier sees them. The paper gives numbers for heterogeneous maps only: from "
+            "Percent of all maps, with 95 % intervals (jackknife over groups of documents), as "
+            "the classifier sees them. The paper gives numbers for heterogeneous maps only: from "
             f"{least[1]} ({least[0]}) to {most[1]} ({most[0]})."
         )
         by_task = Plot(
