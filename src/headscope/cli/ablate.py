@@ -166,11 +166,13 @@ def ablate(
     from headscope.runs.ablate.judgement import Judgement
     from headscope.runs.ablate.settings import ablation_settings
     from headscope.stats.tests import check_correction
+    from headscope.tasks import Task
 
     console = Console(quiet=quiet, as_json=json)
     judgement = Judgement(task, data, train, dev, corpus, metric=metric).for_model(model)
-    named = task or dev or corpus or getattr(judgement.task, "name", "demo")
-    output = output or Path(f"{slug(model)}-{slug(named)}-ablation.nc")
+    recorded = judgement.task.name if isinstance(judgement.task, Task) else "demo"
+    named = slug(task or dev or corpus or recorded)
+    output = output or Path(f"{slug(model)}-{named}-ablation.nc")
     check_writable(output)
     check_model_name(model)
     check_correction(correction)
