@@ -12,6 +12,7 @@ import pytest
 
 import headscope as hs
 from docs.pages import GUIDES, ROOT, blocks, name_of, read
+from headscope.figures import FIGURES
 from headscope.measures import MEASURES
 from planted import HEADS, POSITIONS, planted_bert
 
@@ -29,6 +30,8 @@ def test_the_python_blocks_of_a_page_run_in_order(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    # A figure that a page registers is forgotten afterwards.
+    monkeypatch.setattr(FIGURES, "_entries", dict(FIGURES._entries))
     names: dict[str, Any] = {"__name__": "docs_example"}
     for number, block in enumerate(blocks(read(page), "python"), 1):
         if block.run:

@@ -12,6 +12,7 @@ import pytest
 
 from headscope.errors import UserError
 from headscope.figures import FORMATS, find_figure, gallery, save_chart
+from headscope.figures.png import compress_png
 from page.samples import made_results
 
 NAMES = [item.name for item in gallery(made_results())]
@@ -75,6 +76,16 @@ def test_a_png_is_twice_as_fine_as_the_screen_by_default(tmp_path: Path) -> None
     )
     assert two == pytest.approx(2 * one, abs=2)
     assert pixels(save_chart(chart, tmp_path / "default.png").read_bytes()).shape[0] == two
+
+
+def test_a_png_is_compressed_and_every_pixel_stays_the_same(tmp_path: Path) -> None:
+    chart = find_figure("entropy", made_results()).draw(made_results())
+    chart.save(str(tmp_path / "fast.png"), scale_factor=2.0)
+    fast = (tmp_path / "fast.png").read_bytes()
+    small = save_chart(chart, tmp_path / "small.png").read_bytes()
+    np.testing.assert_array_equal(pixels(small), pixels(fast))
+    assert len(small) < 0.6 * len(fast)
+    assert compress_png(small) == small
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -35,7 +35,12 @@ def figures(
 
     Example: headscope figures demo.nc -o figures --format pdf
     """
-    from headscope.figures import find_figure, gallery, save_chart
+    from headscope.figures import find_figure, gallery
+
+    for one in name or ():
+        find_figure(one)  # before anything heavy is imported
+
+    from headscope.figures import save_chart
     from headscope.results import Atlas
 
     console = Console(quiet=quiet, as_json=json)

@@ -30,4 +30,4 @@ def heat_sep(results: Atlas) -> Any:
 
 def heat_entropy(results: Atlas) -> Any:
     """Draw every head's entropy."""
-    return measure_map(results, "entropy", "Entropy of attention", row="all")
+    return measure_map(results, "entropy", "Entropy of attention", unit="entropy, nats", row="all")

@@ -61,7 +61,7 @@ def head_points(
     bare: dict[str, Any] = {
         "title": None,
         "axis": alt.Axis(labels=False, ticks=False),
-        "scale": alt.Scale(zero=False, nice=True),
+        "scale": alt.Scale(zero=False, nice=True, padding=10),
     }
     marks = (
         alt.Chart(points, width=WIDTH, height=HEIGHT)

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from headscope.errors import UserError
+from headscope.figures.png import compress_png
 from headscope.files import atomic_write, check_writable
 
 FORMATS = ("png", "svg", "pdf", "html")
@@ -64,6 +65,8 @@ def save_chart(chart: Any, path: str | Path, *, scale: float = 2.0) -> Path:
         else:
             options = {"scale_factor": scale} if kind == "png" else {}
             chart.save(str(temporary), format=kind, **options)
+            if kind == "png":
+                temporary.write_bytes(compress_png(temporary.read_bytes()))
     return path
 
 

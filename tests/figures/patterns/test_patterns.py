@@ -19,7 +19,8 @@ import torch
 from headscope.errors import UserError
 from headscope.figures import confusion_map, find_figure, gallery, save_chart, task_patterns
 from headscope.figures.patterns.classes import LETTERS, PATTERNS
-from headscope.figures.patterns.grid import CELL, pattern_grid, png, shades
+from headscope.figures.patterns.grid import CELL, pattern_grid, shades
+from headscope.figures.png import grey_png
 from headscope.measures.patterns.network import CLASSES, pictures
 from stats.made_patterns import pattern_results, random_patterns
 
@@ -131,7 +132,7 @@ def test_shades_are_what_the_network_sees_in_its_first_channel() -> None:
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5)])
 def test_a_png_can_be_read_back(shape: tuple[int, int]) -> None:
     grey = np.random.default_rng(1).integers(0, 256, shape).astype(np.uint8)
-    np.testing.assert_array_equal(decoded(png(grey)), grey)
+    np.testing.assert_array_equal(decoded(grey_png(grey)), grey)
 
 
 def test_the_grid_shows_every_map_at_its_place_framed_by_its_class() -> None:

@@ -6,9 +6,7 @@ Kovaleva et al. 2019 show maps this way in Figure 1 and Appendix A.
 from __future__ import annotations
 
 import base64
-import struct
 import textwrap
-import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import UserError
 from headscope.figures.patterns.classes import LETTERS, class_scale
+from headscope.figures.png import grey_png
 from headscope.figures.style import styled
 
 CELL, GAP, EDGE = 64, 12, 3
@@ -195,27 +194,4 @@ def _picture(attention: NDArray[np.float64]) -> str:
     dots = -(-LEAST // len(attention))
     grey = np.round(255 * (1.0 - shades(attention))).astype(np.uint8)
     large = np.kron(grey, np.ones((dots, dots), np.uint8))
-    return "data:image/png;base64," + base64.b64encode(png(large)).decode()
-
-
-def png(grey: NDArray[np.uint8]) -> bytes:
-    """Encode a picture in shades of grey, (height, width), as a PNG file.
-
-    Examples
-    --------
-    >>> png(np.zeros((2, 3), np.uint8))[:8]
-    b'\\x89PNG\\r\\n\\x1a\\n'
-    """
-
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        check = struct.pack(">I", zlib.crc32(kind + body))
-        return struct.pack(">I", len(body)) + kind + body + check
-
-    height, width = grey.shape
-    lines = b"".join(b"\0" + line.tobytes() for line in grey)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
-        + chunk(b"IDAT", zlib.compress(lines, 9))
-        + chunk(b"IEND", b"")
-    )
+    return "data:image/png;base64," + base64.b64encode(grey_png(large)).decode()

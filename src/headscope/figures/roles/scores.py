@@ -109,7 +109,7 @@ def _histogram(scores: Scores, marks: pd.DataFrame, low: float, high: float) -> 
     y = alt.Y(
         "sequences:Q",
         title="sequences",
-        scale=alt.Scale(domainMin=0),
+        scale=alt.Scale(domain=[0, 1.06 * max(1, int(counts.max()))], nice=False),
         axis=alt.Axis(tickMinStep=1),
     )
     ends = [alt.Tooltip(f"{name}:Q", format=".2f") for name in ("from", "to")]

@@ -1,0 +1,51 @@
+"""The gallery page of the docs: every figure is on it, with a picture and how to draw it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from headscope.figures.catalogue import CATALOGUE
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "gallery.md"
+PICTURES = ROOT / "docs" / "images" / "gallery"
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    """Load tools/gallery.py, which is not part of a package."""
+    spec = importlib.util.spec_from_file_location("gallery_tool", ROOT / "tools" / "gallery.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    import sys
+
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_figure_is_on_the_page_with_its_picture_and_commands(name: str) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    (entry,) = re.findall(rf"^### `{name}`\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL)
+    assert f"(images/gallery/{name}.png)" in entry
+    assert f"--figure {name}`" in entry
+    assert f'atlas.figure("{name}")' in entry
+    assert CATALOGUE[name].caption in entry
+    assert (PICTURES / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_page_is_what_the_tool_writes(tool: ModuleType) -> None:
+    assert PAGE.read_text(encoding="utf-8") == tool.page()
+
+
+def test_no_picture_is_left_over_and_all_are_small() -> None:
+    pictures = list(PICTURES.glob("*.png"))
+    assert {picture.stem for picture in pictures} == set(CATALOGUE)
+    assert sum(picture.stat().st_size for picture in pictures) < 2_000_000

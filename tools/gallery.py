@@ -1,0 +1,246 @@
+"""Draw the gallery of figures in the docs.
+
+    python tools/gallery.py runs FOLDER [--models MODELS]   make the results (some minutes)
+    python tools/gallery.py draw FOLDER                     draw docs/images/gallery/*.png
+    python tools/gallery.py page                            write docs/gallery.md
+
+The results are of the embedded model on the built-in corpus. MODELS is a folder with minilm-l6-mlm,
+the embedded model with a language-model head: gradients, ablation and the comparison of two models
+need it. Results that are in FOLDER already are not made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from headscope.figures import all_figures, save_chart
+from headscope.figures.catalogue import CATALOGUE
+from headscope.figures.gallery import Figure
+from headscope.results import Atlas
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "gallery.md"
+PICTURES = ROOT / "docs" / "images" / "gallery"
+SCALE = 1.3
+MEASURES = ["position", "special", "entropy", "dependency", "coreference", "distance"]
+INTRODUCTION = """\
+# Gallery of figures
+
+Every figure that Headscope draws by name. All pictures are of the embedded model on the built-in
+corpus, except where a section says otherwise. Each section begins with the command, or the line of
+Python, that makes the results; below each picture is the one that draws it. `headscope figures
+FILE` draws all figures that a results file allows, and [Figures and report](tasks/figures.md) says
+how to add figures of your own.
+
+<!-- Written by tools/gallery.py: change the captions in src/headscope/figures/catalogue.py. -->
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Some results, and the figures drawn from them.
+
+    Parameters
+    ----------
+    file
+        The name of the results file.
+    title
+        The heading of its section.
+    command, python
+        How it is made.
+    figures
+        The names of its figures.
+    text
+        What a reader should know besides.
+    """
+
+    file: str
+    title: str
+    command: str
+    python: str
+    figures: tuple[str, ...]
+    text: str = ""
+
+
+def _group(*names: str, prefix: str = "") -> tuple[str, ...]:
+    """Return the names given, and all names of the catalogue with a prefix."""
+    return (*names, *(name for name in CATALOGUE if prefix and name.startswith(prefix)))
+
+
+RUNS = (
+    Run(
+        "demo.nc",
+        "A survey",
+        "headscope survey demo demo -o demo.nc",
+        'atlas = hs.survey("demo", "demo")',
+        _group(
+            "position",
+            "special",
+            "from-sep",
+            "entropy",
+            "dependencies",
+            "frames",
+            "features",
+            "links",
+            "from-cls",
+            prefix="heat-",
+        ),
+    ),
+    Run(
+        "demo.nc",
+        "Roles",
+        "headscope survey demo demo --measure role -o demo.nc",
+        'atlas = hs.survey("demo", "demo", measures="role")',
+        _group(prefix="role-"),
+        "The figures of roles test against τ = 3, as Pande et al. 2021 do.",
+    ),
+    Run(
+        "distance.nc",
+        "Distances between heads",
+        "headscope survey demo demo "
+        + " ".join(f"--measure {name}" for name in MEASURES)
+        + " -o distance.nc",
+        f'atlas = hs.survey("demo", "demo", measures={MEASURES})'.replace("'", '"'),
+        ("heads-by-layer", "heads-by-behaviour"),
+    ),
+    Run(
+        "patterns.nc",
+        "Pattern classes",
+        "headscope patterns demo --corpus demo -o patterns.nc",
+        'atlas = hs.patterns("demo", "demo")',
+        _group("patterns", prefix="pattern-"),
+    ),
+    Run(
+        "compare.nc",
+        "Two models",
+        "headscope compare demo minilm-l6-mlm demo --features -o compare.nc",
+        'atlas = hs.compare("demo", "minilm-l6-mlm", "demo", measures=["feature", "link"])',
+        ("change", "features-change", "links-change"),
+        "The second model is the embedded one with layers 5 and 6 trained further, as a language "
+        "model. Layers 1 to 4 are the same in both.",
+    ),
+    Run(
+        "gradient.nc",
+        "Gradients",
+        "headscope survey minilm-l6-mlm demo --measure gradient -o gradient.nc",
+        'atlas = hs.survey("minilm-l6-mlm", "demo", measures="gradient")',
+        ("gradient",),
+        "The measure needs a model with a language-model head.",
+    ),
+    Run(
+        "ablation.nc",
+        "Disabled heads",
+        "headscope ablate minilm-l6-mlm --corpus demo --heads --layers --importance --prune "
+        "-o ablation.nc",
+        'atlas = hs.ablate("minilm-l6-mlm", corpus="demo", importance=True, prune=True)',
+        ("head-off", "layer-off", "importance", "importance-agreement", "pruning"),
+        "Here the score is the language-model loss, which is better when it is lower. A tuned "
+        "classifier is scored by its task's metric.",
+    ),
+    Run(
+        "probe.nc",
+        "Probes",
+        "headscope probe demo demo -o probe.nc",
+        'atlas = hs.probe("demo", "demo")',
+        _group("probe", "top-n", "syntactic-semantic", prefix="probe-"),
+        "Probes of the tasks that can be made from the built-in corpus, which is small: see the "
+        "intervals.",
+    ),
+)
+
+
+def make(folder: Path, models: Path) -> None:
+    """Make the results that are not there yet."""
+    import headscope as hs
+
+    masked = str(models / "minilm-l6-mlm")
+    makers: dict[str, Callable[[], Atlas]] = {
+        "demo.nc": lambda: hs.survey("demo", "demo"),
+        "distance.nc": lambda: hs.survey("demo", "demo", measures=MEASURES, limit=40),
+        "patterns.nc": lambda: hs.patterns("demo", "demo"),
+        "compare.nc": lambda: hs.compare("demo", masked, "demo", measures=["feature", "link"]),
+        "gradient.nc": lambda: hs.survey(
+            hs.load(masked, head="lm"), "demo", measures="gradient", limit=60
+        ),
+        "ablation.nc": lambda: hs.ablate(
+            masked, corpus="demo", importance=True, prune=True, prune_points=10, limit=60
+        ),
+        "probe.nc": lambda: hs.probe("demo", "demo", cache=folder / "vectors"),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, maker in makers.items():
+        if not (folder / name).exists():
+            print(name, flush=True)
+            maker().save(folder / name)
+
+
+def draw(folder: Path) -> None:
+    """Draw every figure whose results are there."""
+    known = {item.name: item for item in all_figures()}
+    for run in RUNS:
+        if not (folder / run.file).exists():
+            print(f"skipped: {run.file} is not in {folder}")
+            continue
+        atlas = Atlas.open(folder / run.file)
+        for name in run.figures:
+            save_chart(known[name].draw(atlas), PICTURES / f"{name}.png", scale=SCALE)
+    size = sum(file.stat().st_size for file in PICTURES.glob("*.png"))
+    print(f"{len(list(PICTURES.glob('*.png')))} pictures, {size / 1e6:.2f} MB")
+
+
+def page() -> str:
+    """Return the text of the gallery."""
+    known = {item.name: item for item in all_figures()}
+    parts = [INTRODUCTION]
+    for run in RUNS:
+        parts.append(f"## {run.title}\n")
+        if run.text:
+            parts.append(f"{_wrapped(run.text)}\n")
+        parts.append(f"```sh\n{run.command}\n```\n")
+        parts.append(f"In Python: `{run.python}`\n")
+        parts += [_entry(known[name], run) for name in run.figures]
+    return "\n".join(parts)
+
+
+def _entry(item: Figure, run: Run) -> str:
+    """Return what the gallery says of one figure."""
+    command = f"headscope figures {run.file} --figure {item.name}"
+    return f"""\
+### `{item.name}`
+
+![{item.title}](images/gallery/{item.name}.png)
+
+**{item.title}.** {item.caption}
+
+`{command}` or `atlas.figure("{item.name}")`
+"""
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, 100))
+
+
+def main() -> None:
+    """Run the part that was asked for."""
+    parser = argparse.ArgumentParser(description="Draw the gallery of figures in the docs.")
+    parts = parser.add_subparsers(dest="part", required=True)
+    runs = parts.add_parser("runs", help="make the results")
+    runs.add_argument("folder", type=Path)
+    runs.add_argument("--models", type=Path, default=ROOT.parent / "shared" / "models")
+    parts.add_parser("draw", help="draw the pictures").add_argument("folder", type=Path)
+    parts.add_parser("page", help="write the page")
+    given = parser.parse_args()
+    if given.part == "runs":
+        make(given.folder, given.models)
+    elif given.part == "draw":
+        draw(given.folder)
+    else:
+        PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
