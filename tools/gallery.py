@@ -167,7 +167,14 @@ def make(folder: Path, models: Path) -> None:
             hs.load(masked, head="lm"), "demo", measures="gradient", limit=60
         ),
         "ablation.nc": lambda: hs.ablate(
-            masked, corpus="demo", importance=True, prune=True, prune_points=10, limit=60
+            masked,
+            corpus="demo",
+            importance=True,
+            prune=True,
+            prune_candidates=1,
+            prune_points=10,
+            limit=32,
+            max_length=64,
         ),
         "probe.nc": lambda: hs.probe("demo", "demo", cache=folder / "vectors"),
     }

@@ -2,8 +2,8 @@
 
     python tools/readme_picture.py [RESULTS]
 
-RESULTS is a survey of the embedded model on the built-in corpus with the measure dependency; without
-it, one is made. The picture is written to docs/images/readme.png.
+RESULTS is a survey of the embedded model on the built-in corpus with the measure dependency;
+without it, one is made. The picture is written to docs/images/readme.png.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from headscope.figures import (
     score_histogram,
 )
 from headscope.figures.roles.scores import bin_edges, skewness, telling_head
+from headscope.heads import Head
 from headscope.stats import COARSE, role_correlations, role_tests
 from headscope.stats.role_scores import FINE
 
@@ -55,7 +56,7 @@ def test_every_figure_is_saved_as_a_picture(name: str, tmp_path: Path) -> None:
 def test_the_histogram_of_a_head_counts_its_sequences() -> None:
     scores = random_scores(sequences=90)
     scores[::7, ..., NAMES.index("nsubj")] = np.nan
-    chart = score_histogram(made(scores), "nsubj", 2, 3)
+    chart = score_histogram(made(scores), "nsubj", "2-3")
     values = scores[:, 1, 2, NAMES.index("nsubj")].astype(np.float32)
     values = values[~np.isnan(values)]
     bars = rows_of(chart, "from", "to", "sequences")
@@ -82,12 +83,14 @@ def test_the_histogram_says_whether_the_head_has_the_role() -> None:
         mine = p[layer - 1, head - 1]
         has = "has the role" if mine < 0.05 else "does not have the role"
         shown = "p <0.001" if mine < 0.001 else f"p = {mine:.3f}"
-        assert f"{shown}, {has}" in lines_of(score_histogram(made(scores), "local", layer, head))
+        assert f"{shown}, {has}" in lines_of(
+            score_histogram(made(scores), "local", f"{layer}-{head}")
+        )
 
 
 def test_the_mean_is_of_all_sequences_even_if_only_some_are_kept() -> None:
     scores = random_scores()
-    chart = score_histogram(made(scores, keep=10), "local", 1, 1)
+    chart = score_histogram(made(scores, keep=10), "local", "1-1")
     assert rows_of(chart, "sequences")["sequences"].sum() == 10
     assert rows_of(chart, "at")["at"][0] == pytest.approx(scores[:, 0, 0, 0].mean())
     assert "bars: the 10 sequences whose scores were kept" in lines_of(chart)
@@ -110,7 +113,7 @@ def test_skewness_is_that_of_scipy() -> None:
 def test_the_head_shown_is_the_most_skewed_of_those_above_the_threshold(seed: int) -> None:
     scores = random_scores(seed=seed)
     found = [
-        (stats.skew(scores[:, layer, head, NAMES.index(role)]), (role, layer + 1, head + 1))
+        (stats.skew(scores[:, layer, head, NAMES.index(role)]), (role, Head(layer, head)))
         for layer in range(3)
         for head in range(4)
         for role in COARSE
@@ -123,22 +126,27 @@ def test_without_any_head_above_the_threshold_the_strongest_is_shown() -> None:
     scores = random_scores() / 100
     means = scores.mean(0)[..., COLUMNS]
     layer, head, role = np.unravel_index(means.argmax(), means.shape)
-    assert telling_head(made(scores)) == (COARSE[role], layer + 1, head + 1)
+    assert telling_head(made(scores)) == (COARSE[role], Head(layer, head))
 
 
 @pytest.mark.parametrize(
-    ("role", "layer", "head", "message"),
+    ("role", "head", "message"),
     [
-        ("lcal", 1, 1, r"^the role must be one of .*; got 'lcal' instead\. Did you mean 'local'"),
-        ("local", 4, 1, r"^the layer must be between 1 and 3, got 4 instead\n"),
-        ("local", 1, 0, r"^the head must be between 1 and 4, got 0 instead\n"),
+        ("lcal", "1-1", r"^the role must be one of .*; got 'lcal' instead\. Did you mean 'local'"),
+        ("local", "4-1", r"^the model has no head 4-1 \(L3H0\); its heads run from 1-1 to 3-4"),
+        ("local", "1-0", r"^there is no head 1-0: in this form layers and heads count from 1"),
     ],
 )
-def test_a_head_that_is_not_there_is_refused(
-    role: str, layer: int, head: int, message: str
-) -> None:
+def test_a_role_or_head_that_is_not_there_is_refused(role: str, head: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        score_histogram(made(random_scores()), role, layer, head)
+        score_histogram(made(random_scores()), role, head)
+
+
+def test_a_head_can_be_given_from_0_or_from_1() -> None:
+    results = made(random_scores())
+    charts = [score_histogram(results, "local", head) for head in ("2-3", "L1H2", Head(1, 2))]
+    assert charts[0].to_dict() == charts[1].to_dict() == charts[2].to_dict()
+    assert charts[0].to_dict()["title"]["text"] == "Sieve bias of head 2-3, role local"
 
 
 def test_curves_are_quantiles_of_all_scores() -> None:
@@ -243,14 +251,14 @@ def test_layers_show_the_share_of_heads() -> None:
 
 
 def test_constant_scores_are_one_bar() -> None:
-    chart = score_histogram(made(np.full((5, 2, 3, len(NAMES)), 4.0)), "local", 1, 1)
+    chart = score_histogram(made(np.full((5, 2, 3, len(NAMES)), 4.0)), "local", "1-1")
     assert list(rows_of(chart, "sequences")["sequences"]) == [5]
     assert "p <0.001, has the role; skewness 0.0" in lines_of(chart)
 
 
 def test_one_sequence_has_a_mean_but_no_test() -> None:
     scores = random_scores(sequences=1)
-    chart = score_histogram(made(scores), "local", 1, 1)
+    chart = score_histogram(made(scores), "local", "1-1")
     assert list(rows_of(chart, "at", "what")["what"]) == [f"mean {scores[0, 0, 0, 0]:.2f}", "τ = 3"]
     assert "a single sequence cannot be tested" in lines_of(chart)
 
@@ -259,7 +267,7 @@ def test_a_role_that_no_sequence_has_says_so() -> None:
     assert list(
         rows_of(
             score_histogram(
-                made(np.where(np.array(NAMES) == "block", np.nan, random_scores())), "block", 1, 1
+                made(np.where(np.array(NAMES) == "block", np.nan, random_scores())), "block", "1-1"
             ),
             "what",
         )["what"]
@@ -281,7 +289,7 @@ def test_without_single_scores_the_gallery_says_so_and_the_functions_refuse(
     with pytest.raises(ResultsError, match=r"next: keep scores in the survey: hs.Role"):
         score_curves(results)
     with pytest.raises(ResultsError, match=r"next: keep scores in the survey: hs.Role"):
-        score_histogram(results, "local", 1, 1)
+        score_histogram(results, "local", "1-1")
 
 
 def test_figures_that_need_only_moments_do_not_need_single_scores() -> None:

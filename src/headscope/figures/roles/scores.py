@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.errors import UserError, unknown
+from headscope.errors import unknown
 from headscope.figures.roles.common import (
     BIAS,
     NOTHING,
@@ -20,6 +20,7 @@ from headscope.figures.roles.common import (
     why_no_scores,
 )
 from headscope.figures.style import BLUE, RED, SKY, note, styled, subject
+from headscope.heads import Head, HeadLike
 from headscope.numbers import p_value
 from headscope.results import Atlas
 from headscope.stats.role_scores import COARSE, kept_scores, role_data
@@ -32,7 +33,7 @@ BINS = 40
 Scores = NDArray[np.float64]
 
 
-def score_histogram(results: Atlas, role: str, layer: int, head: int, *, tau: float = TAU) -> Any:
+def score_histogram(results: Atlas, role: str, head: HeadLike, *, tau: float = TAU) -> Any:
     """Draw the sieve biases of one head and role over sequences.
 
     Parameters
@@ -41,8 +42,8 @@ def score_histogram(results: Atlas, role: str, layer: int, head: int, *, tau: fl
         Results of the measure ``role`` that keep the score of every sequence.
     role : str
         The role.
-    layer, head : int
-        The head, both counted from 1.
+    head : str or Head
+        The head: ``"3-9"`` counts from 1, ``"L2H8"`` from 0.
     tau : float
         The threshold.
 
@@ -54,18 +55,21 @@ def score_histogram(results: Atlas, role: str, layer: int, head: int, *, tau: fl
     Raises
     ------
     UserError
-        If there is no such role, layer or head.
+        If there is no such role or head.
     ResultsError
         If the results keep no scores of single sequences.
     """
     data = role_data(results)
-    _check_place(data, role, layer, head)
-    scores = known_scores(kept_scores(data).sel(role=role, layer=layer, head=head))
-    title = f"Sieve bias of head {layer}-{head}, role {role}"
+    if role not in data["role"].values:
+        raise unknown("role", role, [str(name) for name in data["role"].values])
+    one = Head.parse(head, layers=data.sizes["layer"], heads=data.sizes["head"])
+    place = {"role": role, "layer": one.layer + 1, "head": one.head + 1}
+    scores = known_scores(kept_scores(data).sel(place))
+    title = f"Sieve bias of head {one}, role {role}"
     about = subject(results.provenance)
     if not scores.size:
         return note("no sequence has a token with this role", title, about)
-    test = role_tests(results, tau=tau).sel(role=role, layer=layer, head=head)
+    test = role_tests(results, tau=tau).sel(place)
     mean, low, high = (float(test[key]) for key in ("mean", "low", "high"))
     spread = f" (95 %: {low:.2f}–{high:.2f})" if test["low"].notnull() else ""
     marks = pd.DataFrame({"at": [mean, tau], "what": [f"mean {mean:.2f}{spread}", f"τ = {tau:g}"]})
@@ -76,18 +80,6 @@ def score_histogram(results: Atlas, role: str, layer: int, head: int, *, tau: fl
         f"{about}{kept if scores.size < int(test['n']) else ''}",
         f"{_verdict(test, tau)}; skewness {float(skewness(scores[:, None])[0]):.1f}",
     )
-
-
-def _check_place(data: xr.Dataset, role: str, layer: int, head: int) -> None:
-    """Refuse a role, layer or head that the results do not have."""
-    if role not in data["role"].values:
-        raise unknown("role", role, [str(name) for name in data["role"].values])
-    for what, given in (("layer", layer), ("head", head)):
-        if given not in data[what].values:
-            raise UserError(
-                f"the {what} must be between 1 and {data.sizes[what]}, got {given} instead",
-                hint="count layers and heads from 1",
-            )
 
 
 def _verdict(test: xr.Dataset, tau: float) -> str:
@@ -164,7 +156,7 @@ def skewness(scores: Scores) -> Scores:
 
 def telling_head(
     results: Atlas, *, roles: Sequence[str] = COARSE, tau: float = TAU
-) -> tuple[str, int, int] | None:
+) -> tuple[str, Head] | None:
     """Find the head whose scores best show why a mean is not enough.
 
     Parameters
@@ -178,9 +170,9 @@ def telling_head(
 
     Returns
     -------
-    tuple of str, int and int, or None
-        Role, layer and head (from 1): the most skewed of those with a mean above ``tau`` or, if
-        there are none, the one with the largest mean. None if no role was tested.
+    tuple of str and Head, or None
+        Role and head: the most skewed of those with a mean above ``tau`` or, if there are none, the
+        one with the largest mean. None if no role was tested.
     """
     data = role_data(results)
     names = shown_roles(role_tests(results, tau=tau), roles)
@@ -192,7 +184,7 @@ def telling_head(
     over = np.flatnonzero((means > tau) & ~np.isnan(columns).all(0))
     best = over[np.argmax(skewness(columns[:, over]))] if over.size else np.nanargmax(means)
     layer, head, role = np.unravel_index(best, mean.shape)
-    return names[role], int(mean["layer"][layer]), int(mean["head"][head])
+    return names[role], Head(int(layer), int(head))
 
 
 def role_scores(results: Atlas) -> Any:
