@@ -25,7 +25,7 @@ from headscope.results import Atlas
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "gallery.md"
 PICTURES = ROOT / "docs" / "images" / "gallery"
-SCALE = 1.3
+SCALE = 1.2
 MEASURES = ["position", "special", "entropy", "dependency", "coreference", "distance"]
 INTRODUCTION = """\
 # Gallery of figures
@@ -216,10 +216,11 @@ def page() -> str:
 def _entry(item: Figure, run: Run) -> str:
     """Return what the gallery says of one figure."""
     command = f"headscope figures {run.file} --figure {item.name}"
+    words = item.title.replace("[", "").replace("]", "")  # brackets would end the description
     return f"""\
 ### `{item.name}`
 
-![{item.title}](images/gallery/{item.name}.png)
+![{words}](images/gallery/{item.name}.png)
 
 **{item.title}.** {item.caption}
 

@@ -36,7 +36,7 @@ def _points(frame: pd.DataFrame, metric: str) -> Any:
     unit = "mean |∂loss/∂ξ| (higher = more important)"
     return points.encode(
         x=alt.X("importance:Q", title=unit, scale=alt.Scale(zero=False)),
-        y=alt.Y("gain:Q", title=f"gain in {metric} from disabling the head"),
+        y=alt.Y("gain:Q", title=f"gain from disabling the head, in {metric} (positive = better)"),
         color=alt.Color("layer:O", scale=alt.Scale(scheme="viridis"), title="layer"),
         tooltip=[
             alt.Tooltip("name:N", title="head"),

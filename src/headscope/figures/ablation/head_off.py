@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from headscope.figures.ablation.scores import score_frame, score_tooltip
+from headscope.figures.ablation.scores import score_frame, score_tooltip, sentence_case
 from headscope.figures.squares import ROOMY, head_squares, split_defined
 from headscope.figures.style import BLUE, GREY, ORANGE, legend_title, styled, subject
 from headscope.results import Atlas
@@ -52,6 +52,6 @@ def head_off(results: Atlas) -> Any:
         marks.append(known.mark_text(fontSize=9).encode(text=text))
     return styled(
         alt.layer(*marks),
-        f"{metric} with one head disabled ({data.attrs['way']})",
+        f"{sentence_case(metric)} with one head disabled ({data.attrs['way']})",
         f"{subject(results.provenance)}; baseline {baseline:.3f}",
     )

@@ -7,7 +7,13 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from headscope.figures.ablation.scores import metric_text, score_frame, score_tooltip, within
+from headscope.figures.ablation.scores import (
+    metric_text,
+    score_frame,
+    score_tooltip,
+    sentence_case,
+    within,
+)
 from headscope.figures.style import BLUE, ORANGE, styled, subject
 from headscope.results import Atlas
 
@@ -34,6 +40,6 @@ def layer_off(results: Atlas) -> Any:
     line = alt.Chart(pd.DataFrame({"score": [baseline]})).mark_rule(color=ORANGE, strokeWidth=2)
     return styled(
         alt.layer(bars, whiskers, line.encode(y=alt.Y("score:Q", scale=scale, title=title))),
-        f"{metric} with one layer disabled ({data.attrs['way']})",
+        f"{sentence_case(metric)} with one layer disabled ({data.attrs['way']})",
         f"{subject(results.provenance)}; baseline {baseline:.3f}",
     )

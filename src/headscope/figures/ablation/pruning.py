@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 import xarray as xr
 
-from headscope.figures.ablation.scores import metric_text, within
+from headscope.figures.ablation.scores import metric_text, sentence_case, within
 from headscope.figures.style import BLUE, GREEN, ORANGE, styled, subject
 from headscope.results import Atlas
 
@@ -34,7 +34,7 @@ def pruning(results: Atlas) -> Any:
     band, lines = _marks(curves, kinds, scale, title)
     return styled(
         alt.layer(band, rule.encode(y=alt.Y("score:Q", scale=scale, title=title)), lines),
-        f"{metric} against the number of remaining heads ({data.attrs['way']})",
+        f"{sentence_case(metric)} against the number of remaining heads ({data.attrs['way']})",
         f"{subject(results.provenance)}, {int(data['n'].max())} of them for the curves",
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headscope.tasks.metrics import METRICS
+from headscope.tasks.metrics import METRICS, metric_title
 
 
 def score_frame(data: xr.Dataset, by: list[str]) -> pd.DataFrame:
@@ -58,6 +58,18 @@ def metric_text(metric: str, better: str) -> str:
     about = METRICS[metric]
     ends = f"{about.low:g}–{about.high:g}" if about.low == 0 else f"{about.low:g} to {about.high:g}"
     return f"{about.title}, {ends}"
+
+
+def sentence_case(metric: str) -> str:
+    """Write a metric at the beginning of a title.
+
+    Examples
+    --------
+    >>> sentence_case("loss"), sentence_case("f1")
+    ('Loss', 'F1')
+    """
+    title = metric_title(metric)
+    return title[:1].upper() + title[1:]
 
 
 def score_tooltip(metric: str) -> list[Any]:

@@ -55,4 +55,4 @@ def probe_selectivity(results: Atlas) -> Any:
         for task, shown in task_titles(results).items()
     ]
     unit = "test score minus that with shuffled labels"
-    return styled(wrapped(panels, ordered=False), title, f"{name}; {unit}; {OWN}")
+    return styled(wrapped(panels, ordered=False), title, f"{name}; {unit}", OWN)
