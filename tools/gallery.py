@@ -30,11 +30,10 @@ MEASURES = ["position", "special", "entropy", "dependency", "coreference", "dist
 INTRODUCTION = """\
 # Gallery of figures
 
-Every figure that Headscope draws by name. All pictures are of the embedded model on the built-in
-corpus, except where a section says otherwise. Each section begins with the command, or the line of
-Python, that makes the results; below each picture is the one that draws it. `headscope figures
-FILE` draws all figures that a results file allows, and [Figures and report](tasks/figures.md) says
-how to add figures of your own.
+Every figure that Headscope draws by name. All pictures show the embedded model on the built-in
+corpus unless the section says otherwise. Each section begins with the command and the line of
+Python that make its results; those below a picture draw it. `headscope figures FILE` draws every
+figure that a results file allows. [Figures and report](tasks/figures.md) says how to add your own.
 
 <!-- Written by tools/gallery.py: change the captions in src/headscope/figures/catalogue.py. -->
 """
@@ -51,7 +50,7 @@ class Run:
     title
         The heading of its section.
     command, python
-        How it is made.
+        How it is made; empty if an earlier section makes it.
     figures
         The names of its figures.
     text
@@ -93,18 +92,19 @@ RUNS = (
     Run(
         "demo.nc",
         "Roles",
-        "headscope survey demo demo --measure role -o demo.nc",
-        'atlas = hs.survey("demo", "demo", measures="role")',
+        "",
+        "",
         _group(prefix="role-"),
-        "The figures of roles test against τ = 3, as Pande et al. 2021 do.",
+        "The survey above measures roles too. A head has a role if its mean sieve bias is above "
+        "τ = 3 (Pande et al. 2021).",
     ),
     Run(
         "distance.nc",
         "Distances between heads",
         "headscope survey demo demo "
         + " ".join(f"--measure {name}" for name in MEASURES)
-        + " -o distance.nc",
-        f'atlas = hs.survey("demo", "demo", measures={MEASURES})'.replace("'", '"'),
+        + " --limit 40 -o distance.nc",
+        f'atlas = hs.survey("demo", "demo", measures={MEASURES}, limit=40)'.replace("'", '"'),
         ("heads-by-layer", "heads-by-behaviour"),
     ),
     Run(
@@ -120,14 +120,14 @@ RUNS = (
         "headscope compare demo minilm-l6-mlm demo --features -o compare.nc",
         'atlas = hs.compare("demo", "minilm-l6-mlm", "demo", measures=["feature", "link"])',
         ("change", "features-change", "links-change"),
-        "The second model is the embedded one with layers 5 and 6 trained further, as a language "
-        "model. Layers 1 to 4 are the same in both.",
+        "The second model is the embedded one whose layers 5 and 6 were trained further as a "
+        "language model. Layers 1 to 4 are the same in both.",
     ),
     Run(
         "gradient.nc",
         "Gradients",
-        "headscope survey minilm-l6-mlm demo --measure gradient -o gradient.nc",
-        'atlas = hs.survey("minilm-l6-mlm", "demo", measures="gradient")',
+        "headscope survey minilm-l6-mlm demo --measure gradient --limit 60 -o gradient.nc",
+        'atlas = hs.survey("minilm-l6-mlm", "demo", measures="gradient", limit=60)',
         ("gradient",),
         "The measure needs a model with a language-model head.",
     ),
@@ -135,11 +135,13 @@ RUNS = (
         "ablation.nc",
         "Disabled heads",
         "headscope ablate minilm-l6-mlm --corpus demo --heads --layers --importance --prune "
-        "-o ablation.nc",
-        'atlas = hs.ablate("minilm-l6-mlm", corpus="demo", importance=True, prune=True)',
+        "--limit 32 --max-length 64 -o ablation.nc",
+        'atlas = hs.ablate("minilm-l6-mlm", corpus="demo", importance=True, prune=True, limit=32, '
+        "max_length=64)",
         ("head-off", "layer-off", "importance", "importance-agreement", "pruning"),
-        "Here the score is the language-model loss, which is better when it is lower. A tuned "
-        "classifier is scored by its task's metric.",
+        "Here the score is the language-model loss: lower is better. A tuned classifier is scored "
+        "by its task's metric. The pruning curve was drawn with `prune_points=10` and "
+        "`prune_candidates=1` to save time.",
     ),
     Run(
         "probe.nc",
@@ -147,8 +149,8 @@ RUNS = (
         "headscope probe demo demo -o probe.nc",
         'atlas = hs.probe("demo", "demo")',
         _group("probe", "top-n", "syntactic-semantic", prefix="probe-"),
-        "Probes of the tasks that can be made from the built-in corpus, which is small: see the "
-        "intervals.",
+        "The probing tasks are made from the built-in corpus. It is small, so the intervals are "
+        "wide.",
     ),
 )
 
@@ -163,9 +165,7 @@ def make(folder: Path, models: Path) -> None:
         "distance.nc": lambda: hs.survey("demo", "demo", measures=MEASURES, limit=40),
         "patterns.nc": lambda: hs.patterns("demo", "demo"),
         "compare.nc": lambda: hs.compare("demo", masked, "demo", measures=["feature", "link"]),
-        "gradient.nc": lambda: hs.survey(
-            hs.load(masked, head="lm"), "demo", measures="gradient", limit=60
-        ),
+        "gradient.nc": lambda: hs.survey(masked, "demo", measures="gradient", limit=60),
         "ablation.nc": lambda: hs.ablate(
             masked,
             corpus="demo",
@@ -207,8 +207,9 @@ def page() -> str:
         parts.append(f"## {run.title}\n")
         if run.text:
             parts.append(f"{_wrapped(run.text)}\n")
-        parts.append(f"```sh\n{run.command}\n```\n")
-        parts.append(f"In Python: `{run.python}`\n")
+        if run.command:
+            parts.append(f"```sh\n{run.command}\n```\n")
+            parts.append(f"In Python: `{run.python}`\n")
         parts += [_entry(known[name], run) for name in run.figures]
     return "\n".join(parts)
 

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 import vl_convert
 import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headscope.figures import find_figure, heat_map
-from headscope.figures.style import GREY
+from headscope.figures.style import GREY, legend_ticks
 from page.samples import APART, made_results, made_values
 
 FIGURES = {
@@ -189,3 +191,20 @@ def test_a_large_model_has_a_square_for_each_head() -> None:
     assert len(rows_of(spec)) == 24 * 16
     assert spec["width"] == 34 * 16
     assert spec["height"] == pytest.approx(34 * 0.8 * 24)
+
+
+@given(st.floats(-100, 100), st.floats(1e-4, 1e4))
+def test_the_legend_has_round_numbers_inside_the_scale(low: float, width: float) -> None:
+    high = low + width
+    ticks = legend_ticks(low, high)
+    values = ticks["values"]
+    slack = 1e-6 * width
+    assert 2 <= len(values) <= 7
+    assert low - slack <= values[0] < values[-1] <= high + slack
+    assert np.ptp(np.diff(values)) == pytest.approx(0, abs=slack)
+    # What is written is the value itself, not a rounded one.
+    assert [float(format(value, ticks["format"])) for value in values] == values
+
+
+def test_the_legend_of_a_single_value_is_that_value() -> None:
+    assert legend_ticks(0.25, 0.25)["values"] == [0.25]

@@ -22,7 +22,7 @@ FIGURES = {
     "special": {
         "to [CLS]": ("special", (0, 0)),
         "to [SEP]": ("special", (1, 0)),
-        "to . or ,": ("special", (2, 0)),
+        "to full stop or comma": ("special", (2, 0)),
     },
     "from-sep": {
         "from [SEP]": ("special", (1, 1)),

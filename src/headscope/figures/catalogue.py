@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """One figure: ``where`` is the module under ``headscope.figures``, and the function in "
-    "it."""
+    """One figure: ``where`` is the module under ``headscope.figures`` and the function in it."""
 
     where: str
     title: str

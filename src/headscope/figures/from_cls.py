@@ -11,7 +11,7 @@ import xarray as xr
 
 from headscope.figures.grids import SPECIAL
 from headscope.figures.squares import ROOMY, coloured, numbered, square_side
-from headscope.figures.style import legend_title, styled, subject
+from headscope.figures.style import legend_ticks, legend_title, styled, subject
 from headscope.figures.tidy import unit_text
 from headscope.results import Atlas
 
@@ -38,7 +38,8 @@ def from_cls(results: Atlas) -> Any:
         alt.Tooltip("value:Q", format=".3f", title=unit),
     ]
     scale = alt.Scale(scheme="viridis", domain=[0, most])
-    colour = alt.Color("value:Q", scale=scale, title=legend_title(unit))
+    legend = alt.Legend(**legend_ticks(0.0, most))
+    colour = alt.Color("value:Q", scale=scale, title=legend_title(unit), legend=legend)
     marks = coloured(base, colour, shown)
     if heads <= ROOMY:
         marks += numbered(base, most / 2, shown)

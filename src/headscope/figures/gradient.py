@@ -14,7 +14,7 @@ def gradient(results: Atlas) -> Any:
     means = results.mean("gradient")
     series = {
         "to [SEP]": means.sel(token="sep"),
-        "to . or ,": means.sel(token="punctuation"),
+        "to full stop or comma": means.sel(token="punctuation"),
         "to other tokens": means.sel(token="other"),
     }
     return layer_scatter(

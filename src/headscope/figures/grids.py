@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.figures.squares import coloured
-from headscope.figures.style import styled, subject
+from headscope.figures.style import legend_ticks, styled, subject
 from headscope.figures.tidy import tidy, unit_text
 from headscope.results import Atlas
 
@@ -126,8 +126,8 @@ def _small(values: xr.DataArray, label: str, unit: str, *, diverging: bool) -> A
         gradientLength=side * layers,
         gradientThickness=8,
         labelFontSize=8,
-        tickCount=3,
         offset=6,
+        **legend_ticks(-most if diverging else 0.0, most),
     )
     shown = [
         alt.Tooltip("name:N", title="head"),

@@ -8,15 +8,8 @@ import altair as alt
 import numpy as np
 import xarray as xr
 
-from headscope.figures.squares import (
-    HIGH,
-    ROOMY,
-    coloured,
-    head_squares,
-    numbered,
-    square_side,
-)
-from headscope.figures.style import legend_title, styled, subject
+from headscope.figures.squares import ROOMY, coloured, head_squares, legend_length, numbered
+from headscope.figures.style import legend_ticks, legend_title, styled, subject
 from headscope.figures.tidy import SHARES, interval, is_share, tidy, unit_text
 from headscope.results import Atlas
 
@@ -76,8 +69,8 @@ def heat_map(
     heads, layers = values.sizes["head"], values.sizes["layer"]
     base = head_squares(frame, heads, layers)
     scale = alt.Scale(scheme="viridis", domain=[least, most])
-    # A legend about as high as the map.
-    legend = alt.Legend(gradientLength=max(60, min(200, square_side(heads) * HIGH * layers - 30)))
+    length = legend_length(heads, layers)
+    legend = alt.Legend(gradientLength=length, **legend_ticks(least, most))
     colour = alt.Color("value:Q", scale=scale, title=legend_title(unit), legend=legend)
     marks = coloured(base, colour, shown)
     if heads <= ROOMY:

@@ -59,7 +59,6 @@ def head_points(
     'layer'
     """
     bare: dict[str, Any] = {
-        "title": None,
         "axis": alt.Axis(labels=False, ticks=False),
         "scale": alt.Scale(zero=False, nice=True, padding=10),
     }
@@ -67,8 +66,8 @@ def head_points(
         alt.Chart(points, width=WIDTH, height=HEIGHT)
         .mark_point(filled=True, size=75, opacity=0.9)
         .encode(
-            x=alt.X("x:Q", **bare),
-            y=alt.Y("y:Q", **bare),
+            x=alt.X("x:Q", title="first dimension (no unit)", **bare),
+            y=alt.Y("y:Q", title="second dimension (no unit)", **bare),
             tooltip=[alt.Tooltip("name:N", title="head"), alt.Tooltip(f"{colour}:N")],
         )
     )

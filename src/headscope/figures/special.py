@@ -16,7 +16,7 @@ def special(results: Atlas) -> Any:
     series = {
         "to [CLS]": means.sel(token="cls"),
         "to [SEP]": means.sel(token="sep"),
-        "to . or ,": means.sel(token="punctuation"),
+        "to full stop or comma": means.sel(token="punctuation"),
     }
     return layer_scatter(
         series,

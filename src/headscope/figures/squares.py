@@ -30,6 +30,17 @@ def square_side(heads: int) -> int:
     return LARGE if heads <= ROOMY else SMALL
 
 
+def legend_length(heads: int, layers: int, side: int = 0) -> float:
+    """Return the pixels of a colour legend about as high as the grid.
+
+    Examples
+    --------
+    >>> round(legend_length(12, 6)), legend_length(12, 48)
+    (133, 200)
+    """
+    return max(60, min(200, (side or square_side(heads)) * HIGH * layers - 30))
+
+
 def head_squares(frame: pd.DataFrame, heads: int, layers: int, side: int = 0) -> Any:
     """Start a chart with one square per head; marks and colours are up to the caller.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Mapping
 from typing import Any
@@ -100,6 +101,39 @@ def legend_title(text: str, width: int = 16) -> list[str]:
     ['share of', 'attention, 0–1']
     """
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def legend_ticks(low: float, high: float) -> dict[str, Any]:
+    """Choose round numbers for the legend of a colour scale.
+
+    Left to itself, Vega writes the ends of a short legend rounded to the step: 4.6 becomes 5.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends of the colour scale.
+
+    Returns
+    -------
+    dict
+        ``values`` and ``format``, for ``alt.Legend``.
+
+    Examples
+    --------
+    >>> legend_ticks(0.01, 4.55)
+    {'values': [2.0, 4.0], 'format': '.0f'}
+    >>> legend_ticks(-0.06, 0.06)
+    {'values': [-0.05, 0.0, 0.05], 'format': '.2f'}
+    """
+    if not high > low:
+        return {"values": [low], "format": ".3~g"}
+    half = (high - low) / 2
+    power = math.floor(math.log10(half))
+    step = max(size for size in (1, 2, 5) if size * 10.0**power <= half * (1 + 1e-9)) * 10.0**power
+    digits = max(0, -power)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    values = [round(number * step, digits) + 0.0 for number in range(first, last + 1)]
+    return {"values": values, "format": f".{digits}f"}
 
 
 def subject(provenance: Mapping[str, Any]) -> str:

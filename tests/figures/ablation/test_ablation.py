@@ -166,7 +166,7 @@ def test_pruning_curves_begin_at_the_whole_model() -> None:
         for row in rows
     )  # the paired interval, around the baseline
     assert [row["score"] for row in rows_of(spec, 1)] == [0.8]
-    assert "20 of them for the curves" in spec["title"]["subtitle"][0]
+    assert "curves scored on 20" in spec["title"]["subtitle"][0]
 
 
 def test_the_gallery_offers_what_the_results_have(tmp_path: Any) -> None:

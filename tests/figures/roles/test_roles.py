@@ -164,7 +164,7 @@ def test_curves_are_quantiles_of_all_scores() -> None:
         below = np.searchsorted(values, part["score"] + 1e-6, side="right") / len(values)
         assert below == pytest.approx(part["share"].to_numpy(), abs=2 / len(values))
     assert rows_of(chart, "at")["at"][0] == pytest.approx(np.nanmean(scores[..., COLUMNS]))
-    assert f"{4 * 12 * 40 - 12 * 15} scores" in lines_of(chart)
+    assert f"{4 * 12 * 40 - 12 * 15:,} scores" in lines_of(chart)
 
 
 def test_p_values_are_counted_in_bins() -> None:

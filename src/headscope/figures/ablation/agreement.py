@@ -36,11 +36,11 @@ def _points(frame: pd.DataFrame, metric: str) -> Any:
     unit = "mean |∂loss/∂ξ| (higher = more important)"
     return points.encode(
         x=alt.X("importance:Q", title=unit, scale=alt.Scale(zero=False)),
-        y=alt.Y("gain:Q", title=f"gain from disabling the head, in {metric} (positive = better)"),
+        y=alt.Y("gain:Q", title=f"improvement in {metric} with the head disabled"),
         color=alt.Color("layer:O", scale=alt.Scale(scheme="viridis"), title="layer"),
         tooltip=[
             alt.Tooltip("name:N", title="head"),
             alt.Tooltip("importance:Q", format=".4f"),
-            alt.Tooltip("gain:Q", format=".4f"),
+            alt.Tooltip("gain:Q", format=".4f", title="improvement"),
         ],
     )

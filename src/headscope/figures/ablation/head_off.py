@@ -6,9 +6,17 @@ from typing import Any
 
 import altair as alt
 
-from headscope.figures.ablation.scores import score_frame, score_tooltip, sentence_case
-from headscope.figures.squares import ROOMY, head_squares, split_defined
-from headscope.figures.style import BLUE, GREY, ORANGE, legend_title, styled, subject
+from headscope.figures.ablation.scores import score_frame, score_tooltip, sentence_case, way_text
+from headscope.figures.squares import ROOMY, head_squares, legend_length, split_defined
+from headscope.figures.style import (
+    BLUE,
+    GREY,
+    ORANGE,
+    legend_ticks,
+    legend_title,
+    styled,
+    subject,
+)
 from headscope.results import Atlas
 
 ALPHA = 0.05
@@ -30,7 +38,8 @@ def head_off(results: Atlas) -> Any:
         domain=[-reach, 0, reach], range=[worse, "#ffffff", better], interpolate="rgb"
     )
     heads = data.sizes["head"]
-    base = head_squares(frame, heads, data.sizes["layer"], SIDE if heads <= ROOMY else 0).encode(
+    side = SIDE if heads <= ROOMY else 0
+    base = head_squares(frame, heads, data.sizes["layer"], side).encode(
         tooltip=score_tooltip(metric)
     )
     known, unknown = split_defined(base, "score")
@@ -38,7 +47,7 @@ def head_off(results: Atlas) -> Any:
         "difference:Q",
         scale=scale,
         title=legend_title(f"change in {metric}"),
-        legend=alt.Legend(format="+.2~g"),
+        legend=_legend(reach, legend_length(heads, data.sizes["layer"], side)),
     )
     marks = [
         unknown.mark_rect(color=GREY),
@@ -52,6 +61,16 @@ def head_off(results: Atlas) -> Any:
         marks.append(known.mark_text(fontSize=9).encode(text=text))
     return styled(
         alt.layer(*marks),
-        f"{sentence_case(metric)} with one head disabled ({data.attrs['way']})",
+        f"{sentence_case(metric)} with one head disabled",
         f"{subject(results.provenance)}; baseline {baseline:.3f}",
+        f"{way_text(data.attrs['way'])}; framed: p < {ALPHA:g}, corrected",
+    )
+
+
+def _legend(reach: float, length: float) -> alt.Legend:
+    """Return a legend of changes with their sign."""
+    ticks = legend_ticks(-reach, reach)
+    signed = ticks | {"format": f"+{ticks['format']}"}
+    return alt.Legend(
+        gradientLength=length, labelExpr="datum.value == 0 ? '0' : datum.label", **signed
     )

@@ -12,6 +12,7 @@ from headscope.figures.ablation.scores import (
     score_frame,
     score_tooltip,
     sentence_case,
+    way_text,
     within,
 )
 from headscope.figures.style import BLUE, ORANGE, styled, subject
@@ -40,6 +41,8 @@ def layer_off(results: Atlas) -> Any:
     line = alt.Chart(pd.DataFrame({"score": [baseline]})).mark_rule(color=ORANGE, strokeWidth=2)
     return styled(
         alt.layer(bars, whiskers, line.encode(y=alt.Y("score:Q", scale=scale, title=title))),
-        f"{sentence_case(metric)} with one layer disabled ({data.attrs['way']})",
-        f"{subject(results.provenance)}; baseline {baseline:.3f}",
+        f"{sentence_case(metric)} with one layer disabled",
+        subject(results.provenance),
+        way_text(data.attrs["way"]),
+        f"orange line: no layer disabled ({baseline:.3f})",
     )

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 import xarray as xr
 
-from headscope.figures.ablation.scores import metric_text, sentence_case, within
+from headscope.figures.ablation.scores import metric_text, sentence_case, way_text, within
 from headscope.figures.style import BLUE, GREEN, ORANGE, styled, subject
 from headscope.results import Atlas
 
@@ -34,8 +34,9 @@ def pruning(results: Atlas) -> Any:
     band, lines = _marks(curves, kinds, scale, title)
     return styled(
         alt.layer(band, rule.encode(y=alt.Y("score:Q", scale=scale, title=title)), lines),
-        f"{sentence_case(metric)} against the number of remaining heads ({data.attrs['way']})",
-        f"{subject(results.provenance)}, {int(data['n'].max())} of them for the curves",
+        f"{sentence_case(metric)} against the number of remaining heads",
+        f"{subject(results.provenance)}; curves scored on {int(data['n'].max())}",
+        f"{way_text(data.attrs['way'])}; orange line: all heads",
     )
 
 
@@ -53,7 +54,8 @@ def _curves(data: xr.Dataset, metric: str) -> pd.DataFrame:
 def _marks(curves: pd.DataFrame, kinds: list[str], scale: alt.Scale, title: str) -> tuple[Any, Any]:
     """Draw the bands and the lines."""
     colours = alt.Scale(domain=kinds, range=[ORDERS[kind] for kind in kinds])
-    colour = alt.Color("kind:N", scale=colours, title="order of removal")
+    legend = alt.Legend(symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3, symbolSize=200)
+    colour = alt.Color("kind:N", scale=colours, title="order of removal", legend=legend)
     x = alt.X("left:Q", title="remaining heads", scale=alt.Scale(reverse=True, nice=False))
     base = alt.Chart(curves, width=420, height=280)
     band = base.mark_area(opacity=0.15).encode(

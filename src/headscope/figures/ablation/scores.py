@@ -12,6 +12,13 @@ import xarray as xr
 
 from headscope.tasks.metrics import METRICS, metric_title
 
+WAYS = {
+    "uniform": "attention made uniform",
+    "zero": "output set to zero",
+    "mean": "output replaced by its mean",
+}
+"""The ways of disabling a head, in words."""
+
 
 def score_frame(data: xr.Dataset, by: list[str]) -> pd.DataFrame:
     """Return one row per head, layer or set that was disabled.
@@ -70,6 +77,17 @@ def sentence_case(metric: str) -> str:
     """
     title = metric_title(metric)
     return title[:1].upper() + title[1:]
+
+
+def way_text(way: str) -> str:
+    """Say what was done to disabled heads.
+
+    Examples
+    --------
+    >>> way_text("zero")
+    'disabled: output set to zero'
+    """
+    return f"disabled: {WAYS.get(way, way)}"
 
 
 def score_tooltip(metric: str) -> list[Any]:

@@ -81,7 +81,7 @@ def task_panel(results: Atlas, task: str, domain: Range | None = None, *, title:
     metric, majority = str(data["metric"].values), float(data["majority"])
     remark = metric_title(metric)
     if metric == "accuracy" and np.isfinite(majority):
-        remark = f"accuracy; majority {majority:.2g}"
+        remark = f"accuracy; majority class {majority:.2f}"
     values = data[["test", "low", "high"]].rename(test="value")
     return value_panel(
         values, title or task_titles(results)[task], metric_title(metric), domain, remark
@@ -149,6 +149,7 @@ def _map(panel: Panel, width: int, *, ordered: bool, first: bool, last: bool) ->
     column, words = ("place", SORTED) if ordered else ("head", UNSORTED)
     small: dict[str, Any] = {
         "labelFontSize": 8,
+        "labelSeparation": 2,
         "titleFontSize": 9,
         "ticks": False,
         "domain": False,
@@ -172,7 +173,7 @@ def _map(panel: Panel, width: int, *, ordered: bool, first: bool, last: bool) ->
     )
     heading = alt.TitleParams(
         panel.title,
-        subtitle=[panel.remark] if panel.remark else [],
+        subtitle=[panel.remark] if panel.remark else alt.Undefined,
         fontSize=11,
         subtitleFontSize=9,
         subtitleColor="#555",

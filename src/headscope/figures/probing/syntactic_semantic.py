@@ -15,7 +15,8 @@ from headscope.results import Atlas
 from headscope.stats.syntax_semantics import correlation, syntactic_semantic
 
 TITLE = "Syntactic and semantic scores of heads"
-COLUMNS = 4
+COLUMNS, FEW = 4, 12
+"""Scatters in a row; up to so many layers, the legend names each one."""
 SIGNS = {"Pearson": "r", "Spearman": "ρ"}
 
 
@@ -112,7 +113,7 @@ def _points(frame: pd.DataFrame, width: int, height: int) -> Any:
         title="layer",
         gradientLength=min(height, 140),
         gradientThickness=9,
-        values=sorted({1, (layers + 1) // 2, layers}),
+        values=sorted(range(1, layers + 1) if layers <= FEW else {1, (layers + 1) // 2, layers}),
         format="d",
         labelFontSize=9,
         titleFontSize=10,

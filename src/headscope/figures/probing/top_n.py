@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,9 +16,11 @@ from headscope.stats.probing import best_layer, probing_of, task_titles
 from headscope.tasks.metrics import metric_title
 
 CURVES = {"top": BLUE, "greedy": GREEN}
+CHOSEN = {"top": "n best heads", "greedy": "n heads chosen greedily"}
+"""What the legend calls the curves."""
 LAYERS = {"last layer": "#888888", "best layer": ORANGE}
 DASHES = {"top": [1, 0], "greedy": [6, 2], "last layer": [2, 2], "best layer": [8, 3]}
-WIDTH, HEIGHT = 170, 130
+WIDTH, HEIGHT, TICKS = 170, 130, 5
 SMALL: dict[str, Any] = {"labelFontSize": 9, "titleFontSize": 10}
 APART = 1.5
 """Two labelled numbers of heads differ at least by this factor."""
@@ -56,8 +59,10 @@ def _panel(results: Atlas, task: str, *, first: bool, last: bool) -> Any:
     """Draw the curves of one task, and the scores of whole layers as horizontal lines."""
     top = probing_of(results, "probe_top").sel(task=task)
     unit = metric_title(str(probing_of(results)["metric"].sel(task=task).values))
-    title, own = (unit if first else None), alt.Scale(zero=False)
-    y = alt.Y("test:Q", title=title, scale=own, axis=alt.Axis(format=".2f", tickCount=5, **SMALL))
+    title, own = (unit if first else None), alt.Scale(zero=False, nice=TICKS)
+    y = alt.Y(
+        "test:Q", title=title, scale=own, axis=alt.Axis(format=".2f", tickCount=TICKS, **SMALL)
+    )
     counts = sorted(int(n) for n in top["n"].values)
     labelled = named_counts(counts, probing_of(results).sizes["head"])
     x = alt.X(
@@ -97,6 +102,8 @@ def _looks() -> tuple[alt.Color, alt.StrokeDash]:
         symbolType="stroke",
         symbolOpacity=1,
         symbolSize=300,
+        labelLimit=200,
+        labelExpr=f"{json.dumps(CHOSEN)}[datum.label] || datum.label",
     )
     colours = alt.Scale(domain=names, range=[*CURVES.values(), *LAYERS.values()])
     dashes = alt.Scale(domain=names, range=[DASHES[name] for name in names])

@@ -17,8 +17,8 @@ from headscope.stats.roles import role_tests
 
 TITLE = "Correlation of roles (Spearman)"
 OVER = {
-    "heads": "over heads, of their mean scores",
-    "sequences": "over heads and sequences, of single scores",
+    "heads": "over all heads: their mean scores",
+    "sequences": "over all heads and sequences",
 }
 SIDE, HIGH = 37, 0.75
 """Pixels of a square's width, and its height as a share of it."""

@@ -73,7 +73,7 @@ def score_curves(results: Atlas, *, roles: Sequence[str] = COARSE, tau: float = 
         _chart(pd.concat(curves, ignore_index=True), [*names, ALL], marks),
         TITLE,
         about,
-        f"{count} scores: heads × sequences × roles",
+        f"{count:,} scores: heads × sequences × roles",
     )
 
 

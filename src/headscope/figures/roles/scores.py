@@ -88,7 +88,7 @@ def _verdict(test: xr.Dataset, tau: float) -> str:
         return "a single sequence cannot be tested"
     has = "has the role" if bool(test["has"]) else "does not have the role"
     p = p_value(float(test["p"]))
-    return f"H0, mean ≤ {tau:g}: p {p if p.startswith('<') else f'= {p}'}, {has}"
+    return f"mean above {tau:g}: p {p if p.startswith('<') else f'= {p}'}, {has}"
 
 
 def _histogram(scores: Scores, marks: pd.DataFrame, low: float, high: float) -> Any:

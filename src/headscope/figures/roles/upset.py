@@ -122,7 +122,7 @@ def _sizes(sets: RoleSets) -> Any:
         y=alt.Y("role:N", sort=names, scale=alt.Scale(domain=names), axis=None),
         x=alt.X(
             "heads:Q",
-            title="all heads of the role",
+            title="all heads with the role",
             axis=alt.Axis(tickMinStep=1, tickCount=4),
             scale=alt.Scale(domain=[0, 1.25 * max(1, *counts)], nice=False),
         ),
