@@ -317,7 +317,7 @@ def test_an_unknown_role_gets_the_nearest_name_and_labels_are_listed_too() -> No
 @pytest.mark.parametrize(
     ("role", "missing", "hint"),
     [
-        ("block", "pair", "use a corpus of pairs: paragraphs, or a table with two texts per line"),
+        ("block", "pair", "use paragraphs, or a table with two texts per line"),
         (
             "nsubj",
             "tree",

@@ -227,7 +227,7 @@ def test_a_role_that_the_corpus_does_not_have(run: Run, tiny_folder: Path, tmp_p
 
     assert asked("block") == (
         "the role 'block' needs pair, which this corpus lacks",
-        "use a corpus of pairs: paragraphs, or a table with two texts per line",
+        "use paragraphs, or a table with two texts per line",
     )
     assert asked("nsubj") == (
         "the role 'nsubj' needs tree, which this corpus lacks",

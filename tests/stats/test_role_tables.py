@@ -110,7 +110,7 @@ def test_fewer_than_30_sequences_are_cautioned_by_role() -> None:
     assert cautions(found, role_tests(found, tau={"": 3.0, "block": 1.5})) == [
         "Fewer than 30 sequences: syntactic (29). Do not trust the test of the mean there; "
         "use more sequences, or the permutation test.",
-        "Not defined: no sequence has a token of delimiter.",
+        "Not defined, since no sequence has such a token: delimiter.",
         "Absent: nsubj (the corpus has no tree: parse it).",
     ]
 

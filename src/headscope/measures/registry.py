@@ -25,7 +25,7 @@ HOW: dict[str, dict[str, str]] = {
     "tree": _TREEBANK,
     "words": _TREEBANK,
     "tags": _TREEBANK,
-    "pair": {"hint": "use a corpus of pairs: paragraphs, or a table with two texts per line"},
+    "pair": {"hint": "use paragraphs, or a table with two texts per line"},
     "mentions": {"hint": "use a corpus with coreference"},
     "frames": {"hint": "use a corpus with frame links"},
     "lm": {

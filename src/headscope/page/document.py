@@ -42,7 +42,7 @@ class Table:
     title, note : str
         Above and below the table.
     sortable : bool
-        Whether readers can sort it by a column; then it scrolls in a box.
+        Whether readers can sort it by a column. A long one then scrolls in a box.
     id : str
         The identifier of the element on the page.
 

@@ -22,8 +22,16 @@ from headscope.figures import (
 )
 from headscope.figures.roles.scores import telling_head
 from headscope.figures.style import subject
-from headscope.numbers import count, interval, number, share
+from headscope.numbers import count, number, share
 from headscope.page.document import Document, Plot, Row, Section, Table, records
+from headscope.page.role_tables import (
+    CORRELATIONS,
+    REGIONS,
+    corrected_by,
+    layer_rows,
+    role_rows,
+    shift_rows,
+)
 from headscope.results import KEPT, Atlas
 from headscope.stats import (
     COARSE,
@@ -36,7 +44,6 @@ from headscope.stats import (
     regions,
     role_correlations,
     role_sets,
-    role_table,
     tau_table,
     undecided,
 )
@@ -113,7 +120,7 @@ def _test_section(results: Atlas, tests: xr.Dataset) -> Section:
     about = tests.attrs
     note = (
         f"One-tailed {about['test']} test of the mean over sequences, level {about['alpha']:g}, "
-        f"correction: {about['correction']}. The mean is a multiple of uniform attention; the "
+        f"{corrected_by(about['correction'])}. The mean is a multiple of uniform attention; the "
         "effect is Cohen's d against τ. Layers and heads count from 1."
     )
     taus = tau_table(
@@ -127,7 +134,7 @@ def _test_section(results: Atlas, tests: xr.Dataset) -> Section:
     tables = [
         Table(role_rows(results, tests), note=note, id="role-table"),
         Table(
-            records(taus),
+            records(taus.rename(columns=lambda name: name.replace("tau ", "τ = "))),
             title="Number of heads with each role, by τ",
             note="The same test and correction with τ from 1 to 5.",
             id="tau-table",
@@ -141,37 +148,6 @@ def _test_section(results: Atlas, tests: xr.Dataset) -> Section:
     return Section(
         "roles", "Which heads have which role", text, tables, _test_plots(results, tests)
     )
-
-
-def role_rows(results: Atlas, tests: xr.Dataset) -> list[Row]:
-    """Return one row per role: how many heads have it, and the strongest head.
-
-    Parameters
-    ----------
-    results : Atlas
-        Results of the measure ``role``.
-    tests : Dataset
-        From :func:`headscope.stats.role_tests`.
-
-    Returns
-    -------
-    list of dict
-    """
-    return [
-        {
-            "role": row["role"],
-            "heads": row["heads"],
-            "share of heads (0–1)": share(row["share"]),
-            "sequences": row["sequences"],
-            "strongest head": row["strongest"] or None,
-            "mean (times uniform)": row["mean"],
-            "95 % interval": interval(row["low"], row["high"]),
-            "effect (d)": row["effect"],
-            "p": row["p"],
-            "p corrected": row["p_corrected"],
-        }
-        for row in records(role_table(results, tests))
-    ]
 
 
 def _test_plots(results: Atlas, tests: xr.Dataset) -> list[Plot]:
@@ -193,8 +169,9 @@ def _test_plots(results: Atlas, tests: xr.Dataset) -> list[Plot]:
         caption = "After Figure 3a: the cumulative distribution over heads and sequences."
         curves = score_curves(results, tau=tau)
         plots.append(Plot("role-cumulative", "All scores", caption, curves))
+    caption = "After Figure 3b: one p-value per head and role."
     histogram = p_histogram(tests, subtitle=about)
-    plots.append(Plot("role-p", "p-values", "After Figure 3b: one per head and role.", histogram))
+    plots.append(Plot("role-p", "p-values", caption, histogram))
     return plots
 
 
@@ -208,26 +185,29 @@ def _overlap_section(results: Atlas, tests: xr.Dataset, shares: Sequence[Row] | 
     tables = [
         Table(shares or own, id="share-table"),
         Table(
-            records(regions(sets)), title="Heads by exact combination of roles", id="region-table"
+            records(regions(sets).rename(columns=REGIONS)),
+            title="Heads by exact combination of roles",
+            id="region-table",
         ),
         Table(
-            records(role_correlations(results, list(sets))),
+            records(role_correlations(results, list(sets)).rename(columns=CORRELATIONS)),
             title="Spearman's correlation of scores",
-            note="Over heads (means), and over heads and sequences.",
+            note="Over heads: of their mean scores. Over sequences: of all scores of all heads.",
             id="correlation-table",
         ),
     ]
     roles = present(tests, (*COARSE, *FINE))
     correlations = correlation_map(role_correlations(results, roles), subtitle=about)
+    alike = "Spearman's correlation of mean scores, over heads."
     bars = "Each bar counts the heads with exactly this combination."
     plots = [
         Plot("role-venn", "Heads by role", "After Figure 4.", venn(tests, subtitle=about)),
         Plot("role-upset", "Combinations of roles", bars, upset(tests, subtitle=about)),
-        Plot("role-correlations", "Correlation of roles", "Spearman's, over heads.", correlations),
+        Plot("role-correlations", "Correlation of roles", alike, correlations),
     ]
     text = (
-        "A head may have several roles. The Venn diagram is not drawn to scale; the UpSet plot "
-        "beside it is."
+        "A head may have several roles. The Venn diagram is not drawn to scale; the bars of the "
+        "UpSet plot are."
     )
     return Section("overlap", "Roles overlap", text, tables, plots)
 
@@ -243,7 +223,7 @@ def _layer_section(results: Atlas, tests: xr.Dataset) -> Section:
         "layer are sorted by how many roles they have."
     )
     table = Table(
-        records(layer_shares(tests)), title="Share of each layer's heads (0–1)", id="layer-table"
+        layer_rows(layer_shares(tests)), title="Share of each layer's heads (0–1)", id="layer-table"
     )
     plots = [
         Plot("role-skills", "Heads with several skills", "After Figure 5.", skills),
@@ -278,9 +258,9 @@ def shift_section(shift: pd.DataFrame) -> Section:
     """
     text = (
         "The mean score after minus before, over the heads of the first, middle and last third of "
-        "the layers. Scores are paired by sequence; intervals are 95 % intervals over sequences; p "
-        "is that of no change, by a paired t test, corrected (Holm) over the rows."
+        "the layers. Scores are paired by sequence, and intervals are over sequences. The null "
+        "hypothesis of p is no change (paired t test), corrected (Holm) over all rows."
     )
     plot = Plot("role-shift", "Shift of roles", "After Figure 6.", shift_dots(shift))
-    table = Table(records(shift), id="shift-table")
+    table = Table(shift_rows(shift), id="shift-table")
     return Section("shift", "Shift by fine-tuning", text, [table], [plot])

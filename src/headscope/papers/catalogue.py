@@ -213,7 +213,7 @@ PAPERS = {
             "The heads hypothesis",
             BASE,
             (
-                Part("summary", "The paper's numbers and ours", "the numbers in the text"),
+                Part("summary", "The paper's numbers and ours", "numbers in the paper's text"),
                 Part("shift", "Shift by fine-tuning", "Figure 6", ("tuned",)),
                 Part("roles", "Which heads have which role", "Figures 2 and 3"),
                 Part("overlap", "Roles overlap", "Figure 4"),

@@ -82,3 +82,48 @@ def short_name(name: str) -> str:
     'google/electra-small-discriminator'
     """
     return Path(name).resolve().name if Path(name).exists() else name
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun.
+
+    Parameters
+    ----------
+    number
+        How many.
+    noun
+        The noun in the singular.
+
+    Returns
+    -------
+    str
+        The noun is in the plural unless there is one.
+
+    Examples
+    --------
+    >>> counted(1, "epoch"), counted(0, "loss"), counted(1204, "seed")
+    ('1 epoch', '0 losses', '1,204 seeds')
+    """
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def as_sentence(note: str) -> str:
+    """Write a note as a sentence: a capital letter at the start, a full stop at the end.
+
+    Parameters
+    ----------
+    note
+        A note without them.
+
+    Returns
+    -------
+    str
+        The sentence.
+
+    Examples
+    --------
+    >>> as_sentence("all tasks: at most 60 examples")
+    'All tasks: at most 60 examples.'
+    """
+    return f"{note[:1].upper()}{note[1:].removesuffix('.')}."

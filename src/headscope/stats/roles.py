@@ -268,7 +268,7 @@ def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
         )
     none = [name for name, count in counts.items() if not count]
     if none:
-        said.append(f"Not defined: no sequence has a token of {', '.join(none)}.")
+        said.append(f"Not defined, since no sequence has such a token: {', '.join(none)}.")
     absent = json.loads(data.attrs.get("absent", "{}"))
     said += [f"Absent: {name} ({why})." for name, why in absent.items()]
     # In a causal model early tokens of the second segment see few others, and can score more.

@@ -23,12 +23,13 @@ from headscope.papers.jo2020.tables import (
     scatter_rows,
     state_rows,
     table_4_poolings,
+    task_notes,
     task_rows,
     tuning_rows,
     tuning_text,
 )
 from headscope.papers.recipe import Recipe, Step
-from headscope.papers.sections import gallery_plots, short_name
+from headscope.papers.sections import counted, gallery_plots, short_name
 from headscope.results import Atlas
 from headscope.runs.probe import probe
 from headscope.runs.probe.options import Position, ProbeOptions, Solver
@@ -36,7 +37,7 @@ from headscope.runs.tune import Tuned, pooling_slug, tune
 from headscope.stats.probing import probing_remarks, top_table
 from headscope.tasks import Task, find_task
 from headscope.tasks.find import find_tasks, glue_task, sample
-from headscope.tasks.probing import ProbingTask, all_notes
+from headscope.tasks.probing import ProbingTask
 
 PLACES = {"cls": "the first token", "last": "the last token", "mean": "the mean over tokens"}
 
@@ -210,7 +211,7 @@ class Jo2020(Recipe):
 
     def _what(self) -> Section:
         models = {short_name(name): self.load(name) for name in self.models}
-        notes = [f"{note[0].upper()}{note[1:]}." for note in all_notes(self._tasks)]
+        notes = task_notes(self._tasks)
         sizes = facts.TASK_SIZES
         note = f"The paper has {sizes['train']} training and {sizes['test']} test sentences."
         return self.section(
@@ -232,8 +233,9 @@ class Jo2020(Recipe):
             else "The paper has no table for this architecture."
         )
         note = (
-            "Test scores in percent with 95 % intervals, and gains over the last layer. Layer, "
-            f"heads and L2 are chosen on validation data. Vectors are read at {_place(results)}."
+            "Test scores in percent with 95 % intervals in parentheses, and gains over the last "
+            "layer; the best layer's number is in square brackets. Layer, heads and L2 are chosen "
+            f"on validation data. Vectors are read at {_place(results)}."
         )
         notes = [note, *(f"{remark}." for remark in probing_remarks(results)), beside]
         tables = [
@@ -259,7 +261,7 @@ class Jo2020(Recipe):
         ordered = Plot(
             "heads-sorted",
             "Scores of heads, sorted",
-            "As in Figures 3 and 6: layer 1 at the bottom, the best head of a layer at the left.",
+            "As in Figures 3 and 6: layer 1 at the bottom, the best head of a layer on the left.",
             probe_grid(self._named),
         )
         unordered = Plot(
@@ -296,9 +298,9 @@ class Jo2020(Recipe):
     def _frozen(self, name: str, task: Task) -> Section:
         results = self._before(name, task)
         note = (
-            f"Dev scores in percent. L2, layer and heads are chosen by {self._options.folds} "
-            f"folds of the training data; pairs are encoded {self._options.pairs}; vectors are "
-            f"read at {_place(results)}."
+            f"Dev scores in percent. L2, layer and heads are chosen by {self._options.folds}-fold "
+            f"cross-validation on the training data; pairs are encoded {self._options.pairs}; "
+            f"vectors are read at {_place(results)}."
         )
         rows = layer_rows(top_table(results, n=self.top))
         return self.section(
@@ -323,8 +325,8 @@ class Jo2020(Recipe):
             for state, pooling in poolings.items()
         }
         note = (
-            f"Dev scores in percent: the median over {self.seeds} seeds, with the lowest and the "
-            f"highest. Best layer: {poolings['best layer'].title}; top heads: "
+            f"Dev scores in percent: the median over {counted(self.seeds, 'seed')}, with the "
+            f"lowest and the highest. Best layer: {poolings['best layer'].title}; top heads: "
             f"{poolings['top heads'].title.removeprefix('heads ')}. Published: BERT base."
         )
         after = {

@@ -10,14 +10,16 @@ import pandas as pd
 
 from headscope.heads import Head
 from headscope.models import Model, Pooling
+from headscope.numbers import interval
 from headscope.page import records
 from headscope.papers.jo2020 import facts
+from headscope.papers.sections import as_sentence, counted
 from headscope.results import Atlas
 from headscope.runs.tune import Tuned
 from headscope.stats.probing import best_layer, median_gain
 from headscope.stats.syntax_semantics import correlation, syntactic_semantic
 from headscope.tasks import Task
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.probing import TITLES, ProbingTask, all_notes
 
 Row = dict[str, Any]
 ENCODERS = {"bert": "BERT base", "gpt2": "GPT2", "openai-gpt": "GPT"}
@@ -81,6 +83,23 @@ def task_rows(tasks: Sequence[ProbingTask]) -> list[Row]:
     ]
 
 
+def task_notes(tasks: Sequence[ProbingTask]) -> list[str]:
+    """Say how the tasks were made.
+
+    Parameters
+    ----------
+    tasks
+        The probing tasks.
+
+    Returns
+    -------
+    list of str
+        Sentences: what the labels are, and which sentences were skipped.
+    """
+    notes = (note.replace(": labels: ", " labels: ", 1) for note in all_notes(tasks))
+    return [as_sentence(note.replace(": skipped: ", ": skipped ", 1)) for note in notes]
+
+
 def scatter_rows(probed: Mapping[str, Atlas], *, seed: int) -> tuple[list[Row], str]:
     """Make the table of correlations between syntactic and semantic scores (Figure 5).
 
@@ -101,15 +120,26 @@ def scatter_rows(probed: Mapping[str, Atlas], *, seed: int) -> tuple[list[Row], 
     rows: list[Row] = []
     for name, results in probed.items():
         frame = syntactic_semantic(results)
-        rows += [{"model": name, **row} for row in records(correlation(frame, seed=seed))]
+        rows += [_correlation(name, row) for row in records(correlation(frame, seed=seed))]
     tasks, missing = frame.attrs["tasks"], frame.attrs["missing"]
     note = (
         f"Syntactic: {', '.join(tasks['syntactic'])}. Semantic: {', '.join(tasks['semantic'])}."
-        + (f" Not probed: {', '.join(missing)}." if missing else "")
-        + " Intervals are over heads, and over whole layers, because the heads of one layer are "
-        "not independent."
+        + (f" Not probed: {', '.join(TITLES[name] for name in missing)}." if missing else "")
+        + " The second interval draws whole layers, because the heads of one layer are not "
+        "independent."
     )
     return rows, note
+
+
+def _correlation(model: str, row: Row) -> Row:
+    return {
+        "model": model,
+        "correlation": row["correlation"],
+        "value": row["value"],
+        "95 % interval over heads": interval(row["low"], row["high"]),
+        "95 % interval over layers": interval(row["layer low"], row["layer high"]),
+        "heads": row["heads"],
+    }
 
 
 def tuning_rows(task: Task, done: Mapping[str, Sequence[Tuned]]) -> list[Row]:
@@ -208,9 +238,9 @@ def tuning_text(done: Mapping[str, Sequence[Tuned]]) -> str:
     first = runs[0]
     return (
         "A linear layer, tanh, dropout 0.1 and a classifier on top, all weights trainable; batches "
-        f"of {first.settings.batch_size}, {first.settings.epochs} epochs, learning rate "
+        f"of {first.settings.batch_size}, {counted(first.settings.epochs, 'epoch')}, learning rate "
         f"{first.settings.learning_rate:g}, {first.examples['train']} training examples; "
-        f"{sum(tuned.minutes for tuned in runs):.0f} minutes for {len(runs)} runs."
+        f"{sum(tuned.minutes for tuned in runs):.1f} minutes for {counted(len(runs), 'run')}."
     )
 
 

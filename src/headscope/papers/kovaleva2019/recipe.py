@@ -20,7 +20,7 @@ from headscope.papers.kovaleva2019 import facts
 from headscope.papers.kovaleva2019.glue_table import table_rows
 from headscope.papers.kovaleva2019.tables import disabling_text, frame_rows, gain_rows, share_rows
 from headscope.papers.recipe import Recipe, Step
-from headscope.papers.sections import gallery_plots
+from headscope.papers.sections import as_sentence, counted, gallery_plots
 from headscope.results import Atlas
 from headscope.runs.ablate import Way, ablate
 from headscope.runs.compare import compare
@@ -171,13 +171,16 @@ class Kovaleva2019(Recipe):
     def _table(self) -> Section:
         done = [self._tune(task, start) for task in self._tasks for start in self._starts]
         notes = dict.fromkeys(note for tuned in done for note in tuned.notes)
-        note = "Dev scores in percent. Majority: always the most frequent class of training."
+        note = (
+            "Dev scores in percent. Majority: always the most frequent class of the training data."
+        )
         settings = done[0].settings
         text = (
-            f"Batches of {settings.batch_size}, {settings.epochs} epochs, learning rate "
+            f"Batches of {settings.batch_size}, {counted(settings.epochs, 'epoch')}, learning rate "
             f"{settings.learning_rate:g}, seed {settings.seed}."
         )
-        table = Table(table_rows(done), title="Table 1", note=" ".join([note, *notes]))
+        below = " ".join([note, *map(as_sentence, notes)])
+        table = Table(table_rows(done), title="Table 1", note=below)
         return self.section("tuning", text, [table])
 
     def _patterns(self) -> Section:
@@ -195,8 +198,8 @@ class Kovaleva2019(Recipe):
             found[name] = self._look("patterns", self._pretrained, self._frames, ["pattern"])
         least, most = facts.HETEROGENEOUS.items()
         note = (
-            "Percent of all maps, with 95 % intervals (jackknife over groups of documents), as "
-            "the classifier sees them. The paper gives numbers for heterogeneous maps only: from "
+            "Percent of all maps, as the network classifies them, with 95 % intervals (jackknife "
+            "over groups of documents). The paper gives numbers for heterogeneous maps only: from "
             f"{least[1]} ({least[0]}) to {most[1]} ({most[0]})."
         )
         by_task = Plot(
@@ -206,7 +209,7 @@ class Kovaleva2019(Recipe):
         return self.section(
             "patterns",
             f"Every map of every head, on at most {EXAMPLES} examples of each task.",
-            [Table(share_rows(found), title="Shares", note=note)],
+            [Table(share_rows(found), title="Share of each class", note=note)],
             [by_task, *gallery_plots(last, "pattern-layers", "pattern-heads")],
         )
 
@@ -215,7 +218,7 @@ class Kovaleva2019(Recipe):
         first, second = facts.FRAME_HEADS
         note = (
             "The largest attention between a frame's target and a core element, in either "
-            "direction, averaged over sentences. Published: two heads over the 99th percentile, "
+            "direction, averaged over sentences. Published: two heads above the 99th percentile, "
             f"with {first} and {second}."
         )
         table = Table(
@@ -331,7 +334,7 @@ class Kovaleva2019(Recipe):
             Table(
                 gain_rows(heads.tail(SHOWN)[::-1], "head"), title="Heads whose removal hurts most"
             ),
-            Table(gain_rows(layers, "layer"), title="Layers off"),
+            Table(gain_rows(layers, "layer"), title="Layers disabled in turn"),
         ]
         seen = results.provenance["counts"]["seen"]
         return self.section(

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from headscope.figures.ablation.scores import WAYS
 from headscope.numbers import interval
 from headscope.page import records
 from headscope.papers.kovaleva2019 import facts
+from headscope.papers.sections import counted
 from headscope.results import Atlas
 from headscope.stats import frame_table
 from headscope.stats.patterns import pattern_shares
@@ -50,7 +52,7 @@ def frame_rows(results: Atlas) -> list[dict[str, object]]:
     -------
     list of dict
         The strongest heads: attention in either direction with its 95 % interval, each direction
-        alone, and whether the head is over the 99th percentile of all heads.
+        alone, and whether the head is above the 99th percentile of all heads.
     """
     return [
         {
@@ -60,7 +62,7 @@ def frame_rows(results: Atlas) -> list[dict[str, object]]:
             "target → element": row["target to element"],
             "element → target": row["element to target"],
             "99th percentile of all heads": row["percentile"],
-            "over it": "yes" if row["over"] else "no",
+            "above it": "yes" if row["over"] else "no",
             "sentences": row["sentences"],
         }
         for row in records(frame_table(results))
@@ -85,7 +87,7 @@ def gain_rows(table: pd.DataFrame, what: str) -> list[dict[str, object]]:
     metric = table.columns[1]
     return [
         {
-            f"{what} off": row[f"{what} off"],
+            f"{what} disabled": row[f"{what} off"],
             metric: row[metric],
             "gain": row["gain"],
             "95 % interval": interval(row["low"], row["high"]),
@@ -119,21 +121,12 @@ def disabling_text(task: Task, heads: pd.DataFrame, *, layers: int, seen: int, w
     """
     sure = heads[heads["p corrected"] < 0.05]
     text = (
-        f"{len(heads)} heads and {layers} layers disabled in turn ({way}), on {seen} dev examples. "
+        f"{len(heads)} heads and {layers} layers disabled in turn ({WAYS[way]}), on {seen} dev "
+        f"examples. "
         f"The score rises without {int((heads['gain'] > 0).sum())} of the heads and falls without "
         f"{int((heads['gain'] < 0).sum())}. Significant (p < 0.05, Holm over all heads): "
-        f"{_count((sure['gain'] > 0).sum(), 'gain')} and "
-        f"{_count((sure['gain'] < 0).sum(), 'loss')}."
+        f"{counted((sure['gain'] > 0).sum(), 'gain')} and "
+        f"{counted((sure['gain'] < 0).sum(), 'loss')}."
     )
     gain = facts.GAINS.get(task.name)
     return f"{text} The paper's largest gain from one head is {gain} points." if gain else text
-
-
-def _count(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> _count(1, "gain"), _count(0, "loss")
-    ('1 gain', '0 losses')
-    """
-    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return f"{number} {noun if number == 1 else plural}"

@@ -123,7 +123,7 @@ class Pande2021(Recipe):
         taus = {float(tau) for tests in self._tests.values() for tau in tests["tau"].values}
         return [
             (str(len(self._corpora)), "corpora"),
-            (", ".join(f"{tau:g}" for tau in sorted(taus)), "tau"),
+            (", ".join(f"{tau:g}" for tau in sorted(taus)), "threshold τ"),
         ]
 
     def remarks(self) -> list[str]:
@@ -178,7 +178,8 @@ class Pande2021(Recipe):
         low, high = facts.SYNTACTIC_LOCAL_RANGE
         note = (
             "Shares of all heads; the sections below say how heads were tested. In the paper, the "
-            f"share of syntactic heads that are local too ranges from {low:.1%} to {high:.1%}."
+            f"share of syntactic heads that are local too ranges from {100 * low:.1f} % "
+            f"to {100 * high:.1f} %."
         )
         table = Table(summary_rows(rows), title="Shares of heads", note=note, id="summary-table")
         return self.section("summary", tables=[table])

@@ -37,7 +37,7 @@ def summary_row(name: str, results: Atlas, tests: xr.Dataset) -> Row:
         "model": results.provenance["model"]["name"],
         "sequences": results.provenance["counts"]["seen"],
         "mean score": grand_mean(results),
-        "undecided p": undecided(tests),
+        "undecided p-values": undecided(tests),
         **overlap_shares(tests),
     }
 
@@ -60,7 +60,7 @@ def summary_rows(rows: Sequence[Row]) -> list[Row]:
         "model": "BERT base, fine-tuned",
         "sequences": facts.SEQUENCES,
         "mean score": facts.MEAN_SCORE,
-        "undecided p": facts.UNDECIDED,
+        "undecided p-values": facts.UNDECIDED,
         **facts.SHARES,
     }
     mean: Row = {"corpus": "mean here", "model": "", "sequences": None}

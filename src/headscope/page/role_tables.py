@@ -1,0 +1,117 @@
+"""Rows of the tables about roles."""
+
+from __future__ import annotations
+
+import pandas as pd
+import xarray as xr
+
+from headscope.numbers import interval, share
+from headscope.page.document import Row, records
+from headscope.results import Atlas
+from headscope.stats import role_table
+
+REGIONS = {"degree": "number of roles", "which": "which heads"}
+CORRELATIONS = {
+    "other": "other role",
+    "rho (heads)": "ρ over heads",
+    "p (heads)": "p over heads",
+    "n (heads)": "heads",
+    "rho (sequences)": "ρ over sequences",
+    "p (sequences)": "p over sequences",
+    "n (sequences)": "scores",
+}
+"""What the page calls the columns of tables."""
+
+
+def role_rows(results: Atlas, tests: xr.Dataset) -> list[Row]:
+    """Return one row per role: how many heads have it, and the strongest head.
+
+    Parameters
+    ----------
+    results : Atlas
+        Results of the measure ``role``.
+    tests : Dataset
+        From :func:`headscope.stats.role_tests`.
+
+    Returns
+    -------
+    list of dict
+    """
+    return [
+        {
+            "role": row["role"],
+            "heads": row["heads"],
+            "share of heads (0–1)": share(row["share"]),
+            "sequences": row["sequences"],
+            "strongest head": row["strongest"] or None,
+            "mean (times uniform)": row["mean"],
+            "95 % interval": interval(row["low"], row["high"]),
+            "effect (d)": row["effect"],
+            "p": row["p"],
+            "p corrected": row["p_corrected"],
+        }
+        for row in records(role_table(results, tests))
+    ]
+
+
+def layer_rows(shares: pd.DataFrame) -> list[Row]:
+    """Return shares of heads with layers in columns, if there are fewer layers than roles.
+
+    Parameters
+    ----------
+    shares : DataFrame
+        From :func:`headscope.stats.layer_shares`: layers in rows, roles in columns.
+
+    Returns
+    -------
+    list of dict
+
+    Examples
+    --------
+    >>> layer_rows(pd.DataFrame({"layer": [1], "local": [0.5], "fine roles per head": [2.0]}))
+    [{'role': 'local', 'layer 1': 0.5}, {'role': 'fine roles per head', 'layer 1': 2.0}]
+    """
+    if len(shares) >= len(shares.columns):
+        return records(shares)
+    named = shares.set_index("layer").rename(index="layer {}".format)
+    return records(named.T.rename_axis("role").reset_index())
+
+
+def shift_rows(shift: pd.DataFrame) -> list[Row]:
+    """Return one row per role and third of the layers.
+
+    Parameters
+    ----------
+    shift : DataFrame
+        From :func:`headscope.stats.role_shift`.
+
+    Returns
+    -------
+    list of dict
+    """
+    return [
+        {
+            "role": row["role"],
+            "third of the layers": f"{row['third']} ({row['layers']})",
+            "before": row["before"],
+            "after": row["after"],
+            "shift": row["shift"],
+            "95 % interval": interval(row["low"], row["high"]),
+            "sequences": row["sequences"],
+            "p": row["p"],
+            "p corrected": row["p_corrected"],
+        }
+        for row in records(shift)
+    ]
+
+
+def corrected_by(correction: str) -> str:
+    """Say how p-values were corrected.
+
+    Examples
+    --------
+    >>> corrected_by("none"), corrected_by("holm")
+    ('not corrected', 'corrected (Holm)')
+    """
+    names = {"holm": "Holm", "bh": "Benjamini–Hochberg"}
+    return "not corrected" if correction == "none" else f"corrected ({names[correction]})"
