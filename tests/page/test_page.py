@@ -17,7 +17,15 @@ import pytest
 from headscope.errors import UserError
 from headscope.figures import gallery, script_json
 from headscope.page import render, write_report
-from headscope.page.document import WIDE, Document, Plot, Section, cell_text, render_document
+from headscope.page.document import (
+    WIDE,
+    Document,
+    Plot,
+    Section,
+    Table,
+    cell_text,
+    render_document,
+)
 from headscope.page.statistics import head_rows
 from headscope.results import Atlas
 from page.samples import made_results, made_values
@@ -213,6 +221,22 @@ def test_what_a_causal_model_does_not_have_is_a_dash() -> None:
 )
 def test_cells_are_written_for_reading(value: object, column: str, text: str) -> None:
     assert cell_text(value, column) == text
+
+
+def test_whole_numbers_among_measured_ones_keep_their_decimals() -> None:
+    table = Table(
+        [
+            {"accuracy": 85.0, "distance": 2.0, "heads": 12.0, "mentions": 55, "p": 0.0},
+            {"accuracy": 87.9, "distance": 2.5, "heads": 30.0, "mentions": 81.25, "p": 0.5},
+            {"accuracy": math.nan, "distance": None, "heads": 31.0, "mentions": None, "p": 1.0},
+        ]
+    )
+    html = render_document(Document("T", "t", sections=[Section("s", "S", tables=[table])]))
+    assert rows(html, 0) == [
+        ["85.0", "2.000", "12", "55", "&lt;0.001"],
+        ["87.9", "2.500", "30", "81.2", "0.500"],
+        ["–", "–", "31", "–", "1.000"],
+    ]
 
 
 def test_the_interval_of_a_share_lies_between_0_and_1() -> None:

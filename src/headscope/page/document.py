@@ -64,6 +64,16 @@ class Table:
         """The names of all cells, in the order in which they first appear."""
         return list(dict.fromkeys(key for row in self.rows for key in row))
 
+    @property
+    def measured(self) -> set[str]:
+        """The columns that hold measured values, not counts: some float in them is not whole."""
+        return {
+            column
+            for row in self.rows
+            for column, value in row.items()
+            if isinstance(value, float) and math.isfinite(value) and not value.is_integer()
+        }
+
     def is_text(self, column: str) -> bool:
         """Tell whether a column holds words and is left-aligned.
 
@@ -210,7 +220,7 @@ def missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def cell_text(value: object, column: str = "") -> str:
+def cell_text(value: object, column: str = "", measured: bool = False) -> str:
     """Write a cell for reading.
 
     Parameters
@@ -219,6 +229,9 @@ def cell_text(value: object, column: str = "") -> str:
         What the table holds.
     column : str
         The name of its column: one of p-values is never shown as zero.
+    measured : bool
+        Whether the column holds measured values: then a float that happens to be whole keeps its
+        decimals.
 
     Returns
     -------
@@ -231,16 +244,17 @@ def cell_text(value: object, column: str = "") -> str:
     --------
     >>> cell_text(0.12345), cell_text(1.0), cell_text(12), cell_text(float("nan"))
     ('0.123', '1.000', '12', '–')
-    >>> cell_text(86.8), cell_text(86.0)
-    ('86.8', '86')
+    >>> cell_text(86.8), cell_text(86.0), cell_text(86.0, measured=True)
+    ('86.8', '86', '86.0')
     >>> cell_text(2e-9, "p corrected"), cell_text("3-9")
     ('<0.001', '3-9')
     """
     if isinstance(value, float) and cell(0.0, column) == "0":  # not a p-value
-        if value in (0.0, 1.0):
-            return number(value)
-        if 10 <= abs(value) < 1000 and not value.is_integer():
+        whole = value.is_integer() and not measured
+        if 10 <= abs(value) < 1000 and not whole:
             return f"{value:.1f}"
+        if value in (0.0, 1.0) or (measured and abs(value) < 10):
+            return number(value)
     return cell(value, column)
 
 
