@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
+import headscope as hs
 from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.errors import UserError
+from headscope.models import Model
 from headscope.page import Section, Table
 from headscope.papers import PAPERS, Clark2019, Jo2020, Kovaleva2019, Pande2021, Recipe
+from headscope.papers import recipe as base
 from headscope.papers.recipe import Step
+from headscope.results import Atlas
+from tiny import HEADS, LAYERS, tiny_network, tiny_tokenizer
 
 RECIPES: dict[str, Callable[[], Recipe]] = {
     "clark2019": lambda: Clark2019("demo"),
@@ -27,12 +32,73 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Model]:
+    """The embedded model, loaded."""
+    with hs.load("demo") as model:
+        yield model
+
+
 @pytest.mark.parametrize("name", sorted(PAPERS))
 def test_every_part_of_the_catalogue_has_steps_in_its_recipe(name: str) -> None:
     names = [part.name for part in PAPERS[name].parts]
     assert len(set(names)) == len(names)
     recipe = RECIPES[name]()
     assert all(recipe.steps(part) for part in names)
+
+
+def surface(model: Any, folder: Path) -> Atlas:
+    """The surface patterns of a model in two segments, as the recipe saves them."""
+    Clark2019(model, parts=["surface"], limit=2, output=folder).run()
+    return Atlas.open(folder / "surface.nc")
+
+
+def test_a_loaded_model_gives_the_files_that_its_name_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "save_chart", lambda _chart, path: path)
+    named = surface("demo", tmp_path)
+    written = (tmp_path / "surface.nc").stat().st_mtime_ns
+    with hs.load("demo") as model:
+        again = surface(model, tmp_path)
+        assert (tmp_path / "surface.nc").stat().st_mtime_ns == written  # found, not made again
+        assert not model.closed
+        assert again.provenance["model"] == named.provenance["model"]
+        assert again.provenance["model"]["name"] == "demo"
+        assert Clark2019(model).folder == Path("clark2019-demo")
+        assert Kovaleva2019(model).source("demo") is model
+        assert Pande2021("demo", tuned=[model]).given == {"tuned"}
+
+
+def test_a_network_with_its_tokenizer_is_put_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "save_chart", lambda _chart, path: path)
+    network, tokenizer = tiny_network("bert").train(), tiny_tokenizer("bert")
+    attention = network.config._attn_implementation
+    recipe = Clark2019(
+        (network, tokenizer), parts=["surface"], limit=2, max_length=32, output=tmp_path
+    )
+    recipe.run()
+    assert network.training
+    assert network.config._attn_implementation == attention
+    about = Atlas.open(tmp_path / "surface.nc").provenance["model"]
+    assert (about["name"], about["layers"], about["heads"]) == ("model", LAYERS, HEADS)
+
+
+def test_several_models_may_be_given_in_any_way(demo: Model) -> None:
+    several = Jo2020([demo, "other", Path("a") / "third"])
+    assert several.models == ("demo", "other", str(Path("a") / "third"))
+    assert several.source("other") == "other"
+    assert Jo2020(demo).models == ("demo",)
+    assert Jo2020(("one", "two")).models == ("one", "two")
+    with pytest.raises(UserError, match="demo and demo have the same short name, demo"):
+        Jo2020([demo, "demo"])
+
+
+def test_a_device_cannot_be_chosen_for_a_model_that_is_loaded(demo: Model) -> None:
+    with pytest.raises(UserError, match="device= applies only to a model given by its name"):
+        Clark2019(demo, device="meta").run()
 
 
 @pytest.mark.parametrize("name", sorted(PAPERS))
@@ -110,10 +176,6 @@ class Made(Recipe):
     fails: tuple[str, ...] = ()
 
     name: ClassVar[str] = "clark2019"
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        return (self.model,)
 
     def steps(self, part: str) -> Sequence[Step]:
         def make() -> Section:

@@ -14,9 +14,10 @@ from headscope.errors import Interrupted, UserError
 from headscope.figures import save_chart
 from headscope.files import check_writable, slug
 from headscope.measures import Measure
-from headscope.models import Model, load
+from headscope.models import Model, ModelLike
 from headscope.page import Document, Plot, Section, Table, write_document
 from headscope.papers.catalogue import PAPERS, Paper, Part
+from headscope.papers.models import GivenModels
 from headscope.papers.report import PaperReport
 from headscope.papers.sections import short_name, with_suffix
 from headscope.progress import ProgressLike, Reporter, as_reporter
@@ -36,6 +37,8 @@ class Recipe(ABC):
 
     Parameters
     ----------
+    model
+        The model, or a list of models where a recipe takes several.
     output
         The folder for the page, the figures and the results. Default: ``PAPER-MODEL`` in the
         current folder.
@@ -50,11 +53,12 @@ class Recipe(ABC):
     max_length
         The longest example in tokens, special tokens included; longer ones are cut.
     device
-        Where to run: ``"cpu"``, ``"cuda"``, ``"mps"``.
+        Where models that are given by name run: ``"cpu"``, ``"cuda"``, ``"mps"``.
     progress
         True shows progress bars; see :mod:`headscope.progress`.
     """
 
+    model: ModelLike | Sequence[ModelLike] = "demo"
     output: str | Path | None = None
     parts: Sequence[str] = ()
     limit: int | None = None
@@ -73,7 +77,7 @@ class Recipe(ABC):
         """The provenance of every run, by name."""
         self.files: list[Path] = []
         self.reporter: Reporter = as_reporter(self.progress)
-        self._models: dict[str, Model] = {}
+        self._models = GivenModels(self.model, device=self.device)
 
     @property
     def paper(self) -> Paper:
@@ -81,9 +85,9 @@ class Recipe(ABC):
         return PAPERS[self.name]
 
     @property
-    @abstractmethod
     def models(self) -> tuple[str, ...]:
-        """The hub ids or folders of the models that the recipe is about."""
+        """The names of the models that the recipe is about: hub ids, folders, or their own."""
+        return self._models.names
 
     @property
     def given(self) -> frozenset[str]:
@@ -120,7 +124,12 @@ class Recipe(ABC):
         UserError
             A model cannot be loaded, the folder cannot be written, or no part could run.
         """
-        path = self.folder / f"{self.name}.html"
+        try:
+            return self._run(self.folder / f"{self.name}.html")
+        finally:
+            self._models.close()
+
+    def _run(self, path: Path) -> PaperReport:
         check_writable(path)
         for name in self.models:
             self.load(name)
@@ -211,9 +220,11 @@ class Recipe(ABC):
 
     def load(self, name: str) -> Model:
         """Load one of the recipe's models, once."""
-        if name not in self._models:
-            self._models[name] = load(name, device=self.device)
-        return self._models[name]
+        return self._models.load(name)
+
+    def source(self, name: str) -> str | Model:
+        """What a function that loads a model itself is given: a name, or a model in memory."""
+        return self._models.source(name)
 
     def size(self, name: str) -> str:
         """The number of layers and heads of a model, such as ``12 × 12``."""

@@ -12,7 +12,7 @@ from headscope.corpus import Corpus, CorpusLike, read
 from headscope.errors import ModelError, UserError
 from headscope.figures import attention_lines, attention_panel
 from headscope.heads import Head
-from headscope.models import Model, load
+from headscope.models import Model, ModelLike, load
 from headscope.page import Plot, Section, Table, records
 from headscope.papers.clark2019.tables import (
     antecedent_rows,
@@ -46,7 +46,9 @@ class Clark2019(Recipe):
     Parameters
     ----------
     model
-        A hub id, a model folder, or ``"demo"``.
+        A hub id, a model folder, ``"demo"``, a :class:`headscope.Model`, or a network with its
+        tokenizer.
+        Gradients need a language-model head, which is loaded for a model that is given by name.
     text
         Segments of two paragraphs (Sections 3 and 6): whatever :func:`headscope.read` takes. At
         most 1000 are used, 200 for the distances.
@@ -77,7 +79,7 @@ class Clark2019(Recipe):
     At? An Analysis of BERT's Attention. BlackboxNLP.
     """
 
-    model: str | Path = "demo"
+    model: ModelLike = "demo"
     _: KW_ONLY
     text: CorpusLike = "demo"
     treebank: CorpusLike = "demo"
@@ -95,11 +97,6 @@ class Clark2019(Recipe):
         self._coref = read_documents(self.coref)
         self._train = None if self.train is None else read(self.train)
         self._surveys: dict[str, Atlas] = {}
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The model."""
-        return (str(self.model),)
 
     def steps(self, part: str) -> Sequence[Step]:
         """Every part is one section."""
@@ -120,7 +117,7 @@ class Clark2019(Recipe):
 
     @property
     def _loaded(self) -> Model:
-        return self.load(str(self.model))
+        return self.load(self.models[0])
 
     @cached_property
     def _surface(self) -> Atlas:
@@ -147,11 +144,13 @@ class Clark2019(Recipe):
 
     def _gradients(self) -> Section:
         try:
-            model = load(str(self.model), device=self.device, head="lm")
+            source = self.source(self.models[0])
+            if isinstance(source, str):
+                source = load(source, device=self.device, head="lm")
         except ModelError as error:
             raise UserError(f"Gradient importance (Figure 3): {error.message}") from None
         results = self.survey(
-            "gradient", model, self._text, ["gradient"], limit=self.at_most(SEGMENTS)
+            "gradient", source, self._text, ["gradient"], limit=self.at_most(SEGMENTS)
         )
         return self.section(
             "gradients",

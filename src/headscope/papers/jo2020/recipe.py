@@ -9,37 +9,31 @@ from pathlib import Path
 from typing import ClassVar
 
 from headscope.errors import UserError
-from headscope.figures import before_after, probe_grid, scatter_grid
+from headscope.figures import probe_grid, scatter_grid
 from headscope.files import slug
-from headscope.models import Model, Pooling, load
+from headscope.models import Model, ModelLike
 from headscope.page import Plot, Section, Table
 from headscope.page.probing import SELECTIVITY, best_head_rows, layer_rows
 from headscope.papers.jo2020 import facts
+from headscope.papers.jo2020.downstream import Downstream
 from headscope.papers.jo2020.tables import (
     ENCODERS,
-    STATES,
     encoder_rows,
     gain_text,
+    place_text,
     scatter_rows,
-    state_rows,
-    table_4_poolings,
     task_notes,
     task_rows,
-    tuning_rows,
-    tuning_text,
 )
 from headscope.papers.recipe import Recipe, Step
-from headscope.papers.sections import counted, gallery_plots, short_name
+from headscope.papers.sections import gallery_plots, short_name
 from headscope.results import Atlas
 from headscope.runs.probe import probe
 from headscope.runs.probe.options import Position, ProbeOptions, Solver
-from headscope.runs.tune import Tuned, pooling_slug, tune
 from headscope.stats.probing import probing_remarks, top_table
 from headscope.tasks import Task, find_task
-from headscope.tasks.find import find_tasks, glue_task, sample
+from headscope.tasks.find import find_tasks
 from headscope.tasks.probing import ProbingTask
-
-PLACES = {"cls": "the first token", "last": "the last token", "mean": "the mean over tokens"}
 
 
 @dataclass
@@ -52,7 +46,8 @@ class Jo2020(Recipe):
     Parameters
     ----------
     model
-        A hub id, a model folder or ``"demo"``, or a list of them.
+        A hub id, a model folder, ``"demo"``, a :class:`headscope.Model` or a network with its
+        tokenizer; or a list of them.
     tasks
         Probing tasks, or where to find them: SentEval files, a folder of them, or a treebank.
         ``"demo"`` makes the ten tasks from the built-in corpus.
@@ -91,7 +86,7 @@ class Jo2020(Recipe):
     Transformer-based Neural Language Models. ACL.
     """
 
-    model: str | Path | Sequence[str | Path] = "demo"
+    model: ModelLike | Sequence[ModelLike] = "demo"
     _: KW_ONLY
     tasks: Sequence[str | Path | ProbingTask] = ("demo",)
     only: Sequence[str] = ()
@@ -123,7 +118,7 @@ class Jo2020(Recipe):
                 )
         found = (find_task(task) if isinstance(task, str) else task for task in self.downstream)
         self._downstream: tuple[Task, ...] = tuple(dict.fromkeys(found))
-        self._options = ProbeOptions(
+        options = ProbeOptions(
             position=self.position,
             n=self.top,
             max_length=self.max_length,
@@ -132,12 +127,7 @@ class Jo2020(Recipe):
             seed=self.seed,
             device=self.device,
         )
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """All models."""
-        several = (self.model,) if isinstance(self.model, str | Path) else self.model
-        return tuple(str(name) for name in several)
+        self._later = Downstream(self, self._downstream, self._probe, options)
 
     @property
     def given(self) -> frozenset[str]:
@@ -152,8 +142,8 @@ class Jo2020(Recipe):
             "heads": [partial(self._heads, name) for name in self.models],
             "maps": [self._maps],
             "scatter": [self._scatter],
-            "frozen": [partial(self._frozen, *pair) for pair in pairs],
-            "tuning": [partial(self._tuning, *pair) for pair in pairs] if self.seeds else [],
+            "frozen": [partial(self._later.frozen, *pair) for pair in pairs],
+            "tuning": [partial(self._later.tuning, *pair) for pair in pairs] if self.seeds else [],
         }
         return steps[part]
 
@@ -171,14 +161,6 @@ class Jo2020(Recipe):
         sources = [str(task) for task in self.tasks if not isinstance(task, ProbingTask)]
         found = find_tasks(sources, only=self.only or None, limit=self.limit, seed=self.seed)
         return [*ready, *found]
-
-    @cached_property
-    def _examples(self) -> dict[str, ProbingTask]:
-        """The downstream tasks as probing tasks, by name."""
-        found = {task.name: glue_task(task, str(self.data)) for task in self._downstream}
-        if self.limit is None:
-            return found
-        return {name: sample(task, self.limit, self.seed) for name, task in found.items()}
 
     def _probe(self, name: str, model: Model, tasks: Sequence[ProbingTask]) -> Atlas:
         """Train the classifiers of a model into ``probe-NAME.nc``, or open that file."""
@@ -235,7 +217,7 @@ class Jo2020(Recipe):
         note = (
             "Test scores in percent with 95 % intervals in parentheses, and gains over the last "
             "layer; the best layer's number is in square brackets. Layer, heads and L2 are chosen "
-            f"on validation data. Vectors are read at {_place(results)}."
+            f"on validation data. Vectors are read at {place_text(results)}."
         )
         notes = [note, *(f"{remark}." for remark in probing_remarks(results)), beside]
         tables = [
@@ -283,96 +265,3 @@ class Jo2020(Recipe):
         )
         table = Table(rows, title="Correlation over heads", note=note)
         return self.section("scatter", "Means of test scores.", [table], [plot])
-
-    def _before(self, name: str, task: Task) -> Atlas:
-        """The frozen heads of a downstream task, before fine-tuning."""
-        examples = self._examples[task.name]
-        return self._probe(f"{slug(name)}-{task.name}", self.load(name), [examples])
-
-    def _after(self, name: str, task: Task, state: str, tuned: Tuned) -> Atlas:
-        """The same in a fine-tuned model."""
-        model = load(tuned.folder, device=self.device)
-        file = f"{slug(name)}-{task.name}-{state.replace(' ', '-')}"
-        return self._probe(file, model, [self._examples[task.name]])
-
-    def _frozen(self, name: str, task: Task) -> Section:
-        results = self._before(name, task)
-        note = (
-            f"Dev scores in percent. L2, layer and heads are chosen by {self._options.folds}-fold "
-            f"cross-validation on the training data; pairs are encoded {self._options.pairs}; "
-            f"vectors are read at {_place(results)}."
-        )
-        rows = layer_rows(top_table(results, n=self.top))
-        return self.section(
-            "frozen",
-            "Classifiers on frozen heads and layers.",
-            [
-                Table(rows, title="Layers and top heads", note=note),
-                Table(best_head_rows(results), title="Best heads"),
-            ],
-            gallery_plots(results, "probe", "top-n"),
-            title=f"{task.title}, frozen {short_name(name)}",
-            suffix=f"{slug(name)}-{task.name}",
-        )
-
-    def _tuning(self, name: str, task: Task) -> Section:
-        poolings = table_4_poolings(
-            self._before(name, task), task.name, position=self.position or "", top=self.top
-        )
-        seeds = range(self.seed, self.seed + self.seeds)
-        done = {
-            state: [self._tune(name, task, pooling, seed) for seed in seeds]
-            for state, pooling in poolings.items()
-        }
-        note = (
-            f"Dev scores in percent: the median over {counted(self.seeds, 'seed')}, with the "
-            f"lowest and the highest. Best layer: {poolings['best layer'].title}; top heads: "
-            f"{poolings['top heads'].title.removeprefix('heads ')}. Published: BERT base."
-        )
-        after = {
-            state: self._after(name, task, state, done[state][0])
-            for state in (STATES[0], STATES[2])
-        }
-        probed = {"before": self._before(name, task), **after}
-        plot = Plot(
-            "before-after",
-            "Heads before and after fine-tuning",
-            "As in Figure 4: frozen scores of each head before and after fine-tuning with seed "
-            f"{self.seed}, in one colour range.",
-            before_after(probed),
-        )
-        return self.section(
-            "tuning",
-            tuning_text(done),
-            [
-                Table(tuning_rows(task, done), title="Table 4", note=note),
-                Table(state_rows(probed), title="Frozen scores of heads, before and after"),
-            ],
-            [plot],
-            title=f"{task.title}, fine-tuned {short_name(name)}",
-            suffix=f"{slug(name)}-{task.name}",
-        )
-
-    def _tune(self, name: str, task: Task, pooling: Pooling, seed: int) -> Tuned:
-        home = Path(self.tuned) if self.tuned else self.folder / "tuned"
-        home = home / slug(name) if len(self.models) > 1 else home
-        folder = home / f"{task.name}-{pooling_slug(pooling)}{f'-seed{seed}' if seed else ''}"
-        with self.reporter.progress(folder.name) as progress:
-            return tune(
-                name,
-                task=task,
-                data=self.data,
-                output=folder,
-                pooling=pooling,
-                device=self.device,
-                progress=progress,
-                seed=seed,
-                epochs=self.epochs,
-                learning_rate=self.learning_rate,
-                max_length=self.max_length,
-            )
-
-
-def _place(results: Atlas) -> str:
-    """Where vectors were read, in words."""
-    return PLACES[results.provenance["position"]]

@@ -24,6 +24,7 @@ from headscope.tasks.probing import TITLES, ProbingTask, all_notes
 Row = dict[str, Any]
 ENCODERS = {"bert": "BERT base", "gpt2": "GPT2", "openai-gpt": "GPT"}
 """Whose published numbers stand beside those of an architecture."""
+PLACES = {"cls": "the first token", "last": "the last token", "mean": "the mean over tokens"}
 STATES = ("last layer", "best layer", "top heads")
 """What the classifiers of Table 4 are trained on."""
 
@@ -274,3 +275,14 @@ def table_4_poolings(
         Pooling([Head.parse(str(head)) for head in ranked], position=position),
     )
     return dict(zip(STATES, poolings, strict=True))
+
+
+def place_text(results: Atlas) -> str:
+    """Where vectors were read, in words.
+
+    Parameters
+    ----------
+    results
+        Results of probing.
+    """
+    return PLACES[results.provenance["position"]]

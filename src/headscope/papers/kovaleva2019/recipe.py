@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from headscope.corpus import Corpus, CorpusLike, read
-from headscope.corpus.spacy.parser import parse
 from headscope.errors import unknown
 from headscope.figures import attention_lines, attention_panel, task_patterns
 from headscope.heads import Head
-from headscope.models import Model, load
+from headscope.models import Model, ModelLike
 from headscope.models.replacement import WAYS
 from headscope.page import Plot, Section, Table
 from headscope.papers.kovaleva2019 import facts
 from headscope.papers.kovaleva2019.glue_table import table_rows
-from headscope.papers.kovaleva2019.tables import disabling_text, frame_rows, gain_rows, share_rows
+from headscope.papers.kovaleva2019.tables import frame_rows, share_rows
+from headscope.papers.kovaleva2019.tuned import TunedModels
 from headscope.papers.recipe import Recipe, Step
 from headscope.papers.sections import as_sentence, counted, gallery_plots
 from headscope.results import Atlas
-from headscope.runs.ablate import Way, ablate
-from headscope.runs.compare import compare
 from headscope.runs.examples import frame_example
-from headscope.runs.tune import STARTS, Start, Tuned, tune
+from headscope.runs.tune import STARTS
 from headscope.stats import frame_table
-from headscope.stats.ablation import change_table
-from headscope.tasks import Task, find_task, task_examples
+from headscope.tasks import Task, find_task
 
 EXAMPLES = 1000
 """The most dev examples of each task, as in the paper."""
-SHOWN = 8
-"""Heads in the tables of the largest gains and losses."""
 
 
 @dataclass
@@ -46,7 +41,8 @@ class Kovaleva2019(Recipe):
     Parameters
     ----------
     model
-        A hub id, a model folder, or ``"demo"``.
+        A hub id, a model folder, ``"demo"``, a :class:`headscope.Model`, or a network with its
+        tokenizer.
     tasks
         GLUE tasks, by name or as :class:`headscope.tasks.Task`. Without one, only the parts
         ``patterns`` and ``frames`` can run.
@@ -80,7 +76,7 @@ class Kovaleva2019(Recipe):
     of BERT. EMNLP-IJCNLP.
     """
 
-    model: str | Path = "demo"
+    model: ModelLike = "demo"
     _: KW_ONLY
     tasks: Sequence[str | Task] = ()
     data: str | Path = "hub"
@@ -105,11 +101,7 @@ class Kovaleva2019(Recipe):
         found = (find_task(task) if isinstance(task, str) else task for task in self.tasks)
         self._tasks: tuple[Task, ...] = tuple(dict.fromkeys(found))
         self._frames = read(self.frames)
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The model."""
-        return (str(self.model),)
+        self._tuned = TunedModels(self, limit=self.at_most(EXAMPLES))
 
     @property
     def given(self) -> frozenset[str]:
@@ -122,8 +114,8 @@ class Kovaleva2019(Recipe):
             "tuning": [self._table],
             "patterns": [self._patterns],
             "frames": [self._frame_section],
-            "change": [partial(self._change, task) for task in self._tasks],
-            "disabling": [partial(self._disabled, task) for task in self._tasks],
+            "change": [partial(self._tuned.change, task) for task in self._tasks],
+            "disabling": [partial(self._tuned.disabling, task) for task in self._tasks],
         }
         return steps[part]
 
@@ -133,43 +125,14 @@ class Kovaleva2019(Recipe):
 
     @property
     def _pretrained(self) -> Model:
-        return self.load(str(self.model))
-
-    @property
-    def _home(self) -> Path:
-        """The folder of the tuned models."""
-        return Path(self.tuned) if self.tuned else self.folder / "tuned"
-
-    def _dev(self, task: Task) -> Corpus:
-        return task_examples(task, str(self.data), "dev")
-
-    def _tune(self, task: Task, start: Start) -> Tuned:
-        """Tune one model of Table 1, or read it if it is finished."""
-        folder = self._home / f"{task.name}-{start}"
-        with self.reporter.progress(folder.name) as progress:
-            return tune(
-                str(self.model),
-                task=task,
-                data=self.data,
-                output=folder,
-                device=self.device,
-                progress=progress,
-                start=start,
-                seed=self.seed,
-                epochs=self.epochs,
-                learning_rate=self.learning_rate,
-                max_length=self.max_length,
-            )
-
-    def _tuned_model(self, task: Task) -> Model:
-        return load(self._tune(task, "pretrained").folder, device=self.device)
+        return self.load(self.models[0])
 
     def _look(self, name: str, model: Model, corpus: Corpus, measures: list[str]) -> Atlas:
         """Survey at most as many examples as the paper."""
         return self.survey(name, model, corpus, measures, limit=self.at_most(EXAMPLES))
 
     def _table(self) -> Section:
-        done = [self._tune(task, start) for task in self._tasks for start in self._starts]
+        done = [self._tuned.tune(task, start) for task in self._tasks for start in self._starts]
         notes = dict.fromkeys(note for tuned in done for note in tuned.notes)
         note = (
             "Dev scores in percent. Majority: always the most frequent class of the training data."
@@ -186,7 +149,7 @@ class Kovaleva2019(Recipe):
     def _patterns(self) -> Section:
         found: dict[str, Atlas] = {}
         for task in self._tasks:
-            dev, after = self._dev(task), self._tuned_model(task)
+            dev, after = self._tuned.dev(task), self._tuned.model(task)
             found[f"{task.title}, pretrained"] = self._look(
                 f"patterns-{task.name}-before", self._pretrained, dev, ["pattern"]
             )
@@ -254,94 +217,3 @@ class Kovaleva2019(Recipe):
         )
         panel = attention_panel(charts, title=title, columns=2)
         return [Plot("frame-lines", title, caption, panel)]
-
-    def _change(self, task: Task) -> Section:
-        """Run the pretrained and the tuned model side by side over the parsed dev examples."""
-        dev, tuned = self._dev(task), self._tuned_model(task)
-        source = dev.source
-        parsed = replace(
-            dev,
-            source=lambda: parse(source(), parser=self.parser),
-            rough=source,
-            format=f"{dev.format}+spacy",
-        )
-        path = self.folder / f"change-{task.name}.nc"
-        with self.reporter.progress(path.stem) as progress:
-            results = compare(
-                self._pretrained,
-                tuned,
-                parsed,
-                measures=["feature", "link"],
-                output=path,
-                progress=progress,
-                limit=self.at_most(EXAMPLES),
-                seed=self.seed,
-                batch_size=self.batch_size,
-                max_length=self.max_length,
-            )
-        self.keep(path, results)
-        after = self._look(f"features-{task.name}", tuned, parsed, ["feature", "link"])
-        means = results.mean("change").mean("head")
-        rows = [
-            {"layer": int(layer), "mean cosine of its heads": float(value)}
-            for layer, value in zip(means["layer"].values, means.values, strict=True)
-        ]
-        text = (
-            "Cosine between the maps before and after fine-tuning; attention to linguistic "
-            "features, after minus before; and attention from [CLS] in the last layer, after."
-        )
-        plots = [
-            *gallery_plots(results, "change", "features-change", "links-change"),
-            *gallery_plots(after, "from-cls"),
-        ]
-        return self.section(
-            "change",
-            text,
-            [Table(rows, title="Similarity of maps by layer")],
-            plots,
-            title=f"{task.title}: what fine-tuning changes",
-            suffix=task.name,
-        )
-
-    def _disabled(self, task: Task) -> Section:
-        path = self.folder / f"off-{task.name}.nc"
-        with self.reporter.progress(path.stem) as progress:
-            results = ablate(
-                self._tune(task, "pretrained").folder,
-                task=task,
-                data=self.data,
-                way=cast("Way", self.way),
-                output=path,
-                progress=progress,
-                limit=self.at_most(EXAMPLES),
-                seed=self.seed,
-                batch_size=self.batch_size,
-                max_length=self.max_length,
-                device=self.device,
-            )
-        self.keep(path, results)
-        heads, layers = change_table(results), change_table(results, "layer")
-        note = (
-            "Scores and gains on the scale of the metric, with 95 % intervals (paired bootstrap "
-            "over examples). p-values are corrected (Holm) over all heads."
-        )
-        tables = [
-            Table(
-                gain_rows(heads.head(SHOWN), "head"),
-                title="Heads whose removal helps most",
-                note=note,
-            ),
-            Table(
-                gain_rows(heads.tail(SHOWN)[::-1], "head"), title="Heads whose removal hurts most"
-            ),
-            Table(gain_rows(layers, "layer"), title="Layers disabled in turn"),
-        ]
-        seen = results.provenance["counts"]["seen"]
-        return self.section(
-            "disabling",
-            disabling_text(task, heads, layers=len(layers), seen=seen, way=self.way),
-            tables,
-            gallery_plots(results, "head-off", "layer-off"),
-            title=f"{task.title}: disabling heads",
-            suffix=task.name,
-        )

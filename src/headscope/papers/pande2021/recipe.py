@@ -12,7 +12,7 @@ import xarray as xr
 
 from headscope.errors import UserError, unknown
 from headscope.measures import Role
-from headscope.models import Model, load
+from headscope.models import Model, ModelLike, as_model
 from headscope.page import Section, Table, role_sections, shift_section
 from headscope.papers.pande2021 import facts
 from headscope.papers.pande2021.corpora import Given, open_corpora
@@ -35,11 +35,13 @@ class Pande2021(Recipe):
     Parameters
     ----------
     model
-        A hub id, a model folder, or ``"demo"``.
+        A hub id, a model folder, ``"demo"``, a :class:`headscope.Model`, or a network with its
+        tokenizer.
     corpora
         Files, ``"demo"`` or corpora; a mapping gives them names.
     tuned
-        Fine-tuned models: one for all corpora, or one for each. With them, roles are those of the
+        Fine-tuned models by name, or as :class:`headscope.Model`: one for all corpora, or one for
+        each. With them, roles are those of the
         fine-tuned model, and the part ``shift`` compares it with ``model``.
     tau
         The threshold: a number over 0, ``"auto"``, or a mapping from roles to either, with ``""``
@@ -70,10 +72,10 @@ class Pande2021(Recipe):
     in BERT. AAAI.
     """
 
-    model: str | Path = "demo"
+    model: ModelLike = "demo"
     _: KW_ONLY
     corpora: Sequence[Given] | Mapping[str, Given] = ("demo",)
-    tuned: Sequence[str | Path] = ()
+    tuned: Sequence[str | Path | Model] = ()
     tau: float | str | Mapping[str, float | str] = float(facts.TAU)
     test: str = "z"
     correction: str = "none"
@@ -100,11 +102,6 @@ class Pande2021(Recipe):
         self._results: dict[str, Atlas] = {}
         self._tests: dict[str, xr.Dataset] = {}
         self._role_sections: dict[str, dict[str, Section]] = {}
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The model before fine-tuning."""
-        return (str(self.model),)
 
     @property
     def given(self) -> frozenset[str]:
@@ -154,7 +151,7 @@ class Pande2021(Recipe):
         )
 
     def _before(self, name: str) -> Atlas:
-        return self._scores(name, self.load(str(self.model)), name)
+        return self._scores(name, self.load(self.models[0]), name)
 
     def _after(self, name: str) -> Atlas:
         """The scores that the roles are taken from: the fine-tuned model's, if there is one."""
@@ -164,7 +161,7 @@ class Pande2021(Recipe):
 
     def _tuned_scores(self, name: str) -> Atlas:
         place = list(self._corpora).index(name) % len(self.tuned)
-        model = load(str(self.tuned[place]), device=self.device)
+        model = as_model(self.tuned[place], device=self.device)
         return self._scores(f"{name}-tuned", model, name)
 
     def _tested(self, name: str) -> xr.Dataset:

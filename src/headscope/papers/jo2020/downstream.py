@@ -1,0 +1,161 @@
+"""The downstream tasks of the recipe: frozen heads and layers, and fine-tuning from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headscope.figures import before_after
+from headscope.files import slug
+from headscope.models import Model, Pooling, load
+from headscope.page import Plot, Section, Table
+from headscope.page.probing import best_head_rows, layer_rows
+from headscope.papers.jo2020.tables import (
+    STATES,
+    place_text,
+    state_rows,
+    table_4_poolings,
+    tuning_rows,
+    tuning_text,
+)
+from headscope.papers.sections import counted, gallery_plots, short_name
+from headscope.results import Atlas
+from headscope.runs.probe.options import ProbeOptions
+from headscope.runs.tune import Tuned, pooling_slug, tune
+from headscope.stats.probing import top_table
+from headscope.tasks import Task
+from headscope.tasks.find import glue_task, sample
+from headscope.tasks.probing import ProbingTask
+
+if TYPE_CHECKING:
+    from headscope.papers.jo2020.recipe import Jo2020
+
+Probe = Callable[[str, Model, Sequence[ProbingTask]], Atlas]
+"""Trains the classifiers of a model into a file of a name."""
+
+
+@dataclass
+class Downstream:
+    """Sections 5 and 6.1 of the paper, for each model and task.
+
+    Parameters
+    ----------
+    recipe
+        The recipe, which knows folders, data and seeds.
+    tasks
+        The downstream tasks.
+    probe
+        Trains the classifiers of a model.
+    options
+        The options of probing.
+    """
+
+    recipe: Jo2020
+    tasks: Sequence[Task]
+    probe: Probe
+    options: ProbeOptions
+
+    @cached_property
+    def _examples(self) -> dict[str, ProbingTask]:
+        """The downstream tasks as probing tasks, by name."""
+        recipe = self.recipe
+        found = {task.name: glue_task(task, str(recipe.data)) for task in self.tasks}
+        if recipe.limit is None:
+            return found
+        return {name: sample(task, recipe.limit, recipe.seed) for name, task in found.items()}
+
+    def _before(self, name: str, task: Task) -> Atlas:
+        """The frozen heads of a downstream task, before fine-tuning."""
+        examples = self._examples[task.name]
+        return self.probe(f"{slug(name)}-{task.name}", self.recipe.load(name), [examples])
+
+    def _after(self, name: str, task: Task, state: str, tuned: Tuned) -> Atlas:
+        """The same in a fine-tuned model."""
+        model = load(tuned.folder, device=self.recipe.device)
+        file = f"{slug(name)}-{task.name}-{state.replace(' ', '-')}"
+        return self.probe(file, model, [self._examples[task.name]])
+
+    def frozen(self, name: str, task: Task) -> Section:
+        """Classifiers on the frozen heads and layers of a model (Section 5.1)."""
+        results = self._before(name, task)
+        note = (
+            f"Dev scores in percent. L2, layer and heads are chosen by {self.options.folds}-fold "
+            f"cross-validation on the training data; pairs are encoded {self.options.pairs}; "
+            f"vectors are read at {place_text(results)}."
+        )
+        rows = layer_rows(top_table(results, n=self.recipe.top))
+        return self.recipe.section(
+            "frozen",
+            "Classifiers on frozen heads and layers.",
+            [
+                Table(rows, title="Layers and top heads", note=note),
+                Table(best_head_rows(results), title="Best heads"),
+            ],
+            gallery_plots(results, "probe", "top-n"),
+            title=f"{task.title}, frozen {short_name(name)}",
+            suffix=f"{slug(name)}-{task.name}",
+        )
+
+    def tuning(self, name: str, task: Task) -> Section:
+        """Fine-tuning from the last layer, the best layer and the top heads (Table 4)."""
+        poolings = table_4_poolings(
+            self._before(name, task),
+            task.name,
+            position=self.recipe.position or "",
+            top=self.recipe.top,
+        )
+        seeds = range(self.recipe.seed, self.recipe.seed + self.recipe.seeds)
+        done = {
+            state: [self._tune(name, task, pooling, seed) for seed in seeds]
+            for state, pooling in poolings.items()
+        }
+        note = (
+            f"Dev scores in percent: the median over {counted(self.recipe.seeds, 'seed')}, with "
+            f"the lowest and the highest. Best layer: {poolings['best layer'].title}; top heads: "
+            f"{poolings['top heads'].title.removeprefix('heads ')}. Published: BERT base."
+        )
+        after = {
+            state: self._after(name, task, state, done[state][0])
+            for state in (STATES[0], STATES[2])
+        }
+        probed = {"before": self._before(name, task), **after}
+        plot = Plot(
+            "before-after",
+            "Heads before and after fine-tuning",
+            "As in Figure 4: frozen scores of each head before and after fine-tuning with seed "
+            f"{self.recipe.seed}, in one colour range.",
+            before_after(probed),
+        )
+        return self.recipe.section(
+            "tuning",
+            tuning_text(done),
+            [
+                Table(tuning_rows(task, done), title="Table 4", note=note),
+                Table(state_rows(probed), title="Frozen scores of heads, before and after"),
+            ],
+            [plot],
+            title=f"{task.title}, fine-tuned {short_name(name)}",
+            suffix=f"{slug(name)}-{task.name}",
+        )
+
+    def _tune(self, name: str, task: Task, pooling: Pooling, seed: int) -> Tuned:
+        home = Path(self.recipe.tuned) if self.recipe.tuned else self.recipe.folder / "tuned"
+        home = home / slug(name) if len(self.recipe.models) > 1 else home
+        folder = home / f"{task.name}-{pooling_slug(pooling)}{f'-seed{seed}' if seed else ''}"
+        with self.recipe.reporter.progress(folder.name) as progress:
+            return tune(
+                self.recipe.source(name),
+                task=task,
+                data=self.recipe.data,
+                output=folder,
+                pooling=pooling,
+                device=self.recipe.device,
+                progress=progress,
+                seed=seed,
+                epochs=self.recipe.epochs,
+                learning_rate=self.recipe.learning_rate,
+                max_length=self.recipe.max_length,
+            )
