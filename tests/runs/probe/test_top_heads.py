@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import xarray as xr
+from numpy.typing import NDArray
 
+import headscope as hs
 from headscope.errors import ResultsError, UserError
 from headscope.heads import Head
 from headscope.results import Atlas
@@ -69,3 +71,41 @@ def test_a_task_that_was_not_probed_is_an_error() -> None:
         top_heads(TWO_TASKS, 1, "length")
     with pytest.raises(ResultsError, match=r"^these results have no probes of heads"):
         top_heads(Atlas.build({}, {}), 1)
+
+
+@pytest.fixture(scope="module")
+def probed(tmp_path_factory: pytest.TempPathFactory) -> Atlas:
+    """A small probe of the embedded model on two of the built-in tasks."""
+    return hs.probe(
+        "demo",
+        ["demo"],
+        only=["Tense", "Length"],
+        limit=30,
+        max_length=48,
+        counts=[12],
+        greedy=False,
+        control=False,
+        l2=[1e-2],
+        cache=tmp_path_factory.mktemp("vectors"),
+    )
+
+
+def test_the_heads_of_a_real_probe_make_sentence_vectors(probed: Atlas) -> None:
+    best: tuple[Head, ...] = probed.top_heads(12)
+    scores = probed["probe"]["validation"].mean("task").values
+    order = sorted(np.ndindex(6, 12), key=lambda place: -scores[place])  # stable, as the model is
+    assert [(head.layer, head.head) for head in best] == order[:12]
+    sentences = ["A dog barked.", "The cats were asleep."]
+    with hs.load("demo") as model:
+        vectors: NDArray[np.float32] = model.encode(sentences, heads=best)
+        alone = [model.encode(sentences, heads=str(head)) for head in best]
+    assert vectors.shape == (2, 12 * 32)
+    assert np.abs(vectors - np.concatenate(alone, axis=1)).max() < 1e-6
+
+
+def test_vectors_are_read_where_the_probe_read_them(probed: Atlas) -> None:
+    texts = ["A dog barked.", "The cats were asleep."]
+    with hs.load("demo") as model:
+        given = model.encode(texts, heads="2-3")
+        same = model.encode(texts, heads="2-3", position=probed.provenance["position"])
+    assert np.array_equal(given, same)
