@@ -67,6 +67,7 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "kovaleva2019/*.html chart-pattern* low *": "jackknife over buckets of documents",
         "kovaleva2019/*.html chart-pattern* high *": "jackknife over buckets of documents",
         "kovaleva2019/*.html row RTE, *": "jackknife over buckets of documents",
+        "pande2021/*.html chart-role-correlations-*": "block is no longer drawn twice",
     },
 }
 """By commit: patterns of ``FILE PART STATISTIC`` or ``FILE PART STATISTIC LABEL`` to reasons."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import jinja2
 import pandas as pd
+from markupsafe import Markup, escape
 
 from headscope.errors import ResultsError
 from headscope.figures import script_json, vega_bundle
@@ -27,6 +28,8 @@ WIDE = 600
 LONG = 40
 """A longer cell is text, even if it is a list of numbers: it is left-aligned and wrapped."""
 LEADING = re.compile(r"[-+]?\d+(\.\d+)?(?= |$)")
+HEAD = re.compile(r"\d+-\d+")
+HEADS = re.compile(r"\d+-\d+(, \d+-\d+)+")
 NUMBERS = re.compile(r"[-+−–\d.,…()\[\]%<>e\s]*")
 
 
@@ -158,6 +161,7 @@ def render_document(document: Document) -> str:
     )
     environment.filters["cell"] = cell_text
     environment.filters["order"] = order
+    environment.filters["whole_heads"] = whole_heads
     return environment.get_template("document.html.j2").render(
         document=document, spec=spec, bundle=vega_bundle()
     )
@@ -256,6 +260,21 @@ def cell_text(value: object, column: str = "", measured: bool = False) -> str:
         if value in (0.0, 1.0) or (measured and abs(value) < 10):
             return number(value)
     return cell(value, column)
+
+
+def whole_heads(text: str) -> Markup:
+    """Keep the names of heads in a longer text from being broken at their hyphens.
+
+    Examples
+    --------
+    >>> whole_heads("1-9, 2-1")
+    Markup('<span class="head">1-9</span>, <span class="head">2-1</span>')
+    >>> whole_heads("3-9")
+    Markup('3-9')
+    """
+    if not HEADS.fullmatch(text):
+        return escape(text)
+    return Markup(HEAD.sub(r'<span class="head">\g<0></span>', text))
 
 
 def order(value: object) -> str:

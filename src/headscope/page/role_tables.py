@@ -54,29 +54,6 @@ def role_rows(results: Atlas, tests: xr.Dataset) -> list[Row]:
     ]
 
 
-def layer_rows(shares: pd.DataFrame) -> list[Row]:
-    """Return shares of heads with layers in columns, if there are fewer layers than roles.
-
-    Parameters
-    ----------
-    shares : DataFrame
-        From :func:`headscope.stats.layer_shares`: layers in rows, roles in columns.
-
-    Returns
-    -------
-    list of dict
-
-    Examples
-    --------
-    >>> layer_rows(pd.DataFrame({"layer": [1], "local": [0.5], "fine roles per head": [2.0]}))
-    [{'role': 'local', 'layer 1': 0.5}, {'role': 'fine roles per head', 'layer 1': 2.0}]
-    """
-    if len(shares) >= len(shares.columns):
-        return records(shares)
-    named = shares.set_index("layer").rename(index="layer {}".format)
-    return records(named.T.rename_axis("role").reset_index())
-
-
 def shift_rows(shift: pd.DataFrame) -> list[Row]:
     """Return one row per role and third of the layers.
 
@@ -97,8 +74,8 @@ def shift_rows(shift: pd.DataFrame) -> list[Row]:
             "after": row["after"],
             "shift": row["shift"],
             "95 % interval": interval(row["low"], row["high"]),
-            "sequences": row["sequences"],
             "p": row["p"],
+            "sequences": row["sequences"],
             "p corrected": row["p_corrected"],
         }
         for row in records(shift)

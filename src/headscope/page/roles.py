@@ -28,7 +28,6 @@ from headscope.page.role_tables import (
     CORRELATIONS,
     REGIONS,
     corrected_by,
-    layer_rows,
     role_rows,
     shift_rows,
 )
@@ -196,7 +195,7 @@ def _overlap_section(results: Atlas, tests: xr.Dataset, shares: Sequence[Row] | 
             id="correlation-table",
         ),
     ]
-    roles = present(tests, (*COARSE, *FINE))
+    roles = present(tests, tuple(dict.fromkeys((*COARSE, *FINE))))
     correlations = correlation_map(role_correlations(results, roles), subtitle=about)
     alike = "Spearman's correlation of mean scores, over heads."
     bars = "Each bar counts the heads with exactly this combination."
@@ -223,7 +222,9 @@ def _layer_section(results: Atlas, tests: xr.Dataset) -> Section:
         "layer are sorted by how many roles they have."
     )
     table = Table(
-        layer_rows(layer_shares(tests)), title="Share of each layer's heads (0–1)", id="layer-table"
+        records(layer_shares(tests)),
+        title="Share of each layer's heads (0–1), and fine roles per head",
+        id="layer-table",
     )
     plots = [
         Plot("role-skills", "Heads with several skills", "After Figure 5.", skills),
@@ -258,9 +259,9 @@ def shift_section(shift: pd.DataFrame) -> Section:
     """
     text = (
         "The mean score after minus before, over the heads of the first, middle and last third of "
-        "the layers. Scores are paired by sequence, and intervals are over sequences. The null "
-        "hypothesis of p is no change (paired t test), corrected (Holm) over all rows."
+        "the layers. Scores are paired by sequence; the 95 % intervals are over sequences. The "
+        "p-values are of no change (paired t test), corrected (Holm) over all rows."
     )
     plot = Plot("role-shift", "Shift of roles", "After Figure 6.", shift_dots(shift))
-    table = Table(shift_rows(shift), id="shift-table")
+    table = Table(shift_rows(shift), title="Shift of the mean score", id="shift-table")
     return Section("shift", "Shift by fine-tuning", text, [table], [plot])

@@ -19,6 +19,8 @@ from headscope.stats.roles import role_tests
 TITLE = "Mean sieve bias, head by head"
 MANY = 16
 """Models with more heads or layers get smaller squares."""
+TICKS = (0.1, 0.3, 1, 3, 10, 30, 100, 300)
+"""The numbers in the legend."""
 LEAST = 0.1
 """A tenth of uniform attention, or less, gets the darkest colour: a logarithm has no 0."""
 
@@ -73,7 +75,10 @@ def _map(part: pd.DataFrame, name: str, heads: int, layers: int, scale: alt.Scal
             alt.Tooltip("p:Q", format=".2g"),
         ],
     )
-    colour = alt.Color("strength:Q", scale=scale, title=["times", "uniform"])
+    low, high = scale.domain
+    ticks = [tick for tick in TICKS if low <= tick <= high]
+    legend = alt.Legend(values=ticks, format="~g")
+    colour = alt.Color("strength:Q", scale=scale, title=["times", "uniform"], legend=legend)
     having = base.transform_filter("datum.has")
     outline = [
         having.mark_rect(filled=False, stroke=ink, strokeWidth=width)
