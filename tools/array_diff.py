@@ -63,9 +63,10 @@ def difference(
             return Difference(missing=(f"labels of dimension {dim}",))
         if dim in old.coords:
             here, there = old[dim].values.tolist(), new[dim].values.tolist()
-            known = [label for label in here if label in set(there)]
-            missing += [str(label) for label in here if label not in set(there)]
-            added += [str(label) for label in there if label not in set(here)]
+            first, second = set(here), set(there)
+            known = [label for label in here if label in second]
+            missing += [str(label) for label in here if label not in second]
+            added += [str(label) for label in there if label not in first]
             old, new = old.sel({dim: known}), new.sel({dim: known})
             rounding = None if rounding is None else rounding.sel({dim: known})
     new = new.transpose(*old.dims)

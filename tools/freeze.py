@@ -87,12 +87,25 @@ def jobs(shared: Path, out: Path) -> Iterator[Job]:
             words = (table, f"{model}-{corpus}.nc", "--json")
             survey = f"{model}-{corpus}"
             yield Job(f"{survey}-{table}", words, table=True, needs=survey)
+    yield from readers()
     options = ("--features", "--limit", "30", "-o", "compare.nc", "-q")
     yield Job("compare", ("compare", "demo", mlm, treebank, *options))
     for way in ("uniform", "zero", "mean"):
         options = ("--way", way, "--limit", "8", "-o", f"ablate-{way}.nc", "--json")
         yield Job(f"ablate-{way}", ("ablate", str(models / "gpt2-mini"), *options), table=True)
     yield from recipes(treebank, coref, frames, mlm, out / "glue")
+
+
+def readers() -> Iterator[Job]:
+    """Pages and tables of results files."""
+    for survey in ("demo-builtin", "gpt2-mini-builtin"):
+        name = f"{survey}-report"
+        words = ("report", f"{survey}.nc", "-o", f"{name}.html", "-q")
+        yield Job(name, words, needs=survey)
+    words = ("export", "demo-builtin.nc", "-o", "demo-builtin-export.csv", "-q")
+    yield Job("demo-builtin-export", words, needs="demo-builtin")
+    words = ("patterns", "demo-asked.nc", "--json")
+    yield Job("demo-asked-patterns", words, table=True, needs="demo-asked")
 
 
 def recipes(treebank: str, coref: str, frames: str, mlm: str, glue: Path) -> Iterator[Job]:

@@ -63,7 +63,7 @@ def read_netcdf(path: Path) -> Numbers:
             dataset = node.to_dataset(inherit=False).load()
             for key, array in dataset.variables.items():
                 statistic = str(key)
-                if statistic in dataset.dims or statistic == "id":
+                if statistic in dataset.dims:
                     continue
                 labelled = by_id(dataset[statistic])
                 blocked = BLOCKED & set(map(str, labelled.dims))
@@ -71,7 +71,8 @@ def read_netcdf(path: Path) -> Numbers:
                     found[name, f"total {statistic}"] = labelled.sum(blocked, skipna=False)
                 else:
                     found[name, statistic] = labelled
-            attributes = {key: value for key, value in dataset.attrs.items() if name != "root"}
+            attributes = dict(dataset.attrs)
+            attributes.pop("provenance", None)
             for (_, kind), array in leaves(attributes, "", "texts").items():
                 part = "texts" if kind == "texts" else name
                 found[part, f"{name} attributes"] = array
@@ -153,8 +154,7 @@ def read_charts(path: Path) -> Numbers:
         r'<script[^>]*data-for="([^"]*)"[^>]*>(.*?)</script>', path.read_text(), flags=re.DOTALL
     )
     for chart, script in scripts:
-        datasets = json.loads(script).get("datasets", {})
-        for number, rows in enumerate(datasets.values()):
+        for number, rows in enumerate(chart_data(json.loads(script))):
             frame = pd.DataFrame(rows)
             for name in frame:
                 values = frame[name]
@@ -164,3 +164,23 @@ def read_charts(path: Path) -> Numbers:
                 array = values.to_numpy(float) if numeric else values.astype(str).to_numpy(str)
                 found[part, key] = xr.DataArray(array, dims="row")
     return found
+
+
+def chart_data(spec: Any) -> Iterator[list[dict[str, Any]]]:
+    """All rows of data in a chart's specification, wherever they are.
+
+    >>> list(chart_data({"datasets": {"a": [{"x": 1}]}, "layer": [{"data": {"values": []}}]}))
+    [[{'x': 1}], []]
+    """
+    if isinstance(spec, list):
+        for part in spec:
+            yield from chart_data(part)
+    elif isinstance(spec, dict):
+        for key, part in spec.items():
+            if key == "datasets":
+                yield from part.values()
+            elif key == "data" and "values" in part:
+                values = part["values"]
+                yield json.loads(values) if isinstance(values, str) else values
+            else:
+                yield from chart_data(part)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from number_files import TIMES
 
-NUMBER = re.compile(r"(?<![\w.])(<\s?)?((?<!\d)[-+−])?(\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?)(?!\w)")
+NUMBER = re.compile(r"(?<![\w.])([<>]\s?)?((?<!\d)[-+−])?(\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?)(?!\w)")
 UNITS = re.compile(r"\(share, 0–1\)|\b0–1\b|95 %")
 """Numbers that belong to a unit or a heading."""
 
@@ -42,21 +42,25 @@ class Shown:
 
 
 def shown(text: str) -> list[Shown]:
-    """The numbers in a text, each as wide as its last digit.
+    """The numbers in a text, each as wide as its last digit. Whole numbers are exact.
 
     >>> [round(number.high, 3) for number in shown("3-9, 38.9 (<0.001)")]
-    [3.5, 9.5, 38.95, 0.001]
+    [3.0, 9.0, 38.95, 0.001]
     """
     found = []
-    for below, sign, digits in NUMBER.findall(UNITS.sub(" ", text)):
+    for limit, sign, digits in NUMBER.findall(UNITS.sub(" ", text)):
         digits = digits.replace(",", "")
         value = float(digits) * (-1 if sign in ("-", "−") else 1)
         mantissa, _, exponent = digits.partition("e")
         decimals = len(mantissa.partition(".")[2])
         half = 0.5 * 10.0 ** (int(exponent or 0) - decimals) * (1 - 1e-9)
-        found.append(
-            Shown(-1e-300, value, limit=True) if below else Shown(value - half, value + half)
-        )
+        if digits.isdecimal():
+            half = 1e-9  # a count, or the layer or head of a head's name
+        if limit:
+            ends = (-1e-300, value) if limit[0] == "<" else (value - half, float("inf"))
+            found.append(Shown(*ends, limit=True))
+        else:
+            found.append(Shown(value - half, value + half))
     return found
 
 
@@ -102,8 +106,47 @@ def plain(markup: str) -> str:
 
 def rows_agree(old: list[str], new: list[str]) -> bool:
     """Whether two rows show the same numbers, however they are spread over cells."""
-    one, other = shown(" ; ".join(old)), shown(" ; ".join(new))
-    return len(one) == len(other) and all(a.agrees(b) for a, b in zip(one, other, strict=True))
+    return numbers_agree(shown(" ; ".join(old)), shown(" ; ".join(new)))
+
+
+def numbers_agree(old: list[Shown], new: list[Shown]) -> bool:
+    """Whether each number of one row agrees with one of the other, in this or another order."""
+    if len(old) != len(new):
+        return False
+    if all(one.agrees(other) for one, other in zip(old, new, strict=True)):
+        return True
+    rest = list(new)
+    for number in old:
+        partner = next((other for other in rest if number.agrees(other)), None)
+        if partner is None:
+            return False
+        rest.remove(partner)
+    return True
+
+
+def align(old: list[list[str]], new: list[list[str]]) -> list[tuple[int, int]]:
+    """The longest common subsequence of two tables: pairs of rows that show the same numbers.
+
+    >>> align([["a", "1"], ["b", "2"], ["c", "3"]], [["b", "2"], ["x", "9"], ["c", "3.0"]])
+    [(1, 0), (2, 2)]
+    """
+    before, after = ([shown(" ; ".join(row)) for row in table] for table in (old, new))
+    lengths = [[0] * (len(new) + 1) for _ in range(len(old) + 1)]
+    agree = [[numbers_agree(row, other) for other in after] for row in before]
+    for i in reversed(range(len(old))):
+        for j in reversed(range(len(new))):
+            below = max(lengths[i + 1][j], lengths[i][j + 1])
+            lengths[i][j] = max(below, lengths[i + 1][j + 1] + 1) if agree[i][j] else below
+    pairs, i, j = [], 0, 0
+    while i < len(old) and j < len(new):
+        if agree[i][j] and lengths[i][j] == lengths[i + 1][j + 1] + 1:
+            pairs.append((i, j))
+            i, j = i + 1, j + 1
+        elif lengths[i + 1][j] >= lengths[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return pairs
 
 
 @dataclass
@@ -112,9 +155,9 @@ class PageDifference:
 
     rows: int = 0
     moved: list[str] = field(default_factory=list)
-    """Rows that show other numbers, or are gone."""
+    """Rows that no row of the new page shows."""
     added: list[str] = field(default_factory=list)
-    """Rows that only the new page has."""
+    """Rows that no row of the old page shows."""
     reworded: Counter[str] = field(default_factory=Counter)
     """Cells whose text changed, as ``old → new``."""
     prose: list[str] = field(default_factory=list)
@@ -153,21 +196,21 @@ def compare_prose(old: str, new: str) -> list[str]:
 
 def score(old: list[list[str]], new: list[list[str]]) -> tuple[int, int, int]:
     """How well two tables fit: rows that show the same numbers, equal rows, equal lengths."""
-    pairs = list(zip(old, new, strict=False))
-    agreeing = sum(rows_agree(row, other) for row, other in pairs)
-    return agreeing, sum(row == other for row, other in pairs), -abs(len(old) - len(new))
+    pairs = align(old, new)
+    return len(pairs), sum(old[i] == new[j] for i, j in pairs), -abs(len(old) - len(new))
 
 
 def compare_rows(old: list[list[str]], new: list[list[str]], found: PageDifference) -> None:
     """Compare two tables row by row and note what changed."""
+    pairs = align(old, new)
     found.rows += len(old)
-    for row, other in zip(old, new, strict=False):
-        if not rows_agree(row, other):
-            found.moved.append(f"{' | '.join(row)} → {' | '.join(other)}")
-        elif len(row) == len(other):
+    for i, j in pairs:
+        row, other = old[i], new[j]
+        if len(row) == len(other):
             changed = [(a, b) for a, b in zip(row, other, strict=True) if a != b]
             found.reworded.update(f"{a} → {b}" for a, b in changed)
         else:
             found.reworded[f"{' | '.join(row)} → {' | '.join(other)}"] += 1
-    found.moved += [f"{' | '.join(row)} → (gone)" for row in old[len(new) :]]
-    found.added += [" | ".join(row) for row in new[len(old) :]]
+    matched, taken = {i for i, _ in pairs}, {j for _, j in pairs}
+    found.moved += [" | ".join(row) for i, row in enumerate(old) if i not in matched]
+    found.added += [" | ".join(row) for j, row in enumerate(new) if j not in taken]

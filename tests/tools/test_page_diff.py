@@ -18,6 +18,8 @@ from page_diff import Page, compare_pages, compare_prose, rows_agree
         (["14.6 … 44.7"], ["(14.6–44.7)"]),
         (["layer with most attention", "0.485"], ["largest attention (share, 0–1)", "0.485"]),
         (["−4", "+4.4"], ["-4", "4.4"]),
+        (["0.278", "1"], ["+1", "0.278"]),
+        (["1.000"], [">0.999"]),
         (["minilm-l6", "24"], ["models/minilm-l6", "24"]),
     ],
 )
@@ -32,6 +34,9 @@ def test_numbers_may_be_shown_in_another_way(old: list[str], new: list[str]) -> 
         (["0.389"], ["38.8"]),
         (["0.002"], ["<0.001"]),
         (["24"], ["25"]),
+        (["0.998"], [">0.999"]),
+        (["1.035", "1"], ["1.000", "1"]),
+        (["0.2", "0.3"], ["0.2", "0.2"]),
         (["3-9"], ["3-8"]),
         (["0.25"], ["-0.25"]),
         (["6.3e-100"], ["6.4e-100"]),
@@ -52,10 +57,18 @@ def test_tables_are_found_wherever_they_moved() -> None:
     assert found.added == ["new | 1"]
 
 
+def test_rows_that_were_dropped_do_not_hide_the_others() -> None:
+    old = Page([[["next", "–", "0"], ["previous", "0.2", "24"], ["current", "0.3", "24"]]])
+    found = compare_pages(old, Page([[["to previous", "0.2", "24"], ["to current", "0.3", "24"]]]))
+    assert found.moved == ["next | – | 0"]
+    assert not found.added
+
+
 def test_rows_that_moved_vanished_or_were_reworded_are_told_apart() -> None:
     old = Page([[["a", "0.1"], ["b", "0.2"], ["c", "0.3"]]])
     found = compare_pages(old, Page([[["alpha", "0.1"], ["b", "0.9"]]]))
-    assert found.moved == ["b | 0.2 → b | 0.9", "c | 0.3 → (gone)"]
+    assert found.moved == ["b | 0.2", "c | 0.3"]
+    assert found.added == ["b | 0.9"]
     assert dict(found.reworded) == {"a → alpha": 1}
 
 
