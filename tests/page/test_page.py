@@ -16,7 +16,7 @@ import pytest
 
 from headscope.errors import UserError
 from headscope.figures import gallery, script_json
-from headscope.page import render, write_report
+from headscope.page import render, statistics, write_report
 from headscope.page.document import (
     WIDE,
     Document,
@@ -237,6 +237,19 @@ def test_whole_numbers_among_measured_ones_keep_their_decimals() -> None:
         ["87.9", "2.500", "30", "81.2", "0.500"],
         ["–", "–", "31", "–", "1.000"],
     ]
+
+
+def test_mentions_are_counted_without_decimals(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pd.DataFrame(
+        [
+            {"system": "nearest", "all": 0.487, "low": math.nan, "high": math.nan},
+            {"system": "mentions", "all": 150.0, "low": math.nan, "high": math.nan},
+        ]
+    )
+    monkeypatch.setattr(statistics, "antecedent_table", lambda results: table)
+    tables = [Table(statistics.antecedent_rows(made_results()))]
+    html = render_document(Document("T", "t", sections=[Section("s", "S", tables=tables)]))
+    assert rows(html, 0) == [["nearest", "0.487", "–"], ["mentions", "150", "–"]]
 
 
 def test_the_interval_of_a_share_lies_between_0_and_1() -> None:

@@ -155,7 +155,10 @@ def dependency_rows(results: Atlas) -> list[Row]:
 
 
 def antecedent_rows(results: Atlas) -> list[Row]:
-    """Return the accuracy of the baselines and of the best head at finding antecedents."""
+    """Return the accuracy of the baselines and of the best head at finding antecedents.
+
+    The last row counts mentions: its numbers are integers.
+    """
     rows = []
     for row in records(antecedent_table(results)):
         shown: dict[str, Any] = {}
@@ -163,6 +166,7 @@ def antecedent_rows(results: Atlas) -> list[Row]:
             if name == "low":
                 shown["95 % interval"] = interval(value, row["high"], form=share)
             elif name != "high":
-                shown[name] = value
+                whole = row["system"] == "mentions" and isinstance(value, float) and value >= 0
+                shown[name] = int(value) if whole else value
         rows.append(shown)
     return rows
