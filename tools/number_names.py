@@ -55,8 +55,16 @@ class Names:
 RENAMED: dict[str, Names] = {}
 """By commit: names that have changed since."""
 
+PROBES = {
+    f"jo2020/*.nc {probe} {name} all of it": "a copy of the test scores and sizes, or empty"
+    for probe in ("probe", "probe_layer")
+    for name in ("mean", "deviation", "n")
+}
+
 EXPLAINED: dict[str, dict[str, str]] = {
-    "4ad51ef": {
+    "2eccdea": PROBES,
+    "4ad51ef": PROBES
+    | {
         "*.nc provenance numbers settings.keep": "now an option of each measure, in details",
         "jo2020/*.nc provenance numbers counts.bytes *": "files of vectors carry digests",
         "*.nc root * headscope_schema *": "results files have schema 2",

@@ -18,6 +18,8 @@ from number_files import TIMES
 NUMBER = re.compile(r"(?<![\w.])([<>]\s?)?((?<!\d)[-+−])?(\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?)(?!\w)")
 UNITS = re.compile(r"\(share, 0–1\)|\b0–1\b|95 %")
 """Numbers that belong to a unit or a heading."""
+DURATION = re.compile(r"[\d.]+ (minutes?|seconds?|hours?)\b")
+"""Numbers that differ between any two runs."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,7 @@ def compare_pages(old: Page, new: Page) -> PageDifference:
 
 def compare_prose(old: str, new: str) -> list[str]:
     """Numbers of the old text that the new text does not show, each with the words around it."""
+    old, new = (DURATION.sub(r"\1", text) for text in (old, new))
     matches = [list(NUMBER.finditer(text)) for text in (old, new)]
     before, after = (Counter(match[0] for match in side) for side in matches)
     gone, come = before - after, after - before

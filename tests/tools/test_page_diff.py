@@ -75,6 +75,7 @@ def test_rows_that_moved_vanished_or_were_reworded_are_told_apart() -> None:
 def test_numbers_gone_from_the_text_are_named_with_their_words() -> None:
     old = "The mean is 3.13 of 24 heads"
     assert compare_prose(old, "The mean is 3.131 times uniform, of 24 heads") == []
+    assert compare_prose(f"{old}; 0 minutes", f"{old}; 2.5 minutes") == []
     assert compare_prose(old, "The mean is 3.2, of 24 heads") == [
         "… The mean is 3.13 of 24 heads …"
     ]
