@@ -142,7 +142,7 @@ class TunedModels:
         heads, layers = change_table(results), change_table(results, "layer")
         note = (
             "Scores and gains on the scale of the metric, with 95 % intervals (paired bootstrap "
-            "over examples). p-values are corrected (Holm) over all heads."
+            "over examples). Corrected p-values: Holm over all heads."
         )
         tables = [
             Table(

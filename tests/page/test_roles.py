@@ -1,0 +1,48 @@
+"""The page about roles: tables in plain words, charts without doubles."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from figures.made_roles import NAMES, made, random_scores, rows_of
+from headscope.page import render_document, role_sections, roles_document, shift_section
+from headscope.page.document import Section
+from headscope.stats import role_shift, role_tests
+
+
+@pytest.fixture(scope="module")
+def sections() -> dict[str, Section]:
+    results = made(random_scores())
+    found = role_sections(results, role_tests(results))
+    return {section.id: section for section in found}
+
+
+def test_no_two_roles_are_correlated_twice(sections: dict[str, Section]) -> None:
+    (chart,) = [p.chart for p in sections["overlap"].plots if p.name == "role-correlations"]
+    pairs = rows_of(chart, "role", "other", "rho")
+    assert not pairs.duplicated(["role", "other"]).any()
+    assert not (pairs["role"] == pairs["other"]).any()
+
+
+def test_columns_are_in_words(sections: dict[str, Section]) -> None:
+    shift = shift_section(role_shift(made(random_scores()), made(random_scores() + 0.5)))
+    tables = [table for section in (*sections.values(), shift) for table in section.tables]
+    columns = {column for table in tables for column in table.columns}
+    assert {"which heads", "ρ over heads", "τ = 3", "95 % interval", "p corrected"} <= columns
+    assert not [name for name in columns if re.search(r"_|\brho\b|\btau\b|\bdegree\b|^low$", name)]
+
+
+def test_the_shift_of_a_role_is_beside_its_interval() -> None:
+    before = random_scores()
+    rows = shift_section(role_shift(made(before), made(before + 0.5))).tables[0].rows
+    assert {row["role"] for row in rows} == set(NAMES)
+    assert [row["shift"] for row in rows] == pytest.approx([0.5] * len(rows), abs=1e-5)
+
+
+def test_heads_in_a_list_are_not_broken_at_their_hyphens() -> None:
+    results = made(np.abs(random_scores()) + 9)  # every head has every role
+    page = render_document(roles_document(results, role_tests(results)))
+    assert '<span class="head">1-1</span>, <span class="head">1-2</span>' in page
