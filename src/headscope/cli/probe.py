@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from headscope.cli import options as opt
+from headscope.cli import task_options as task_opt
 from headscope.cli.console import Console
 from headscope.cli.root import TRAIN, app
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = 3
 """Number of best heads in the table."""
-_VECTORS, _CLASSIFIERS = "The vectors", "The classifiers"
+_CLASSIFIERS = "The classifiers"
 
 
 @app.command(rich_help_panel=TRAIN)
@@ -44,43 +45,10 @@ def probe(
             show_default=False,
         ),
     ] = None,
-    task: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--task",
-            metavar="NAME",
-            help="Only this task of the sources (repeat for more).",
-            show_default=False,
-        ),
-    ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            "--data",
-            metavar="FOLDER",
-            help="GLUE files, FOLDER/MRPC/train.tsv and so on (.gz too), or 'hub'.",
-            show_default=False,
-        ),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            metavar="N",
-            help="At most N examples of each split, drawn at random.",
-            show_default=False,
-        ),
-    ] = None,
-    n: Annotated[
-        int | None,
-        typer.Option(
-            "--n",
-            "-n",
-            metavar="N",
-            help="Number of best heads to concatenate. Default: the number of heads in a layer.",
-            show_default=False,
-        ),
-    ] = None,
+    task: task_opt.Only = None,
+    data: task_opt.GlueData = None,
+    limit: task_opt.RandomLimit = None,
+    n: task_opt.TopHeads = None,
     curve: Annotated[
         list[int] | None,
         typer.Option(
@@ -99,24 +67,13 @@ def probe(
             "--greedy/--no-greedy", help="Also select heads by what they add to each other."
         ),
     ] = True,
-    position: Annotated[
-        str | None,
-        typer.Option(
-            "--position",
-            help=(
-                "Token at which vectors are read: cls, last or mean. Default: last for causal "
-                "models, otherwise cls if there is one."
-            ),
-            rich_help_panel=_VECTORS,
-            show_default=False,
-        ),
-    ] = None,
+    position: task_opt.Position = None,
     pairs: Annotated[
         str,
         typer.Option(
             "--pairs",
             help="Encode pairs of texts together (one input) or apart (u, v, |u-v|, u·v).",
-            rich_help_panel=_VECTORS,
+            rich_help_panel=task_opt.VECTORS,
         ),
     ] = "together",
     cache: Annotated[
@@ -125,17 +82,10 @@ def probe(
             "--cache",
             metavar="FOLDER",
             help="Folder where vectors are kept for other runs.",
-            rich_help_panel=_VECTORS,
+            rich_help_panel=task_opt.VECTORS,
         ),
     ] = Path("headscope-vectors"),
-    solver: Annotated[
-        str,
-        typer.Option(
-            "--solver",
-            help="exact finds the optimum; rmsprop trains as the paper does.",
-            rich_help_panel=_CLASSIFIERS,
-        ),
-    ] = "exact",
+    solver: task_opt.Solver = "exact",
     l2: Annotated[
         list[float] | None,
         typer.Option(

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from headscope.cli import options as opt
+from headscope.cli import task_options as task_opt
 from headscope.cli.console import Console
 from headscope.cli.root import TRAIN, app
 
@@ -33,15 +34,7 @@ def tasks(
             show_default=False,
         ),
     ] = None,
-    task: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--task",
-            metavar="NAME",
-            help="Only this task, e.g. Tense or past_present (repeat for more).",
-            show_default=False,
-        ),
-    ] = None,
+    task: task_opt.Only = None,
     size: Annotated[
         str | None,
         typer.Option(

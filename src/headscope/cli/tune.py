@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from headscope.cli import options as opt
+from headscope.cli import task_options as task_opt
 from headscope.cli.console import Console
 from headscope.cli.root import TRAIN, app
 
@@ -34,15 +35,7 @@ def tune(
             show_default=False,
         ),
     ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            "--data",
-            metavar="FOLDER",
-            help="The task's files, as FOLDER/RTE/train.tsv (.gz too), or 'hub'.",
-            show_default=False,
-        ),
-    ] = None,
+    data: task_opt.GlueData = None,
     train: Annotated[
         str | None,
         typer.Option(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headscope.cli.console import Console
 from headscope.cli.paper import options as opt
-from headscope.cli.paper.group import paper, parts_help, run_recipe
+from headscope.cli.paper.group import Common, recipe_command
+
+if TYPE_CHECKING:
+    from headscope.papers import Recipe
 
 _DATA = "Data"
 
 
-@paper.command(epilog=parts_help("clark2019"))
+@recipe_command()
 def clark2019(
     model: opt.Model = "demo",
     text: Annotated[
@@ -66,16 +68,9 @@ def clark2019(
     epochs: Annotated[
         int, typer.Option("--epochs", help="The most passes over the training data of a probe.")
     ] = 20,
-    part: opt.Parts = None,
-    output: opt.Output = None,
-    limit: opt.Limit = None,
-    seed: opt.Seed = 0,
-    batch_size: opt.BatchSize = 16,
-    max_length: opt.MaxLength = 128,
-    device: opt.Device = "cpu",
-    json: opt.Json = False,
-    quiet: opt.Quiet = False,
-) -> None:
+    *,
+    common: Common,
+) -> Recipe:
     """What Does BERT Look At? Surface patterns, gradients, syntax, coreference, probes, clusters.
 
     Without data files it uses the built-in corpus.
@@ -85,14 +80,13 @@ def clark2019(
     from headscope.corpus import read
     from headscope.papers import find_paper
 
-    find_paper("clark2019").choose(part)
+    find_paper("clark2019").choose(common.part)
     segments, trees = read(text), read(treebank)
     documents = read(coref, documents=".conll" in coref)
     training = read(train) if train else None
     from headscope.papers import Clark2019
 
-    console = Console(quiet=quiet, as_json=json)
-    recipe = Clark2019(
+    return Clark2019(
         model,
         text=segments,
         treebank=trees,
@@ -100,13 +94,5 @@ def clark2019(
         train=training,
         vectors=vectors,
         epochs=epochs,
-        output=output,
-        parts=part or (),
-        limit=limit,
-        seed=seed,
-        batch_size=batch_size,
-        max_length=max_length,
-        device=device,
-        progress=console,
+        **common.options,
     )
-    run_recipe(recipe, console)

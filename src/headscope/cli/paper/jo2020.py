@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from headscope.cli.console import Console
+from headscope.cli import task_options as task_opt
 from headscope.cli.paper import options as opt
-from headscope.cli.paper.group import paper, parts_help, run_recipe
+from headscope.cli.paper.group import Common, recipe_command
 
 if TYPE_CHECKING:
+    from headscope.papers import Recipe
     from headscope.runs.probe.options import Position, Solver
 
-_PROBES = "Probing"
 
-
-@paper.command(epilog=parts_help("jo2020"))
+@recipe_command(batch_size=32, limit=task_opt.RandomLimit)
 def jo2020(
     model: Annotated[
         list[str] | None,
@@ -37,15 +36,7 @@ def jo2020(
             show_default=False,
         ),
     ] = None,
-    task: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--task",
-            metavar="NAME",
-            help="Only this probing task (repeatable).",
-            show_default=False,
-        ),
-    ] = None,
+    task: task_opt.Only = None,
     downstream: Annotated[
         list[str] | None,
         typer.Option(
@@ -68,65 +59,26 @@ def jo2020(
     tuned: opt.TunedFolder = None,
     epochs: opt.Epochs = 3,
     learning_rate: opt.LearningRate = 2e-5,
-    position: Annotated[
-        str | None,
-        typer.Option(
-            "--position",
-            metavar="NAME",
-            help="Where to read vectors: cls, last or mean. Default: what fits the model.",
-            rich_help_panel=_PROBES,
-            show_default=False,
-        ),
-    ] = None,
-    n: Annotated[
-        int | None,
-        typer.Option(
-            "--n",
-            "-n",
-            metavar="N",
-            help="How many of the best heads to combine. Default: as many as a layer has.",
-            rich_help_panel=_PROBES,
-            show_default=False,
-        ),
-    ] = None,
-    solver: Annotated[
-        str,
-        typer.Option(
-            "--solver", help="exact, or rmsprop (as in the paper).", rich_help_panel=_PROBES
-        ),
-    ] = "exact",
+    position: task_opt.Position = None,
+    n: task_opt.TopHeads = None,
+    solver: task_opt.Solver = "exact",
     cache: Annotated[
         Path | None,
         typer.Option(
             "--cache",
             metavar="FOLDER",
             help="Where to keep vectors. Default: vectors/ in the output folder.",
-            rich_help_panel=_PROBES,
+            rich_help_panel=task_opt.VECTORS,
             show_default=False,
         ),
     ] = None,
-    part: opt.Parts = None,
-    output: opt.Output = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            metavar="N",
-            help="Draw at most N examples of each split at random (not for fine-tuning).",
-            rich_help_panel="The run",
-            show_default=False,
-        ),
-    ] = None,
-    seed: opt.Seed = 0,
-    batch_size: opt.BatchSize = 32,
-    max_length: opt.MaxLength = 128,
-    device: opt.Device = "cpu",
-    json: opt.Json = False,
-    quiet: opt.Quiet = False,
-) -> None:
+    *,
+    common: Common,
+) -> Recipe:
     """Roles and Utilization of Attention Heads: probing, heat maps, top heads, fine-tuning.
 
     Without task files, small versions of the ten probing tasks are made from the built-in corpus.
+    --limit applies to probing, not to fine-tuning.
 
     Example: headscope paper jo2020 --model bert-base-uncased --tasks senteval/probing
     """
@@ -134,11 +86,10 @@ def jo2020(
     from headscope.tasks import find_task
 
     downstream_tasks = [find_task(name) for name in downstream or ()]
-    find_paper("jo2020").choose(part, given={"downstream"} if downstream_tasks else ())
+    find_paper("jo2020").choose(common.part, given={"downstream"} if downstream_tasks else ())
     from headscope.papers import Jo2020
 
-    console = Console(quiet=quiet, as_json=json)
-    recipe = Jo2020(
+    return Jo2020(
         model or ["demo"],
         tasks=tasks or ["demo"],
         only=task or (),
@@ -152,13 +103,5 @@ def jo2020(
         top=n,
         solver=cast("Solver", solver),
         cache=cache,
-        output=output,
-        parts=part or (),
-        limit=limit,
-        seed=seed,
-        batch_size=batch_size,
-        max_length=max_length,
-        device=device,
-        progress=console,
+        **common.options,
     )
-    run_recipe(recipe, console)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headscope.cli.console import Console
 from headscope.cli.options import Parser
 from headscope.cli.paper import options as opt
-from headscope.cli.paper.group import paper, parts_help, run_recipe
+from headscope.cli.paper.group import Common, recipe_command
+
+if TYPE_CHECKING:
+    from headscope.papers import Recipe
 
 
-@paper.command(epilog=parts_help("kovaleva2019"))
+@recipe_command()
 def kovaleva2019(
     model: opt.Model = "demo",
     task: Annotated[
@@ -50,16 +52,9 @@ def kovaleva2019(
         str, typer.Option("--way", help="How to disable a head: uniform, zero or mean.")
     ] = "uniform",
     parser: Parser = None,
-    part: opt.Parts = None,
-    output: opt.Output = None,
-    limit: opt.Limit = None,
-    seed: opt.Seed = 0,
-    batch_size: opt.BatchSize = 16,
-    max_length: opt.MaxLength = 128,
-    device: opt.Device = "cpu",
-    json: opt.Json = False,
-    quiet: opt.Quiet = False,
-) -> None:
+    *,
+    common: Common,
+) -> Recipe:
     """Revealing the Dark Secrets of BERT: fine-tuning, patterns, frames, change, disabled heads.
 
     Models are tuned first (batches of 32), unless --tuned has them. --limit applies to the dev
@@ -72,13 +67,12 @@ def kovaleva2019(
     from headscope.tasks import find_task
 
     tasks = [find_task(name) for name in task or ()]
-    find_paper("kovaleva2019").choose(part, given={"tasks"} if tasks else ())
+    find_paper("kovaleva2019").choose(common.part, given={"tasks"} if tasks else ())
     links = read(frames)
     from headscope.papers import Kovaleva2019
     from headscope.runs.tune import STARTS
 
-    console = Console(quiet=quiet, as_json=json)
-    recipe = Kovaleva2019(
+    return Kovaleva2019(
         model,
         tasks=tasks,
         data=data,
@@ -89,13 +83,5 @@ def kovaleva2019(
         parser=parser or "",
         epochs=epochs,
         learning_rate=learning_rate,
-        output=output,
-        parts=part or (),
-        limit=limit,
-        seed=seed,
-        batch_size=batch_size,
-        max_length=max_length,
-        device=device,
-        progress=console,
+        **common.options,
     )
-    run_recipe(recipe, console)

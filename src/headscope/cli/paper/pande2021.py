@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headscope.cli.console import Console
 from headscope.cli.options import Alpha, Correction, Direction, Parser, Roles, Sieves, Tau, Test
 from headscope.cli.paper import options as opt
-from headscope.cli.paper.group import paper, parts_help, run_recipe
+from headscope.cli.paper.group import Common, recipe_command
+
+if TYPE_CHECKING:
+    from headscope.papers import Recipe
 
 
-@paper.command(epilog=parts_help("pande2021"))
+@recipe_command()
 def pande2021(
     model: opt.Model = "demo",
     corpus: Annotated[
@@ -41,16 +43,9 @@ def pande2021(
     sieve: Sieves = None,
     direction: Direction = "to head",
     parser: Parser = None,
-    part: opt.Parts = None,
-    output: opt.Output = None,
-    limit: opt.Limit = None,
-    seed: opt.Seed = 0,
-    batch_size: opt.BatchSize = 16,
-    max_length: opt.MaxLength = 128,
-    device: opt.Device = "cpu",
-    json: opt.Json = False,
-    quiet: opt.Quiet = False,
-) -> None:
+    *,
+    common: Common,
+) -> Recipe:
     """The heads hypothesis: which heads have which role, tested; overlaps, layers, fine-tuning.
 
     Text without trees is parsed with spaCy, as in the paper. At most 1000 sequences of each corpus
@@ -61,15 +56,14 @@ def pande2021(
     from headscope.papers import find_paper
     from headscope.stats import parse_tau
 
-    find_paper("pande2021").choose(part, given={"tuned"} if tuned else ())
+    find_paper("pande2021").choose(common.part, given={"tuned"} if tuned else ())
     thresholds = parse_tau(tau or ())
     from headscope.measures import load_sieves
     from headscope.papers import Pande2021
 
-    console = Console(quiet=quiet, as_json=json)
     for file in sieve or ():
-        console.say(f"sieves of {file}: {', '.join(load_sieves(file))}")
-    recipe = Pande2021(
+        common.console.say(f"sieves of {file}: {', '.join(load_sieves(file))}")
+    return Pande2021(
         model,
         corpora=corpus or ["demo"],
         tuned=tuned or (),
@@ -80,13 +74,5 @@ def pande2021(
         roles=role or (),
         direction=direction,
         parser=parser or "",
-        output=output,
-        parts=part or (),
-        limit=limit,
-        seed=seed,
-        batch_size=batch_size,
-        max_length=max_length,
-        device=device,
-        progress=console,
+        **common.options,
     )
-    run_recipe(recipe, console)
