@@ -19,7 +19,7 @@ from headscope.corpus import Corpus, from_examples, read
 from headscope.encode import Batch, collate
 from headscope.measures import MEASURES as REGISTRY
 from headscope.measures import Context, Measure
-from headscope.models import Model, wrap
+from headscope.models import Model, rowblocks, wrap
 from headscope.results import Atlas, export, merge, remarks, summary
 from headscope.runs.forward import Pass
 from headscope.runs.survey import survey
@@ -128,6 +128,20 @@ def test_a_batch_gives_what_its_examples_give_one_by_one(name: str, kind: str, s
     for key in ("mean", "deviation", "low", "high"):
         xr.testing.assert_allclose(one[key], other[key], rtol=1e-4, atol=1e-5)
     xr.testing.assert_equal(one["n"], other["n"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocks_of_rows_give_what_whole_maps_give(
+    name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks of 16 rows: counts are exact, sums the same to 1e-6."""
+    monkeypatch.setattr(rowblocks, "WEIGHTS", 1)
+    cut, expected = run(name, kind=kind)[name], whole(name, kind)[name]
+    for key in ("mean", "deviation", "low", "high"):
+        xr.testing.assert_allclose(cut[key], expected[key], rtol=1e-5, atol=1e-6)
+    xr.testing.assert_equal(cut["n"], expected["n"])
+    if expected.attrs["kind"] == "share":  # right answers
+        xr.testing.assert_equal(cut["sum"], expected["sum"])
 
 
 @pytest.mark.parametrize("kind", KINDS)

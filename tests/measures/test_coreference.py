@@ -20,16 +20,18 @@ from headscope.measures.antecedent import BASELINES, agree, agreement, nearest, 
 from headscope.measures.coreference import KINDS, tasks_of
 from headscope.models import Shape
 from headscope.runs.survey import survey
-from measures.test_dependency import HEADS, counted, encode, maps_of, trees
+from measures.test_dependency import CUTS, HEADS, counted, encode, maps_of, trees
 from planted import place, planted_bert
 
 
-@given(drawn=st.lists(trees(), min_size=1, max_size=3), seed=st.integers(0, 2**32 - 1))
+@given(drawn=st.lists(trees(), min_size=1, max_size=3), seed=st.integers(0, 2**32 - 1), cuts=CUTS)
 @settings(deadline=None, max_examples=80)
-def test_right_and_all_answers_equal_those_of_the_twin(drawn: list[Any], seed: int) -> None:
+def test_right_and_all_answers_equal_those_of_the_twin(
+    drawn: list[Any], seed: int, cuts: list[int]
+) -> None:
     batch = collate([encode(*one) for one in drawn])
     maps = maps_of(batch, seed)
-    right, total = counted(Coreference().bind(Context(Shape(1, HEADS, 1)), []), batch, maps)
+    right, total = counted(Coreference().bind(Context(Shape(1, HEADS, 1)), []), batch, maps, cuts)
     for row, item in enumerate(batch.items):
         for head in range(HEADS):
             real = maps[row, head, : len(item), : len(item)].tolist()
@@ -156,7 +158,8 @@ DOCUMENT = Example(
 
 def test_tasks_are_the_mentions_with_an_antecedent_and_their_candidates_the_earlier_heads() -> None:
     (item,) = planted_bert().encoder(max_length=24, long="drop", stack="encoder").encode([DOCUMENT])
-    it, dog = tasks_of(item, {word: word for word in range(len(DOCUMENT.words))})
+    places = {word: word for word in range(len(DOCUMENT.words))}
+    it, dog = tasks_of(item, places, places)
     assert (it.row, it.candidates, it.answers, it.kind) == (6, [1, 4], [1], "pronoun")
     assert (dog.row, dog.candidates, dog.answers, dog.kind) == (10, [1, 4, 6], [1, 6], "nominal")
     named = dict.fromkeys(BASELINES)

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -116,10 +118,10 @@ def maps_of(batch: Batch, seed: int) -> torch.Tensor:
 
 
 def counted(
-    measure: WordMeasure, batch: Batch, maps: torch.Tensor
+    measure: WordMeasure, batch: Batch, maps: torch.Tensor, cuts: Sequence[int] = ()
 ) -> tuple[list[list[Counter[Any]]], list[Counter[Any]]]:
     """What a measure counts: right answers by example and head, all answers by example, both by
-    labels; zeros left out.
+    labels; zeros left out. The maps may be cut into blocks of rows.
     """
     prepared = measure.prepare(batch, "cpu")
     shape = [len(labels) for labels in measure.dims.values()]
@@ -137,22 +139,29 @@ def counted(
             }
         )
 
-    right, total = measure.layer(view_of(maps), maps, prepared), measure.totals(prepared[1])
+    view, size = view_of(maps), maps.shape[2]
+    for first, last in pairwise(sorted({0, size, *(cut for cut in cuts if cut < size)})):
+        measure.rows(view, maps[:, :, first:last], first, prepared)
+    right, total = measure.end(view, prepared), measure.totals(prepared[1])
     return [[named(head) for head in example] for example in right], [
         named(example) for example in total
     ]
 
 
-@given(case=CASES, subtypes=st.sampled_from(["keep", "fold"]))
+CUTS = st.lists(st.integers(1, 12), max_size=4)
+"""Where maps are cut into blocks of rows, also within a word."""
+
+
+@given(case=CASES, subtypes=st.sampled_from(["keep", "fold"]), cuts=CUTS)
 @SETTINGS
 def test_right_and_all_answers_equal_those_of_the_twin(
-    case: tuple[list[Any], int], subtypes: str
+    case: tuple[list[Any], int], subtypes: str, cuts: list[int]
 ) -> None:
     drawn, seed = case
     batch = collate([encode(*one) for one in drawn])
     maps = maps_of(batch, seed)
     offsets = twins.best_offsets([words for words, _, _ in drawn], fold=subtypes == "fold")
-    right, total = counted(with_offsets(offsets, subtypes), batch, maps)
+    right, total = counted(with_offsets(offsets, subtypes), batch, maps, cuts)
     for row, item in enumerate(batch.items):
         for head in range(HEADS):
             real = maps[row, head, : len(item), : len(item)].tolist()

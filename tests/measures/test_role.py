@@ -115,16 +115,16 @@ def test_attention_wholly_within_two_segments_scores_twice_the_tokens_by_the_wor
     segment = np.array([0] * first + [1] * second + [-1] * others)
     pairs = (segment[:, None] == segment[None, :]) & (segment >= 0)[:, None]
     size = len(segment)
-    weights = bias_weights(pairs, np.full(size, size))
+    weights = bias_weights(pairs)
     assert weights is not None
     attention = np.where(pairs, 1.0, 0.0) / np.maximum(pairs.sum(1), 1)[:, None]
-    assert float((weights * attention).sum()) == pytest.approx(
+    assert float((weights.matrix() * attention).sum()) == pytest.approx(
         2 * size / (first + second), rel=1e-5
     )
 
 
 def test_a_sieve_without_a_pair_has_no_weights() -> None:
-    assert bias_weights(np.zeros((3, 3), np.bool_), np.full(3, 3)) is None
+    assert bias_weights(np.zeros((3, 3), np.bool_)) is None
 
 
 # Planted heads, by hand

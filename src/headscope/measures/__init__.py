@@ -18,12 +18,23 @@ if TYPE_CHECKING:
     from headscope.measures.feature import Feature
     from headscope.measures.frame import Frame
     from headscope.measures.gradient import Gradient
+    from headscope.measures.kinds import (
+        Columns,
+        Dense,
+        Diagonals,
+        Groups,
+        Pairs,
+        Relation,
+        Weighted,
+        bias_weights,
+        mass_weights,
+    )
     from headscope.measures.link import Link
     from headscope.measures.patterns.measure import Pattern
     from headscope.measures.position import Position
     from headscope.measures.registry import MEASURES, choose, load_measure_file, offered_measures
-    from headscope.measures.relation import Linear, mass_weights
-    from headscope.measures.role import Role, bias_weights
+    from headscope.measures.relation import Linear
+    from headscope.measures.role import Role
     from headscope.measures.sieves.base import SIEVES, Sieve, known_sieves, load_sieves, sieve
     from headscope.measures.special import Special
     from headscope.measures.strongest import Strongest
@@ -40,12 +51,23 @@ _WHERE = {
     "feature": ("Feature",),
     "frame": ("Frame",),
     "gradient": ("Gradient",),
+    "kinds": (
+        "Columns",
+        "Dense",
+        "Diagonals",
+        "Groups",
+        "Pairs",
+        "Relation",
+        "Weighted",
+        "bias_weights",
+        "mass_weights",
+    ),
     "link": ("Link",),
     "patterns.measure": ("Pattern",),
     "position": ("Position",),
     "registry": ("MEASURES", "choose", "load_measure_file", "offered_measures"),
-    "relation": ("Linear", "mass_weights"),
-    "role": ("Role", "bias_weights"),
+    "relation": ("Linear",),
+    "role": ("Role",),
     "sieves.base": ("SIEVES", "Sieve", "known_sieves", "load_sieves", "sieve"),
     "special": ("Special",),
     "strongest": ("Strongest",),
@@ -58,27 +80,34 @@ __all__ = [
     "MEASURES",
     "SIEVES",
     "Change",
+    "Columns",
     "Context",
     "Coreference",
+    "Dense",
     "Dependency",
+    "Diagonals",
     "Difference",
     "Distance",
     "Entropy",
     "Feature",
     "Frame",
     "Gradient",
+    "Groups",
     "Kept",
     "Linear",
     "Link",
     "Measure",
+    "Pairs",
     "Pattern",
     "Position",
+    "Relation",
     "Role",
     "Sieve",
     "Special",
     "Strongest",
     "Sums",
     "Together",
+    "Weighted",
     "WordMap",
     "WordMeasure",
     "bias_weights",

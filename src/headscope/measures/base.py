@@ -63,6 +63,8 @@ class Measure(ABC):
     in_blocks
         True for measures that reduce a map a block of rows at a time (:meth:`rows`, :meth:`end`);
         the others are given whole maps (:meth:`layer`).
+    longest
+        Where whole maps are needed: the largest number of tokens for which a run is begun.
 
     Examples
     --------
@@ -84,6 +86,7 @@ class Measure(ABC):
     offered: ClassVar[bool] = True
     listed: ClassVar[bool] = True
     in_blocks: ClassVar[bool] = False
+    longest: ClassVar[int] = 2048
     keep: int = 0
     """The values of about this many examples are kept beside the sums."""
     dims: Mapping[str, tuple[str, ...]]
@@ -220,11 +223,12 @@ class Together:
     after another, then :meth:`end`; and :meth:`finish` at last.
     """
 
-    needs_whole_maps = True
+    whole_maps = True
+    """Whether the pass must hand over every map in one block."""
 
     def __init__(self, measures: Sequence[Measure]) -> None:
         self.measures = list(measures)
-        self.needs_whole_maps = not all(measure.in_blocks for measure in measures)
+        self.whole_maps = not all(measure.in_blocks for measure in measures)
         self.prepared: list[Any] = []
         self.layers: list[list[Tensor]] = []
 

@@ -5,6 +5,7 @@ are in both, and by how much a measure differs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import torch
@@ -18,18 +19,30 @@ from headscope.measures.words import WordMeasure
 from headscope.models import LayerView
 
 
-def map_cosine(one: Tensor, other: Tensor, real: Tensor) -> Tensor:
-    """The cosine of two flattened maps, (batch, head, query, key) twice -> (batch, head). ``real``
-    (batch, 1, query, key) is true on pairs of real tokens.
+@dataclass
+class MapSums:
+    """What the cosine of two maps is made of, summed over the blocks of a layer."""
 
-    >>> real = torch.ones(1, 1, 2, 2, dtype=torch.bool)
-    >>> map_cosine(torch.eye(2)[None, None], torch.full((1, 1, 2, 2), 0.5), real)
-    tensor([[0.7071]])
-    """
-    flat = [maps.masked_fill(~real, 0.0).flatten(2) for maps in (one, other)]
-    product = torch.einsum("bhp,bhp->bh", *flat)
-    cosine: Tensor = product / (flat[0].norm(dim=2) * flat[1].norm(dim=2))
-    return cosine.clamp(max=1.0)  # rounding may pass 1 by a hair
+    real: Tensor  # (batch, token)
+    products: Tensor | None = None  # (3, batch, head): one · other, one · one, other · other
+
+    def add(self, one: Tensor, other: Tensor, first_row: int) -> None:
+        """Take in the same rows of both maps, (batch, head, row, key) twice."""
+        rows = self.real[:, first_row : first_row + one.shape[2]]
+        real = (rows[:, :, None] & self.real[:, None, : one.shape[3]])[:, None]
+        a, b = (maps.masked_fill(~real, 0.0).flatten(2) for maps in (one, other))
+        found = torch.stack(
+            [torch.einsum("bhp,bhp->bh", *pair) for pair in ((a, b), (a, a), (b, b))]
+        ).double()
+        self.products = found if self.products is None else self.products + found
+
+    def cosine(self) -> Tensor:
+        """(batch, head)."""
+        assert self.products is not None
+        (product, one, other), self.products = self.products, None
+        # Rounding may pass 1 by a hair.
+        cosine: Tensor = product / (one * other).sqrt()
+        return cosine.clamp(max=1.0).float()
 
 
 class Change(Measure):
@@ -43,17 +56,19 @@ class Change(Measure):
     source = "Kovaleva et al. 2019, §4.3, Figure 5"
     dims: Mapping[str, tuple[str, ...]] = {}
     offered = False
+    in_blocks = True
 
-    def prepare(self, batch: Batch, device: Any) -> Tensor:
-        """Which pairs are of real tokens."""
-        real = torch.from_numpy(batch.mask).to(device)
-        return (real[:, :, None] & real[:, None, :])[:, None]
+    def prepare(self, batch: Batch, device: Any) -> MapSums:
+        """Which tokens are real."""
+        return MapSums(torch.from_numpy(batch.mask).to(device))
 
-    def layer(self, view: LayerView, attention: Tensor, prepared: Tensor) -> Tensor:
-        """``attention`` is here the maps of both models, (2, batch, head, query, key): (batch,
-        head, 1).
-        """
-        return map_cosine(attention[0], attention[1], prepared)[..., None]
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: MapSums) -> None:
+        """``block`` holds rows of both models, (2, batch, head, row, key)."""
+        prepared.add(block[0], block[1], first_row)
+
+    def end(self, view: LayerView, prepared: MapSums) -> Tensor:
+        """(batch, head, 1)."""
+        return prepared.cosine()[..., None]
 
 
 class Difference(Measure):

@@ -4,7 +4,7 @@ head word of an antecedent?
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from torch import Tensor
 from headscope.corpus import Mention
 from headscope.encode import Batch, Encoded
 from headscope.measures.antecedent import BASELINES
-from headscope.measures.words import WordMap, WordMeasure
+from headscope.measures.words import NO_WORD, ByRow, WordMeasure, WordRows
 
 KINDS = ("all", "pronoun", "proper", "nominal")
 CANDIDATES = ("mentions", "words")
@@ -23,8 +23,8 @@ MENTIONS = ("every", *(f"{name} right" for name in BASELINES))
 
 @dataclass(frozen=True)
 class MentionTask:
-    """A mention with an antecedent: the rows of its head word, of the candidates and of the right
-    answers, and which groups it counts in.
+    """A mention with an antecedent: the row of its head word, the columns of the candidates and of
+    the right answers, and which groups it counts in.
     """
 
     row: int
@@ -34,15 +34,16 @@ class MentionTask:
     baselines: tuple[bool, ...]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Tasks:
-    """The tasks of a batch as tensors."""
+    """The tasks of a batch in the order of their rows, and what a layer's heads answer."""
 
-    rows: Tensor  # (batch, task)
-    candidates: Tensor  # (batch, task, word)
-    answers: Tensor  # (batch, task, word)
-    groups: Tensor  # (batch, task, kind · mentions)
-    real: Tensor  # (batch, word)
+    places: ByRow  # (example, row, number of the task)
+    candidates: Tensor  # (task, token)
+    answers: Tensor  # (task, token)
+    groups: Tensor  # (task, kind · mentions)
+    totals: Tensor  # (batch, kind · mentions)
+    right: list[Tensor] = field(default_factory=list)  # (task, candidates, head), block by block
 
 
 class Coreference(WordMeasure):
@@ -61,60 +62,69 @@ class Coreference(WordMeasure):
     needs: ClassVar[frozenset[str]] = frozenset({"words", "mentions"})
     dims = {"candidates": CANDIDATES, "kind": KINDS, "mentions": MENTIONS}
 
-    def prepare_words(self, batch: Batch, words: WordMap, device: Any) -> Tasks:
-        """Find the tasks of each example. Mentions whose head word was cut off are left out."""
-        found = [tasks_of(item, words.places(row)) for row, item in enumerate(batch.items)]
-        most = max((len(tasks) for tasks in found), default=0)
-        shape = (len(batch), max(most, 1))
-        rows = np.zeros(shape, np.int64)
-        candidates, answers = (
-            np.zeros((*shape, words.most), bool),
-            np.zeros((*shape, words.most), bool),
+    def prepare_words(self, batch: Batch, words: WordRows, device: Any) -> Tasks:
+        """Find the tasks of each example. Mentions whose head word was cut off are not counted."""
+        found = sorted(
+            (
+                (example, task)
+                for example, item in enumerate(batch.items)
+                for task in tasks_of(item, words.row[example], words.column[example])
+            ),
+            key=lambda one: one[1].row,
         )
-        groups = np.zeros((*shape, len(KINDS), len(MENTIONS)), np.float32)
-        real = np.zeros((len(batch), words.most), bool)
-        for index, tasks in enumerate(found):
-            real[index, : len(words.words[index])] = True
-            for column, task in enumerate(tasks):
-                rows[index, column] = task.row
-                candidates[index, column, task.candidates] = True
-                answers[index, column, task.answers] = True
-                for kind in {"all", task.kind} & set(KINDS):
-                    groups[index, column, KINDS.index(kind)] = (1.0, *task.baselines)
+        places = [(example, task.row, number) for number, (example, task) in enumerate(found)]
+        candidates, answers = np.zeros((2, len(found), batch.width), np.bool_)
+        groups = np.zeros((len(found), len(KINDS), len(MENTIONS)), np.float32)
+        totals = np.zeros((len(batch), len(KINDS) * len(MENTIONS)), np.float32)
+        for number, (example, task) in enumerate(found):
+            candidates[number, task.candidates] = True
+            answers[number, task.answers] = True
+            for kind in {"all", task.kind} & set(KINDS):
+                groups[number, KINDS.index(kind)] = (1.0, *task.baselines)
+            totals[example] += groups[number].ravel()
+        table = np.array(places, np.int64).reshape(-1, 3)
+        flat = groups.reshape(len(found), totals.shape[1])
         return Tasks(
-            *(
-                torch.from_numpy(array).to(device)
-                for array in (rows, candidates, answers, groups.reshape(*shape, -1), real)
-            )
+            ByRow(table, device),
+            torch.from_numpy(candidates).to(device),
+            torch.from_numpy(answers).to(device),
+            torch.from_numpy(flat).to(device),
+            torch.from_numpy(totals).to(device),
         )
 
-    def words(self, maps: Tensor, prepared: Tasks) -> Tensor:
+    def word_rows(self, scores: Tensor, first_row: int, prepared: Tasks) -> None:
+        """Answer the tasks whose row is in the block."""
+        example, row, number = prepared.places.within(first_row, scores.shape[2])
+        asked = scores[example, :, row]  # (task, head, token)
+        candidates = prepared.candidates[number][:, None, : scores.shape[3]]
+        answers = prepared.answers[number][:, None].expand(-1, scores.shape[1], -1)
+        right = [
+            answers.gather(2, allowed.argmax(-1, keepdim=True))[..., 0]
+            for allowed in (asked.masked_fill(~candidates, NO_WORD), asked)
+        ]
+        prepared.right.append(torch.stack(right, 1))
+
+    def right(self, prepared: Tasks) -> Tensor:
         """(batch, head, candidates · kind · mentions)."""
-        heads = maps.shape[1]
-        size = prepared.real.shape[1]
-        rows = prepared.rows[:, None, :, None].expand(-1, heads, -1, size)
-        others = prepared.real[:, None] & (
-            torch.arange(size, device=maps.device) != prepared.rows[:, :, None]
-        )
-        asked = maps[..., :size].gather(2, rows).masked_fill(~others[:, None], -1.0)
-        answers = prepared.answers[:, None].expand(-1, heads, -1, -1)
-        right = []
-        for allowed in (asked.masked_fill(~prepared.candidates[:, None], -1.0), asked):
-            choice = allowed.argmax(-1, keepdim=True)
-            right.append(answers.gather(-1, choice)[..., 0])
-        counted = torch.stack(right, 2).float().flatten(1, 2) @ prepared.groups
-        return counted.view(maps.shape[0], heads, -1)
+        right = torch.cat(prepared.right).float().transpose(1, 2)  # (task, head, candidates)
+        prepared.right = []
+        counted = right[..., None] * prepared.groups[:, None, None]
+        found = counted.new_zeros(len(prepared.totals), *counted.shape[1:])
+        return found.index_add_(0, prepared.places.table[0], counted).flatten(2)
 
     def totals(self, prepared: Tasks) -> Tensor:
         """How many mentions with an antecedent there are of each kind."""
-        return prepared.groups.sum(1).repeat(1, len(CANDIDATES))
+        return prepared.totals.repeat(1, len(CANDIDATES))
 
 
-def tasks_of(item: Encoded, places: dict[int, int]) -> list[MentionTask]:
-    """The mentions of an example that have an antecedent, with their candidates."""
+def tasks_of(item: Encoded, row: dict[int, int], column: dict[int, int]) -> list[MentionTask]:
+    """The mentions of an example that have an antecedent, with their candidates.
+
+    ``row`` and ``column`` say where each word is; see :class:`~headscope.measures.words.WordRows`.
+    """
     words = item.example.words
     kept = sorted(
-        (mention for mention in item.example.mentions if mention.head in places),
+        (mention for mention in item.example.mentions if mention.head in row),
         key=lambda mention: (mention.head, mention.start, mention.end),
     )
     tasks = []
@@ -125,9 +135,9 @@ def tasks_of(item: Encoded, places: dict[int, int]) -> list[MentionTask]:
             chosen = [baseline(words, mention, earlier) for baseline in BASELINES.values()]
             tasks.append(
                 MentionTask(
-                    places[mention.head],
-                    _places(earlier, places),
-                    _places(right, places),
+                    row[mention.head],
+                    _columns(earlier, column),
+                    _columns(right, column),
                     mention.kind,
                     tuple(one is not None and one.entity == mention.entity for one in chosen),
                 )
@@ -135,5 +145,5 @@ def tasks_of(item: Encoded, places: dict[int, int]) -> list[MentionTask]:
     return tasks
 
 
-def _places(mentions: list[Mention], places: dict[int, int]) -> list[int]:
-    return sorted({places[mention.head] for mention in mentions})
+def _columns(mentions: list[Mention], column: dict[int, int]) -> list[int]:
+    return sorted({column[mention.head] for mention in mentions})

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,10 +19,10 @@ import torch
 from torch import Tensor
 
 from headscope.corpus import ROOT, Example, Word
-from headscope.encode import Batch
+from headscope.encode import Batch, Encoded
 from headscope.measures.base import Context
 from headscope.measures.options import Subtypes, one_of
-from headscope.measures.words import WordMap, WordMeasure
+from headscope.measures.words import WordMeasure, WordRows
 
 ALL, CORE = "all", "all but root and punctuation"
 DIRECTIONS = ("dependent to head", "head to dependent", "head to dependent by column")
@@ -32,16 +32,23 @@ CLITICS = frozenset({"'s", "s'", "'", "’s", "’"})
 POSSESSIVE = frozenset({"poss", "nmod:poss"})
 
 
-@dataclass(frozen=True)
+@dataclass
 class Arcs:
-    """The arcs of a batch, as tensors over its word rows."""
+    """The arcs of a batch, and what a layer's heads predict."""
 
-    gold: Tensor  # (batch, word): the row of the head word, -1 for a root
-    asked: Tensor  # (batch, word): the row whose prediction counts for this word
-    real: Tensor  # (batch, word): rows that are words
-    # (batch, word, label): to which relations an arc belongs, for every word, then for those where
-    # the offset is right
+    # (batch, arc): the row that speaks for the dependent, the row and the column of the head word
+    # (-1 for a root), and the column of the dependent.
+    asked: Tensor
+    head_row: Tensor
+    head_column: Tensor
+    column: Tensor
+    # (batch, arc, label): to which relations an arc belongs, for every word, then for those where
+    # the offset is right.
     groups: Tensor
+    predicted: list[Tensor] = field(default_factory=list)  # (batch, head, row), block by block
+    # (batch, head, column): the largest attention to each word so far, and from which row.
+    largest: Tensor | None = None
+    from_row: Tensor | None = None
 
 
 class Dependency(WordMeasure):
@@ -97,65 +104,89 @@ class Dependency(WordMeasure):
         """The offsets too: they are the baseline."""
         return super().attributes() | {"offsets": json.dumps(self.offsets)}
 
-    def prepare_words(self, batch: Batch, words: WordMap, device: Any) -> Arcs:
-        """Lay the arcs of each example out over its word rows. An arc whose head word was cut off
-        is left out.
-        """
-        shape = (len(batch), words.most)
-        gold, asked, real = (
-            np.full(shape, -1),
-            np.tile(np.arange(words.most), (len(batch), 1)),
-            np.zeros(shape, bool),
-        )
-        groups = np.zeros((*shape, len(self.relations), 2), np.float32)
-        for row, item in enumerate(batch.items):
-            places, tree = words.places(row), item.example.words
-            real[row, : len(places)] = True
-            for index, place in places.items():
-                word = tree[index]
-                if word.head is None or (word.head != ROOT and word.head not in places):
-                    continue
-                gold[row, place] = places.get(word.head, -1)
-                speaks = speaker(tree, index)
-                asked[row, place] = places.get(speaks, place)
-                for relation in _groups(word, self.subtypes):
-                    column = self._column.get(relation)
-                    if column is not None:
-                        groups[row, place, column] = (
-                            1.0,
-                            word.head != ROOT and word.head - speaks == self.offsets[relation],
-                        )
-        return Arcs(
-            *(
-                torch.from_numpy(array).to(device)
-                for array in (gold, asked, real, groups.reshape(*shape, -1))
+    def prepare_words(self, batch: Batch, words: WordRows, device: Any) -> Arcs:
+        """List the arcs of each example. An arc whose head word was cut off is not counted."""
+        found = [self._arcs(item, words, number) for number, item in enumerate(batch.items)]
+        most = max((len(arcs) for arcs in found), default=0)
+        places = np.full((4, len(batch), max(most, 1)), -1)
+        groups = np.zeros((len(batch), max(most, 1), len(self.relations), 2), np.float32)
+        for example, arcs in enumerate(found):
+            for number, (where, relations) in enumerate(arcs):
+                places[:, example, number] = where
+                for relation, offset in relations.items():
+                    groups[example, number, self._column[relation]] = 1.0, offset
+        asked, head_row, head_column, column = torch.from_numpy(places).to(device)
+        flat = groups.reshape(*groups.shape[:2], -1)
+        return Arcs(asked, head_row, head_column, column, torch.from_numpy(flat).to(device))
+
+    def _arcs(
+        self, item: Encoded, words: WordRows, number: int
+    ) -> list[tuple[tuple[int, int, int, int], dict[str, bool]]]:
+        """The arcs of an example: their places, and for which relations the offset is right."""
+        tree, row, column = item.example.words, words.row[number], words.column[number]
+        found = []
+        for index in row:
+            word = tree[index]
+            if word.head is None or (word.head != ROOT and word.head not in row):
+                continue
+            speaks = speaker(tree, index)
+            away = None if word.head == ROOT else word.head - speaks
+            places = (
+                row.get(speaks, row[index]),
+                row.get(word.head, -1),
+                column.get(word.head, -1),
+                column[index],
+            )
+            found.append(
+                (
+                    places,
+                    {
+                        relation: away == self.offsets[relation]
+                        for relation in _groups(word, self.subtypes)
+                        if relation in self._column
+                    },
+                )
+            )
+        return found
+
+    def word_rows(self, scores: Tensor, first_row: int, prepared: Arcs) -> None:
+        """Keep each row's prediction, and for each column the row that attends to it most."""
+        prepared.predicted.append(scores.argmax(-1))  # ties: the leftmost
+        largest, row = scores.max(-2)  # argmax takes twice as long down columns
+        row += first_row
+        if prepared.largest is None or prepared.from_row is None:
+            prepared.largest, prepared.from_row = largest, row
+            return
+        better = largest > prepared.largest  # of equals, the first row stays
+        prepared.largest = torch.where(better, largest, prepared.largest)
+        prepared.from_row = torch.where(better, row, prepared.from_row)
+
+    def right(self, prepared: Arcs) -> Tensor:
+        """(batch, head, direction · relation · words)."""
+        predicted, by_column = torch.cat(prepared.predicted, 2), prepared.from_row
+        assert by_column is not None
+        prepared.predicted, prepared.largest, prepared.from_row = [], None, None
+        heads = predicted.shape[1]
+        asked, head_row, head_column, column = (
+            places[:, None].expand(-1, heads, -1)
+            for places in (
+                prepared.asked,
+                prepared.head_row,
+                prepared.head_column,
+                prepared.column,
             )
         )
-
-    def words(self, maps: Tensor, prepared: Arcs) -> Tensor:
-        """(batch, head, direction · relation · words)."""
-        scores = other_words(maps, prepared.real)
-        rows, columns = (
-            scores.argmax(-1),
-            scores.max(-2).indices,
-        )  # ties: the leftmost; argmax takes twice as long down columns
-        heads = maps.shape[1]
-        gold, asked = (
-            prepared.gold[:, None].expand(-1, heads, -1),
-            prepared.asked[:, None].expand(-1, heads, -1),
-        )
-        itself = torch.arange(scores.shape[-1], device=maps.device)
-        has_head = gold >= 0
+        has_head = head_row >= 0
         right = torch.stack(
             [
-                rows.gather(-1, asked) == gold,
-                (rows.gather(-1, gold.clamp_min(0)) == itself) & has_head,
-                (columns == gold) & has_head,
+                (predicted.gather(-1, asked.clamp_min(0)) == head_column) & has_head,
+                (predicted.gather(-1, head_row.clamp_min(0)) == column) & has_head,
+                (by_column.gather(-1, column.clamp_min(0)) == head_row) & has_head,
             ],
             dim=2,
         )
         counted = right.float().flatten(1, 2) @ prepared.groups
-        return counted.view(maps.shape[0], heads, -1)
+        return counted.view(len(counted), heads, -1)
 
     def totals(self, prepared: Arcs) -> Tensor:
         """How many arcs each relation has, the same in every direction."""
@@ -175,16 +206,6 @@ def speaker(words: Sequence[Word], index: int) -> int:
         and words[index + 1].text.lower() in CLITICS
     )
     return index + clitic
-
-
-def other_words(maps: Tensor, real: Tensor) -> Tensor:
-    """Word maps (batch, head, word, column) with all but pairs of different words at -1: special
-    tokens, the word itself, padding.
-    """
-    size = real.shape[1]
-    itself = torch.eye(size, dtype=torch.bool, device=maps.device)
-    pairs = real[:, :, None] & real[:, None, :] & ~itself
-    return maps[..., :size].masked_fill(~pairs[:, None], -1.0)
 
 
 def best_offset(counts: Counter[int]) -> int:

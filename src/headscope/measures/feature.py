@@ -5,6 +5,7 @@ subjects, negations and special tokens get.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -107,6 +108,17 @@ def feature_tokens(item: Encoded) -> list[Places]:
     return [*words, np.flatnonzero(item.kind == START), np.flatnonzero(item.kind == SEPARATOR)]
 
 
+@dataclass
+class FeatureRows:
+    """Weights that average the rows of a batch, (batch, 1, 1, query), the tokens of each feature,
+    and the mean attention that every token of a layer gets, (batch, head, key).
+    """
+
+    weights: Tensor
+    tokens: Sets
+    got: Tensor | None = None
+
+
 class Feature(Measure):
     """Attention to a token with a linguistic feature, from all tokens, divided by their number.
 
@@ -124,13 +136,22 @@ class Feature(Measure):
     source = "Kovaleva et al. 2019, §4.4, Figure 6"
     needs: ClassVar[frozenset[str]] = frozenset({"tree", "tags"})
     dims = {"feature": FEATURES}
+    in_blocks = True
 
-    def prepare(self, batch: Batch, device: Any) -> tuple[Tensor, Sets]:
-        """Weights that average the real rows (batch, 1, 1, query), and each feature's tokens."""
+    def prepare(self, batch: Batch, device: Any) -> FeatureRows:
+        """Weights that average the real rows, and each feature's tokens."""
         rows = torch.from_numpy((batch.mask / batch.lengths[:, None]).astype(np.float32)).to(device)
-        return rows[:, None, None], pack([feature_tokens(item) for item in batch.items], device)
+        tokens = pack([feature_tokens(item) for item in batch.items], device)
+        return FeatureRows(rows[:, None, None], tokens)
 
-    def layer(self, view: LayerView, attention: Tensor, prepared: tuple[Tensor, Sets]) -> Tensor:
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: FeatureRows) -> None:
+        """Add up the attention that every token gets."""
+        weights = prepared.weights[..., first_row : first_row + block.shape[2]]
+        got = (weights @ block)[:, :, 0]
+        prepared.got = got if prepared.got is None else prepared.got + got
+
+    def end(self, view: LayerView, prepared: FeatureRows) -> Tensor:
         """(batch, head, feature)."""
-        rows, sets = prepared
-        return largest((rows @ attention)[:, :, 0], sets)
+        got, prepared.got = prepared.got, None
+        assert got is not None
+        return largest(got, prepared.tokens)

@@ -109,7 +109,7 @@ class GradientTogether(Together):
 
     def __init__(self, measures: Sequence[Measure], model: Model, stack: str, seed: int) -> None:
         super().__init__(measures)
-        self.needs_whole_maps = False
+        self.whole_maps = False
         self.model, self.stack, self.seed = model, stack, seed
         self.batch: Batch | None = None
 

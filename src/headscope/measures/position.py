@@ -6,21 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from headscope.encode import Encoded
-from headscope.measures.relation import Linear, Pairs, mass_weights
-
-
-def offset_pairs(length: int, offset: int) -> Pairs:
-    """Pairs of each token with the one ``offset`` places on.
-
-    >>> offset_pairs(2, -1)
-    array([[False, False],
-           [ True, False]])
-    """
-    return np.eye(length, k=offset, dtype=np.bool_)
+from headscope.measures.kinds import Diagonals, mass_weights
+from headscope.measures.relation import Linear, Weights
 
 
 class Position(Linear):
@@ -39,12 +27,7 @@ class Position(Linear):
     source = "Clark et al. 2019, §3.1"
     dims = {"offset": ("previous", "current", "next")}
 
-    def weights(self, item: Encoded) -> Sequence[NDArray[np.float32] | None]:
+    def weights(self, item: Encoded) -> Sequence[Weights]:
         """Diagonals: one below, on and one above the middle."""
-        length = len(item)
-        later = None if self.context.causal else mass_weights(offset_pairs(length, 1))
-        return [
-            mass_weights(offset_pairs(length, -1)),
-            mass_weights(offset_pairs(length, 0)),
-            later,
-        ]
+        before, here, after = (mass_weights(Diagonals(len(item), (at,))) for at in (-1, 0, 1))
+        return [before, here, None if self.context.causal else after]

@@ -6,38 +6,18 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from headscope.corpus import Example
 from headscope.encode import Encoded
 from headscope.errors import UserError, unknown
 from headscope.measures.base import Context
+from headscope.measures.kinds import bias_weights
 from headscope.measures.options import Direction, Subtypes, at_least, one_of
 from headscope.measures.registry import HOW
-from headscope.measures.relation import Linear, Pairs
+from headscope.measures.relation import Linear, Weights
 from headscope.measures.sieves.base import Sieve, known_sieves
 from headscope.measures.sieves.builtin import PAPER, dependency_sieve, dependency_sieves
 
 CAUSAL = "a causal model sees no later tokens"
-
-
-def bias_weights(pairs: Pairs, visible: NDArray[np.int64]) -> NDArray[np.float32] | None:
-    """Weights under which the sum of a map is the sieve bias; None if no token has a sieve.
-
-    The weight of a pair is ``visible / (size of the sieve · number of tokens with one)``, where
-    ``visible`` is how many tokens each query sees: all of them or, in a causal model, those up to
-    itself. So uniform attention scores 1 in both.
-
-    >>> bias_weights(np.array([[False, False], [True, True]]), np.array([2, 2])).tolist()
-    [[0.0, 0.0], [1.0, 1.0]]
-    """
-    size = pairs.sum(1)
-    having = int((size > 0).sum())
-    if not having:
-        return None
-    scale = (visible / (np.maximum(size, 1) * having)).astype(np.float32)
-    return np.asarray(pairs * scale[:, None], np.float32)
 
 
 class Role(Linear):
@@ -162,10 +142,8 @@ class Role(Linear):
         sieves = ", ".join(f"{sieve.name} {sieve.digest}".strip() for sieve in self.sieves)
         return f"{super().identity()}: {sieves}"
 
-    def weights(self, item: Encoded) -> Sequence[NDArray[np.float32] | None]:
-        """One matrix per role: the sieve, weighted."""
-        size = len(item)
-        visible = np.arange(1, size + 1) if self.context.causal else np.full(size, size)
-        seen = np.tri(size, dtype=np.bool_) if self.context.causal else np.True_
-        found = (sieve.pairs(item) for sieve in self.sieves)
-        return [None if pairs is None else bias_weights(pairs & seen, visible) for pairs in found]
+    def weights(self, item: Encoded) -> Sequence[Weights]:
+        """The sieve of every role, weighted."""
+        causal = self.context.causal
+        found = (sieve.relation(item) for sieve in self.sieves)
+        return [None if sieve is None else bias_weights(sieve, causal=causal) for sieve in found]

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headscope.encode import SEPARATOR, START, Encoded
-from headscope.measures.relation import Linear, mass_weights
+from headscope.measures.kinds import Columns, mass_weights
+from headscope.measures.relation import Linear, Weights
 
 
 class Special(Linear):
@@ -30,9 +30,9 @@ class Special(Linear):
     source = "Clark et al. 2019, §3.2, Figure 2"
     dims = {"token": ("cls", "sep", "punctuation"), "row": ("all", "sep", "other")}
 
-    def weights(self, item: Encoded) -> Sequence[NDArray[np.float32] | None]:
+    def weights(self, item: Encoded) -> Sequence[Weights]:
         """Columns of the map: those of one kind of token, for all rows or some."""
         separator = item.kind == SEPARATOR
         columns = (item.kind == START, separator, item.stop)
         rows = (np.ones_like(separator), separator, ~separator)
-        return [mass_weights(row[:, None] & column[None, :]) for column in columns for row in rows]
+        return [mass_weights(Columns(column, row)) for column in columns for row in rows]

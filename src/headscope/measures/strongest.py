@@ -16,6 +16,7 @@ from torch import Tensor
 
 from headscope.encode import Batch, Encoded
 from headscope.measures.base import Measure
+from headscope.measures.layout import PickedPairs
 from headscope.models import LayerView
 
 Places = NDArray[np.int64]
@@ -67,32 +68,55 @@ def every_pair(queries: Places, keys: Places) -> Places:
     return np.stack([np.repeat(queries, len(keys)), np.tile(keys, len(queries))], axis=1)
 
 
+@dataclass
+class PairSets:
+    """The pairs of every example and label of a batch, and to which of them each belongs."""
+
+    size: int
+    labels: int
+    picked: PickedPairs | None
+    targets: Tensor
+    heads: int = 0
+
+
 class Strongest(Measure):
     """The largest attention among pairs of tokens: a subclass only says which pairs. In a causal
     model a pair whose key comes later is no pair.
     """
 
     unit = "share of attention"
+    in_blocks = True
 
     @abstractmethod
     def pairs(self, item: Encoded) -> Sequence[Places]:
         """The pairs (query, key) of each label, (pair, 2)."""
 
-    def prepare(self, batch: Batch, device: Any) -> Sets:
-        """The pairs as places in flattened maps."""
-        return pack(
-            [
-                [self._flat(pairs, batch.width) for pairs in self.pairs(item)]
-                for item in batch.items
-            ],
-            device,
-        )
+    def prepare(self, batch: Batch, device: Any) -> PairSets:
+        """List all pairs."""
+        found: list[Places] = [np.zeros((0, 3), np.int64)]
+        for example, item in enumerate(batch.items):
+            for label, pairs in enumerate(self.pairs(item)):
+                if self.context.causal:
+                    pairs = pairs[pairs[:, 1] <= pairs[:, 0]]
+                place = np.full((len(pairs), 1), example * self.width + label)
+                found.append(np.concatenate([place, pairs], 1))
+        targets, queries, keys = np.concatenate(found).T
+        picked = PickedPairs(targets // self.width, queries, keys, device) if len(keys) else None
+        return PairSets(len(batch), self.width, picked, torch.from_numpy(targets.copy()).to(device))
 
-    def _flat(self, pairs: Places, width: int) -> Places:
-        if self.context.causal:
-            pairs = pairs[pairs[:, 1] <= pairs[:, 0]]
-        return pairs[:, 0] * width + pairs[:, 1]
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: PairSets) -> None:
+        """Pick the pairs of the block."""
+        prepared.heads = block.shape[1]
+        if prepared.picked is not None:
+            prepared.picked.rows(block, first_row)
 
-    def layer(self, view: LayerView, attention: Tensor, prepared: Sets) -> Tensor:
-        """(batch, head, label)."""
-        return largest(attention.flatten(2), prepared)
+    def end(self, view: LayerView, prepared: PairSets) -> Tensor:
+        """(batch, head, label); NaN where there is no pair."""
+        shape = (prepared.heads, prepared.size * prepared.labels)
+        largest = torch.full(shape, float("nan"), device=prepared.targets.device)
+        if prepared.picked is not None:
+            values = prepared.picked.end()
+            largest.scatter_reduce_(
+                1, prepared.targets.expand_as(values), values, "amax", include_self=False
+            )
+        return largest.view(-1, prepared.size, prepared.labels).transpose(0, 1)

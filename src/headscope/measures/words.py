@@ -1,21 +1,27 @@
-"""Word maps (Clark et al. 2019, §4.1): from pieces to words. To a split word: the sum over its
-pieces; from it: the mean.
+"""Attention between words (Clark et al. 2019, §4.1): to a split word the sum over its pieces, from
+it the mean.
+
+Measures read it a block of rows at a time (:class:`WordRows`); :class:`WordMap` makes whole maps.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.encode import Batch
 from headscope.measures.base import Context, Measure, Together
 from headscope.models import LayerView, Model
+
+NO_WORD = -1.0
+"""What stands where there is no attention between two different words."""
 
 
 @dataclass(frozen=True)
@@ -120,25 +126,146 @@ def word_map(batch: Batch, device: Any = "cpu") -> WordMap:
     )
 
 
+class WordRows:
+    """The words of a batch, and attention between them from blocks of token rows.
+
+    Nothing is rearranged: the row of a word is that of its last piece, and its column that of its
+    first. By the last piece all rows of a word are known, also where it began in an earlier block.
+    Rows and columns of other tokens, and each word's own column, hold :data:`NO_WORD`.
+
+    Attributes
+    ----------
+    row, column
+        Of each example, from the index of a word to its row and its column. Words without a piece,
+        or cut off, are missing.
+    """
+
+    def __init__(self, batch: Batch, device: Any = "cpu") -> None:
+        self.row: list[dict[int, int]] = []
+        self.column: list[dict[int, int]] = []
+        self.size, self.width = len(batch), batch.width
+        columns = np.zeros((len(batch), batch.width), np.bool_)
+        rows = np.zeros((len(batch), batch.width), np.bool_)
+        self.split: list[tuple[int, int, list[int]]] = []
+        for example, item in enumerate(batch.items):
+            pieces: dict[int, list[int]] = {}
+            for place, word in enumerate(item.word.tolist()):
+                if word >= 0:
+                    pieces.setdefault(word, []).append(place)
+            self.column.append({word: places[0] for word, places in pieces.items()})
+            self.row.append({word: places[-1] for word, places in pieces.items()})
+            columns[example, list(self.column[-1].values())] = True
+            rows[example, list(self.row[-1].values())] = True
+            for places in pieces.values():
+                if len(places) > 1:
+                    self.split.append((example, places[-1], places))
+        self.real = torch.from_numpy(columns[:, None, None]).to(device)
+        # How far a word reaches back from its last piece.
+        self.reach = max((places[-1] - places[0] for _, _, places in self.split), default=0)
+        self.device = device
+        self._further = self._rounds(
+            (example, places[0], piece) for example, _, places in self.split for piece in places[1:]
+        )
+        self._other = ByRow(np.argwhere(~rows), device)
+        itself = [
+            (example, row, self.column[example][word])
+            for example, found in enumerate(self.row)
+            for word, row in found.items()
+        ]
+        self._itself = ByRow(np.array(itself, np.int64).reshape(-1, 3), device)
+        self.split.sort(key=lambda found: found[1])
+        self._ends = np.array([row for _, row, _ in self.split])
+        self._before: Tensor | None = None
+
+    def _rounds(self, terms: Iterable[tuple[int, int, int]]) -> list[Tensor]:
+        """Terms (example, first piece, further piece) in rounds in which no word stands twice."""
+        rounds: list[list[tuple[int, int, int]]] = []
+        count: dict[tuple[int, int], int] = {}
+        for example, first, piece in terms:
+            number = count[example, first] = count.get((example, first), -1) + 1
+            if number == len(rounds):
+                rounds.append([])
+            rounds[number].append((example, first, piece))
+        return [torch.tensor(found, device=self.device).t() for found in rounds]
+
+    def between(self, block: Tensor, first_row: int) -> Tensor:
+        """Attention between words, from the rows of a block: (batch, head, row, token).
+
+        Blocks of a layer come one after the other, from row 0 on.
+        """
+        size, heads, rows, keys = block.shape
+        reach = min(self.reach, first_row)
+        whole = block.new_empty(size, heads, reach + rows, keys)
+        scores = whole[:, :, reach:]
+        torch.where(self.real[..., :keys], block, block.new_tensor(NO_WORD), out=scores)
+        for example, first, piece in self._further:
+            scores[example, :, :, first] += block[example, :, :, piece]
+        if reach:
+            assert self._before is not None
+            whole[:, :, :reach] = self._before[:, :, -reach:]
+        if self.reach:
+            self._before = whole[:, :, -self.reach :].clone()
+        self._average(whole, scores, first_row, reach)
+        example, row = self._other.within(first_row, rows)
+        scores[example, :, row] = NO_WORD
+        example, row, column = self._itself.within(first_row, rows)
+        scores[example, :, row, column] = NO_WORD
+        return scores
+
+    def _average(self, whole: Tensor, scores: Tensor, first_row: int, reach: int) -> None:
+        """Put the mean over a split word's rows into its last."""
+        last = first_row + scores.shape[2]
+        begin, end = np.searchsorted(self._ends, [first_row, last])
+        found = self.split[int(begin) : int(end)]
+        by_length: dict[int, list[tuple[int, list[int]]]] = {}
+        for example, _, places in found:
+            by_length.setdefault(len(places), []).append((example, places))
+        for length, words in by_length.items():
+            at = torch.tensor([example for example, _ in words], device=self.device)
+            rows = torch.tensor([places for _, places in words], device=self.device)
+            rows += reach - first_row
+            total = whole[at, :, rows[:, 0]]
+            for number in range(1, length):
+                total = total + whole[at, :, rows[:, number]]
+            whole[at, :, rows[:, -1]] = total / length
+
+
+class ByRow:
+    """Places (example, row, …) on a device, to be picked by rows."""
+
+    def __init__(self, table: NDArray[np.int64], device: Any) -> None:
+        table = table[np.argsort(table[:, 1], kind="stable")]
+        self.rows = table[:, 1]
+        self.table = torch.from_numpy(np.ascontiguousarray(table.T)).to(device)
+
+    def within(self, first: int, count: int) -> list[Tensor]:
+        """The places in some rows, with rows counted from the first of them."""
+        begin, end = np.searchsorted(self.rows, [first, first + count])
+        example, row, *others = self.table[:, int(begin) : int(end)]
+        return [example, row - first, *others]
+
+
 class WordMeasure(Measure):
-    """A measure that reads word maps and counts right answers.
+    """A measure that reads attention between words and counts right answers.
 
     What is averaged are words (or mentions), not examples.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"words"})
     listed = False
+    in_blocks = True
 
     @abstractmethod
-    def prepare_words(self, batch: Batch, words: WordMap, device: Any) -> Any:
+    def prepare_words(self, batch: Batch, words: WordRows, device: Any) -> Any:
         """What is the same for every layer of a batch."""
 
     @abstractmethod
-    def words(self, maps: Tensor, prepared: Any) -> Tensor:
-        """How many answers are right, (batch, head, label).
+    def word_rows(self, scores: Tensor, first_row: int, prepared: Any) -> None:
+        """Take in a block of what :meth:`WordRows.between` gives."""
 
-        ``maps`` are word maps, (batch, head, word, column).
-        """
+    @abstractmethod
+    def right(self, prepared: Any) -> Tensor:
+        """How many answers of the layer are right, (batch, head, label)."""
 
     @abstractmethod
     def totals(self, prepared: Any) -> Tensor:
@@ -148,47 +275,58 @@ class WordMeasure(Measure):
         """Intervals are those of shares of right answers."""
         return super().attributes() | {"kind": "share"}
 
-    def prepare(self, batch: Batch, device: Any) -> tuple[WordMap, Any]:
-        """Alone, a measure makes its own word map; in a run all share one."""
-        words = word_map(batch, device)
+    def prepare(self, batch: Batch, device: Any) -> tuple[WordRows, Any]:
+        """Alone, a measure finds the words by itself; in a run all share them."""
+        words = WordRows(batch, device)
         return words, self.prepare_words(batch, words, device)
 
-    def layer(self, view: LayerView, attention: Tensor, prepared: tuple[WordMap, Any]) -> Tensor:
-        """Alone: word maps, then answers."""
-        return self.words(prepared[0].apply(attention), prepared[1])
+    def rows(
+        self, view: LayerView, block: Tensor, first_row: int, prepared: tuple[WordRows, Any]
+    ) -> None:
+        """Alone: attention between words, then answers."""
+        self.word_rows(prepared[0].between(block, first_row), first_row, prepared[1])
+
+    def end(self, view: LayerView, prepared: tuple[WordRows, Any]) -> Tensor:
+        """(batch, head, label)."""
+        return self.right(prepared[1])
 
     @classmethod
     def together(
         cls, measures: Sequence[Measure], model: Model, stack: str, context: Context
     ) -> Together:
-        """One word map for all measures of words."""
+        """Attention between words is made once for all measures of words."""
         return WordsTogether(measures)
 
 
 class WordsTogether(Together):
-    """The measures of words in a run: each layer's word maps are made once."""
+    """The measures of words in a run: attention between words is made once."""
 
     def __init__(self, measures: Sequence[Measure]) -> None:
         super().__init__(measures)
         self.of_words = [measure for measure in measures if isinstance(measure, WordMeasure)]
-        self.map: WordMap | None = None
+        self.words: WordRows | None = None
 
     def start(self, batch: Batch, device: Any) -> None:
-        """Make the word map of a batch."""
-        self.map = word_map(batch, device)
+        """Find the words of a batch."""
+        self.words = WordRows(batch, device)
         self.prepared = [
-            measure.prepare_words(batch, self.map, device) for measure in self.of_words
+            measure.prepare_words(batch, self.words, device) for measure in self.of_words
         ]
         self.layers = [[] for _ in self.of_words]
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
-        """Count the right answers of a layer."""
-        assert self.map is not None
-        maps = self.map.apply(block)
+        """Let every measure read the block's words."""
+        assert self.words is not None
+        scores = self.words.between(block, first_row)
+        for measure, prepared in zip(self.of_words, self.prepared, strict=True):
+            measure.word_rows(scores, first_row, prepared)
+
+    def end(self, view: LayerView) -> None:
+        """Count the right answers of the layer."""
         for measure, prepared, layers in zip(
             self.of_words, self.prepared, self.layers, strict=True
         ):
-            layers.append(measure.words(maps, prepared))
+            layers.append(measure.right(prepared))
 
     def totals(self) -> dict[str, Tensor]:
         """How many answers there were."""

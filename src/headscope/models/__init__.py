@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headscope.models.replacement import Replacement
     from headscope.models.shape import Shape
     from headscope.models.vectors import take
-    from headscope.models.view import LayerView, Listener
+    from headscope.models.view import LayerView, Listener, OutputListener, RowListener
 
 _WHERE = {
     "NAME": "attention",
@@ -40,6 +40,8 @@ _WHERE = {
     "take": "vectors",
     "LayerView": "view",
     "Listener": "view",
+    "OutputListener": "view",
+    "RowListener": "view",
 }
 
 __all__ = [
@@ -49,8 +51,10 @@ __all__ = [
     "Listener",
     "Model",
     "ModelLike",
+    "OutputListener",
     "Pooling",
     "Replacement",
+    "RowListener",
     "Shape",
     "Watch",
     "as_model",

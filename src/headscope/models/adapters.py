@@ -97,7 +97,8 @@ def _observe_maps(
     if private.causal:
         past = torch.ones(weights.shape[-2:], dtype=torch.bool, device=weights.device).tril()
         visible = past[None, None] if visible is None else visible & past
-    watch.maps = watch.weigh(module, weights, visible)[0]
+    watch.begin(module)
+    watch.maps = watch.rows(module, weights, visible, 0)[0]
     return watch.maps
 
 
@@ -109,4 +110,4 @@ def _observe_outputs(
         return None
     maps, watch.maps = watch.maps, None
     split = args[0].view(*args[0].shape[:-1], getattr(module, private.heads), -1)
-    return (watch.emit(module, maps, split).flatten(-2), *args[1:])
+    return (watch.end(module, maps, split).flatten(-2), *args[1:])

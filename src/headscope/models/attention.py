@@ -1,8 +1,10 @@
 """The attention function that is observed: every architecture's own, with listeners.
 
 transformers lets any name be registered as an attention implementation. The function registered
-here calls the architecture's own eager attention, so nothing is re-implemented and results equal
-eager attention bit for bit. It then changes heads where asked and shows the layer to the listeners.
+here calls the architecture's own eager attention, so nothing is re-implemented. It computes a block
+of query rows at a time, changes heads where asked, and shows the block to the listeners: no map is
+ever held whole unless a listener needs it. Blocks are multiples of 16 rows with all their keys,
+which keeps results equal to eager attention bit for bit.
 """
 
 from __future__ import annotations
@@ -13,12 +15,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
 from headscope.models.replacement import FittedReplacement, visible_keys
-from headscope.models.view import LayerView, Listener
+from headscope.models.rowblocks import Call, block_height, can_be_cut
+from headscope.models.view import LayerView, Listener, RowListener
 
 NAME = "headscope"
 """The name under which transformers knows the attention function."""
@@ -41,6 +45,8 @@ class Watch:
         (batch, token), true on real tokens: for architectures whose own mask cannot be seen.
     first
         The number of the first layer of each stack, where a pass skips those below it.
+    whole_maps
+        Compute every map in one block, even if no listener needs it.
     """
 
     def __init__(
@@ -50,62 +56,91 @@ class Watch:
         replacement: FittedReplacement | None,
         mask: Tensor | None,
         first: Mapping[str, int] | None = None,
+        *,
+        whole_maps: bool = False,
     ) -> None:
         self.stacks = stacks
-        self.listeners = listeners
+        self.by_rows = [one for one in listeners if isinstance(one, RowListener)]
+        self.at_end = [one.end if isinstance(one, RowListener) else one for one in listeners]
         self.replacement = replacement
         self.mask = mask
+        self.whole_maps = (
+            whole_maps
+            or len(self.by_rows) < len(listeners)
+            or any(listener.whole_maps for listener in self.by_rows)
+        )
         # Of the present layer, where one hook sees the maps and another the outputs.
         self.maps: Tensor | None = None
         # Layers of each stack that have been computed or skipped.
         self.counts = dict(first or {})
         self._current: tuple[str, int, list[int]] = ("", 0, [])
 
-    def weigh(
-        self, module: nn.Module, weights: Tensor, visible: Tensor | None
+    def begin(self, module: nn.Module) -> str:
+        """Enter the next layer, and return the name of its stack."""
+        stack = self.stacks.get(module, "encoder")
+        layer = self.counts.get(stack, 0)
+        self.counts[stack] = layer + 1
+        heads = self.replacement.at(stack, layer) if self.replacement else []
+        self._current = (stack, layer, heads)
+        return stack
+
+    def rows(
+        self, module: nn.Module, weights: Tensor, visible: Tensor | None, first_row: int
     ) -> tuple[Tensor, list[int]]:
-        """Enter the next layer.
+        """Take in a block of rows of the layer.
 
         Parameters
         ----------
         module
             The layer's attention module.
         weights
-            Its maps, (batch, head, query, key).
+            The block, (batch, head, row, key).
         visible
-            Which keys each query may see; None for all.
+            Which keys each row may see; None for all.
+        first_row
+            The number of the block's first row. Where there are cached keys, they count.
 
         Returns
         -------
         weights : Tensor
-            The maps with replaced heads.
+            The block with replaced heads.
         heads : list of int
-            The heads whose output must be computed again from these maps.
+            The heads whose output must be computed again from this block.
         """
-        stack = self.stacks.get(module, "encoder")
-        layer = self.counts.get(stack, 0)
-        self.counts[stack] = layer + 1
-        heads = self.replacement.at(stack, layer) if self.replacement else []
-        self._current = (stack, layer, heads)
-        if self.replacement is None or not heads:
-            return weights, []
-        changed = self.replacement.weights(weights, heads, visible)
-        return changed, heads if self.replacement.way == "uniform" else []
+        stack, layer, heads = self._current
+        again: list[int] = []
+        if self.replacement is not None and heads:
+            weights = self.replacement.weights(weights, heads, visible)
+            again = heads if self.replacement.way == "uniform" else []
+        if self.by_rows:
+            view = LayerView(stack, layer, None, None, module)
+            for listener in self.by_rows:
+                listener.rows(view, weights, first_row)
+        return weights, again
 
-    def emit(self, module: nn.Module, weights: Tensor, output: Tensor) -> Tensor:
+    def end(self, module: nn.Module, maps: Tensor | None, output: Tensor) -> Tensor:
         """Leave the layer: show it to the listeners.
+
+        Parameters
+        ----------
+        module
+            The layer's attention module.
+        maps
+            Its maps, if they were computed in one block.
+        output
+            The outputs of its heads, (batch, query, head, width).
 
         Returns
         -------
         Tensor
-            The head outputs with replaced heads, (batch, query, head, width).
+            The head outputs with replaced heads.
         """
         stack, layer, heads = self._current
         if self.replacement is not None and heads:
             output = self.replacement.output(output, heads, layer)
-        view = LayerView(stack, layer, weights, output, module)
-        for listener in self.listeners:
-            listener(view)
+        view = LayerView(stack, layer, maps, output, module)
+        for tell in self.at_end:
+            tell(view)
         return output
 
 
@@ -143,20 +178,37 @@ def observed_attention(
     value: Tensor,
     attention_mask: Tensor | None,
     **kwargs: Any,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None]:
     """The attention function that transformers calls under the name ``"headscope"``.
 
-    The arguments are those of transformers' attention interface.
+    The arguments are those of transformers' attention interface. Maps are returned only where they
+    were computed in one block.
     """
-    output, weights = eager_function(module)(module, query, key, value, attention_mask, **kwargs)
-    watch = _watch.get()
+    eager, watch = eager_function(module), _watch.get()
     if watch is None:
+        output, weights = eager(module, query, key, value, attention_mask, **kwargs)
         return output, weights
-    weights, again = watch.weigh(module, weights, visible_keys(attention_mask))
-    if again:
-        output = output.clone()
-        output[:, :, again] = _outputs(weights, value, again)
-    return watch.emit(module, weights, output), weights
+    stack = watch.begin(module)
+    call = Call(eager, module, query, key, value, attention_mask, kwargs)
+    height = call.length
+    if not (watch.whole_maps or module.training or query.requires_grad):
+        height = block_height(query, key)
+    if height < call.length:
+        call, height = (call.ungrouped(), height) if can_be_cut(call) else (call, call.length)
+    cached = max(key.shape[2] - call.length, 0) if stack != "cross" else 0
+    outputs = []
+    for first in range(0, call.length, height):
+        output, weights = call.rows(first, first + height)
+        replacing = watch.replacement is not None
+        seen = visible_keys(call.mask_of(first, first + height)) if replacing else None
+        weights, again = watch.rows(module, weights, seen, cached + first)
+        if again:
+            output = output.clone()
+            output[:, :, again] = _outputs(weights, value, again)
+        outputs.append(output)
+    maps = weights if len(outputs) == 1 else None
+    output = outputs[0] if len(outputs) == 1 else torch.cat(outputs, 1)
+    return watch.end(module, maps, output), maps
 
 
 def _outputs(weights: Tensor, value: Tensor, heads: list[int]) -> Tensor:

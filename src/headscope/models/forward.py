@@ -15,7 +15,7 @@ from headscope.errors import ModelError
 from headscope.models.architecture import unobservable
 from headscope.models.attention import Watch, watching
 from headscope.models.shape import Shape
-from headscope.models.view import LayerView
+from headscope.models.view import LayerView, OutputListener
 
 if TYPE_CHECKING:
     from headscope.models.model import Model
@@ -80,7 +80,7 @@ def find_shapes(model: Model, stacks: Mapping[nn.Module, str]) -> dict[str, Shap
     mask = torch.from_numpy(probe.mask).to(model.device)
     try:
         with torch.inference_mode():
-            run_network(model, Watch(stacks, [listen], None, mask), probe, "", {})
+            run_network(model, Watch(stacks, [OutputListener(listen)], None, mask), probe, "", {})
     except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise ModelError(
             f"{model.name} cannot be run on text: {type(error).__name__}: {error}",

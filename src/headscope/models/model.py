@@ -250,7 +250,9 @@ class Model:
         batch
             Token ids with their types and mask.
         listeners
-            Called in order with a :class:`LayerView` as soon as a layer's attention is computed.
+            Functions, called in order with a :class:`LayerView` and its whole maps as soon as a
+            layer's attention is computed; or objects that take in a block of rows at a time (see
+            :class:`~headscope.models.RowListener`), so that no map is held whole.
         replacement
             Heads to disable in this pass.
         stack
@@ -275,7 +277,8 @@ class Model:
         self._check_open()
         fitted = None if replacement is None else replacement.fit(self)
         mask = torch.from_numpy(batch.mask).to(self.device)
-        watch = Watch(self._stacks, listeners, fitted, mask, first)
+        returned = inputs.get("output_attentions", getattr(self.config, "output_attentions", False))
+        watch = Watch(self._stacks, listeners, fitted, mask, first, whole_maps=bool(returned))
         output = run_network(self, watch, batch, stack, inputs)
         if (listeners or replacement) and not watch.counts:
             raise ModelError(

@@ -15,7 +15,7 @@ from headscope.encode import Batch, Encoded, batches
 from headscope.errors import ModelError, UserError
 from headscope.heads import Head
 from headscope.models.pooling import Pooling
-from headscope.models.view import LayerView
+from headscope.models.view import LayerView, OutputListener
 
 if TYPE_CHECKING:
     from headscope.models.model import Model
@@ -100,7 +100,7 @@ def pooled(model: Model, batch: Batch, pooling: Pooling) -> Tensor:
                 if head.layer == view.layer:
                     found[head] = take(view.output[:, :, head.head], mask, pooling.position)
 
-    model.forward(batch, stack=stack, listeners=[listen])
+    model.forward(batch, stack=stack, listeners=[OutputListener(listen)])
     return torch.cat([found[head] for head in pooling.heads], 1)
 
 

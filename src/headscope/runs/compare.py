@@ -252,9 +252,10 @@ def _short(name: str) -> str:
 
 
 class Lockstep:
-    """Two models on the same batch, each in a thread of its own. The first hands every map over as
-    soon as it has it, and waits until the one before is taken:
-    at most two layers' maps of the first model are held at a time.
+    """Two models on the same batch, each in a thread of its own.
+
+    The first hands every block of rows over as soon as it has it, and waits until the one before is
+    taken, so that at most two blocks of the first model are held at a time.
     """
 
     def __init__(
@@ -272,51 +273,93 @@ class Lockstep:
             Pass(model, compared, stack, context) for model in (first, second)
         )
         self.stack = stack
+        # Networks of different kinds may cut their maps differently.
+        self.whole_maps = type(first.network) is not type(second.network)
 
     def run(self, batch: Batch) -> BatchValues:
-        """The cosine of each layer as the second model computes it; differences at the end."""
+        """Likeness and differences of a batch."""
+        found = self.attempt(batch, careful=False) or self.attempt(batch, careful=True)
+        assert found is not None
+        return found
+
+    def attempt(self, batch: Batch, *, careful: bool) -> BatchValues | None:
+        """Run both models; None if some attention is not finite, unless the pass is careful."""
         handed: Queue[Tensor | None] = Queue(maxsize=1)
-        device = self.second.model.device
-        prepared = self.change.prepare(batch, device)
-        layers: list[Tensor] = []
+        leading = HandOver(self.stack, handed, self.whole_maps)
 
-        def hand_over(view: LayerView) -> None:
-            if view.stack == self.stack:
-                handed.put(view.attention)
-
-        def lead() -> BatchValues:
+        def lead() -> BatchValues | None:
             try:
-                return self.first.run(batch, [hand_over])
+                return self.first.attempt(batch, [leading], careful=careful)
             finally:
-                handed.put(None)  # releases whoever waits for another layer
-
-        def meet(view: LayerView) -> None:
-            if view.stack == self.stack:
-                other = handed.get()
-                if other is None:
-                    ahead.result()  # raises what went wrong there
-                    raise AssertionError("the first model has fewer layers than it had")
-                layers.append(
-                    self.change.layer(
-                        view, torch.stack([other.to(device), view.attention]), prepared
-                    )
-                )
+                handed.put(None)  # releases whoever waits for another block
 
         with ThreadPoolExecutor(1) as pool:
             ahead = pool.submit(lead)
+            meeting = Meeting(self.change, batch, self.second.model.device, leading, ahead)
             try:
-                after = self.second.run(batch, [meet])
+                after = self.second.attempt(batch, [meeting], careful=careful)
             finally:
                 _drain(handed, ahead)
             before = ahead.result()
-        values = {self.change.name: torch.stack(layers, 1).cpu().numpy()}
+        if before is None or after is None:
+            return None
+        values = {self.change.name: torch.stack(meeting.layers, 1).cpu().numpy()}
         for difference in self.differences:
             name = difference.measure.name
             values[difference.name] = after.values[name] - before.values[name]
         return BatchValues(values, {}, np.where(before.broken >= 0, before.broken, after.broken))
 
 
-def _drain(handed: Queue[Tensor | None], ahead: Future[BatchValues]) -> None:
+class HandOver:
+    """Hands the blocks of the first model to the second."""
+
+    def __init__(self, stack: str, handed: Queue[Tensor | None], whole_maps: bool) -> None:
+        self.stack, self.handed, self.whole_maps = stack, handed, whole_maps
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+        """Hand a block over."""
+        if view.stack == self.stack:
+            self.handed.put(block.to(torch.float32))
+
+    def end(self, view: LayerView) -> None:
+        """All blocks of the layer have been handed over."""
+
+
+class Meeting:
+    """Compares each block of the second model with the one that the first hands over."""
+
+    def __init__(
+        self,
+        change: Measure,
+        batch: Batch,
+        device: torch.device,
+        leading: HandOver,
+        ahead: Future[BatchValues | None],
+    ) -> None:
+        self.change, self.leading, self.ahead = change, leading, ahead
+        self.whole_maps = leading.whole_maps
+        self.device = device
+        self.prepared = change.prepare(batch, device)
+        self.layers: list[Tensor] = []
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+        """Compare a block."""
+        if view.stack != self.leading.stack:
+            return
+        other = self.leading.handed.get()
+        if other is None:
+            self.ahead.result()  # raises what went wrong there
+            raise AssertionError("the first model has fewer layers than it had")
+        both = torch.stack([other.to(self.device), block.to(torch.float32)])
+        self.change.rows(view, both, first_row, self.prepared)
+
+    def end(self, view: LayerView) -> None:
+        """Keep the values of a layer."""
+        if view.stack == self.leading.stack:
+            self.layers.append(self.change.end(view, self.prepared))
+
+
+def _drain(handed: Queue[Tensor | None], ahead: Future[BatchValues | None]) -> None:
     """Take what is still handed over, so that the first model is never left waiting."""
     while not ahead.done():
         try:

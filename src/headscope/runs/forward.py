@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import torch
@@ -55,43 +55,89 @@ class Pass:
             type(kind[0]).together(kind, model, stack, context) for kind in kinds.values()
         ]
 
-    def run(self, batch: Batch, listeners: Sequence[Listener] = ()) -> BatchValues:
-        """One forward pass. Other ``listeners`` may observe it too."""
+    def run(self, batch: Batch) -> BatchValues:
+        """One forward pass."""
+        return self.attempt(batch) or self.attempt(batch, careful=True)
+
+    @overload
+    def attempt(
+        self, batch: Batch, listeners: Sequence[Listener] = (), *, careful: Literal[True]
+    ) -> BatchValues: ...
+    @overload
+    def attempt(
+        self, batch: Batch, listeners: Sequence[Listener] = (), *, careful: bool = False
+    ) -> BatchValues | None: ...
+    def attempt(
+        self, batch: Batch, listeners: Sequence[Listener] = (), *, careful: bool = False
+    ) -> BatchValues | None:
+        """One forward pass, or None if some attention is not finite.
+
+        Whether it is finite is known at the end: asking after every block would make the processor
+        wait. A ``careful`` pass finds out which examples are at fault, and is slower.
+
+        Parameters
+        ----------
+        batch
+            The tokens.
+        listeners
+            Others that observe the pass too.
+        careful
+            Find the examples whose attention is not finite.
+        """
         device = self.model.device
         mask = torch.from_numpy(batch.mask).to(device)
-        broken = torch.full((len(batch),), -1)
         for group in self.groups:
             group.start(batch, device)
-
-        def listen(view: LayerView) -> None:
-            if view.stack != self.stack:
-                return
-            attention, bad = finite(view.attention, mask)
-            if bad is not None:
-                broken[bad.cpu() & (broken < 0)] = view.layer
-            for group in self.groups:
-                group.rows(view, attention, 0)
-                group.end(view)
-
+        hearing = Hearing(self.groups, self.stack, mask, careful)
         with torch.inference_mode():
-            self.model.forward(batch, listeners=[listen, *listeners], stack=self.stack)
+            self.model.forward(batch, listeners=[hearing, *listeners], stack=self.stack)
+        if not careful and not bool(torch.isfinite(hearing.total)):
+            return None
         values: dict[str, NDArray[Any]] = {}
         totals: dict[str, NDArray[Any]] = {}
         for group in self.groups:
             values |= {name: found.cpu().numpy() for name, found in group.finish().items()}
             totals |= {name: found.cpu().numpy() for name, found in group.totals().items()}
-        return BatchValues(values, totals, broken.numpy())
+        return BatchValues(values, totals, hearing.broken.cpu().numpy())
 
 
-def finite(attention: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Maps without NaN or infinity, and which examples had any on their real tokens.
+class Hearing:
+    """Hands the blocks of a pass to the measures, and watches that all attention is finite."""
 
-    A sum is finite only if all its terms are, so one cheap reduction is enough. Some masks leave
-    NaN on padded rows, which is not an error.
+    def __init__(self, groups: Sequence[Together], stack: str, mask: Tensor, careful: bool) -> None:
+        self.groups, self.stack, self.mask, self.careful = groups, stack, mask, careful
+        self.whole_maps = any(group.whole_maps for group in groups)
+        # A sum is finite only if all its terms are.
+        self.total = torch.zeros((), device=mask.device)
+        self.broken = torch.full((len(mask),), -1, device=mask.device)
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+        """Take in a block of rows."""
+        if view.stack != self.stack:
+            return
+        block = block.to(torch.float32)
+        if self.careful:
+            block, bad = finite(block, self.mask, first_row)
+            self.broken = torch.where(bad & (self.broken < 0), view.layer, self.broken)
+        else:
+            self.total = self.total + block.sum()
+        for group in self.groups:
+            group.rows(view, block, first_row)
+
+    def end(self, view: LayerView) -> None:
+        """A layer is complete."""
+        if view.stack == self.stack:
+            for group in self.groups:
+                group.end(view)
+
+
+def finite(block: Tensor, mask: Tensor, first_row: int = 0) -> tuple[Tensor, Tensor]:
+    """A block without NaN or infinity, and which examples had any on their real tokens.
+
+    Some masks leave NaN on padded rows, which is not an error.
     """
-    if bool(torch.isfinite(attention.sum())):
-        return attention, None
-    real = (mask[:, :, None] & mask[:, None, :])[:, None]
-    attention = attention.masked_fill(~real, 0.0)
-    bad = ~torch.isfinite(attention).flatten(1).all(1)
-    return attention.nan_to_num(0.0, 0.0, 0.0), bad if bool(bad.any()) else None
+    rows = mask[:, first_row : first_row + block.shape[2]]
+    real = (rows[:, :, None] & mask[:, None, : block.shape[3]])[:, None]
+    block = block.masked_fill(~real, 0.0)
+    bad = ~torch.isfinite(block).flatten(1).all(1)
+    return block.nan_to_num(0.0, 0.0, 0.0), bad

@@ -251,8 +251,17 @@ LEARNED = {"rare word"}
 
 def pairs_of(one: Sieve, item: Encoded) -> Pairs:
     """What our sieve gives, as a set."""
-    found = one.pairs(item)
-    return set() if found is None else {(int(query), int(key)) for query, key in np.argwhere(found)}
+    found = one.relation(item)
+    if found is None:
+        return set()
+    pairs = {(int(query), int(key)) for query, key in np.argwhere(found.matrix())}
+    assert found.sizes().tolist() == [
+        sum(query == row for query, _ in pairs) for row in range(len(item))
+    ]
+    assert found.sizes(causal=True).tolist() == [
+        sum(query == row and key <= query for query, key in pairs) for row in range(len(item))
+    ]
+    return pairs
 
 
 def rare(made: Made, corpus: Sequence[Made]) -> Pairs:

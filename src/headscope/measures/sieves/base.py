@@ -8,8 +8,9 @@ adds one with a decorated function.
         return [piece[:1].isupper() for piece in tokens.text]
 
 A sieve is given the tokens of one example (:class:`headscope.encode.Encoded`) and returns which
-tokens each one should attend to: a boolean matrix (query, key), or one row of it where the set is
-the same for every token. A token without any is left out; None, or no pair at all, leaves out the
+tokens each one should attend to: a boolean matrix (query, key), one row of it where the set is the
+same for every token, or a relation of a known kind (:mod:`headscope.measures.kinds`), which costs
+less on long inputs. A token without any does not count; None, or no pair at all, skips the
 example.
 """
 
@@ -27,12 +28,12 @@ from numpy.typing import ArrayLike
 from headscope.corpus import Example
 from headscope.encode import Encoded
 from headscope.errors import UserError
+from headscope.measures.kinds import Relation, as_relation
 from headscope.measures.registry import run_file
-from headscope.measures.relation import Pairs
 from headscope.measures.source import code_digest
 from headscope.registry import Registry
 
-Select = Callable[[Encoded], ArrayLike | None]
+Select = Callable[[Encoded], Relation | ArrayLike | None]
 
 
 @dataclass(frozen=True)
@@ -52,14 +53,17 @@ class Sieve:
     learn: Callable[[Iterable[Example]], Select] | None = None
     own: bool = False
 
-    def pairs(self, item: Encoded) -> Pairs | None:
-        """The sieve of one example as a matrix (query, key), or None if it has none."""
+    def relation(self, item: Encoded) -> Relation | None:
+        """The sieve of one example, or None if it has none."""
         found = self._ask(self.select, item, f"example {item.example.id}")
         if found is None:
             return None
         size = len(item)
+        if isinstance(found, Relation) and len(found.sizes()) == size:
+            return found
         array = self._ask(np.asarray, found, f"example {item.example.id}")
-        if array.shape not in ((size, size), (size,)) or array.dtype != np.bool_:
+        right = array.shape in ((size, size), (size,)) and array.dtype == np.bool_
+        if not right:
             raise UserError(
                 f"the sieve {self.name!r} must give true and false for each of the example's "
                 f"{size} tokens, or for each pair of them; "
@@ -67,7 +71,7 @@ class Sieve:
                 hint="return a boolean array of shape (T, T) or (T,): see the docs, 'Write a "
                 "sieve'",
             )
-        return np.broadcast_to(array, (size, size))
+        return as_relation(array)
 
     def ready(self, corpus: Iterable[Example]) -> Sieve:
         """The sieve after a look at the corpus."""

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import Example, surface_words
 from headscope.encode import SEPARATOR, START, TEXT, Encoded
-from headscope.measures.relation import Pairs
+from headscope.measures.kinds import Diagonals, Groups, Matrix, Pairs, Relation
 from headscope.measures.sieves.base import Sieve, add_sieve, sieve
 
 NEAR = 2
@@ -36,52 +38,69 @@ PAPER = (
 """The roles of the paper, in the order of its text."""
 
 
-def _offsets(item: Encoded) -> NDArray[np.int64]:
-    """Key position minus query position."""
-    places = np.arange(len(item))
-    return np.asarray(places[None, :] - places[:, None])
-
-
 @sieve("local", title="Within two tokens, itself included")
-def _local(item: Encoded) -> Pairs:
-    return np.abs(_offsets(item)) <= NEAR
+def _local(item: Encoded) -> Relation:
+    return Diagonals(len(item), tuple(range(-NEAR, NEAR + 1)))
 
 
 @sieve("previous-local", title="The two tokens before")
-def _previous(item: Encoded) -> Pairs:
-    away = _offsets(item)
-    return (away < 0) & (away >= -NEAR)
+def _previous(item: Encoded) -> Relation:
+    return Diagonals(len(item), tuple(range(-NEAR, 0)))
 
 
 @sieve("next-local", title="The two tokens after", later=True)
-def _next(item: Encoded) -> Pairs:
-    away = _offsets(item)
-    return (away > 0) & (away <= NEAR)
+def _next(item: Encoded) -> Relation:
+    return Diagonals(len(item), tuple(range(1, NEAR + 1)))
 
 
 @sieve("delimiter", title="[CLS] and [SEP], or the model's own start and end tokens")
-def _delimiter(item: Encoded) -> Pairs:
+def _delimiter(item: Encoded) -> Matrix:
     return np.isin(item.kind, (START, SEPARATOR))
 
 
 @sieve("cls", title="[CLS], or the model's own start token")
-def _cls(item: Encoded) -> Pairs:
+def _cls(item: Encoded) -> Matrix:
     return np.asarray(item.kind == START)
 
 
 @sieve("sep", title="[SEP], or the model's own end token")
-def _sep(item: Encoded) -> Pairs:
+def _sep(item: Encoded) -> Matrix:
     return np.asarray(item.kind == SEPARATOR)
 
 
 @sieve("block", title="The words of the same segment of a pair", needs=("pair",))
-def _block(item: Encoded) -> Pairs | None:
+def _block(item: Encoded) -> Relation | None:
     if len(item.example.texts) < 2:
         return None
-    text = item.kind == TEXT
-    return np.asarray(
-        (item.segment[:, None] == item.segment[None, :]) & text[:, None] & text[None, :]
-    )
+    return Groups(np.where(item.kind == TEXT, item.segment, -1))
+
+
+def pieces_of(numbers: NDArray[np.integer[Any]]) -> dict[int, list[int]]:
+    """The tokens with each number; those below 0 have none.
+
+    >>> pieces_of(np.array([-1, 0, 1, 1]))
+    {0: [1], 1: [2, 3]}
+    """
+    found: dict[int, list[int]] = {}
+    for place, number in enumerate(numbers.tolist()):
+        if number >= 0:
+            found.setdefault(number, []).append(place)
+    return found
+
+
+def alike(numbers: NDArray[np.integer[Any]]) -> Pairs:
+    """All pairs of different tokens with the same number; those below 0 have none.
+
+    >>> alike(np.array([7, -1, 7, -1])).matrix().nonzero()
+    (array([0, 2]), array([2, 0]))
+    """
+    queries, keys = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for places in map(np.array, pieces_of(numbers).values()):
+        if len(places) > 1:
+            one, other = np.nonzero(~np.eye(len(places), dtype=np.bool_))
+            queries.append(places[one])
+            keys.append(places[other])
+    return Pairs(len(numbers), np.concatenate(queries), np.concatenate(keys))
 
 
 def dependency_sieve(name: str, labels: Iterable[str], direction: str, fold: bool = False) -> Sieve:
@@ -90,15 +109,17 @@ def dependency_sieve(name: str, labels: Iterable[str], direction: str, fold: boo
     """
     wanted = frozenset(label for one in labels for label in SAME_LABEL.get(one, (one,)))
 
-    def select(item: Encoded) -> Pairs:
-        words = item.example.words
-        heads = np.full(len(words) + 1, -2, np.int64)  # the last stands for tokens of no word
-        for index, word in enumerate(words):
+    def select(item: Encoded) -> Relation:
+        pieces = pieces_of(item.word)
+        pairs: list[tuple[int, int]] = []
+        for index, word in enumerate(item.example.words):
             label = word.relation.split(":")[0] if fold else word.relation
             if word.head is not None and label in wanted:
-                heads[index] = word.head
-        up = (heads[item.word][:, None] == item.word[None, :]) & (item.word >= 0)[None, :]
-        return np.asarray({"to head": up, "from head": up.T}.get(direction, up | up.T))
+                pairs += product(pieces.get(index, ()), pieces.get(word.head, ()))
+        back = [(key, query) for query, key in pairs]
+        return Pairs.of(
+            len(item), {"to head": pairs, "from head": back}.get(direction, pairs + back)
+        )
 
     arrow = {"to head": "its head word", "from head": "its dependent", "both": "the other word"}[
         direction
@@ -119,10 +140,10 @@ for _known in dependency_sieves(DIRECTIONS[0]).values():
 
 
 @sieve("rare word", title="The word of the sequence that is rarest in the corpus", learns=True)
-def _rare(corpus: Iterable[Example]) -> Callable[[Encoded], Pairs | None]:
+def _rare(corpus: Iterable[Example]) -> Callable[[Encoded], Matrix | None]:
     counts = Counter(word.lower() for example in corpus for word in surface_words(example))
 
-    def select(item: Encoded) -> Pairs | None:
+    def select(item: Encoded) -> Matrix | None:
         words = surface_words(item.example)
         here = {
             int(unit): counts[words[unit].lower()]
@@ -140,51 +161,52 @@ def _rare(corpus: Iterable[Example]) -> Callable[[Encoded], Pairs | None]:
 
 
 @sieve("same word", title="The other pieces of the same word")
-def _pieces(item: Encoded) -> Pairs:
-    same = (item.unit[:, None] == item.unit[None, :]) & (item.unit >= 0)[:, None]
-    return np.asarray(same & ~np.eye(len(item), dtype=np.bool_))
+def _pieces(item: Encoded) -> Relation:
+    return alike(item.unit)
 
 
 @sieve("question mark", title="Question marks")
-def _question(item: Encoded) -> Pairs:
+def _question(item: Encoded) -> Matrix:
     return np.array([piece.strip() in {"?", "？"} for piece in item.text])
 
 
 @sieve("first token", title="The first token of all: where a sink of attention often is")
-def _first(item: Encoded) -> Pairs:
+def _first(item: Encoded) -> Matrix:
     return np.asarray(np.arange(len(item)) == 0)
 
 
 @sieve("duplicate", title="Other occurrences of the same token")
-def _duplicate(item: Encoded) -> Pairs:
-    text = item.kind == TEXT
-    same = (item.ids[:, None] == item.ids[None, :]) & text[:, None] & text[None, :]
-    return np.asarray(same & ~np.eye(len(item), dtype=np.bool_))
+def _duplicate(item: Encoded) -> Relation:
+    return alike(np.where(item.kind == TEXT, item.ids, -1))
 
 
 @sieve("induction", title="The token after the previous occurrence of the same token")
-def _induction(item: Encoded) -> Pairs:
-    pairs = np.zeros((len(item), len(item)), np.bool_)
+def _induction(item: Encoded) -> Relation:
+    pairs: list[tuple[int, int]] = []
     last: dict[int, int] = {}
     for place, (token, kind) in enumerate(zip(item.ids.tolist(), item.kind.tolist(), strict=True)):
         if kind != TEXT:
             continue
         after = last.get(token, place) + 1
         if after < place and item.kind[after] == TEXT:
-            pairs[place, after] = True
+            pairs.append((place, after))
         last[token] = place
-    return pairs
+    return Pairs.of(len(item), pairs)
 
 
 @sieve(
     "coreferent", title="The head words of other mentions of the same entity", needs=("mentions",)
 )
-def _coreferent(item: Encoded) -> Pairs:
-    pairs = np.zeros((len(item), len(item)), np.bool_)
-    heads: dict[str, list[int]] = {}
+def _coreferent(item: Encoded) -> Relation:
+    pieces, heads = pieces_of(item.word), dict[str, set[int]]()
     for mention in item.example.mentions:
-        heads.setdefault(mention.entity, []).append(mention.head)
-    for words in heads.values():
-        places = np.flatnonzero(np.isin(item.word, words))
-        pairs[np.ix_(places, places)] |= item.word[places, None] != item.word[places]
-    return pairs
+        heads.setdefault(mention.entity, set()).add(mention.head)
+    return Pairs.of(
+        len(item),
+        (
+            pair
+            for words in heads.values()
+            for one, other in permutations(words, 2)
+            for pair in product(pieces.get(one, ()), pieces.get(other, ()))
+        ),
+    )

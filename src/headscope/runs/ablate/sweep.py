@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.encode import Batch
-from headscope.models import LayerView, Model, Replacement
+from headscope.models import LayerView, Model, OutputListener, Replacement
 from headscope.models.layer_cache import LayerCache
 from headscope.runs.ablate.objectives import Objective, Question, example_losses
 from headscope.runs.ablate.plan import NOTHING, Disabled
@@ -123,5 +123,5 @@ def head_means(model: Model, stream: Iterable[Batch], stack: str) -> dict[int, T
                 sums[view.layer] = sums[view.layer] + found if view.layer in sums else found
 
         with torch.inference_mode():
-            model.forward(batch, listeners=[listen])
+            model.forward(batch, listeners=[OutputListener(listen)])
     return {layer: total / tokens for layer, total in sums.items()}

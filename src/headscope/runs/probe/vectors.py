@@ -23,7 +23,7 @@ from headscope.encode import Batch, Encoded, batches
 from headscope.encode.batch import WINDOW
 from headscope.errors import Interrupted, UserError
 from headscope.files import digest_of, show_size, write_text
-from headscope.models import LayerView, Model, take
+from headscope.models import LayerView, Model, OutputListener, take
 from headscope.models.pooling import known_position
 from headscope.models.vectors import layer_states
 from headscope.progress import Update
@@ -190,7 +190,10 @@ class _Computation:
 
         with torch.inference_mode():
             output = self.model.forward(
-                batch, listeners=[listen], stack=self.stack, output_hidden_states=True
+                batch,
+                listeners=[OutputListener(listen)],
+                stack=self.stack,
+                output_hidden_states=True,
             )
         for layer, state in enumerate(layer_states(output)):
             values = take(state, mask, self.position).float().cpu().numpy()

@@ -12,7 +12,7 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 
 from headscope.errors import ModelError
 from headscope.heads import Head
-from headscope.models import LayerView, Model, Pooling, Watch, load, take, watching
+from headscope.models import LayerView, Model, OutputListener, Pooling, Watch, load, take, watching
 from headscope.models.layer_cache import layer_blocks
 from headscope.models.vectors import layer_states
 from headscope.runs.tune.classifier import SPREAD, draw_normal
@@ -117,7 +117,7 @@ class PooledClassifier(nn.Module):
             if view.layer == last:
                 raise StopForward
 
-        with watching(Watch({}, [listen], None, mask)):
+        with watching(Watch({}, [OutputListener(listen)], None, mask)):
             self._run(inputs)
         return torch.cat([found[head] for head in self.pooling.heads], 1)
 
