@@ -9,6 +9,7 @@ import torch
 
 import headscope
 from headscope.corpus import Corpus, from_texts
+from headscope.errors import UserError
 from headscope.models import Model, wrap
 from headscope.results import Atlas, remarks
 from headscope.runs.survey import survey
@@ -182,3 +183,13 @@ def test_progress_goes_up_from_nothing_to_the_size_of_the_corpus(long: str, leng
     assert done[0] < len(texts) / 2
     assert done[-1] == len(texts)
     assert {total for _, total in told} == {len(texts)}
+
+
+@pytest.mark.parametrize("measure", ["pattern", "distance"])
+def test_a_measure_of_whole_maps_is_refused_at_great_lengths(measure: str) -> None:
+    model = tiny_model("llama", max_position_embeddings=5000)
+    with pytest.raises(
+        UserError, match=rf"'{measure}' needs whole .* up to 2048 tokens, got .*4096"
+    ):
+        survey(model, from_texts(["the cat"]), measures=[measure], max_length=4096)
+    survey(model, from_texts(["the cat"]), measures=["entropy"], max_length=4096)

@@ -91,6 +91,8 @@ class Difference(Measure):
                 command="survey both models, then: headscope compare first.nc second.nc",
             )
         self.measure = measure
+        self.in_blocks = measure.in_blocks  # type: ignore[misc]
+        self.longest = measure.longest  # type: ignore[misc]
         self.name = f"{measure.name}-change"  # type: ignore[misc]
         self.title = f"{measure.title}: change"  # type: ignore[misc]
         self.unit = f"change in {measure.unit}"  # type: ignore[misc]

@@ -147,6 +147,18 @@ def _head_for(measures: MeasuresLike | None) -> Literal["lm"] | None:
     return "lm" if any(needs) else None
 
 
+def check_lengths(measures: Iterable[Measure], max_length: int) -> None:
+    """Refuse lengths at which the whole maps that a measure needs would fill the memory."""
+    for measure in measures:
+        if not measure.in_blocks and max_length > measure.longest:
+            raise UserError(
+                f"the measure {measure.name!r} needs whole attention maps, which is possible up to "
+                f"{measure.longest} tokens, got a maximum length of {max_length} instead",
+                hint=f"give max_length={measure.longest}, or measure it in a run of its own",
+                command=f"give --max-length {measure.longest}, or measure it in a run of its own",
+            )
+
+
 class Survey(Run):
     """One pass of a corpus through a model. Blocks of work are batches."""
 
@@ -178,6 +190,7 @@ class Survey(Run):
         self.shard = shard
         self.context = Context(model.shape(self.stack), model.causal(self.stack), settings.seed)
         chosen = self.chosen(measures)
+        check_lengths(chosen, settings.max_length)
         self.measures = [measure.bind(self.context, self.corpus) for measure in chosen]
         self.sums = {measure.name: Sums(measure) for measure in self.measures}
         self.kept = {measure.name: Kept(measure) for measure in self.measures if measure.keep}
