@@ -78,6 +78,8 @@ def jobs(shared: Path, out: Path) -> Iterator[Job]:
         for corpus, words in surveys.items():
             name = f"{model}-{corpus}"
             yield Job(name, ("survey", path, *words, "-o", f"{name}.nc", "-q"))
+        if model in ("demo", "gpt2-mini"):
+            yield long_survey(f"{model}-long", path, coref)
         for table, corpus in (
             ("roles", "treebank"),
             ("dependencies", "treebank"),
@@ -94,6 +96,14 @@ def jobs(shared: Path, out: Path) -> Iterator[Job]:
         options = ("--way", way, "--limit", "8", "-o", f"ablate-{way}.nc", "--json")
         yield Job(f"ablate-{way}", ("ablate", str(models / "gpt2-mini"), *options), table=True)
     yield from recipes(treebank, coref, frames, mlm, out / "glue")
+
+
+def long_survey(name: str, model: str, corpus: str) -> Job:
+    """Texts of 512 tokens, with all measures that need nothing but attention."""
+    every = ("position", "special", "entropy", "role", "coreference", "distance", "pattern")
+    measures = [word for measure in every for word in ("--measure", measure)]
+    length = ("--max-length", "512", "--long", "split", "--limit", "3")
+    return Job(name, ("survey", model, corpus, *length, *measures, "-o", f"{name}.nc", "-q"))
 
 
 def readers() -> Iterator[Job]:
