@@ -146,6 +146,11 @@ def ablate(
     max_length: opt.MaxLength = 128,
     device: opt.Device = "cpu",
     dtype: opt.Dtype = "float32",
+    device_map: opt.DeviceMap = "",
+    quantization: opt.Quantization = "",
+    adapter: opt.Adapter = "",
+    bos: opt.Bos = "keep",
+    chat: opt.Chat = False,
     revision: opt.Revision = "",
     allow_pickle: opt.AllowPickle = False,
     trust_remote_code: opt.TrustRemoteCode = False,
@@ -161,6 +166,7 @@ def ablate(
     Example: headscope ablate tuned/mrpc-pretrained --data glue -o mrpc-off.nc
     """
     from headscope.files import check_writable, slug
+    from headscope.models.load_options import check_load_options
     from headscope.models.names import check_model_name
     from headscope.models.selection import split_heads
     from headscope.runs.ablate.judgement import Judgement
@@ -175,6 +181,14 @@ def ablate(
     output = output or Path(f"{slug(model)}-{named}-ablation.nc")
     check_writable(output)
     check_model_name(model)
+    check_load_options(
+        device=device,
+        dtype=dtype,
+        device_map=device_map,
+        quantization=quantization,
+        adapter=adapter,
+        bos=bos,
+    )
     check_correction(correction)
     for chosen in sets or ():
         split_heads(chosen)
@@ -204,6 +218,11 @@ def ablate(
         correction=cast("Any", correction),
         device=device,
         dtype=dtype,
+        device_map=device_map,
+        quantization=cast("Any", quantization),
+        adapter=adapter,
+        bos=cast("Any", bos),
+        chat=chat,
         revision=revision,
         allow_pickle=allow_pickle,
         trust_remote_code=trust_remote_code,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -91,6 +91,12 @@ def attention(
         ),
     ] = None,
     device: opt.Device = "cpu",
+    dtype: opt.Dtype = "float32",
+    device_map: opt.DeviceMap = "",
+    quantization: opt.Quantization = "",
+    adapter: opt.Adapter = "",
+    bos: opt.Bos = "keep",
+    chat: opt.Chat = False,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
@@ -103,20 +109,32 @@ def attention(
     from headscope.figures.save import save_chart
 
     _check(head or (), output)
+    from headscope.models import load
     from headscope.runs.attention import attention as run
 
     console = Console(quiet=quiet, as_json=json)
     with console.status("loading the model"):
-        found = run(
+        loaded = load(
             model,
+            device=device,
+            dtype=dtype,
+            device_map=device_map,
+            quantization=cast("Any", quantization),
+            adapter=adapter,
+            bos=cast("Any", bos),
+            chat=chat,
+        )
+        found = run(
+            loaded,
             text,
             pair,
             heads=head or None,
             words=words,
             stack=stack,
             max_length=max_length,
-            device=device,
         )
+    for note in loaded.notes:
+        console.say(f"note: {note}")
     if output is not None:
         chart = found.lines(head or None, red=red or (), hide=hide or (), threshold=threshold)
         save_chart(chart, output)

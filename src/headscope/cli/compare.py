@@ -12,6 +12,16 @@ from headscope.cli.console import Console
 from headscope.cli.root import MEASURE, app
 
 _SIDE = "A hub id, a model folder, a .gguf file, 'demo' or 'demo-llm'; or a results file (.nc)."
+_Adapter = Annotated[
+    str,
+    typer.Option(
+        "--adapter",
+        metavar="PATH",
+        help="Put a PEFT adapter (LoRA) on the second model. Give the same model twice to see what "
+        "the adapter changes.",
+        show_default=False,
+    ),
+]
 
 
 @app.command(rich_help_panel=MEASURE)
@@ -51,6 +61,11 @@ def compare(
     long: opt.Long = "truncate",
     device: opt.Device = "cpu",
     dtype: opt.Dtype = "float32",
+    device_map: opt.DeviceMap = "",
+    quantization: opt.Quantization = "",
+    adapter: _Adapter = "",
+    bos: opt.Bos = "keep",
+    chat: opt.Chat = False,
     stack: opt.Stack = "",
     allow_pickle: opt.AllowPickle = False,
     trust_remote_code: opt.TrustRemoteCode = False,
@@ -97,6 +112,10 @@ def compare(
     how_load = {
         "device": device,
         "dtype": dtype,
+        "device_map": device_map,
+        "quantization": quantization,
+        "bos": bos,
+        "chat": chat,
         "allow_pickle": allow_pickle,
         "trust_remote_code": trust_remote_code,
     }
@@ -125,6 +144,7 @@ def compare(
         output,
         ("feature", "link") if features else (),
         how_load,
+        adapter,
         how_read,
         how_run,
     )
@@ -172,6 +192,7 @@ def _compare_models(
     output: Path | None,
     measures: tuple[str, ...],
     load: dict[str, Any],
+    adapter: str,
     read: dict[str, Any],
     run: dict[str, Any],
 ) -> None:
@@ -180,12 +201,14 @@ def _compare_models(
     path = output or Path(f"{slug(first)}-{slug(second)}-{slug(corpus)}.nc")
     check_writable(path)
     from headscope.corpus import read as read_corpus
+    from headscope.models.load_options import check_load_options, checked_early
     from headscope.models.names import check_model_name
     from headscope.runs.settings import make_settings
     from headscope.stats import cosine_table, paired_table
 
     check_model_name(first)
     check_model_name(second)
+    check_load_options(**checked_early(load), adapter=adapter)
     make_settings(**run)
     texts = read_corpus(corpus, **read)
     console.say(texts.first(run["limit"]).preview())
@@ -194,7 +217,9 @@ def _compare_models(
     with console.status("loading libraries and models"):
         import headscope as hs
 
-        one, other = hs.load(first, **load), hs.load(second, **load)
+        one, other = hs.load(first, **load), hs.load(second, adapter=adapter, **load)
+    for note in dict.fromkeys([*one.notes, *other.notes]):
+        console.say(f"note: {note}")
     atlas = hs.compare(one, other, texts, measures=measures, output=path, progress=console, **run)
     tables = [cosine_table(atlas), *([paired_table(atlas)] if measures else [])]
     if console.as_json:

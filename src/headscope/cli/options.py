@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 _RARE = "Rarely needed"
+_LOADING = "How the model is loaded and texts are encoded"
 
 Model = Annotated[
     str,
@@ -102,16 +103,64 @@ Dtype = Annotated[
     str,
     typer.Option(
         "--dtype",
-        rich_help_panel=_RARE,
+        rich_help_panel=_LOADING,
         help="Precision of the weights: float32, bfloat16, float16. Maps are float32 and sums "
         "float64 in any case.",
+    ),
+]
+DeviceMap = Annotated[
+    str,
+    typer.Option(
+        "--device-map",
+        rich_help_panel=_LOADING,
+        metavar="WAY",
+        help="Spread the layers over devices and memory: auto, balanced, sequential, or a device.",
+        show_default=False,
+    ),
+]
+Quantization = Annotated[
+    str,
+    typer.Option(
+        "--quantization",
+        rich_help_panel=_LOADING,
+        metavar="BITS",
+        help="Quantise the weights with bitsandbytes: 8bit or 4bit.",
+        show_default=False,
+    ),
+]
+Adapter = Annotated[
+    str,
+    typer.Option(
+        "--adapter",
+        rich_help_panel=_LOADING,
+        metavar="PATH",
+        help="Put a PEFT adapter (LoRA) on the model: its folder or hub id.",
+        show_default=False,
+    ),
+]
+Bos = Annotated[
+    str,
+    typer.Option(
+        "--bos",
+        rich_help_panel=_LOADING,
+        metavar="WAY",
+        help="The beginning-of-sequence token before each text: add, keep (as the tokenizer has "
+        "it) or none.",
+    ),
+]
+Chat = Annotated[
+    bool,
+    typer.Option(
+        "--chat",
+        rich_help_panel=_LOADING,
+        help="Make each text the user's turn of a chat, with the tokenizer's chat template.",
     ),
 ]
 Revision = Annotated[
     str,
     typer.Option(
         "--revision",
-        rich_help_panel=_RARE,
+        rich_help_panel=_LOADING,
         help="A hub model's branch, tag or commit.",
         show_default=False,
     ),
@@ -128,13 +177,13 @@ Stack = Annotated[
 AllowPickle = Annotated[
     bool,
     typer.Option(
-        "--allow-pickle", rich_help_panel=_RARE, help="Open pickled weights, which can run code."
+        "--allow-pickle", rich_help_panel=_LOADING, help="Open pickled weights, which can run code."
     ),
 ]
 TrustRemoteCode = Annotated[
     bool,
     typer.Option(
-        "--trust-remote-code", rich_help_panel=_RARE, help="Run code that comes with a model."
+        "--trust-remote-code", rich_help_panel=_LOADING, help="Run code that comes with a model."
     ),
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -116,6 +116,11 @@ def probe(
     max_length: opt.MaxLength = 128,
     device: opt.Device = "cpu",
     dtype: opt.Dtype = "float32",
+    device_map: opt.DeviceMap = "",
+    quantization: opt.Quantization = "",
+    adapter: opt.Adapter = "",
+    bos: opt.Bos = "keep",
+    chat: opt.Chat = False,
     revision: opt.Revision = "",
     allow_pickle: opt.AllowPickle = False,
     trust_remote_code: opt.TrustRemoteCode = False,
@@ -131,6 +136,7 @@ def probe(
     Example: headscope probe demo senteval/probing --task Length --task Depth -o probe.nc
     """
     from headscope.files import check_writable, slug
+    from headscope.models.load_options import check_load_options
     from headscope.models.names import check_model_name
     from headscope.runs.probe.options import L2, ProbeOptions
     from headscope.stats.probing import probing_remarks, top_table
@@ -141,6 +147,14 @@ def probe(
     path = output or Path(f"{slug(model)}-probe.nc")
     check_writable(path)
     check_model_name(model)
+    check_load_options(
+        device=device,
+        dtype=dtype,
+        device_map=device_map,
+        quantization=quantization,
+        adapter=adapter,
+        bos=bos,
+    )
     options = ProbeOptions(
         position=cast("Position | None", position),
         pairs=cast("PairMode", pairs),
@@ -168,10 +182,17 @@ def probe(
             model,
             device=device,
             dtype=dtype,
+            device_map=device_map,
+            quantization=cast("Any", quantization),
+            adapter=adapter,
+            bos=cast("Any", bos),
+            chat=chat,
             revision=revision,
             allow_pickle=allow_pickle,
             trust_remote_code=trust_remote_code,
         )
+    for note in loaded.notes:
+        console.say(f"note: {note}")
     results = run(
         loaded,
         probing_tasks,

@@ -47,11 +47,13 @@ def run_survey(
     from headscope.corpus import read as read_corpus
     from headscope.files import check_writable
     from headscope.measures.registry import MEASURES, check_python_file
+    from headscope.models.load_options import check_load_options, checked_early
     from headscope.models.names import check_model_name
     from headscope.runs.settings import check_shard, make_settings
 
     check_writable(output)
     check_model_name(model)
+    check_load_options(**checked_early(load))
     make_settings(**run)
     part = check_shard(shard)
     for file in (*files, *sieves):
@@ -68,6 +70,8 @@ def run_survey(
 
         loaded = hs.load(model, head="lm" if "gradient" in (measures or ()) else None, **load)
         chosen = _chosen(console, measures, files, sieves, texts, loaded, roles)
+    for note in loaded.notes:
+        console.say(f"note: {note}")
     return hs.survey(
         loaded, texts, measures=chosen, shard=part, output=output, progress=console, **run
     )

@@ -1,11 +1,14 @@
 """Encoding: tokens, the words that they belong to, and batches."""
 
 from headscope.encode.batch import WINDOW, Batch, batches, collate
+from headscope.encode.chat import check_chat
 from headscope.encode.encoded import Counts, Encoded
-from headscope.encode.encoder import LONG, Encoder, shorten
-from headscope.encode.template import OTHER, SEPARATOR, START, TEXT
+from headscope.encode.encoder import LONG, Encoder
+from headscope.encode.pieces import shorten
+from headscope.encode.template import BOS, OTHER, SEPARATOR, START, TEXT, Bos, check_bos
 
 __all__ = [
+    "BOS",
     "LONG",
     "OTHER",
     "SEPARATOR",
@@ -13,10 +16,13 @@ __all__ = [
     "TEXT",
     "WINDOW",
     "Batch",
+    "Bos",
     "Counts",
     "Encoded",
     "Encoder",
     "batches",
+    "check_bos",
+    "check_chat",
     "collate",
     "shorten",
 ]

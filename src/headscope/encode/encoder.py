@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,28 +10,26 @@ from numpy.typing import NDArray
 
 from headscope.corpus.example import Example, plain_words
 from headscope.encode.align import align, word_ends
+from headscope.encode.chat import check_chat, render_chat
 from headscope.encode.encoded import Counts, Encoded
-from headscope.encode.template import TEXT, find_template, marks_words, special_kind
+from headscope.encode.pieces import Pieces, characters, shorten
+from headscope.encode.template import (
+    OTHER,
+    START,
+    TEXT,
+    Template,
+    TemplatePart,
+    check_bos,
+    find_template,
+    marks_words,
+    special_kind,
+    with_bos,
+)
 from headscope.errors import UserError, unknown
 
 Long = Literal["truncate", "split", "drop"]
 LONG = ("truncate", "split", "drop")
 FULL_STOPS = frozenset({".", ","})
-
-
-@dataclass(frozen=True, slots=True)
-class _Pieces:
-    ids: NDArray[np.int64]
-    word: NDArray[np.int64]
-    text: tuple[str, ...]
-    unit: NDArray[np.int64]
-
-    def cut(self, start: int, stop: int) -> _Pieces:
-        """The pieces from start to stop; a word that is cut in two belongs to neither side."""
-        inside = self.word[start:stop]
-        outside = np.concatenate([self.word[:start], self.word[stop:]])
-        word = np.where(np.isin(inside, outside), -1, inside)
-        return _Pieces(self.ids[start:stop], word, self.text[start:stop], self.unit[start:stop])
 
 
 class Encoder:
@@ -52,6 +49,15 @@ class Encoder:
     token_types : bool, default True
         Whether to tell the texts of a pair apart by token types. False makes all of them 0, as in
         the released code of Clark et al. (2019).
+    bos : {"add", "keep", "none"}, default "keep"
+        Whether texts begin with the beginning-of-sequence token: always, as the tokenizer has it,
+        or never.
+    bos_token : int, optional
+        That token. Default: the tokenizer's.
+    chat : bool, default False
+        Make a text the user's turn of a chat, with the tokenizer's chat template, and the second
+        text of a pair the assistant's. The template's words and special tokens are special tokens;
+        of several beginning-of-sequence tokens, only the first of all counts as one.
 
     Attributes
     ----------
@@ -77,11 +83,21 @@ class Encoder:
         long: str = "truncate",
         start: int | None = None,
         token_types: bool = True,
+        bos: str = "keep",
+        bos_token: int | None = None,
+        chat: bool = False,
     ) -> None:
         if long not in LONG:
             raise unknown("treatment of long examples", long, LONG)
+        self.bos_token = tokenizer.bos_token_id if bos_token is None else bos_token
+        check_bos(bos, self.bos_token, chat=chat)
+        if chat:
+            check_chat(tokenizer)
         self.tokenizer = tokenizer
-        self.template = find_template(tokenizer)
+        self.bos = bos
+        self.chat = chat
+        found = find_template(tokenizer)
+        self.template = Template(self._bos(found.one), self._bos(found.two))
         self.max_length = max_length
         self.long = long
         self.start = start
@@ -90,7 +106,8 @@ class Encoder:
         self.token_types = token_types
         self.unknown = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
         self.counts = Counts()
-        room = max_length - self.template.specials(2) - (start is not None)
+        parts = self._chat(Example("", ("a", "a")))[1] if chat else self.template.two
+        room = max_length - _specials(parts) - (start is not None)
         if room < 2:
             raise UserError(
                 f"the maximum length must leave room for text besides {max_length - room} special "
@@ -109,12 +126,12 @@ class Encoder:
         """
         for example in examples:
             self.counts.read += 1
-            pieces = self._pieces(example)
+            pieces, template = self._chat(example) if self.chat else self._plain(example)
             if not any(len(part.ids) for part in pieces):
                 self.counts.empty += 1
                 self.counts.drop(example, "no tokens")
                 continue
-            parts = self._fit(pieces)
+            parts = self._fit(pieces, template)
             if parts is None:
                 self.counts.too_long += 1
                 self.counts.drop(example, f"more than {self.max_length} tokens")
@@ -122,33 +139,64 @@ class Encoder:
             if len(parts) > 1:
                 self.counts.split += 1
             for part in parts:
-                encoded = self._assemble(example, part)
+                encoded = self._assemble(example, part, template)
                 self.counts.used += 1
                 yield encoded
 
-    def _pieces(self, example: Example) -> list[_Pieces]:
-        """The pieces of each text, each with its word."""
-        found: list[_Pieces] = []
-        before = 0  # how many plain words the texts before have
+    def _plain(self, example: Example) -> tuple[list[Pieces], tuple[TemplatePart, ...]]:
+        """The pieces of each text, and the template around them."""
+        found: list[Pieces] = []
         for segment, text in enumerate(example.texts):
             lead = self.lead if segment and text else ""
-            coded = self.tokenizer(
-                lead + text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
-            )
-            ids = np.array(coded["input_ids"], dtype=np.int64)
+            ids, spans = self._tokens(lead + text)
+            offsets = [(max(start - len(lead), 0), end - len(lead)) for start, end in spans]
+            found.append(self._pieces(example, segment, ids, offsets))
+        return found, self.template.parts(len(found))
+
+    def _chat(self, example: Example) -> tuple[list[Pieces], tuple[TemplatePart, ...]]:
+        """The same for a chat, which is tokenized as a whole."""
+        chat = render_chat(self.tokenizer, example.texts)
+        ids, spans = self._tokens(chat.text)
+        places = [_place(span, chat.starts, chat.stops) for span in spans]
+        found: list[Pieces] = []
+        for segment, (start, cut) in enumerate(zip(chat.starts, chat.cut, strict=True)):
+            inside = [index for index, place in enumerate(places) if place == segment]
             offsets = [
-                (max(start - len(lead), 0), end - len(lead))
-                for start, end in coded["offset_mapping"]
+                (max(spans[index][0] - start, 0) + cut, spans[index][1] - start + cut)
+                for index in inside
             ]
-            owners = self._words(example, segment, ids, offsets)
-            units = owners
-            if not example.words:
-                spans = np.array(plain_words((text,))[0], dtype=np.int64).reshape(-1, 2)
-                local = align(text, offsets, spans[:, 1], spans[:, 0])
-                units = np.where(local >= 0, local + before, -1)
-                before += len(spans)
-            found.append(_Pieces(ids, owners, _characters(text, offsets), units))
-        return found
+            found.append(self._pieces(example, segment, [ids[index] for index in inside], offsets))
+        parts: list[TemplatePart] = []
+        for token, place in zip(ids, places, strict=True):
+            if place is None:
+                parts.append(TemplatePart(token, None, 0))
+            elif not parts or parts[-1].text != place:
+                parts.append(TemplatePart(None, place, 0))
+        return found, self._bos(tuple(parts))
+
+    def _tokens(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        coded = self.tokenizer(
+            text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )
+        return coded["input_ids"], coded["offset_mapping"]
+
+    def _bos(self, parts: tuple[TemplatePart, ...]) -> tuple[TemplatePart, ...]:
+        return with_bos(parts, self.bos, self.bos_token)
+
+    def _pieces(
+        self, example: Example, segment: int, tokens: list[int], offsets: list[tuple[int, int]]
+    ) -> Pieces:
+        """The pieces of one text, each with its word."""
+        ids = np.array(tokens, dtype=np.int64)
+        text = example.texts[segment]
+        owners = self._words(example, segment, ids, offsets)
+        units = owners
+        if not example.words:
+            spans = np.array(plain_words((text,))[0], dtype=np.int64).reshape(-1, 2)
+            local = align(text, offsets, spans[:, 1], spans[:, 0])
+            before = sum(len(words) for words in plain_words(example.texts[:segment]))
+            units = np.where(local >= 0, local + before, -1)
+        return Pieces(ids, owners, characters(text, offsets), units)
 
     def _words(
         self,
@@ -177,9 +225,11 @@ class Encoder:
         self.counts.words_unknown += len(owned - known)
         return owners
 
-    def _fit(self, pieces: list[_Pieces]) -> list[list[_Pieces]] | None:
+    def _fit(
+        self, pieces: list[Pieces], template: tuple[TemplatePart, ...]
+    ) -> list[list[Pieces]] | None:
         """Cut the texts to the room that special tokens leave; None drops the example."""
-        room = self.max_length - self.template.specials(len(pieces)) - (self.start is not None)
+        room = self.max_length - _specials(template) - (self.start is not None)
         lengths = [len(part.ids) for part in pieces]
         if sum(lengths) <= room:
             return [pieces]
@@ -201,14 +251,16 @@ class Encoder:
             for portion in shares
         ]
 
-    def _assemble(self, example: Example, pieces: list[_Pieces]) -> Encoded:
+    def _assemble(
+        self, example: Example, pieces: list[Pieces], template: tuple[TemplatePart, ...]
+    ) -> Encoded:
         """Put the texts into the tokenizer's template."""
         rows: list[tuple[int, int, int, int, int, str, int]] = []
         if self.start is not None:
-            rows.append(self._special(self.start, 0))
-        for part in self.template.parts(len(pieces)):
+            rows.append(self._special(self.start, 0, first=True))
+        for part in template:
             if part.token is not None:
-                rows.append(self._special(part.token, part.type))
+                rows.append(self._special(part.token, part.type, first=not rows))
             elif part.text is not None:
                 run = pieces[part.text]
                 pieces_of = zip(
@@ -232,39 +284,25 @@ class Encoder:
             np.array(unit, np.int64),
         )
 
-    def _special(self, token: int, type: int) -> tuple[int, int, int, int, int, str, int]:
-        return token, type, special_kind(self.tokenizer, token), -1, -1, "", -1
+    def _special(
+        self, token: int, type: int, *, first: bool
+    ) -> tuple[int, int, int, int, int, str, int]:
+        kind = special_kind(self.tokenizer, token)
+        if self.bos == "add" and token == self.bos_token:
+            kind = START
+        if self.chat and kind == START and not first:  # the mark of a turn, as in ChatML
+            kind = OTHER
+        return token, type, kind, -1, -1, "", -1
 
 
-def _characters(text: str, offsets: list[tuple[int, int]]) -> tuple[str, ...]:
-    """The characters of each piece.
-
-    A character beyond ASCII may be several pieces (its bytes), which all show it. An ASCII
-    character is one piece: what is before it with the same offsets is a mark for the start of a
-    word, which the tokenizer added, and shows nothing.
-    """
-    shown = [text[start:end] for start, end in offsets]
-    marks = [
-        here == after and piece.isascii()
-        for piece, here, after in zip(shown, offsets, offsets[1:], strict=False)
-    ]
-    return tuple("" if mark else piece for piece, mark in zip(shown, [*marks, False], strict=False))
+def _specials(parts: tuple[TemplatePart, ...]) -> int:
+    """How many tokens a template adds."""
+    return sum(part.token is not None for part in parts)
 
 
-def shorten(lengths: list[int], room: int) -> list[int]:
-    """Shorten the longer text until both fit; if both must be cut, they share the room.
-
-    A token that halving leaves over goes to the longer text, and to the second of two equally long
-    ones, as in the tokenizers library.
-
-    >>> shorten([10, 4], 9), shorten([6, 6], 9), shorten([8, 6], 9)
-    ([5, 4], [4, 5], [5, 4])
-    """
-    if sum(lengths) <= room or len(lengths) == 1:
-        return [min(length, room) for length in lengths]
-    # Sorting is stable: of two equal ones the second is the longer.
-    short, long = sorted(range(2), key=lambda index: lengths[index])
-    kept = [0, 0]
-    kept[short] = min(lengths[short], room // 2)
-    kept[long] = room - kept[short]
-    return kept
+def _place(span: tuple[int, int], starts: tuple[int, ...], stops: tuple[int, ...]) -> int | None:
+    """The text of a chat that a token belongs to; None for one of the template."""
+    for text, (start, stop) in enumerate(zip(starts, stops, strict=True)):
+        if span[0] < stop and span[1] > start:
+            return text
+    return None

@@ -8,12 +8,16 @@ way for every tokenizer.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from headscope.errors import ModelError
+from headscope.errors import ModelError, unknown
 
 TEXT, START, SEPARATOR, OTHER = 0, 1, 2, 3
 """Kinds of tokens: of the text; ``[CLS]`` or BOS; ``[SEP]`` or EOS; other special tokens."""
+
+Bos = Literal["add", "keep", "none"]
+BOS = ("add", "keep", "none")
+"""What to do about the beginning-of-sequence token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,67 @@ class Template:
         """Whether there is anything between the two texts of a pair."""
         texts = [index for index, part in enumerate(self.two) if part.text is not None]
         return texts[1] - texts[0] > 1
+
+
+def check_bos(bos: str, token: int | None, *, chat: bool) -> None:
+    """Check what is to be done about the beginning-of-sequence token.
+
+    Raises
+    ------
+    UserError
+        If there is no such way.
+    ModelError
+        If the token is to be added and the model has none, or if it is to be removed from a chat.
+    """
+    if bos not in BOS:
+        raise unknown("treatment of the beginning-of-sequence token", str(bos), BOS)
+    if bos == "add" and token is None:
+        raise ModelError(
+            "the model has no beginning-of-sequence token that could be added",
+            hint="leave bos='add' out",
+            command="leave --bos add out",
+        )
+    if bos == "none" and chat:
+        raise ModelError(
+            "a chat template writes its own special tokens, which cannot be removed",
+            hint="leave bos='none' or chat=True out",
+            command="leave --bos none or --chat out",
+        )
+
+
+def with_bos(
+    parts: tuple[TemplatePart, ...], bos: str, token: int | None
+) -> tuple[TemplatePart, ...]:
+    """A template with or without the beginning-of-sequence token.
+
+    Parameters
+    ----------
+    parts
+        The template.
+    bos
+        ``"keep"`` changes nothing; ``"add"`` puts the token first, if it is not there; ``"none"``
+        removes it from before the texts.
+    token
+        The token, or None if the model has none.
+
+    Examples
+    --------
+    >>> text = TemplatePart(None, 0, 0)
+    >>> [part.token for part in with_bos((text,), "add", 1)]
+    [1, None]
+    >>> with_bos((TemplatePart(1, None, 0), text), "none", 1) == (text,)
+    True
+    """
+    if bos == "add" and token is not None and (not parts or parts[0].token != token):
+        return (TemplatePart(token, None, 0), *parts)
+    if bos == "none" and token is not None:
+        after = (*parts[1:], None)
+        return tuple(
+            part
+            for part, later in zip(parts, after, strict=True)
+            if part.token != token or later is None or later.text is None
+        )
+    return parts
 
 
 def find_template(tokenizer: Any) -> Template:

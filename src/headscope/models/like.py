@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from headscope.encode import Bos
 from headscope.errors import UserError
+from headscope.models.load_options import DeviceMap, Quantization
 from headscope.models.loading import AutoClass, load, wrap
 from headscope.models.model import Model
 
@@ -22,10 +24,15 @@ def as_model(
     *,
     device: str = "cpu",
     dtype: str = "float32",
+    device_map: DeviceMap = "",
+    quantization: Quantization = "",
+    adapter: str | Path = "",
     revision: str = "",
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
     head: Literal["lm"] | AutoClass | None = None,
+    bos: Bos = "keep",
+    chat: bool = False,
     seed: int = 0,
 ) -> Model:
     """A model from whatever stands for one.
@@ -36,7 +43,8 @@ def as_model(
         A hub id, a folder, a ``.gguf`` file, ``"demo"``, ``"demo-llm"``, a :class:`Model`, which is
         returned as it is, or a network with its tokenizer, ``(network, tokenizer)``, which is
         wrapped.
-    device, dtype, revision, allow_pickle, trust_remote_code, seed
+    device, dtype, device_map, quantization, adapter, revision, allow_pickle, trust_remote_code, \
+    bos, chat, seed
         See :func:`~headscope.models.load`. They apply only where a model is loaded by name; with a
         model that is loaded already, anything but the default is an error.
     head
@@ -66,9 +74,14 @@ def as_model(
     options: dict[str, Any] = {
         "device": device,
         "dtype": dtype,
+        "device_map": device_map,
+        "quantization": quantization,
+        "adapter": adapter,
         "revision": revision,
         "allow_pickle": allow_pickle,
         "trust_remote_code": trust_remote_code,
+        "bos": bos,
+        "chat": chat,
         "seed": seed,
     }
     if isinstance(model, tuple) and len(model) == 2:
@@ -86,10 +99,15 @@ def using_model(
     *,
     device: str = "cpu",
     dtype: str = "float32",
+    device_map: DeviceMap = "",
+    quantization: Quantization = "",
+    adapter: str | Path = "",
     revision: str = "",
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
     head: Literal["lm"] | AutoClass | None = None,
+    bos: Bos = "keep",
+    chat: bool = False,
     seed: int = 0,
 ) -> Iterator[Model]:
     """The model of :func:`as_model`, closed at the end if it was made here.
@@ -99,7 +117,8 @@ def using_model(
 
     Parameters
     ----------
-    model, device, dtype, revision, allow_pickle, trust_remote_code, head, seed
+    model, device, dtype, device_map, quantization, adapter, revision, allow_pickle, \
+    trust_remote_code, head, bos, chat, seed
         See :func:`as_model`.
 
     Yields
@@ -110,10 +129,15 @@ def using_model(
         model,
         device=device,
         dtype=dtype,
+        device_map=device_map,
+        quantization=quantization,
+        adapter=adapter,
         revision=revision,
         allow_pickle=allow_pickle,
         trust_remote_code=trust_remote_code,
         head=head,
+        bos=bos,
+        chat=chat,
         seed=seed,
     )
     try:

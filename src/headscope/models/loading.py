@@ -6,22 +6,29 @@ attention depends on must be there, unless you ask otherwise.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import torch
 from torch import nn
-from transformers import AutoModel
+from transformers import AutoModel, BitsAndBytesConfig
 
-from headscope.errors import ModelError, unknown
+from headscope.encode import Bos
+from headscope.encode.template import find_template
+from headscope.errors import ModelError
 from headscope.models.attention import register
 from headscope.models.checks import check_network, check_not_empty, check_tokenizer, check_weights
 from headscope.models.embedded import EMBEDDED
 from headscope.models.gguf import converted, is_gguf
+from headscope.models.load_options import DeviceMap, Quantization, check_load_options
+from headscope.models.memory import check_memory, files_digest, weight_files
 from headscope.models.model import Model
-from headscope.models.names import ANYTHING, check_model_name, model_folder
+from headscope.models.names import ANYTHING, check_model_name, model_folder, model_label
+from headscope.models.peft_adapters import add_adapter
 from headscope.models.pretrained import (
     commit_of,
     first_line,
@@ -32,8 +39,6 @@ from headscope.models.pretrained import (
     read_tokenizer,
 )
 from headscope.models.quiet import quiet
-
-DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
 class AutoClass(Protocol):
@@ -48,10 +53,15 @@ def load(
     *,
     device: str = "cpu",
     dtype: str = "float32",
+    device_map: DeviceMap = "",
+    quantization: Quantization = "",
+    adapter: str | Path = "",
     revision: str = "",
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
     head: Literal["lm"] | AutoClass | None = None,
+    bos: Bos = "keep",
+    chat: bool = False,
     seed: int = 0,
 ) -> Model:
     """Load a model.
@@ -65,7 +75,17 @@ def load(
     device
         Where to put the weights, as torch names it: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``.
     dtype
-        ``"float32"``, ``"float16"`` or ``"bfloat16"``.
+        Precision of the weights: ``"float32"``, ``"float16"`` or ``"bfloat16"``. Statistics are
+        computed in float32 and added up in float64 in any case.
+    device_map
+        Spread the layers over devices with accelerate: ``"auto"``, ``"balanced"``,
+        ``"sequential"``, one device, or a dictionary that names the device of each part of the
+        network (``"disk"`` is one). Excludes ``device``.
+    quantization
+        ``"8bit"`` or ``"4bit"``: quantise the weights with bitsandbytes.
+    adapter
+        A PEFT adapter (LoRA and the like) to put on the model: a folder or a hub id. Only
+        safetensors are read.
     revision
         Branch, tag or commit of a hub model. The default is its main branch.
     allow_pickle
@@ -77,6 +97,12 @@ def load(
         ``"lm"`` loads the masked or causal language-model head, too. A transformers auto class,
         such as ``AutoModelForSequenceClassification``, loads that kind of model. The default is
         the base model.
+    bos
+        Whether texts begin with the beginning-of-sequence token: ``"add"`` (always), ``"keep"`` (as
+        the tokenizer has it) or ``"none"``.
+    chat
+        Make each text the user's turn of a chat, with the tokenizer's chat template; the second
+        text of a pair becomes the assistant's turn.
     seed
         Seed for weights that the checkpoint lacks and attention does not depend on (a pooler, a new
         classifier), so that they are the same every time.
@@ -88,8 +114,9 @@ def load(
     Raises
     ------
     ModelError
-        If the model cannot be found or read, if weights that attention depends on are missing, or
-        if its attention cannot be observed.
+        If the model cannot be found or read, if it needs more memory than there is, if weights that
+        attention depends on are missing, if the adapter does not fit, or if attention cannot be
+        observed.
 
     See Also
     --------
@@ -103,27 +130,55 @@ def load(
     Shape(layers=6, heads=12, width=32)
     """
     _check_loadable(name)
-    if dtype not in DTYPES:
-        raise unknown("dtype", str(dtype), DTYPES)
+    check_load_options(
+        device=device,
+        dtype=dtype,
+        device_map=device_map,
+        quantization=quantization,
+        adapter=adapter,
+        bos=bos,
+    )
     _check_head(head)
     check_model_name(name)
-    options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
-    if revision:
-        options["revision"] = revision
+    how = _Loading(
+        device=device,
+        dtype=getattr(torch, dtype),
+        device_map=device_map,
+        quantization=quantization,
+        adapter=adapter,
+        revision=revision,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
+        seed=seed,
+    )
     with _place(name) as place:
-        return _load(
-            str(name),
-            place,
-            head,
-            dtype=DTYPES[dtype],
-            device=device,
-            allow_pickle=allow_pickle,
-            seed=seed,
-            options=options,
+        network, tokenizer = how.read(str(name), place, head)
+        embedded = EMBEDDED.get(str(name))
+        model = Model(
+            f"{name} + {model_label(adapter)}" if adapter else str(name),
+            network,
+            tokenizer,
+            revision=embedded.sha256[:12] if embedded else commit_of(place, revision),
+            adapter=model_label(adapter) if adapter else "",
+            quantization=quantization,
+            bos=bos,
+            chat=chat,
         )
+        if any(weight.is_meta for weight in network.parameters()):
+            model.files_digest = files_digest(weight_files(place, revision), dtype, quantization)
+        model.pooling = read_pooling(model, place, revision)
+    model.notes += _bos_notes(model)
+    return model
 
 
-def wrap(network: nn.Module, tokenizer: Any, *, name: str = "model") -> Model:
+def wrap(
+    network: nn.Module,
+    tokenizer: Any,
+    *,
+    name: str = "model",
+    bos: Bos = "keep",
+    chat: bool = False,
+) -> Model:
     """Observe a network that is already in memory.
 
     The network is changed in place until the model is closed:
@@ -145,6 +200,8 @@ def wrap(network: nn.Module, tokenizer: Any, *, name: str = "model") -> Model:
         Its fast tokenizer.
     name
         What to call the model in results and messages.
+    bos, chat
+        How texts are encoded; see :func:`load`.
 
     Returns
     -------
@@ -182,7 +239,9 @@ def wrap(network: nn.Module, tokenizer: Any, *, name: str = "model") -> Model:
         )
     check_network(network)
     check_tokenizer(tokenizer, network)
-    return Model(name, network, tokenizer)
+    model = Model(name, network, tokenizer, bos=bos, chat=chat)
+    model.notes += _bos_notes(model)
+    return model
 
 
 def _check_loadable(name: object) -> None:
@@ -229,37 +288,92 @@ def _place(name: str | Path) -> Iterator[str]:
         yield str(name) if path is None else str(path)
 
 
-def _load(
-    name: str,
-    place: str,
-    head: Literal["lm"] | AutoClass | None,
-    *,
-    dtype: torch.dtype,
-    device: str,
-    allow_pickle: bool,
-    seed: int,
-    options: dict[str, Any],
-) -> Model:
-    """Load a model from a folder or a hub id."""
-    register()
-    with quiet():
-        config = read_config(place, options)
-        auto = language_model_class(name, config) if head == "lm" else head or AutoModel
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            network, report = read_network(
-                place, config, auto, dtype=dtype, allow_pickle=allow_pickle, options=options
+@dataclass(frozen=True)
+class _Loading:
+    """How a network is read from a folder or from the hub."""
+
+    device: str
+    dtype: torch.dtype
+    device_map: DeviceMap
+    quantization: str
+    adapter: str | Path
+    revision: str
+    allow_pickle: bool
+    trust_remote_code: bool
+    seed: int
+
+    def read(
+        self, name: str, place: str, head: Literal["lm"] | AutoClass | None
+    ) -> tuple[Any, Any]:
+        """The network, with its adapter and where it belongs, and its tokenizer; both checked."""
+        options: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
+        if self.revision:
+            options["revision"] = self.revision
+        if not self.device_map:
+            check_memory(
+                name,
+                place,
+                self.revision,
+                dtype=self.dtype,
+                quantization=self.quantization,
+                device=self.device,
             )
-        tokenizer = read_tokenizer(place, options)
-    check_weights(name, report, language_model=getattr(auto, "__name__", "").endswith("LM"))
-    check_not_empty(name, tokenizer)
-    check_tokenizer(tokenizer, network)
-    revision = options.get("revision", "")
-    embedded = EMBEDDED.get(name)
-    commit = embedded.sha256[:12] if embedded else commit_of(place, revision)
-    model = Model(name, _moved(network, device), tokenizer, revision=commit)
-    model.pooling = read_pooling(model, place, revision)
-    return model
+        register()
+        with quiet():
+            config = read_config(place, options)
+            auto = language_model_class(name, config) if head == "lm" else head or AutoModel
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(self.seed)
+                network, report = read_network(
+                    place,
+                    config,
+                    auto,
+                    dtype=self.dtype,
+                    allow_pickle=self.allow_pickle,
+                    options=options | self._placement(),
+                )
+            tokenizer = read_tokenizer(place, options)
+        check_weights(name, report, language_model=getattr(auto, "__name__", "").endswith("LM"))
+        check_not_empty(name, tokenizer)
+        check_tokenizer(tokenizer, network)
+        if self.adapter:
+            with quiet():
+                add_adapter(network, self.adapter, name=name)
+        placed = self.device_map or self.quantization
+        return network if placed else _moved(network, self.device), tokenizer
+
+    def _placement(self) -> dict[str, Any]:
+        """Where transformers puts the weights, and how it quantises them."""
+        found: dict[str, Any] = {}
+        if self.quantization:
+            # It warns of the same thing in every layer and pass.
+            logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+            found["quantization_config"] = BitsAndBytesConfig(
+                load_in_8bit=self.quantization == "8bit",
+                load_in_4bit=self.quantization == "4bit",
+                bnb_4bit_compute_dtype=self.dtype,
+            )
+            found["device_map"] = {"": self.device}
+        if self.device_map:
+            given = self.device_map
+            found["device_map"] = given if isinstance(given, str) else dict(given)
+        return found
+
+
+def _bos_notes(model: Model) -> list[str]:
+    """A note if a causal model has a beginning-of-sequence token that texts do not begin with."""
+    token = getattr(model.config, "bos_token_id", None)
+    if model.bos != "keep" or model.chat or model.encoder_decoder or not isinstance(token, int):
+        return []
+    begins = find_template(model.tokenizer).one[0].token == token
+    if begins or not model.causal(model.main_stack()):
+        return []
+    name = model.tokenizer.convert_ids_to_tokens(token)
+    return [
+        f"the tokenizer of {model.name} does not put the model's beginning-of-sequence token "
+        f"({name}) before a text, so that the first word takes its place as the sink of attention; "
+        "bos='add' (--bos add) adds it"
+    ]
 
 
 def _moved(network: Any, device: str) -> Any:

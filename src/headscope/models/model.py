@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headscope.encode import Batch, Encoder
+from headscope.encode import Batch, Bos, Encoder, check_bos, check_chat
 from headscope.errors import ModelError, unknown
 from headscope.heads import HeadsLike
 from headscope.models.architecture import position_limit, stack_names
@@ -55,6 +55,12 @@ class Model:
     pooling
         What :meth:`encode` makes vectors of unless told otherwise: what the model was tuned with,
         or else its last layer.
+    adapter, quantization
+        What was loaded with the weights; see :func:`headscope.load`.
+    bos, chat
+        How texts are encoded; see :func:`headscope.load`.
+    files_digest
+        The digest of the files that hold the weights, where some weights are not in memory.
 
     Attributes
     ----------
@@ -75,8 +81,16 @@ class Model:
     revision: str = ""
     notes: list[str] = field(default_factory=list)
     pooling: Pooling = field(default_factory=Pooling)
+    adapter: str = ""
+    quantization: str = ""
+    bos: Bos = "keep"
+    chat: bool = False
+    files_digest: str = ""
 
     def __post_init__(self) -> None:
+        check_bos(self.bos, self.bos_token, chat=self.chat)
+        if self.chat:
+            check_chat(self.tokenizer)
         self._observation = Observation(self.name, self.network)
         try:
             self._stacks = stack_names(self.network)
@@ -126,8 +140,11 @@ class Model:
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
-        return torch.device(next(self.network.parameters()).device)
+        """Where the weights of the first layer are. Those on disk are computed on the processor."""
+        weights = self.network.parameters()
+        return next(
+            (weight.device for weight in weights if not weight.is_meta), torch.device("cpu")
+        )
 
     @cached_property
     def stacks(self) -> tuple[str, ...]:
@@ -172,8 +189,20 @@ class Model:
         return int(self.tokenizer.pad_token_id or 0)
 
     @property
+    def bos_token(self) -> int | None:
+        """The beginning-of-sequence token: the tokenizer's, or else that of the configuration."""
+        token = self.tokenizer.bos_token_id
+        token = getattr(self.config, "bos_token_id", None) if token is None else token
+        return token if isinstance(token, int) else None
+
+    @property
     def digest(self) -> str:
-        """A short digest of the bytes of all weights, the same on any device."""
+        """A short digest of the bytes of all weights, the same on any device.
+
+        Where some weights are not in memory, it is that of the files which hold them.
+        """
+        if self.files_digest:
+            return self.files_digest
         digest = hashlib.sha256()
         for name, value in self.network.named_parameters():
             digest.update(f"{name}:{tuple(value.shape)}:{value.dtype}".encode())
@@ -191,6 +220,8 @@ class Model:
             },
             "tokenizer": self.tokenizer.backend_tokenizer.to_str(),
             "stack": stack,
+            **({"bos": self.bos} if self.bos != "keep" else {}),
+            **({"chat": True} if self.chat else {}),
         }
 
     @cached_property
@@ -230,7 +261,14 @@ class Model:
             )
         start = start_token(self) if self.encoder_decoder and stack == "decoder" else None
         return Encoder(
-            self.tokenizer, max_length=max_length, long=long, start=start, token_types=token_types
+            self.tokenizer,
+            max_length=max_length,
+            long=long,
+            start=start,
+            token_types=token_types,
+            bos=self.bos,
+            bos_token=self.bos_token,
+            chat=self.chat,
         )
 
     def forward(

@@ -11,21 +11,23 @@ import transformers
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Switch off the log messages and progress bars of transformers and huggingface_hub inside.
+    """Switch off the log messages and progress bars of transformers and its libraries inside.
 
     Errors are raised as usual. Verbosity and progress bars are as before afterwards.
     """
     logger = transformers.logging
     level, bars = logger.get_verbosity(), logger.is_progress_bar_enabled()
-    hub = logging.getLogger("huggingface_hub")
-    hub_level = hub.level
+    others = {name: logging.getLogger(name) for name in ("huggingface_hub", "accelerate")}
+    levels = {name: other.level for name, other in others.items()}
     logger.set_verbosity(logging.CRITICAL)
-    hub.setLevel(logging.CRITICAL)
+    for other in others.values():
+        other.setLevel(logging.CRITICAL)
     logger.disable_progress_bar()
     try:
         yield
     finally:
         logger.set_verbosity(level)
-        hub.setLevel(hub_level)
+        for name, other in others.items():
+            other.setLevel(levels[name])
         if bars:
             logger.enable_progress_bar()

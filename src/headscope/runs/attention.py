@@ -15,8 +15,8 @@ from headscope.models import LayerView, Model, ModelLike, using_model
 from headscope.results import TextAttention
 
 Maps = NDArray[np.float32]
-SPARE = 8
-"""Tokens beyond the tokenizer's own, for a model without a limit: a decoder's start token."""
+UNLIMITED = 10**6
+"""The largest number of tokens for a model without a limit."""
 
 
 def attention(
@@ -144,8 +144,7 @@ def _attention(
 
 def _encode(model: Model, texts: tuple[str, ...], stack: str, max_length: int | None) -> Encoded:
     """The tokens; a text that the model cannot take whole is an error unless it may be cut."""
-    length = len(model.tokenizer(*texts, verbose=False)["input_ids"])
-    room = max_length or model.longest or length + SPARE
+    room = max_length or model.longest or UNLIMITED
     encoder = model.encoder(max_length=room, long="truncate", stack=stack)
     encoded = list(encoder.encode([Example("text", texts)]))
     if not encoded:

@@ -151,7 +151,7 @@ def _compare_results(
 def _joined(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """What both have in common once, the rest side by side."""
     joined = {
-        key: one[key] if one[key] == other.get(key) else f"{one[key]} and {other.get(key)}"
+        key: one[key] if one[key] == other.get(key) else f"{one[key] or 'none'} and {other.get(key) or 'none'}"
         for key in one
     }
     return joined | {"first": one.get("name"), "second": other.get("name")}

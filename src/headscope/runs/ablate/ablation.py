@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from headscope.corpus import CorpusLike
+from headscope.encode import Bos
 from headscope.heads import HeadsLike
 from headscope.models import ModelLike
+from headscope.models.load_options import DeviceMap, Quantization
 from headscope.models.selection import split_heads
 from headscope.progress import ProgressLike, as_reporter
 from headscope.results import Atlas
@@ -54,6 +56,11 @@ def ablate(
     token_types: bool = True,
     device: str = "cpu",
     dtype: str = "float32",
+    device_map: DeviceMap = "",
+    quantization: Quantization = "",
+    adapter: str | Path = "",
+    bos: Bos = "keep",
+    chat: bool = False,
     revision: str = "",
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
@@ -130,7 +137,8 @@ def ablate(
         ``"encoder"`` or ``"decoder"``, for models that have both.
     token_types
         Whether the two texts of a pair get different token types.
-    device, dtype, revision, allow_pickle, trust_remote_code
+    device, dtype, device_map, quantization, adapter, bos, chat, revision, allow_pickle, \
+    trust_remote_code
         As in :func:`headscope.load`, for a model that is given by name.
     output
         A results file (``.nc``). A stopped run resumes when it is called again with the same
@@ -198,6 +206,11 @@ def ablate(
         seed=seed,
         device=device,
         dtype=dtype,
+        device_map=device_map,
+        quantization=quantization,
+        adapter=adapter,
+        bos=bos,
+        chat=chat,
         revision=revision,
         allow_pickle=allow_pickle,
         trust_remote_code=trust_remote_code,

@@ -52,7 +52,7 @@ def ablation_inputs(
     seed
         Draws weights that a checkpoint lacks, and the pieces that are masked.
     options
-        How a model is loaded by name: device, dtype, revision, allow_pickle, trust_remote_code.
+        How a model is loaded by name; see :func:`headscope.load`.
     """
     task, corpus = judgement.read()
     with ExitStack() as stack:

@@ -12,8 +12,10 @@ from transformers import (
     AutoModelForSequenceClassification,
 )
 
+from headscope.encode import Bos
 from headscope.errors import ModelError
 from headscope.models import Model, load
+from headscope.models.load_options import DeviceMap, Quantization
 from headscope.tasks.task import Task
 
 SPREAD = 0.02
@@ -29,6 +31,11 @@ def load_classifier(
     random: bool = False,
     device: str = "cpu",
     dtype: str = "float32",
+    device_map: DeviceMap = "",
+    quantization: Quantization = "",
+    adapter: str | Path = "",
+    bos: Bos = "keep",
+    chat: bool = False,
     revision: str = "",
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
@@ -48,7 +55,8 @@ def load_classifier(
         Draws the weights that the checkpoint lacks.
     random
         Draw all weights, those of the encoder too, from normal(0, 0.02).
-    device, dtype, revision, allow_pickle, trust_remote_code
+    device, dtype, device_map, quantization, adapter, bos, chat, revision, allow_pickle, \
+    trust_remote_code
         As in :func:`headscope.load`.
 
     Returns
@@ -79,6 +87,11 @@ def load_classifier(
         seed=seed,
         device=device,
         dtype=dtype,
+        device_map=device_map,
+        quantization=quantization,
+        adapter=adapter,
+        bos=bos,
+        chat=chat,
         revision=revision,
         allow_pickle=allow_pickle,
         trust_remote_code=trust_remote_code,

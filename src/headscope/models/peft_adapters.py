@@ -1,0 +1,102 @@
+"""PEFT adapters (LoRA and its relatives) on a base model.
+
+The adapter's layers are put beside those of the network, which keeps its class, so that everything
+else treats it as any other network. Only safetensors are read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from transformers.utils.hub import cached_file
+
+from headscope.errors import ModelError
+from headscope.models.adapter_files import WEIGHTS
+from headscope.models.checks import UNUSED
+from headscope.models.names import model_folder
+
+FITTING = "give an adapter that was trained on this model"
+
+
+def add_adapter(network: Any, adapter: str | Path, *, name: str) -> None:
+    """Put a PEFT adapter into a network, in place.
+
+    Parameters
+    ----------
+    network
+        A transformers model.
+    adapter
+        A folder saved by PEFT, or a hub id.
+    name
+        What to call the model in an error message.
+
+    Raises
+    ------
+    ModelError
+        If the adapter cannot be read, or was trained on another model.
+    """
+    from peft import PeftConfig, inject_adapter_in_model, set_peft_model_state_dict
+
+    if any(parameter.is_meta for parameter in network.parameters()):
+        raise ModelError(
+            f"the adapter {adapter} cannot be put on {name}: some of its weights are on disk",
+            hint="leave device_map out, or merge the adapter into the model with PEFT first",
+            command="leave --device-map out, or merge the adapter into the model with PEFT first",
+        )
+    place = str(model_folder(adapter) or adapter)
+    try:
+        config = PeftConfig.from_pretrained(place)
+        weights = load_file(str(cached_file(place, WEIGHTS)))
+    except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
+        raise ModelError(
+            f"the adapter {adapter} cannot be read: {_first_line(error)}",
+            hint="give a folder saved by PEFT's save_pretrained, or a hub id",
+        ) from error
+    config.inference_mode = True
+    fitted = _fitted_names(network, weights)
+    try:
+        inject_adapter_in_model(config, network)
+        report = set_peft_model_state_dict(network, fitted)
+    except (RuntimeError, ValueError, KeyError) as error:
+        raise ModelError(
+            f"the adapter {adapter} does not fit {name}: {_first_line(error)}", hint=FITTING
+        ) from error
+    absent = [key for key in report.missing_keys if ".default" in key]
+    wrong = sorted([*report.unexpected_keys, *absent])
+    if wrong or not fitted:
+        example = f", e.g. {wrong[0]}" if wrong else ""
+        raise ModelError(
+            f"the adapter {adapter} does not fit {name}: {len(wrong) or len(weights)} of its "
+            f"weights have no place in the model{example}",
+            hint=FITTING,
+        )
+
+
+def _fitted_names(network: Any, weights: dict[str, Any]) -> dict[str, Any]:
+    """Weights by the names of this network.
+
+    An adapter that was trained with a head has names such as ``model.layers.0``; in the base model
+    the same layer is ``layers.0``. The weights of heads that the network lacks are dropped.
+    """
+    children = {name for name, _ in network.named_children()}
+    prefix = f"{network.base_model_prefix}."
+    fitted: dict[str, Any] = {}
+    for key, value in weights.items():
+        name = key.removeprefix("base_model.model.")
+        choices = (name, name.removeprefix(prefix), prefix + name)
+        found = next((choice for choice in choices if choice.split(".")[0] in children), None)
+        if found is not None:
+            fitted[found] = value
+        elif not any(part in name for part in UNUSED):
+            fitted[name] = value  # reported as a weight that has no place
+    return fitted
+
+
+def _first_line(error: Exception) -> str:
+    """The first line of an error's text that says something; torch begins with a heading."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = [line for line in lines if not line.endswith(":")]
+    return (said or lines or [type(error).__name__])[0]

@@ -1,0 +1,219 @@
+"""PEFT adapters on a base model: known weights change attention as they should."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
+
+import headscope as hs
+from headscope.errors import ModelError
+from headscope.models import Model, load
+from tiny import maps_of, tiny_batch, tiny_network, tiny_tokenizer
+
+peft = pytest.importorskip("peft", reason="peft is not installed")
+
+RANK, ALPHA = 2, 6
+TARGETS = {"llama": ["q_proj"], "bert": ["query"]}
+HEADS: dict[str, Any] = {"llama": AutoModelForCausalLM, "bert": AutoModelForMaskedLM}
+
+
+def saved(kind: str, place: Path, **changes: Any) -> Path:
+    tiny_network(kind, auto=HEADS[kind], **changes).save_pretrained(place)
+    tiny_tokenizer(kind).save_pretrained(place)
+    return place
+
+
+def make_adapter(
+    kind: str, model: Path, place: Path, *, scale: float = 0.3, auto: Any = None
+) -> Path:
+    """A LoRA adapter with random weights, saved by PEFT itself."""
+    network = (auto or HEADS[kind]).from_pretrained(model)
+    config = peft.LoraConfig(r=RANK, lora_alpha=ALPHA, target_modules=TARGETS[kind])
+    adapted = peft.get_peft_model(network, config)
+    generator = torch.Generator().manual_seed(3)
+    for name, weight in adapted.named_parameters():
+        if "lora_" in name:
+            weight.data = torch.randn(weight.shape, generator=generator) * scale
+    adapted.save_pretrained(place)
+    return place
+
+
+@pytest.fixture(scope="module", params=["llama", "bert"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """The kind of model."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def model(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model with its head."""
+    return saved(kind, tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def adapter(kind: str, model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An adapter that was trained with the head."""
+    return make_adapter(kind, model, tmp_path_factory.mktemp("adapters") / "lora")
+
+
+def layers_of(kind: str, model: Model) -> list[torch.Tensor]:
+    return next(iter(maps_of(model, tiny_batch(kind)).values()))
+
+
+def by_hand(kind: str, model: Path, adapter: Path) -> Model:
+    """W + (alpha / rank) B A, written into the weights (Hu et al. 2021, Section 4.1)."""
+    plain = load(model, head="lm")
+    weights = load_file(adapter / "adapter_model.safetensors")
+    changed = 0
+    with torch.no_grad():
+        for name, module in plain.network.named_modules():
+            key = f"base_model.model.{name}.lora_{{}}.weight"
+            if key.format("A") in weights:
+                product = weights[key.format("B")] @ weights[key.format("A")]
+                module.weight += ALPHA / RANK * product
+                changed += 1
+    assert changed == 2
+    return plain
+
+
+@pytest.mark.parametrize("head", [None, "lm"])
+def test_an_adapter_changes_attention_as_its_weights_say(
+    kind: str, model: Path, adapter: Path, head: Any
+) -> None:
+    """Also where it was trained with a head, and the base model is loaded without one."""
+    adapted = load(model, adapter=adapter, head=head)
+    expected = layers_of(kind, by_hand(kind, model, adapter))
+    plain = layers_of(kind, load(model))
+    for ours, theirs, before in zip(layers_of(kind, adapted), expected, plain, strict=True):
+        assert torch.allclose(ours, theirs, atol=2e-6)
+        assert (ours - before).abs().max() > 0.1
+
+
+def test_an_adapter_that_was_trained_without_a_head_fits_a_model_with_one(
+    kind: str, model: Path, adapter: Path, tmp_path: Path
+) -> None:
+    headless = make_adapter(kind, model, tmp_path / "headless", auto=AutoModel)
+    with_head = load(model, adapter=headless, head="lm")
+    without = load(model, adapter=headless)
+    pairs = zip(layers_of(kind, with_head), layers_of(kind, without), strict=True)
+    assert all(torch.equal(one, other) for one, other in pairs)
+
+
+def test_an_adapter_of_zeros_changes_nothing(kind: str, model: Path, tmp_path: Path) -> None:
+    zeros = make_adapter(kind, model, tmp_path / "zeros", scale=0)
+    adapted, plain = load(model, adapter=zeros), load(model)
+    pairs = zip(layers_of(kind, adapted), layers_of(kind, plain), strict=True)
+    assert all(torch.equal(one, other) for one, other in pairs)
+
+
+def test_results_name_the_adapter(model: Path, adapter: Path) -> None:
+    adapted = load(model, adapter=adapter)
+    assert (adapted.adapter, adapted.name) == ("lora", f"{model} + lora")
+    atlas = hs.survey(adapted, ["the cat sat."], measures="position", max_length=64)
+    about = atlas.provenance["model"]
+    assert (about["name"], about["adapter"]) == (f"{model.name} + lora", "lora")
+    assert about["weights"] != load(model).digest
+
+
+def test_comparing_base_and_adapted_shows_what_changed(
+    kind: str, model: Path, adapter: Path, tmp_path: Path
+) -> None:
+    texts = ["the cat sat on the mat.", "a small bird sang in the old tree."]
+    same = hs.compare(load(model), load(model), texts, max_length=64)
+    zeros = make_adapter(kind, model, tmp_path / "zeros", scale=0)
+    still = hs.compare(load(model), load(model, adapter=zeros), texts, max_length=64)
+    changed = hs.compare(load(model), load(model, adapter=adapter), texts, max_length=64)
+    assert np.allclose(same["change"]["mean"], 1)
+    assert np.allclose(still["change"]["mean"], 1)
+    assert float(changed["change"]["mean"].min()) < 0.95
+
+
+def refusal(model: Any, adapter: Any, **options: Any) -> ModelError:
+    with pytest.raises(ModelError) as error:
+        load(model, adapter=adapter, **options)
+    return error.value
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A Llama and its adapter."""
+    place = tmp_path_factory.mktemp("llama")
+    model = saved("llama", place / "model")
+    return model, make_adapter("llama", model, place / "lora")
+
+
+def test_an_adapter_of_another_architecture_is_refused(
+    llama: tuple[Path, Path], tmp_path: Path
+) -> None:
+    other = saved("bert", tmp_path)
+    error = refusal(other, llama[1])
+    assert error.message.startswith(f"the adapter {llama[1]} does not fit {other}: Target modules")
+    assert error.hint == "give an adapter that was trained on this model"
+
+
+def test_an_adapter_of_a_deeper_model_is_refused(llama: tuple[Path, Path], tmp_path: Path) -> None:
+    other = saved("llama", tmp_path, num_hidden_layers=1)
+    assert refusal(other, llama[1]).message == (
+        f"the adapter {llama[1]} does not fit {other}: 2 of its weights have no place in the "
+        "model, e.g. layers.1.self_attn.q_proj.lora_A.weight"
+    )
+
+
+def test_an_adapter_of_a_shallower_model_is_refused(
+    llama: tuple[Path, Path], tmp_path: Path
+) -> None:
+    other = saved("llama", tmp_path, num_hidden_layers=3)
+    assert "2 of its weights" in refusal(other, llama[1]).message
+
+
+def test_an_adapter_of_a_wider_model_is_refused(llama: tuple[Path, Path], tmp_path: Path) -> None:
+    other = saved("llama", tmp_path, hidden_size=64)
+    assert "size mismatch" in refusal(other, llama[1]).message
+
+
+def test_a_folder_that_is_not_an_adapter_is_refused(llama: tuple[Path, Path]) -> None:
+    error = refusal(llama[0], llama[0])
+    assert error.message == (
+        f"{llama[0]} is not the folder of an adapter: it has no adapter_config.json"
+    )
+
+
+@pytest.mark.parametrize("pickled", [True, False])
+def test_an_adapter_without_safetensors_is_refused(
+    llama: tuple[Path, Path], tmp_path: Path, pickled: bool
+) -> None:
+    (tmp_path / "adapter_config.json").write_bytes((llama[1] / "adapter_config.json").read_bytes())
+    if pickled:
+        torch.save({}, tmp_path / "adapter_model.bin")
+    expected = (
+        f"{tmp_path} has only pickled weights (adapter_model.bin), which can run code when opened"
+        if pickled
+        else f"{tmp_path} has no weights: there is no adapter_model.safetensors"
+    )
+    assert refusal(llama[0], tmp_path).message == expected
+
+
+def test_a_damaged_adapter_is_refused(llama: tuple[Path, Path], tmp_path: Path) -> None:
+    for file in llama[1].iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "adapter_model.safetensors").write_bytes(b"short")
+    assert refusal(llama[0], tmp_path).message.startswith(
+        f"the adapter {tmp_path} cannot be read: "
+    )
+    save_file({"other.weight": torch.zeros(2)}, tmp_path / "adapter_model.safetensors")
+    assert "does not fit" in refusal(llama[0], tmp_path).message
+    (tmp_path / "adapter_config.json").write_text("{")
+    assert "cannot be read" in refusal(llama[0], tmp_path).message
+
+
+def test_an_adapter_on_weights_on_disk_is_refused(llama: tuple[Path, Path]) -> None:
+    error = refusal(*llama, device_map={"": "disk"})
+    assert error.message == (
+        f"the adapter {llama[1]} cannot be put on {llama[0]}: some of its weights are on disk"
+    )

@@ -1,0 +1,333 @@
+"""Options of loading: precision, device maps, quantisation, memory, BOS and chat."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from transformers import AutoModelForCausalLM
+
+import headscope as hs
+from headscope.errors import ModelError, UserError
+from headscope.models import Model, load, wrap
+from headscope.models import memory as module
+from headscope.models.load_options import check_load_options
+from headscope.models.memory import available_bytes, needed_bytes
+from tiny import maps_of, tiny_batch, tiny_model, tiny_network, tiny_tokenizer
+
+TEXTS = ["the cat sat on the mat.", "a small bird sang in the old tree while rain fell."]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny Llama with its head."""
+    return saved("llama", tmp_path_factory.mktemp("llama"), auto=AutoModelForCausalLM)
+
+
+def saved(kind: str, place: Path, **options: Any) -> Path:
+    tiny_network(kind, **options).save_pretrained(place)
+    tiny_tokenizer(kind).save_pretrained(place)
+    return place
+
+
+def same_maps(one: Model, other: Model) -> bool:
+    batch = tiny_batch("llama")
+    pairs = zip(maps_of(one, batch)["decoder"], maps_of(other, batch)["decoder"], strict=True)
+    return all(torch.equal(left, right) for left, right in pairs)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_statistics_of_half_precision_are_computed_in_single(folder: Path, dtype: str) -> None:
+    """A mean over bfloat16 numbers in bfloat16 would be off by about 1e-3."""
+    model = load(folder, dtype=dtype)
+    atlas = hs.survey(model, TEXTS, measures=["position", "entropy"], max_length=64)
+    previous, entropy = [], []
+    for text in TEXTS:
+        maps = hs.attention(model, text).maps.values.astype(np.float64)
+        rows = np.diagonal(maps, -1, 2, 3).sum(-1) / (maps.shape[2] - 1)
+        previous.append(rows)
+        logs = np.log(maps, out=np.zeros_like(maps), where=maps > 0)
+        entropy.append(-(maps * logs).sum(-1).mean(-1))
+    found = atlas["position"]["mean"].sel(offset="previous").values
+    assert np.allclose(found, np.mean(previous, 0), atol=2e-6)
+    found = atlas["entropy"]["mean"].sel(row="all").values
+    assert np.allclose(found, np.mean(entropy, 0), atol=2e-6)
+    assert atlas.provenance["model"]["dtype"] == dtype
+
+
+@pytest.mark.parametrize("where", ["auto", "cpu", {"": "cpu"}])
+def test_a_device_map_over_the_processor_changes_nothing(folder: Path, where: Any) -> None:
+    plain, mapped = load(folder), load(folder, device_map=where)
+    assert same_maps(plain, mapped)
+    assert mapped.digest == plain.digest
+
+
+PARTS = {
+    "embed_tokens": "cpu",
+    "layers.0": "cpu",
+    "layers.1": "disk",
+    "norm": "disk",
+    "rotary_emb": "cpu",
+}
+
+
+@pytest.mark.parametrize("where", [PARTS, {"": "disk"}])
+def test_weights_on_disk_give_the_same_maps_and_a_digest_of_their_files(
+    folder: Path, where: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    mapped = load(folder, device_map=where)
+    assert capfd.readouterr() == ("", "")
+    assert any(weight.is_meta for weight in mapped.network.parameters())
+    assert mapped.device == torch.device("cpu")
+    assert same_maps(load(folder), mapped)
+    assert mapped.digest == load(folder, device_map=where).digest
+    atlas = hs.survey(mapped, TEXTS, measures="position", max_length=64)
+    expected = hs.survey(load(folder), TEXTS, measures="position", max_length=64)
+    assert np.array_equal(atlas["position"]["mean"], expected["position"]["mean"], equal_nan=True)
+    assert atlas.provenance["model"]["weights"] == mapped.digest
+
+
+def test_the_digest_of_weights_on_disk_depends_on_the_files(tmp_path: Path) -> None:
+    digests = set()
+    for seed in (0, 1):
+        place = saved("llama", tmp_path / str(seed), seed=seed)
+        for dtype in ("float32", "bfloat16"):
+            digests.add(load(place, device_map={"": "disk"}, dtype=dtype).digest)
+    assert len(digests) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"dtype": "bf16"},
+            "the dtype must be one of bfloat16, float16, float32; got 'bf16' instead. "
+            "Did you mean 'bfloat16'?",
+        ),
+        (
+            {"quantization": "3bit"},
+            "the quantization must be one of 4bit, 8bit; got '3bit' instead. "
+            "Did you mean '8bit' or '4bit'?",
+        ),
+        (
+            {"device_map": "atuo"},
+            "the device map must be one of auto, balanced, balanced_low_0, cpu, cuda:0, "
+            "sequential; got 'atuo' instead. Did you mean 'auto'?",
+        ),
+        (
+            {"device_map": 3},
+            "the device map must be a name or a dictionary of devices; got int instead",
+        ),
+        (
+            {"device_map": "auto", "device": "cuda"},
+            "a device and a device map exclude each other; got 'cuda' and 'auto'",
+        ),
+        (
+            {"bos": "yes"},
+            "the treatment of the beginning-of-sequence token must be one of add, keep, none; got "
+            "'yes' instead.",
+        ),
+        ({"adapter": 3}, "an adapter must be a folder saved by PEFT or a hub id; got int instead"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_loading(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as error:
+        check_load_options(**options)
+    assert error.value.message == message
+    with pytest.raises(UserError):
+        load("no-such-model", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "hint"),
+    [
+        (
+            {"quantization": "8bit"},
+            "quantised weights cannot be used without bitsandbytes",
+            "pip install bitsandbytes accelerate",
+        ),
+        (
+            {"device_map": "auto"},
+            "a device map cannot be used without accelerate",
+            "pip install accelerate",
+        ),
+        (
+            {"adapter": "lora"},
+            "an adapter cannot be loaded without peft",
+            "pip install 'headscope[adapters]'",
+        ),
+    ],
+)
+def test_an_option_without_its_package_says_what_to_install(
+    options: dict[str, Any], message: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ModelError) as error:
+        check_load_options(**options)
+    assert (error.value.message, error.value.hint) == (message, hint)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bits", ["8bit", "4bit"])
+def test_quantised_weights_give_similar_maps(bits: Any, demo_llm: Model) -> None:
+    pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed")
+    small = load("demo-llm", quantization=bits)
+    text = "The cat sat on the mat because it was tired."
+    ours, theirs = (hs.attention(model, text).maps.values for model in (small, demo_llm))
+    assert 0 < np.abs(ours - theirs).mean() < 0.03
+    kinds = {weight.dtype for weight in small.network.parameters()}
+    assert kinds & {torch.int8, torch.uint8}
+
+
+def test_needed_memory_is_counted_from_the_files(folder: Path, tmp_path: Path) -> None:
+    count = sum(
+        weight.numel() for weight in AutoModelForCausalLM.from_pretrained(folder).parameters()
+    )
+    assert needed_bytes(str(folder), "", 4) == 4 * count
+    assert needed_bytes(str(folder), "", 2) == 2 * count
+    assert needed_bytes(str(folder), "", 4, "4bit") == count // 2
+    assert needed_bytes(str(tmp_path), "", 4) is None
+    save_file({"a": torch.zeros(3, dtype=torch.int64)}, tmp_path / "model.safetensors")
+    assert needed_bytes(str(tmp_path), "", 2) == 24
+
+
+def test_a_model_that_needs_more_memory_than_there_is_fails_early(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = needed_bytes(str(folder), "", 4)
+    assert needed is not None
+    monkeypatch.setattr(module, "available_bytes", lambda device: needed - 1)
+    monkeypatch.setattr("headscope.models.loading.read_network", lambda *args, **kwargs: 1 / 0)
+    with pytest.raises(ModelError) as error:
+        load(folder)
+    size = f"{needed / 1e3:.1f} kB"
+    assert error.value.message == (
+        f"{folder} needs {size} of memory in float32, and {(needed - 1) / 1e3:.1f} kB are free on "
+        "cpu"
+    )
+    half = f"{needed / 2e3:.1f} kB"
+    assert error.value.hint == (
+        f"give dtype='bfloat16' ({half}) or quantization='4bit' or device_map='auto'"
+    )
+    assert error.value.command == (
+        f"give --dtype bfloat16 ({half}) or --quantization 4bit or --device-map auto"
+    )
+    with pytest.raises(ZeroDivisionError):
+        load(folder, dtype="bfloat16")
+
+
+def test_the_limit_of_a_container_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CGROUP", tmp_path)
+    free = available_bytes()
+    assert free is not None
+    (tmp_path / "memory.max").write_text("max\n")
+    (tmp_path / "memory.current").write_text("900\n")
+    (tmp_path / "memory.stat").write_text("anon 300\nfile 600\nkernel 0\n")
+    assert available_bytes() != 700
+    (tmp_path / "memory.max").write_text("1000\n")
+    assert available_bytes() == 700
+
+
+def test_a_causal_model_without_its_first_token_has_a_note(tmp_path: Path) -> None:
+    model = tiny_model("gpt2")
+    (note,) = model.notes
+    assert note == (
+        "the tokenizer of tiny-gpt2 does not put the model's beginning-of-sequence token "
+        "(<|endoftext|>) before a text, so that the first word takes its place as the sink of "
+        "attention; bos='add' (--bos add) adds it"
+    )
+    assert load(saved("gpt2", tmp_path), bos="add").notes == []
+    assert load(tmp_path, bos="none").notes == []
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "llama", "opt", "t5", "bart"])
+def test_other_models_have_no_such_note(kind: str) -> None:
+    assert tiny_model(kind).notes == []
+
+
+def test_bos_and_chat_are_recorded_and_make_another_run(tmp_path: Path) -> None:
+    network, tokenizer = tiny_network("gpt2"), tiny_tokenizer("gpt2")
+    tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}\n{% endfor %}"
+    plain = wrap(network, tokenizer)
+    added = wrap(network, tokenizer, bos="add")
+    chat = wrap(network, tokenizer, chat=True)
+    seen = [
+        hs.survey(model, TEXTS, measures="special", max_length=64) for model in (plain, added, chat)
+    ]
+    described = [atlas.provenance["model"] for atlas in seen]
+    assert [(one["bos"], one["chat"]) for one in described] == [
+        ("keep", False),
+        ("add", False),
+        ("keep", True),
+    ]
+    assert len({str(model.identity("decoder")) for model in (plain, added, chat)}) == 3
+    to_start = [atlas["special"]["mean"].sel(token="cls", row="all") for atlas in seen]
+    assert np.isnan(to_start[0]).all()
+    assert (to_start[1] > 0).all()
+
+
+def test_a_model_without_a_chat_template_is_refused_when_it_is_loaded(folder: Path) -> None:
+    with pytest.raises(ModelError, match="the tokenizer has no chat template"):
+        load(folder, chat=True)
+    with pytest.raises(ModelError, match="no beginning-of-sequence token that could be added"):
+        wrap(tiny_network("bert"), tiny_tokenizer("bert"), bos="add")
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "qwen3"])
+def test_a_tokenizer_that_pads_on_the_left_gives_the_same_numbers(kind: str) -> None:
+    right, left = tiny_tokenizer(kind), tiny_tokenizer(kind)
+    right.padding_side, left.padding_side = "right", "left"
+    left.truncation_side = "left"
+    network = tiny_network(kind)
+    seen = [
+        hs.survey(wrap(network, tokenizer), TEXTS, max_length=12) for tokenizer in (right, left)
+    ]
+    for name in seen[0].measures:
+        if "mean" in seen[0][name]:
+            one, other = (atlas[name]["mean"].values for atlas in seen)
+            assert np.array_equal(one, other, equal_nan=True), name
+    vectors = [wrap(network, tokenizer).encode(TEXTS) for tokenizer in (right, left)]
+    assert np.array_equal(*vectors)
+
+
+def test_the_embedded_decoder_gives_the_same_numbers_with_padding_on_the_left(
+    demo_llm: Model,
+) -> None:
+    found = []
+    side = demo_llm.tokenizer.padding_side
+    try:
+        for padding in ("right", "left"):
+            demo_llm.tokenizer.padding_side = padding
+            found.append(hs.survey(demo_llm, TEXTS, measures="position"))
+    finally:
+        demo_llm.tokenizer.padding_side = side
+    one, other = (atlas["position"]["mean"] for atlas in found)
+    assert np.array_equal(one, other, equal_nan=True)
+    # Padding is invisible: the shorter text alone gives what it gives beside the longer one.
+    alone = [hs.survey(demo_llm, [text], measures="position") for text in TEXTS]
+    mean = np.mean([atlas["position"]["mean"] for atlas in alone], 0)
+    assert np.allclose(one, mean, atol=1e-5, equal_nan=True)
+
+
+def test_the_embedded_decoder_has_its_sink_back_with_bos(demo_llm: Model) -> None:
+    """SmolLM2 was trained with <|im_start|> first, which takes most of the attention."""
+    with wrap(demo_llm.network, demo_llm.tokenizer, bos="add") as model:
+        atlas = hs.survey(model, TEXTS, measures="special")
+    to_start = atlas["special"]["mean"].sel(token="cls", row="all")
+    assert float(to_start.mean()) > 0.4
+
+
+def test_the_embedded_decoder_takes_chats(demo_llm: Model) -> None:
+    with wrap(demo_llm.network, demo_llm.tokenizer, chat=True) as model:
+        found = hs.attention(model, "The cat sat.", heads="1-1", words=True)
+    assert found.tokens[:3] == ("<|im_start|>", "system", "Ċ")
+    words = ["The", "cat", "sat", "."]
+    places = [found.tokens.index(word) for word in words]
+    assert places == list(range(places[0], places[0] + 4))
+    assert found.maps["special"].values[places].tolist() == [False] * 4
+    assert int((~found.maps["special"]).sum()) == 4
