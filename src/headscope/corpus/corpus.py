@@ -89,11 +89,25 @@ class Corpus:
         return self.remarks()
 
     def size(self) -> int:
-        """How many examples there are; the whole corpus is read to count them."""
+        """How many examples there are; the whole corpus is read to count them.
+
+        Examples
+        --------
+        >>> from headscope.corpus import read
+        >>> read(["A dog barks.", "A cat sleeps."]).size()
+        2
+        """
         return sum(1 for _ in islice((self.rough or self.source)(), self.limit))
 
     def first(self, count: int | None) -> Corpus:
-        """The same corpus, cut to its first ``count`` examples; None cuts nothing."""
+        """The same corpus, cut to its first ``count`` examples; None cuts nothing.
+
+        Examples
+        --------
+        >>> from headscope.corpus import read
+        >>> read(["A dog barks.", "A cat sleeps."]).first(1).size()
+        1
+        """
         limits = [limit for limit in (self.limit, count) if limit is not None]
         return replace(self, limit=min(limits, default=None))
 

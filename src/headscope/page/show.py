@@ -35,6 +35,14 @@ def show(
     -------
     Path
         The page.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import headscope as hs
+    >>> atlas = hs.survey("demo", ["The dog barks.", "A cat sleeps."], measures="position")
+    >>> hs.show(atlas, path=tempfile.mkdtemp() + "/demo.html", browser=False).name
+    'demo.html'
     """
     if not isinstance(atlas, Atlas | str | Path):
         raise wrong_type("atlas", atlas, "an Atlas or the path of a results file")

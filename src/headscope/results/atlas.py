@@ -1,31 +1,19 @@
-"""The atlas: what a run found, as one labelled tree with provenance. Reading it needs no torch."""
+"""The atlas: what a run found, and everything that can be made of it. Reading it needs no torch."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 import xarray as xr
 
-from headscope.errors import ResultsError, UserError, unknown
+from headscope.errors import UserError
 from headscope.heads import Head, HeadLike
 from headscope.results.export import export
-from headscope.results.moments import derive
-from headscope.results.netcdf import read_tree, write_tree
-from headscope.results.private import without_folders
-from headscope.results.schema import (
-    EXACT,
-    KEPT,
-    SCHEMA,
-    SUMS,
-    contents,
-    label_dims,
-    of_heads,
-)
+from headscope.results.labelled import LabelledResults
 from headscope.results.summary import remarks, summary
 
 if TYPE_CHECKING:
@@ -35,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Atlas:
+class Atlas(LabelledResults):
     """The results of a run: every statistic of every head, and everything that can be made of them.
 
     ``atlas["entropy"]`` is a dataset with the dimensions layer and head (labelled from 1) and the
@@ -57,123 +45,34 @@ class Atlas:
     >>> atlas = hs.survey("demo", ["The dog barks.", "A cat sleeps."], measures="position")
     >>> atlas
     Atlas of demo on 2 texts: 6 layers of 12 heads, measures: position
+    >>> atlas.measures, atlas.shape, atlas.provenance["counts"]["seen"]
+    (('position',), (6, 12), 2)
     """
 
-    tree: xr.DataTree
-
-    @classmethod
-    def build(cls, groups: Mapping[str, xr.Dataset], provenance: Mapping[str, Any]) -> Self:
-        """Make an atlas from each measure's sums (or finished statistics) and its provenance.
-
-        Folders are taken out of the provenance: they may hold the names of users.
-        """
-        about = json.dumps(without_folders(dict(provenance)), sort_keys=True)
-        root = xr.Dataset(attrs={"headscope_schema": SCHEMA, "provenance": about})
-        made = {
-            f"/{name}": derive(dataset) if "sum" in dataset else dataset
-            for name, dataset in groups.items()
-        }
-        return cls(xr.DataTree.from_dict({"/": root, **made}))
-
-    @classmethod
-    def open(cls, path: str | Path) -> Self:
-        """Open a results file written by :meth:`save`."""
-        return cls(read_tree(Path(path), schema=SCHEMA))
-
-    def save(self, path: str | Path) -> Path:
-        """Write one netCDF file, whole or not at all."""
-        return write_tree(self.tree, Path(path))
-
-    @property
-    def measures(self) -> tuple[str, ...]:
-        """The measures in it."""
-        return tuple(self.tree.children)
-
-    @property
-    def provenance(self) -> dict[str, Any]:
-        """Model, corpus, settings, versions, and what could not be used."""
-        return dict(json.loads(self.tree.attrs["provenance"]))
-
-    @property
-    def listed(self) -> tuple[str, ...]:
-        """The measures that belong in tables with one row per head and label."""
-        return tuple(name for name in self if self[name].attrs.get("listed", "yes") == "yes")
-
-    def __getitem__(self, measure: str) -> xr.Dataset:
-        if measure not in self.tree.children:
-            raise unknown("measure", str(measure), self.measures, error=ResultsError)
-        return self.tree[measure].to_dataset()
-
-    def __contains__(self, measure: object) -> bool:
-        return measure in self.tree.children
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.measures)
-
-    def __repr__(self) -> str:
-        about = self.provenance
-        model, corpus = about.get("model", {}), about.get("corpus", {})
-        shape = f"{model.get('layers', '?')} layers of {model.get('heads', '?')} heads"
-        return (
-            f"Atlas of {model.get('name', '?')} on {corpus.get('name', '?')}: {shape}, "
-            f"measures: {', '.join(self.measures)}"
-        )
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """How many layers there are, and how many heads in each."""
-        model = self.provenance.get("model", {})
-        return int(model.get("layers", 0)), int(model.get("heads", 0))
-
-    def mean(self, measure: str) -> xr.DataArray:
-        """The mean over examples, by layer, head and the measure's own dimensions.
-
-        Raises
-        ------
-        ResultsError
-            If the measure holds something else, such as the test scores of probes.
-        """
-        value = contents(self[measure]).value
-        if value != "mean":
-            raise ResultsError(
-                f"{measure!r} holds {value} scores, not means over examples",
-                hint=f"atlas[{measure!r}][{value!r}]",
-            )
-        return self[measure]["mean"]
-
-    def sums(self) -> dict[str, xr.Dataset]:
-        """The additive part of every measure: sums, and the values of single examples."""
-        names = (*SUMS, *(f"{name}{EXACT}" for name in SUMS), KEPT)
-        return {name: self[name][[part for part in names if part in self[name]]] for name in self}
-
-    def table(self, measure: str | None = None) -> pd.DataFrame:
-        """A long table: one row per layer, head and label, with mean, interval, deviation and n.
-
-        A table of probes has the columns test (the score), low, high and test_size instead.
-
-        Parameters
-        ----------
-        measure
-            Only this measure. Default: all measures of single heads.
-        """
-        if measure is not None:
-            names = [measure]
-        else:
-            names = [name for name in self if of_heads(self[name])] or list(self)
-        frames = [_long(name, self[name]) for name in names]
-        if not frames:
-            raise ResultsError("these results have no statistics of heads to put in a table")
-        whole = pd.concat(frames, ignore_index=True)
-        columns = dict.fromkeys(column for name in names for column in contents(self[name]).columns)
-        wanted = ("measure", "label", "layer", "head", *columns)
-        return whole[[column for column in wanted if column in whole]]
-
     def summary(self) -> pd.DataFrame:
-        """One row per statistic: its mean over all heads, and the strongest head."""
+        """One row per statistic: its mean over all heads, and the strongest head.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures="position")
+        >>> atlas.summary().loc[0, ["statistic", "strongest"]].tolist()
+        ['attention to the previous token', '1-3']
+        """
         return summary(self)
 
     def remarks(self) -> list[str]:
-        """What a reader should know first, in plain sentences."""
+        """What a reader should know first, in plain sentences.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures="position")
+        >>> atlas.remarks()[0]
+        'Head 1-3 puts more than half of the attention on the previous token.'
+        """
         return remarks(self)
 
     def head(self, head: HeadLike) -> Passport:
@@ -183,6 +82,14 @@ class Atlas:
         ----------
         head
             ``"3-9"`` (from 1), ``"L2H8"`` (from 0), or a :class:`~headscope.Head`.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures="position")
+        >>> atlas.head("1-3").sentences[0].split(" (")[0]
+        'Attention to the previous token: 1.000'
         """
         from headscope.stats.passport import passport
 
@@ -196,6 +103,14 @@ class Atlas:
         ----------
         query
             Conditions such as ``"position:previous > 0.5 and entropy < 1.5"`` or ``"is:nsubj"``.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures="position")
+        >>> [str(head) for head in atlas.find("position:previous > 0.5")]
+        ['1-3']
         """
         from headscope.stats.query import find_heads
 
@@ -217,6 +132,14 @@ class Atlas:
             Only the first so many.
         ascending
             Smallest first.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures="position")
+        >>> atlas.heads(by="position:previous", top=2)["head"].tolist()
+        ['1-3', '3-12']
         """
         from headscope.stats.query import head_list
 
@@ -233,6 +156,17 @@ class Atlas:
             How many.
         task
             Of one task. Default: the mean over all tasks.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import headscope as hs
+        >>> atlas = hs.probe(
+        ...     "demo", ["demo"], only=["Tense"], limit=20, counts=[12], greedy=False,
+        ...     control=False, l2=[0.01], cache=tempfile.mkdtemp(),
+        ... )
+        >>> hs.load("demo").encode(["She sang."], heads=atlas.top_heads(12)).shape
+        (1, 384)
         """
         from headscope.stats.top_heads import top_heads
 
@@ -278,6 +212,15 @@ class Atlas:
         -------
         xarray.Dataset
             mean, interval, effect, p and ``has`` for every layer, head and role.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures=hs.Role(["local"]))
+        >>> tests = atlas.roles(correction="holm")
+        >>> tests["has"].dims
+        ('layer', 'head', 'role')
         """
         from headscope.stats import role_tests
 
@@ -287,6 +230,14 @@ class Atlas:
         """One of the figures that can be drawn from these results, as an Altair chart.
 
         An unknown name is answered with those that can be drawn.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures="position")
+        >>> atlas.figure("position").to_dict()["$schema"].split("/")[-2]
+        'vega-lite'
         """
         from headscope.figures import find_figure
 
@@ -294,13 +245,32 @@ class Atlas:
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """The names of the figures that can be drawn from these results."""
+        """The names of the figures that can be drawn from these results.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures="position")
+        >>> atlas.figures[0]
+        'position'
+        """
         from headscope.figures import gallery
 
         return tuple(item.name for item in gallery(self))
 
     def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML page."""
+        """Write one self-contained HTML page.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures="position")
+        >>> atlas.report(tempfile.mkdtemp() + "/demo.html").name
+        'demo.html'
+        """
         from headscope.page import write_report
 
         return write_report(self, Path(path))
@@ -322,21 +292,14 @@ class Atlas:
             Only this measure.
         format
             The format, where the ending does not say it.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures="position")
+        >>> atlas.export(tempfile.mkdtemp() + "/demo.tex", measure="position").name
+        'demo.tex'
         """
         return export(self, Path(path), measure=measure, format=format)
-
-    def saved(self, path: str | Path) -> Self:
-        """The same atlas, after saving it."""
-        self.save(path)
-        return self
-
-
-def _long(name: str, dataset: xr.Dataset) -> pd.DataFrame:
-    """The statistics of one measure, one row per head and label."""
-    labels = label_dims(dataset)
-    frame = dataset[list(contents(dataset).columns)].to_dataframe().reset_index()
-    frame.insert(0, "measure", name)
-    texts = frame[labels].astype(str)
-    joined = texts[labels[0]].str.cat(texts[labels[1:]], sep=", ") if labels else ""
-    frame.insert(1, "label", joined)
-    return frame.drop(columns=labels)

@@ -35,6 +35,19 @@ def merge(parts: Sequence[Atlas], *, partial: bool = False) -> Atlas:
     -------
     Atlas
         Equal, bit for bit, to the results of the whole run.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> texts = ["The dog barks.", "A cat sleeps.", "It rains."]
+    >>> model = hs.load("demo")
+    >>> shards = [
+    ...     hs.survey(model, texts, measures="position", batch_size=1, shard=(number, 2))
+    ...     for number in (1, 2)
+    ... ]
+    >>> whole = hs.survey(model, texts, measures="position", batch_size=1)
+    >>> bool((hs.merge(shards).mean("position") == whole.mean("position")).all())
+    True
     """
     if not parts:
         raise ResultsError(

@@ -57,6 +57,12 @@ class TextAttention:
      1-1 bark dogs  1.000
     >>> float(text.head("1-1").sel(query=2, key=1))
     1.0
+    >>> text.tokens, [str(head) for head in text.heads], text.find(["BARK"])
+    (('[CLS]', 'dogs', 'bark'), ['1-1'], [2])
+    >>> text.table(top=1, special=False)[["from", "to", "weight"]].values.tolist()
+    [['bark', 'dogs', 1.0]]
+    >>> text.lines("1-1", red=["bark"]).to_dict()["title"]["text"]
+    ['Head 1-1']
     """
 
     maps: xr.DataArray
