@@ -14,7 +14,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from headscope.errors import ModelError
-from headscope.models import Shape, check_model_name, load
+from headscope.models import Shape, check_model_name, load, memory
 from headscope.models import gguf as module
 from headscope.models.gguf import converted
 
@@ -125,6 +125,15 @@ def test_two_processes_convert_a_file_once(file: Path, tmp_path: Path) -> None:
     assert sorted(process.communicate()[0].strip() for process in running) == ["0", "1"]
 
 
+def test_the_first_conversion_is_announced(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        with converted(file):
+            pass
+    assert caplog.messages == [
+        "tiny.Q4.gguf is converted to safetensors, once; this takes half a minute or longer"
+    ]
+
+
 def message(name: Any, *, loading: bool = False) -> tuple[str, str]:
     with pytest.raises(ModelError) as error:
         load(name) if loading else check_model_name(name)
@@ -168,6 +177,32 @@ def test_a_gguf_file_without_the_packages_that_read_it_says_what_to_install(
         "tiny.Q4.gguf cannot be read without gguf and accelerate",
         "pip install 'headscope[gguf]'",
     )
+
+
+def test_a_gguf_file_that_is_too_large_for_the_memory_is_refused(
+    file: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = 4 * sum(weight.numel() for weight in tiny_llama().parameters())
+    monkeypatch.setattr(memory, "available_bytes", lambda: needed - 1)
+    size = f"{needed / 1e3:.1f} kB"
+    assert message(file, loading=True) == (
+        f"tiny.Q4.gguf needs {size} of memory to be converted to float32, and "
+        f"{(needed - 1) / 1e3:.1f} kB are free",
+        "convert it on a larger machine, or give the same model as safetensors",
+    )
+    assert not any(path.is_dir() for path in kept.iterdir())
+    monkeypatch.setattr(memory, "available_bytes", lambda: needed)
+    with converted(file) as folder:
+        assert folder.is_dir()
+
+
+def test_a_gguf_file_is_not_spread_over_devices_without_a_cache(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert load(file, device_map={"": "disk"}).shapes == {"decoder": Shape(2, 4, 8)}
+    monkeypatch.setenv("HEADSCOPE_CACHE", "off")
+    with pytest.raises(ModelError, match="cannot be spread over devices without a cache"):
+        load(file, device_map={"": "disk"})
 
 
 def test_a_cache_that_cannot_be_written_says_what_to_do(

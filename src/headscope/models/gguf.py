@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import logging
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -134,6 +135,9 @@ def _keep(path: Path, folder: Path) -> None:
     """Convert a file into a folder that appears whole. Whoever calls this holds the lock."""
     if (folder / "config.json").is_file():  # another process was quicker
         return
+    logging.getLogger(__name__).warning(
+        f"{path.name} is converted to safetensors, once; this takes half a minute or longer"
+    )
     for stale in folder.parent.glob(f".{folder.name}.*.tmp"):  # of a process that was killed
         shutil.rmtree(stale, ignore_errors=True)
     temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".tmp"))
@@ -150,11 +154,15 @@ def _convert(path: Path, folder: Path) -> None:
     import torch
 
     from headscope.models.checks import check_weights
+    from headscope.models.memory import check_gguf_memory
     from headscope.models.quiet import quiet
 
     with quiet(), contextlib.redirect_stderr(io.StringIO()):  # gguf's own progress bar
         try:
+            check_gguf_memory(path)
             network, report, tokenizer = _read(path, torch.float32)
+        except ModelError:
+            raise
         except Exception as error:  # damaged files fail in many ways
             raise _unreadable(path, error) from error
     check_weights(path.name, report, language_model=False)

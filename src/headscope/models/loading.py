@@ -20,6 +20,7 @@ from transformers import AutoModel, BitsAndBytesConfig
 from headscope.encode import Bos
 from headscope.encode.template import find_template
 from headscope.errors import ModelError
+from headscope.files import cache_folder
 from headscope.models.attention import register
 from headscope.models.checks import check_network, check_not_empty, check_tokenizer, check_weights
 from headscope.models.embedded import EMBEDDED
@@ -151,6 +152,12 @@ def load(
         trust_remote_code=trust_remote_code,
         seed=seed,
     )
+    if device_map and cache_folder() is None and _is_converted(name):
+        raise ModelError(
+            f"{name} cannot be spread over devices without a cache: its weights may be read again",
+            hint="leave device_map out, or do not set HEADSCOPE_CACHE to 'off'",
+            command="leave --device-map out, or do not set HEADSCOPE_CACHE to 'off'",
+        )
     with _place(name) as place:
         network, tokenizer = how.read(str(name), place, head)
         embedded = EMBEDDED.get(str(name))
@@ -286,6 +293,12 @@ def _place(name: str | Path) -> Iterator[str]:
             yield str(folder)
     else:
         yield str(name) if path is None else str(path)
+
+
+def _is_converted(name: str | Path) -> bool:
+    """Whether a model is read from a GGUF file."""
+    embedded = EMBEDDED.get(str(name))
+    return is_gguf(embedded.file if embedded else name)
 
 
 @dataclass(frozen=True)

@@ -127,6 +127,28 @@ def check_memory(
     )
 
 
+def check_gguf_memory(path: Path) -> None:
+    """Check that a GGUF file can be converted to float32 in memory.
+
+    Raises
+    ------
+    ModelError
+        If it needs more memory than there is.
+    """
+    available = available_bytes()
+    if available is None or path.stat().st_size * 16 <= available:  # two bits per weight at least
+        return
+    from gguf import GGUFReader  # slow: only where it matters
+
+    needed = 4 * sum(int(tensor.n_elements) for tensor in GGUFReader(path).tensors)
+    if needed > available:
+        raise ModelError(
+            f"{path.name} needs {show_size(needed)} of memory to be converted to float32, and "
+            f"{show_size(available)} are free",
+            hint="convert it on a larger machine, or give the same model as safetensors",
+        )
+
+
 def available_bytes(device: str = "cpu") -> int | None:
     """How much memory is free on a device; None if that cannot be known."""
     if device.startswith("cuda"):

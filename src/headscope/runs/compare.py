@@ -150,10 +150,10 @@ def _compare_results(
 
 def _joined(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """What both have in common once, the rest side by side."""
-    joined = {
-        key: one[key] if one[key] == other.get(key) else f"{one[key] or 'none'} and {other.get(key) or 'none'}"
-        for key in one
-    }
+    joined = {}
+    for key, value in one.items():
+        both = f"{value or 'none'} and {other.get(key) or 'none'}"
+        joined[key] = value if value == other.get(key) else both
     return joined | {"first": one.get("name"), "second": other.get("name")}
 
 
