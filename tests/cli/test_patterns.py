@@ -17,7 +17,7 @@ from sklearn.metrics import f1_score
 
 from cli.conftest import Run
 from cli.test_mistakes import mistake
-from headscope.cli.patterns import LABELLED
+from headscope.cli.pattern_shares import LABELLED
 from headscope.measures.patterns import labels as pattern_sets
 from headscope.measures.patterns.labels import read_labelled
 from headscope.measures.patterns.network import CLASSES, PatternNet, load_network, save_network

@@ -11,18 +11,16 @@ import typer
 
 from headscope.cli import options as opt
 from headscope.cli.console import Console
+from headscope.cli.pattern_shares import draw_shares, open_shares, show_shares
 from headscope.cli.root import MEASURE, app
 
 if TYPE_CHECKING:
     from headscope.measures.patterns.training import Report
-    from headscope.results import Atlas
 
 USAGE = (
     'headscope patterns RESULTS..., headscope patterns MODEL "A sentence.", headscope '
     "patterns MODEL --corpus FILE, or headscope patterns --check"
 )
-LABELLED = 64
-"""The most tokens of a map in the built-in labelled set."""
 Network = Annotated[
     Path | None,
     typer.Option(
@@ -105,7 +103,10 @@ def patterns(
     if check and not (names or corpus):
         _check(console, network, output, format)
     elif names and all(files) and not (check or corpus or pair):
-        _shares(console, [Path(name) for name in names], output, format)
+        opened = open_shares([Path(name) for name in names])
+        show_shares(console, opened)
+        if output:
+            draw_shares(console, opened, output, format)
     elif len(names) == 1 and not any(files) and corpus and not (check or pair):
         _survey(
             console,
@@ -134,93 +135,6 @@ def patterns(
         )
 
 
-def _shares(console: Console, paths: list[Path], output: Path | None, format: str) -> None:
-    """Shares by file, by layer and by head; figures if asked for."""
-    from headscope.errors import ResultsError
-    from headscope.results import Atlas
-    from headscope.stats.patterns import pattern_data
-
-    opened: dict[str, Atlas] = {}
-    for path in paths:
-        opened[path.stem if path.stem not in opened else str(path)] = results = Atlas.open(path)
-        try:
-            pattern_data(results)
-        except ResultsError as error:
-            raise ResultsError(
-                f"{path}: {error.message}", hint=error.hint, command=error.command
-            ) from None
-    _tell(console, opened)
-    if output:
-        _draw(console, opened, output, format)
-
-
-def _tell(console: Console, opened: dict[str, Atlas]) -> None:
-    from headscope.stats.patterns import (
-        HETEROGENEOUS,
-        leading_patterns,
-        pattern_layers,
-        shares_by_file,
-    )
-
-    shares = shares_by_file(opened)
-    console.frame(shares, title="Share of all maps")
-    if not (console.as_json or console.quiet):
-        for name, results in opened.items():
-            layers = pattern_layers(results)
-            console.frame(
-                layers.pivot(index="layer", columns="pattern", values="share")[
-                    list(dict.fromkeys(layers["pattern"]))
-                ].reset_index(),
-                title=f"{name}: share of each layer's maps",
-            )
-            heads = leading_patterns(results)
-            by_class = heads.sort_values(
-                ["share", "layer", "head"], ascending=[False, True, True]
-            ).groupby("pattern", sort=False)
-            rows = [
-                {
-                    "leading class": str(pattern),
-                    "heads": len(group),
-                    "which, the surest first": ", ".join(group["name"].head(10))
-                    + (" …" if len(group) > 10 else ""),
-                }
-                for pattern, group in by_class
-            ]
-            console.table(rows, title=f"{name}: heads by their leading class")
-    console.say(
-        "95 % intervals by jackknife (groups of documents left out in turn)"
-        + (": needs at least two documents" if shares["low"].isna().any() else "")
-    )
-    if any(results.provenance["settings"]["max_length"] > LABELLED for results in opened.values()):
-        console.say(
-            f"warning: the built-in network learnt from maps of at most {LABELLED} tokens, and "
-            f"longer ones get other classes: survey with --max-length {LABELLED}, or label longer "
-            "maps"
-        )
-    console.say(
-        "published: heterogeneous from "
-        + " to ".join(f"{share:.0%} ({task})" for task, share in HETEROGENEOUS.items())
-        + ", BERT base fine-tuned (Kovaleva et al. 2019, Figure 2)"
-    )
-
-
-def _draw(console: Console, opened: dict[str, Atlas], folder: Path, format: str) -> None:
-    from headscope.figures import find_figure, save_chart, task_patterns
-
-    with console.status("drawing"):
-        drawn = [save_chart(task_patterns(opened), folder / f"patterns.{format}")]
-        for name, results in opened.items():
-            before = "" if len(opened) == 1 else f"{Path(name).stem}-"
-            drawn += [
-                save_chart(
-                    find_figure(kind, results).draw(results), folder / f"{before}{kind}.{format}"
-                )
-                for kind in ("pattern-layers", "pattern-heads")
-            ]
-    for path in drawn:
-        console.result(str(path))
-
-
 def _survey(
     console: Console,
     model: str,
@@ -241,7 +155,7 @@ def _survey(
         classes = hs.Pattern(network)
         texts, loaded = hs.corpus.read(corpus), hs.load(model, **load)
     results = hs.survey(loaded, texts, measures=classes, output=output, progress=console, **run)
-    _tell(console, {output.stem: results})
+    show_shares(console, {output.stem: results})
     console.result(str(output))
 
 
