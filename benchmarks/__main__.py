@@ -7,7 +7,7 @@ from importlib import import_module
 
 from headscope.cli.console import Console
 
-ALL = ("survey_speed", "survey_memory", "head_distances", "ablation", "probe_speed")
+ALL = ("survey_speed", "long_inputs", "survey_memory", "head_distances", "ablation", "probe_speed")
 
 
 def main() -> int:

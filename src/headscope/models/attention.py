@@ -194,7 +194,7 @@ def observed_attention(
     if not (watch.whole_maps or module.training or query.requires_grad):
         height = block_height(query, key)
     if height < call.length:
-        call, height = (call.ungrouped(), height) if can_be_cut(call) else (call, call.length)
+        call, height = (call.ready(), height) if can_be_cut(call) else (call, call.length)
     cached = max(key.shape[2] - call.length, 0) if stack != "cross" else 0
     outputs = []
     for first in range(0, call.length, height):

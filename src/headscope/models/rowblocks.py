@@ -80,15 +80,15 @@ class Call:
             return value
         return value[..., first:last, :]
 
-    def ungrouped(self) -> Call:
-        """The same call with keys and values repeated once, not for every block.
+    def ready(self) -> Call:
+        """The same call with keys and values laid out once, not for every block.
 
         In grouped-query attention several query heads share a key. Eager functions repeat the keys
         themselves, by ``module.num_key_value_groups``.
         """
         groups = getattr(self.module, "num_key_value_groups", 1)
         if groups == 1 or self.key.shape[1] * groups != self.query.shape[1]:
-            return self
+            return replace(self, key=self.key.contiguous(), value=self.value.contiguous())
         return replace(
             self,
             module=_Ungrouped(self.module),
@@ -176,7 +176,7 @@ def _same_in_blocks(call: Call) -> bool:
     corner = call.corner(TRIAL)
     try:
         whole = corner.rows(0, TRIAL)
-        parts = [corner.ungrouped().rows(first, first + STEP) for first in range(0, TRIAL, STEP)]
+        parts = [corner.ready().rows(first, first + STEP) for first in range(0, TRIAL, STEP)]
     except (RuntimeError, ValueError, IndexError, TypeError, AttributeError):
         return False
     outputs = torch.cat([output for output, _ in parts], 1)
