@@ -83,3 +83,9 @@ def test_the_random_encoder_is_observed_and_attends_differently(kind: str) -> No
     real = torch.from_numpy(batch.mask)
     for layer in new:
         assert torch.allclose(layer.sum(-1).transpose(1, 2)[real], torch.ones(()), atol=1e-5)
+
+
+def test_texts_are_encoded_as_for_the_model() -> None:
+    with tiny_model("gpt2") as model:
+        model.bos = "add"
+        assert random_init(model, seed=0).bos == "add"

@@ -44,7 +44,13 @@ def random_init(model: Model, *, seed: int) -> Model:
     for name in embedding_modules(model.network):
         network.get_submodule(name).load_state_dict(model.network.get_submodule(name).state_dict())
     network.to(device=model.device, dtype=model.network.dtype)
-    made = wrap(network, model.tokenizer, name=f"{model.name} (random, seed {seed})")
+    made = wrap(
+        network,
+        model.tokenizer,
+        name=f"{model.name} (random, seed {seed})",
+        bos=model.bos,
+        chat=model.chat,
+    )
     made.revision = model.revision
     return made
 

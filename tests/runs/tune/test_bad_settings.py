@@ -7,10 +7,12 @@ import math
 import pytest
 
 from headscope.corpus import Example, from_examples
-from headscope.errors import UserError
+from headscope.errors import ModelError, UserError
+from headscope.models import wrap
 from headscope.runs.tune import read_record, tune
 from headscope.tasks import GLUE
 from runs.tune.animals import ANIMALS, QUICK, sentences
+from tiny import tiny_network, tiny_tokenizer
 
 
 def test_one_class_in_training_is_an_error(bert, tmp_path):
@@ -93,3 +95,18 @@ def test_a_folder_without_a_record_is_an_error(tmp_path):
         UserError, match=r"has no headscope-tune.json: it is not the folder of a finished run"
     ):
         read_record(tmp_path)
+
+
+def test_a_model_that_would_be_another_once_saved_is_refused(tmp_path):
+    for options, shown in (({"bos": "add"}, "bos='add'"), ({"bos": "none"}, "bos='none'")):
+        model = wrap(tiny_network("gpt2"), tiny_tokenizer("gpt2"), **options)
+        data = {"task": ANIMALS, "train": sentences(8, 0), "dev": sentences(8, 1)}
+        with pytest.raises(ModelError) as caught:
+            tune(model, **data, output=tmp_path / "x", **QUICK)
+        assert str(caught.value) == (
+            f"a model that was loaded with {shown} cannot be fine-tuned\nnext: load it without bos="
+        )
+    model.bos, model.adapter = "keep", "lora"
+    with pytest.raises(ModelError) as caught:
+        tune(model, **data, output=tmp_path / "x", **QUICK)
+    assert caught.value.hint == ("load it without adapter=, or merge the adapter into it with PEFT")

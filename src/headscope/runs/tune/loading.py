@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from headscope.errors import ModelError
 from headscope.models import Model, ModelLike, Pooling, using_model
 from headscope.runs.tune.classifier import load_classifier
 from headscope.runs.tune.pooled.classifier import PooledClassifier, load_base
@@ -92,7 +93,25 @@ def _checkpoint_of(model: ModelLike) -> Iterator[tuple[str, str]]:
         yield str(model), str(model)
         return
     with using_model(model) as loaded, tempfile.TemporaryDirectory() as folder:
+        _check_plain(loaded)
         with without_bars():
             loaded.network.save_pretrained(folder)
         loaded.tokenizer.save_pretrained(folder)
         yield folder, loaded.name
+
+
+def _check_plain(model: Model) -> None:
+    """Refuse models that would not be the same once they are saved and loaded again."""
+    given = {
+        "adapter": model.adapter,
+        "quantization": model.quantization,
+        "bos": "" if model.bos == "keep" else model.bos,
+        "chat": model.chat,
+    }
+    for option, value in given.items():
+        if value:
+            raise ModelError(
+                f"a model that was loaded with {option}={value!r} cannot be fine-tuned",
+                hint=f"load it without {option}="
+                + (", or merge the adapter into it with PEFT" if option == "adapter" else ""),
+            )
