@@ -295,6 +295,7 @@ def test_a_tokenizer_that_pads_on_the_left_gives_the_same_numbers(kind: str) -> 
     assert np.array_equal(*vectors)
 
 
+@pytest.mark.slow
 def test_the_embedded_decoder_gives_the_same_numbers_with_padding_on_the_left(
     demo_llm: Model,
 ) -> None:
