@@ -13,7 +13,7 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
 
 import headscope as hs
 from headscope.errors import ModelError
-from headscope.models import Model, load
+from headscope.models import Model, load, wrap
 from tiny import maps_of, tiny_batch, tiny_network, tiny_tokenizer
 
 peft = pytest.importorskip("peft", reason="peft is not installed")
@@ -103,6 +103,53 @@ def test_an_adapter_that_was_trained_without_a_head_fits_a_model_with_one(
     without = load(model, adapter=headless)
     pairs = zip(layers_of(kind, with_head), layers_of(kind, without), strict=True)
     assert all(torch.equal(one, other) for one, other in pairs)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"target_modules": "all-linear", "task_type": "CAUSAL_LM"},
+        {"target_modules": ["q_proj"], "modules_to_save": ["norm", "lm_head"]},
+        {"target_modules": ["q_proj", "embed_tokens"]},
+        {"target_modules": ["q_proj"], "use_dora": True},
+        {
+            "target_modules": ["q_proj"],
+            "alpha_pattern": {"model.layers.1.self_attn.q_proj": 40},
+            "rank_pattern": {"model.layers.0.self_attn.q_proj": 3},
+        },
+    ],
+    ids=["all-linear", "saved", "embeddings", "dora", "patterns"],
+)
+@pytest.mark.filterwarnings("ignore:Setting `save_embedding_layers`")
+def test_adapters_of_other_kinds_act_as_in_peft(options: dict[str, Any], tmp_path: Path) -> None:
+    """PEFT's own model with merged weights is the reference."""
+    model = saved("llama", tmp_path / "model")
+    config = peft.LoraConfig(r=RANK, **options)
+    adapted = peft.get_peft_model(AutoModelForCausalLM.from_pretrained(model), config)
+    generator = torch.Generator().manual_seed(0)
+    for weight in adapted.parameters():
+        if weight.requires_grad:
+            weight.data += torch.randn(weight.shape, generator=generator) * 0.3
+    adapted.save_pretrained(tmp_path / "adapter")
+    whole = peft.PeftModel.from_pretrained(
+        AutoModelForCausalLM.from_pretrained(model), tmp_path / "adapter"
+    ).merge_and_unload()
+    expected = layers_of("llama", wrap(whole, tiny_tokenizer("llama")))
+    for head in (None, "lm"):
+        found = layers_of("llama", load(model, adapter=tmp_path / "adapter", head=head))
+        pairs = zip(found, expected, strict=True)
+        assert all(torch.allclose(ours, theirs, atol=5e-6) for ours, theirs in pairs)
+
+
+def test_an_adapter_that_adds_tokens_is_refused(tmp_path: Path) -> None:
+    model = saved("llama", tmp_path / "model")
+    config = peft.PromptTuningConfig(num_virtual_tokens=3, task_type="CAUSAL_LM")
+    adapted = peft.get_peft_model(AutoModelForCausalLM.from_pretrained(model), config)
+    adapted.save_pretrained(tmp_path / "adapter")
+    assert (
+        "is of the kind PROMPT_TUNING, which adds tokens to the text"
+        in refusal(model, tmp_path / "adapter").message
+    )
 
 
 def test_an_adapter_of_zeros_changes_nothing(kind: str, model: Path, tmp_path: Path) -> None:

@@ -55,8 +55,17 @@ def add_adapter(network: Any, adapter: str | Path, *, name: str) -> None:
             f"the adapter {adapter} cannot be read: {_first_line(error)}",
             hint="give a folder saved by PEFT's save_pretrained, or a hub id",
         ) from error
+    kind = str(config.peft_type).removeprefix("PeftType.")
+    if config.is_prompt_learning:
+        raise ModelError(
+            f"the adapter {adapter} is of the kind {kind}, which adds tokens to the "
+            "text instead of changing weights; that is not supported",
+            hint="give an adapter that changes weights, such as LoRA",
+        )
     config.inference_mode = True
-    fitted = _fitted_names(network, weights)
+    names = _Names(network)
+    names.translate(config)
+    fitted = names.weights(weights)
     try:
         inject_adapter_in_model(config, network)
         report = set_peft_model_state_dict(network, fitted)
@@ -75,24 +84,53 @@ def add_adapter(network: Any, adapter: str | Path, *, name: str) -> None:
         )
 
 
-def _fitted_names(network: Any, weights: dict[str, Any]) -> dict[str, Any]:
-    """Weights by the names of this network.
+class _Names:
+    """Names of modules, translated to those of a network.
 
     An adapter that was trained with a head has names such as ``model.layers.0``; in the base model
-    the same layer is ``layers.0``. The weights of heads that the network lacks are dropped.
+    the same layer is ``layers.0``.
     """
-    children = {name for name, _ in network.named_children()}
-    prefix = f"{network.base_model_prefix}."
-    fitted: dict[str, Any] = {}
-    for key, value in weights.items():
-        name = key.removeprefix("base_model.model.")
-        choices = (name, name.removeprefix(prefix), prefix + name)
-        found = next((choice for choice in choices if choice.split(".")[0] in children), None)
-        if found is not None:
-            fitted[found] = value
-        elif not any(part in name for part in UNUSED):
-            fitted[name] = value  # reported as a weight that has no place
-    return fitted
+
+    def __init__(self, network: Any) -> None:
+        self.prefix = f"{network.base_model_prefix}."
+        base = getattr(network, network.base_model_prefix, None)
+        self.children = {name for name, _ in network.named_children()}
+        self.inner = {name for name, _ in base.named_children()} if base is not None else set()
+
+    def find(self, name: str) -> str | None:
+        """The name in this network; None if it has no such module."""
+        short = name.removeprefix(self.prefix)
+        if name.split(".")[0] in self.children:
+            return name
+        if short.split(".")[0] in self.children:
+            return short
+        return self.prefix + name if name.split(".")[0] in self.inner else None
+
+    def weights(self, weights: dict[str, Any]) -> dict[str, Any]:
+        """Weights by the names of this network, without those of heads that it lacks."""
+        fitted: dict[str, Any] = {}
+        for key, value in weights.items():
+            name = key.removeprefix("base_model.model.")
+            found = self.find(name)
+            if found is not None:
+                fitted[found] = value
+            elif not any(part in name for part in UNUSED):
+                fitted[name] = value  # reported as a weight that has no place
+        return fitted
+
+    def translate(self, config: Any) -> None:
+        """Translate whole names in an adapter's configuration; parts such as ``q_proj`` stay."""
+
+        def translated(name: str) -> str:
+            return (self.find(name) or name) if "." in name else name
+
+        for field in ("target_modules", "exclude_modules"):
+            names = getattr(config, field, None)
+            if isinstance(names, list | set | tuple):
+                setattr(config, field, {translated(name) for name in names})
+        for field in ("rank_pattern", "alpha_pattern"):
+            pattern = getattr(config, field, None) or {}
+            setattr(config, field, {translated(name): pattern[name] for name in pattern})
 
 
 def _first_line(error: Exception) -> str:
