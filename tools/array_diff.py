@@ -11,6 +11,7 @@ from number_files import Numbers
 ROUNDED = {"deviation", "low", "high"}
 """Statistics that come from the difference of two sums of squares, whose rounding errors are large
 where all values are nearly equal."""
+P_VALUES = {"p", "p_corrected"}
 TOTALS = {"total sum", "total square"}
 """Sums over all examples."""
 RESOLUTION = 2.0**-104
@@ -113,22 +114,30 @@ def describe(old: xr.DataArray, new: xr.DataArray, where: tuple[int, ...]) -> st
     return f"{' '.join([*labels, ''])}{old.values[where]} became {new.values[where]}"
 
 
-def rounding_errors(numbers: Numbers, measure: str, statistic: str) -> xr.DataArray | None:
-    """How far rounding of the sums may move a total, a deviation or an end of an interval.
+def rounding_errors(
+    numbers: Numbers, measure: str, statistic: str, tolerance: float = 0.0
+) -> xr.DataArray | None:
+    """How far a total, a deviation, an end of an interval or a p-value may move.
 
     Each number of a total is rounded to the resolution. The variance is a difference of sums of
     squares, so its error is that of the mean square; the deviation's is that divided by the
     deviation. The factor covers the length of the sums, and the t value of an interval over two
-    examples.
+    examples. If the values themselves may differ by a tolerance, deviations may by that times the
+    size of the values, and p-values of a z test by that times twice their logarithm.
     """
     smallest = float(np.finfo(float).eps)
     counts = numbers.get((measure, "total count"))
     if statistic in TOTALS and counts is not None:
         return RESOLUTION * counts.astype(float).clip(1.0)
+    if statistic.split(" of ")[0] in P_VALUES:
+        p = numbers[measure, statistic].astype(float)
+        return tolerance * p * (1 - 2 * np.log(p.clip(1e-300, 1.0)))
     if statistic not in ROUNDED:
         return None
     if not {(measure, "mean"), (measure, "deviation")} <= set(numbers):
         return xr.full_like(numbers[measure, statistic], smallest, dtype=float)
     mean, deviation = numbers[measure, "mean"], numbers[measure, "deviation"]
-    variance_error = smallest * (mean**2 + deviation**2) + RESOLUTION
-    return 16 * variance_error / np.maximum(deviation, variance_error**0.5)
+    size = (mean**2 + deviation**2) ** 0.5
+    variance_error = smallest * size**2 + RESOLUTION
+    rounding = variance_error / np.maximum(deviation, variance_error**0.5)
+    return 16 * (rounding + tolerance * size)

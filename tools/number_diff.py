@@ -198,7 +198,7 @@ def compare_numbers(name: str, old: Numbers, new: Numbers, report: Report) -> No
             if statistic in ("low", "high") and is_share(name, part, old):
                 # The base commit let intervals of shares cross 0 and 1.
                 array = array.clip(0.0, 1.0) if other.min() >= 0 and other.max() <= 1 else array
-            rounding = rounding_errors(old, part, statistic)
+            rounding = rounding_errors(old, part, statistic, report.tolerance)
             differences[statistic] = difference(array, other, rounding, report.tolerance)
         judge(name, part, differences, report)
     compare_texts(name, old, new, report)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from array_diff import RESOLUTION, difference, rounding_errors
+from scipy import stats
 
 
 def test_labels_are_matched_whatever_their_order() -> None:
@@ -76,3 +77,17 @@ def test_example_values_are_matched_by_the_ids_of_the_examples() -> None:
     other = xr.DataArray([2.0, 1.0], {"example": [0, 1], "id": ("example", ["y", "x"])}, "example")
     assert difference(number_files.by_id(value), number_files.by_id(other)).equal
     assert not difference(value, other).equal
+
+
+def test_deviations_and_p_values_move_with_the_values_that_they_come_from() -> None:
+    values = 0.5 + 1e-4 * np.random.default_rng(0).standard_normal(60)
+    moved = values * (1 + 1e-7 * np.random.default_rng(1).uniform(-1, 1, 60))
+    one, other = values.std(ddof=1), moved.std(ddof=1)
+    bound = rounding_errors(numbers(mean=0.5, deviation=one), "m", "deviation", 1e-7)
+    assert bound is not None
+    assert abs(one - other) / one > 1e-7, "more than the values moved"
+    assert abs(one - other) < bound.item() < 1e-5
+    p, q = (2 * stats.norm.sf(z) for z in (20.0, 20.0 * (1 + 1e-7)))
+    bound = rounding_errors(numbers(p=p), "m", "p", 1e-7)
+    assert bound is not None
+    assert 1e-6 * p < abs(p - q) < bound.item() < 1e-4 * p
