@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -219,6 +220,20 @@ def test_a_model_that_needs_more_memory_than_there_is_fails_early(
     )
     with pytest.raises(ZeroDivisionError):
         load(folder, dtype="bfloat16")
+
+
+def test_a_hub_model_is_measured_before_it_is_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def metadata(name: str, *, revision: str | None) -> SimpleNamespace:
+        asked.append((name, revision))
+        return SimpleNamespace(parameter_count={"BF16": 10**12, "I64": 5})
+
+    monkeypatch.setattr(module, "get_safetensors_metadata", metadata)
+    with pytest.raises(ModelError) as error:
+        load("someone/huge", dtype="bfloat16", revision="v2")
+    assert error.value.message.startswith("someone/huge needs 2000.0 GB of memory in bfloat16, and")
+    assert asked == [("someone/huge", "v2")]
 
 
 def test_the_limit_of_a_container_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,8 +107,19 @@ def attention(
     Example: headscope attention demo "The dog that I saw barked." --head 1-3 -o dog.svg
     """
     from headscope.figures.save import save_chart
+    from headscope.models.load_options import check_load_options
+    from headscope.models.names import check_model_name
 
     _check(head or (), output)
+    check_model_name(model)
+    check_load_options(
+        device=device,
+        dtype=dtype,
+        device_map=device_map,
+        quantization=quantization,
+        adapter=adapter,
+        bos=bos,
+    )
     from headscope.models import load
     from headscope.runs.attention import attention as run
 

@@ -73,13 +73,13 @@ def add_adapter(network: Any, adapter: str | Path, *, name: str) -> None:
         raise ModelError(
             f"the adapter {adapter} does not fit {name}: {_first_line(error)}", hint=FITTING
         ) from error
-    absent = [key for key in report.missing_keys if ".default" in key]
-    wrong = sorted([*report.unexpected_keys, *absent])
-    if wrong or not fitted:
-        example = f", e.g. {wrong[0]}" if wrong else ""
+    spare = sorted(report.unexpected_keys) or ([] if fitted else sorted(weights))
+    absent = sorted(key for key in report.missing_keys if ".default" in key)
+    if spare or absent:
+        why = "of its weights have no place in the model" if spare else "weights are missing"
+        keys = spare or absent
         raise ModelError(
-            f"the adapter {adapter} does not fit {name}: {len(wrong) or len(weights)} of its "
-            f"weights have no place in the model{example}",
+            f"the adapter {adapter} does not fit {name}: {len(keys)} {why}, e.g. {keys[0]}",
             hint=FITTING,
         )
 
