@@ -244,3 +244,15 @@ def test_a_survey_and_a_comparison_put_the_networks_that_they_are_given_back() -
     for network in (first, second):
         assert network.training
         assert network.config._attn_implementation == "eager"
+
+
+def test_a_network_with_its_tokenizer_takes_options_of_encoding_only() -> None:
+    pair = (tiny_network("gpt2"), tiny_tokenizer("gpt2"))
+    with using_model(pair, bos="add") as model:
+        assert model.bos == "add"
+    with pytest.raises(UserError, match="dtype= applies only to a model given by its name"):
+        as_model(pair, dtype="float16")
+    with pytest.raises(UserError, match="bos= applies only to a model given by its name"):
+        as_model(tiny_model("gpt2"), bos="add")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'devcie'"):
+        as_model(pair, devcie="cpu")  # type: ignore[call-arg]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
-from headscope.encode import Bos
 from headscope.errors import UserError
-from headscope.models.load_options import DeviceMap, Quantization
+from headscope.models.load_options import LoadOptions
 from headscope.models.loading import AutoClass, load, wrap
 from headscope.models.model import Model
 
@@ -22,18 +21,9 @@ with its tokenizer.
 def as_model(
     model: ModelLike,
     *,
-    device: str = "cpu",
-    dtype: str = "float32",
-    device_map: DeviceMap = "",
-    quantization: Quantization = "",
-    adapter: str | Path = "",
-    revision: str = "",
-    allow_pickle: bool = False,
-    trust_remote_code: bool = False,
     head: Literal["lm"] | AutoClass | None = None,
-    bos: Bos = "keep",
-    chat: bool = False,
     seed: int = 0,
+    **options: Unpack[LoadOptions],
 ) -> Model:
     """A model from whatever stands for one.
 
@@ -43,12 +33,14 @@ def as_model(
         A hub id, a folder, a ``.gguf`` file, ``"demo"``, ``"demo-llm"``, a :class:`Model`, which is
         returned as it is, or a network with its tokenizer, ``(network, tokenizer)``, which is
         wrapped.
-    device, dtype, device_map, quantization, adapter, revision, allow_pickle, trust_remote_code, \
-    bos, chat, seed
-        See :func:`~headscope.models.load`. They apply only where a model is loaded by name; with a
-        model that is loaded already, anything but the default is an error.
     head
         See :func:`~headscope.models.load`. A model that is loaded already keeps what it has.
+    seed
+        See :func:`~headscope.models.load`.
+    **options
+        Further options of :func:`~headscope.models.load`. They apply where a model is loaded by
+        name; a network with its tokenizer takes only ``bos`` and ``chat``. With a model that is
+        loaded already, anything but the default is an error.
 
     Returns
     -------
@@ -71,44 +63,23 @@ def as_model(
     >>> as_model(model) is model, as_model((model.network, model.tokenizer)).name
     (True, 'model')
     """
-    options: dict[str, Any] = {
-        "device": device,
-        "dtype": dtype,
-        "device_map": device_map,
-        "quantization": quantization,
-        "adapter": adapter,
-        "revision": revision,
-        "allow_pickle": allow_pickle,
-        "trust_remote_code": trust_remote_code,
-        "bos": bos,
-        "chat": chat,
-        "seed": seed,
-    }
     if isinstance(model, tuple) and len(model) == 2:
-        _check_defaults(options)
-        return wrap(model[0], model[1])
+        _check_defaults({**options, "seed": seed}, allowed=("bos", "chat"))
+        bos, chat = options.get("bos", "keep"), options.get("chat", False)
+        return wrap(model[0], model[1], bos=bos, chat=chat)
     if isinstance(model, Model):
-        _check_defaults(options)
+        _check_defaults({**options, "seed": seed})
         return model
-    return load(model, head=head, **options)
+    return load(model, head=head, seed=seed, **options)
 
 
 @contextmanager
 def using_model(
     model: ModelLike,
     *,
-    device: str = "cpu",
-    dtype: str = "float32",
-    device_map: DeviceMap = "",
-    quantization: Quantization = "",
-    adapter: str | Path = "",
-    revision: str = "",
-    allow_pickle: bool = False,
-    trust_remote_code: bool = False,
     head: Literal["lm"] | AutoClass | None = None,
-    bos: Bos = "keep",
-    chat: bool = False,
     seed: int = 0,
+    **options: Unpack[LoadOptions],
 ) -> Iterator[Model]:
     """The model of :func:`as_model`, closed at the end if it was made here.
 
@@ -117,29 +88,14 @@ def using_model(
 
     Parameters
     ----------
-    model, device, dtype, device_map, quantization, adapter, revision, allow_pickle, \
-    trust_remote_code, head, bos, chat, seed
+    model, head, seed, **options
         See :func:`as_model`.
 
     Yields
     ------
     Model
     """
-    found = as_model(
-        model,
-        device=device,
-        dtype=dtype,
-        device_map=device_map,
-        quantization=quantization,
-        adapter=adapter,
-        revision=revision,
-        allow_pickle=allow_pickle,
-        trust_remote_code=trust_remote_code,
-        head=head,
-        bos=bos,
-        chat=chat,
-        seed=seed,
-    )
+    found = as_model(model, head=head, seed=seed, **options)
     try:
         yield found
     finally:
@@ -147,11 +103,13 @@ def using_model(
             found.close()
 
 
-def _check_defaults(options: dict[str, Any]) -> None:
+def _check_defaults(options: dict[str, Any], *, allowed: tuple[str, ...] = ()) -> None:
     """Options of loading mean nothing to a model that is loaded already."""
     defaults = load.__kwdefaults__ or {}
     for option, value in options.items():
-        if value != defaults[option]:
+        if option not in defaults:
+            raise TypeError(f"load() got an unexpected keyword argument {option!r}")
+        if value != defaults[option] and option not in allowed:
             raise UserError(
                 f"{option}= applies only to a model given by its name, and this one is loaded "
                 f"already; got {option}={value!r}",

@@ -6,9 +6,9 @@ import importlib.util
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
-from headscope.encode.template import BOS
+from headscope.encode.template import BOS, Bos
 from headscope.errors import ModelError, UserError, unknown
 
 Quantization = Literal["", "8bit", "4bit"]
@@ -20,6 +20,21 @@ DTYPES = ("float32", "float16", "bfloat16")
 QUANTIZATIONS = ("8bit", "4bit")
 DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 DEVICE = re.compile(r"(cpu|cuda|mps|xpu|npu|hpu)(:\d+)?")
+
+
+class LoadOptions(TypedDict, total=False):
+    """Options of :func:`headscope.load` for functions that hand them on."""
+
+    device: str
+    dtype: str
+    device_map: DeviceMap
+    quantization: Quantization
+    adapter: str | Path
+    revision: str
+    allow_pickle: bool
+    trust_remote_code: bool
+    bos: Bos
+    chat: bool
 
 
 def check_load_options(

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal, Unpack
 
 from headscope.corpus import Corpus
 from headscope.errors import ModelError, UserError
 from headscope.models import Model, ModelLike, using_model
+from headscope.models.load_options import LoadOptions
 from headscope.runs.ablate.judgement import Judgement
 from headscope.runs.ablate.objectives import (
     CustomObjective,
@@ -39,7 +40,7 @@ class AblationInputs:
 
 @contextmanager
 def ablation_inputs(
-    model: ModelLike, judgement: Judgement, *, seed: int, **options: Any
+    model: ModelLike, judgement: Judgement, *, seed: int, **options: Unpack[LoadOptions]
 ) -> Iterator[AblationInputs]:
     """Read and load what an ablation needs; a network that was wrapped is put back at the end.
 
@@ -97,12 +98,12 @@ def as_objective(objective: Objective | OutputFunction, metric: str = "") -> Obj
 
 
 @contextmanager
-def _language_model(model: ModelLike, options: dict[str, Any]) -> Iterator[Model]:
+def _language_model(model: ModelLike, options: LoadOptions) -> Iterator[Model]:
     """A model with its language-model head. If it has none, the error says what else to give."""
-    head: dict[str, Any] = {"head": "lm"} if isinstance(model, str | Path) else {}
+    head: Literal["lm"] | None = "lm" if isinstance(model, str | Path) else None
     with ExitStack() as stack:
         try:
-            loaded = stack.enter_context(using_model(model, **options, **head))
+            loaded = stack.enter_context(using_model(model, head=head, **options))
         except ModelError as error:
             if "language-model head" not in error.message:
                 raise
