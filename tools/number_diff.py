@@ -17,7 +17,16 @@ from typing import TypeVar
 
 from array_diff import Difference, difference, rounding_errors
 from number_files import READERS, TEXTS, Numbers, read_numbers
-from number_names import DIGESTS, EXPLAINED, NOT_COMPARED, RENAMED, SHARES, Names, explained
+from number_names import (
+    DIGESTS,
+    EXPLAINED,
+    NOT_COMPARED,
+    RENAMED,
+    SHARES,
+    TOLERANCES,
+    Names,
+    explained,
+)
 from page_diff import compare_pages, read_page
 
 Entry = TypeVar("Entry")
@@ -68,11 +77,18 @@ class Report:
 
 
 def compare(
-    old: Path, new: Path, *, tolerance: float = 1e-12, only: str = "*", texts: bool = False
+    old: Path,
+    new: Path,
+    *,
+    tolerance: float | None = None,
+    only: str = "*",
+    texts: bool = False,
 ) -> bool:
     """Compare every file of two runs and print what was found; true if all is well."""
     records = [read_record(old), read_record(new)]
     base = records[0].get("commit", "")
+    if tolerance is None:
+        tolerance = of_commit(TOLERANCES, base) or 1e-12
     report = Report(
         tolerance, of_commit(RENAMED, base) or Names(), of_commit(EXPLAINED, base) or {}
     )
@@ -289,7 +305,7 @@ def compare_page(name: str, old: Path, new: Path, report: Report) -> None:
 
 def summarize(report: Report, texts: bool) -> None:
     """Print the largest differences, what is new, what was not compared, and the verdict."""
-    print("\nLargest differences by measure and statistic")
+    print(f"\nLargest differences by measure and statistic (tolerance {report.tolerance:.0e})")
     for (part, statistic), found in sorted(report.largest.items()):
         if found.moved:
             print(
