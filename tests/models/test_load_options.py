@@ -331,7 +331,7 @@ def test_the_embedded_decoder_gives_the_same_numbers_with_padding_on_the_left(
 
 
 def test_the_embedded_decoder_has_its_sink_back_with_bos(demo_llm: Model) -> None:
-    """SmolLM2 was trained with <|im_start|> first, which takes most of the attention."""
+    """The chats that SmolLM2-Instruct was tuned on begin with <|im_start|>, which is its sink."""
     with wrap(demo_llm.network, demo_llm.tokenizer, bos="add") as model:
         atlas = hs.survey(model, TEXTS, measures="special")
     to_start = atlas["special"]["mean"].sel(token="cls", row="all")
