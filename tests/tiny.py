@@ -1,6 +1,7 @@
 """Tiny models of every architecture, with tokenizers trained on the spot.
 
 They have random weights, the same for the same seed, and two layers of four heads, eight wide.
+The kinds in ``RECENT`` are today's architectures; some have four layers, or heads of two widths.
 ``tiny_model("bert")`` gives a Headscope model, ``tiny_network`` the transformers one,
 ``tiny_tokenizer("bert")`` the tokenizer of its family, ``tiny_batch`` a padded batch of random
 tokens, ``maps_of`` what a listener sees, ``eager_run`` what transformers itself computes.
@@ -195,6 +196,102 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
         "roberta",
     ),
 }
+_SLIDING = {
+    "sliding_window": WINDOW + 1,  # with the token itself
+    "layer_types": ["sliding_attention", "full_attention"],
+}
+_EXPERTS = {
+    "num_local_experts": 4,
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 16,
+}
+_FOUR = _GROUPED | {"num_hidden_layers": 4}
+_LINEAR = _FOUR | {
+    "layer_types": ["linear_attention", "full_attention"] * 2,
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+}
+RECENT: dict[str, tuple[str, dict[str, Any], str]] = {
+    "gemma3": ("Gemma3TextConfig", _GROUPED | _SLIDING, "gemma"),
+    "gemma4": (  # the last two layers use the keys and values of the first two
+        "Gemma4TextConfig",
+        _FOUR
+        | {
+            "sliding_window": WINDOW + 1,
+            "layer_types": ["sliding_attention", "full_attention"] * 2,
+            "global_head_dim": 2 * WIDTH,
+            "num_kv_shared_layers": 2,
+            "hidden_size_per_layer_input": 8,
+            "vocab_size_per_layer_input": 110,
+        },
+        "gemma",
+    ),
+    "gpt-oss": (
+        "GptOssConfig",
+        _GROUPED
+        | _SLIDING
+        | _EXPERTS
+        | {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}},
+        "bytes",
+    ),
+    "qwen3.5": ("Qwen3_5TextConfig", _LINEAR, "qwen"),
+    "qwen3-next": (
+        "Qwen3NextConfig",
+        _LINEAR | _EXPERTS | {"shared_expert_intermediate_size": 16},
+        "qwen",
+    ),
+    "qwen3-moe": ("Qwen3MoeConfig", _GROUPED | _EXPERTS, "qwen"),
+    "jamba": (
+        "JambaConfig",
+        _FOUR
+        | _EXPERTS
+        | {
+            "attn_layer_period": 2,
+            "attn_layer_offset": 1,
+            "mamba_d_state": 4,
+            "mamba_d_conv": 4,
+            "mamba_dt_rank": 4,
+        },
+        "llama",
+    ),
+    "lfm2": ("Lfm2Config", _FOUR | {"layer_types": ["conv", "full_attention"] * 2}, "llama"),
+    "deepseek-v3": (  # keys are wider than values
+        "DeepseekV3Config",
+        _SIZES
+        | {
+            "num_key_value_heads": HEADS,
+            "q_lora_rank": 16,
+            "kv_lora_rank": 16,
+            "qk_rope_head_dim": 4,
+            "qk_nope_head_dim": 8,
+            "v_head_dim": WIDTH,
+            "n_routed_experts": 4,
+            "n_shared_experts": 1,
+            "n_group": 2,
+            "topk_group": 1,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 16,
+            "first_k_dense_replace": 1,
+        },
+        "bytes",
+    ),
+    "olmo2": ("Olmo2Config", _SIZES, "bytes"),
+    "olmo3": ("Olmo3Config", _SIZES | _SLIDING, "bytes"),
+    "phi3": ("Phi3Config", _SIZES | {"num_key_value_heads": 2}, "llama"),
+    "mistral": ("MistralConfig", _GROUPED | {"sliding_window": WINDOW + 1}, "llama"),
+    "ministral": ("MinistralConfig", _GROUPED | _SLIDING, "llama"),
+    "modernbert-decoder": (
+        "ModernBertDecoderConfig",
+        _SIZES | {"local_attention": 2 * WINDOW, "layer_types": _SLIDING["layer_types"]},
+        "modernbert",
+    ),
+    "eurobert": ("EuroBertConfig", _SIZES, "xlmr"),
+}
+HYBRIDS = ("qwen3.5", "qwen3-next", "jamba", "lfm2")
+"""Only the second and the fourth of their layers have attention."""
 ENCODERS = ("bert", "roberta", "xlmr", "electra", "albert", "distilbert", "modernbert", "mpnet")
 DECODERS = ("gpt", "gpt2", "opt", "neox", "llama", "qwen3", "gemma")
 BOTH = ("t5", "bart")
@@ -210,7 +307,7 @@ EVERY_STACK = [(kind, stack) for kind, stacks in STACKS.items() for stack in sta
 
 def tiny_tokenizer(kind: str) -> PreTrainedTokenizerFast:
     """A fast tokenizer trained on a few sentences: one of FRAMES, or that of a kind of model."""
-    frame = FRAMES[kind if kind in FRAMES else KINDS[kind][2]]
+    frame = FRAMES[kind if kind in FRAMES else (KINDS | RECENT)[kind][2]]
     inputs = ["input_ids", *(["token_type_ids"] if frame.types else []), "attention_mask"]
     return PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(
@@ -267,7 +364,7 @@ def _trained(cut: str, specials: tuple[str, ...], one: str, two: str) -> str:
 
 def tiny_config(kind: str, **changes: Any) -> Any:
     """The configuration of a tiny model, with its tokenizer's vocabulary and special tokens."""
-    name, sizes, _ = KINDS[kind]
+    name, sizes, _ = (KINDS | RECENT)[kind]
     tokenizer = tiny_tokenizer(kind)
     pad = tokenizer.pad_token_id
     tokens = {
@@ -275,8 +372,12 @@ def tiny_config(kind: str, **changes: Any) -> Any:
         "bos_token_id": tokenizer.bos_token_id,
         "eos_token_id": tokenizer.eos_token_id,
     }
-    if kind == "modernbert":
+    if kind.startswith("modernbert"):
         tokens |= {"cls_token_id": tokenizer.cls_token_id, "sep_token_id": tokenizer.sep_token_id}
+    if kind == "modernbert-decoder":
+        tokens |= {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
+    if kind == "eurobert":
+        tokens |= {"mask_token_id": tokenizer.mask_token_id}
     return getattr(transformers, name)(
         **{"vocab_size": len(tokenizer), **sizes, **tokens, **changes}
     )
@@ -289,7 +390,10 @@ def tiny_network(
 
     They are large enough that the maps are far from uniform; no bias is zero.
     """
-    network = auto.from_config(tiny_config(kind, **changes), attn_implementation=attention).eval()
+    with torch.random.fork_rng():  # sinks of GPT-OSS and the like are drawn by transformers
+        torch.manual_seed(seed)
+        network = auto.from_config(tiny_config(kind, **changes), attn_implementation=attention)
+    network.eval()
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in network.parameters():
@@ -333,8 +437,9 @@ def maps_of(model: Model, batch: Batch, **options: Any) -> dict[str, list[torch.
     """The maps of each stack, layer by layer."""
     found: dict[str, list[torch.Tensor]] = {}
     for view in views_of(model, batch, **options):
-        assert view.layer == len(found.setdefault(view.stack, []))
-        found[view.stack].append(view.attention)
+        maps = found.setdefault(view.stack, [])
+        assert view.layer == model.shape(view.stack).numbers[len(maps)]
+        maps.append(view.attention)
     return found
 
 
@@ -370,7 +475,8 @@ def eager_run(
             "decoder": output.decoder_attentions,
             "cross": output.cross_attentions,
         }
-    return output, {STACKS[kind][0]: output.attentions}
+    stack = "encoder" if kind in ENCODERS or kind == "eurobert" else "decoder"
+    return output, {stack: output.attentions}
 
 
 # Where each architecture keeps its attention block ({} is the layer) and, within it, the output

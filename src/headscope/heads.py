@@ -52,7 +52,7 @@ class Head(NamedTuple):
 
     @classmethod
     def parse(
-        cls, text: str | Head, *, layers: int | None = None, heads: int | None = None
+        cls, text: str | Head, *, layers: Layers | None = None, heads: int | None = None
     ) -> Head:
         """Read one head.
 
@@ -62,7 +62,8 @@ class Head(NamedTuple):
             ``"3-9"`` (from 1), ``"L2H8"`` (from 0), or a :class:`Head`, which is returned
             unchanged.
         layers, heads
-            The shape of the model. If given, a head outside it is an error.
+            The shape of the model, see :func:`parse_heads`. If given, a head outside it is an
+            error.
 
         Raises
         ------
@@ -88,8 +89,12 @@ HeadsLike = str | Head | Iterable[str | Head]
 """What stands for several heads: ``"4-6,5-1"``, ``"4-*"``, a :class:`Head`, or a list of these."""
 
 
+Layers = int | Sequence[int]
+"""The layers of a model: how many there are, or the numbers (from 0) of those with attention."""
+
+
 def parse_heads(
-    heads_like: HeadsLike, *, layers: int | None = None, heads: int | None = None
+    heads_like: HeadsLike, *, layers: Layers | None = None, heads: int | None = None
 ) -> tuple[Head, ...]:
     """Read a set of heads, in the order given, each once.
 
@@ -99,8 +104,11 @@ def parse_heads(
         Names separated by commas (``"4-6,5-1"``, ``"L2H8"``), all heads of a layer (``"4-*"``,
         ``"L3H*"``), one head of every layer (``"*-1"``), a :class:`Head`, or a list of any of
         these.
-    layers, heads
-        The shape of the model. Needed for ``*``; if given, a head outside it is an error.
+    layers
+        The number of layers of the model. Where only some layers have attention: their numbers,
+        from 0. Needed for ``*``; if given, a head outside it is an error.
+    heads
+        The number of heads of each layer; likewise.
 
     Returns
     -------
@@ -117,11 +125,14 @@ def parse_heads(
     ['4-6', '5-1']
     >>> [str(head) for head in parse_heads("2-*", layers=2, heads=3)]
     ['2-1', '2-2', '2-3']
+    >>> [str(head) for head in parse_heads("*-1", layers=(3, 7), heads=3)]
+    ['4-1', '8-1']
     """
+    numbers = range(layers) if isinstance(layers, int) else layers
     found: list[Head] = []
     for part in _parts(heads_like):
-        for head in [part] if isinstance(part, Head) else _named(part, layers, heads):
-            _check_range(head, layers, heads)
+        for head in [part] if isinstance(part, Head) else _named(part, numbers, heads):
+            _check_range(head, numbers, heads)
             found.append(head)
     if not found:
         raise UserError("the set of heads is empty", hint=f"give heads as {FORM}")
@@ -137,13 +148,16 @@ def head_names(heads: Iterable[Head]) -> str:
     return ",".join(str(head) for head in heads)
 
 
-def all_heads(layers: int, heads: int) -> tuple[Head, ...]:
+def all_heads(layers: Layers, heads: int) -> tuple[Head, ...]:
     """Every head of a model, layer by layer.
 
     >>> [str(head) for head in all_heads(2, 2)]
     ['1-1', '1-2', '2-1', '2-2']
+    >>> [str(head) for head in all_heads((3, 7), 1)]
+    ['4-1', '8-1']
     """
-    return tuple(Head(layer, head) for layer in range(layers) for head in range(heads))
+    numbers = range(layers) if isinstance(layers, int) else layers
+    return tuple(Head(layer, head) for layer in numbers for head in range(heads))
 
 
 def _parts(given: HeadsLike) -> Sequence[str | Head]:
@@ -162,7 +176,7 @@ def _parts(given: HeadsLike) -> Sequence[str | Head]:
     return parts
 
 
-def _named(text: str, layers: int | None, heads: int | None) -> list[Head]:
+def _named(text: str, layers: Sequence[int] | None, heads: int | None) -> list[Head]:
     if match := _FROM_ONE.fullmatch(text):
         first = 1
     elif match := _FROM_ZERO.fullmatch(text):
@@ -172,11 +186,11 @@ def _named(text: str, layers: int | None, heads: int | None) -> list[Head]:
     return [
         Head(layer, head)
         for layer in _indices(match[1], first, layers, text)
-        for head in _indices(match[2], first, heads, text)
+        for head in _indices(match[2], first, None if heads is None else range(heads), text)
     ]
 
 
-def _indices(text: str, first: int, size: int | None, name: str) -> range:
+def _indices(text: str, first: int, every: Sequence[int] | None, name: str) -> Sequence[int]:
     """The indices from 0 that a number or ``*`` stands for."""
     if text != "*":
         index = int(text) - first
@@ -185,22 +199,30 @@ def _indices(text: str, first: int, size: int | None, name: str) -> range:
                 f"there is no head {name}: in this form layers and heads count from 1",
                 hint="count from 1 (3-9), or write the head as L2H8 to count from 0",
             )
-        return range(index, index + 1)
-    if size is None:
+        return [index]
+    if every is None:
         raise UserError(
             f"{name!r} stands for several heads, which only the shape of a model tells",
             hint=f"name each head as {FORM}",
         )
-    return range(size)
+    return every
 
 
-def _check_range(head: Head, layers: int | None, heads: int | None) -> None:
-    if 0 <= head.layer < (layers or head.layer + 1) and 0 <= head.head < (heads or head.head + 1):
+def _check_range(head: Head, layers: Sequence[int] | None, heads: int | None) -> None:
+    known = layers or [head.layer]
+    if head.layer in known and 0 <= head.head < (heads or head.head + 1):
         return
-    last = Head((layers or 1) - 1, (heads or 1) - 1)
+    if known[0] < head.layer < known[-1] and head.layer not in known:
+        raise UserError(
+            f"layer {head.layer + 1} of the model has no attention heads, so there is no head "
+            f"{head} ({head.zero_based}); the layers that have some are "
+            f"{', '.join(str(layer + 1) for layer in known)}",
+            hint="give a head of one of these layers",
+        )
+    one, last = Head((layers or [0])[0], 0), Head((layers or [0])[-1], (heads or 1) - 1)
     raise UserError(
-        f"the model has no head {head} ({head.zero_based}); its heads run from 1-1 to {last} "
-        f"(L0H0 to {last.zero_based})",
+        f"the model has no head {head} ({head.zero_based}); its heads run from {one} to {last} "
+        f"({one.zero_based} to {last.zero_based})",
         hint=f"give heads as {FORM}",
     )
 

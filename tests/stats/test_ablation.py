@@ -69,7 +69,9 @@ def test_corrections_are_over_all_heads_and_none_leaves_p_unchanged() -> None:
 def test_a_head_is_placed_by_its_name_and_heads_that_stayed_on_have_no_score() -> None:
     raw = planted()["ablation"]
     order = [0, 6, 2, 4]  # the baseline, then 2-3, 1-2 and 2-1
-    data = ablation_scores(raw.isel(run=order), (LAYERS, HEADS), seed=0, resamples=200)
+    data = ablation_scores(
+        raw.isel(run=order), (range(1, LAYERS + 1), HEADS), seed=0, resamples=200
+    )
     assert list(data) == ["head_off"]
     assert data["head_off"]["mean"].values.tolist() == pytest.approx(
         np.array([[np.nan, 0.95, np.nan], [0.75, np.nan, 0.5]]), nan_ok=True

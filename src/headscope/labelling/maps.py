@@ -115,7 +115,8 @@ class CorpusMaps:
         self.corpus = corpus.name
         self.examples = _encode(model, islice(corpus, limit), max_length)
         shape = model.shape(model.main_stack())
-        self.shape = (len(self.examples), shape.layers, shape.heads)
+        self.heads = shape.every_head
+        self.shape = (len(self.examples), len(self.heads))
         self.order = np.random.default_rng(seed).permutation(int(np.prod(self.shape)))
         self._cached = lru_cache(CACHED_EXAMPLES)(
             lambda index: _compute(model, self.examples[index])
@@ -126,18 +127,20 @@ class CorpusMaps:
 
     def map_id(self, number: int) -> MapId:
         """Identify the map at a place in the order."""
-        example, head = self._place(number)
-        return MapId(self.model.name, self.corpus, self.examples[example].example.id, head)
+        example, place = self._place(number)
+        name = self.examples[example].example.id
+        return MapId(self.model.name, self.corpus, name, self.heads[place])
 
     def map(self, number: int) -> tuple[ExampleMaps, NDArray[np.float32]]:
         """Return the map (query, key) at a place in the order, and all maps of its example."""
-        example, head = self._place(number)
+        example, place = self._place(number)
         found = self._cached(example)
-        return found, found.maps[head]
+        return found, found.maps.reshape(-1, *found.maps.shape[2:])[place]
 
-    def _place(self, number: int) -> tuple[int, Head]:
-        example, layer, head = np.unravel_index(self.order[number], self.shape)
-        return int(example), Head(int(layer), int(head))
+    def _place(self, number: int) -> tuple[int, int]:
+        """The place of an example, and that of a head among all."""
+        example, place = np.unravel_index(self.order[number], self.shape)
+        return int(example), int(place)
 
 
 def _encode(model: Model, examples: Iterable[Example], max_length: int) -> list[Encoded]:

@@ -119,7 +119,7 @@ class Measure(ABC):
         """The dimensions before the measure's own: layers and heads, labelled from 1."""
         shape = self.context.shape
         return {
-            "layer": tuple(range(1, shape.layers + 1)),
+            "layer": shape.labels,
             "head": tuple(range(1, shape.heads + 1)),
         }
 

@@ -126,7 +126,8 @@ class Distance(Measure):
     """Mean Jensen–Shannon divergence of every pair of heads over the rows of an example, averaged
     over examples (Clark et al. 2019, section 6 and Figure 6).
 
-    It needs the maps of all layers of a batch at once, and must be asked for by name.
+    It needs the maps of all layers of a batch at once, and must be asked for by name. What goes to
+    a learned sink (GPT-OSS) counts as attention to one more key.
 
     Parameters
     ----------
@@ -149,11 +150,7 @@ class Distance(Measure):
     def lead(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
         """Every head against every other, named as people do."""
         shape = self.context.shape
-        names = tuple(
-            f"{layer}-{head}"
-            for layer in range(1, shape.layers + 1)
-            for head in range(1, shape.heads + 1)
-        )
+        names = tuple(str(head) for head in shape.every_head)
         return {"one": names, "other": names}
 
     def prepare(self, batch: Batch, device: Any) -> BatchMaps:
@@ -171,6 +168,8 @@ class Distance(Measure):
         found = []
         for index, length in enumerate(prepared.lengths):
             maps = torch.cat([layer[index, :, :length, :length] for layer in prepared.maps])
+            if self.context.shape.sink:  # the sink is one more key, so that rows sum to 1
+                maps = torch.cat([maps, (1 - maps.sum(-1, keepdim=True)).clamp_min(0)], -1)
             found.append(divergence(maps.contiguous()))
         prepared.maps.clear()
         return torch.stack(found)[..., None]

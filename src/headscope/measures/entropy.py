@@ -47,7 +47,9 @@ class EntropyRows:
 class Entropy(Measure):
     """Mean entropy of a head's attention, in nats.
 
-    From all tokens, from [CLS] (or BOS) alone, and what uniform attention would have.
+    From all tokens, from [CLS] (or BOS) alone, and what uniform attention would have. In a model
+    with a learned sink (GPT-OSS), rows sum to less than 1, and the sum is over what is there: the
+    sink adds nothing.
 
     References
     ----------

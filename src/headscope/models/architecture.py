@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from torch import nn
@@ -11,9 +13,15 @@ from headscope.errors import ModelError
 
 CROSS = re.compile(r"cross|encoder_attn|encdec", re.IGNORECASE)
 DECODER = re.compile(r"(^|\.)decoder(\.|$)")
+INDEX = re.compile(r"(?:^|\.)(\d+)\.")
 SUPPORTED = (
     "BERT, RoBERTa, XLM-R, ELECTRA, ALBERT, DistilBERT, ModernBERT, MPNet, GPT, GPT-2, OPT, "
-    "GPT-NeoX, Llama, Qwen, Gemma, T5, BART and others that use transformers' attention interface"
+    "GPT-NeoX, Llama, Qwen, Gemma, GPT-OSS, DeepSeek, OLMo, Phi, Mistral, T5, BART and others that "
+    "use transformers' attention interface"
+)
+SINK_NOTE = (
+    "the rows of this model's attention sum to less than 1: the rest goes to a learned sink, which "
+    "is not a token"
 )
 # Their position tables begin after the padding index.
 OFFSET_POSITIONS = {"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl", "xmod"}
@@ -46,6 +54,37 @@ def stack_names(network: nn.Module) -> dict[nn.Module, str]:
         else:
             names[module] = alone
     return names
+
+
+def layer_numbers(network: nn.Module, modules: Sequence[nn.Module]) -> tuple[int, ...]:
+    """The model's own numbers, from 0, of the layers to which attention modules belong.
+
+    In hybrid models (Qwen3.5, Jamba, LFM2) only some layers have attention. The number by which
+    people know a layer is its place among all of them: the index that the module keeps, or else
+    that in its name (``layers.7.self_attn``). Where one module stands for several layers (ALBERT),
+    layers are counted in the order of computation.
+
+    Parameters
+    ----------
+    network
+        A transformers model.
+    modules
+        The attention modules of one stack, in the order of computation.
+
+    Returns
+    -------
+    tuple of int
+        A number for each module, increasing.
+    """
+    names = {module: name for name, module in network.named_modules()}
+    kept = [getattr(module, "layer_idx", None) for module in modules]
+    found = [INDEX.search(names.get(module, "")) for module in modules]
+    named = [int(match[1]) if match else None for match in found]
+    for numbers in (kept, named):
+        known = tuple(number for number in numbers if isinstance(number, int))
+        if len(known) == len(modules) and all(a < b for a, b in pairwise(known)):
+            return known
+    return tuple(range(len(modules)))
 
 
 def is_causal(network: nn.Module) -> bool:

@@ -44,9 +44,12 @@ class Watch:
     mask
         (batch, token), true on real tokens: for architectures whose own mask cannot be seen.
     first
-        The number of the first layer of each stack, where a pass skips those below it.
+        How many layers of each stack a pass skips.
     whole_maps
         Compute every map in one block, even if no listener needs it.
+    numbers
+        The model's own numbers of the layers of each stack, from 0, where they are known.
+        Otherwise layers are numbered in the order of computation.
     """
 
     def __init__(
@@ -58,8 +61,10 @@ class Watch:
         first: Mapping[str, int] | None = None,
         *,
         whole_maps: bool = False,
+        numbers: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
         self.stacks = stacks
+        self.numbers = numbers or {}
         self.by_rows = [one for one in listeners if isinstance(one, RowListener)]
         self.at_end = [one.end if isinstance(one, RowListener) else one for one in listeners]
         self.replacement = replacement
@@ -78,8 +83,10 @@ class Watch:
     def begin(self, module: nn.Module) -> str:
         """Enter the next layer, and return the name of its stack."""
         stack = self.stacks.get(module, "encoder")
-        layer = self.counts.get(stack, 0)
-        self.counts[stack] = layer + 1
+        place = self.counts.get(stack, 0)
+        self.counts[stack] = place + 1
+        numbers = self.numbers.get(stack, ())
+        layer = numbers[place] if place < len(numbers) else place
         heads = self.replacement.at(stack, layer) if self.replacement else []
         self._current = (stack, layer, heads)
         return stack

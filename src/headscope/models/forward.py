@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from headscope.encode import Batch
 from headscope.errors import ModelError
-from headscope.models.architecture import unobservable
+from headscope.models.architecture import layer_numbers, unobservable
 from headscope.models.attention import Watch, watching
 from headscope.models.shape import Shape
-from headscope.models.view import LayerView, OutputListener
+from headscope.models.view import LayerView
 
 if TYPE_CHECKING:
     from headscope.models.model import Model
+
+ROW_SUM = 0.98
+"""Rows that sum to less have lost attention to a sink; half precision rounds by less than this."""
 
 
 def run_network(
@@ -68,33 +71,56 @@ def find_shapes(model: Model, stacks: Mapping[nn.Module, str]) -> dict[str, Shap
     ------
     ModelError
         If the network does not run on text, if no attention is seen, or if the layers of a stack
-        differ.
+        have different numbers of heads.
     """
-    seen: dict[str, list[tuple[int, int]]] = {}
-
-    def listen(view: LayerView) -> None:
-        seen.setdefault(view.stack, []).append((view.heads, view.output.shape[-1]))
-
+    seen = _Layers()
     ids = np.zeros((1, 3), np.int64)
     probe = Batch(0, (), ids, ids, ids == 0)
     mask = torch.from_numpy(probe.mask).to(model.device)
     try:
         with torch.inference_mode():
-            run_network(model, Watch(stacks, [OutputListener(listen)], None, mask), probe, "", {})
+            run_network(model, Watch(stacks, [seen], None, mask), probe, "", {})
     except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise ModelError(
             f"{model.name} cannot be run on text: {type(error).__name__}: {error}",
             hint="choose a text model; the docs list what is supported under 'Supported models'",
         ) from error
-    if not seen:
+    if not seen.found:
         raise unobservable(model.name, model.network)
-    for stack, layers in seen.items():
-        if len(set(layers)) > 1:
+    shapes: dict[str, Shape] = {}
+    for stack, layers in seen.found.items():
+        modules, heads, widths = zip(*layers, strict=True)
+        if len(set(heads)) > 1:
             raise ModelError(
                 f"the layers of {model.name}'s {stack} have different numbers of heads, "
-                f"{sorted({heads for heads, _ in layers})}, which is not supported"
+                f"{sorted(set(heads))}, which is not supported",
+                hint="choose another model",
             )
-    return {stack: Shape(len(layers), *layers[0]) for stack, layers in seen.items()}
+        numbers = layer_numbers(model.network, modules)
+        sink = seen.least[stack] < ROW_SUM
+        shapes[stack] = Shape(len(layers), heads[0], max(widths), numbers, widths, sink)
+    return shapes
+
+
+class _Layers:
+    """Notes the layers of each stack: module, number of heads, and their width."""
+
+    whole_maps = False
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[tuple[nn.Module, int, int]]] = {}
+        self.least: dict[str, float] = {}
+        """The smallest sum of a row of attention in each stack."""
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+        """Add up the rows. All three tokens are real."""
+        least = float(block.float().sum(-1).min())
+        self.least[view.stack] = min(least, self.least.get(view.stack, 1.0))
+
+    def end(self, view: LayerView) -> None:
+        """Note the layer."""
+        layer = (view.module, view.heads, view.output.shape[-1])
+        self.found.setdefault(view.stack, []).append(layer)
 
 
 def network_inputs(model: Model, batch: Batch, stack: str) -> dict[str, Any]:

@@ -54,8 +54,8 @@ class LayerCache:
     Attributes
     ----------
     skips : bool
-        False where attention is computed outside of any list of layers. Every pass is then a full
-        one.
+        False where attention is computed outside of any list of layers, or where layers use the
+        keys of others. Every pass is then a full one.
 
     Examples
     --------
@@ -114,7 +114,10 @@ class LayerCache:
 
         with _replaced(self.blocks, keep) as forwards:
             output = self.model.forward(batch, replacement=self._recorded, listeners=listeners)
-        self.skips = inside == sum(shape.layers for shape in self.model.shapes.values())
+        # Later layers of Gemma 4 use keys and values of earlier ones, which must be computed.
+        alone = not getattr(self.model.config.get_text_config(), "num_kv_shared_layers", 0)
+        layers = sum(shape.layers for shape in self.model.shapes.values())
+        self.skips = alone and inside == layers
         return output
 
     def forward(
@@ -168,9 +171,9 @@ class LayerCache:
         fitted = self._fit(replacement)
         first = len(self._calls)
         for stack, shape in self.model.shapes.items():
-            for layer in range(shape.layers):
+            for place, layer in enumerate(shape.numbers):
                 if _changed(self._recorded, fitted, stack, layer):
-                    calls = sum(call.before.get(stack, 0) <= layer for call in self._calls)
+                    calls = sum(call.before.get(stack, 0) <= place for call in self._calls)
                     first = min(first, calls - 1)
                     break
         return max(first, 0)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from headscope.encode import Batch, Bos, Encoder, check_bos, check_chat
 from headscope.errors import ModelError, unknown
 from headscope.heads import HeadsLike
-from headscope.models.architecture import position_limit, stack_names
+from headscope.models.architecture import SINK_NOTE, position_limit, stack_names
 from headscope.models.attention import Watch
 from headscope.models.forward import find_shapes, run_network, start_token
 from headscope.models.names import model_label
@@ -95,6 +95,9 @@ class Model:
         try:
             self._stacks = stack_names(self.network)
             self.shapes = find_shapes(self, self._stacks)
+            self._numbers = {stack: shape.numbers for stack, shape in self.shapes.items()}
+            if any(shape.sink for shape in self.shapes.values()):
+                self.notes = [*self.notes, SINK_NOTE]
         except BaseException:
             self.close()
             raise
@@ -167,6 +170,13 @@ class Model:
         if stack not in self.shapes:
             raise unknown(f"stack of {self.name}", stack, self.shapes, error=ModelError)
         return self.shapes[stack]
+
+    def depth(self, stack: str) -> int:
+        """The number of all layers of a stack, with or without attention."""
+        shape = self.shape(stack)
+        if shape.counted:
+            return shape.layers
+        return int(self.config.get_text_config().num_hidden_layers)
 
     def main_stack(self) -> str:
         """The stack that is surveyed by default: the encoder if there is one."""
@@ -297,8 +307,8 @@ class Model:
             The stack whose tokens the batch holds. ``"encoder"`` runs only the encoder of an
             encoder-decoder; the default runs everything.
         first
-            The number of the first layer of each stack, where a
-            :class:`~headscope.models.layer_cache.LayerCache` skips those below.
+            How many layers of each stack a
+            :class:`~headscope.models.layer_cache.LayerCache` skips.
         **inputs
             Further arguments of the network's ``forward``, such as ``labels`` or
             ``output_hidden_states=True``.
@@ -316,7 +326,15 @@ class Model:
         fitted = None if replacement is None else replacement.fit(self)
         mask = torch.from_numpy(batch.mask).to(self.device)
         returned = inputs.get("output_attentions", getattr(self.config, "output_attentions", False))
-        watch = Watch(self._stacks, listeners, fitted, mask, first, whole_maps=bool(returned))
+        watch = Watch(
+            self._stacks,
+            listeners,
+            fitted,
+            mask,
+            first,
+            whole_maps=bool(returned),
+            numbers=self._numbers,
+        )
         output = run_network(self, watch, batch, stack, inputs)
         if (listeners or replacement) and not watch.counts:
             raise ModelError(

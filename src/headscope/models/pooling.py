@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from headscope.encode.template import START, find_template, special_kind
 from headscope.errors import ModelError, UserError, unknown
 from headscope.files import write_text
-from headscope.heads import Head, HeadsLike, parse_heads
+from headscope.heads import Head, HeadsLike
 from headscope.models.selection import split_heads
 
 if TYPE_CHECKING:
@@ -132,13 +132,13 @@ class Pooling:
         shape = model.shape(stack)
         position = known_position(model, stack, self.position)
         if self.names:
-            chosen = parse_heads(self.pattern or self.heads, layers=shape.layers, heads=shape.heads)
-            return Pooling(heads=chosen, position=position)
-        layer = shape.layers if self.layer is None else self.layer
-        if not 1 <= layer <= shape.layers:
+            return Pooling(heads=shape.parse(self.pattern or self.heads), position=position)
+        last = model.depth(stack)
+        layer = last if self.layer is None else self.layer
+        if not 1 <= layer <= last:
             raise UserError(
-                f"the model has no layer {layer}; its layers run from 1 to {shape.layers}",
-                hint=f"give a layer from 1 to {shape.layers}",
+                f"the model has no layer {layer}; its layers run from 1 to {last}",
+                hint=f"give a layer from 1 to {last}",
             )
         return Pooling(layer=layer, position=position)
 

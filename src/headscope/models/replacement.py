@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from headscope.errors import UserError, unknown
-from headscope.heads import Head, HeadLike, HeadsLike, parse_heads
+from headscope.heads import Head, HeadLike, HeadsLike
 from headscope.models.selection import split_heads
 from headscope.models.shape import Shape
 
@@ -170,7 +170,7 @@ def _resolve(part: HeadLike, shapes: Mapping[str, Shape]) -> dict[str, tuple[Hea
     error: UserError | None = None
     for stack, shape in shapes.items():
         try:
-            found[stack] = parse_heads(part, layers=shape.layers, heads=shape.heads)
+            found[stack] = shape.parse(part)
         except UserError as wrong:
             error = error or wrong
     if error is not None and not found:

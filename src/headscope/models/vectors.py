@@ -107,7 +107,8 @@ def pooled(model: Model, batch: Batch, pooling: Pooling) -> Tensor:
 def vector_width(model: Model, pooling: Pooling) -> int:
     """The length of the vectors of a fitted pooling."""
     if pooling.heads:
-        return len(pooling.heads) * model.shape(model.main_stack()).width
+        shape = model.shape(model.main_stack())
+        return sum(shape.width_of(head) for head in pooling.heads)
     ids = np.zeros((1, 2), np.int64)
     with torch.inference_mode():
         return int(pooled(model, Batch(0, (), ids, ids, ids == 0), pooling).shape[1])

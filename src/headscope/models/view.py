@@ -24,7 +24,8 @@ class LayerView:
     stack
         ``encoder``, ``decoder`` or ``cross``.
     layer
-        The layer's number within its stack, from 0, in the order of computation.
+        The layer's number within its stack, from 0. Where only some layers have attention, it is
+        the model's own number of the layer.
     maps
         The attention maps, whole; None where they are computed a block of rows at a time.
     outputs

@@ -93,8 +93,8 @@ class Atlas(LabelledResults):
         """
         from headscope.stats.passport import passport
 
-        layers, heads = self.shape
-        return passport(self, Head.parse(head, layers=layers, heads=heads))
+        layers = [number - 1 for number in self.layers]
+        return passport(self, Head.parse(head, layers=layers, heads=self.shape[1]))
 
     def find(self, query: str) -> tuple[Head, ...]:
         """The heads for which a condition holds, in the order of the model.

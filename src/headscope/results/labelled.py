@@ -123,6 +123,15 @@ class LabelledResults:
         model = self.provenance.get("model", {})
         return int(model.get("layers", 0)), int(model.get("heads", 0))
 
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The model's own numbers of the layers with attention, from 1.
+
+        They have gaps for hybrid models, where other layers have no attention.
+        """
+        numbers = self.provenance.get("model", {}).get("layer_numbers")
+        return tuple(numbers or range(1, self.shape[0] + 1))
+
     def mean(self, measure: str) -> xr.DataArray:
         """The mean over examples, by layer, head and the measure's own dimensions.
 

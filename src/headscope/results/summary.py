@@ -79,6 +79,7 @@ def _row(
         return None
     layer, head = np.unravel_index(int(np.nanargmax(means)), means.shape)
     best = dataset.isel(layer=int(layer), head=int(head))
+    strongest = head_name(int(best["layer"]), int(best["head"]))
     names = {dim: str(label) for dim, label in labels.items()}
     attributes = {str(key): str(text) for key, text in dataset.attrs.items()}
     share = attributes.get("unit", "").startswith("share")
@@ -88,7 +89,7 @@ def _row(
         "statistic": label_text(measure, names, attributes),
         "heads": means.size,
         "mean": float(np.nanmean(means)),
-        "strongest": str(Head(int(layer), int(head))),
+        "strongest": strongest,
         "value": float(best["value"]),
         "low": float(best["low"]),
         "high": float(best["high"]),
@@ -100,6 +101,11 @@ def _row(
 def remarks(results: Atlas) -> list[str]:
     """Plain sentences on what a reader should know first, warnings included."""
     found: list[str] = []
+    if results.provenance.get("model", {}).get("sink"):
+        found.append(
+            "The rows of this model's attention sum to less than 1: the rest goes to a learned "
+            "sink, which is not a token."
+        )
     if "position" in results:
         means = results.mean("position")
         for offset in ("previous", "next"):

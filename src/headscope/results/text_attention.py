@@ -39,6 +39,8 @@ class TextAttention:
         The model's layers, and the heads of each.
     units
         "tokens", or "words" (Clark et al. 2019, Section 4.1).
+    numbers
+        The model's own numbers of its layers with attention, from 1. Default: without gaps.
 
     See Also
     --------
@@ -69,6 +71,7 @@ class TextAttention:
     model: str
     shape: tuple[int, int]
     units: str = "tokens"
+    numbers: tuple[int, ...] = ()
 
     @classmethod
     def build(
@@ -82,6 +85,7 @@ class TextAttention:
         heads: Sequence[int] | None = None,
         shape: tuple[int, int] | None = None,
         units: str = "tokens",
+        numbers: Sequence[int] = (),
     ) -> TextAttention:
         """Label an array of maps.
 
@@ -99,6 +103,9 @@ class TextAttention:
             The model's layers, and the heads of each. Default: those that are labelled.
         units
             What the tokens are: "tokens" or "words".
+        numbers
+            The numbers of all layers of the model that have attention, from 1, where they have
+            gaps.
 
         Returns
         -------
@@ -118,7 +125,7 @@ class TextAttention:
         dims = ("layer", "head", "query", "key")
         maps = xr.DataArray(weights, coordinates, dims, "attention")
         most = int(maps["layer"].max()), int(maps["head"].max())
-        return cls(maps, model, shape or most, units)
+        return cls(maps, model, shape or most, units, tuple(numbers))
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -147,7 +154,8 @@ class TextAttention:
         Returns
         -------
         xarray.DataArray
-            Weights with the dimensions query and key; each row sums to 1.
+            Weights with the dimensions query and key. Each row sums to 1, or to less in models
+            with a learned sink (GPT-OSS).
 
         Raises
         ------
@@ -162,8 +170,8 @@ class TextAttention:
         known = self.heads
         if heads is None:
             return known
-        layers, width = self.shape
-        chosen = parse_heads(heads, layers=layers, heads=width)
+        layers = [number - 1 for number in self.numbers] or self.shape[0]
+        chosen = parse_heads(heads, layers=layers, heads=self.shape[1])
         for head in chosen:
             if head not in known:
                 raise UserError(

@@ -10,7 +10,7 @@ from headscope.corpus import Example, surface_words
 from headscope.encode import Encoded, collate
 from headscope.encode.template import TEXT
 from headscope.errors import UserError, wrong_type
-from headscope.heads import Head, HeadsLike, all_heads, parse_heads
+from headscope.heads import Head, HeadsLike
 from headscope.models import LayerView, Model, ModelLike, using_model
 from headscope.results import TextAttention
 
@@ -118,8 +118,7 @@ def _attention(
             "as one text",
             hint="give stack='encoder' or stack='decoder'",
         )
-    every = all_heads(shape.layers, shape.heads)
-    chosen = every if heads is None else parse_heads(heads, layers=shape.layers, heads=shape.heads)
+    chosen = shape.every_head if heads is None else shape.parse(heads)
     encoded = _encode(model, texts, stack, max_length)
     names = model.tokenizer.convert_ids_to_tokens(encoded.ids.tolist())
     tokens = [piece.strip() or name for piece, name in zip(encoded.text, names, strict=True)]
@@ -138,6 +137,7 @@ def _attention(
         layers=[layer + 1 for layer in layers],
         heads=[number + 1 for number in numbers],
         shape=(shape.layers, shape.heads),
+        numbers=shape.labels,
         units="words" if words else "tokens",
     )
 

@@ -173,6 +173,13 @@ def check_alike(first: Model, second: Model, stack: str) -> None:
             f"{one.heads} heads, {second.name} {other.layers} of {other.heads}",
             hint=ALIKE,
         )
+    if one.numbers != other.numbers:
+        raise ModelError(
+            f"the two models have attention in different layers: {first.name} in "
+            f"{', '.join(map(str, one.labels))}, {second.name} in "
+            f"{', '.join(map(str, other.labels))}",
+            hint=ALIKE,
+        )
 
 
 class Comparison(Survey):

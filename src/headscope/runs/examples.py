@@ -72,7 +72,7 @@ def word_attention(model: Model, example: Example, stack: str) -> tuple[Map, lis
     Returns
     -------
     maps : numpy.ndarray
-        (layer, head, word, word).
+        (layer, head, word, word). A layer's place is :meth:`headscope.models.Shape.place`.
     words : list of int
         Which words of the example these are; words without a token of their own are missing.
     """
@@ -115,6 +115,7 @@ def relation_example(
         The sentence with the largest share of right answers; None if no sentence has the relation.
     """
     upward = direction == "dependent to head"
+    shape = model.shape(model.main_stack())
     best: HeadExample | None = None
     for example in islice((one for one in corpus if _has(one, relation)), SENTENCES):
         maps, kept = word_attention(model, example, model.main_stack())
@@ -127,7 +128,7 @@ def relation_example(
         if not arcs:
             continue
         links = arcs if upward else [(parent, child) for child, parent in arcs]
-        weights = maps[head.layer, head.head]
+        weights = maps[shape.place(head.layer), head.head]
         choice = np.where(np.eye(len(kept), dtype=bool), -1.0, weights).argmax(1)
         right = sum(int(choice[one]) == other for one, other in links)
         words = tuple(example.words[word].text for word in kept)
@@ -159,11 +160,12 @@ def frame_example(model: Model, corpus: Iterable[Example], *, head: Head) -> Hea
     HeadExample or None
         The sentence with target and element marked; None if no sentence has a frame link.
     """
+    shape = model.shape(model.main_stack())
     best: HeadExample | None = None
     most = -1.0
     for example in islice((one for one in corpus if one.links and _fits(one)), FRAMES):
         maps, kept = word_attention(model, example, model.main_stack())
-        weights = maps[head.layer, head.head]
+        weights = maps[shape.place(head.layer), head.head]
         for link in example.links:
             target, element = _ends(link, kept)
             if not (target and element):

@@ -274,6 +274,9 @@ class Run(Job[Atlas]):
 def describe(model: Model, stack: str) -> dict[str, Any]:
     """A model as provenance names it."""
     shape = model.shape(stack)
+    unusual: dict[str, Any] = {} if shape.counted else {"layer_numbers": list(shape.labels)}
+    if shape.sink:
+        unusual["sink"] = "learned"
     return {
         "name": model.label,
         "revision": model.revision,
@@ -287,6 +290,7 @@ def describe(model: Model, stack: str) -> dict[str, Any]:
         "stack": stack,
         "layers": shape.layers,
         "heads": shape.heads,
+        **unusual,
     }
 
 

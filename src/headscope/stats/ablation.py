@@ -6,7 +6,7 @@ examples, corrected over all heads, separates gains from noise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -64,9 +64,13 @@ def scored(
     about = results.provenance
     seed = int(about["settings"]["seed"])
     count = resamples or enough(int((raw["kind"] == "head").sum()))
-    shape = (int(about["model"]["layers"]), int(about["model"]["heads"]))
     nodes = ablation_scores(
-        raw, shape, seed=seed, resamples=count, correction=correction, confidence=confidence
+        raw,
+        (results.layers, results.shape[1]),
+        seed=seed,
+        resamples=count,
+        correction=correction,
+        confidence=confidence,
     )
     if "pruning" in results.measures:
         nodes["pruning"] = pruning_scores(
@@ -77,7 +81,7 @@ def scored(
 
 def ablation_scores(
     raw: xr.Dataset,
-    shape: tuple[int, int],
+    shape: tuple[Sequence[int], int],
     *,
     seed: int,
     resamples: int,
@@ -93,7 +97,7 @@ def ablation_scores(
         ``kind`` of every run (baseline first, then head, layer or set), attributes metric, better,
         way and objective.
     shape
-        How many layers the model has, and heads in a layer.
+        The numbers of the model's layers, from 1, and how many heads each has.
     seed, resamples, correction, confidence
         As in :func:`scored`.
 
@@ -165,23 +169,27 @@ def pruning_scores(
     )
 
 
-def _shaped(part: xr.Dataset, kind: str, shape: tuple[int, int]) -> xr.Dataset:
+def _shaped(part: xr.Dataset, kind: str, shape: tuple[Sequence[int], int]) -> xr.Dataset:
     """Runs by layer and head, by layer, or by set."""
     if kind == "set":
         return part.rename(run="set")
     layers, heads = shape
     if kind == "layer":
         renamed = part.drop_vars("run").rename_dims(run="layer")
-        return renamed.assign_coords(layer=range(1, layers + 1))
-    places = [Head.parse(str(name), layers=layers, heads=heads) for name in part["run"].values]
-    rows, columns = np.array(places).T
+        return renamed.assign_coords(layer=list(layers))
+    numbers = [number - 1 for number in layers]
+    places = [Head.parse(str(name), layers=numbers, heads=heads) for name in part["run"].values]
+    rows = [numbers.index(head.layer) for head in places]
+    columns = [head.head for head in places]
     variables = {}
     for name, array in part.data_vars.items():
-        whole = len(places) == layers * heads  # a grid with holes cannot hold integers
-        grid = np.full(shape, 0 if whole else np.nan, array.dtype if whole else np.float64)
+        whole = len(places) == len(layers) * heads  # a grid with holes cannot hold integers
+        grid = np.full(
+            (len(layers), heads), 0 if whole else np.nan, array.dtype if whole else np.float64
+        )
         grid[rows, columns] = array.values
         variables[str(name)] = (("layer", "head"), grid)
-    return xr.Dataset(variables, {"layer": range(1, layers + 1), "head": range(1, heads + 1)})
+    return xr.Dataset(variables, {"layer": list(layers), "head": range(1, heads + 1)})
 
 
 def with_nodes(results: AnyResults, nodes: Mapping[str, xr.Dataset]) -> AnyResults:

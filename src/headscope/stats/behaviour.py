@@ -64,7 +64,7 @@ def behaviours(results: Atlas, thresholds: Thresholds | None = None) -> pd.DataF
         means = results.mean("entropy")
         for head in heads_over(means.sel(row="all") / means.sel(row="uniform"), limits.broad):
             behaviour.setdefault(head, "broad")
-    shape = results.provenance["model"]
+    layers = [number - 1 for number in results.layers]
     rows = [
         {
             "name": str(head),
@@ -72,7 +72,7 @@ def behaviours(results: Atlas, thresholds: Thresholds | None = None) -> pd.DataF
             "head": head.head + 1,
             "behaviour": behaviour.get(head, OTHER),
         }
-        for head in all_heads(shape["layers"], shape["heads"])
+        for head in all_heads(layers, results.shape[1])
     ]
     return pd.DataFrame(rows)
 

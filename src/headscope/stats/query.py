@@ -49,7 +49,7 @@ def find_heads(atlas: Atlas, query: str) -> tuple[Head, ...]:
     tuple of Head
     """
     mask = _evaluate(atlas, parse_query(query))
-    return tuple(Head(int(layer), int(head)) for layer, head in np.argwhere(mask))
+    return _heads_at(atlas, np.argwhere(mask))
 
 
 def head_list(
@@ -87,10 +87,11 @@ def head_list(
     layers, heads = _shape(atlas)
     mask = np.ones((layers, heads), bool) if tree is None else _evaluate(atlas, tree)
     places = np.argwhere(mask)
+    names = _heads_at(atlas, places)
     rows = pd.DataFrame(
         {
-            "head": [str(Head(*map(int, place))) for place in places],
-            "zero-based": [Head(*map(int, place)).zero_based for place in places],
+            "head": [str(head) for head in names],
+            "zero-based": [head.zero_based for head in names],
         }
     )
     value = split_value(by) if by.strip() else _first_value(tree)
@@ -179,6 +180,11 @@ def _shape(atlas: Atlas) -> tuple[int, int]:
     return layers, heads
 
 
+def _heads_at(atlas: Atlas, places: NDArray[np.int64]) -> tuple[Head, ...]:
+    """The heads at some places of the grid, (place, 2)."""
+    return tuple(Head(atlas.layers[layer] - 1, head) for layer, head in places.tolist())
+
+
 def _evaluate(atlas: Atlas, tree: Tree) -> Mask:
     """Where a parsed query holds, (layer, head)."""
     layers, heads = _shape(atlas)
@@ -190,19 +196,20 @@ def _evaluate(atlas: Atlas, tree: Tree) -> Mask:
     if kind == "not":
         return ~_evaluate(atlas, rest[0])
     if kind == "layer":
-        numbers = np.arange(1, layers + 1)
+        numbers = np.array(atlas.layers)
         chosen = (numbers >= rest[0]) & (numbers <= rest[1])
         return np.broadcast_to(chosen[:, None], (layers, heads)).copy()
     if kind == "heads":
         mask = np.zeros((layers, heads), bool)
-        for head in parse_heads(rest[0], layers=layers, heads=heads):
-            mask[head] = True
+        numbers = [number - 1 for number in atlas.layers]
+        for head in parse_heads(rest[0], layers=numbers, heads=heads):
+            mask[numbers.index(head.layer), head.head] = True
         return mask
     if kind == "is":
         return _has_role(atlas, rest[0])
     value, sign, number = rest
     if value == ["layer"]:
-        values = np.broadcast_to(np.arange(1.0, layers + 1)[:, None], (layers, heads))
+        values = np.broadcast_to(np.array(atlas.layers, float)[:, None], (layers, heads))
     else:
         values = head_values(atlas, value)[0]["value"].values
     found = _COMPARE[sign](values, number) & ~np.isnan(values)

@@ -62,7 +62,8 @@ def score_histogram(results: Atlas, role: str, head: HeadLike, *, tau: float = T
     data = role_data(results)
     if role not in data["role"].values:
         raise unknown("role", role, [str(name) for name in data["role"].values])
-    one = Head.parse(head, layers=data.sizes["layer"], heads=data.sizes["head"])
+    numbers = [int(number) - 1 for number in data["layer"].values]
+    one = Head.parse(head, layers=numbers, heads=data.sizes["head"])
     place = {"role": role, "layer": one.layer + 1, "head": one.head + 1}
     scores = known_scores(kept_scores(data).sel(place))
     title = f"Sieve bias of head {one}, role {role}"
@@ -184,7 +185,7 @@ def telling_head(
     over = np.flatnonzero((means > tau) & ~np.isnan(columns).all(0))
     best = over[np.argmax(skewness(columns[:, over]))] if over.size else np.nanargmax(means)
     layer, head, role = np.unravel_index(best, mean.shape)
-    return names[role], Head(int(layer), int(head))
+    return names[role], Head(int(mean["layer"][layer]) - 1, int(mean["head"][head]) - 1)
 
 
 def role_scores(results: Atlas) -> Any:

@@ -180,14 +180,22 @@ def outputs_dataset(
     return xr.Dataset(variables, labels, attributes)
 
 
-def importance_dataset(found: BatchOutputs) -> xr.Dataset:
-    """The gradient importance of every head as a dataset, with each example's values."""
-    _, layers, heads = found.importance.shape
+def importance_dataset(found: BatchOutputs, layers: Sequence[int]) -> xr.Dataset:
+    """The gradient importance of every head as a dataset, with each example's values.
+
+    Parameters
+    ----------
+    found
+        The values.
+    layers
+        The numbers of the layers, from 1.
+    """
+    heads = found.importance.shape[2]
     variables = {
         **_sums(found.buckets, found.importance, ("layer", "head")),
         "values": (("example", "layer", "head"), found.importance),
     }
-    labels = _labels(found) | {"layer": range(1, layers + 1), "head": range(1, heads + 1)}
+    labels = _labels(found) | {"layer": list(layers), "head": range(1, heads + 1)}
     attributes = {
         "title": "Gradient head importance",
         "unit": "mean |∂loss/∂ξ|",

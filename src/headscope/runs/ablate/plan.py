@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headscope.errors import UserError
-from headscope.heads import Head, HeadsLike, all_heads, head_names, parse_heads
+from headscope.heads import Head, HeadsLike, head_names
 from headscope.models import Shape
 
 BASELINE = "none"
@@ -71,12 +71,12 @@ def plan(
     >>> [off.name for off in plan(Shape(2, 2, 8), sets=["1-2,2-1"])]
     ['none', '1-1', '1-2', '2-1', '2-2', 'layer 1', 'layer 2', '1-2,2-1']
     """
-    every = all_heads(shape.layers, shape.heads)
+    every = shape.every_head
     passes = [NOTHING]
     if heads:
         passes += [Disabled("head", str(head), (head,)) for head in every]
     if layers and (shape.layers > 1 or not (heads or sets)):
-        for layer in range(shape.layers):
+        for layer in shape.numbers:
             chosen = tuple(head for head in every if head.layer == layer)
             passes.append(Disabled("layer", f"layer {layer + 1}", chosen))
     passes += [disabled_set(shape, chosen) for chosen in sets]
@@ -104,5 +104,5 @@ def disabled_set(shape: Shape, heads: HeadsLike, kind: str = "set", name: str = 
     kind, name
         See :class:`Disabled`. The name is that of the heads if it is empty.
     """
-    chosen = tuple(sorted(parse_heads(heads, layers=shape.layers, heads=shape.heads)))
+    chosen = tuple(sorted(shape.parse(heads)))
     return Disabled(kind, name or head_names(chosen), chosen)

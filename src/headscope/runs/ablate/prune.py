@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from headscope.encode import Batch, Encoded, batches
 from headscope.errors import UserError
-from headscope.heads import Head, all_heads, head_names, parse_heads
+from headscope.heads import Head, head_names, parse_heads
 from headscope.models import Model
 from headscope.runs.ablate.greedy import GreedySearch, GreedyState
 from headscope.runs.ablate.importance import head_importance
@@ -114,7 +114,7 @@ class Pruning:
             )
         self.model, self.objective, self.stack, self.way = model, objective, stack, way
         self.shape, self.seed = model.shape(stack), seed
-        self.heads = all_heads(self.shape.layers, self.shape.heads)
+        self.heads = self.shape.every_head
         self.choosing, self.scored = (
             list(batches(items[half::2], size=batch_size, pad=model.pad)) for half in (0, 1)
         )
@@ -194,7 +194,7 @@ class Pruning:
         shuffled = np.random.default_rng(self.seed).permutation(len(self.heads))
         return {
             "importance": tuple(
-                sorted(self.heads, key=lambda head: float(values[head.layer, head.head]))
+                self.heads[place] for place in np.argsort(values, axis=None, kind="stable")
             ),
             "greedy": self.search.state.removed,
             "random": tuple(self.heads[index] for index in shuffled),

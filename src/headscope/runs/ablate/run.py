@@ -224,7 +224,9 @@ class AblationRun(Run):
         about = self.about["objective"]
         groups = {"ablation": outputs_dataset(self.passes, found, about, self.way)}
         if self.importance:
-            groups["importance"] = importance_dataset(found)
+            groups["importance"] = importance_dataset(
+                found, self.model.shape(self.settings.stack).labels
+            )
         if self.pruning:
             groups["pruning"] = self.pruning.dataset()
         counts = {

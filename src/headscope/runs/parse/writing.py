@@ -150,7 +150,7 @@ class MapWriter:
                 # Some masks leave NaN on padding.
                 attention = view.attention.masked_fill(~real, 0.0)
                 values = between.apply(attention).permute(0, 2, 3, 1).half().cpu().numpy()
-                first = view.layer * shape.heads
+                first = shape.place(view.layer) * shape.heads
                 maps[..., first : first + shape.heads] = values
 
         with torch.inference_mode():

@@ -19,7 +19,11 @@ Array = NDArray[np.float64]
 
 
 def task_groups(
-    task: ProbingTask, rows: LabelledRows, scores: TaskScores, counts: Sequence[int]
+    task: ProbingTask,
+    rows: LabelledRows,
+    scores: TaskScores,
+    counts: Sequence[int],
+    numbers: Sequence[int],
 ) -> dict[str, xr.Dataset]:
     """The groups of the results of one task.
 
@@ -33,6 +37,8 @@ def task_groups(
         The scores of its classifiers.
     counts
         Numbers of heads of the curve.
+    numbers
+        The numbers of the layers, from 1.
 
     Returns
     -------
@@ -40,9 +46,10 @@ def task_groups(
         ``probe``, ``probe_layer`` and ``probe_top``, with dimension ``task`` of length 1.
     """
     heads, layers = scores.unsolved.tolist()
+    labels = {"layer": list(numbers)}
     return {
-        "probe": _units(task, rows, scores.heads, heads, ("layer", "head")),
-        "probe_layer": _units(task, rows, scores.layers, layers, ("layer",)),
+        "probe": _units(task, rows, scores.heads, heads, ("layer", "head")).assign_coords(labels),
+        "probe_layer": _units(task, rows, scores.layers, layers, ("layer",)).assign_coords(labels),
         "probe_top": _top(task, rows, scores, counts),
     }
 

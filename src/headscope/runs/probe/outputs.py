@@ -75,19 +75,23 @@ class HeadOutputs:
         }
 
     def heads(self, layer: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The outputs of a layer's heads before the output projection, (row, head, width)."""
-        return self._gather("heads", layer, rows, (self.shape.heads, self.shape.width))
+        """The outputs of a layer's heads before the output projection, (row, head, width).
+
+        Where layers differ in width, those of narrower heads end with zeros.
+        """
+        place = self.shape.place(layer)
+        return self._gather("heads", place, rows, (self.shape.heads, self.shape.width))
 
     def layer(self, layer: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The hidden states after a layer, (row, hidden)."""
-        return self._gather("layers", layer, rows, (self.hidden,))
+        return self._gather("layers", self.shape.place(layer), rows, (self.hidden,))
 
     def _gather(
-        self, name: str, layer: int, rows: NDArray[np.int64], shape: tuple[int, ...]
+        self, name: str, place: int, rows: NDArray[np.int64], shape: tuple[int, ...]
     ) -> NDArray[np.float32]:
         vectors = np.empty((len(rows), *shape), np.float32)
         for number, chosen in self._homes(self.home[rows]):
-            block = read_vectors(self.blocks[number], name, layer)
+            block = read_vectors(self.blocks[number], name, place)
             vectors[chosen] = block[self.place[rows[chosen]]]
         return vectors
 

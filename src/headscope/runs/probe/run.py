@@ -131,7 +131,8 @@ class ProbingRun(Run):
         groups: dict[str, list[xr.Dataset]] = {}
         for index, task in enumerate(self.tasks):
             known = TaskFeatures(task, self.outputs, self.options.pairs).task
-            made = task_groups(known, LabelledRows.of(known), self.scores[index], counts)
+            rows, numbers = LabelledRows.of(known), self.outputs.shape.labels
+            made = task_groups(known, rows, self.scores[index], counts, numbers)
             for name, group in made.items():
                 groups.setdefault(name, []).append(group)
         whole = {name: xr.concat(parts, "task") for name, parts in groups.items()}

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headscope.heads import Head, all_heads
+from headscope.heads import Head
 from headscope.progress import Update
 from headscope.runs.probe.classify import ClassifierScores, classify, standardise
 from headscope.runs.probe.features import TaskFeatures
@@ -53,18 +53,18 @@ class TaskProbe:
         self.options, self.progress, self.shape = options, progress, outputs.shape
         self.features = TaskFeatures(task, outputs, options.pairs)
         self.rows = LabelledRows.of(self.features.task)
-        self.heads = all_heads(self.shape.layers, self.shape.heads)
+        self.heads = self.shape.every_head
         self.points = [n for n in options.counts or () if self._affordable(n) or not skip_costly]
 
     def run(self) -> TaskScores:
         """Train and score all classifiers."""
         total = 2 * self.shape.layers + 2 * len(self.points)
         heads, layers = [], []
-        for layer in range(self.shape.layers):
+        for place, layer in enumerate(self.shape.numbers):
             heads.append(classify(self.features.heads(layer), self.rows, self.options))
-            self.progress(2 * layer + 1, total)
+            self.progress(2 * place + 1, total)
             layers.append(classify(self.features.layer(layer), self.rows, self.options))
-            self.progress(2 * layer + 2, total)
+            self.progress(2 * place + 2, total)
         best = self._ranking(np.stack([one.validation for one in heads]))
         orders = {"top": best, "greedy": self._greedy(best) if self.options.greedy else []}
         top = self._together(orders, total)

@@ -186,7 +186,9 @@ class _Computation:
         def listen(view: LayerView) -> None:
             if view.stack == self.stack:
                 outputs = take(view.output, mask, self.position)
-                vectors["heads"][view.layer, places] = outputs.float().cpu().numpy()
+                # Gemma 4 has layers with narrower heads than others: zeros fill them up.
+                kept = vectors["heads"][self.shape.place(view.layer), ..., : outputs.shape[-1]]
+                kept[places] = outputs.float().cpu().numpy()
 
         with torch.inference_mode():
             output = self.model.forward(
@@ -195,8 +197,9 @@ class _Computation:
                 stack=self.stack,
                 output_hidden_states=True,
             )
-        for layer, state in enumerate(layer_states(output)):
-            values = take(state, mask, self.position).float().cpu().numpy()
+        states = layer_states(output)
+        for layer, number in enumerate(self.shape.numbers):
+            values = take(states[number], mask, self.position).float().cpu().numpy()
             # The last layer of OPT-350m is narrower than the others.
             vectors["layers"][layer, places, : values.shape[1]] = values
 
@@ -207,7 +210,7 @@ class _Computation:
                 layer, place = bad[0].tolist()
                 raise UserError(
                     f"{self.model.name} computes numbers that are not finite "
-                    f"({name[:-1]} vectors of layer {layer + 1}) for the text "
+                    f"({name[:-1]} vectors of layer {self.shape.labels[layer]}) for the text "
                     f"{' | '.join(texts[place])[:80]!r}",
                     hint="remove the text, or load the model in float32",
                 )
