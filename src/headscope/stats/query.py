@@ -201,9 +201,9 @@ def _evaluate(atlas: Atlas, tree: Tree) -> Mask:
         return np.broadcast_to(chosen[:, None], (layers, heads)).copy()
     if kind == "heads":
         mask = np.zeros((layers, heads), bool)
-        numbers = [number - 1 for number in atlas.layers]
-        for head in parse_heads(rest[0], layers=numbers, heads=heads):
-            mask[numbers.index(head.layer), head.head] = True
+        known = [number - 1 for number in atlas.layers]
+        for head in parse_heads(rest[0], layers=known, heads=heads):
+            mask[known.index(head.layer), head.head] = True
         return mask
     if kind == "is":
         return _has_role(atlas, rest[0])
