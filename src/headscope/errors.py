@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class UserError(ValueError):
@@ -34,8 +35,16 @@ class UserError(ValueError):
         self.hint = hint
         self.command = command or hint
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors travel between processes: advice must not be lost.
+        return (_rebuilt, (type(self), self.message, self.hint, self.command))
+
     def __str__(self) -> str:
         return f"{self.message}\nnext: {self.hint}" if self.hint else self.message
+
+
+def _rebuilt(kind: type[UserError], message: str, hint: str, command: str) -> UserError:
+    return kind(message, hint=hint, command=command)
 
 
 class ModelError(UserError):

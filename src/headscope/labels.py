@@ -8,13 +8,16 @@ the attribute ``titles`` (JSON, from label to words); without any, the labels st
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 Labels = Mapping[str, str]
 """The labels of a value by dimension, e.g. ``{"token": "cls", "row": "sep"}``."""
 TOKENS: Labels = MappingProxyType({"cls": "[CLS]", "sep": "[SEP]"})
 """What a model's start and end tokens are called unless the caller knows better."""
+NAMED = 20
+"""How many examples that could not be used the provenance names."""
 CHANGE = "-change"
 """How the names of measures end that are differences between two models."""
 
@@ -81,6 +84,22 @@ _ORDERS = {
     "greedy": "greedily",
     "random": "at random",
 }
+
+
+def first_names(*lists: Iterable[str]) -> list[str]:
+    """The first few of many names, whatever order they come in; "2" is before "10".
+
+    >>> first_names(["10: too long", "9: empty"], ["2: empty"])
+    ['2: empty', '9: empty', '10: too long']
+    """
+
+    def key(name: str) -> list[tuple[bool, int, str]]:
+        parts = re.findall(r"\d+|\D+", name)
+        return [
+            (not part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts
+        ]
+
+    return sorted((name for names in lists for name in names), key=key)[:NAMED]
 
 
 def label_text(

@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 from encode.tokenizers import KINDS, tokenizer
 from headscope.corpus import Example, Word, from_texts, join_words
 from headscope.encode import LONG, TEXT, Encoder
-from headscope.encode.encoded import NAMED
+from headscope.labels import NAMED
 
 WORDS = ["unquestionably", "a", "dog", "naïve", "🙂", "東京", "the", "Straßenbahn", "."]
 

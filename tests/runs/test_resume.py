@@ -61,12 +61,12 @@ def undisturbed(model: Model, corpus: Corpus) -> Atlas:
 
 @pytest.fixture
 def batches_run(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Which batches go through the model."""
+    """Which examples go through the model, one in a batch."""
     seen: list[int] = []
     run = Pass.run
 
     def spy(self: Pass, batch: Batch) -> BatchValues:
-        seen.append(batch.index)
+        seen.append(int(batch.items[0].example.id))
         return run(self, batch)
 
     monkeypatch.setattr(Pass, "run", spy)
@@ -129,7 +129,7 @@ def test_a_run_killed_half_way_goes_on_to_the_same_results(
     loaded, corpus = headscope.load(folder), read(text, pairs=False)
     resumed = survey(loaded, corpus, checkpoint=checkpoint, **HOW)
     assert 0 < len(batches_run) <= 13  # seven batches at least were in the checkpoint
-    assert batches_run[-1] == 19
+    assert batches_run[-1] > 16  # of the last unit
     same(resumed, survey(loaded, corpus, **HOW))
 
 
@@ -142,17 +142,16 @@ def test_ctrl_c_leaves_a_checkpoint_says_so_and_the_same_call_goes_on(
     assert error.hint == AGAIN
     assert [file.name for file in tmp_path.iterdir()] == ["run.partial"]
     same(survey(model, corpus, checkpoint=checkpoint, **HOW), undisturbed)
-    assert batches_run == list(range(20))  # each batch once
+    assert sorted(batches_run) == list(range(1, 21))  # each batch once
 
 
 def test_a_run_may_be_stopped_many_times(
     model: Model, corpus: Corpus, undisturbed: Atlas, tmp_path: Path
 ) -> None:
     checkpoint = tmp_path / "run.partial"
-    for batches in (3, 7, 8, 15):
+    for batches, seen in ((3, 3), (4, 7), (8, 15), (2, 17)):
         assert (
-            f"stopped after {batches} examples"
-            in stopped(model, corpus, checkpoint, batches).message
+            f"stopped after {seen} examples" in stopped(model, corpus, checkpoint, batches).message
         )
     same(survey(model, corpus, checkpoint=checkpoint, **HOW), undisturbed)
 
@@ -212,7 +211,7 @@ def test_ctrl_c_in_the_middle_of_a_batch_counts_nothing_twice(
 
 def test_a_shard_resumes_as_a_shard(model: Model, corpus: Corpus, tmp_path: Path) -> None:
     checkpoint = tmp_path / "part.partial"
-    stopped(model, corpus, checkpoint, 9, shard=(2, 3))
+    stopped(model, corpus, checkpoint, 5, shard=(2, 3))
     same(
         survey(model, corpus, checkpoint=checkpoint, shard=(2, 3), **HOW),
         survey(model, corpus, shard=(2, 3), **HOW),

@@ -79,11 +79,12 @@ def test_a_survey_of_a_shard_that_is_none_is_refused_rather_than_empty(
         survey(planted_bert(), from_texts(["a dog"]), shard=shard)
 
 
-def test_more_shards_than_batches_merge_to_the_whole() -> None:
-    model, corpus = planted_bert(), from_texts(["a dog", "the cat sat.", "it saw"])
+def test_more_shards_than_units_merge_to_the_whole() -> None:
+    texts = ["a dog", "the cat sat.", "it saw"] * 6
+    model, corpus = planted_bert(), from_texts(texts)
     options: dict[str, Any] = {"batch_size": 1, "max_length": 24, "measures": ["position"]}
     parts = [survey(model, corpus, shard=(number, 20), **options) for number in range(1, 21)]
-    assert [part.provenance["counts"]["seen"] for part in parts] == [1, 1, 1] + [0] * 17
+    assert [part.provenance["counts"]["seen"] for part in parts] == [8, 8, 2] + [0] * 17
     assert merge(parts)["position"].identical(survey(model, corpus, **options)["position"])
 
 

@@ -1,6 +1,6 @@
 """Encoding: tokens, the words that they belong to, and batches."""
 
-from headscope.encode.batch import WINDOW, Batch, batches, collate
+from headscope.encode.batch import UNIT, WINDOW, Batch, WorkUnit, batches, collate, work_units
 from headscope.encode.chat import check_chat
 from headscope.encode.encoded import Counts, Encoded
 from headscope.encode.encoder import LONG, Encoder
@@ -14,15 +14,18 @@ __all__ = [
     "SEPARATOR",
     "START",
     "TEXT",
+    "UNIT",
     "WINDOW",
     "Batch",
     "Bos",
     "Counts",
     "Encoded",
     "Encoder",
+    "WorkUnit",
     "batches",
     "check_bos",
     "check_chat",
     "collate",
     "shorten",
+    "work_units",
 ]

@@ -9,11 +9,40 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.corpus import Example
 from headscope.encode.encoded import Encoded
 from headscope.errors import UserError
 
 WINDOW = 32
 """How many batches are cut from one window of examples, which is sorted by length."""
+UNIT = 8
+"""A unit of work has as many examples as this many batches."""
+
+
+@dataclass(frozen=True)
+class WorkUnit:
+    """A numbered unit of work: some examples of a corpus, one after the other.
+
+    Units do not depend on how a corpus is encoded, so that whoever does one encodes only its
+    examples.
+    """
+
+    index: int
+    examples: tuple[Example, ...]
+
+
+def work_units(examples: Iterable[Example], *, size: int) -> Iterator[WorkUnit]:
+    """Cut a corpus into units of work, for batches of ``size`` examples.
+
+    >>> import headscope as hs
+    >>> [len(unit.examples) for unit in work_units(hs.read(["Why?"] * 20), size=2)]
+    [16, 4]
+    """
+    stream = iter(examples)
+    index = 0
+    while held := tuple(islice(stream, size * UNIT)):
+        yield WorkUnit(index, held)
+        index += 1
 
 
 @dataclass(frozen=True)

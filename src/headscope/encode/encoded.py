@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus.example import Example
-
-NAMED = 20
-"""How many dropped examples the provenance names."""
+from headscope.labels import first_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,13 @@ class Counts:
     dropped: list[str] = field(default_factory=list)
 
     def drop(self, example: Example, why: str) -> None:
-        """Note why an example is dropped; only the first few are named."""
-        if len(self.dropped) < NAMED:
-            where = f" ({example.source})" if example.source else ""
-            self.dropped.append(f"{example.id}{where}: {why}")
+        """Note why an example is dropped; only a few are named."""
+        where = f" ({example.source})" if example.source else ""
+        self.dropped = first_names(self.dropped, [f"{example.id}{where}: {why}"])
+
+    def add(self, other: Counts) -> None:
+        """Add what happened to other examples. The order does not matter."""
+        for one in fields(self):
+            if one.type == "int":
+                setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+        self.dropped = first_names(self.dropped, other.dropped)

@@ -111,7 +111,7 @@ class Features:
                 weights[example, : len(rows), number] = rows
                 places[example, :, number] = slot, label
         self.table = torch.from_numpy(table).to(device)
-        self.weights = torch.from_numpy(weights).to(device)
+        self.weights = torch.from_numpy(weights.astype(np.float64)).to(device)
         self.slots, self.targets = torch.from_numpy(places).to(device).unbind(1)
         self.labels = len(parts[0]) if parts else 0
         self.values: Tensor | None = None
@@ -140,7 +140,7 @@ class Features:
         values, self.values = self.values, None
         size, heads = values.shape[:2]
         # (batch, head, feature, term), of which each term needs its own feature.
-        sums = torch.einsum("bhtf,btn->bhfn", values, self.weights)
+        sums = torch.einsum("bhtf,btn->bhfn", values.double(), self.weights).float()
         slots = self.slots[:, None, None].expand(-1, heads, -1, -1)
         chosen = sums.gather(2, slots)[:, :, 0]
         targets = self.targets[:, None].expand(-1, heads, -1)
@@ -214,10 +214,10 @@ class PairValues:
         """(batch, head, label)."""
         if self.picked is None:
             return None
-        terms = self.picked.end() * self.weights
+        terms = self.picked.end().double() * self.weights  # there may be thousands of terms
         sums = terms.new_zeros(len(terms), self.size * self.labels)
         sums.scatter_add_(1, self.targets.expand_as(terms), terms)
-        return sums.view(-1, self.size, self.labels).transpose(0, 1)
+        return sums.view(-1, self.size, self.labels).transpose(0, 1).float()
 
 
 class Matrices:

@@ -74,6 +74,12 @@ class Sums:
         """Everything as plain arrays, for a checkpoint."""
         return {"sum": self.sum.limbs, "square": self.square.limbs, "count": self.count}
 
+    def merge(self, arrays: Mapping[str, Array]) -> None:
+        """Add what another has summed up, given as its arrays."""
+        self.sum.merge(arrays["sum"])
+        self.square.merge(arrays["square"])
+        self.count += arrays["count"]
+
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Take up what a checkpoint kept."""
         self.sum.limbs = arrays["sum"].copy()
@@ -135,10 +141,13 @@ class Kept:
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Take up what a checkpoint kept."""
-        self.values = [arrays["values"].copy()]
-        self.numbers = arrays["numbers"].tolist()
+        self.values, self.numbers, self.ids, self.groups = [], [], [], []
+        self.merge(arrays)
+
+    def merge(self, arrays: Mapping[str, Array]) -> None:
+        """Keep what another has kept, given as its arrays."""
         texts = json.loads(arrays["texts"].tobytes())
-        self.ids, self.groups = texts["ids"], texts["groups"]
+        self.add(arrays["numbers"].tolist(), texts["ids"], texts["groups"], arrays["values"])
 
     def dataset(self) -> xr.Dataset:
         """The values with labels, by example number; ``id`` and ``group`` are the example's own."""

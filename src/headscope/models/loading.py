@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -175,6 +176,22 @@ def load(
             model.files_digest = files_digest(weight_files(place, revision), dtype, quantization)
         model.pooling = read_pooling(model, place, revision)
     model.notes += _bos_notes(model)
+    model.reload = partial(
+        load,
+        name,
+        device=device,
+        dtype=dtype,
+        device_map=device_map,
+        quantization=quantization,
+        adapter=adapter,
+        revision=revision,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
+        head=head,
+        bos=bos,
+        chat=chat,
+        seed=seed,
+    )
     return model
 
 

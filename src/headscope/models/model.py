@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
@@ -30,6 +30,22 @@ from headscope.models.view import Listener
 
 UNLIMITED = 10**6
 """Tokenizers without a limit name a huge one."""
+
+
+def _again(reload: Callable[[], Model], digest: str) -> Model:
+    """A model loaded again, which must have the same weights."""
+    model = reload()
+    if model.digest != digest:
+        raise ModelError(
+            f"{model.name} has other weights where a worker loads it: they were changed in memory, "
+            "or the worker finds another model under this name",
+            hint="for changed weights: headscope.wrap(model.network, model.tokenizer)",
+        )
+    return model
+
+
+def _made(kind: type[Model], values: dict[str, Any]) -> Model:
+    return kind(**values)
 
 
 @dataclass
@@ -61,6 +77,8 @@ class Model:
         How texts are encoded; see :func:`headscope.load`.
     files_digest
         The digest of the files that hold the weights, where some weights are not in memory.
+    reload
+        Loads the same model again, if it was loaded by its name.
 
     Attributes
     ----------
@@ -86,6 +104,14 @@ class Model:
     bos: Bos = "keep"
     chat: bool = False
     files_digest: str = ""
+    reload: Callable[[], Model] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Sent to another process, a model that was loaded by name is loaded there again.
+        if self.reload is not None:
+            return (_again, (self.reload, self.digest))
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return (_made, (type(self), values))
 
     def __post_init__(self) -> None:
         check_bos(self.bos, self.bos_token, chat=self.chat)
@@ -204,6 +230,11 @@ class Model:
         token = self.tokenizer.bos_token_id
         token = getattr(self.config, "bos_token_id", None) if token is None else token
         return token if isinstance(token, int) else None
+
+    @property
+    def size(self) -> int:
+        """How many bytes the weights take."""
+        return sum(value.numel() * value.element_size() for value in self.network.parameters())
 
     @property
     def digest(self) -> str:

@@ -88,6 +88,11 @@ class BucketSums:
                 carried(self.limbs)
         carried(self.limbs)
 
+    def merge(self, limbs: Limbs) -> None:
+        """Add the limbs of other sums."""
+        self.limbs += limbs
+        carried(self.limbs)
+
     def values(self) -> NDArray[np.float64]:
         """The sums, (bucket, ...)."""
         return from_fixed(self.limbs)

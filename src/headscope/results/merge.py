@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import ResultsError
+from headscope.labels import first_names
 from headscope.results.atlas import Atlas
 from headscope.results.fixed import carried, from_fixed
 from headscope.results.schema import EXACT, KEPT, SUMS
@@ -146,15 +147,12 @@ def _finished(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def _counts(provenances: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The counts of the whole run.
-
-    Each shard reads and encodes the whole corpus, so those counts are the whole's already; what was
-    used or lost in the pass adds up.
-    """
+    """The counts of the whole run: numbers add up, and of names the first few are kept."""
     counts = dict(provenances[0]["counts"])
     for other in provenances[1:]:
-        for key in ("seen", "nonfinite", "nonfinite_examples"):
-            counts[key] = counts[key] + other["counts"][key]
+        for key, value in other["counts"].items():
+            both = counts[key] + value
+            counts[key] = first_names(both) if isinstance(both, list) else both
     return counts
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,21 @@ from headscope.files import digest_of, write_bytes
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run stands: the next block of work, what was counted, and the arrays so far."""
+    """Where a run stands: the next block of work, what was counted, and the arrays so far.
+
+    Blocks in ``ahead`` are done although they come after the next one.
+    """
 
     identity: str
     next_block: int
     state: dict[str, Any]
     arrays: Mapping[str, NDArray[Any]]
+    ahead: Sequence[int] = ()
 
     def digest(self) -> str:
         """A digest of everything in it."""
         parts: list[str | bytes | memoryview] = [self.identity, str(self.next_block)]
+        parts.append(json.dumps(list(self.ahead)))
         parts.append(json.dumps(self.state, sort_keys=True))
         for name in sorted(self.arrays):
             array = np.ascontiguousarray(self.arrays[name])
@@ -41,6 +46,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     meta = {
         "identity": checkpoint.identity,
         "next_block": str(checkpoint.next_block),
+        "ahead": json.dumps(list(checkpoint.ahead)),
         "state": json.dumps(checkpoint.state),
         "digest": checkpoint.digest(),
     }
@@ -73,7 +79,8 @@ def read_checkpoint(path: Path, identity: str) -> Checkpoint | None:
             meta = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         state = json.loads(meta["state"])
-        found = Checkpoint(meta["identity"], int(meta["next_block"]), state, arrays)
+        ahead = json.loads(meta["ahead"])
+        found = Checkpoint(meta["identity"], int(meta["next_block"]), state, arrays, ahead)
         whole = meta["digest"] == found.digest()
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise UserError(f"{path} is not a checkpoint, or is damaged: {error}", **advice) from None

@@ -7,7 +7,7 @@ the other model's. No maps are stored.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from queue import Empty, Queue
@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.corpus import Corpus, CorpusLike, read
-from headscope.encode import Batch, Encoded
+from headscope.corpus import Corpus, CorpusLike, Example, read
+from headscope.encode import Batch, Encoded, Encoder
 from headscope.errors import ModelError, UserError
 from headscope.measures.base import Context, Measure
 from headscope.measures.change import Change, Difference
@@ -27,10 +27,11 @@ from headscope.models import LayerView, Model
 from headscope.models.like import ModelLike, using_model
 from headscope.progress import ProgressLike
 from headscope.results import Atlas
+from headscope.runs.engines import Engine, EngineName, make_engine
 from headscope.runs.forward import BatchValues, Pass
 from headscope.runs.run import EVERY, describe, versions
 from headscope.runs.settings import Long, RunSettings, make_settings
-from headscope.runs.survey import MeasuresLike, Survey
+from headscope.runs.survey import MeasuresLike, Survey, SurveyWork
 from headscope.stats.differences import difference_atlas
 from headscope.stats.shared import share_labels
 
@@ -53,6 +54,9 @@ def compare(
     output: str | Path | None = None,
     checkpoint: str | Path | None = None,
     every: float = EVERY,
+    engine: EngineName = "local",
+    workers: int | None = None,
+    address: str = "",
     progress: ProgressLike = False,
 ) -> Atlas:
     """Compare two models on a corpus, or two results.
@@ -74,7 +78,7 @@ def compare(
         Measures whose paired differences are computed too, as in :func:`headscope.survey`.
     limit, max_length, long, batch_size, seed, stack, token_types
         As in :func:`headscope.survey`.
-    output, checkpoint, every, progress
+    output, checkpoint, every, engine, workers, address, progress
         As in :func:`headscope.survey`.
 
     Returns
@@ -122,6 +126,7 @@ def compare(
             output=output,
             checkpoint=checkpoint,
             every=every,
+            engine=make_engine(engine, workers, address, size=one.size + two.size),
         )
         return run.execute(progress)
 
@@ -196,6 +201,7 @@ class Comparison(Survey):
         output: str | Path | None = None,
         checkpoint: str | Path | None = None,
         every: float = EVERY,
+        engine: Engine | None = None,
     ) -> None:
         self.second = second
         super().__init__(
@@ -206,13 +212,14 @@ class Comparison(Survey):
             output=output,
             checkpoint=checkpoint,
             every=every,
+            engine=engine,
             title="comparing",
         )
-        self.second_encoder = second.encoder(
-            max_length=settings.max_length,
-            long=settings.long,
-            stack=self.stack,
-            token_types=settings.token_types,
+
+    def make_work(self) -> SurveyWork:
+        """Both models on every unit."""
+        return CompareWork(
+            self.model, self.second, self.measures, self.stack, self.context, self.settings
         )
 
     def chosen(self, measures: MeasuresLike | None) -> list[Measure]:
@@ -223,17 +230,37 @@ class Comparison(Survey):
         asked = choose(measures, self.corpus.annotations | both, corpus=self.corpus.name)
         return [Change(), *(Difference(measure) for measure in asked)]
 
-    def encoded(self) -> Iterator[Encoded]:
+    def described(self) -> dict[str, Any]:
+        """Both models: what they share once, the rest side by side."""
+        one, other = (describe(model, self.stack) for model in (self.model, self.second))
+        return _joined(one, other) | {"name": f"{_short(one['name'])} and {_short(other['name'])}"}
+
+
+class CompareWork(SurveyWork):
+    """Two models on the same units."""
+
+    def __init__(
+        self,
+        first: Model,
+        second: Model,
+        measures: Sequence[Measure],
+        stack: str,
+        context: Context,
+        settings: RunSettings,
+    ) -> None:
+        super().__init__(first, measures, stack, context, settings)
+        self.second = second
+
+    def encode(self, examples: Iterable[Example], encoder: Encoder) -> Iterator[Encoded]:
         """The examples as tokens, which must be the same for both models."""
-        for example in self.corpus:
-            mine, theirs = (
-                list(encoder.encode([example])) for encoder in (self.encoder, self.second_encoder)
-            )
+        other = self.encoder(self.second)
+        for example in examples:
+            mine, theirs = (list(one.encode([example])) for one in (encoder, other))
             if [item.ids.tolist() for item in mine] != [item.ids.tolist() for item in theirs]:
-                one, other = _tokens(self.model, mine), _tokens(self.second, theirs)
                 raise UserError(
                     f"the two models have different tokenizers: of example {example.id} "
-                    f"{self.model.name} makes {one}, {self.second.name} {other}",
+                    f"{self.model.name} makes {_tokens(self.model, mine)}, "
+                    f"{self.second.name} {_tokens(self.second, theirs)}",
                     hint=ALIKE,
                 )
             yield from mine
@@ -241,11 +268,6 @@ class Comparison(Survey):
     def make_forward(self) -> Callable[[Batch], BatchValues]:
         """Both models, in lockstep."""
         return Lockstep(self.model, self.second, self.measures, self.stack, self.context).run
-
-    def described(self) -> dict[str, Any]:
-        """Both models: what they share once, the rest side by side."""
-        one, other = (describe(model, self.stack) for model in (self.model, self.second))
-        return _joined(one, other) | {"name": f"{_short(one['name'])} and {_short(other['name'])}"}
 
 
 def _tokens(model: Model, items: Sequence[Encoded]) -> str:

@@ -27,6 +27,7 @@ from headscope.models import Model
 from headscope.progress import ProgressLike, Reporter, Update, as_reporter
 from headscope.results import Atlas
 from headscope.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from headscope.runs.engines import Engine, Task, Work
 
 EVERY = 5.0
 """Seconds between two checkpoints."""
@@ -133,9 +134,14 @@ class Run(Job[Atlas]):
         super().__init__(title, output=output)
         self.state_path = Path(checkpoint) if checkpoint is not None else self._beside()
         self.every = every
+        self.engine: Engine | None = None
+        """Where blocks are done; None for this process. Only runs with :meth:`ship` have others."""
         self.next_block = 0
+        self.ahead: set[int] = set()
+        """Blocks beyond the next one that are done already, by workers that were faster."""
         self.whole = True
         """False while a block is half added to what is remembered: then nothing is saved."""
+        self._due = 0.0
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
@@ -167,6 +173,22 @@ class Run(Job[Atlas]):
 
     def begin(self) -> None:
         """Called once before the first block, after a checkpoint was taken up."""
+
+    def ship(self) -> Work:
+        """What workers need to do tasks, for runs whose blocks can be done elsewhere."""
+        raise NotImplementedError
+
+    def task(self, block: Block) -> Task:
+        """A block as a task for a worker."""
+        return Task(block.index, (block.work,))
+
+    def absorb(self, index: int, result: Any) -> None:
+        """Remember what a worker gave for a block."""
+        raise NotImplementedError
+
+    def started(self) -> bool:
+        """Whether there is anything that a checkpoint could hold."""
+        return bool(self.next_block or self.ahead)
 
     def passed(self, block: Block) -> None:
         """Called for every block, done now or earlier, before its progress is reported."""
@@ -214,45 +236,75 @@ class Run(Job[Atlas]):
     def work(self, reporter: Reporter) -> Atlas:
         """Resume, do the remaining blocks, and make results of them."""
         self._resume()
-        if self.next_block and self.state_path is not None:
+        if self.started() and self.state_path is not None:
             reporter.say(f"resuming from {self.state_path}")
         try:
             self.begin()
+            self._due = time.monotonic() + self.every
             with reporter.progress(self.title) as update:
-                self._all_blocks(update)
+                if self.engine is None:
+                    self._all_blocks(update)
+                else:
+                    self._with_workers(self.engine, update)
         except KeyboardInterrupt:
             raise self._interrupted() from None
         return self.result()
 
     def _all_blocks(self, update: Update) -> None:
-        saved, pause = time.monotonic(), self.every
         for block in self.blocks():
-            if block.index >= self.next_block:
+            if block.index >= self.next_block and block.index not in self.ahead:
                 self.do(block, update)
                 self.next_block = block.index + 1
                 self.whole = True
             self.passed(block)
             update(*self.progress())
-            if self.state_path is not None and time.monotonic() - saved > pause:
-                began = time.monotonic()
-                self._save()
-                saved = time.monotonic()
-                pause = max(self.every, REST * (saved - began)) if self.every else 0.0
+            self.pause()
+
+    def _with_workers(self, engine: Engine, update: Update) -> None:
+        """Hand blocks to workers, and remember what they give in whatever order it comes."""
+        handed: list[int] = []
+
+        def tasks() -> Iterator[Task]:
+            for block in self.blocks():
+                if block.index >= self.next_block:
+                    handed.append(block.index)
+                    if block.index not in self.ahead:
+                        yield self.task(block)
+
+        with engine.start(self.ship()) as workers:
+            for index, result in workers.map(tasks()):
+                self.whole = False
+                self.absorb(index, result)
+                self.ahead.add(index)
+                while handed and handed[0] in self.ahead:
+                    self.next_block = handed.pop(0) + 1
+                    self.ahead.discard(self.next_block - 1)
+                self.whole = True
+                update(*self.progress())
+                self.pause()
+
+    def pause(self) -> None:
+        """Write a checkpoint if one is due. A run may call it within a long block, too."""
+        if self.state_path is None or time.monotonic() < self._due:
+            return
+        began = time.monotonic()
+        self._save()
+        saved = time.monotonic()
+        self._due = saved + (max(self.every, REST * (saved - began)) if self.every else 0.0)
 
     def _beside(self) -> Path | None:
         return None if self.output is None else self.output.with_name(self.output.name + ".partial")
 
     def _save(self) -> None:
-        if self.state_path is not None and self.next_block:
+        if self.state_path is not None and self.started():
             state, arrays = self.state()
-            write_checkpoint(
-                self.state_path, Checkpoint(self.identity, self.next_block, state, arrays)
-            )
+            found = Checkpoint(self.identity, self.next_block, state, arrays, sorted(self.ahead))
+            write_checkpoint(self.state_path, found)
 
     def _resume(self) -> None:
         found = read_checkpoint(self.state_path, self.identity) if self.state_path else None
         if found is not None:
-            self.next_block = found.next_block
+            self.next_block, self.ahead = found.next_block, set(found.ahead)
             self.restore(found.state, found.arrays)
 
     def _interrupted(self) -> Interrupted:

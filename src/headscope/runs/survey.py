@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import torch
 
-from headscope.corpus import Corpus, CorpusLike, bucket_of, read
-from headscope.encode import WINDOW, Batch, Encoded, Encoder, batches
+from headscope.corpus import Corpus, CorpusLike, Example, read
+from headscope.encode import (
+    UNIT,
+    Batch,
+    Counts,
+    Encoded,
+    Encoder,
+    WorkUnit,
+    batches,
+    work_units,
+)
 from headscope.errors import UserError
 from headscope.files import digest_of
 from headscope.measures.base import Context, Measure
 from headscope.measures.registry import choose
-from headscope.measures.sums import Kept, Sums
 from headscope.models import Model
 from headscope.models.like import ModelLike, using_model
 from headscope.progress import ProgressLike, Update
 from headscope.results import Atlas
+from headscope.runs.engines import Engine, EngineName, Task, Work, make_engine
 from headscope.runs.forward import BatchValues, Pass
+from headscope.runs.gathered import Gathered
 from headscope.runs.run import EVERY, Arrays, Block, Run, describe
 from headscope.runs.settings import Long, RunSettings, check_shard, make_settings
 
 MeasuresLike = Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure]
 """Names of measures, configured objects, or classes; one or several."""
-SHOWN = 20
-"""How many of the examples that could not be used are named in the provenance."""
-
-
-@dataclass
-class Tally:
-    """What happened to the examples during a pass."""
-
-    seen: int = 0
-    nonfinite: int = 0
-    nonfinite_examples: list[str] = field(default_factory=list)
 
 
 def survey(
@@ -57,6 +55,9 @@ def survey(
     output: str | Path | None = None,
     checkpoint: str | Path | None = None,
     every: float = EVERY,
+    engine: EngineName = "local",
+    workers: int | None = None,
+    address: str = "",
     progress: ProgressLike = False,
 ) -> Atlas:
     """Measure every head of a model on a corpus, in one pass.
@@ -94,6 +95,14 @@ def survey(
         Where the state of an unfinished run is kept. Default: ``OUTPUT.partial``.
     every
         Seconds between two checkpoints.
+    engine
+        Where the work is done: ``"local"`` (in this process), ``"processes"`` (in several processes
+        on this machine) or ``"ray"`` (on a Ray cluster). Results are the same bit for bit, if each
+        worker has as many threads as this process would have.
+    workers
+        How many workers an engine has. Default: one for every core.
+    address
+        The address of a running Ray cluster. By default one is started on this machine.
     progress
         True shows a progress bar; a function is called with (done, total).
 
@@ -133,6 +142,7 @@ def survey(
             output=output,
             checkpoint=checkpoint,
             every=every,
+            engine=make_engine(engine, workers, address, size=loaded.size),
         )
         return run.execute(progress)
 
@@ -159,8 +169,77 @@ def check_lengths(measures: Iterable[Measure], max_length: int) -> None:
             )
 
 
+class SurveyWork:
+    """What is done to a unit of examples, here or by a worker: sent to each worker once.
+
+    Parameters
+    ----------
+    model
+        The model.
+    measures
+        Bound to the run.
+    stack, context, settings
+        Of the run.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        measures: Sequence[Measure],
+        stack: str,
+        context: Context,
+        settings: RunSettings,
+    ) -> None:
+        self.model, self.measures = model, list(measures)
+        self.stack, self.context, self.settings = stack, context, settings
+        self._forward: Callable[[Batch], BatchValues] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_forward": None}
+
+    def __call__(self, unit: WorkUnit, skip: int = 0) -> tuple[dict[str, Any], Arrays]:
+        """Survey a unit of examples, without its first ``skip`` batches; what it gives as state."""
+        gathered = Gathered(self.measures, self.settings.batch_size)
+        for batch in self.batches(unit, gathered.counts):
+            if batch.index >= skip:
+                gathered.add(unit.index, batch, self.run(batch))
+        return gathered.state()
+
+    def batches(self, unit: WorkUnit, counts: Counts) -> Iterator[Batch]:
+        """The batches of a unit. What happened to its examples is added to ``counts``."""
+        encoder = self.encoder(self.model)
+        items = list(self.encode(unit.examples, encoder))
+        counts.add(encoder.counts)
+        return batches(items, size=self.settings.batch_size, pad=self.model.pad)
+
+    def encoder(self, model: Model) -> Encoder:
+        """A new encoder for one of the run's models."""
+        settings = self.settings
+        return model.encoder(
+            max_length=settings.max_length,
+            long=settings.long,
+            stack=self.stack,
+            token_types=settings.token_types,
+        )
+
+    def encode(self, examples: Iterable[Example], encoder: Encoder) -> Iterator[Encoded]:
+        """The examples as tokens."""
+        return encoder.encode(examples)
+
+    def run(self, batch: Batch) -> BatchValues:
+        """One batch through the model."""
+        if self._forward is None:
+            torch.manual_seed(self.settings.seed)
+            self._forward = self.make_forward()
+        return self._forward(batch)
+
+    def make_forward(self) -> Callable[[Batch], BatchValues]:
+        """What every batch goes through."""
+        return Pass(self.model, self.measures, self.stack, self.context).run
+
+
 class Survey(Run):
-    """One pass of a corpus through a model. Blocks of work are batches."""
+    """One pass of a corpus through a model. Blocks of work are units of examples."""
 
     def __init__(
         self,
@@ -173,10 +252,12 @@ class Survey(Run):
         output: str | Path | None = None,
         checkpoint: str | Path | None = None,
         every: float = EVERY,
+        engine: Engine | None = None,
         title: str = "surveying",
     ) -> None:
         super().__init__(title, output=output, checkpoint=checkpoint, every=every)
         self.model = model
+        self.engine = engine
         self.corpus = corpus.first(settings.limit) if settings.limit else corpus
         self.stack = settings.stack or model.main_stack()
         if self.stack == "cross":
@@ -192,104 +273,95 @@ class Survey(Run):
         chosen = self.chosen(measures)
         check_lengths(chosen, settings.max_length)
         self.measures = [measure.bind(self.context, self.corpus) for measure in chosen]
-        self.sums = {measure.name: Sums(measure) for measure in self.measures}
-        self.kept = {measure.name: Kept(measure) for measure in self.measures if measure.keep}
-        self.encoder: Encoder = model.encoder(
-            max_length=settings.max_length,
-            long=settings.long,
-            stack=self.stack,
-            token_types=settings.token_types,
-        )
-        self.tally = Tally()
-        self.yielded = self.examples_done = self.total = 0
-        self.forward: Callable[[Batch], BatchValues] | None = None
+        self.gathered = Gathered(self.measures, settings.batch_size)
+        self.works = self.make_work()
+        self.works.encoder(model)  # what is wrong with the settings is said now
+        self.batches_done = self.total = 0
+        self.examples_done = 0.0
+
+    def make_work(self) -> SurveyWork:
+        """What is done to every unit."""
+        return SurveyWork(self.model, self.measures, self.stack, self.context, self.settings)
 
     def chosen(self, measures: MeasuresLike | None) -> list[Measure]:
         """The measures asked for, or all that corpus and model allow."""
         offered = self.corpus.annotations | self.model.capabilities
         return choose(measures, offered, corpus=self.corpus.name)
 
-    def encoded(self) -> Iterator[Encoded]:
-        """The examples as tokens."""
-        return self.encoder.encode(self.corpus)
-
-    def make_forward(self) -> Callable[[Batch], BatchValues]:
-        """What every batch goes through."""
-        return Pass(self.model, self.measures, self.stack, self.context).run
-
     def described(self) -> dict[str, Any]:
         """Which model the numbers are of."""
         return describe(self.model, self.stack)
 
     def begin(self) -> None:
-        """Get ready for the first batch."""
-        torch.manual_seed(self.settings.seed)
-        self.forward = self.make_forward()
-        self.total = self.corpus.size()
+        """Count the examples of this shard."""
+        size, width = self.corpus.size(), self.settings.batch_size * UNIT
+        number, shards = self.shard
+        self.total = sum(
+            min(width, size - index * width)
+            for index in range(number - 1, -(-size // width), shards)
+        )
+        self.examples_done = float(self.gathered.counts.read)
 
     def blocks(self) -> Iterator[Block]:
-        """Batches of examples of similar length."""
-        for batch in batches(self.encoded(), size=self.settings.batch_size, pad=self.model.pad):
-            yield Block(batch.index, batch)
+        """Units of examples that belong to this shard."""
+        number, shards = self.shard
+        for unit in work_units(self.corpus, size=self.settings.batch_size):
+            if unit.index % shards == number - 1:
+                yield Block(unit.index, unit)
 
     def do(self, block: Block, update: Update) -> None:
-        """Run a batch, unless it belongs to another shard, and add what it gave to the sums."""
-        number, shards = self.shard
-        if block.index % shards != number - 1:
-            return
-        assert self.forward is not None
-        batch: Batch = block.work
-        found = self.forward(batch)
-        keep = found.broken < 0
+        """Run a unit, and add what each batch gave to the sums."""
+        unit: WorkUnit = block.work
+        counts = Counts()
+        found = list(self.works.batches(unit, counts))
+        for batch in found:
+            if batch.index >= self.batches_done:
+                values = self.works.run(batch)
+                self.whole = False
+                self.gathered.add(unit.index, batch, values)
+                self.batches_done = batch.index + 1
+                self.whole = True
+            self.examples_done = self.gathered.counts.read + counts.read * (
+                (batch.index + 1) / len(found)
+            )
+            if batch.index + 1 < len(found):
+                update(*self.progress())
+                self.pause()
         self.whole = False
-        self._count(batch, found)
-        rows = np.flatnonzero(keep)
-        examples = [batch.items[row].example for row in rows]
-        buckets = [bucket_of(example) for example in examples]
-        for name, values in found.values.items():
-            totals = found.totals.get(name)
-            self.sums[name].add(buckets, values[keep], None if totals is None else totals[keep])
-            if name in self.kept and block.index < self._kept_blocks(name):
-                self.kept[name].add(
-                    (block.index * self.settings.batch_size + rows).tolist(),
-                    [example.id for example in examples],
-                    [example.group for example in examples],
-                    values[keep],
-                )
+        self.gathered.counts.add(counts)
+        self.batches_done = 0
 
-    def _kept_blocks(self, name: str) -> int:
-        """How many batches are kept: whole windows, whose batches are sorted by length."""
-        size = self.settings.batch_size * WINDOW
-        return -(-self.sums[name].measure.keep // size) * WINDOW
+    def ship(self) -> Work:
+        """The same work for workers elsewhere."""
+        return self.works
 
-    def _count(self, batch: Batch, found: BatchValues) -> None:
-        for item, layer in zip(batch.items, found.broken, strict=True):
-            if layer < 0:
-                self.tally.seen += 1
-                continue
-            self.tally.nonfinite += 1
-            if len(self.tally.nonfinite_examples) < SHOWN:
-                self.tally.nonfinite_examples.append(
-                    f"{item.example.id}: attention is not finite in layer {layer + 1}"
-                )
+    def task(self, block: Block) -> Task:
+        """A unit, and how many of its batches an interrupted run did."""
+        skip = self.batches_done if block.index == self.next_block else 0
+        return Task(block.index, (block.work, skip))
+
+    def absorb(self, index: int, result: tuple[dict[str, Any], Arrays]) -> None:
+        """Add a unit's sums."""
+        self.gathered.merge(*result)
+        if index == self.next_block:
+            self.batches_done = 0
+
+    def started(self) -> bool:
+        """Also within the first unit."""
+        return super().started() or bool(self.batches_done)
 
     def passed(self, block: Block) -> None:
-        """Count the examples that are done.
-
-        A window of examples is read ahead, so what is done is the share of those read whose parts
-        have been run. It never shrinks.
-        """
-        self.yielded += len(block.work)
-        counts = self.encoder.counts
-        self.examples_done = max(self.examples_done, counts.read * self.yielded // counts.used)
+        """A unit is done, now or earlier."""
+        self.examples_done = float(self.gathered.counts.read)
 
     def progress(self) -> tuple[int, int]:
         """Examples."""
-        return self.examples_done, self.total
+        done = self.examples_done if self.engine is None else self.gathered.counts.read
+        return int(done), self.total
 
     def so_far(self) -> str:
         """Examples."""
-        return f"{self.tally.seen} examples"
+        return f"{self.gathered.tally.seen} examples"
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -316,31 +388,24 @@ class Survey(Run):
         """With the shard, and what happened to the examples."""
         return super().provenance() | {
             "shards": [f"{self.shard[0]}/{self.shard[1]}"],
-            "counts": {**asdict(self.encoder.counts), **asdict(self.tally)},
+            "notes": [*self.corpus.notes, *self.model.notes],
+            "counts": {**asdict(self.gathered.counts), **asdict(self.gathered.tally)},
         }
 
     def result(self) -> Atlas:
         """The sums with labels, and the values that were kept."""
         exact = self.shard != (1, 1)
-        sums = {name: sums.dataset(exact=exact) for name, sums in self.sums.items()}
-        sums |= {name: sums[name].merge(kept.dataset()) for name, kept in self.kept.items()}
+        kept = self.gathered.kept
+        sums = {name: sums.dataset(exact=exact) for name, sums in self.gathered.sums.items()}
+        sums |= {name: sums[name].merge(one.dataset()) for name, one in kept.items()}
         return Atlas.build(sums, self.provenance())
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """The tally, sums and kept values."""
-        arrays = {
-            f"{name}/{key}": array
-            for name, store in self._stores()
-            for key, array in store.arrays().items()
-        }
-        return asdict(self.tally), arrays
+        """What was gathered, and how far the unit in work is."""
+        state, arrays = self.gathered.state()
+        return state | {"batches_done": self.batches_done}, arrays
 
     def restore(self, state: dict[str, Any], arrays: Arrays) -> None:
-        """Take up the tally, sums and kept values."""
-        self.tally = Tally(**state)
-        for name, store in self._stores():
-            store.restore({key: arrays[f"{name}/{key}"] for key in store.arrays()})
-
-    def _stores(self) -> list[tuple[str, Sums | Kept]]:
-        """Everything that a checkpoint must hold, by name."""
-        return [*self.sums.items(), *((f"{name}/kept", kept) for name, kept in self.kept.items())]
+        """Take up what was gathered."""
+        self.batches_done = state["batches_done"]
+        self.gathered.restore(state, arrays)

@@ -1,0 +1,142 @@
+"""What an engine is, and the choice of one.
+
+An engine is given work and numbered tasks, and gives back what each task gave, in any order. A task
+may be done twice (a worker that dies takes its task with it), but is given back once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from headscope.errors import UserError, unknown
+
+EngineName = Literal["local", "processes", "ray"]
+ENGINES = ("local", "processes", "ray")
+TRIES = 3
+"""After so many deaths of workers without one finished task, a run stops."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A numbered task for a worker: the arguments of its work."""
+
+    index: int
+    arguments: tuple[Any, ...]
+
+
+class Work(Protocol):
+    """What a worker does. It is sent to each worker once, and must bear pickling."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Do one task."""
+
+
+class Workers(Protocol):
+    """Workers that are ready for tasks."""
+
+    def map(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
+        """Do all tasks, and yield the number and the result of each, as they are finished."""
+
+
+class Engine(Protocol):
+    """Somewhere to work.
+
+    Attributes
+    ----------
+    workers
+        How many workers there are.
+    """
+
+    workers: int
+
+    def start(self, work: Work) -> AbstractContextManager[Workers]:
+        """Start workers for some work; they are stopped on leaving the context."""
+
+
+def make_engine(
+    engine: str = "local", workers: int | None = None, address: str = "", *, size: int = 0
+) -> Engine | None:
+    """The engine of a name; None for work in this process.
+
+    Parameters
+    ----------
+    engine
+        ``"local"``, ``"processes"`` or ``"ray"``.
+    workers
+        How many workers. Default: one for every core, or for every CPU of a Ray cluster but one.
+    address
+        Of a Ray cluster; the default starts one on this machine.
+    size
+        How many bytes a worker's model takes.
+
+    Raises
+    ------
+    UserError
+        If the engine does not exist or is not installed, or if there are not as many cores or not
+        as much memory on this machine.
+    """
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES)
+    if address and engine != "ray":
+        raise UserError(
+            f"only the engine 'ray' has an address; got the engine {engine!r} and {address!r}",
+            hint="give engine='ray'",
+            command="give --engine ray",
+        )
+    if workers is not None and workers < 1:
+        raise UserError(f"the number of workers must be 1 or more, got {workers} instead")
+    if engine == "local":
+        if workers is not None and workers > 1:
+            raise UserError(
+                f"the engine 'local' works in this process alone, got {workers} workers",
+                hint="give engine='processes'",
+                command="give --engine processes",
+            )
+        return None
+    if not address:
+        check_machine(workers, size)
+    if engine == "processes":
+        from headscope.runs.engines.processes import ProcessEngine
+
+        return ProcessEngine(workers or cores())
+    from headscope.runs.engines.cluster import RayEngine
+
+    return RayEngine(workers, address)
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def threads_for(workers: int) -> int:
+    """How many threads each of some workers on this machine has."""
+    return max(1, cores() // workers)
+
+
+def check_machine(workers: int | None, size: int) -> None:
+    """Refuse more workers than this machine has cores, or memory for their models."""
+    import psutil
+
+    from headscope.files import show_size
+
+    if workers is not None and workers > cores():
+        raise UserError(
+            f"there must be at most as many workers as cores, {cores()}, got {workers} instead",
+            hint=f"give workers={cores()}",
+            command=f"give --workers {cores()}",
+        )
+    free = psutil.virtual_memory().available
+    needed = size * (workers or cores())
+    if needed > free:
+        fitting = max(1, free // size)
+        raise UserError(
+            f"each worker loads the model, {show_size(size)}; {workers or cores()} of them need "
+            f"{show_size(needed)}, but {show_size(free)} are free",
+            hint=f"give workers={fitting}",
+            command=f"give --workers {fitting}",
+        )

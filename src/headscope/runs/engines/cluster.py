@@ -1,0 +1,189 @@
+"""Workers on a Ray cluster: one that is running, or one on this machine alone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from headscope.errors import UserError
+from headscope.runs.engines.base import TRIES, Task, Work, Workers, cores, threads_for
+
+AHEAD = 2
+"""So many tasks wait for each worker, so that none is idle."""
+
+
+class RayEngine:
+    """Workers that are Ray actors.
+
+    Each loads the model once. A worker that dies is replaced and its tasks are done again; an error
+    that the work itself raises stops the run.
+
+    Parameters
+    ----------
+    workers
+        How many; None for all CPUs of the cluster but one, which is left to the driver.
+    address
+        Of a running cluster. Without one, a cluster is started on this machine, on the loopback
+        interface and without a dashboard, and stopped at the end.
+    """
+
+    def __init__(self, workers: int | None, address: str = "") -> None:
+        try:
+            import ray
+        except ImportError:
+            raise UserError(
+                "the engine 'ray' needs Ray, which is not installed",
+                hint="install it: pip install 'headscope[ray]'",
+            ) from None
+        self.ray: Any = ray
+        self.address = address
+        self.asked = workers
+        self.workers = workers or cores()
+
+    @contextmanager
+    def start(self, work: Work) -> Iterator[Workers]:
+        """Connect to the cluster, or start one; start a worker when there is work for it."""
+        started = not self.ray.is_initialized()
+        if started:
+            self._connect()
+        pool: _Pool | None = None
+        try:
+            if self.address:
+                self._count()
+            threads = 1 if self.address else threads_for(self.workers)
+            pool = _Pool(self.ray, self.workers, threads, self.ray.put(_pickled(work)))
+            yield pool
+        finally:
+            if pool is not None:
+                pool.stop()
+            if started:
+                self.ray.shutdown()
+
+    def _connect(self) -> None:
+        options: dict[str, Any] = {
+            "include_dashboard": False,
+            "log_to_driver": False,
+            "logging_level": logging.ERROR,
+            "configure_logging": False,
+        }
+        if not self.address:
+            local = {"num_cpus": cores() + 1, "_node_ip_address": "127.0.0.1"}
+            self.ray.init(address="local", **options, **local)
+            return
+        try:
+            self.ray.init(address=self.address, **options)
+        except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
+            raise UserError(
+                f"no Ray cluster answers at {self.address!r}: {str(error).splitlines()[0]}",
+                hint="start one with 'ray start --head', or leave the address out",
+                command="start one with 'ray start --head', or leave --address out",
+            ) from None
+
+    def _count(self) -> None:
+        there = int(self.ray.cluster_resources().get("CPU", 1))
+        most = max(1, there - 1)
+        if self.asked is not None and self.asked > there:
+            raise UserError(
+                f"the cluster has {there} CPUs, got {self.asked} workers",
+                hint=f"give workers={most}: one CPU is left to the driver",
+                command=f"give --workers {most}: one CPU is left to the driver",
+            )
+        self.workers = self.asked or most
+
+
+class _Pool:
+    def __init__(self, ray: Any, workers: int, threads: int, work: Any) -> None:
+        self.ray, self.count, self.work = ray, workers, work
+        self.threads = threads
+        kind = ray.remote(num_cpus=1, max_restarts=0)(_Worker)
+        self.make = lambda: kind.remote(work, threads)
+        self.load: dict[Any, int] = {}
+
+    def stop(self) -> None:
+        for actor in self.load:
+            self.ray.kill(actor)
+        self.load = {}
+
+    def map(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
+        """Do all tasks; those of a worker that dies are done again by another."""
+        stream, waiting = iter(tasks), list[Task]()
+        running: dict[Any, tuple[Any, Task]] = {}
+        deaths = 0
+        while True:
+            waiting += islice(stream, max(self.count * AHEAD - len(running) - len(waiting), 0))
+            while waiting:
+                actor = self._next()
+                task = waiting.pop(0)
+                running[actor.do.remote(*task.arguments)] = actor, task
+                self.load[actor] += 1
+            if not running:
+                return
+            (ready, *_), _ = self.ray.wait(list(running), num_returns=1)
+            actor, task = running.pop(ready)
+            self.load[actor] = self.load.get(actor, 1) - 1
+            try:
+                result = self.ray.get(ready)
+            except self.ray.exceptions.RayActorError as error:
+                deaths += 1
+                self.load.pop(actor, None)
+                waiting.append(task)
+                if deaths > TRIES * AHEAD * self.count:
+                    raise _died(task, error) from None
+                continue
+            except self.ray.exceptions.RayTaskError as error:
+                raise _cause(error) from None
+            deaths = 0
+            yield task.index, result
+
+    def _next(self) -> Any:
+        """The worker with the least to do; a new one if there may be more."""
+        idle = min(self.load, key=lambda actor: self.load[actor], default=None)
+        if idle is None or (self.load[idle] and len(self.load) < self.count):
+            idle = self.make()  # type: ignore[no-untyped-call]
+            self.load[idle] = 0
+        return idle
+
+
+class _Worker:
+    """A Ray actor: it unpacks its work with the first task, which may fail properly."""
+
+    def __init__(self, payload: bytes, threads: int) -> None:
+        self.payload, self.threads = payload, threads
+        self.work: Any = None
+
+    def do(self, *arguments: Any) -> Any:
+        """Do one task."""
+        if self.work is None:
+            import torch
+            from ray import cloudpickle
+
+            torch.set_num_threads(self.threads)
+            unpack: Any = cloudpickle.loads
+            self.work = unpack(self.payload)
+        return self.work(*arguments)
+
+
+def _pickled(work: Work) -> bytes:
+    from ray import cloudpickle
+
+    pack: Any = cloudpickle.dumps
+    return bytes(pack(work))
+
+
+def _cause(error: Any) -> BaseException:
+    """What the work raised, without Ray's wrapping."""
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, Exception) else error
+
+
+def _died(task: Task, error: BaseException) -> UserError:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return UserError(
+        f"workers died again and again while working on unit {task.index + 1} and others: "
+        f"{lines[0] if lines else type(error).__name__}",
+        hint="they may have run out of memory: give fewer workers, or a smaller batch_size",
+        command="they may have run out of memory: give fewer --workers, or a smaller --batch-size",
+    )

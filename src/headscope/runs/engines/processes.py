@@ -1,0 +1,112 @@
+"""Several processes on this machine, by loky (part of joblib)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from joblib.externals import cloudpickle
+from joblib.externals.loky.process_executor import ProcessPoolExecutor
+
+from headscope.errors import UserError
+from headscope.runs.engines.base import TRIES, Task, Work, Workers, threads_for
+
+AHEAD = 2
+"""So many tasks wait for each worker, so that none is idle."""
+
+
+class ProcessEngine:
+    """Workers in processes of their own."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    @contextmanager
+    def start(self, work: Work) -> Iterator[Workers]:
+        """Start the processes, and stop them at the end."""
+        pool = _Pool(self.workers, cloudpickle.dumps(work))
+        try:
+            yield pool
+        finally:
+            pool.stop()
+
+
+class _Pool:
+    def __init__(self, workers: int, payload: bytes) -> None:
+        self.workers, self.payload = workers, payload
+        self.executor: Any = None
+
+    def _start(self) -> Any:
+        threads = threads_for(self.workers)
+        self.executor = ProcessPoolExecutor(
+            self.workers,
+            initializer=_begin,
+            initargs=(self.payload, threads),
+            env={"OMP_NUM_THREADS": str(threads)},
+        )
+        return self.executor
+
+    def stop(self) -> None:
+        if self.executor is not None:
+            self.executor.shutdown(wait=True, kill_workers=True)
+            self.executor = None
+
+    def map(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
+        """Do all tasks; those of a worker that dies are done again."""
+        stream, waiting = iter(tasks), list[Task]()
+        running: dict[Future[Any], Task] = {}
+        deaths = 0
+        while True:
+            room = self.workers * AHEAD - len(running) - len(waiting)
+            waiting += islice(stream, max(room, 0))
+            executor = self.executor or self._start()
+            try:
+                while waiting:
+                    running[executor.submit(_do, *waiting[0].arguments)] = waiting[0]
+                    waiting.pop(0)
+                if not running:
+                    return
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    result = future.result()
+                    deaths = 0
+                    yield running.pop(future).index, result
+            except BrokenProcessPool as error:
+                deaths += 1
+                waiting, running = [*running.values(), *waiting], {}
+                self.stop()
+                if deaths == TRIES:
+                    raise UserError(
+                        f"a worker died {TRIES} times in a row while working on unit "
+                        f"{waiting[0].index + 1} and others: {str(error).splitlines()[0]}",
+                        hint="workers may have run out of memory: give fewer workers, or a smaller "
+                        "batch_size",
+                        command="workers may have run out of memory: give fewer --workers, or a "
+                        "smaller --batch-size",
+                    ) from None
+
+
+_payload: bytes = b""
+_threads = 1
+_work: Work | None = None
+
+
+def _begin(payload: bytes, threads: int) -> None:
+    """Keep the work of this process; it is unpacked by the first task, which may fail properly."""
+    global _payload, _threads, _work
+    _payload, _threads, _work = payload, threads, None
+
+
+def _do(*arguments: Any) -> Any:
+    global _work
+    if _work is None:
+        import torch
+
+        torch.set_num_threads(_threads)
+        work: Work = cloudpickle.loads(_payload)
+        _work = work
+    return _work(*arguments)
