@@ -314,13 +314,12 @@ class Survey(Run):
         unit: WorkUnit = block.work
         counts = Counts()
         found = list(self.works.batches(unit, counts))
-        for batch in found:
-            if batch.index >= self.batches_done:
-                values = self.works.run(batch)
-                self.whole = False
-                self.gathered.add(unit.index, batch, values)
-                self.batches_done = batch.index + 1
-                self.whole = True
+        for batch in found[self.batches_done :]:
+            values = self.works.run(batch)
+            self.whole = False
+            self.gathered.add(unit.index, batch, values)
+            self.batches_done = batch.index + 1
+            self.whole = True
             self.examples_done = self.gathered.counts.read + counts.read * (
                 (batch.index + 1) / len(found)
             )

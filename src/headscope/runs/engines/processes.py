@@ -1,4 +1,4 @@
-"""Several processes on this machine, by loky (part of joblib)."""
+"""Several processes on this machine, by loky, which needs no guarded main module."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from joblib.externals import cloudpickle
-from joblib.externals.loky.process_executor import ProcessPoolExecutor
+import cloudpickle
+from loky import ProcessPoolExecutor
 
 from headscope.errors import UserError
 from headscope.runs.engines.base import TRIES, Task, Work, Workers, threads_for
