@@ -100,9 +100,9 @@ class Features:
                 for offset, rows in part.diagonals:
                     slot = self.columns + self.offsets.index(offset)
                     terms[example].append((slot, label, rows))
-        table = np.zeros((size, width, self.columns), np.float32)
+        table = np.zeros((size, self.columns, width), np.float32)
         for example, slot, columns in keys:
-            table[example, : len(columns), slot] = columns
+            table[example, slot, : len(columns)] = columns
         most = max((len(found) for found in terms), default=0)
         weights = np.zeros((size, width, most), np.float32)
         places = np.zeros((size, 2, most), np.int64)
@@ -122,25 +122,26 @@ class Features:
             return
         size, heads, rows, keys = block.shape
         if self.values is None:
-            shape = (size, heads, self.weights.shape[1], self.columns + len(self.offsets))
+            shape = (size, self.columns + len(self.offsets), heads, self.weights.shape[1])
             self.values = block.new_zeros(shape)
-        here = self.values[:, :, first_row : first_row + rows]
-        if self.columns:
-            product = torch.bmm(block.reshape(size, heads * rows, keys), self.table[:, :keys])
-            here[..., : self.columns] = product.view(size, heads, rows, -1)
+        here = self.values[..., first_row : first_row + rows]
+        if self.columns:  # keys last on both sides: three times as fast as the other way round
+            flat = block.reshape(size, heads * rows, keys).transpose(1, 2)
+            product = torch.bmm(self.table[..., :keys], flat)
+            here[:, : self.columns] = product.view(size, self.columns, heads, rows)
         for number, offset in enumerate(self.offsets, self.columns):
             start = max(-offset - first_row, 0)  # rows above have no token so far before
             found = block[:, :, start:].diagonal(first_row + start + offset, 2, 3)
-            here[:, :, start : start + found.shape[2], number] = found
+            here[:, number, :, start : start + found.shape[2]] = found
 
     def end(self) -> Tensor | None:
         """Weigh the rows: (batch, head, label)."""
         if self.values is None:
             return None
         values, self.values = self.values, None
-        size, heads = values.shape[:2]
+        size, _, heads, _ = values.shape
         # (batch, head, feature, term), of which each term needs its own feature.
-        sums = torch.einsum("bhtf,btn->bhfn", values.double(), self.weights).float()
+        sums = torch.einsum("bfht,btn->bhfn", values.double(), self.weights).float()
         slots = self.slots[:, None, None].expand(-1, heads, -1, -1)
         chosen = sums.gather(2, slots)[:, :, 0]
         targets = self.targets[:, None].expand(-1, heads, -1)
