@@ -59,6 +59,8 @@ def test_every_label_of_every_registered_measure_has_words_of_its_own(measure: s
         ("entropy", {"row": "all"}, "entropy of attention from all tokens"),
         ("entropy", {"row": "cls"}, "entropy of attention from [CLS]"),
         ("entropy", {"row": "uniform"}, "entropy of uniform attention"),
+        ("peak", {"peak": "position"}, "place of the strongest key, 0 (first) to 1 (last)"),
+        ("peak", {"peak": "weight"}, "attention to the strongest key"),
         (
             "dependency",
             {"direction": "dependent to head", "relation": "det", "words": "every"},

@@ -80,6 +80,28 @@ def entropy(map: Map, kinds: Sequence[int], *, causal: bool = False) -> dict[str
     }
 
 
+def peak(map: Map) -> dict[str, float]:
+    """The first strongest key of every row: its place, its distance from the row's, its weight.
+
+    Places go from 0 to 1; there are none with one key, and no distances with one row.
+    """
+    places, distances, weights = [], [], []
+    for query, row in enumerate(map):
+        best = 0
+        for key, weight in enumerate(row):
+            if weight > row[best]:
+                best = key
+        place = best / (len(row) - 1) if len(row) > 1 else nan
+        places.append(place)
+        distances.append(abs(place - query / (len(map) - 1)) if len(map) > 1 else nan)
+        weights.append(row[best])
+    return {
+        "position": sum(places) / len(places),
+        "distance": sum(distances) / len(distances),
+        "weight": sum(weights) / len(weights),
+    }
+
+
 def word_map(
     map: Map, words: Sequence[int]
 ) -> tuple[list[int], list[list[float]], list[list[float]]]:

@@ -75,6 +75,11 @@ _PATTERNS = {
     "block": "block pattern",
     "heterogeneous": "heterogeneous pattern",
 }
+_PEAKS = {
+    "position": "place of the strongest key, 0 (first) to 1 (last)",
+    "distance": "distance of the strongest key from the token's own place, 0 to 1",
+    "weight": "attention to the strongest key",
+}
 _WAYS = {
     "top": "the top {n} heads",
     "greedy": "{n} greedily chosen heads",
@@ -205,6 +210,10 @@ def _entropy(labels: Labels, _attributes: Labels, tokens: Labels) -> str:
     return f"entropy of {(rows | {'uniform': 'uniform attention'})[labels['row']]}"
 
 
+def _peak(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
+    return _PEAKS[labels["peak"]]
+
+
 def _role(labels: Labels, attributes: Labels, _tokens: Labels) -> str:
     role = labels["role"]
     title = _titles(attributes).get(role, role)
@@ -312,6 +321,7 @@ _WORDS: dict[str, Callable[[Labels, Labels, Labels], str]] = {
     "position": _position,
     "special": _special,
     "entropy": _entropy,
+    "peak": _peak,
     "role": _role,
     "dependency": _dependency,
     "coreference": _coreference,

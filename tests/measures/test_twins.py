@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import twins
 from headscope.corpus import Example
 from headscope.encode import OTHER, SEPARATOR, START, TEXT, Batch, Encoded, collate
-from headscope.measures import Context, Entropy, Measure, Position, Special, word_map
+from headscope.measures import Context, Entropy, Measure, Peak, Position, Special, word_map
 from headscope.measures.relation import LinearTogether
 from headscope.models import LayerView, Shape
 from headscope.runs.forward import finite
@@ -129,6 +129,7 @@ TWINS: dict[type[Measure], Twin] = {
     Position: lambda map, item, causal: twins.position(map, causal=causal),
     Special: lambda map, item, causal: twins.special(map, item.kind.tolist(), item.stop.tolist()),
     Entropy: lambda map, item, causal: twins.entropy(map, item.kind.tolist(), causal=causal),
+    Peak: lambda map, item, causal: twins.peak(map),
 }
 
 
@@ -188,7 +189,7 @@ def test_a_bank_of_linear_measures_gives_each_its_own_share(case: Case) -> None:
 
 @given(case=CASES, cuts=st.lists(st.integers(1, 12), max_size=4))
 @SETTINGS
-@pytest.mark.parametrize("kind", [Entropy, Position, Special])
+@pytest.mark.parametrize("kind", [Entropy, Peak, Position, Special])
 def test_a_map_cut_anywhere_into_blocks_of_rows_gives_the_same(
     kind: type[Measure], case: Case, cuts: list[int]
 ) -> None:
@@ -264,10 +265,10 @@ def test_maps_that_are_not_finite_are_told_only_where_tokens_are_real(
     mask = torch.from_numpy(batch.mask)
     real = mask[:, None, :, None] & mask[:, None, None, :]
     padded = maps.masked_fill(~real, bad)
-    cleaned, broken = finite(padded, mask)
+    cleaned, broken = finite(padded, mask, mask)
     assert not broken.any()
     assert torch.equal(cleaned.masked_fill(~real, 0.0), maps.masked_fill(~real, 0.0))
     padded[-1, HEADS - 1, 0, 0] = bad
-    cleaned, broken = finite(padded, mask)
+    cleaned, broken = finite(padded, mask, mask)
     assert broken.tolist() == [False] * (len(batch) - 1) + [True]
     assert torch.isfinite(cleaned).all()

@@ -170,7 +170,8 @@ Stack = Annotated[
     typer.Option(
         "--stack",
         rich_help_panel=_RARE,
-        help="encoder or decoder, for models that have both. Default: encoder.",
+        help="encoder, decoder or (survey only) cross, for models that have both. "
+        "Default: encoder.",
         show_default=False,
     ),
 ]

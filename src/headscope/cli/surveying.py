@@ -46,7 +46,13 @@ def run_survey(
     """Check what can be checked without torch, then load, read and survey."""
     from headscope.corpus import read as read_corpus
     from headscope.files import check_writable
-    from headscope.measures.registry import MEASURES, check_python_file
+    from headscope.measures.registry import (
+        MEASURES,
+        check_python_file,
+        cross_measures,
+        not_for_cross,
+        offered_measures,
+    )
     from headscope.models.load_options import check_load_options, checked_early
     from headscope.models.names import check_model_name
     from headscope.runs.settings import check_shard, make_settings
@@ -56,11 +62,14 @@ def run_survey(
     check_load_options(**checked_early(load))
     make_settings(**run)
     part = check_shard(shard)
+    cross = run.get("stack") == "cross"
     for file in (*files, *sieves):
         check_python_file(file)
     for name in measures or ():
         if not files:  # a file may define it
             MEASURES.entry(name)
+            if cross and name not in cross_measures():
+                raise not_for_cross(name)
     texts = read_corpus(corpus, **read)
     console.say(texts.first(run["limit"]).preview())
     for note in texts.notes:
@@ -69,7 +78,9 @@ def run_survey(
         import headscope as hs
 
         loaded = hs.load(model, head="lm" if "gradient" in (measures or ()) else None, **load)
-        chosen = _chosen(console, measures, files, sieves, texts, loaded, roles)
+        annotated = texts.annotations | loaded.capabilities
+        offered = cross_measures() if cross else offered_measures(annotated)
+        chosen = _chosen(console, measures, files, sieves, offered, roles)
     for note in loaded.notes:
         console.say(f"note: {note}")
     return hs.survey(
@@ -82,18 +93,17 @@ def _chosen(
     names: list[str] | None,
     files: Any,
     sieves: Any,
-    texts: Any,
-    model: Any,
+    offered: list[str],
     roles: dict[str, Any] | None,
 ) -> list[Any]:
     """The measures: names, configured roles, and those of the user's files."""
     import headscope as hs
-    from headscope.measures import load_measure_file, load_sieves, offered_measures
+    from headscope.measures import load_measure_file, load_sieves
 
     for file in sieves:
         console.say(f"sieves of {file}: {', '.join(load_sieves(file))}")
     own = [measure for file in files for measure in load_measure_file(file)]
-    given: list[Any] = list(names or offered_measures(texts.annotations | model.capabilities))
+    given: list[Any] = list(names or offered)
     chosen = roles or {}
     configured = {
         "role": hs.Role(**chosen),

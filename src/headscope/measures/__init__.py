@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from headscope.measures.link import Link
     from headscope.measures.patterns.measure import Pattern
+    from headscope.measures.peak import Peak
     from headscope.measures.position import Position
     from headscope.measures.registry import MEASURES, choose, load_measure_file, offered_measures
     from headscope.measures.relation import Linear
@@ -64,6 +65,7 @@ _WHERE = {
     ),
     "link": ("Link",),
     "patterns.measure": ("Pattern",),
+    "peak": ("Peak",),
     "position": ("Position",),
     "registry": ("MEASURES", "choose", "load_measure_file", "offered_measures"),
     "relation": ("Linear",),
@@ -99,6 +101,7 @@ __all__ = [
     "Measure",
     "Pairs",
     "Pattern",
+    "Peak",
     "Position",
     "Relation",
     "Role",

@@ -65,6 +65,10 @@ class Measure(ABC):
         the others are given whole maps (:meth:`layer`).
     longest
         Where whole maps are needed: the largest number of tokens for which a run is begun.
+    cross
+        True for measures that are defined for cross attention, too, where rows are the tokens of
+        the decoder (``batch``) and columns those of the encoder
+        (:func:`headscope.encode.cross.key_batch`).
 
     Examples
     --------
@@ -87,6 +91,7 @@ class Measure(ABC):
     listed: ClassVar[bool] = True
     in_blocks: ClassVar[bool] = False
     longest: ClassVar[int] = 2048
+    cross: ClassVar[bool] = False
     keep: int = 0
     """The values of about this many examples are kept beside the sums."""
     dims: Mapping[str, tuple[str, ...]]

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from headscope.encode import START, Batch
+from headscope.encode.cross import key_batch
 from headscope.measures.base import Measure
 from headscope.models import LayerView
 
@@ -62,24 +63,26 @@ class Entropy(Measure):
     source = "Clark et al. 2019, §3.3, Figure 4"
     dims = {"row": ("all", "cls", "uniform")}
     in_blocks = True
+    cross = True
 
     def prepare(self, batch: Batch, device: Any) -> EntropyRows:
         """Average over real rows only."""
         weights = np.zeros((len(batch), batch.width, 2), dtype=np.float32)
         uniform = np.zeros((len(batch), 1, 1), dtype=np.float32)
+        keys = key_batch(batch)
         for index, item in enumerate(batch.items):
-            length = len(item)
+            length, others = len(item), len(keys.items[index])
             weights[index, :length, 0] = 1.0 / length
             weights[index, :length, 1] = (item.kind == START) / max(
                 int((item.kind == START).sum()), 1
             )
-            seen = np.arange(1, length + 1) if self.context.causal else np.full(length, length)
+            seen = np.arange(1, length + 1) if self.context.causal else np.full(length, others)
             uniform[index] = np.log(seen).mean()
         undefined = (weights.sum(1, keepdims=True) == 0).astype(np.bool_)
         real = (
             None
-            if batch.mask.all()
-            else torch.from_numpy(batch.mask[:, None, None].astype(np.float32)).to(device)
+            if keys.mask.all()
+            else torch.from_numpy(keys.mask[:, None, None].astype(np.float32)).to(device)
         )
         return EntropyRows(
             torch.from_numpy(weights).to(device),

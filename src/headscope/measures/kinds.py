@@ -109,7 +109,8 @@ class Columns:
     keys
         Which tokens are keys.
     rows
-        Which tokens are queries; None for all.
+        Which tokens are queries; None for all. In cross attention these are other tokens than the
+        keys, and must be given.
 
     >>> Columns(np.array([True, False, True])).sizes(causal=True)
     array([1, 1, 2])
@@ -121,8 +122,8 @@ class Columns:
     def sizes(self, causal: bool = False) -> Numbers:
         """How many keys each query has; of a causal model, those up to itself."""
         keys = self.keys.astype(np.int64)
-        found = keys.cumsum() if causal else np.full(len(keys), keys.sum())
-        return found if self.rows is None else found * self.rows
+        found = keys.cumsum() if causal else keys.sum()
+        return found * (np.ones_like(keys) if self.rows is None else self.rows.astype(np.int64))
 
     def matrix(self) -> Matrix:
         """All pairs as a boolean matrix (query, key)."""

@@ -29,6 +29,9 @@ class Layout:
         The number of tokens of the longest example.
     device
         Where attention is.
+    keys
+        The same of the keys, where they are other tokens (cross attention). Relations are then
+        columns.
     """
 
     def __init__(
@@ -36,12 +39,13 @@ class Layout:
         weights: Sequence[Sequence[Weighted | Floats | None]],
         width: int,
         device: Any = "cpu",
+        keys: int | None = None,
     ) -> None:
         self.heads, self.labels = 0, len(weights[0]) if weights else 0
         parts = [[_parts(label) for label in labels] for labels in weights]
         undefined = np.array([[label is None for label in labels] for labels in weights])
         self.undefined = torch.from_numpy(undefined.reshape(-1, 1, self.labels)).to(device)
-        self.features = Features(parts, width, device)
+        self.features = Features(parts, width, width if keys is None else keys, device)
         self.pairs = PairValues(parts, device)
         self.matrices = Matrices(parts, width, device)
 
@@ -77,7 +81,9 @@ def _parts(label: Weighted | Floats | None) -> Parts:
 class Features:
     """Columns and diagonals: values of single rows, weighted and summed over rows."""
 
-    def __init__(self, parts: Sequence[Sequence[Parts]], width: int, device: Any) -> None:
+    def __init__(
+        self, parts: Sequence[Sequence[Parts]], width: int, across: int, device: Any
+    ) -> None:
         size = len(parts)
         self.offsets = sorted(
             {offset for labels in parts for part in labels for offset, _ in part.diagonals}
@@ -100,7 +106,7 @@ class Features:
                 for offset, rows in part.diagonals:
                     slot = self.columns + self.offsets.index(offset)
                     terms[example].append((slot, label, rows))
-        table = np.zeros((size, self.columns, width), np.float32)
+        table = np.zeros((size, self.columns, across), np.float32)
         for example, slot, columns in keys:
             table[example, slot, : len(columns)] = columns
         most = max((len(found) for found in terms), default=0)

@@ -50,13 +50,26 @@ MEASURES: Registry[type[Measure]] = Registry("measure", group="headscope.measure
 """All measures: Headscope's own, then those of other packages."""
 
 
-def _declare(name: str, where: str, *, needs: Sequence[str] = (), offered: bool = True) -> None:
-    MEASURES.declare(name, f"headscope.measures.{where}", needs=frozenset(needs), offered=offered)
+def _declare(
+    name: str,
+    where: str,
+    *,
+    needs: Sequence[str] = (),
+    offered: bool = True,
+    cross: bool = False,
+) -> None:
+    MEASURES.declare(
+        name,
+        f"headscope.measures.{where}",
+        needs=frozenset(needs),
+        offered=offered,
+        cross=cross,
+    )
 
 
 _declare("position", "position:Position")
-_declare("special", "special:Special")
-_declare("entropy", "entropy:Entropy")
+_declare("special", "special:Special", cross=True)
+_declare("entropy", "entropy:Entropy", cross=True)
 _declare("role", "role:Role")
 _declare("dependency", "dependency:Dependency", needs=("words", "tree"))
 _declare("coreference", "coreference:Coreference", needs=("words", "mentions"))
@@ -64,6 +77,7 @@ _declare("frame", "frame:Frame", needs=("frames",))
 _declare("feature", "feature:Feature", needs=("tree", "tags"))
 _declare("link", "link:Link", needs=("tree", "tags"))
 _declare("distance", "distance:Distance", offered=False)
+_declare("peak", "peak:Peak", offered=False, cross=True)
 _declare("gradient", "gradient:Gradient", needs=("lm",), offered=False)
 _declare("pattern", "patterns.measure:Pattern", offered=False)
 
@@ -88,6 +102,17 @@ def offered_measures(offered: Collection[str]) -> list[str]:
     ]
 
 
+def cross_measures() -> list[str]:
+    """The names of the measures that are defined for cross attention: a survey computes them all.
+
+    Examples
+    --------
+    >>> cross_measures()
+    ['special', 'entropy', 'peak']
+    """
+    return [entry.name for entry in MEASURES.entries() if _fact(entry, "cross", False)]
+
+
 def _fact(entry: Any, name: str, otherwise: Any) -> Any:
     """What is known of an entry, from its declaration or from its class."""
     if name in entry.facts:
@@ -100,6 +125,7 @@ def choose(
     offered: Collection[str],
     *,
     corpus: str,
+    cross: bool = False,
 ) -> list[Measure]:
     """The measures of a run.
 
@@ -111,15 +137,19 @@ def choose(
         The annotations of the corpus and the capabilities of the model.
     corpus
         The name of the corpus, for messages.
+    cross
+        Whether cross attention is measured. Then all measures that are defined for it are
+        computed unless others are asked for.
 
     Raises
     ------
     UserError
         For an unknown name, something that is not a measure, two measures of one name, or a measure
-        that needs what corpus or model do not have.
+        that needs what corpus or model do not have, or is not defined for cross attention.
     """
     if measures is None:
-        return [MEASURES[name]() for name in offered_measures(offered)]
+        names = cross_measures() if cross else offered_measures(offered)
+        return [MEASURES[name]() for name in names]
     asked: list[Any] = [measures] if _is_one(measures) else list(measures)  # type: ignore[arg-type]
     chosen = [_as_measure(one) for one in dict.fromkeys(asked)]
     if not chosen:
@@ -133,7 +163,22 @@ def choose(
         )
     for measure in chosen:
         _check_needs(measure, set(offered), corpus)
+        if cross and not measure.cross:
+            own = not type(measure).__module__.startswith("headscope.")
+            raise not_for_cross(measure.name, own=own)
     return chosen
+
+
+def not_for_cross(name: str, *, own: bool = False) -> UserError:
+    """The error for a measure that is not defined for cross attention; ``own``: a user's."""
+    known = ", ".join(cross_measures())
+    also = "; if yours is defined for it, set cross = True in its class" if own else ""
+    return UserError(
+        f"the measure {name!r} is about the tokens of one text; in cross attention rows "
+        "are tokens of the decoder and columns tokens of the encoder",
+        hint=f"choose from {known}, or survey the encoder or the decoder{also}",
+        command=f"choose from {known}, or give --stack encoder or --stack decoder",
+    )
 
 
 def _is_one(given: Any) -> bool:

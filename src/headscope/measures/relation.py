@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.encode import Batch, Encoded
+from headscope.encode.cross import key_batch
 from headscope.measures.base import Context, Measure, Together
 from headscope.measures.kinds import Weighted
 from headscope.measures.layout import Layout
@@ -84,7 +85,7 @@ class LinearTogether(Together):
             [label for measure in self.linear for label in measure.weights(item)]
             for item in batch.items
         ]
-        self.layout = Layout(weights, batch.width, device)
+        self.layout = Layout(weights, batch.width, device, keys=key_batch(batch).width)
         self.sums = []
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from headscope.encode import SEPARATOR, START, Encoded
+from headscope.encode.cross import key_item
 from headscope.measures.kinds import Columns, mass_weights
 from headscope.measures.relation import Linear, Weights
 
@@ -29,10 +30,11 @@ class Special(Linear):
     unit = "share of attention"
     source = "Clark et al. 2019, §3.2, Figure 2"
     dims = {"token": ("cls", "sep", "punctuation"), "row": ("all", "sep", "other")}
+    cross = True
 
     def weights(self, item: Encoded) -> Sequence[Weights]:
         """Columns of the map: those of one kind of token, for all rows or some."""
-        separator = item.kind == SEPARATOR
-        columns = (item.kind == START, separator, item.stop)
+        separator, keys = item.kind == SEPARATOR, key_item(item)
+        columns = (keys.kind == START, keys.kind == SEPARATOR, keys.stop)
         rows = (np.ones_like(separator), separator, ~separator)
         return [mass_weights(Columns(column, row)) for column in columns for row in rows]

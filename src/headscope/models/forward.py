@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.encode import Batch
+from headscope.encode.cross import key_batch
 from headscope.errors import ModelError
 from headscope.models.architecture import layer_numbers, unobservable
 from headscope.models.attention import Watch, watching
@@ -135,7 +136,8 @@ def network_inputs(model: Model, batch: Batch, stack: str) -> dict[str, Any]:
     stack
         The stack whose tokens the batch holds. For ``"decoder"`` of an encoder-decoder, the batch
         begins with the start token, and the encoder reads the text without it. Otherwise the
-        decoder reads the same text, moved on by its start token.
+        decoder reads the same text, moved on by its start token. If the items of the batch are
+        :class:`~headscope.encode.cross.CrossEncoded`, the encoder reads their keys.
     """
     ids = torch.from_numpy(batch.ids).to(model.device)
     mask = torch.from_numpy(batch.mask).long().to(model.device)
@@ -147,6 +149,14 @@ def network_inputs(model: Model, batch: Batch, stack: str) -> dict[str, Any]:
         inputs["use_cache"] = False
     if not model.encoder_decoder:
         return inputs
+    keys = key_batch(batch, pad=model.pad)
+    if keys is not batch:
+        return inputs | {
+            "decoder_input_ids": ids,
+            "decoder_attention_mask": mask,
+            "input_ids": torch.from_numpy(keys.ids).to(model.device),
+            "attention_mask": torch.from_numpy(keys.mask).long().to(model.device),
+        }
     if stack == "decoder":
         return inputs | {
             "decoder_input_ids": ids,

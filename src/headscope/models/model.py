@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from headscope.encode import Batch, Bos, Encoder, check_bos, check_chat
+from headscope.encode.cross import CrossEncoder
 from headscope.errors import ModelError, unknown
 from headscope.heads import HeadsLike
 from headscope.models.architecture import SINK_NOTE, position_limit, stack_names
@@ -284,7 +285,7 @@ class Model:
             What to do with longer examples: ``truncate``, ``split`` or ``drop``.
         stack
             The stack that reads the tokens. A decoder beside an encoder reads its start token
-            first.
+            first; for cross attention see :meth:`cross_encoder`.
         token_types
             Whether the two texts of a pair have different token types.
 
@@ -311,6 +312,23 @@ class Model:
             bos_token=self.bos_token,
             chat=self.chat,
         )
+
+    def cross_encoder(self, *, max_length: int, long: str) -> CrossEncoder:
+        """An encoder that turns examples into tokens for cross attention.
+
+        The encoder of the model reads the first text of a pair and the decoder the second, each of
+        at most ``max_length`` tokens. A single text goes to both.
+
+        Parameters
+        ----------
+        max_length, long
+            See :meth:`encoder`; texts cannot be split.
+        """
+        keys, rows = (
+            self.encoder(max_length=max_length, long=long, stack=stack)
+            for stack in ("encoder", "decoder")
+        )
+        return CrossEncoder(keys, rows)
 
     def forward(
         self,

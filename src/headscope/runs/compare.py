@@ -19,6 +19,7 @@ from torch import Tensor
 
 from headscope.corpus import Corpus, CorpusLike, Example, read
 from headscope.encode import Batch, Encoded, Encoder
+from headscope.encode.cross import CrossEncoder
 from headscope.errors import ModelError, UserError
 from headscope.measures.base import Context, Measure
 from headscope.measures.change import Change, Difference
@@ -203,6 +204,12 @@ class Comparison(Survey):
         every: float = EVERY,
         engine: Engine | None = None,
     ) -> None:
+        if settings.stack == "cross":
+            raise UserError(
+                "cross attention can be surveyed, but not compared token by token",
+                hint="survey both models with stack='cross', and compare the results",
+                command="survey both models with --stack cross, and compare the files",
+            )
         self.second = second
         super().__init__(
             first,
@@ -251,7 +258,9 @@ class CompareWork(SurveyWork):
         super().__init__(first, measures, stack, context, settings)
         self.second = second
 
-    def encode(self, examples: Iterable[Example], encoder: Encoder) -> Iterator[Encoded]:
+    def encode(
+        self, examples: Iterable[Example], encoder: Encoder | CrossEncoder
+    ) -> Iterator[Encoded]:
         """The examples as tokens, which must be the same for both models."""
         other = self.encoder(self.second)
         for example in examples:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.encode import Batch
+from headscope.encode.cross import key_batch
 from headscope.measures.base import Context, Measure, Together
 from headscope.models import LayerView, Listener, Model
 
@@ -88,7 +89,8 @@ class Pass:
         mask = torch.from_numpy(batch.mask).to(device)
         for group in self.groups:
             group.start(batch, device)
-        hearing = Hearing(self.groups, self.stack, mask, careful)
+        keys = torch.from_numpy(key_batch(batch).mask).to(device)
+        hearing = Hearing(self.groups, self.stack, (mask, keys), careful)
         with torch.inference_mode():
             self.model.forward(batch, listeners=[hearing, *listeners], stack=self.stack)
         if not careful and not bool(torch.isfinite(hearing.total)):
@@ -104,12 +106,14 @@ class Pass:
 class Hearing:
     """Hands the blocks of a pass to the measures, and watches that all attention is finite."""
 
-    def __init__(self, groups: Sequence[Together], stack: str, mask: Tensor, careful: bool) -> None:
-        self.groups, self.stack, self.mask, self.careful = groups, stack, mask, careful
+    def __init__(
+        self, groups: Sequence[Together], stack: str, masks: tuple[Tensor, Tensor], careful: bool
+    ) -> None:
+        self.groups, self.stack, self.masks, self.careful = groups, stack, masks, careful
         self.whole_maps = any(group.whole_maps for group in groups)
         # A sum is finite only if all its terms are.
-        self.total = torch.zeros((), device=mask.device)
-        self.broken = torch.full((len(mask),), -1, device=mask.device)
+        self.total = torch.zeros((), device=masks[0].device)
+        self.broken = torch.full((len(masks[0]),), -1, device=masks[0].device)
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
         """Take in a block of rows."""
@@ -117,7 +121,7 @@ class Hearing:
             return
         block = block.to(torch.float32)
         if self.careful:
-            block, bad = finite(block, self.mask, first_row)
+            block, bad = finite(block, *self.masks, first_row)
             self.broken = torch.where(bad & (self.broken < 0), view.layer, self.broken)
         else:
             self.total = self.total + block.sum()
@@ -131,13 +135,22 @@ class Hearing:
                 group.end(view)
 
 
-def finite(block: Tensor, mask: Tensor, first_row: int = 0) -> tuple[Tensor, Tensor]:
+def finite(block: Tensor, mask: Tensor, keys: Tensor, first_row: int = 0) -> tuple[Tensor, Tensor]:
     """A block without NaN or infinity, and which examples had any on their real tokens.
 
     Some masks leave NaN on padded rows, which is not an error.
+
+    Parameters
+    ----------
+    block
+        (batch, head, row, key).
+    mask, keys
+        Which rows and which keys are real, (batch, token).
+    first_row
+        The number of the block's first row.
     """
     rows = mask[:, first_row : first_row + block.shape[2]]
-    real = (rows[:, :, None] & mask[:, None, : block.shape[3]])[:, None]
+    real = (rows[:, :, None] & keys[:, None, : block.shape[3]])[:, None]
     block = block.masked_fill(~real, 0.0)
     bad = ~torch.isfinite(block).flatten(1).all(1)
     return block.nan_to_num(0.0, 0.0, 0.0), bad

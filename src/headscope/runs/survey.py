@@ -21,6 +21,7 @@ from headscope.encode import (
     batches,
     work_units,
 )
+from headscope.encode.cross import CrossEncoder
 from headscope.errors import UserError
 from headscope.files import digest_of
 from headscope.measures.base import Context, Measure
@@ -84,7 +85,9 @@ def survey(
     seed
         For whatever is random (masked words of the gradient measure).
     stack
-        ``"encoder"`` or ``"decoder"``, for models that have both. Default: the encoder.
+        ``"encoder"``, ``"decoder"`` or ``"cross"``, for models that have an encoder and a decoder.
+        Default: the encoder. For cross attention, the encoder reads the first text of a pair and
+        the decoder the second; a single text goes to both.
     token_types
         Tell the two texts of a pair apart by token types, where the model has them.
     shard
@@ -212,9 +215,11 @@ class SurveyWork:
         counts.add(encoder.counts)
         return batches(items, size=self.settings.batch_size, pad=self.model.pad)
 
-    def encoder(self, model: Model) -> Encoder:
+    def encoder(self, model: Model) -> Encoder | CrossEncoder:
         """A new encoder for one of the run's models."""
         settings = self.settings
+        if self.stack == "cross":
+            return model.cross_encoder(max_length=settings.max_length, long=settings.long)
         return model.encoder(
             max_length=settings.max_length,
             long=settings.long,
@@ -222,7 +227,9 @@ class SurveyWork:
             token_types=settings.token_types,
         )
 
-    def encode(self, examples: Iterable[Example], encoder: Encoder) -> Iterator[Encoded]:
+    def encode(
+        self, examples: Iterable[Example], encoder: Encoder | CrossEncoder
+    ) -> Iterator[Encoded]:
         """The examples as tokens."""
         return encoder.encode(examples)
 
@@ -260,13 +267,6 @@ class Survey(Run):
         self.engine = engine
         self.corpus = corpus.first(settings.limit) if settings.limit else corpus
         self.stack = settings.stack or model.main_stack()
-        if self.stack == "cross":
-            raise UserError(
-                "cross attention joins two different texts and cannot be surveyed: its rows and "
-                "columns are not the same tokens",
-                hint="survey the encoder or the decoder; observe cross attention with "
-                "Model.forward and a listener",
-            )
         self.settings = settings.model_copy(update={"stack": self.stack})
         self.shard = shard
         self.context = Context(model.shape(self.stack), model.causal(self.stack), settings.seed)
@@ -286,7 +286,8 @@ class Survey(Run):
     def chosen(self, measures: MeasuresLike | None) -> list[Measure]:
         """The measures asked for, or all that corpus and model allow."""
         offered = self.corpus.annotations | self.model.capabilities
-        return choose(measures, offered, corpus=self.corpus.name)
+        cross = self.stack == "cross"
+        return choose(measures, offered, corpus=self.corpus.name, cross=cross)
 
     def described(self) -> dict[str, Any]:
         """Which model the numbers are of."""
