@@ -40,7 +40,7 @@ def merge(parts: Sequence[Atlas], *, partial: bool = False) -> Atlas:
     Examples
     --------
     >>> import headscope as hs
-    >>> texts = ["The dog barks.", "A cat sleeps.", "It rains."]
+    >>> texts = ["The dog barks.", "A cat sleeps.", "It rains."] * 4
     >>> model = hs.load("demo")
     >>> shards = [
     ...     hs.survey(model, texts, measures="position", batch_size=1, shard=(number, 2))
