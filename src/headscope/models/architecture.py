@@ -87,18 +87,31 @@ def layer_numbers(network: nn.Module, modules: Sequence[nn.Module]) -> tuple[int
     return tuple(range(len(modules)))
 
 
+def text_config(network: nn.Module) -> Any:
+    """The configuration of what reads text: a part of that of models which see or hear, too."""
+    config: Any = network.config
+    try:
+        return config.get_text_config()
+    except (AttributeError, ValueError):  # several texts, as in RAG
+        return config
+
+
 def is_causal(network: nn.Module) -> bool:
     """Whether a model with one stack is a decoder.
 
     It is one if its configuration says so, if its family has only decoders, or if all its attention
-    modules are causal.
+    modules are causal. Of a model that sees or hears, too (Gemma 4, Qwen3.5), only what reads text
+    counts.
     """
-    config: Any = network.config
+    config = text_config(network)
+    part: Any = network
+    if config is not network.config and hasattr(network, "get_decoder"):
+        part = network.get_decoder() or network
     if getattr(config, "is_decoder", False) or config.model_type == "openai-gpt":
         return True
     flags = [
         module.is_causal
-        for module in network.modules()
+        for module in part.modules()
         if isinstance(getattr(module, "is_causal", None), bool)
         and "ttention" in type(module).__name__
     ]
@@ -107,7 +120,7 @@ def is_causal(network: nn.Module) -> bool:
 
 def position_limit(network: nn.Module) -> int | None:
     """The number of tokens for which a network has positions, or None if there is no limit."""
-    config: Any = network.config
+    config = text_config(network)
     limit = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
     if limit is None or config.model_type in RELATIVE_POSITIONS:
         return None

@@ -17,6 +17,7 @@ from torch import nn
 
 from headscope.encode import Batch
 from headscope.errors import UserError
+from headscope.models.architecture import text_config
 from headscope.models.attention import current_watch
 from headscope.models.model import Model
 from headscope.models.replacement import FittedReplacement, Replacement
@@ -115,7 +116,7 @@ class LayerCache:
         with _replaced(self.blocks, keep) as forwards:
             output = self.model.forward(batch, replacement=self._recorded, listeners=listeners)
         # Later layers of Gemma 4 use keys and values of earlier ones, which must be computed.
-        alone = not getattr(self.model.config.get_text_config(), "num_kv_shared_layers", 0)
+        alone = not getattr(text_config(self.model.network), "num_kv_shared_layers", 0)
         layers = sum(shape.layers for shape in self.model.shapes.values())
         self.skips = alone and inside == layers
         return output

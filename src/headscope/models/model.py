@@ -18,7 +18,7 @@ from headscope.encode import Batch, Bos, Encoder, check_bos, check_chat
 from headscope.encode.cross import CrossEncoder
 from headscope.errors import ModelError, unknown
 from headscope.heads import HeadsLike
-from headscope.models.architecture import SINK_NOTE, position_limit, stack_names
+from headscope.models.architecture import SINK_NOTE, position_limit, stack_names, text_config
 from headscope.models.attention import Watch
 from headscope.models.forward import find_shapes, run_network, start_token
 from headscope.models.names import model_label
@@ -203,7 +203,12 @@ class Model:
         shape = self.shape(stack)
         if shape.counted:
             return shape.layers
-        return int(self.config.get_text_config().num_hidden_layers)
+        return int(text_config(self.network).num_hidden_layers)
+
+    @property
+    def hidden_size(self) -> int:
+        """The width of the hidden states."""
+        return int(text_config(self.network).hidden_size)
 
     def main_stack(self) -> str:
         """The stack that is surveyed by default: the encoder if there is one."""
@@ -216,9 +221,11 @@ class Model:
     @property
     def capabilities(self) -> frozenset[str]:
         """What measures can use besides attention: ``lm`` if there is a language-model head."""
-        if re.search(r"For(Masked|Causal)LM$|LMHead", type(self.network).__name__):
-            return frozenset({"lm"})
-        return frozenset()
+        name = type(self.network).__name__
+        named = re.search(r"For(Masked|Causal)LM$|LMHead", name)
+        # Models that see or hear, too, have one name for both.
+        writes = name.endswith("ForConditionalGeneration") and not self.encoder_decoder
+        return frozenset({"lm"}) if named or writes else frozenset()
 
     @property
     def pad(self) -> int:

@@ -105,7 +105,7 @@ class _Computation:
         self.max_length, self.batch_size = max_length, batch_size
         self.stack = model.main_stack()
         self.shape = model.shape(self.stack)
-        self.hidden = int(model.config.hidden_size)
+        self.hidden = model.hidden_size
         self.encoder = model.encoder(max_length=max_length, long="truncate", stack=self.stack)
         self.folder = cache / self._identity()
 

@@ -50,7 +50,7 @@ class PooledClassifier(nn.Module):
     def __init__(self, model: Model, pooling: Pooling, outputs: int, *, seed: int) -> None:
         super().__init__()
         self.base, self.pooling, self.outputs = model.network, pooling, outputs
-        width, hidden = pooling.width(model), int(model.config.hidden_size)
+        width, hidden = pooling.width(model), model.hidden_size
         self.dense = nn.Linear(width, hidden)
         self.dropout = nn.Dropout(DROPOUT)
         self.classifier = nn.Linear(hidden, outputs)
