@@ -106,7 +106,7 @@ def is_causal(network: nn.Module) -> bool:
     config = text_config(network)
     part: Any = network
     if config is not network.config and hasattr(network, "get_decoder"):
-        part = network.get_decoder() or network
+        part = part.get_decoder() or network
     if getattr(config, "is_decoder", False) or config.model_type == "openai-gpt":
         return True
     flags = [

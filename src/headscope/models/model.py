@@ -123,7 +123,8 @@ class Model:
             self._stacks = stack_names(self.network)
             self.shapes = find_shapes(self, self._stacks)
             self._numbers = {stack: shape.numbers for stack, shape in self.shapes.items()}
-            if any(shape.sink for shape in self.shapes.values()):
+            sink = any(shape.sink for shape in self.shapes.values())
+            if sink and SINK_NOTE not in self.notes:  # a copy has it already
                 self.notes = [*self.notes, SINK_NOTE]
         except BaseException:
             self.close()
