@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import headscope as hs
 from headscope.corpus import from_texts
 from headscope.encode import batches
 from headscope.errors import ModelError, UserError
+from headscope.figures import pattern_grid
 from headscope.heads import Head
 from headscope.models import LayerView, Replacement
 from headscope.runs.ablate.sweep import head_means
@@ -218,3 +220,29 @@ def test_distances_count_a_learned_sink_as_one_more_key() -> None:
     expected = [[(jensenshannon(a, b, axis=1) ** 2).mean() for b in whole] for a in whole]
     distances = found.mean("distance").values.reshape(len(rows), len(rows))
     np.testing.assert_allclose(distances, expected, atol=1e-6)
+
+
+def test_results_of_models_with_different_layers_are_compared_on_those_that_both_have(
+    hybrid: hs.Atlas,
+) -> None:
+    plain = hs.survey(tiny_model("llama"), TEXTS, measures="entropy", max_length=64)
+    found = hs.compare(hybrid, plain)
+    assert (found.layers, found.shape) == ((2,), (1, 4))
+    expected = plain.mean("entropy").sel(layer=2) - hybrid.mean("entropy").sel(layer=2)
+    np.testing.assert_allclose(found.mean("entropy-change").sel(layer=2).values, expected.values)
+    assert [str(head) for head in found.find("layer 2")] == ["2-1", "2-2", "2-3", "2-4"]
+    deep = hs.survey(
+        tiny_model("llama", num_hidden_layers=3), TEXTS, measures="entropy", max_length=64
+    )
+    assert hs.compare(plain, deep).shape == (2, 4)
+
+
+def test_the_grid_of_maps_names_the_layers_of_a_hybrid() -> None:
+    maps = np.full((2, 3, 4, 4), 0.25)
+    patterns = [["block"] * 3] * 2
+    chart = pattern_grid(maps, patterns, title="maps", numbers=(2, 4)).to_dict()
+    (rows,) = (rows for rows in chart["datasets"].values() if "layer" in rows[0])
+    assert [row["name"] for row in rows] == ["2-1", "2-2", "2-3", "4-1", "4-2", "4-3"]
+    text = json.dumps(chart)
+    assert "datum.layer == 2" in text
+    assert "rows: layers, 2 at the bottom" in text

@@ -186,11 +186,12 @@ def _grid(
         loaded = load(model, device=device)
     seen = example_maps(loaded, Example("text", texts), max_length=max_length)
     found = [predict(chosen, [pack(one) for one in layer]) for layer in seen.maps]
+    numbers = loaded.shape(loaded.main_stack()).labels
     if console.as_json:
         console.table(
             [
                 {"layer": layer, "head": head, "pattern": name}
-                for layer, names in enumerate(found, 1)
+                for layer, names in zip(numbers, found, strict=True)
                 for head, name in enumerate(names, 1)
             ]
         )
@@ -200,6 +201,7 @@ def _grid(
             found,
             title=f"Every map of {loaded.name.rstrip('/').rsplit('/', 1)[-1]}, by pattern class",
             subtitle=" | ".join(texts),
+            numbers=numbers,
         )
         console.result(str(save_chart(chart, output)))
 

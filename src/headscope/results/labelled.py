@@ -130,7 +130,7 @@ class LabelledResults:
         They have gaps for hybrid models, where other layers have no attention.
         """
         numbers = self.provenance.get("model", {}).get("layer_numbers")
-        return tuple(numbers or range(1, self.shape[0] + 1))
+        return tuple(numbers if isinstance(numbers, list) else range(1, self.shape[0] + 1))
 
     def mean(self, measure: str) -> xr.DataArray:
         """The mean over examples, by layer, head and the measure's own dimensions.

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import xarray as xr
 from torch import Tensor
 
 from headscope.corpus import Corpus, CorpusLike, Example, read
@@ -139,8 +140,9 @@ def _compare_results(
         raise UserError("results are compared without a corpus", hint="leave the corpus out")
     shared = share_labels(first, second)
     one, two = first.provenance, second.provenance
+    differences = difference_atlas(first, second)
     about = {
-        "model": _joined(one["model"], two["model"]),
+        "model": _joined(one["model"], two["model"]) | _shared_shape(differences),
         "corpus": _joined(one["corpus"], two["corpus"]),
         "settings": {},
         "shards": ["1/1"],
@@ -150,8 +152,19 @@ def _compare_results(
         "versions": versions(),
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    found = Atlas.build(difference_atlas(first, second), about)
+    found = Atlas.build(differences, about)
     return found if output is None else found.saved(output)
+
+
+def _shared_shape(differences: dict[str, xr.Dataset]) -> dict[str, Any]:
+    """The layers and heads that two results share, as provenance has them."""
+    for dataset in differences.values():
+        if {"layer", "head"} <= set(dataset.dims):
+            numbers = [int(number) for number in dataset["layer"].values]
+            shape = {"layers": len(numbers), "heads": dataset.sizes["head"]}
+            gaps = numbers != list(range(1, len(numbers) + 1))
+            return shape | ({"layer_numbers": numbers} if gaps else {})
+    return {}
 
 
 def _joined(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:

@@ -54,9 +54,14 @@ def shades(attention: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def pattern_grid(
-    maps: NDArray[Any], patterns: Sequence[Sequence[str]], *, title: str, subtitle: str = ""
+    maps: NDArray[Any],
+    patterns: Sequence[Sequence[str]],
+    *,
+    title: str,
+    subtitle: str = "",
+    numbers: Sequence[int] = (),
 ) -> Any:
-    """Draw every map of one example, layer 1 at the bottom.
+    """Draw every map of one example, the first layer at the bottom.
 
     Thousands of cells per map would be too many marks, so each map is one small picture.
 
@@ -68,6 +73,8 @@ def pattern_grid(
         The class of each map, by layer and head.
     title, subtitle : str
         Above the figure.
+    numbers : sequence of int, optional
+        The numbers of the layers, from 1, where they have gaps.
 
     Returns
     -------
@@ -89,25 +96,28 @@ def pattern_grid(
     wide, high = heads * (CELL + GAP) - GAP, layers * (CELL + GAP) - GAP
     across = alt.Scale(domain=[0, wide], nice=False, zero=False)
     down = alt.Scale(domain=[0, high], nice=False, zero=False, reverse=True)
-    frame = _places(maps, patterns)
+    frame = _places(maps, patterns, numbers or range(1, layers + 1))
     marks = [_pictures(frame, across, down), *_frames(frame, across, down)]
     bare = alt.ViewBackground(strokeOpacity=0)
     drawing = alt.layer(*marks, view=bare).properties(width=wide, height=high)
     lines = textwrap.wrap(subtitle, max(30, wide // 6), max_lines=3, placeholder=" …")
-    reading = "rows: layers, 1 at the bottom; columns: heads; dark: high attention"
+    lowest = int(frame["layer"].min())
+    reading = f"rows: layers, {lowest} at the bottom; columns: heads; dark: high attention"
     chart = styled(drawing, title, *lines, reading)
     chart.title.limit = max(wide, 200)
     return chart
 
 
-def _places(maps: NDArray[np.float64], patterns: Sequence[Sequence[str]]) -> pd.DataFrame:
+def _places(
+    maps: NDArray[np.float64], patterns: Sequence[Sequence[str]], numbers: Sequence[int]
+) -> pd.DataFrame:
     """Return one row per map: its head, class, place and picture."""
     layers, heads = maps.shape[:2]
     rows = [
         {
-            "layer": layer + 1,
+            "layer": numbers[layer],
             "head": head + 1,
-            "name": f"{layer + 1}-{head + 1}",
+            "name": f"{numbers[layer]}-{head + 1}",
             "pattern": patterns[layer][head],
             "letter": LETTERS[patterns[layer][head]],
             "x": head * (CELL + GAP),
@@ -153,7 +163,7 @@ def _frames(frame: pd.DataFrame, across: alt.Scale, down: alt.Scale) -> list[Any
 
     stroke = alt.Stroke("pattern:N", scale=class_scale(), title="class", sort=list(LETTERS))
     small: dict[str, Any] = {"fontSize": 10, "color": "#555"}
-    first, lowest = "datum.head == 1", "datum.layer == 1"
+    first, lowest = "datum.head == 1", f"datum.layer == {frame['layer'].min()}"
     return [
         base.mark_rect(filled=False, strokeWidth=EDGE).encode(
             x=x("left"), x2="right:Q", y=y("top"), y2="bottom:Q", stroke=stroke, tooltip=_tooltip()
