@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -11,6 +12,8 @@ from typing import Any
 from headscope.errors import UserError
 from headscope.runs.engines.base import TRIES, Task, Work, Workers, cores, threads_for
 
+WAIT = 10.0
+"""How many seconds a cluster has to answer."""
 AHEAD = 2
 """So many tasks wait for each worker, so that none is idle."""
 
@@ -74,8 +77,9 @@ class RayEngine:
             self.ray.init(address="local", **options, **local)
             return
         try:
+            _knock(self.address)
             self.ray.init(address=self.address, **options)
-        except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
             raise UserError(
                 f"no Ray cluster answers at {self.address!r}: {str(error).splitlines()[0]}",
                 hint="start one with 'ray start --head', or leave the address out",
@@ -164,6 +168,14 @@ class _Worker:
             unpack: Any = cloudpickle.loads
             self.work = unpack(self.payload)
         return self.work(*arguments)
+
+
+def _knock(address: str) -> None:
+    """Raise an error at once if nobody listens there: Ray itself tries for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if host and port.isdecimal():
+        with socket.create_connection((host, int(port)), timeout=WAIT):
+            pass
 
 
 def _pickled(work: Work) -> bytes:

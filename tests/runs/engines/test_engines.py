@@ -1,0 +1,300 @@
+"""Workers in other processes and on a Ray cluster: the same bits, whatever happens to them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+import headscope as hs
+from headscope.errors import Interrupted, ModelError, UserError
+from headscope.models import Model
+from headscope.results import Atlas
+from headscope.runs.engines import Task, base, make_engine
+from tiny import tiny_network, tiny_tokenizer
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("workers")]
+
+TEXTS = [" ".join(["the cat sat on a mat, a dog saw it."] * (1 + index % 4)) for index in range(40)]
+HOW: dict[str, Any] = {"batch_size": 1, "max_length": 40, "measures": ["entropy", hs.Role(keep=9)]}
+ENGINES = ["processes", "ray"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def two_cores() -> Iterator[None]:
+    """Two workers, also where a machine has one core."""
+    found = base.cores
+    base.cores = lambda: max(2, found())
+    yield
+    base.cores = found
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    """One Ray cluster on this machine for all tests."""
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    ray.init(
+        address="local",
+        num_cpus=4,
+        include_dashboard=False,
+        log_to_driver=False,
+        _node_ip_address="127.0.0.1",
+    )
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    if request.param == "ray":
+        request.getfixturevalue("cluster")
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "tiny"
+    tiny_network("bert").save_pretrained(path)
+    tiny_tokenizer("bert").save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Model:
+    return hs.load(folder)
+
+
+@pytest.fixture(scope="module")
+def alone(model: Model) -> Atlas:
+    return hs.survey(model, TEXTS, **HOW)
+
+
+def same(one: Atlas, other: Atlas) -> None:
+    """Identical to the last bit, provenance too, but for when they were made."""
+    assert one.measures == other.measures
+    for name in one:
+        assert one[name].identical(other[name]), name
+    known = [
+        {key: value for key, value in atlas.provenance.items() if key != "created"}
+        for atlas in (one, other)
+    ]
+    assert known[0] == known[1]
+
+
+def workers_of(engine: str) -> list[psutil.Process]:
+    """The processes that work for us."""
+    children = psutil.Process().children(recursive=True)
+    found = []
+    for child in children:
+        try:
+            line = " ".join(child.cmdline())
+        except psutil.Error:
+            continue
+        if (
+            ("ray::_Worker" in line)
+            if engine == "ray"
+            else ("loky" in line and "resource" not in line)
+        ):
+            found.append(child)
+    return found
+
+
+def test_results_are_those_of_a_local_run(model: Model, alone: Atlas, engine: str) -> None:
+    seen: list[tuple[int, int]] = []
+    found = hs.survey(
+        model, TEXTS, engine=engine, workers=2, progress=lambda *step: seen.append(step), **HOW
+    )
+    same(found, alone)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert seen[-1] == (40, 40)
+    assert len(seen) == 5  # one for each unit
+
+
+def test_a_wrapped_network_and_a_measure_of_one_s_own_travel(engine: str) -> None:
+    class Mine(hs.Measure):
+        name, title, unit, source = "mine", "Largest weight", "share of attention", "a test"
+        dims = {"of": ("map",)}
+
+        def layer(self, view: Any, attention: Any, prepared: Any) -> Any:
+            return attention.amax((2, 3))[..., None]
+
+    model = hs.wrap(tiny_network("gpt2"), tiny_tokenizer("gpt2"), name="tiny")
+    how: dict[str, Any] = {"measures": [Mine], "batch_size": 1, "max_length": 30}
+    same(
+        hs.survey(model, TEXTS[:20], engine=engine, workers=2, **how),
+        hs.survey(model, TEXTS[:20], **how),
+    )
+
+
+def test_two_models_are_compared(model: Model, engine: str) -> None:
+    other = hs.wrap(tiny_network("bert", seed=4), tiny_tokenizer("bert"), name="other")
+    how: dict[str, Any] = {"measures": "entropy", "batch_size": 2, "max_length": 40}
+    same(
+        hs.compare(model, other, TEXTS, engine=engine, workers=2, **how),
+        hs.compare(model, other, TEXTS, **how),
+    )
+
+
+def test_a_killed_worker_changes_nothing(model: Model, alone: Atlas, engine: str) -> None:
+    killed: list[int] = []
+
+    def kill(done: int, total: int) -> None:
+        for process in [] if killed else workers_of(engine)[:1]:
+            process.send_signal(signal.SIGKILL)
+            killed.append(process.pid)
+
+    same(hs.survey(model, TEXTS, engine=engine, workers=2, progress=kill, **HOW), alone)
+    assert killed
+
+
+class Deadly(hs.Measure):
+    """Kills its worker at once, like a process that runs out of memory."""
+
+    name, title, unit, source = "deadly", "Deadly", "none", "a test"
+    dims = {"of": ("map",)}
+
+    def prepare(self, batch: Any, device: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Wrong(hs.Measure):
+    """Fails with advice."""
+
+    name, title, unit, source = "wrong", "Wrong", "none", "a test"
+    dims = {"of": ("map",)}
+
+    def prepare(self, batch: Any, device: Any) -> Any:
+        raise UserError("no such luck", hint="try something else")
+
+
+def test_workers_that_always_die_stop_the_run(model: Model, engine: str) -> None:
+    with pytest.raises(UserError, match=r"died .* unit \d") as caught:
+        hs.survey(
+            model,
+            TEXTS[:9],
+            engine=engine,
+            workers=1,
+            batch_size=1,
+            max_length=40,
+            measures=[Deadly],
+        )
+    assert "fewer workers" in caught.value.hint
+
+
+def test_an_error_of_the_work_is_raised_once_with_its_advice(model: Model, engine: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(UserError, match="no such luck") as caught:
+        hs.survey(
+            model, TEXTS, engine=engine, workers=2, batch_size=1, max_length=40, measures=[Wrong]
+        )
+    assert caught.value.hint == "try something else"
+    assert time.monotonic() - began < 120
+
+
+def test_a_worker_that_cannot_load_the_model_says_so(
+    folder: Path, tmp_path: Path, engine: str
+) -> None:
+    place = tmp_path / "gone"
+    shutil.copytree(folder, place)
+    model = hs.load(place)
+    shutil.rmtree(place)
+    with pytest.raises(ModelError, match="gone"):
+        hs.survey(model, TEXTS, engine=engine, workers=2, **HOW)
+
+
+def test_weights_that_were_changed_in_memory_are_not_loaded_anew(folder: Path) -> None:
+    model = hs.load(folder)
+    next(model.network.parameters()).data.add_(1.0)
+    with pytest.raises(ModelError, match="other weights where a worker loads it"):
+        hs.survey(model, TEXTS, engine="processes", workers=1, **HOW)
+
+
+def test_ctrl_c_stops_all_and_a_run_goes_on_with_any_engine(
+    model: Model, alone: Atlas, engine: str, tmp_path: Path
+) -> None:
+    def stop_after(units: int) -> Callable[[int, int], None]:
+        told: list[int] = []
+
+        def stop(done: int, total: int) -> None:
+            told.append(done)
+            if len(told) == units:
+                signal.raise_signal(signal.SIGINT)
+
+        return stop
+
+    output = tmp_path / "run.nc"
+    with pytest.raises(Interrupted, match="kept in"):  # here, in the middle of the first unit
+        hs.survey(model, TEXTS, output=output, progress=stop_after(3), **HOW)
+    with pytest.raises(Interrupted, match="kept in"):
+        hs.survey(
+            model,
+            TEXTS,
+            output=output,
+            engine=engine,
+            workers=2,
+            progress=stop_after(2),
+            **HOW,
+        )
+    assert not workers_of(engine)
+    same(hs.survey(model, TEXTS, output=output, **HOW), alone)
+
+
+DRIVER = """
+import sys, time
+import headscope as hs
+
+def tell(done, total):
+    print(done, flush=True)
+    time.sleep(0.3)
+
+hs.survey(hs.load(sys.argv[1]), sys.argv[4:], output=sys.argv[2], engine=sys.argv[3], workers=2,
+    every=0.0, progress=tell, batch_size=1, max_length=40,
+    measures=["entropy", hs.Role(keep=9)])
+"""
+
+
+def test_a_killed_driver_leaves_what_was_done(folder: Path, alone: Atlas, tmp_path: Path) -> None:
+    output = tmp_path / "run.nc"
+    line = [sys.executable, "-c", DRIVER, str(folder), str(output), "processes", *TEXTS]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        children: list[psutil.Process] = []
+        for told in process.stdout:
+            if int(told) >= 16:
+                children = psutil.Process(process.pid).children(recursive=True)
+                process.kill()
+                break
+    assert process.returncode == -signal.SIGKILL
+    _, alive = psutil.wait_procs(children, timeout=30)
+    assert not alive  # no worker outlives its driver
+    assert output.with_name("run.nc.partial").is_file()
+    seen: list[int] = []
+    found = hs.survey(
+        hs.load(folder), TEXTS, output=output, progress=lambda done, _: seen.append(done), **HOW
+    )
+    same(found, alone)
+    assert seen[0] >= 8  # what the first driver did was not done again
+
+
+def test_a_slow_worker_holds_up_nobody(cluster: None) -> None:
+    """Of three tasks the first takes long: the others are given back before it."""
+    engine = make_engine("ray", 2)
+    assert engine is not None
+
+    def work(number: int) -> int:
+        time.sleep(8.0 if number == 0 else 0.0)
+        return number * number
+
+    with engine.start(work) as workers:
+        found = list(workers.map(Task(number, (number,)) for number in range(6)))
+    assert sorted(found) == [(number, number * number) for number in range(6)]
+    assert found[-1][0] == 0
