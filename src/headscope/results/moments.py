@@ -7,8 +7,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
+from scipy.special import ndtri, stdtrit
 
 CONFIDENCE = 0.95
 ROUNDING = 1e-5
@@ -39,7 +38,7 @@ def interval(
     centre = mean(total, count)
     error = deviation(total, square, count) / np.sqrt(count.where(count > 1))
     factor = xr.apply_ufunc(
-        lambda degrees: stats.t.ppf(0.5 + confidence / 2, degrees), count.where(count > 1) - 1.0
+        lambda degrees: stdtrit(degrees, 0.5 + confidence / 2), count.where(count > 1) - 1.0
     )
     return centre - factor * error, centre + factor * error
 
@@ -52,6 +51,8 @@ def wilson(
     >>> [round(float(bound), 3) for bound in wilson(9, 10)]
     [0.596, 0.982]
     """
+    from statsmodels.stats.proportion import proportion_confint  # slow to import
+
     right, count = np.asarray(right, float), np.asarray(count, float)
     safe = np.where(count > 0, count, 1.0)
     low, high = proportion_confint(
@@ -131,6 +132,6 @@ def pearson_interval(
     value = np.asarray(value, float)
     if count < 4:
         return np.full_like(value, np.nan), np.full_like(value, np.nan)
-    half = stats.norm.ppf(0.5 + confidence / 2) / np.sqrt(count - 3)
+    half = ndtri(0.5 + confidence / 2) / np.sqrt(count - 3)
     centre = np.arctanh(np.clip(value, -1 + 1e-15, 1 - 1e-15))
     return np.tanh(centre - half), np.tanh(centre + half)

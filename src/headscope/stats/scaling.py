@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import xarray as xr
-from sklearn.manifold import MDS
 
 
 def scale(distances: xr.DataArray, *, seed: int, tries: int = 4) -> tuple[pd.DataFrame, float]:
@@ -37,6 +36,8 @@ def scale(distances: xr.DataArray, *, seed: int, tries: int = 4) -> tuple[pd.Dat
     (['1-1', '1-2', '1-3'], True)
     """
     values = np.asarray(distances.values, float)
+    from sklearn.manifold import MDS  # slow to import
+
     model = MDS(
         n_components=2,
         metric="precomputed",

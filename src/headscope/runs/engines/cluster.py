@@ -14,8 +14,6 @@ from headscope.runs.engines.base import TRIES, Task, Work, Workers, cores, threa
 
 WAIT = 10.0
 """How many seconds a cluster has to answer."""
-AHEAD = 2
-"""So many tasks wait for each worker, so that none is idle."""
 
 
 class RayEngine:
@@ -104,51 +102,51 @@ class _Pool:
         self.threads = threads
         kind = ray.remote(num_cpus=1, max_restarts=0)(_Worker)
         self.make = lambda: kind.remote(work, threads)
-        self.load: dict[Any, int] = {}
+        self.actors: set[Any] = set()
+        self.idle: list[Any] = []
 
     def stop(self) -> None:
-        for actor in self.load:
+        for actor in self.actors:
             self.ray.kill(actor)
-        self.load = {}
+        self.actors, self.idle = set(), []
 
     def map(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
-        """Do all tasks; those of a worker that dies are done again by another."""
+        """Do all tasks; that of a worker that dies is done again by another.
+
+        No task waits for a certain worker, so that a slow one holds up nobody.
+        """
         stream, waiting = iter(tasks), list[Task]()
         running: dict[Any, tuple[Any, Task]] = {}
+        finished: list[tuple[int, Any]] = []
         deaths = 0
         while True:
-            waiting += islice(stream, max(self.count * AHEAD - len(running) - len(waiting), 0))
+            waiting += islice(stream, max(self.count - len(running) - len(waiting), 0))
             while waiting:
-                actor = self._next()
-                task = waiting.pop(0)
+                actor, task = self._ready(), waiting.pop()
+                self.actors.add(actor)
                 running[actor.do.remote(*task.arguments)] = actor, task
-                self.load[actor] += 1
+            yield from finished  # the workers are busy again
+            finished = []
             if not running:
                 return
             (ready, *_), _ = self.ray.wait(list(running), num_returns=1)
             actor, task = running.pop(ready)
-            self.load[actor] = self.load.get(actor, 1) - 1
             try:
-                result = self.ray.get(ready)
+                finished.append((task.index, self.ray.get(ready)))
             except self.ray.exceptions.RayActorError as error:
                 deaths += 1
-                self.load.pop(actor, None)
+                self.actors.discard(actor)
                 waiting.append(task)
-                if deaths > TRIES * AHEAD * self.count:
+                if deaths == TRIES * self.count:
                     raise _died(task, error) from None
-                continue
             except self.ray.exceptions.RayTaskError as error:
                 raise _cause(error) from None
-            deaths = 0
-            yield task.index, result
+            else:
+                deaths = 0
+                self.idle.append(actor)
 
-    def _next(self) -> Any:
-        """The worker with the least to do; a new one if there may be more."""
-        idle = min(self.load, key=lambda actor: self.load[actor], default=None)
-        if idle is None or (self.load[idle] and len(self.load) < self.count):
-            idle = self.make()  # type: ignore[no-untyped-call]
-            self.load[idle] = 0
-        return idle
+    def _ready(self) -> Any:
+        return self.idle.pop() if self.idle else self.make()  # type: ignore[no-untyped-call]
 
 
 class _Worker:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -99,6 +102,14 @@ def _begin(payload: bytes, threads: int) -> None:
     """Keep the work of this process; it is unpacked by the first task, which may fail properly."""
     global _payload, _threads, _work
     _payload, _threads, _work = payload, threads, None
+    threading.Thread(target=_outlive_nobody, args=(os.getppid(),), daemon=True).start()
+
+
+def _outlive_nobody(parent: int) -> None:
+    """End this process when the one that started it is gone, however it went."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def _do(*arguments: Any) -> Any:
