@@ -55,6 +55,8 @@ FACTORS = (
 )
 NODES = FIRST * 2.0 ** np.arange(len(FACTORS))
 WEIGHTS = np.array(FACTORS) * np.log(2.0) / NODES
+COLUMNS, PARTS = 4096, 3
+"""How many weights of each map are taken at a time, and in how many parts the heads."""
 SMALL = 2e-3
 """Below this (nats) a difference of float32 products loses digits: such pairs of nearly equal heads
 are computed directly.
@@ -79,21 +81,21 @@ def fast_divergence(maps: Tensor) -> Tensor:
     directly.
     """
     flat = maps.flatten(1)
-    result = torch.zeros(len(flat), len(flat), dtype=torch.float64, device=maps.device)
-    power = torch.expm1(flat * (-FIRST / 2))
-    for number, weight in enumerate(WEIGHTS):
-        if (
-            number
-        ):  # the next node is twice this one, and expm1(2x) = u(u + 2): no exponential needed
-            power.mul_(power + 2)
-        if not weight:
-            continue
-        products = (power @ power.T).double()
-        norms = products.diagonal()
-        result += weight / 2 * (norms[:, None] + norms[None, :] - 2 * products)
-    result = (result + result.T) / (
-        2 * maps.shape[1]
-    )  # float32 products are symmetric only to rounding
+    size = len(flat)
+    gram = torch.zeros(size, size, dtype=torch.float64, device=maps.device)
+    height = -(-size // PARTS)
+    for columns in flat.split(COLUMNS, dim=1):  # so few that they stay in the processor's cache
+        power = torch.expm1(columns * (-FIRST / 2))
+        for number, weight in enumerate(WEIGHTS):
+            if number:  # the next node is twice this one, and expm1(2x) = u(u + 2)
+                power.mul_(power + 2)
+            if weight:
+                for first in range(0, size, height):  # each pair once, or little more
+                    rows = power[first : first + height]
+                    gram[first : first + height, first:] += weight * (rows @ power[first:].T)
+    gram = gram.triu() + gram.triu(1).T
+    norms = gram.diagonal()
+    result = (norms[:, None] + norms[None, :] - 2 * gram) / (2 * maps.shape[1])
     _mend(result, flat, maps.shape[1])
     return result
 
