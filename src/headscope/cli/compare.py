@@ -76,6 +76,9 @@ def compare(
     single: opt.Single = False,
     parse: opt.Parse = False,
     parser: opt.Parser = None,
+    engine: opt.Engine = "local",
+    workers: opt.Workers = None,
+    address: opt.Address = "",
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -98,6 +101,9 @@ def compare(
                 "--single": single,
                 "--parse": parse,
                 "--parser": parser,
+                "--engine": engine != "local",
+                "--workers": workers is not None,
+                "--address": address,
             }
         )
         _compare_results(console, Path(first), Path(second))
@@ -147,11 +153,12 @@ def compare(
         adapter,
         how_read,
         how_run,
+        {"engine": engine, "workers": workers, "address": address},
     )
 
 
 def _refuse_unused(given: dict[str, object]) -> None:
-    """Refuse options that say how a corpus is read, where none is."""
+    """Refuse options that say how a corpus is read and run, where none is."""
     unused = [name for name, value in given.items() if value]
     if unused:
         from headscope.errors import UserError
@@ -195,6 +202,7 @@ def _compare_models(
     adapter: str,
     read: dict[str, Any],
     run: dict[str, Any],
+    engine: dict[str, Any],
 ) -> None:
     from headscope.files import check_writable, slug
 
@@ -203,6 +211,7 @@ def _compare_models(
     from headscope.corpus import read as read_corpus
     from headscope.models.load_options import check_load_options, checked_early
     from headscope.models.names import check_model_name
+    from headscope.runs.engines import check_engine
     from headscope.runs.settings import make_settings
     from headscope.stats import cosine_table, paired_table
 
@@ -210,6 +219,7 @@ def _compare_models(
     check_model_name(second)
     check_load_options(**checked_early(load), adapter=adapter)
     make_settings(**run)
+    check_engine(**engine)
     texts = read_corpus(corpus, **read)
     console.say(texts.first(run["limit"]).preview())
     for note in texts.notes:
@@ -220,7 +230,16 @@ def _compare_models(
         one, other = hs.load(first, **load), hs.load(second, adapter=adapter, **load)
     for note in dict.fromkeys([*one.notes, *other.notes]):
         console.say(f"note: {note}")
-    atlas = hs.compare(one, other, texts, measures=measures, output=path, progress=console, **run)
+    atlas = hs.compare(
+        one,
+        other,
+        texts,
+        measures=measures,
+        output=path,
+        progress=console,
+        **run,
+        **engine,
+    )
     tables = [cosine_table(atlas), *([paired_table(atlas)] if measures else [])]
     if console.as_json:
         console.table(

@@ -60,6 +60,9 @@ def survey(
     single: opt.Single = False,
     parser: opt.Parser = None,
     documents: opt.Documents = False,
+    engine: opt.Engine = "local",
+    workers: opt.Workers = None,
+    address: opt.Address = "",
 ) -> None:
     """Measure every head on a corpus, in one pass.
 
@@ -116,6 +119,7 @@ def survey(
             "subtypes": subtypes,
             "keep": keep,
         },
+        engine={"engine": engine, "workers": workers, "address": address},
     )
     show_summary(console, atlas)
     known = (("roles", "role"), ("dependencies", "dependency"), ("coreference", "coreference"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headscope.cli.console import Console
 
 if TYPE_CHECKING:
+    from headscope.corpus import Corpus
     from headscope.results import Atlas
 
 LOST = {
@@ -42,35 +43,26 @@ def run_survey(
     read: dict[str, Any],
     run: dict[str, Any],
     roles: dict[str, Any] | None = None,
+    engine: dict[str, Any] | None = None,
 ) -> Atlas:
     """Check what can be checked without torch, then load, read and survey."""
-    from headscope.corpus import read as read_corpus
     from headscope.files import check_writable
-    from headscope.measures.registry import (
-        MEASURES,
-        check_python_file,
-        cross_measures,
-        not_for_cross,
-        offered_measures,
-    )
-    from headscope.models.load_options import check_load_options, checked_early
-    from headscope.models.names import check_model_name
-    from headscope.runs.settings import check_shard, make_settings
+    from headscope.measures.registry import cross_measures, offered_measures
+    from headscope.runs.settings import check_shard
 
     check_writable(output)
-    check_model_name(model)
-    check_load_options(**checked_early(load))
-    make_settings(**run)
     part = check_shard(shard)
-    cross = run.get("stack") == "cross"
-    for file in (*files, *sieves):
-        check_python_file(file)
-    for name in measures or ():
-        if not files:  # a file may define it
-            MEASURES.entry(name)
-            if cross and name not in cross_measures():
-                raise not_for_cross(name)
-    texts = read_corpus(corpus, **read)
+    texts = check_survey(
+        model,
+        corpus,
+        measures=measures,
+        files=files,
+        sieves=sieves,
+        load=load,
+        read=read,
+        run=run,
+        engine=engine,
+    )
     console.say(texts.first(run["limit"]).preview())
     for note in texts.notes:
         console.say(f"note: {note}")
@@ -79,13 +71,60 @@ def run_survey(
 
         loaded = hs.load(model, head="lm" if "gradient" in (measures or ()) else None, **load)
         annotated = texts.annotations | loaded.capabilities
+        cross = run.get("stack") == "cross"
         offered = cross_measures() if cross else offered_measures(annotated)
         chosen = _chosen(console, measures, files, sieves, offered, roles)
     for note in loaded.notes:
         console.say(f"note: {note}")
     return hs.survey(
-        loaded, texts, measures=chosen, shard=part, output=output, progress=console, **run
+        loaded,
+        texts,
+        measures=chosen,
+        shard=part,
+        output=output,
+        progress=console,
+        **run,
+        **(engine or {}),
     )
+
+
+def check_survey(
+    model: str,
+    corpus: str,
+    *,
+    measures: list[str] | None,
+    files: Any,
+    sieves: Any,
+    load: dict[str, Any],
+    read: dict[str, Any],
+    run: dict[str, Any],
+    engine: dict[str, Any] | None,
+) -> Corpus:
+    """Check the options of a survey without torch, and read the corpus."""
+    from headscope.corpus import read as read_corpus
+    from headscope.measures.registry import (
+        MEASURES,
+        check_python_file,
+        cross_measures,
+        not_for_cross,
+    )
+    from headscope.models.load_options import check_load_options, checked_early
+    from headscope.models.names import check_model_name
+    from headscope.runs.engines import check_engine
+    from headscope.runs.settings import make_settings
+
+    check_model_name(model)
+    check_load_options(**checked_early(load))
+    make_settings(**run)
+    check_engine(**(engine or {}))
+    for file in (*files, *sieves):
+        check_python_file(file)
+    for name in measures or ():
+        if not files:  # a file may define it
+            MEASURES.entry(name)
+            if run.get("stack") == "cross" and name not in cross_measures():
+                raise not_for_cross(name)
+    return read_corpus(corpus, **read)
 
 
 def _chosen(

@@ -79,23 +79,8 @@ def make_engine(
         If the engine does not exist or is not installed, or if there are not as many cores or not
         as much memory on this machine.
     """
-    if engine not in ENGINES:
-        raise unknown("engine", engine, ENGINES)
-    if address and engine != "ray":
-        raise UserError(
-            f"only the engine 'ray' has an address; got the engine {engine!r} and {address!r}",
-            hint="give engine='ray'",
-            command="give --engine ray",
-        )
-    if workers is not None and workers < 1:
-        raise UserError(f"the number of workers must be 1 or more, got {workers} instead")
+    check_engine(engine, workers, address)
     if engine == "local":
-        if workers is not None and workers > 1:
-            raise UserError(
-                f"the engine 'local' works in this process alone, got {workers} workers",
-                hint="give engine='processes'",
-                command="give --engine processes",
-            )
         return None
     if not address:
         check_machine(workers, size)
@@ -108,6 +93,51 @@ def make_engine(
     return RayEngine(workers, address)
 
 
+def check_engine(engine: str = "local", workers: int | None = None, address: str = "") -> None:
+    """Check the choice of an engine before anything is loaded.
+
+    Parameters
+    ----------
+    engine, workers, address
+        As in :func:`make_engine`.
+
+    Raises
+    ------
+    UserError
+        If the engine does not exist or is not installed, or if there are not as many cores on this
+        machine.
+
+    Examples
+    --------
+    >>> check_engine("processes", 1)
+    >>> check_engine("processes", address="10.0.0.1:6379")
+    Traceback (most recent call last):
+    headscope.errors.UserError: only the engine 'ray' has an address; got the engine 'processes' ...
+    """
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES)
+    if address and engine != "ray":
+        raise UserError(
+            f"only the engine 'ray' has an address; got the engine {engine!r} and {address!r}",
+            hint="give engine='ray'",
+            command="give --engine ray",
+        )
+    if workers is not None and workers < 1:
+        raise UserError(f"the number of workers must be 1 or more, got {workers} instead")
+    if engine == "local" and workers is not None and workers > 1:
+        raise UserError(
+            f"the engine 'local' works in this process alone, got {workers} workers",
+            hint="give engine='processes'",
+            command="give --engine processes",
+        )
+    if engine == "ray":
+        from headscope.runs.engines.cluster import check_ray
+
+        check_ray()
+    if engine != "local" and not address:
+        check_machine(workers)
+
+
 def cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -118,7 +148,7 @@ def threads_for(workers: int) -> int:
     return max(1, cores() // workers)
 
 
-def check_machine(workers: int | None, size: int) -> None:
+def check_machine(workers: int | None, size: int = 0) -> None:
     """Refuse more workers than this machine has cores, or memory for their models."""
     import psutil
 

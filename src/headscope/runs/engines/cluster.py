@@ -6,6 +6,7 @@ import logging
 import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from itertools import islice
 from typing import Any
 
@@ -32,13 +33,9 @@ class RayEngine:
     """
 
     def __init__(self, workers: int | None, address: str = "") -> None:
-        try:
-            import ray
-        except ImportError:
-            raise UserError(
-                "the engine 'ray' needs Ray, which is not installed",
-                hint="install it: pip install 'headscope[ray]'",
-            ) from None
+        check_ray()
+        import ray
+
         self.ray: Any = ray
         self.address = address
         self.asked = workers
@@ -94,6 +91,15 @@ class RayEngine:
                 command=f"give --workers {most}: one CPU is left to the driver",
             )
         self.workers = self.asked or most
+
+
+def check_ray() -> None:
+    """Refuse to go on without Ray. It is looked for, not imported."""
+    if find_spec("ray") is None:
+        raise UserError(
+            "the engine 'ray' needs Ray, which is not installed",
+            hint="install it: pip install 'headscope[ray]'",
+        )
 
 
 class _Pool:

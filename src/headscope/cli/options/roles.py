@@ -1,0 +1,86 @@
+"""Roles of heads, and how they are tested."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headscope.cli.options.panels import RARE
+
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role",
+        rich_help_panel=RARE,
+        metavar="NAME",
+        help="Only this role, or any dependency label (repeat for more). Default: all that the "
+        "corpus allows.",
+        show_default=False,
+    ),
+]
+
+Sieves = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--sieve",
+        rich_help_panel=RARE,
+        metavar="FILE",
+        help="A Python file with sieves of your own (repeat for more); its code is run.",
+        show_default=False,
+    ),
+]
+
+Direction = Annotated[
+    str,
+    typer.Option(
+        "--direction",
+        rich_help_panel=RARE,
+        metavar="WAY",
+        help="Dependency roles: 'to head', 'from head' or 'both'.",
+    ),
+]
+
+Keep = Annotated[
+    int,
+    typer.Option(
+        "--keep",
+        rich_help_panel=RARE,
+        metavar="N",
+        help="Keep the role scores of about the first N examples; 0 keeps only means and "
+        "deviations.",
+    ),
+]
+
+Subtypes = Annotated[
+    str,
+    typer.Option(
+        "--subtypes",
+        rich_help_panel=RARE,
+        metavar="WAY",
+        help="Subtypes of dependency labels (nmod:poss): keep or fold.",
+    ),
+]
+
+Tau = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tau",
+        metavar="N|auto|ROLE=N",
+        help="The threshold: a number over 0, 'auto' (from the data), or one for a role (repeat "
+        "for more). Default: 3, as the paper.",
+        show_default=False,
+    ),
+]
+
+Test = Annotated[
+    str, typer.Option("--test", help="z (as the paper), t, bootstrap or permutation (sign flips).")
+]
+
+Correction = Annotated[
+    str,
+    typer.Option("--correction", help="none (as the paper), holm or bh, over all heads and roles."),
+]
+
+Alpha = Annotated[float, typer.Option("--alpha", help="The level of the test.")]
