@@ -103,9 +103,11 @@ def survey(
         on this machine) or ``"ray"`` (on a Ray cluster). Results are the same bit for bit, if each
         worker has as many threads as this process would have.
     workers
-        How many workers an engine has. Default: one for every core.
+        How many workers the engine has; each loads the model. Default: one per core, or one per CPU
+        of a running Ray cluster but one.
     address
-        The address of a running Ray cluster. By default one is started on this machine.
+        The address of a running Ray cluster, ``"HOST:PORT"`` or ``"auto"``. By default one is
+        started on this machine.
     progress
         True shows a progress bar; a function is called with (done, total).
 

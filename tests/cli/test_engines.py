@@ -1,0 +1,134 @@
+"""``--engine``, ``--workers`` and ``--address``: the same numbers, and mistakes found at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+import headscope as hs
+from cli.conftest import MEASURES, TEXT, Run
+from cli.test_mistakes import mistake
+from headscope.runs.engines.base import cores
+
+CORES = cores()
+MISTAKES = {
+    ("--engine", "proceses"): (
+        "the engine must be one of local, processes, ray; got 'proceses' instead. Did you mean "
+        "'processes'?",
+        "see headscope {command} --help",
+    ),
+    ("--engine", "processes", "--address", "auto"): (
+        "only the engine 'ray' has an address; got the engine 'processes' and 'auto'",
+        "give --engine ray",
+    ),
+    ("--address", "10.0.0.1:6379"): (
+        "only the engine 'ray' has an address; got the engine 'local' and '10.0.0.1:6379'",
+        "give --engine ray",
+    ),
+    ("--engine", "processes", "--workers", "0"): (
+        "the number of workers must be 1 or more, got 0 instead",
+        "see headscope {command} --help",
+    ),
+    ("--engine", "ray", "--workers", "-1"): (
+        "the number of workers must be 1 or more, got -1 instead",
+        "see headscope {command} --help",
+    ),
+    ("--workers", "2"): (
+        "the engine 'local' works in this process alone, got 2 workers",
+        "give --engine processes",
+    ),
+    ("--engine", "processes", "--workers", str(CORES + 1)): (
+        f"there must be at most as many workers as cores, {CORES}, got {CORES + 1} instead",
+        f"give --workers {CORES}",
+    ),
+}
+BOTH = {"survey": ("demo", "demo"), "compare": ("demo", "demo", "demo")}
+
+
+@pytest.fixture
+def texts(text: Path) -> Path:
+    """Twelve paragraphs: units of work of 8 and of 4, one by one."""
+    text.write_text("\n\n".join([TEXT] * 3))
+    return text
+
+
+@pytest.mark.parametrize("command", BOTH)
+@pytest.mark.parametrize("given", MISTAKES, ids=" ".join)
+def test_a_choice_of_workers_that_is_not_possible(
+    run: Run, here: Path, command: str, given: tuple[str, ...]
+) -> None:
+    error, after = MISTAKES[given]
+    done = run(command, *BOTH[command], *given)
+    assert mistake(done) == (error, after.format(command=command))
+    assert len(done.err.splitlines()) == 2
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", BOTH)
+def test_ray_that_is_not_installed(
+    run: Run, here: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    done = run(command, *BOTH[command], "--engine", "ray")
+    assert mistake(done) == (
+        "the engine 'ray' needs Ray, which is not installed",
+        "install it: pip install 'headscope[ray]'",
+    )
+    assert len(done.err.splitlines()) == 2
+
+
+@pytest.mark.parametrize("command", BOTH)
+def test_mistakes_are_found_before_torch_is_loaded(tmp_path: Path, command: str) -> None:
+    script = (
+        "import sys\n"
+        "from headscope.cli import main\n"
+        f"for given in {list(MISTAKES)!r}:\n"
+        f"    sys.argv = ['headscope', {command!r}, *{BOTH[command]!r}, *given]\n"
+        "    try:\n        main()\n"
+        "    except SystemExit as stop:\n        assert stop.code == 2\n"
+        "    assert not {'torch', 'transformers', 'ray', 'loky'} & set(sys.modules), given\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("error: ") == len(MISTAKES)
+
+
+def test_an_engine_for_results_files(run: Run, made_nc: Path) -> None:
+    assert mistake(run("compare", made_nc, made_nc, "--engine", "processes")) == (
+        "two results files are compared without a corpus: --engine has no effect",
+        "leave --engine out",
+    )
+
+
+def test_a_survey_by_processes_gives_the_numbers_of_one_process(
+    run: Run, tmp_path: Path, tiny_folder: Path, texts: Path
+) -> None:
+    common = [tiny_folder, texts, *MEASURES, "--single", "--batch-size", "1", "--max-length", "32"]
+    workers = ["--engine", "processes", "--workers", CORES]
+    assert run("survey", *common, "-o", tmp_path / "local.nc").code == 0
+    done = run("survey", *common, *workers, "-o", tmp_path / "workers.nc")
+    assert done.code == 0, done.err
+    local, other = hs.open(tmp_path / "local.nc"), hs.open(tmp_path / "workers.nc")
+    assert local.measures == other.measures
+    for measure in local:
+        xr.testing.assert_identical(local[measure], other[measure])
+    assert local.provenance["counts"] == other.provenance["counts"]
+
+
+def test_a_comparison_by_processes_gives_the_numbers_of_one_process(
+    run: Run, tmp_path: Path, tiny_folder: Path, texts: Path
+) -> None:
+    common = [tiny_folder, tiny_folder, texts, "--single", "--batch-size", "1"]
+    common += ["--max-length", "32"]
+    workers = ["--engine", "processes", "--workers", CORES]
+    assert run("compare", *common, "-o", tmp_path / "local.nc").code == 0
+    done = run("compare", *common, *workers, "-o", tmp_path / "workers.nc")
+    assert done.code == 0, done.err
+    local, other = hs.open(tmp_path / "local.nc"), hs.open(tmp_path / "workers.nc")
+    xr.testing.assert_identical(local["change"], other["change"])
