@@ -84,7 +84,7 @@ def fast_divergence(maps: Tensor) -> Tensor:
     size = len(flat)
     gram = torch.zeros(size, size, dtype=torch.float64, device=maps.device)
     height = -(-size // PARTS)
-    for columns in flat.split(COLUMNS, dim=1):  # so few that they stay in the processor's cache
+    for columns in torch.split(flat, COLUMNS, dim=1):  # few enough for the cache
         power = torch.expm1(columns * (-FIRST / 2))
         for number, weight in enumerate(WEIGHTS):
             if number:  # the next node is twice this one, and expm1(2x) = u(u + 2)
