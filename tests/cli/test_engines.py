@@ -12,6 +12,7 @@ import xarray as xr
 import headscope as hs
 from cli.conftest import MEASURES, TEXT, Run
 from cli.test_mistakes import mistake
+from headscope.measures import SIEVES
 from headscope.runs.engines.base import cores
 
 CORES = cores()
@@ -132,3 +133,34 @@ def test_a_comparison_by_processes_gives_the_numbers_of_one_process(
     assert done.code == 0, done.err
     local, other = hs.open(tmp_path / "local.nc"), hs.open(tmp_path / "workers.nc")
     xr.testing.assert_identical(local["change"], other["change"])
+
+
+def test_measures_and_sieves_of_a_user_s_files_travel_to_the_workers(
+    run: Run, tmp_path: Path, tiny_folder: Path, texts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SIEVES, "_entries", dict(SIEVES._entries))  # forgotten afterwards
+    (tmp_path / "mine.py").write_text(
+        "from headscope.measures import Groups, Linear, mass_weights\n\n"
+        "class Own(Linear):\n"
+        '    name, title, unit, source = "own", "Own text", "share of attention", "a test"\n'
+        '    dims = {"text": ("same",)}\n\n'
+        "    def weights(self, item):\n"
+        "        return [mass_weights(Groups(item.segment))]\n"
+    )
+    (tmp_path / "sieves.py").write_text(
+        "import headscope as hs\n\n"
+        '@hs.sieve("short", title="Short pieces")\n'
+        "def short(tokens):\n"
+        "    return [0 < len(piece) < 3 for piece in tokens.text]\n"
+    )
+    common = [tiny_folder, texts, "--single", "--batch-size", "1", "--max-length", "32"]
+    common += ["--measure-file", tmp_path / "mine.py", "--sieve", tmp_path / "sieves.py"]
+    common += ["--measure", "role", "--role", "short"]
+    workers = ["--engine", "processes", "--workers", CORES]
+    assert run("survey", *common, "-o", tmp_path / "local.nc").code == 0
+    done = run("survey", *common, *workers, "-o", tmp_path / "workers.nc")
+    assert done.code == 0, done.err
+    local, other = hs.open(tmp_path / "local.nc"), hs.open(tmp_path / "workers.nc")
+    assert local.measures == other.measures == ("role", "own")
+    for measure in local:
+        xr.testing.assert_identical(local[measure], other[measure])
