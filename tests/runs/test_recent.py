@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from headscope.runs.ablate.sweep import head_means
 from headscope.runs.examples import word_attention
 from headscope.runs.probe.vectors import make_head_outputs
 from headscope.stats.behaviour import behaviours
+from runs.probe.planted_tasks import dogs
 from tiny import HYBRIDS, SENTENCES, WIDTH, eager_run, tiny_model, tiny_network
 
 TEXTS = list(SENTENCES)
@@ -246,3 +248,20 @@ def test_the_grid_of_maps_names_the_layers_of_a_hybrid() -> None:
     text = json.dumps(chart)
     assert "datum.layer == 2" in text
     assert "rows: layers, 2 at the bottom" in text
+
+
+@pytest.mark.parametrize("kind", ["gemma4", "qwen3.5"])
+def test_probes_name_heads_by_the_models_own_layer_numbers(kind: str, tmp_path: Path) -> None:
+    model = tiny_model(kind)
+    options: dict[str, Any] = {"counts": (2,), "greedy": True, "l2": (1e-2,), "control": False}
+    found = hs.probe(model, dogs(), cache=tmp_path, max_length=64, **options)
+    layers = model.shape("decoder").labels
+    names = [f"{layer}-{head}" for layer in layers for head in range(1, 5)]
+    assert found["probe"]["layer"].values.tolist() == list(layers)
+    assert found["probe_layer"]["layer"].values.tolist() == list(layers)
+    assert list(found["probe"].coords) == ["task", "layer", "head"]  # the order of charts' rows
+    table = found.table("probe")
+    assert [f"{row.layer}-{row.head}" for row in table.itertuples()] == names
+    ranks = found["probe_top"]["rank"].sel(way="top").values.ravel().tolist()
+    assert sorted(ranks) == sorted(names)
+    assert np.isfinite(found["probe_top"]["test"].values).all()

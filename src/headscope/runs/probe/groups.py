@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,10 +46,10 @@ def task_groups(
         ``probe``, ``probe_layer`` and ``probe_top``, with dimension ``task`` of length 1.
     """
     heads, layers = scores.unsolved.tolist()
-    labels = {"layer": list(numbers)}
+    of_heads = {"layer": numbers, "head": range(1, scores.heads["test"].shape[1] + 1)}
     return {
-        "probe": _units(task, rows, scores.heads, heads, ("layer", "head")).assign_coords(labels),
-        "probe_layer": _units(task, rows, scores.layers, layers, ("layer",)).assign_coords(labels),
+        "probe": _units(task, rows, scores.heads, heads, of_heads),
+        "probe_layer": _units(task, rows, scores.layers, layers, {"layer": numbers}),
         "probe_top": _top(task, rows, scores, counts),
     }
 
@@ -65,12 +65,16 @@ def score_interval(rows: LabelledRows, test: Array) -> tuple[Array, Array]:
 
 
 def _units(
-    task: ProbingTask, rows: LabelledRows, scores: Arrays, unsolved: int, dims: tuple[str, ...]
+    task: ProbingTask,
+    rows: LabelledRows,
+    scores: Arrays,
+    unsolved: int,
+    labels: Mapping[str, Sequence[int]],
 ) -> xr.Dataset:
-    """The scores of heads or layers."""
+    """The scores of heads or layers; ``labels`` are those of each dimension."""
     low, high = score_interval(rows, scores["test"])
     variables: dict[str, Any] = {
-        name: (("task", *dims), values[None])
+        name: (("task", *labels), values[None])
         for name, values in {**scores, "low": low, "high": high}.items()
     }
     facts = {
@@ -86,10 +90,11 @@ def _units(
     }
     variables |= {name: (("task",), np.array([value])) for name, value in facts.items()}
     data = xr.Dataset(variables)
+    # In this order: tables of the results list layers, then heads.
     data = data.assign_coords(
-        {"task": [task.name], **{dim: np.arange(1, data.sizes[dim] + 1) for dim in dims}}
+        {"task": [task.name], **{dim: list(numbers) for dim, numbers in labels.items()}}
     )
-    return data.assign_attrs(_attributes(f"Test score of a classifier on each {dims[-1]}"))
+    return data.assign_attrs(_attributes(f"Test score of a classifier on each {list(labels)[-1]}"))
 
 
 def _top(
