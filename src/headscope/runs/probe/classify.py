@@ -16,6 +16,7 @@ from torch import Tensor
 
 from headscope.errors import UserError
 from headscope.runs.probe.linear import solve
+from headscope.runs.probe.many_classes import MANY, Validate, search
 from headscope.runs.probe.options import ProbeOptions
 from headscope.runs.probe.problems import Fitted, Problems
 from headscope.runs.probe.rmsprop import solve_rmsprop
@@ -191,9 +192,15 @@ class _Trainer:
         problems = Problems(
             x, targets.to(x.device), self.rows.outputs, self.sets[part].to(x.device), l2
         )
+        if self.options.solver == "exact" and self.rows.outputs >= MANY:
+            held_out = sum(len(rows) for rows in self.held_out)
+            return search(problems, None if last else self._validate(x), held_out=held_out)
         if self.options.solver == "exact":
             return solve(problems)
         return solve_rmsprop(problems, self.stopping[part].to(x.device), seed=self.options.seed)
+
+    def _validate(self, x: Tensor) -> Validate:
+        return lambda unit, fitted: self.validation(x[unit : unit + 1], fitted)
 
     def validation(self, x: Tensor, fitted: Fitted) -> Tensor:
         """The validation score of one unit for each L2: of the split, or the mean over folds."""

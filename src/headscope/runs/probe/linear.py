@@ -80,7 +80,7 @@ def solve(
     cached = CACHE // (rows * width * problems.x.element_size()) or 1
     together = max(1, min(cached, memory // max(state, 1)))
     parts = [
-        _Solver(problems.part(slice(start, start + together)), tolerance, memory).solve(steps)
+        LinearSolver(problems.part(slice(start, start + together)), tolerance, memory).solve(steps)
         for start in range(0, units, together)
     ]
     return Fitted(
@@ -91,7 +91,7 @@ def solve(
     )
 
 
-class _Solver:
+class LinearSolver:
     """The problems of some units.
 
     Parameters are (unit, set, l2, class, width + 1); the last column is the bias. For two classes
