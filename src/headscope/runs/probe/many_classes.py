@@ -19,7 +19,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from headscope.runs.probe.linear import LOGITS, STEPS, TOLERANCE, LinearSolver
+from headscope.runs.probe.linear import LEAST, LOGITS, STEPS, TOLERANCE, LinearSolver
 from headscope.runs.probe.loss import TrainingRows, cross_entropy
 from headscope.runs.probe.problems import Fitted, Problems
 
@@ -32,6 +32,9 @@ NEAR, FAR = 0.5, 1.5
 NARROW = 64
 """Up to this width, the whole curvature of a class is computed: (width + 1)² numbers. Wider
 features have its diagonal along the principal axes of all rows."""
+STRONG = 3
+"""A penalty so many times the curvature of the cross-entropy outweighs it: then the curvature of
+equally likely classes serves for all."""
 RIDGE = 1e-3
 """Added to the curvature of a class, relative to its mean, where the penalty is too weak."""
 
@@ -179,48 +182,61 @@ class ClassCurvatureSolver(LinearSolver):
         x = self.data.x
         # A column of ones stands for the bias: it saves two passes over the logits.
         self.ones = torch.cat([x, torch.ones_like(x[..., :1])], 2)[0]
-        self.inverse: Tensor | None = None
+        self.narrow = x.shape[2] <= NARROW
+        width = self.ones.shape[1]
+        self.pairs = torch.triu_indices(width, width, device=x.device)
         self.portion = max(64, LOGITS // (self.classes * x.element_size()))
+        # Where all classes are equally likely, they have the same curvature: (1, product).
+        self.uniform = self.data.share @ self._products(self.ones) * self.bend
+        self.typical = float((self.data.share @ self.ones.square()).mean()) * self.bend
 
     def improve(
         self, start: Tensor, l2: float, steps: int, tolerance: float
     ) -> tuple[Tensor, int, int]:
         """Descend from parameters (class, width + 1): better ones, steps, and if not solved."""
         self.penalty = self.penalty.new_full((1, 1, 1), l2)
-        self._set_curvature(start, l2)
+        curvature = self.uniform
+        if l2 < STRONG * self.typical:
+            curvature = self._curvature_at(start)
+        self._use(curvature, l2)
         theta, taken, unsolved = self._descend(
             self.data, start.reshape(self.shape), steps, tolerance
         )
         return theta.reshape(start.shape), taken, unsolved
 
-    def _set_curvature(self, theta: Tensor, l2: float) -> None:
-        """The second derivatives of the loss at ``theta``, for each class by itself."""
-        narrow = theta.shape[1] <= NARROW + 1
-        pairs = torch.triu_indices(theta.shape[1], theta.shape[1], device=theta.device)
-        total = theta.new_zeros(len(theta), pairs.shape[1] if narrow else theta.shape[1])
+    def _curvature_at(self, theta: Tensor) -> Tensor:
+        """Second derivatives of the cross-entropy at ``theta`` for each class, (class, product)."""
+        total = theta.new_zeros(len(theta), self._products(self.ones[:1]).shape[1])
         for start in range(0, len(self.ones), self.portion):
             x = self.ones[start : start + self.portion]
             share = (theta @ x.t()).softmax(0)
             bend = (share - share * share) * self.data.share[:, start : start + self.portion]
-            total.addmm_(bend, x[:, pairs[0]] * x[:, pairs[1]] if narrow else self._turned(x))
-        if narrow:
-            self.inverse = _inverse(total, pairs, l2)
-            return
-        ridge = RIDGE * total[:, :-1].mean(1, keepdim=True)
-        self.scale = 1 / (total[:, :-1] + ridge + l2)[None, None, None]
-        self.bend = total[:, -1:].clamp(min=1e-12)
+            total.addmm_(bend, self._products(x))
+        return total
 
-    def _turned(self, x: Tensor) -> Tensor:
-        """Squares of rows along the principal axes, and of the ones."""
+    def _products(self, x: Tensor) -> Tensor:
+        """Products of the features of each row; if they are wide, squares along their axes."""
+        if self.narrow:
+            return x[:, self.pairs[0]] * x[:, self.pairs[1]]
         features = x[:, :-1] if self.axes is None else x[:, :-1] @ self.axes[0]
         return torch.cat([features, x[:, -1:]], 1).square_()
 
+    def _use(self, curvature: Tensor, l2: float) -> None:
+        """Scale steps by the inverse of the curvature and the penalty."""
+        if self.narrow:
+            self.inverse = _inverse(curvature, self.pairs, l2)
+            return
+        weight, bias = curvature[:, :-1], curvature[:, -1:]
+        ridge = RIDGE * weight.mean(1, keepdim=True)
+        self.scale = 1 / (weight + ridge + l2).clamp(min=LEAST)[None, None, None]
+        self.bend = bias.clamp(min=LEAST)
+
     def _precondition(self, gradient: Tensor, left: Tensor) -> Tensor:
         """A gradient times the inverse of the curvature of its class."""
-        if self.inverse is None:
+        if not self.narrow:
             return super()._precondition(gradient, left)
         classes = gradient.reshape(-1, gradient.shape[-1], 1)
-        return torch.bmm(self.inverse, classes).reshape(gradient.shape)
+        return (self.inverse @ classes).reshape(gradient.shape)
 
     def _evaluate(self, data: TrainingRows, theta: Tensor, left: Tensor) -> tuple[Tensor, Tensor]:
         """Loss, (1, 1, 1), and its gradient, like the parameters."""
