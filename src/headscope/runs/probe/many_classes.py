@@ -20,14 +20,14 @@ import torch
 from torch import Tensor
 
 from headscope.runs.probe.linear import LEAST, LOGITS, STEPS, TOLERANCE, LinearSolver
-from headscope.runs.probe.loss import TrainingRows, cross_entropy
+from headscope.runs.probe.loss import TrainingRows
 from headscope.runs.probe.problems import Fitted, Problems
 
 MANY = 50
 """Tasks with fewer classes are solved for all units and L2 values at once."""
 ROUGH = 10
 """Rough solutions have derivatives up to so many times the tolerance."""
-NEAR, FAR = 0.5, 1.5
+NEAR, FAR = 0.5, 1.0
 """A score is near the best one or far below it if they differ by so many standard errors."""
 NARROW = 64
 """Up to this width, the whole curvature of a class is computed: (width + 1)² numbers. Wider
@@ -125,18 +125,37 @@ class _UnitSearch:
     def run(self) -> Fitted:
         """Try L2 values from the strongest, then solve those that may be the best."""
         order = sorted(range(len(self.l2)), key=lambda place: -self.l2[place])
+        self._approach(order[0])
         for number, place in enumerate(order):
             if number:
                 self.theta[place] = self.theta[order[number - 1]]
-            self._descend(place, ROUGH * self.tolerance)
+            if self.validate is not None:
+                self._descend(place, ROUGH * self.tolerance)
+            else:
+                self._solve(place)
             if self._below_best(FAR)[place]:
                 self.theta[order[number:]] = self.theta[place].clone()
                 break
         while bool((left := ~self._below_best(NEAR) & ~self.solved).any()):
             for place in torch.nonzero(left)[:, 0].tolist():
-                self.unsolved += self._descend(place, self.tolerance)
-                self.solved[place] = True
+                self._solve(place)
         return self._fitted(slice(None))
+
+    def _solve(self, place: int) -> None:
+        """Find the optimum of an L2 value."""
+        self.unsolved += self._descend(place, self.tolerance)
+        self.solved[place] = True
+
+    def _approach(self, place: int) -> None:
+        """Start the strongest value, if it is weak, from rough solutions of stronger ones."""
+        for number, solver in enumerate(self.solvers):
+            l2, start = self.l2[place], self.theta[place, number]
+            ladder = [
+                l2 * 10**power for power in (3, 2, 1) if l2 * 10**power < 100 * solver.typical
+            ]
+            for stronger in ladder:
+                start, _, _ = solver.improve(start, stronger, self.steps, ROUGH * self.tolerance)
+            self.theta[place, number] = start
 
     def _descend(self, place: int, tolerance: float) -> int:
         """Improve the classifiers of an L2 value: how many are not solved."""
@@ -182,36 +201,44 @@ class ClassCurvatureSolver(LinearSolver):
         x = self.data.x
         # A column of ones stands for the bias: it saves two passes over the logits.
         self.ones = torch.cat([x, torch.ones_like(x[..., :1])], 2)[0]
+        self.seen: list[tuple[Tensor, Tensor]] = []
         self.narrow = x.shape[2] <= NARROW
         width = self.ones.shape[1]
         self.pairs = torch.triu_indices(width, width, device=x.device)
         self.portion = max(64, LOGITS // (self.classes * x.element_size()))
         # Where all classes are equally likely, they have the same curvature: (1, product).
-        self.uniform = self.data.share @ self._products(self.ones) * self.bend
-        self.typical = float((self.data.share @ self.ones.square()).mean()) * self.bend
+        self.uniform = self._products(self.ones).mean(0, keepdim=True) * self.bend
+        self.typical = float(self.ones.square().mean()) * self.bend
 
     def improve(
         self, start: Tensor, l2: float, steps: int, tolerance: float
     ) -> tuple[Tensor, int, int]:
         """Descend from parameters (class, width + 1): better ones, steps, and if not solved."""
         self.penalty = self.penalty.new_full((1, 1, 1), l2)
-        curvature = self.uniform
-        if l2 < STRONG * self.typical:
-            curvature = self._curvature_at(start)
-        self._use(curvature, l2)
+        self._use(self._curvature(start, l2), l2)
         theta, taken, unsolved = self._descend(
             self.data, start.reshape(self.shape), steps, tolerance
         )
         return theta.reshape(start.shape), taken, unsolved
+
+    def _curvature(self, theta: Tensor, l2: float) -> Tensor:
+        """Curvature for steps from ``theta``: a rough solution may be where two descents start."""
+        if l2 >= STRONG * self.typical or not bool(theta.any()):
+            return self.uniform
+        for known, curvature in self.seen:
+            if torch.equal(known, theta):
+                return curvature
+        self.seen.append((theta.clone(), self._curvature_at(theta)))
+        return self.seen[-1][1]
 
     def _curvature_at(self, theta: Tensor) -> Tensor:
         """Second derivatives of the cross-entropy at ``theta`` for each class, (class, product)."""
         total = theta.new_zeros(len(theta), self._products(self.ones[:1]).shape[1])
         for start in range(0, len(self.ones), self.portion):
             x = self.ones[start : start + self.portion]
-            share = (theta @ x.t()).softmax(0)
-            bend = (share - share * share) * self.data.share[:, start : start + self.portion]
-            total.addmm_(bend, self._products(x))
+            share = torch.softmax(x @ theta.t(), 1)
+            bend = torch.addcmul(share, share, share, value=-1)
+            total.addmm_(bend.t(), self._products(x), alpha=1 / len(self.ones))
         return total
 
     def _products(self, x: Tensor) -> Tensor:
@@ -244,13 +271,22 @@ class ClassCurvatureSolver(LinearSolver):
         penalised = theta[..., :-1] * self.penalty
         loss = 0.5 * (theta[..., :-1] * penalised).sum((3, 4))
         gradient = torch.zeros_like(flat)
-        for start in range(0, len(self.ones), self.portion):
-            some = slice(start, start + self.portion)
-            x = self.ones[some]
-            z = (flat @ x.t())[None, None, None]
-            portion_loss, residual = cross_entropy(z, data.y[..., some], data.share[:, None, some])
-            loss = loss + portion_loss
-            gradient.addmm_(residual[0, 0, 0], x)
+        rows = len(self.ones)
+        for start in range(0, rows, self.portion):
+            x, y = (
+                self.ones[start : start + self.portion],
+                data.y[..., start : start + self.portion],
+            )
+            z = x @ flat.t()
+            gold = z.gather(1, y[:, None]).sum() if y.dim() == 1 else (z * y.t()).sum()
+            largest = z.amax(1)
+            z = torch.softmax(z, 1)
+            loss += ((largest - z.amax(1).log()).sum() - gold) / rows
+            if y.dim() == 1:
+                z.scatter_add_(1, y[:, None], z.new_full((len(x), 1), -1.0))
+            else:
+                z -= y.t()
+            gradient.addmm_(z.t(), x, alpha=1 / rows)
         whole = gradient.reshape(theta.shape)
         whole[..., :-1] += penalised
         return loss, whole
@@ -266,4 +302,4 @@ def _inverse(total: Tensor, pairs: Tensor, l2: float) -> Tensor:
     ridge = RIDGE * diagonal.mean(1, keepdim=True).clamp(min=1e-9).expand(-1, width).clone()
     diagonal += ridge
     diagonal[:, :-1] += l2
-    return torch.linalg.inv(whole)
+    return torch.cholesky_inverse(torch.linalg.cholesky(whole))
