@@ -16,7 +16,7 @@ from torch import Tensor
 
 from headscope.errors import UserError
 from headscope.runs.probe.linear import solve
-from headscope.runs.probe.many_classes import MANY, Validate, search
+from headscope.runs.probe.many_classes import Validate, is_costly, search
 from headscope.runs.probe.options import ProbeOptions
 from headscope.runs.probe.problems import Fitted, Problems
 from headscope.runs.probe.rmsprop import solve_rmsprop
@@ -192,7 +192,7 @@ class _Trainer:
         problems = Problems(
             x, targets.to(x.device), self.rows.outputs, self.sets[part].to(x.device), l2
         )
-        if self.options.solver == "exact" and self.rows.outputs >= MANY:
+        if self.options.solver == "exact" and is_costly(problems):
             held_out = sum(len(rows) for rows in self.held_out)
             return search(problems, None if last else self._validate(x), held_out=held_out)
         if self.options.solver == "exact":

@@ -19,7 +19,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from headscope.runs.probe.linear import LEAST, LOGITS, STEPS, TOLERANCE, LinearSolver
+from headscope.runs.probe.linear import LOGITS, STEPS, TOLERANCE, LinearSolver
 from headscope.runs.probe.loss import TrainingRows
 from headscope.runs.probe.problems import Fitted, Problems
 
@@ -30,8 +30,9 @@ ROUGH = 10
 NEAR, FAR = 0.5, 1.0
 """A score is near the best one or far below it if they differ by so many standard errors."""
 NARROW = 64
-"""Up to this width, the whole curvature of a class is computed: (width + 1)² numbers. Wider
-features have its diagonal along the principal axes of all rows."""
+"""Wider features are solved in the other way as well: the curvature of a class has
+(width + 1)² numbers. Wide features often separate the classes; then weak L2 values have a loss so
+flat that a solution within the tolerance depends on where the descent started."""
 STRONG = 3
 """A penalty so many times the curvature of the cross-entropy outweighs it: then the curvature of
 equally likely classes serves for all."""
@@ -40,6 +41,18 @@ RIDGE = 1e-3
 
 Validate = Callable[[int, Fitted], Tensor]
 """Validation scores of a unit's classifiers, one for each L2 value."""
+
+
+def is_costly(problems: Problems) -> bool:
+    """Whether :func:`search` is faster than solving all problems: many classes, narrow features.
+
+    Examples
+    --------
+    >>> rows = torch.ones(1, 4, dtype=torch.bool)
+    >>> is_costly(Problems(torch.zeros(1, 4, 3), torch.tensor([0, 0, 1, 1]), 2, rows))
+    False
+    """
+    return problems.classes >= MANY and problems.x.shape[2] <= NARROW
 
 
 def search(
@@ -202,7 +215,6 @@ class ClassCurvatureSolver(LinearSolver):
         # A column of ones stands for the bias: it saves two passes over the logits.
         self.ones = torch.cat([x, torch.ones_like(x[..., :1])], 2)[0]
         self.seen: list[tuple[Tensor, Tensor]] = []
-        self.narrow = x.shape[2] <= NARROW
         width = self.ones.shape[1]
         self.pairs = torch.triu_indices(width, width, device=x.device)
         self.portion = max(64, LOGITS // (self.classes * x.element_size()))
@@ -215,7 +227,7 @@ class ClassCurvatureSolver(LinearSolver):
     ) -> tuple[Tensor, int, int]:
         """Descend from parameters (class, width + 1): better ones, steps, and if not solved."""
         self.penalty = self.penalty.new_full((1, 1, 1), l2)
-        self._use(self._curvature(start, l2), l2)
+        self.inverse = _inverse(self._curvature(start, l2), self.pairs, l2)
         theta, taken, unsolved = self._descend(
             self.data, start.reshape(self.shape), steps, tolerance
         )
@@ -242,26 +254,11 @@ class ClassCurvatureSolver(LinearSolver):
         return total
 
     def _products(self, x: Tensor) -> Tensor:
-        """Products of the features of each row; if they are wide, squares along their axes."""
-        if self.narrow:
-            return x[:, self.pairs[0]] * x[:, self.pairs[1]]
-        features = x[:, :-1] if self.axes is None else x[:, :-1] @ self.axes[0]
-        return torch.cat([features, x[:, -1:]], 1).square_()
-
-    def _use(self, curvature: Tensor, l2: float) -> None:
-        """Scale steps by the inverse of the curvature and the penalty."""
-        if self.narrow:
-            self.inverse = _inverse(curvature, self.pairs, l2)
-            return
-        weight, bias = curvature[:, :-1], curvature[:, -1:]
-        ridge = RIDGE * weight.mean(1, keepdim=True)
-        self.scale = 1 / (weight + ridge + l2).clamp(min=LEAST)[None, None, None]
-        self.bend = bias.clamp(min=LEAST)
+        """Products of the features of each row, each pair once."""
+        return x[:, self.pairs[0]] * x[:, self.pairs[1]]
 
     def _precondition(self, gradient: Tensor, left: Tensor) -> Tensor:
         """A gradient times the inverse of the curvature of its class."""
-        if not self.narrow:
-            return super()._precondition(gradient, left)
         classes = gradient.reshape(-1, gradient.shape[-1], 1)
         return (self.inverse @ classes).reshape(gradient.shape)
 
