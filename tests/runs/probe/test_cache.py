@@ -15,6 +15,7 @@ import torch
 from safetensors import safe_open
 
 from headscope.errors import Interrupted, UserError
+from headscope.files import show_size
 from headscope.models import Model
 from headscope.runs.probe import blocks as blocks_module
 from headscope.runs.probe.blocks import Texts
@@ -134,6 +135,28 @@ def test_a_full_disk_leaves_the_finished_blocks(
     forwards.clear()
     make_head_outputs(bert, MANY, tmp_path, max_length=64, batch_size=1)
     assert sum(forwards) == 38
+
+
+def test_disk_space_and_memory_are_stated_before_anything_is_computed(
+    bert: Model, forwards: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[tuple[str, int]] = []
+    config = bert.config
+    numbers = config.num_hidden_layers * 2 * config.hidden_size  # heads side by side, and states
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=7_200_000_000))
+
+    def say(text: str) -> None:
+        said.append((text, sum(forwards)))
+
+    make_head_outputs(bert, FEW[:3], tmp_path, max_length=64, say=say)
+    make_head_outputs(bert, FEW, tmp_path, max_length=64, say=say)
+    make_head_outputs(bert, FEW, tmp_path, max_length=64, say=say)  # everything is known
+    assert [computed for _, computed in said] == [0, 3]
+    assert said[1][0] == (
+        f"vectors of 1 texts take {show_size(2 * numbers)} on disk (7.2 GB free in {tmp_path}) "
+        f"and {show_size(4 * numbers)} of memory while they are computed; one layer of all 4 "
+        f"texts takes {show_size(4 * 4 * config.hidden_size)} of memory"
+    )
 
 
 def test_too_little_disk_space_is_an_error_before_anything_is_computed(

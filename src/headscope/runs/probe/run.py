@@ -173,6 +173,7 @@ class ProbingRun(Run):
             max_length=self.options.max_length,
             batch_size=self.options.batch_size,
             progress=update,
+            say=self.reporter.say,
         )
 
 

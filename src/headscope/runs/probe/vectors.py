@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,7 @@ def make_head_outputs(
     max_length: int = 128,
     batch_size: int = 32,
     progress: Update | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> HeadOutputs:
     """Compute the vectors of every head and layer, except those that the cache holds.
 
@@ -71,6 +72,8 @@ def make_head_outputs(
         Number of texts per forward pass.
     progress
         Called with the number of texts that are done, and of all.
+    say
+        Called before anything is computed with the disk space and memory that vectors will take.
 
     Returns
     -------
@@ -86,7 +89,7 @@ def make_head_outputs(
     if batch_size < 1:
         raise UserError(f"the batch size must be 1 or more, got {batch_size} instead")
     place = known_position(model, model.main_stack(), position or "")
-    return _Computation(model, texts, cache, place, max_length, batch_size).run(progress)
+    return _Computation(model, texts, cache, place, max_length, batch_size).run(progress, say)
 
 
 class _Computation:
@@ -109,14 +112,14 @@ class _Computation:
         self.encoder = model.encoder(max_length=max_length, long="truncate", stack=self.stack)
         self.folder = cache / self._identity()
 
-    def run(self, progress: Update | None) -> HeadOutputs:
+    def run(self, progress: Update | None, say: Callable[[str], None] | None = None) -> HeadOutputs:
         digests = [text_digest(text) for text in self.texts]
         known = self._known()
         missing = [
             text for text, digest in zip(self.texts, digests, strict=True) if digest not in known
         ]
         if missing:
-            self._prepare(len(missing))
+            self._prepare(len(missing), say)
             self._fill(missing, progress)
             known = self._known()
         blocks = sorted({path for path, _ in known.values()})
@@ -215,9 +218,9 @@ class _Computation:
                     hint="remove the text, or load the model in float32",
                 )
 
-    def _prepare(self, count: int) -> None:
+    def _prepare(self, count: int, say: Callable[[str], None] | None) -> None:
         """Make the folder, check its free space, and describe its contents to people."""
-        size = count * self.shape.layers * (self.shape.heads * self.shape.width + self.hidden) * 2
+        size = 2 * count * self._numbers()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(self.folder).free
@@ -234,6 +237,8 @@ class _Computation:
                 hint="choose another cache folder or a lower limit",
                 command="choose another folder with --cache, or fewer texts with --limit",
             )
+        if say:
+            say(self._needs(count, size, free))
         about = {
             "format": FORMAT,
             "model": self.model.label,
@@ -243,6 +248,20 @@ class _Computation:
             "hidden": self.hidden,
         }
         write_text(self.folder / ABOUT, json.dumps(about, indent=2))
+
+    def _numbers(self) -> int:
+        """Number of numbers in the vectors of a text."""
+        return self.shape.layers * (self.shape.heads * self.shape.width + self.hidden)
+
+    def _needs(self, count: int, size: int, free: int) -> str:
+        """What the vectors will take, as a sentence. In memory they are in float32."""
+        block = 4 * min(count, self.batch_size * WINDOW) * self._numbers()
+        layer = 4 * len(self.texts) * max(self.shape.heads * self.shape.width, self.hidden)
+        return (
+            f"vectors of {count} texts take {show_size(size)} on disk ({show_size(free)} free in "
+            f"{self.cache}) and {show_size(block)} of memory while they are computed; one layer "
+            f"of all {len(self.texts)} texts takes {show_size(layer)} of memory"
+        )
 
     def _identity(self) -> str:
         """A digest of everything that changes the vectors, as the name of a folder."""
