@@ -26,6 +26,7 @@ ALL = (
     "workers",
     "head_distances",
     "ablation",
+    "probe_many_classes",
     "probe_speed",
 )
 RECORDED = Path(__file__).with_name("recorded.json")
