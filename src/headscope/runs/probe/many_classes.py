@@ -30,9 +30,9 @@ ROUGH = 10
 NEAR, FAR = 0.5, 1.0
 """A score is near the best one or far below it if they differ by so many standard errors."""
 NARROW = 64
-"""Wider features are solved in the other way as well: the curvature of a class has
-(width + 1)² numbers. Wide features often separate the classes; then weak L2 values have a loss so
-flat that a solution within the tolerance depends on where the descent started."""
+"""Wider features are left to :func:`headscope.runs.probe.linear.solve`: the curvature of a class
+has (width + 1)² numbers. Besides, a search over 384 features and 200 classes ended within the
+tolerance at L2 1e-5, but far from the optimum: accuracy 0.465 instead of 0.39."""
 STRONG = 3
 """A penalty so many times the curvature of the cross-entropy outweighs it: then the curvature of
 equally likely classes serves for all."""
