@@ -86,8 +86,7 @@ def patterns(
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
-    """Pattern classes of maps: vertical, diagonal, both, block, heterogeneous (Kovaleva et al.
-    2019, Figures 1 and 2).
+    """Class maps by pattern: vertical, diagonal, block … (Kovaleva et al. 2019, Figure 2).
 
     From results: the share of each class, over all heads and by layer. From a model and a sentence:
     a picture of every map with its class.

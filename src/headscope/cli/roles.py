@@ -52,8 +52,7 @@ def roles(
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
-    """Which heads have which role, tested (Pande et al. 2021): local, syntactic, delimiter, block
-    and more.
+    """Test which heads have which role: local, syntactic, delimiter … (Pande et al. 2021).
 
     A head has a role if its mean sieve bias is over tau (1 is uniform attention), by a one-tailed
     test over sequences.

@@ -58,8 +58,9 @@ def tasks(
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """The ten probing tasks of Conneau et al. 2018, made from a treebank and written in SentEval's
-    format; or what is in such files.
+    """Make the ten probing tasks of Conneau et al. 2018 from a treebank, or show task files.
+
+    Tasks are written in SentEval's format.
 
     Example: headscope tasks en_ewt-ud-train.conllu -o tasks && headscope tasks tasks
     """
