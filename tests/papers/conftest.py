@@ -31,12 +31,13 @@ class _Cells(HTMLParser):
     def handle_starttag(self, tag: str, attrs: object) -> None:
         if tag == "tr":
             self.rows.append([])
-        self.inside = tag in ("td", "th")
-        if self.inside:
+        if tag in ("td", "th"):
+            self.inside = True
             self.rows[-1].append("")
 
     def handle_endtag(self, tag: str) -> None:
-        self.inside = False
+        if tag in ("td", "th"):
+            self.inside = False
 
     def handle_data(self, data: str) -> None:
         if self.inside:

@@ -89,7 +89,8 @@ def test_the_whole_paper_from_the_command_line(
     ] == ["0.850", "0.730"]
     assert any(row and row[0] == "even" for row in rows)
     # the same model before and after: nothing shifts
-    shifted = [row for row in rows if len(row) > 5 and row[1] in ("first", "middle", "last")]
+    thirds = ("first", "middle", "last")
+    shifted = [row for row in rows if len(row) > 5 and row[1].partition(" ")[0] in thirds]
     assert shifted
     assert all(row[5].strip() in ("0.000", "–") for row in shifted)
     for name in (

@@ -21,28 +21,34 @@ from headscope.models import LayerView
 
 @dataclass
 class MapSums:
-    """What the cosine of two maps is made of, summed over the blocks of a layer."""
+    """What the cosine of two maps is made of, summed over the blocks of a layer.
+
+    Maps of two models are often nearly equal. Their distance is summed as such, not as a difference
+    of large sums, so that 1 - cosine has all its digits.
+    """
 
     real: Tensor  # (batch, token)
-    products: Tensor | None = None  # (3, batch, head): one · other, one · one, other · other
+    # (4, batch, head), of maps a and b: (a - b)², (a - b)(a + b), a², b².
+    sums: Tensor | None = None
 
     def add(self, one: Tensor, other: Tensor, first_row: int) -> None:
         """Take in the same rows of both maps, (batch, head, row, key) twice."""
         rows = self.real[:, first_row : first_row + one.shape[2]]
         real = (rows[:, :, None] & self.real[:, None, : one.shape[3]])[:, None]
         a, b = (maps.masked_fill(~real, 0.0).flatten(2) for maps in (one, other))
-        found = torch.stack(
-            [torch.einsum("bhp,bhp->bh", *pair) for pair in ((a, b), (a, a), (b, b))]
-        ).double()
-        self.products = found if self.products is None else self.products + found
+        apart = a - b
+        pairs = ((apart, apart), (apart, a + b), (a, a), (b, b))
+        found = torch.stack([torch.einsum("bhp,bhp->bh", *pair) for pair in pairs]).double()
+        self.sums = found if self.sums is None else self.sums + found
 
     def cosine(self) -> Tensor:
-        """(batch, head)."""
-        assert self.products is not None
-        (product, one, other), self.products = self.products, None
-        # Rounding may pass 1 by a hair.
-        cosine: Tensor = product / (one * other).sqrt()
-        return cosine.clamp(max=1.0).float()
+        """(batch, head), in double precision."""
+        assert self.sums is not None
+        (apart, squares, one, other), self.sums = self.sums, None
+        one, other = one.sqrt(), other.sqrt()
+        lengths = squares / (one + other)  # |a| - |b|
+        away: Tensor = (apart - lengths**2) / (2 * one * other)
+        return 1.0 - away.clamp_min(0.0)  # rounding may pass 1 by a hair
 
 
 class Change(Measure):
