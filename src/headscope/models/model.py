@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
@@ -31,22 +31,6 @@ from headscope.models.view import Listener
 
 UNLIMITED = 10**6
 """Tokenizers without a limit name a huge one."""
-
-
-def _again(reload: Callable[[], Model], digest: str) -> Model:
-    """A model loaded again, which must have the same weights."""
-    model = reload()
-    if model.digest != digest:
-        raise ModelError(
-            f"{model.name} has other weights where a worker loads it: they were changed in memory, "
-            "or the worker finds another model under this name",
-            hint="for changed weights: headscope.wrap(model.network, model.tokenizer)",
-        )
-    return model
-
-
-def _made(kind: type[Model], values: dict[str, Any]) -> Model:
-    return kind(**values)
 
 
 @dataclass
@@ -106,13 +90,6 @@ class Model:
     chat: bool = False
     files_digest: str = ""
     reload: Callable[[], Model] | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Sent to another process, a model that was loaded by name is loaded there again.
-        if self.reload is not None:
-            return (_again, (self.reload, self.digest))
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return (_made, (type(self), values))
 
     def __post_init__(self) -> None:
         check_bos(self.bos, self.bos_token, chat=self.chat)

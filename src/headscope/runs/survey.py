@@ -28,6 +28,7 @@ from headscope.measures.base import Context, Measure
 from headscope.measures.registry import choose
 from headscope.models import Model
 from headscope.models.like import ModelLike, using_model
+from headscope.models.sending import SentModel
 from headscope.progress import ProgressLike, Update
 from headscope.results import Atlas
 from headscope.runs.engines import Engine, EngineName, Task, Work, make_engine
@@ -200,7 +201,16 @@ class SurveyWork:
         self._forward: Callable[[Batch], BatchValues] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_forward": None}
+        models = {
+            name: SentModel.of(value)
+            for name, value in self.__dict__.items()
+            if isinstance(value, Model)
+        }
+        return self.__dict__ | models | {"_forward": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value.arrived() if isinstance(value, SentModel) else value)
 
     def __call__(self, unit: WorkUnit, skip: int = 0) -> tuple[dict[str, Any], Arrays]:
         """Survey a unit of examples, without its first ``skip`` batches; what it gives as state."""

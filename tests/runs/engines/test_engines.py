@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from headscope.errors import Interrupted, ModelError, UserError
 from headscope.models import Model
 from headscope.results import Atlas
 from headscope.runs.engines import Task, base, make_engine
+from headscope.runs.engines.cluster import RayEngine, start_cluster
 from tiny import tiny_network, tiny_tokenizer
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("workers")]
@@ -41,14 +43,10 @@ def two_cores() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
     """One Ray cluster on this machine for all tests."""
-    ray = pytest.importorskip("ray", reason="Ray is not installed")
-    ray.init(
-        address="local",
-        num_cpus=4,
-        include_dashboard=False,
-        log_to_driver=False,
-        _node_ip_address="127.0.0.1",
-    )
+    if find_spec("ray") is None:
+        pytest.skip("Ray is not installed")
+    ray = RayEngine(2).ray  # imported as the engine does it
+    start_cluster(ray, 4)
     yield
     ray.shutdown()
 
@@ -282,6 +280,18 @@ def test_a_killed_driver_leaves_what_was_done(folder: Path, alone: Atlas, tmp_pa
     )
     same(found, alone)
     assert seen[0] >= 8  # what the first driver did was not done again
+
+
+def test_a_local_cluster_can_be_reached_from_this_machine_alone(cluster: None) -> None:
+    processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    heard = {
+        connection.laddr.ip.removeprefix("::ffff:")
+        for process in processes
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert heard <= {"127.0.0.1", "::1"}
+    assert heard
 
 
 def test_a_slow_worker_holds_up_nobody(cluster: None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,11 @@ from typing import Any
 from headscope.errors import UserError
 from headscope.runs.engines.base import TRIES, Task, Work, Workers, cores, threads_for
 
+LOCAL = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+"""Read by Ray when it is imported: a cluster on this machine then listens on the loopback interface
+alone, as it always does on Windows and macOS, and reports nothing to its makers.
+"""
+QUIET = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": False}
 WAIT = 10.0
 """How many seconds a cluster has to answer."""
 
@@ -34,6 +40,9 @@ class RayEngine:
 
     def __init__(self, workers: int | None, address: str = "") -> None:
         check_ray()
+        if not address:
+            for name, value in LOCAL.items():
+                os.environ.setdefault(name, value)
         import ray
 
         self.ray: Any = ray
@@ -61,24 +70,19 @@ class RayEngine:
                 self.ray.shutdown()
 
     def _connect(self) -> None:
-        options: dict[str, Any] = {
-            "include_dashboard": False,
-            "log_to_driver": False,
-            "logging_level": logging.ERROR,
-            "configure_logging": False,
-        }
         if not self.address:
-            local = {"num_cpus": cores() + 1, "_node_ip_address": "127.0.0.1"}
-            self.ray.init(address="local", **options, **local)
+            start_cluster(self.ray, cores() + 1)
             return
         try:
             _knock(self.address)
-            self.ray.init(address=self.address, **options)
+            self.ray.init(address=self.address, **QUIET)
         except (OSError, ValueError, RuntimeError) as error:
             raise UserError(
                 f"no Ray cluster answers at {self.address!r}: {str(error).splitlines()[0]}",
-                hint="start one with 'ray start --head', or leave the address out",
-                command="start one with 'ray start --head', or leave --address out",
+                hint="start one with 'ray start --head' (and give both sides the same token, if it "
+                "asks for one), or leave the address out",
+                command="start one with 'ray start --head' (and give both sides the same token, if "
+                "it asks for one), or leave --address out",
             ) from None
 
     def _count(self) -> None:
@@ -91,6 +95,18 @@ class RayEngine:
                 command=f"give --workers {most}: one CPU is left to the driver",
             )
         self.workers = self.asked or most
+
+
+def start_cluster(ray: Any, cpus: int) -> None:
+    """Start a cluster on this machine that only this machine can reach."""
+    ray.init(address="local", num_cpus=cpus, include_dashboard=False, **QUIET)
+    if ray.util.get_node_ip_address() != "127.0.0.1":
+        ray.shutdown()
+        raise UserError(
+            "Ray was imported before, and would open its ports to other machines",
+            hint="run the survey before 'import ray', or set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0; "
+            "or start a cluster of your own and give its address",
+        )
 
 
 def check_ray() -> None:

@@ -1,0 +1,55 @@
+"""Models that are sent to other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from headscope.errors import ModelError
+from headscope.models.model import Model
+
+
+@dataclass(frozen=True)
+class SentModel:
+    """A model as it travels: how to load it again, or itself.
+
+    Parameters
+    ----------
+    load
+        Loads the model where it arrives.
+    digest
+        Of its weights.
+    model
+        The model itself, if it was not loaded by its name.
+    """
+
+    load: Callable[[], Model] | None
+    digest: str
+    model: Model | None
+
+    @classmethod
+    def of(cls, model: Model) -> SentModel:
+        """A model, ready to be sent."""
+        if model.reload is None:
+            return cls(None, "", model)
+        return cls(model.reload, model.digest, None)
+
+    def arrived(self) -> Model:
+        """The model, where it was sent to.
+
+        Raises
+        ------
+        ModelError
+            If the model cannot be loaded there, or is another one.
+        """
+        if self.model is not None:
+            return self.model
+        assert self.load is not None
+        model = self.load()
+        if model.digest != self.digest:
+            raise ModelError(
+                f"{model.name} has other weights where a worker loads it: they were changed in "
+                "memory, or the worker finds another model under this name",
+                hint="for changed weights: headscope.wrap(model.network, model.tokenizer)",
+            )
+        return model
