@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headscope.errors import ModelError
+from headscope.models.attention import register
 from headscope.models.model import Model
 
 
@@ -43,6 +44,7 @@ class SentModel:
             If the model cannot be loaded there, or is another one.
         """
         if self.model is not None:
+            register()
             return self.model
         assert self.load is not None
         model = self.load()
