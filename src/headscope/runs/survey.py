@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
-
-from headscope.corpus import Corpus, CorpusLike, Example, read
+from headscope.corpus import Corpus, CorpusLike, read
 from headscope.encode import (
     UNIT,
-    Batch,
     Counts,
-    Encoded,
-    Encoder,
     WorkUnit,
-    batches,
     work_units,
 )
-from headscope.encode.cross import CrossEncoder
 from headscope.errors import UserError
 from headscope.files import digest_of
 from headscope.measures.base import Context, Measure
 from headscope.measures.registry import choose
 from headscope.models import Model
 from headscope.models.like import ModelLike, using_model
-from headscope.models.sending import SentModel
 from headscope.progress import ProgressLike, Update
 from headscope.results import Atlas
 from headscope.runs.engines import Engine, EngineName, Task, Work, make_engine
-from headscope.runs.forward import BatchValues, Pass
 from headscope.runs.gathered import Gathered
 from headscope.runs.run import EVERY, Arrays, Block, Run, describe
 from headscope.runs.settings import Long, RunSettings, check_shard, make_settings
+from headscope.runs.survey_work import SurveyWork
 
 MeasuresLike = Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure]
 """Names of measures, configured objects, or classes; one or several."""
@@ -173,88 +165,6 @@ def check_lengths(measures: Iterable[Measure], max_length: int) -> None:
                 hint=f"give max_length={measure.longest}, or measure it in a run of its own",
                 command=f"give --max-length {measure.longest}, or measure it in a run of its own",
             )
-
-
-class SurveyWork:
-    """What is done to a unit of examples, here or by a worker: sent to each worker once.
-
-    Parameters
-    ----------
-    model
-        The model.
-    measures
-        Bound to the run.
-    stack, context, settings
-        Of the run.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        measures: Sequence[Measure],
-        stack: str,
-        context: Context,
-        settings: RunSettings,
-    ) -> None:
-        self.model, self.measures = model, list(measures)
-        self.stack, self.context, self.settings = stack, context, settings
-        self._forward: Callable[[Batch], BatchValues] | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        models = {
-            name: SentModel.of(value)
-            for name, value in self.__dict__.items()
-            if isinstance(value, Model)
-        }
-        return self.__dict__ | models | {"_forward": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value.arrived() if isinstance(value, SentModel) else value)
-
-    def __call__(self, unit: WorkUnit, skip: int = 0) -> tuple[dict[str, Any], Arrays]:
-        """Survey a unit of examples, without its first ``skip`` batches; what it gives as state."""
-        gathered = Gathered(self.measures, self.settings.batch_size)
-        for batch in self.batches(unit, gathered.counts):
-            if batch.index >= skip:
-                gathered.add(unit.index, batch, self.run(batch))
-        return gathered.state()
-
-    def batches(self, unit: WorkUnit, counts: Counts) -> Iterator[Batch]:
-        """The batches of a unit. What happened to its examples is added to ``counts``."""
-        encoder = self.encoder(self.model)
-        items = list(self.encode(unit.examples, encoder))
-        counts.add(encoder.counts)
-        return batches(items, size=self.settings.batch_size, pad=self.model.pad)
-
-    def encoder(self, model: Model) -> Encoder | CrossEncoder:
-        """A new encoder for one of the run's models."""
-        settings = self.settings
-        if self.stack == "cross":
-            return model.cross_encoder(max_length=settings.max_length, long=settings.long)
-        return model.encoder(
-            max_length=settings.max_length,
-            long=settings.long,
-            stack=self.stack,
-            token_types=settings.token_types,
-        )
-
-    def encode(
-        self, examples: Iterable[Example], encoder: Encoder | CrossEncoder
-    ) -> Iterator[Encoded]:
-        """The examples as tokens."""
-        return encoder.encode(examples)
-
-    def run(self, batch: Batch) -> BatchValues:
-        """One batch through the model."""
-        if self._forward is None:
-            torch.manual_seed(self.settings.seed)
-            self._forward = self.make_forward()
-        return self._forward(batch)
-
-    def make_forward(self) -> Callable[[Batch], BatchValues]:
-        """What every batch goes through."""
-        return Pass(self.model, self.measures, self.stack, self.context).run
 
 
 class Survey(Run):
