@@ -136,7 +136,7 @@ def block_height(query: Tensor, key: Tensor) -> int:
     32
     """
     batch, heads, length, _ = query.shape
-    most = max(WEIGHTS // (batch * heads * key.shape[2]), STEP)
+    most = max(WEIGHTS // (batch * heads * key.shape[2]) // STEP * STEP, STEP)
     blocks = -(-length // most)
     return -(-length // (blocks * STEP)) * STEP
 
