@@ -22,6 +22,7 @@ the layer inputs weighs more, so the measured ratio is on the safe side."""
 class _Tokenizer:
     model_max_length = 512
     pad_token_id = 0
+    bos_token_id = None
 
 
 def run() -> list[dict[str, object]]:

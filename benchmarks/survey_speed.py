@@ -26,6 +26,7 @@ RELATIONS, MENTIONS = 40, 20
 class _Tokenizer:
     model_max_length = 512
     pad_token_id = 0
+    bos_token_id = None
 
 
 def random_item(generator: np.random.Generator) -> Encoded:
