@@ -80,7 +80,7 @@ EXPLAINED: dict[str, dict[str, str]] = {
     | {
         "*.nc provenance numbers settings.keep": "now an option of each measure, in details",
         "jo2020/*.nc provenance numbers counts.bytes *": "files of vectors carry digests",
-        "*.nc root * headscope_schema *": "results files have schema 2",
+        "*.nc root * headscope_schema *": "results files have schema 3",
         "*/index.json json numbers format *": "files of word maps carry digests",
         "*/about.json json numbers format *": "files of vectors carry digests",
         "*/rte-12-heads-*.json json numbers*": "heads are written as 2-5, from 1",

@@ -20,7 +20,7 @@ import xarray as xr
 
 from headscope.errors import ResultsError
 
-SCHEMA = 2
+SCHEMA = 3
 """The version of this layout."""
 SUMS = ("sum", "square", "count")
 EXACT = "_exact"
