@@ -45,7 +45,7 @@ class LayerCache:
 
     :meth:`record` runs the whole network once. :meth:`forward` then returns what
     :meth:`Model.forward` returns with the same replacement, sooner. Calls of one module that stands
-    for several layers (ALBERT) are told apart.
+    for several layers (ALBERT) are distinguished.
 
     Parameters
     ----------

@@ -51,7 +51,8 @@ class Pass:
         self.stack = stack
         kinds: dict[Any, list[Measure]] = {}
         for measure in measures:
-            kinds.setdefault(type(measure).together.__func__, []).append(measure)  # type: ignore[attr-defined]
+            together: Any = type(measure).together
+            kinds.setdefault(together.__func__, []).append(measure)
         self.groups: list[Together] = [
             type(kind[0]).together(kind, model, stack, context) for kind in kinds.values()
         ]

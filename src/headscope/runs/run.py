@@ -27,7 +27,6 @@ from headscope.models import Model
 from headscope.progress import ProgressLike, Reporter, Update, as_reporter
 from headscope.results import Atlas
 from headscope.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from headscope.runs.engines import Engine, Task, Work
 
 EVERY = 5.0
 """Seconds between two checkpoints."""
@@ -134,8 +133,6 @@ class Run(Job[Atlas]):
         super().__init__(title, output=output)
         self.state_path = Path(checkpoint) if checkpoint is not None else self._beside()
         self.every = every
-        self.engine: Engine | None = None
-        """Where blocks are done; None for this process. Only runs with :meth:`ship` have others."""
         self.next_block = 0
         self.ahead: set[int] = set()
         """Blocks beyond the next one that are done already, by workers that were faster."""
@@ -173,18 +170,6 @@ class Run(Job[Atlas]):
 
     def begin(self) -> None:
         """Called once before the first block, after a checkpoint was taken up."""
-
-    def ship(self) -> Work:
-        """What workers need to do tasks, for runs whose blocks can be done elsewhere."""
-        raise NotImplementedError
-
-    def task(self, block: Block) -> Task:
-        """A block as a task for a worker."""
-        return Task(block.index, (block.work,))
-
-    def absorb(self, index: int, result: Any) -> None:
-        """Remember what a worker gave for a block."""
-        raise NotImplementedError
 
     def started(self) -> bool:
         """Whether there is anything that a checkpoint could hold."""
@@ -242,46 +227,24 @@ class Run(Job[Atlas]):
             self.begin()
             self._due = time.monotonic() + self.every
             with reporter.progress(self.title) as update:
-                if self.engine is None:
-                    self._all_blocks(update)
-                else:
-                    self._with_workers(self.engine, update)
+                self.all_blocks(update)
         except KeyboardInterrupt:
             raise self._interrupted() from None
         return self.result()
 
-    def _all_blocks(self, update: Update) -> None:
+    def all_blocks(self, update: Update) -> None:
+        """Do the blocks that are left, one after the other."""
         for block in self.blocks():
-            if block.index >= self.next_block and block.index not in self.ahead:
-                self.do(block, update)
+            if block.index >= self.next_block:
+                if block.index in self.ahead:
+                    self.ahead.discard(block.index)
+                else:
+                    self.do(block, update)
                 self.next_block = block.index + 1
                 self.whole = True
             self.passed(block)
             update(*self.progress())
             self.pause()
-
-    def _with_workers(self, engine: Engine, update: Update) -> None:
-        """Hand blocks to workers, and remember what they give in whatever order it comes."""
-        handed: list[int] = []
-
-        def tasks() -> Iterator[Task]:
-            for block in self.blocks():
-                if block.index >= self.next_block:
-                    handed.append(block.index)
-                    if block.index not in self.ahead:
-                        yield self.task(block)
-
-        with engine.start(self.ship()) as workers:
-            for index, result in workers.map(tasks()):
-                self.whole = False
-                self.absorb(index, result)
-                self.ahead.add(index)
-                while handed and handed[0] in self.ahead:
-                    self.next_block = handed.pop(0) + 1
-                    self.ahead.discard(self.next_block - 1)
-                self.whole = True
-                update(*self.progress())
-                self.pause()
 
     def pause(self) -> None:
         """Write a checkpoint if one is due. A run may call it within a long block, too."""

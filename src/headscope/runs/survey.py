@@ -25,8 +25,9 @@ from headscope.progress import ProgressLike, Update
 from headscope.results import Atlas
 from headscope.runs.engines import Engine, EngineName, Task, Work, make_engine
 from headscope.runs.gathered import Gathered
-from headscope.runs.run import EVERY, Arrays, Block, Run, describe
+from headscope.runs.run import EVERY, Arrays, Block, describe
 from headscope.runs.settings import Long, RunSettings, check_shard, make_settings
+from headscope.runs.split_run import SplitRun
 from headscope.runs.survey_work import SurveyWork
 
 MeasuresLike = Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure]
@@ -167,7 +168,7 @@ def check_lengths(measures: Iterable[Measure], max_length: int) -> None:
             )
 
 
-class Survey(Run):
+class Survey(SplitRun):
     """One pass of a corpus through a model. Blocks of work are units of examples."""
 
     def __init__(
@@ -184,9 +185,8 @@ class Survey(Run):
         engine: Engine | None = None,
         title: str = "surveying",
     ) -> None:
-        super().__init__(title, output=output, checkpoint=checkpoint, every=every)
+        super().__init__(title, output=output, checkpoint=checkpoint, every=every, engine=engine)
         self.model = model
-        self.engine = engine
         self.corpus = corpus.first(settings.limit) if settings.limit else corpus
         self.stack = settings.stack or model.main_stack()
         self.settings = settings.model_copy(update={"stack": self.stack})

@@ -1,0 +1,78 @@
+"""Blocks that are done elsewhere and in any order: an engine in this process."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headscope.corpus import from_texts, read
+from headscope.errors import Interrupted
+from headscope.results import Atlas
+from headscope.runs.engines import Task, Work
+from headscope.runs.settings import make_settings
+from headscope.runs.survey import Survey
+from tiny import tiny_model
+
+TEXTS = from_texts([f"the cat sat on {number} mats" for number in range(40)])
+
+
+class OddFirst:
+    """Does tasks in this process, those with odd numbers first."""
+
+    workers = 3
+
+    @contextmanager
+    def start(self, work: Work) -> Iterator[Any]:
+        class Pool:
+            def map(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
+                for task in sorted(tasks, key=lambda task: (task.index % 2 == 0, task.index)):
+                    yield task.index, work(*task.arguments)
+
+        yield Pool()
+
+
+def stop_after(steps: int) -> Callable[[int, int], None]:
+    told: list[int] = []
+
+    def stop(done: int, total: int) -> None:
+        told.append(done)
+        if len(told) == steps:
+            signal.raise_signal(signal.SIGINT)
+
+    return stop
+
+
+def run(output: Path | None, progress: Any = False, *, split: bool = False) -> Atlas:
+    settings = make_settings(batch_size=1, max_length=30)
+    engine = OddFirst() if split else None
+    survey = Survey(
+        tiny_model("bert"), read(TEXTS), ["entropy"], settings, output=output, engine=engine
+    )
+    return survey.execute(progress)
+
+
+@pytest.mark.parametrize(
+    "stops",
+    [
+        [(True, 2), (False, 3), (True, 1)],
+        [(False, 3), (True, 1), (False, 2), (True, 2)],
+        # The second unit is done ahead; then the run stops here, within the third.
+        [(True, 1), (False, 12)],
+    ],
+)
+def test_every_example_is_counted_once_however_a_run_is_stopped_and_resumed(
+    stops: list[tuple[bool, int]], tmp_path: Path
+) -> None:
+    whole = run(None)
+    output = tmp_path / "run.nc"
+    for split, steps in stops:
+        with pytest.raises(Interrupted):
+            run(output, stop_after(steps), split=split)
+    found = run(output, split=True)
+    assert found["entropy"].identical(whole["entropy"])
+    assert found.provenance["counts"] == whole.provenance["counts"]
