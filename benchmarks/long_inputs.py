@@ -6,15 +6,11 @@ corpus, over and over, so that words repeat as they do in English.
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-from pathlib import Path
-
 import torch
 from transformers import BertConfig, BertModel
 
 import headscope as hs
+from benchmarks.memory import peak_of, print_peak
 from benchmarks.timing import best_times
 from headscope.encode import Batch, collate
 from headscope.measures import Context, Entropy, Position, Role, Special
@@ -87,22 +83,12 @@ def child(what: str) -> None:
         plain(bare, batch)
     else:
         survey.run(batch)
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert found is not None
-    print(int(found[1]) / 1024)
-
-
-def peak(what: str) -> float:
-    """Measure the peak memory of one pass in a process of its own, in MiB."""
-    line = [sys.executable, "-c", f"from benchmarks.long_inputs import child; child({what!r})"]
-    printed = subprocess.run(line, check=True, capture_output=True, text=True).stdout
-    return float(printed.split()[-1])
+    print_peak()
 
 
 def run() -> list[dict[str, object]]:
     """Return the rows of the benchmark table."""
-    bare, ours = peak("bare"), peak("survey")
+    bare, ours = peak_of("long_inputs", "bare"), peak_of("long_inputs", "survey")
     memory: dict[str, object] = {
         "benchmark": f"memory of a survey beyond the bare pass, {MEMORY_LENGTH} tokens, MiB",
         "base": f"{bare:.0f} MiB",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-from pathlib import Path
+from benchmarks.memory import peak_of, print_peak
 
 EXAMPLES = 256  # a full window of batches of 8
 
@@ -17,23 +14,12 @@ def child(times: int) -> None:
     passages = [example.texts for example in hs.corpus.read("demo")]
     texts = [passages[index % len(passages)] for index in range(EXAMPLES * times)]
     hs.survey(hs.load("demo"), hs.corpus.from_texts(texts), batch_size=8, max_length=32)
-    # Not getrusage: its peak is inherited from the process that started this one.
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert found is not None
-    print(int(found[1]) / 1024)
-
-
-def peak(times: int) -> float:
-    """Measure the peak memory of a survey in a process of its own, in MiB."""
-    line = [sys.executable, "-c", f"from benchmarks.survey_memory import child; child({times})"]
-    printed = subprocess.run(line, check=True, capture_output=True, text=True).stdout
-    return float(printed.split()[-1])
+    print_peak()
 
 
 def run() -> list[dict[str, object]]:
     """Return the rows of the benchmark table."""
-    once, ten = peak(1), peak(10)
+    once, ten = peak_of("survey_memory", 1), peak_of("survey_memory", 10)
     return [
         {
             "benchmark": f"peak memory, {EXAMPLES * 10} examples ÷ {EXAMPLES}",

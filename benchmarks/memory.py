@@ -1,0 +1,25 @@
+"""Peak memory, each time of a fresh process."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+
+def print_peak() -> None:
+    """Print the peak memory of this process in MiB."""
+    # Not getrusage: its peak is inherited from the process that started this one.
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert found is not None
+    print(int(found[1]) / 1024)
+
+
+def peak_of(benchmark: str, argument: object) -> float:
+    """Call a benchmark's ``child(argument)`` in a process of its own; its peak memory in MiB."""
+    code = f"from benchmarks.{benchmark} import child; child({argument!r})"
+    line = [sys.executable, "-c", code]
+    printed = subprocess.run(line, check=True, capture_output=True, text=True).stdout
+    return float(printed.split()[-1])
