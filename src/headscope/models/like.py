@@ -9,8 +9,9 @@ from typing import Any, Literal, Unpack
 
 from headscope.errors import UserError
 from headscope.models.load_options import LoadOptions
-from headscope.models.loading import AutoClass, load, wrap
+from headscope.models.loading import load, wrap
 from headscope.models.model import Model
+from headscope.models.network_reader import AutoClass
 
 ModelLike = str | Path | Model | tuple[Any, Any]
 """A hub id, a folder, a ``.gguf`` file, ``"demo"``, ``"demo-llm"``, a :class:`Model`, or a network

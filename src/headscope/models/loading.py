@@ -6,48 +6,28 @@ attention depends on must be there, unless you ask otherwise.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import torch
 from torch import nn
-from transformers import AutoModel, BitsAndBytesConfig
 
 from headscope.encode import Bos
 from headscope.encode.template import find_template
 from headscope.errors import ModelError
 from headscope.files import cache_folder
-from headscope.models.attention import register
-from headscope.models.checks import check_network, check_not_empty, check_tokenizer, check_weights
+from headscope.models.checks import check_network, check_tokenizer
 from headscope.models.embedded import EMBEDDED
-from headscope.models.gguf import converted, is_gguf
 from headscope.models.load_options import DeviceMap, Quantization, check_load_options
-from headscope.models.memory import check_memory, files_digest, weight_files
+from headscope.models.memory import files_digest, weight_files
 from headscope.models.model import Model
-from headscope.models.names import ANYTHING, check_model_name, model_folder, model_label
-from headscope.models.peft_adapters import add_adapter
+from headscope.models.names import ANYTHING, check_model_name, model_label
+from headscope.models.network_reader import AutoClass, NetworkReader, is_converted, place_of
 from headscope.models.pretrained import (
     commit_of,
-    first_line,
-    language_model_class,
-    read_config,
-    read_network,
     read_pooling,
-    read_tokenizer,
 )
-from headscope.models.quiet import quiet
-
-
-class AutoClass(Protocol):
-    """An auto class of transformers, or anything else with its ``from_pretrained``."""
-
-    def from_pretrained(self, *args: Any, **kwargs: Any) -> Any:
-        """A network, and the report on its weights (``output_loading_info=True``)."""
 
 
 def load(
@@ -142,7 +122,7 @@ def load(
     )
     _check_head(head)
     check_model_name(name)
-    how = _Loading(
+    how = NetworkReader(
         device=device,
         dtype=getattr(torch, dtype),
         device_map=device_map,
@@ -153,13 +133,13 @@ def load(
         trust_remote_code=trust_remote_code,
         seed=seed,
     )
-    if device_map and cache_folder() is None and _is_converted(name):
+    if device_map and cache_folder() is None and is_converted(name):
         raise ModelError(
             f"{name} cannot be spread over devices without a cache: its weights may be read again",
             hint="leave device_map out, or do not set HEADSCOPE_CACHE to 'off'",
             command="leave --device-map out, or do not set HEADSCOPE_CACHE to 'off'",
         )
-    with _place(name) as place:
+    with place_of(name) as place:
         network, tokenizer = how.read(str(name), place, head)
         embedded = EMBEDDED.get(str(name))
         model = Model(
@@ -292,104 +272,6 @@ def _check_head(head: object) -> None:
     )
 
 
-@contextmanager
-def _place(name: str | Path) -> Iterator[str]:
-    """What transformers is given: a folder's path or a hub id."""
-    embedded = EMBEDDED.get(str(name))
-    if embedded is not None:
-        file = embedded.checked()
-        if not is_gguf(file):
-            yield str(file.parent)
-            return
-        with converted(file, sha256=embedded.sha256) as folder:
-            yield str(folder)
-        return
-    path = model_folder(name)
-    if path is not None and is_gguf(path) and path.is_file():
-        with converted(path) as folder:
-            yield str(folder)
-    else:
-        yield str(name) if path is None else str(path)
-
-
-def _is_converted(name: str | Path) -> bool:
-    """Whether a model is read from a GGUF file."""
-    embedded = EMBEDDED.get(str(name))
-    return is_gguf(embedded.file if embedded else name)
-
-
-@dataclass(frozen=True)
-class _Loading:
-    """How a network is read from a folder or from the hub."""
-
-    device: str
-    dtype: torch.dtype
-    device_map: DeviceMap
-    quantization: str
-    adapter: str | Path
-    revision: str
-    allow_pickle: bool
-    trust_remote_code: bool
-    seed: int
-
-    def read(
-        self, name: str, place: str, head: Literal["lm"] | AutoClass | None
-    ) -> tuple[Any, Any]:
-        """The network, with its adapter and where it belongs, and its tokenizer; both checked."""
-        options: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
-        if self.revision:
-            options["revision"] = self.revision
-        if not self.device_map:
-            check_memory(
-                name,
-                place,
-                self.revision,
-                dtype=self.dtype,
-                quantization=self.quantization,
-                device=self.device,
-            )
-        register()
-        with quiet():
-            config = read_config(place, options)
-            auto = language_model_class(name, config) if head == "lm" else head or AutoModel
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(self.seed)
-                network, report = read_network(
-                    place,
-                    config,
-                    auto,
-                    dtype=self.dtype,
-                    allow_pickle=self.allow_pickle,
-                    options=options | self._placement(),
-                )
-            tokenizer = read_tokenizer(place, options)
-        check_weights(name, report, language_model=getattr(auto, "__name__", "").endswith("LM"))
-        check_not_empty(name, tokenizer)
-        check_tokenizer(tokenizer, network)
-        if self.adapter:
-            with quiet():
-                add_adapter(network, self.adapter, name=name)
-        placed = self.device_map or self.quantization
-        return network if placed else _moved(network, self.device), tokenizer
-
-    def _placement(self) -> dict[str, Any]:
-        """Where transformers puts the weights, and how it quantises them."""
-        found: dict[str, Any] = {}
-        if self.quantization:
-            # It warns of the same thing in every layer and pass.
-            logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
-            found["quantization_config"] = BitsAndBytesConfig(
-                load_in_8bit=self.quantization == "8bit",
-                load_in_4bit=self.quantization == "4bit",
-                bnb_4bit_compute_dtype=self.dtype,
-            )
-            found["device_map"] = {"": self.device}
-        if self.device_map:
-            given = self.device_map
-            found["device_map"] = given if isinstance(given, str) else dict(given)
-        return found
-
-
 def _bos_notes(model: Model) -> list[str]:
     """A note if a causal model has a beginning-of-sequence token that texts do not begin with."""
     token = getattr(model.config, "bos_token_id", None)
@@ -404,14 +286,3 @@ def _bos_notes(model: Model) -> list[str]:
         f"({name}) before a text, so that the first word takes its place as the sink of attention; "
         "bos='add' (--bos add) adds it"
     ]
-
-
-def _moved(network: Any, device: str) -> Any:
-    try:
-        return network.to(torch.device(device))
-    except (RuntimeError, AssertionError) as error:
-        raise ModelError(
-            f"the device {device!r} cannot be used: {first_line(error)}",
-            hint="use device='cpu'",
-            command="give --device cpu",
-        ) from None
