@@ -203,7 +203,8 @@ def test_a_model_that_needs_more_memory_than_there_is_fails_early(
     needed = needed_bytes(str(folder), "", 4)
     assert needed is not None
     monkeypatch.setattr(module, "available_bytes", lambda device: needed - 1)
-    monkeypatch.setattr("headscope.models.network_reader.read_network", lambda *args, **kwargs: 1 / 0)
+    reader = "headscope.models.network_reader.read_network"
+    monkeypatch.setattr(reader, lambda *args, **kwargs: 1 / 0)
     with pytest.raises(ModelError) as error:
         load(folder)
     size = f"{needed / 1e3:.1f} kB"
