@@ -17,6 +17,7 @@ from headscope.measures import Measure
 from headscope.models import Model, ModelLike
 from headscope.page import Document, Plot, Section, Table, write_document
 from headscope.papers.catalogue import PAPERS, Paper, Part
+from headscope.papers.claims import Finding, claims_section, verdict
 from headscope.papers.models import GivenModels
 from headscope.papers.report import PaperReport
 from headscope.papers.sections import short_name, with_suffix
@@ -106,6 +107,14 @@ class Recipe(ABC):
         """List what stands out, for the top of the page."""
         return []
 
+    def claims(self) -> Sequence[Finding]:
+        """List the paper's claims with what this run found, in the order of the paper.
+
+        Called after all parts have run. A claim whose part was not run or was skipped is either
+        left out or given with the reason.
+        """
+        return ()
+
     @property
     def folder(self) -> Path:
         """The folder for everything that the recipe writes."""
@@ -146,7 +155,10 @@ class Recipe(ABC):
                     skipped[error.message] = error
         if not sections and skipped:
             raise next(iter(skipped.values()))
-        self._write(path, sections, list(skipped))
+        findings = self.claims()
+        if findings:
+            sections.append(claims_section(findings))
+        self._write(path, sections, list(skipped), findings)
         return PaperReport(path, tuple(sections), tuple(skipped), tuple(self.files))
 
     def _steps(self, part: Part) -> Sequence[Step]:
@@ -157,20 +169,27 @@ class Recipe(ABC):
             return [_refusal(error)]
         return self.steps(part.name)
 
-    def _write(self, path: Path, sections: Sequence[Section], skipped: Sequence[str]) -> None:
+    def _write(
+        self,
+        path: Path,
+        sections: Sequence[Section],
+        skipped: Sequence[str],
+        findings: Sequence[Finding],
+    ) -> None:
         """Write the figures, then the page."""
         for section in sections:
             for plot in section.plots:
                 for ending in ("png", "svg"):
                     save_chart(plot.chart, self.folder / "figures" / f"{plot.name}.{ending}")
         shapes = ", ".join(self.size(name) for name in self.models)
+        counted = [(verdict(findings), "tested claims hold")] if findings else []
         document = Document(
             title=self.paper.title,
             subtitle=(
                 f"{self.paper.authors}, on {', '.join(map(short_name, self.models))}: "
                 "the paper's tables and figures, with the published numbers beside ours"
             ),
-            facts=[(shapes, "layers × heads here"), self.paper.heads, *self.facts()],
+            facts=[(shapes, "layers × heads here"), self.paper.heads, *self.facts(), *counted],
             remarks=self.remarks(),
             notes=[f"Skipped: {reason}." for reason in skipped],
             sections=sections,

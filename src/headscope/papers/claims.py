@@ -1,0 +1,158 @@
+"""Claims of a paper: what it says, what was found here, and whether it holds.
+
+A paper's claims are data and stand with its published numbers (``facts.py``). A recipe tests those
+that its parts have numbers for, and the base class adds the table to the end of the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headscope.page import Section, Table
+
+HOLDS = {True: "yes", False: "no", None: "not tested"}
+"""How a verdict is written."""
+CAUTION = (
+    "The rule in the last column decides, and nothing else does. A claim that does not hold here "
+    "is not refuted: the model and the texts are not the paper's."
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that a paper says, with a rule that decides whether it holds.
+
+    Parameters
+    ----------
+    text
+        The claim, as close to the paper's words as a table allows.
+    source
+        The section, figure or table.
+    published
+        The paper's number, as text.
+    rule
+        When the claim holds, as a condition: "at least one head has more than half".
+
+    Examples
+    --------
+    >>> claim = Claim("[SEP] attends to [SEP]", "Section 3.2", "over 90 %", "it is over 90 %")
+    >>> claim.tested("93.1 %", 0.931 > 0.9).row["holds"]
+    'yes'
+    >>> claim.untested("the model has no [SEP]").row["here"]
+    'the model has no [SEP]'
+    """
+
+    text: str
+    source: str
+    published: str
+    rule: str
+
+    def tested(self, here: str, holds: bool) -> Finding:
+        """State what was found.
+
+        Parameters
+        ----------
+        here
+            The number behind the verdict, as text, with the heads or layers it comes from.
+        holds
+            Whether the rule is met.
+
+        Returns
+        -------
+        Finding
+            The claim with its verdict.
+        """
+        return Finding(self, here, bool(holds))
+
+    def untested(self, reason: str) -> Finding:
+        """State why the claim could not be tested.
+
+        Parameters
+        ----------
+        reason
+            What is missing: "the model has no language-model head".
+
+        Returns
+        -------
+        Finding
+            The claim without a verdict.
+        """
+        return Finding(self, reason, None)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim, and what was found here.
+
+    Parameters
+    ----------
+    claim
+        What the paper says.
+    here
+        The number here, as text; for a claim that was not tested, the reason.
+    holds
+        The verdict; None if the claim was not tested.
+    """
+
+    claim: Claim
+    here: str
+    holds: bool | None
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The row of the table."""
+        return {
+            "the paper says": self.claim.text,
+            "source": self.claim.source,
+            "paper": self.claim.published,
+            "here": self.here,
+            "holds": HOLDS[self.holds],
+            "holds if": self.claim.rule,
+        }
+
+
+def verdict(findings: Sequence[Finding]) -> str:
+    """Count the claims that hold among those that were tested.
+
+    Parameters
+    ----------
+    findings
+        The claims with their verdicts.
+
+    Returns
+    -------
+    str
+        Such as ``"5 of 8"``.
+
+    Examples
+    --------
+    >>> claim = Claim("heads are broad", "Section 3.3", "some", "any head is broad")
+    >>> verdict([claim.tested("3 heads", True), claim.untested("no heads")])
+    '1 of 1'
+    """
+    tested = [finding.holds for finding in findings if finding.holds is not None]
+    return f"{sum(tested)} of {len(tested)}"
+
+
+def claims_section(findings: Sequence[Finding]) -> Section:
+    """Make the section that ends a paper's page: one row per claim.
+
+    Parameters
+    ----------
+    findings
+        The claims with their verdicts, in the order of the paper.
+
+    Returns
+    -------
+    Section
+        With the anchor ``claims`` and one table.
+    """
+    missing = sum(finding.holds is None for finding in findings)
+    text = "No claim could be tested."
+    if missing < len(findings):
+        text = f"{verdict(findings)} claims that were tested hold here"
+        text += f"; {missing} could not be tested." if missing else "."
+    table = Table([finding.row for finding in findings], title="Claims", note=CAUTION)
+    return Section("claims", "The paper's claims", text, [table])

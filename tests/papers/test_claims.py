@@ -1,0 +1,84 @@
+"""Claims: a verdict by a stated rule, a table at the end of the page, and a count at its top."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from headscope.page import Section
+from headscope.papers import Recipe
+from headscope.papers.claims import Claim, Finding, claims_section, verdict
+from headscope.papers.recipe import Step
+from papers.conftest import rows_of
+
+SEPARATOR = Claim("[SEP] attends to [SEP]", "Section 3.2", "over 90 %", "the mean is over 90 %")
+BROAD = Claim("some heads are broad", "Section 3.3", "layer 1", "a head is near uniform")
+
+
+def test_the_table_has_the_papers_words_our_number_the_verdict_and_its_rule() -> None:
+    section = claims_section([SEPARATOR.tested("12.0 %", False), BROAD.tested("head 1-7", True)])
+    assert (section.id, section.text) == ("claims", "1 of 2 claims that were tested hold here.")
+    assert list(section.tables[0].rows) == [
+        {
+            "the paper says": "[SEP] attends to [SEP]",
+            "source": "Section 3.2",
+            "paper": "over 90 %",
+            "here": "12.0 %",
+            "holds": "no",
+            "holds if": "the mean is over 90 %",
+        },
+        {
+            "the paper says": "some heads are broad",
+            "source": "Section 3.3",
+            "paper": "layer 1",
+            "here": "head 1-7",
+            "holds": "yes",
+            "holds if": "a head is near uniform",
+        },
+    ]
+
+
+def test_a_claim_that_was_not_tested_counts_neither_for_nor_against_the_paper() -> None:
+    findings = [BROAD.tested("head 1-7", True), SEPARATOR.untested("the model has no [SEP]")]
+    assert verdict(findings) == "1 of 1"
+    section = claims_section(findings)
+    assert section.text == "1 of 1 claims that were tested hold here; 1 could not be tested."
+    assert section.tables[0].rows[1]["holds"] == "not tested"
+    assert claims_section(findings[1:]).text == "No claim could be tested."
+
+
+@dataclass
+class Claiming(Recipe):
+    """A recipe with one section and the claims it is given."""
+
+    model: str = ""
+    findings: Sequence[Finding] = ()
+
+    name: ClassVar[str] = "clark2019"
+
+    def steps(self, part: str) -> Sequence[Step]:
+        return [lambda: Section(part, part)]
+
+    def claims(self) -> Sequence[Finding]:
+        return self.findings
+
+
+def test_the_page_ends_with_the_claims_and_counts_them_at_the_top(
+    tiny_folder: Path, tmp_path: Path
+) -> None:
+    findings = [SEPARATOR.tested("12.0 %", False), BROAD.tested("head 1-7", True)]
+    recipe = Claiming(str(tiny_folder), findings=findings, parts=["surface"], output=tmp_path)
+    report = recipe.run()
+    assert [section.id for section in report.sections] == ["surface", "claims"]
+    assert report.tables["claims/claims"]["holds"].tolist() == ["no", "yes"]
+    assert [row[4] for row in rows_of(report.page)] == ["holds", "no", "yes"]
+    page = report.page.read_text(encoding="utf-8")
+    assert "<b>1 of 2</b><span>tested claims hold</span>" in page
+
+
+def test_a_page_without_claims_has_no_such_section(tiny_folder: Path, tmp_path: Path) -> None:
+    report = Claiming(str(tiny_folder), parts=["surface"], output=tmp_path).run()
+    assert [section.id for section in report.sections] == ["surface"]
+    assert "claims hold" not in report.page.read_text(encoding="utf-8")
