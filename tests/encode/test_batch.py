@@ -26,6 +26,7 @@ def item(name, length, first=100):
         zeros.astype(bool),
         ("x",) * length,
         ids - first,
+        zeros.astype(bool),
     )
 
 

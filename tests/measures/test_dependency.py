@@ -106,6 +106,7 @@ def encode(
         np.zeros(size, np.bool_),
         ("",) * size,
         np.array(owners, np.int64),
+        np.zeros(size, np.bool_),
     )
 
 

@@ -293,6 +293,48 @@ def test_the_direction_is_written_beside_the_numbers_and_changes_them() -> None:
     )  # of "dog" and "##s" the first has "old" before it
 
 
+def sentences(*orders: str) -> Corpus:
+    """Sentences of two words: a verb with its subject before it ("sv"), or after it ("vs")."""
+    subject, verb = Word("dog", head=1, relation="nsubj"), Word("sat", head=-1, relation="root")
+    turned = Word("sat", head=-1, relation="root"), Word("dog", head=0, relation="nsubj")
+    words = {"sv": (subject, verb), "vs": turned}
+    return from_examples(
+        Example(str(number), (" ".join(word.text for word in words[order]),), words[order])
+        for number, order in enumerate(orders)
+    )
+
+
+@pytest.mark.parametrize(
+    ("orders", "way", "unseen"),
+    [
+        (("sv", "sv", "vs"), "both", "nsubj in 1 of 3"),
+        (("sv", "vs"), "to head", ""),
+        (("vs", "vs"), "to head", ""),
+    ],
+)
+def test_a_causal_model_that_would_see_few_head_words_gets_both_directions(
+    orders: tuple[str, ...], way: str, unseen: str
+) -> None:
+    found = scores(planted_gpt2(), sentences(*orders))["role"]
+    assert (found.attrs["direction"], found.attrs["unseen"]) == (way, unseen)
+    seen = len(orders) if way == "both" else orders.count("vs")
+    assert (found["n"].sel(role=["nsubj", "syntactic"]) == seen).all()
+    usual = scores(planted_gpt2(), sentences(*orders), direction="to head")["role"]
+    assert (usual["n"].sel(role="nsubj") == orders.count("vs")).all()
+    assert (usual.attrs["direction"], usual.attrs["unseen"]) == ("to head", "")
+    other = scores(planted_bert(), sentences(*orders))["role"]  # sees everything
+    assert (other.attrs["direction"], other.attrs["unseen"]) == ("to head", "")
+
+
+def test_unknown_words_are_not_duplicates_of_each_other() -> None:
+    found = scores(planted_bert(), from_texts(["the xyzzy dog quux dog"]))
+    assert found["role"]["n"].sel(role="duplicate").max() == 1
+    # Only "dog" and "dog": 3 and 5 of the seven tokens, of which the head on "dog" gives each half.
+    assert at(found, "word", "duplicate") == pytest.approx(7 / 2, rel=1e-5)
+    none = scores(planted_bert(), from_texts(["the xyzzy dog quux"]))["role"]
+    assert not none["n"].sel(role=["duplicate", "induction"]).any()
+
+
 # What is left out, and why
 
 

@@ -65,6 +65,7 @@ def encode(tokens: list[Token], *, first: int = 0) -> Encoded:
         stops,
         ("",) * size,
         np.array(words, np.int64),
+        np.zeros(size, np.bool_),
     )
 
 

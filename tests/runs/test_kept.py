@@ -265,7 +265,7 @@ def test_a_thousand_sequences_of_144_heads_and_20_roles_take_less_than_50_mb(
         np.float32
     )  # random bits: nothing for compression to find
     names = [f"sequence {number}" for number in range(1000)]
-    kept.add(list(range(1000)), names, [""] * 1000, values)
+    kept.add(list(range(1000)), names, [""] * 1000, [9] * 1000, values)
     dims = ("bucket", "layer", "head", "role")
     sums = {
         "sum": values.sum(0, dtype=np.float64)[None],
@@ -291,8 +291,8 @@ def test_values_are_put_in_the_order_of_their_numbers_whatever_the_order_they_ca
     role.dims = {"role": ("one",)}
     kept = Kept(role)
     four_five = np.array([4.0, 5.0])[:, None, None, None] + np.zeros((2, 1, 2, 1))
-    kept.add([4, 5], ["e", "f"], ["two", "two"], four_five)
-    kept.add([0], ["ä"], ["one"], np.zeros((1, 1, 2, 1)))
+    kept.add([4, 5], ["e", "f"], ["two", "two"], [40, 50], four_five)
+    kept.add([0], ["ä"], ["one"], [3], np.zeros((1, 1, 2, 1)))
     other = Kept(role)
     other.restore(kept.arrays())
     for one in (kept, other):
@@ -300,4 +300,5 @@ def test_values_are_put_in_the_order_of_their_numbers_whatever_the_order_they_ca
         assert found["example"].values.tolist() == [0, 4, 5]
         assert found["id"].values.tolist() == ["ä", "e", "f"]
         assert found["group"].values.tolist() == ["one", "two", "two"]
+        assert found["tokens"].values.tolist() == [3, 40, 50]
         assert found["value"].values[:, 0, 1, 0].tolist() == [0.0, 4.0, 5.0]

@@ -49,7 +49,7 @@ def survey(
     subtypes: opt.Subtypes = "keep",
     role: opt.Roles = None,
     sieve: opt.Sieves = None,
-    direction: opt.Direction = "to head",
+    direction: opt.Direction = "auto",
     keep: opt.Keep = 5000,
     allow_pickle: opt.AllowPickle = False,
     trust_remote_code: opt.TrustRemoteCode = False,

@@ -34,6 +34,9 @@ class Encoded:
     unit : array of shape (T,)
         The index of the token's word in ``surface_words(example)``: the same as ``word``, but text
         without annotation has its plain words; -1 for none.
+    unknown : array of shape (T,)
+        Whether the token stands for anything that the tokenizer does not know: two of them need
+        not be the same word.
     """
 
     example: Example
@@ -45,6 +48,7 @@ class Encoded:
     stop: NDArray[np.bool_]
     text: tuple[str, ...]
     unit: NDArray[np.int64]
+    unknown: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -282,6 +282,7 @@ class Encoder:
             stop,
             text,
             np.array(unit, np.int64),
+            np.array(ids, np.int64) == self.unknown,
         )
 
     def _special(

@@ -9,8 +9,9 @@ from headscope.errors import UserError, unknown
 
 Subtypes = Literal["keep", "fold"]
 """Of dependency labels: keep ``nmod:poss``, or fold it into ``nmod``."""
-Direction = Literal["to head", "from head", "both"]
-"""Of dependency roles: from the dependent to its head word, the other way, or both."""
+Direction = Literal["auto", "to head", "from head", "both"]
+"""Of dependency roles: from the dependent to its head word, the other way, or both; ``auto`` is
+``to head``, but ``both`` for a causal model that would see too few."""
 T = TypeVar("T", bound=str)
 
 

@@ -120,15 +120,22 @@ class Kept:
         self.numbers: list[int] = []
         self.ids: list[str] = []
         self.groups: list[str] = []
+        self.tokens: list[int] = []
 
     def add(
-        self, numbers: Sequence[int], ids: Sequence[str], groups: Sequence[str], values: Array
+        self,
+        numbers: Sequence[int],
+        ids: Sequence[str],
+        groups: Sequence[str],
+        tokens: Sequence[int],
+        values: Array,
     ) -> None:
         """Keep the values of some examples, (example, layer, head, label)."""
         self.values.append(values.astype(np.float32))
         self.numbers += numbers
         self.ids += ids
         self.groups += groups
+        self.tokens += tokens
 
     def arrays(self) -> dict[str, Array]:
         """Everything as plain arrays, for a checkpoint."""
@@ -136,21 +143,26 @@ class Kept:
         return {
             "values": self._whole(),
             "numbers": np.array(self.numbers, np.int64),
+            "tokens": np.array(self.tokens, np.int64),
             "texts": np.frombuffer(texts, np.uint8),
         }
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Take up what a checkpoint kept."""
-        self.values, self.numbers, self.ids, self.groups = [], [], [], []
+        self.values, self.numbers, self.ids, self.groups, self.tokens = [], [], [], [], []
         self.merge(arrays)
 
     def merge(self, arrays: Mapping[str, Array]) -> None:
         """Keep what another has kept, given as its arrays."""
         texts = json.loads(arrays["texts"].tobytes())
-        self.add(arrays["numbers"].tolist(), texts["ids"], texts["groups"], arrays["values"])
+        numbers, tokens = (arrays[name].tolist() for name in ("numbers", "tokens"))
+        self.add(numbers, texts["ids"], texts["groups"], tokens, arrays["values"])
 
     def dataset(self) -> xr.Dataset:
-        """The values with labels, by example number; ``id`` and ``group`` are the example's own."""
+        """The values with labels, by example number.
+
+        ``id`` and ``group`` are the example's own; ``tokens`` is its length.
+        """
         order = np.argsort(self.numbers)
         labels = {**self.measure.lead, **self.measure.dims}
         values = self._whole()[order].reshape(-1, *(len(names) for names in labels.values()))
@@ -160,6 +172,7 @@ class Kept:
                 "example": np.array(self.numbers, np.int64)[order],
                 "id": ("example", np.array(self.ids, dtype=object)[order]),
                 "group": ("example", np.array(self.groups, dtype=object)[order]),
+                "tokens": ("example", np.array(self.tokens, np.int64)[order]),
             },
         )
 

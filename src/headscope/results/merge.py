@@ -121,7 +121,7 @@ def add(left: xr.Dataset, right: xr.Dataset) -> xr.Dataset:
     """
     exact = [f"{name}{EXACT}" for name in SUMS if f"{name}{EXACT}" in left]
     names = [*SUMS, *exact]
-    extra = ("example", "id", "group")
+    extra = ("example", "id", "group", "tokens")
     one, two = xr.align(
         left[names].drop_vars(extra, errors="ignore"),
         right[names].drop_vars(extra, errors="ignore"),

@@ -70,6 +70,7 @@ class Gathered:
                     (first + rows).tolist(),
                     [example.id for example in examples],
                     [example.group for example in examples],
+                    batch.lengths[rows].tolist(),
                     values[keep],
                 )
 

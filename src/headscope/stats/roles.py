@@ -271,6 +271,11 @@ def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
         said.append(f"Not defined, since no sequence has such a token: {', '.join(none)}.")
     absent = json.loads(data.attrs.get("absent", "{}"))
     said += [f"Absent: {name} ({why})." for name, why in absent.items()]
+    if unseen := data.attrs.get("unseen"):
+        said.append(
+            "Dependency roles go both ways here, between a dependent and its head word: from the "
+            f"dependent, this causal model would see the head word of {unseen} sequences only."
+        )
     # In a causal model early tokens of the second segment see few others, and can score more.
     causal = results.provenance["model"].get("stack") == "decoder"
     if not causal and "block" in counts and float(tests["tau"].sel(role="block")) >= BLOCK_MOST:

@@ -17,7 +17,7 @@ from headscope.stats.tests import check_correction, correct
 
 THIRDS = ("first", "middle", "last")
 SAME = ("max_length", "long", "token_types", "subtypes", "direction")
-"""Settings that change what a score means."""
+"""Settings of a run, or of its roles, that change what a score means."""
 OPTIONS = "survey both models with the same options"
 
 
@@ -125,7 +125,10 @@ def _check_comparable(before: Atlas, after: Atlas) -> None:
             hint="survey both models with the same corpus",
         )
     for key in SAME:
-        values = [about["settings"].get(key) for about in (one, two)]
+        values = [
+            about["settings"].get(key, role_data(results).attrs.get(key))
+            for about, results in ((one, before), (two, after))
+        ]
         if values[0] != values[1]:
             raise ResultsError(
                 f"the two results differ in {key.replace('_', ' ')} ({values[0]} and {values[1]}), "

@@ -35,6 +35,8 @@ from planted import planted_bert
 SETTINGS = settings(deadline=None, max_examples=25)
 WORDS = ("dog", "Dog", "it's", "old", "10", "?", "!", "？")
 RELATIONS = ("nsubj", "nsubj:pass", "dobj", "obj", "amod", "advmod", "advmod:emph", "det", "")
+UNKNOWN = 13
+"""The token that stands for everything the tokenizer does not know."""
 SIZES = (1, 1, 2, 3, 0)
 """How many pieces a word has; none if the tokenizer dropped it or it was cut off."""
 
@@ -111,6 +113,7 @@ def items(draw: st.DrawFn) -> Made:
         np.zeros(len(rows), np.bool_),
         shown_texts,
         np.array(units, np.int64),
+        np.array(ids, np.int64) == UNKNOWN,
     )
     return Made(item, tuple(flat))
 
@@ -170,7 +173,7 @@ def duplicate(item: Encoded) -> Pairs:
         (query, key)
         for query in text
         for key in text
-        if query != key and item.ids[query] == item.ids[key]
+        if query != key and item.ids[query] == item.ids[key] != UNKNOWN
     }
 
 
@@ -183,10 +186,12 @@ def induction(item: Encoded) -> Pairs:
         earlier = [
             place
             for place in range(query)
-            if item.kind[place] == TEXT == item.kind[query] and item.ids[place] == item.ids[query]
+            if item.kind[place] == TEXT == item.kind[query]
+            and item.ids[place] == item.ids[query] != UNKNOWN
         ]
-        if earlier and earlier[-1] + 1 != query and item.kind[earlier[-1] + 1] == TEXT:
-            found.add((query, earlier[-1] + 1))
+        after = earlier[-1] + 1 if earlier else query
+        if after != query and item.kind[after] == TEXT and item.ids[after] != UNKNOWN:
+            found.add((query, after))
     return found
 
 

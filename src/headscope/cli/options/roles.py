@@ -38,7 +38,8 @@ Direction = Annotated[
         "--direction",
         rich_help_panel=RARE,
         metavar="WAY",
-        help="Dependency roles: 'to head', 'from head' or 'both'.",
+        help="Dependency roles: 'to head', 'from head', 'both', or 'auto' ('to head', but 'both' "
+        "for a causal model that would see too few).",
     ),
 ]
 

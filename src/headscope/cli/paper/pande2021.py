@@ -41,7 +41,7 @@ def pande2021(
     alpha: Alpha = 0.05,
     role: Roles = None,
     sieve: Sieves = None,
-    direction: Direction = "to head",
+    direction: Direction = "auto",
     parser: Parser = None,
     *,
     common: Common,

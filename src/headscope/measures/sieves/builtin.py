@@ -175,20 +175,26 @@ def _first(item: Encoded) -> Matrix:
     return np.asarray(np.arange(len(item)) == 0)
 
 
+def _known_ids(item: Encoded) -> NDArray[np.int64]:
+    """The ids of tokens that can occur again; -1 for special tokens, and for unknown ones."""
+    return np.where((item.kind == TEXT) & ~item.unknown, item.ids, -1)
+
+
 @sieve("duplicate", title="Other occurrences of the same token")
 def _duplicate(item: Encoded) -> Relation:
-    return alike(np.where(item.kind == TEXT, item.ids, -1))
+    return alike(_known_ids(item))
 
 
 @sieve("induction", title="The token after the previous occurrence of the same token")
 def _induction(item: Encoded) -> Relation:
     pairs: list[tuple[int, int]] = []
     last: dict[int, int] = {}
-    for place, (token, kind) in enumerate(zip(item.ids.tolist(), item.kind.tolist(), strict=True)):
-        if kind != TEXT:
+    ids = _known_ids(item).tolist()
+    for place, token in enumerate(ids):
+        if token < 0:
             continue
         after = last.get(token, place) + 1
-        if after < place and item.kind[after] == TEXT:
+        if after < place and ids[after] >= 0:
             pairs.append((place, after))
         last[token] = place
     return Pairs.of(len(item), pairs)

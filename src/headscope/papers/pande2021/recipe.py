@@ -55,7 +55,8 @@ class Pande2021(Recipe):
     roles
         Only these roles, or dependency labels. Default: all that the corpus allows.
     direction
-        Which way dependency roles go: to head, from head or both.
+        Which way dependency roles go: auto, to head, from head or both (see
+        :class:`headscope.measures.Role`).
     parser
         The spaCy pipeline for text without trees. Default: the small English one.
 
@@ -81,7 +82,7 @@ class Pande2021(Recipe):
     correction: str = "none"
     alpha: float = 0.05
     roles: Sequence[str] = ()
-    direction: str = "to head"
+    direction: str = "auto"
     parser: str = ""
 
     name: ClassVar[str] = "pande2021"
