@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from headscope.figures import find_figure, layer_scatter
+from headscope.figures.from_sep import from_sep
+from headscope.figures.special import special
 from page.samples import made_results, made_values
 
 FIGURES = {
@@ -131,10 +133,45 @@ def test_a_causal_model_has_no_next_token_and_the_legend_keeps_its_colours() -> 
 
 
 def test_a_figure_without_values_says_so() -> None:
-    spec = draw("from-sep", causal=True)
-    (said,) = layer_of(spec, "text")
-    assert rows_of(spec, said) == [{"what": "not defined for this model or corpus"}]
-    assert layer_of(draw("from-sep"), "text") == []
+    assert texts(draw("from-sep", causal=True)) == ["half", "not defined for this model or corpus"]
+    assert texts(draw("from-sep")) == ["half"]
+
+
+def texts(spec: dict[str, Any]) -> list[str]:
+    return [row["what"] for layer in layer_of(spec, "text") for row in rows_of(spec, layer)]
+
+
+@pytest.mark.parametrize("name", ["position", "special", "from-sep"])
+def test_half_of_the_attention_is_a_line(name: str) -> None:
+    spec = draw(name)
+    (line,) = layer_of(spec, "rule")
+    assert rows_of(spec, line) == [{"value": 0.5, "what": "half"}]
+
+
+@pytest.mark.parametrize("figure", [special, from_sep])
+def test_uniform_attention_to_separators_is_a_line_where_it_is_known(figure: Any) -> None:
+    spec = figure(made_results(), uniform=2 / 128).to_dict()
+    assert rows_of(spec, layer_of(spec, "rule")[0])[1] == {"value": 1 / 64, "what": "uniform: 1/64"}
+
+
+def test_heads_with_the_same_value_do_not_hide_each_other() -> None:
+    values = made_values(3, 12)
+    values["special"][:] = 0.02
+    spec = draw("special", layers=3, heads=12, values=values)
+    points = rows_of(spec, layer_of(spec, "point")[0])
+    assert len({round(row["place"], 6) for row in points}) == len(points) == 3 * 3 * 12
+    assert layer_of(spec, "point")[0]["mark"]["filled"] is False
+
+
+def test_series_of_a_layer_stand_beside_each_other_without_mixing() -> None:
+    spec = draw("special", layers=2, heads=12)
+    points = rows_of(spec, layer_of(spec, "point")[0])
+    for layer in (1, 2):
+        here = sorted((row["place"], row["series"]) for row in points if row["layer"] == layer)
+        order = [series for _, series in here]
+        assert order == sorted(order, key=list(FIGURES["special"]).index)
+        assert [place for place, _ in here] == sorted(place for place, _ in here)
+        assert max(abs(place - layer) for place, _ in here) < 0.4
 
 
 def test_the_subtitle_names_model_corpus_and_number_of_examples() -> None:

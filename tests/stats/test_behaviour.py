@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headscope.results import Atlas
 from headscope.stats import Thresholds, behaviours
+from headscope.stats.behaviour import two_groups
 from stats.made import HEADS, LAYERS, coreference, dependency, results
 
 NONE = "none of these"
@@ -63,6 +64,54 @@ def test_heads_are_named_after_the_token_that_has_more_than_half_of_their_attent
     assert found(made, position=0.85, token=0.65) == {"1-2": "next token", "2-1": "[CLS]"}
 
 
+def spread(shares: list[float]) -> Atlas:
+    """Shares of attention on [CLS], one for each of the six heads."""
+    values = surface()
+    values["special"][..., 0, 0] = np.reshape(shares, (LAYERS, HEADS))
+    return results(surface=values)
+
+
+def test_a_threshold_is_where_the_heads_of_the_model_fall_apart() -> None:
+    made = spread([0.02, 0.36, 0.44, 0.40, 0.06, 0.04])
+    assert found(made) == dict.fromkeys(("1-2", "1-3", "2-1"), "[CLS]")
+    assert behaviours(made).attrs["thresholds"]["[CLS]"] == pytest.approx((0.06 + 0.36) / 2)
+    assert found(made, token=0.42) == {"1-3": "[CLS]"}
+
+
+@pytest.mark.parametrize(
+    ("shares", "threshold", "named"),
+    [
+        ([0.01, 0.02, 0.02, 0.12, 0.13, 0.14], 0.2, []),  # the upper group is still weak
+        ([0.6, 0.6, 0.62, 0.95, 0.96, 0.97], 0.5, ["1-1", "1-2", "1-3", "2-1", "2-2", "2-3"]),
+        ([0.3, 0.3, 0.3, 0.3, 0.3, 0.3], 0.5, []),  # one group
+    ],
+)
+def test_thresholds_from_the_data_stay_between_a_fifth_and_the_papers_half(
+    shares: list[float], threshold: float, named: list[str]
+) -> None:
+    made = spread(shares)
+    assert behaviours(made).attrs["thresholds"]["[CLS]"] == threshold
+    assert list(found(made)) == named
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_groups_are_those_of_two_means(seed: int) -> None:
+    from sklearn.cluster import KMeans
+
+    random = np.random.default_rng(seed)
+    values = np.concatenate([random.beta(2, 30, 40), random.beta(8, 8, 32)])
+    cut = two_groups(values)
+    groups = KMeans(2, n_init=20, random_state=0).fit_predict(values[:, None])
+    assert len({*groups[values > cut]}) == len({*groups[values < cut]}) == 1
+    assert not np.isclose(values, cut).any()
+
+
+def test_equal_or_missing_values_make_no_groups() -> None:
+    assert np.isnan(two_groups([0.3, 0.3, np.nan]))
+    assert np.isnan(two_groups([]))
+    assert two_groups([0.1, np.nan, 0.3, 0.1]) == pytest.approx(0.2)
+
+
 def test_attention_from_separators_alone_makes_no_special_token_head() -> None:
     to_sep_from_sep = surface(special_1=((0, 0, 1, 1), 0.99))
     assert found(results(surface=to_sep_from_sep)) == {}
@@ -99,6 +148,16 @@ def test_the_best_head_of_a_relation_counts_where_it_beats_the_offset_and_all_is
     made = results(surface=surface(), dependency=dependency(ANSWERS))
     assert found(made) == {"2-3": "dependency"}
     assert found(made, p=1e-9) == {}
+
+
+def test_a_relation_says_more_than_attention_of_less_than_half_to_one_kind_of_token() -> None:
+    some = surface(special_1=((1, 2, 0, 0), 0.4), special_2=((1, 1, 0, 0), 0.4))
+    assert found(results(surface=some, dependency=dependency(ANSWERS))) == {
+        "2-2": "[CLS]",
+        "2-3": "dependency",
+    }
+    most = surface(special_1=((1, 2, 0, 0), 0.6))
+    assert found(results(surface=most, dependency=dependency(ANSWERS))) == {"2-3": "[CLS]"}
 
 
 def test_the_best_head_at_antecedents_is_one_too() -> None:

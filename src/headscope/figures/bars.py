@@ -11,6 +11,8 @@ from headscope.figures.style import BLUE, ORANGE, styled
 
 SERIES = {"accuracy": "best head", "baseline": "best fixed offset"}
 WIDTH, ROW = 420, 19
+BESIDE = "words beside"
+"""The column that is written beside the rows."""
 
 
 def ranked_bars(
@@ -21,7 +23,8 @@ def ranked_bars(
     Parameters
     ----------
     table : DataFrame
-        With the columns head, accuracy, low, high and baseline, and one that names the rows.
+        With the columns head, accuracy, low, high and baseline, and one that names the rows. A
+        column ``words beside`` is written to the right of the rows; without it, the head.
     label : str
         The column that names the rows.
     title, subtitle : str
@@ -47,8 +50,9 @@ def ranked_bars(
     intervals = base.mark_rule(color=BLUE, strokeWidth=2).encode(
         y=rows, x=alt.X("low:Q", scale=scale, title=unit), x2="high:Q"
     )
-    names = base.mark_text(align="left", dx=10, fontSize=10, color="#444").encode(
-        y=rows, x=alt.X("high:Q", scale=scale), text="head:N", tooltip=_tooltip(table)
+    text = BESIDE if BESIDE in frame else "head"
+    names = base.mark_text(align="left", fontSize=10, color="#444").encode(
+        y=rows, x=alt.value(WIDTH + 8), text=f"{text}:N", tooltip=_tooltip(table)
     )
     dots = _dots(frame, label, rows, alt.X("value:Q", scale=scale, title=unit))
     return styled(alt.layer(intervals, dots, names), title, subtitle)

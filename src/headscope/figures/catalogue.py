@@ -27,14 +27,16 @@ _SURVEY = {
     "position": Row(
         "position:position",
         "Attention to the previous, current and next token",
-        "One point per head; lines are layer means (Clark et al. 2019, §3.1).",
+        "One point per head; lines are layer means (Clark et al. 2019, §3.1). Heads of a layer are "
+        "spread sideways, so that equal ones can be seen.",
         ("position",),
     ),
     "special": Row(
         "special:special",
         "Attention to special tokens",
         "After Clark et al. 2019, Figure 2, top: one point per head; lines are layer means. "
-        "[CLS] and [SEP] stand for the model's own start and end tokens.",
+        "[CLS] and [SEP] stand for the model's own start and end tokens. Heads of a layer are "
+        "spread sideways.",
         ("special",),
     ),
     "from-sep": Row(
@@ -67,8 +69,9 @@ _SURVEY = {
     "dependencies": Row(
         "dependencies:dependencies",
         "Best head of each dependency relation",
-        "After Clark et al. 2019, Table 1: the accuracy of the best head, with Wilson's 95 % "
-        "interval, and of the best fixed offset.",
+        "After Clark et al. 2019, Table 1: the accuracy of the best head, with its 95 % interval, "
+        "and of the best fixed offset. Beside each row: the head, which word attends to which, and "
+        "the offset (+1: the word to the right is predicted as the head word).",
         ("dependency",),
     ),
     "heads-by-layer": Row(
@@ -82,7 +85,8 @@ _SURVEY = {
         "heads_by_distance:heads_by_behaviour",
         "Heads by distance, coloured by behaviour",
         "After Clark et al. 2019, Figure 6: the same points, coloured by what each head mostly "
-        "does, according to its measured statistics.",
+        "does. A threshold is where the model's heads fall into two groups (Otsu), between 0.2 and "
+        "0.5 of a head's attention. Grey: heads with none of these behaviours.",
         ("distance", "position"),
     ),
 }

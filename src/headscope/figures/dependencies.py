@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from headscope.figures.bars import ranked_bars
+from headscope.figures.bars import BESIDE, ranked_bars
 from headscope.figures.style import subject
 from headscope.results import Atlas
 from headscope.stats import best_heads
 
 MOST = 24
 """So many relations are drawn, the most frequent first."""
+WAYS = {
+    "dependent to head": "dependent → head word",
+    "head to dependent": "head word → dependent",
+    "head to dependent by column": "head word → dependent, by column",
+}
+"""The directions of attention, as the figure writes them."""
 
 
 def dependencies(results: Atlas) -> Any:
-    """Draw the accuracy of the best head of each relation."""
+    """Draw the accuracy of the best head of each relation, with its direction and the offset."""
+    table = best_heads(results).head(MOST)
+    beside = [
+        f"{row.head}, {WAYS[str(row.direction)]}; offset {row.offset:+d}"
+        for row in table.itertuples()
+    ]
     return ranked_bars(
-        best_heads(results).head(MOST),
+        table.assign(**{BESIDE: beside}),
         label="relation",
         title="Dependencies: the best head of each relation",
         subtitle=subject(results.provenance),

@@ -28,15 +28,28 @@ def heads_by_layer(results: Atlas) -> Any:
 def heads_by_behaviour(results: Atlas) -> Any:
     """Draw the heads in the plane, coloured by what each of them mostly does."""
     points, line = _scaled(results)
-    merged = points.merge(behaviours(results), on="name")
-    named = sorted(set(merged["behaviour"]) - {OTHER})
+    table = behaviours(results)
+    numbers = table["behaviour"].value_counts()
+    order = [*sorted(set(numbers.index) - {OTHER}), OTHER]
+    limits = table.attrs["thresholds"]
+    named = {
+        what: f"{what}{_over(what, limits.get(what))} ({numbers.get(what, 0)})" for what in order
+    }
+    merged = points.merge(table.replace({"behaviour": named}), on="name")
     return head_points(
         merged,
         title="Heads by distance: behaviours",
         subtitle=line,
         colour="behaviour",
-        categories=[*named, OTHER],
+        categories=list(named.values()),
     )
+
+
+def _over(what: str, limit: float | None) -> str:
+    """Write a behaviour's threshold, if it has one."""
+    if limit is None:
+        return ""
+    return f", over {limit:.2f}{' of uniform' if what == 'broad' else ''}"
 
 
 def _scaled(results: Atlas) -> tuple[pd.DataFrame, str]:

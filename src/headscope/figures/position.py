@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headscope.figures.scatter import layer_scatter
+from headscope.figures.scatter import HALF, layer_scatter
 from headscope.figures.style import subject
 from headscope.figures.tidy import unit_text
 from headscope.results import Atlas
@@ -19,5 +19,6 @@ def position(results: Atlas) -> Any:
         title="Attention by relative position",
         subtitle=subject(results.provenance),
         unit=unit_text("share of attention"),
+        levels=HALF,
         top=1.0,
     )

@@ -15,9 +15,14 @@ import xarray as xr
 from headscope.figures.style import COLOURS, styled
 from headscope.figures.tidy import tidy
 
-APART = 0.16
-"""Points of different series stand so many layers apart, so that they do not hide each other."""
+APART, SPREAD = 0.26, 0.2
+"""Series stand so many layers apart, and the heads of a layer are spread over so much of it.
+
+Otherwise heads with the same value would hide each other.
+"""
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross"]
+HALF = {"half": 0.5}
+"""Clark et al. 2019 call attention heavy if it is over half of a head's."""
 NARROWEST, WIDTH, HEIGHT = 360, 46, 260
 """Pixels of the whole figure's width at least, of a layer's width, and of the height."""
 
@@ -30,6 +35,7 @@ def layer_scatter(
     unit: str = "",
     line: xr.DataArray | None = None,
     line_name: str = "",
+    levels: Mapping[str, float] | None = None,
     top: float | None = None,
 ) -> Any:
     """Draw one point per head above its layer, and a line through the layer means.
@@ -46,6 +52,8 @@ def layer_scatter(
         A reference with dims layer and head, drawn dashed: its mean over heads.
     line_name : str
         The name of the reference.
+    levels : mapping of str to float, optional
+        Values that mean something, by name: thin lines across the whole figure.
     top : float, optional
         The end of the y axis, which starts at 0.
 
@@ -79,13 +87,29 @@ def layer_scatter(
         words = pd.DataFrame({"what": ["not defined for this model or corpus"]})
         marks.append(alt.Chart(words).mark_text(color="#555").encode(text="what:N"))
     width = max(NARROWEST, WIDTH * len(layers))
+    marks = [*_levels(levels or {}, width), *marks]
     return styled(alt.layer(*marks).properties(width=width, height=HEIGHT), title, subtitle)
 
 
+def uniform_level(share: float | None) -> dict[str, float]:
+    """Name the share of attention that [SEP] would get by chance, as a fraction like the paper's.
+
+    Examples
+    --------
+    >>> uniform_level(2 / 128), uniform_level(None)
+    ({'uniform: 1/64': 0.015625}, {})
+    """
+    if share is None or not share > 0:
+        return {}
+    return {f"uniform: 1/{1 / share:.0f}": share}
+
+
 def _series(name: str, values: xr.DataArray, aside: float) -> pd.DataFrame:
-    """Return the points of one series."""
+    """Return the points of one series; heads of a layer stand side by side, in their order."""
     frame = tidy(values)
-    return frame.assign(series=name, place=frame["layer"] + aside)
+    numbers = frame["head"].rank(method="dense") - 1
+    spread = SPREAD * (numbers / max(numbers.max(), 1) - 0.5)
+    return frame.assign(series=name, place=frame["layer"] + aside + spread)
 
 
 def _layer_axis(field: str, layers: list[int]) -> alt.X:
@@ -106,7 +130,7 @@ def _marks(
     colours = alt.Scale(domain=names, range=COLOURS[: len(names)])
     colour = alt.Color("series:N", scale=colours, title=None, legend=legend)
     shapes = alt.Scale(domain=names, range=SHAPES[: len(names)])
-    points = alt.Chart(frame).mark_point(filled=True, size=38, opacity=0.75)
+    points = alt.Chart(frame).mark_point(filled=False, size=30, strokeWidth=1.3)
     means = alt.Chart(frame).mark_line(strokeWidth=2)
     return [
         means.encode(x=x, y=alt.Y("mean(value):Q", title=unit), color=colour),
@@ -130,3 +154,16 @@ def _reference(line: xr.DataArray, name: str, x: alt.X) -> list[Any]:
     dashed = alt.Chart(frame).mark_line(strokeDash=[5, 4], color="#555")
     words = alt.Chart(frame.tail(1)).mark_text(align="right", dy=-7, color="#555")
     return [dashed.encode(x=x, y="value:Q"), words.encode(x=x, y="value:Q", text="what:N")]
+
+
+def _levels(levels: Mapping[str, float], width: int) -> list[Any]:
+    """Draw thin lines across the figure, with their names to the right of it."""
+    if not levels:
+        return []
+    frame = pd.DataFrame([{"value": value, "what": name} for name, value in levels.items()])
+    rules = alt.Chart(frame).mark_rule(color="#999", strokeDash=[2, 2])
+    words = alt.Chart(frame).mark_text(align="left", fontSize=10, color="#666")
+    return [
+        rules.encode(y="value:Q"),
+        words.encode(x=alt.value(width + 5), y="value:Q", text="what:N"),
+    ]

@@ -8,6 +8,7 @@ from headscope.stats.behaviour import Thresholds, behaviours
 from headscope.stats.comparison import cosine_table, paired_table
 from headscope.stats.differences import difference_atlas, difference_table, same_examples
 from headscope.stats.frames import frame_table, outstanding
+from headscope.stats.layers import LayerCloseness, layer_closeness
 from headscope.stats.overlap import (
     layer_shares,
     overlap_shares,
@@ -37,6 +38,7 @@ __all__ = [
     "COARSE",
     "DEFAULT_DIRECTIONS",
     "FINE",
+    "LayerCloseness",
     "Thresholds",
     "antecedent_table",
     "behaviours",
@@ -50,6 +52,7 @@ __all__ = [
     "find_taus",
     "frame_table",
     "grand_mean",
+    "layer_closeness",
     "layer_shares",
     "leading_patterns",
     "not_compared",

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
+import xarray as xr
+from numpy.typing import ArrayLike
 
 from headscope.heads import Head, all_heads
 from headscope.results import Atlas
@@ -17,6 +20,13 @@ OTHER = "none of these"
 TOKENS = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
 
 
+LOWEST, HIGHEST = 0.2, 0.5
+"""Between these ends, thresholds on shares of attention are taken from the data.
+
+The paper calls heads with over half of their attention on a token specialised.
+"""
+
+
 @dataclass(frozen=True)
 class Thresholds:
     """From which value on a head is said to do something.
@@ -24,19 +34,57 @@ class Thresholds:
     Parameters
     ----------
     position
-        Share of attention on the previous, current or next token.
+        Share of attention on the previous, current or next token. None: from the data.
     token
-        Share of attention on [CLS], on [SEP], or on full stops and commas.
+        Share of attention on [CLS], on [SEP], or on full stops and commas. None: from the data.
     broad
         Share of the entropy that uniform attention has.
     p
         Corrected p of the best head of a relation against its best fixed offset.
+
+    Notes
+    -----
+    A threshold from the data is where the model's heads fall apart into two groups
+    (:func:`two_groups`), but at least 0.2 and at most 0.5: one threshold for each kind of token.
     """
 
-    position: float = 0.5
-    token: float = 0.5
+    position: float | None = None
+    token: float | None = None
     broad: float = 0.9
     p: float = 0.05
+
+
+def two_groups(values: ArrayLike) -> float:
+    """Find the cut that leaves the least variance within the two groups (Otsu 1979).
+
+    Parameters
+    ----------
+    values
+        One number per head; those that are not defined do not count.
+
+    Returns
+    -------
+    float
+        The middle between the largest value of the lower group and the smallest of the upper one;
+        NaN with fewer than two different values.
+
+    Examples
+    --------
+    >>> two_groups([0.02, 0.04, 0.06, 0.36, 0.44])
+    0.21
+    """
+    numbers = np.sort(np.asarray(values, float).ravel())
+    numbers = numbers[~np.isnan(numbers)]
+    if numbers.size < 2 or numbers[0] == numbers[-1]:
+        return float("nan")
+    below = np.arange(1, numbers.size)  # how many heads are in the lower group
+    above = numbers.size - below
+    lower, upper = np.cumsum(numbers)[:-1], numbers.sum() - np.cumsum(numbers)[:-1]
+    # The least variance within is the most between. Equal values cannot be parted.
+    between = below * above * (lower / below - upper / above) ** 2
+    between = np.where(numbers[1:] > numbers[:-1], between, -1.0)
+    cut = int(np.argmax(between))
+    return float((numbers[cut] + numbers[cut + 1]) / 2)
 
 
 def behaviours(results: Atlas, thresholds: Thresholds | None = None) -> pd.DataFrame:
@@ -47,23 +95,36 @@ def behaviours(results: Atlas, thresholds: Thresholds | None = None) -> pd.DataF
     results
         Results of a survey. Only the measures they have are looked at.
     thresholds
-        From which value on a head is said to do something.
+        From which value on a head is said to do something. By default from the data.
 
     Returns
     -------
     pandas.DataFrame
         One row per head: name, layer, head and behaviour. The first that fits is taken, in the
-        order position, special token, dependency, coreference, broad attention.
+        order over half of its attention on a position or a special token, dependency, coreference,
+        attention over the threshold on a position or a special token, broad attention. The
+        thresholds that were used are in ``attrs["thresholds"]``, by behaviour.
     """
     limits = thresholds or Thresholds()
     behaviour: dict[Head, str] = {}
-    for heads, what in [*_surface(results, limits), *_linguistic(results, limits)]:
-        for head in heads:
-            behaviour.setdefault(head, what)
+    surface = [
+        (values, what, _from_data(values) if limit is None else limit)
+        for values, what, limit in _surface(results, limits)
+    ]
+    steps = [
+        *((heads_over(values, max(limit, HIGHEST)), what) for values, what, limit in surface),
+        *_linguistic(results, limits),
+        *((heads_over(values, limit), what) for values, what, limit in surface),
+    ]
+    used = {what: limit for _, what, limit in surface}
     if "entropy" in results.measures:
         means = results.mean("entropy")
-        for head in heads_over(means.sel(row="all") / means.sel(row="uniform"), limits.broad):
-            behaviour.setdefault(head, "broad")
+        used["broad"] = limits.broad
+        ratio = means.sel(row="all") / means.sel(row="uniform")
+        steps.append((heads_over(ratio, limits.broad), "broad"))
+    for heads, what in steps:
+        for head in heads:
+            behaviour.setdefault(head, what)
     layers = [number - 1 for number in results.layers]
     rows = [
         {
@@ -74,19 +135,29 @@ def behaviours(results: Atlas, thresholds: Thresholds | None = None) -> pd.DataF
         }
         for head in all_heads(layers, results.shape[1])
     ]
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    table.attrs["thresholds"] = used
+    return table
 
 
-def _surface(results: Atlas, limits: Thresholds) -> Iterator[tuple[list[Head], str]]:
-    """Heads that attend to a position or to a special token."""
+def _from_data(values: xr.DataArray) -> float:
+    """The cut between two groups of heads, kept between the ends; the higher one if all agree."""
+    cut = two_groups(values.values)
+    return HIGHEST if np.isnan(cut) else float(np.clip(cut, LOWEST, HIGHEST))
+
+
+def _surface(
+    results: Atlas, limits: Thresholds
+) -> Iterator[tuple[xr.DataArray, str, float | None]]:
+    """Attention to positions and to special tokens, with what it is called and its threshold."""
     if "position" in results.measures:
         means = results.mean("position")
         for offset in ("previous", "next", "current"):
-            yield heads_over(means.sel(offset=offset), limits.position), f"{offset} token"
+            yield means.sel(offset=offset), f"{offset} token", limits.position
     if "special" in results.measures:
         means = results.mean("special").sel(row="all")
         for token, words in TOKENS.items():
-            yield heads_over(means.sel(token=token), limits.token), words
+            yield means.sel(token=token), words, limits.token
 
 
 def _linguistic(results: Atlas, limits: Thresholds) -> Iterator[tuple[list[Head], str]]:

@@ -1,0 +1,87 @@
+"""Heads in the plane: every head a point in its place, names that hide nothing, grey context."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from headscope.figures import head_points
+from headscope.figures.points import NAME, OTHERS, POINT, name_places
+
+
+def heads(count: int, seed: int = 0) -> pd.DataFrame:
+    random = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "name": [f"1-{number}" for number in range(1, count + 1)],
+            "x": random.normal(size=count),
+            "y": random.normal(size=count),
+            "layer": 1,
+            "behaviour": ["broad" if number % 3 == 0 else "none" for number in range(count)],
+        }
+    )
+
+
+def rows(spec: dict[str, Any], place: int) -> list[dict[str, Any]]:
+    return spec["datasets"][spec["layer"][place]["data"]["name"]]
+
+
+def test_every_head_is_a_point_in_its_place() -> None:
+    table = heads(20)
+    spec = head_points(table, title="Heads", colour="layer").to_dict()
+    found = {row["name"]: (row["x"], row["y"]) for row in rows(spec, 0)}
+    assert found == {row.name: (row.x, row.y) for row in table.itertuples(index=False)}
+
+
+def test_heads_of_the_last_category_are_grey_small_below_and_without_names() -> None:
+    spec = head_points(
+        heads(9), title="Heads", colour="behaviour", categories=["broad", "none"]
+    ).to_dict()
+    encoding = spec["layer"][0]["encoding"]
+    assert encoding["color"]["scale"]["domain"] == ["broad", "none"]
+    assert encoding["color"]["scale"]["range"][-1] == OTHERS
+    assert encoding["size"]["condition"]["value"] < encoding["size"]["value"]
+    context = [row["context"] for row in rows(spec, 0)]
+    assert context == sorted(context, reverse=True)
+    assert sum(context) == 6
+    assert {row["name"] for row in rows(spec, 1)} == {"1-1", "1-4", "1-7"}
+
+
+def test_names_stand_near_their_own_points() -> None:
+    table = heads(12)
+    spec = head_points(table, title="Heads", colour="layer").to_dict()
+    spans = [spec["layer"][0]["encoding"][axis]["scale"]["domain"] for axis in "xy"]
+    sides = (spec["width"], spec["height"])
+    pixels = [side / (end - start) for side, (start, end) in zip(sides, spans, strict=True)]
+    named = rows(spec, 1)
+    assert named
+    points = table.set_index("name")
+    for row in named:
+        point = points.loc[row["name"]]
+        away = abs(row["x"] - point["x"]) * pixels[0], abs(row["y"] - point["y"]) * pixels[1]
+        assert away == pytest.approx((13, 7), abs=1e-6)
+
+
+@pytest.mark.parametrize("count", [30, 144])
+def test_names_hide_no_point_and_no_other_name(count: int) -> None:
+    random = np.random.default_rng(1)
+    across, down = random.uniform(0, 460, count), random.uniform(0, 400, count)
+    places = name_places(list(across), list(down), [True] * count)
+    known = [place for place in places if place is not None]
+    assert len(known) > count / 2
+    for one, other in combinations(known, 2):
+        assert abs(one[0] - other[0]) >= 2 * NAME[0] or abs(one[1] - other[1]) >= 2 * NAME[1]
+    for x, y in known:
+        free = (abs(across - x) >= NAME[0] + POINT) | (abs(down - y) >= NAME[1] + POINT)
+        assert free.all()
+
+
+def test_heads_that_all_coincide_still_draw() -> None:
+    table = heads(5).assign(x=0.0, y=0.0)
+    spec = head_points(table, title="Heads", colour="layer").to_dict()
+    assert len(rows(spec, 0)) == 5
+    assert len(rows(spec, 1)) == 4  # four corners
