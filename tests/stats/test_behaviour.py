@@ -59,7 +59,7 @@ def test_heads_are_named_after_the_token_that_has_more_than_half_of_their_attent
         "1-3": "current token",
         "2-1": "[CLS]",
         "2-2": "[SEP]",
-        "2-3": ". or ,",
+        "2-3": "full stop or comma",
     }
     assert found(made, position=0.85, token=0.65) == {"1-2": "next token", "2-1": "[CLS]"}
 

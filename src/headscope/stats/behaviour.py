@@ -17,7 +17,7 @@ from headscope.stats.relations import LEAST, best_heads
 
 OTHER = "none of these"
 """The behaviour of a head that none of the thresholds fits."""
-TOKENS = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
+TOKENS = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": "full stop or comma"}
 
 
 LOWEST, HIGHEST = 0.2, 0.5
