@@ -25,12 +25,16 @@ def made_roles(
     *,
     kept: int | None = None,
     ids: Sequence[str] | None = None,
+    groups: Sequence[str] | None = None,
+    tokens: Sequence[int] | None = None,
+    attributes: Mapping[str, str] = {},
     absent: Mapping[str, str] = {},
     **provenance: Any,
 ) -> Atlas:
     """Results with these scores (sequence, layer, head, role); NaN where there is no such role.
 
-    The first ``kept`` sequences are kept one by one, by default all of them.
+    The first ``kept`` sequences are kept one by one, by default all of them, with their groups and
+    lengths where given.
     """
     scores = np.asarray(values, np.float32)
     blocks = [scores[::2].astype(np.float64), scores[1::2].astype(np.float64)]
@@ -56,11 +60,16 @@ def made_roles(
     if size:
         variables["value"] = (("example", *dims[1:]), scores[:size])
         coordinates |= {"example": np.arange(size), "id": ("example", names[:size])}
+        if groups is not None:
+            coordinates["group"] = ("example", np.array(groups, dtype=object)[:size])
+        if tokens is not None:
+            coordinates["tokens"] = ("example", np.array(tokens, np.int64)[:size])
     attributes = {
         "title": "Sieve bias",
         "unit": "times uniform attention",
         "source": "Pande et al. 2021",
         "absent": json.dumps(dict(absent)),
+        **attributes,
     }
     return Atlas.build(
         {"role": xr.Dataset(variables, coordinates, attributes)},

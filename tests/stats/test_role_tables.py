@@ -108,8 +108,9 @@ def test_fewer_than_30_sequences_are_cautioned_by_role() -> None:
     scores[..., 2] = np.nan
     found = made_roles(scores, absent={"nsubj": "the corpus has no tree: parse it"})
     assert cautions(found, role_tests(found, tau={"": 3.0, "block": 1.5})) == [
-        "Fewer than 30 sequences: syntactic (29). Do not trust the test of the mean there; "
-        "use more sequences, or the permutation test.",
+        "Fewer than 30 sequences: syntactic (29). Do not trust the test of the mean there, above "
+        "all where scores are skewed to the left; use more sequences, or the bootstrap test, "
+        "which stands skewed scores best.",
         "Not defined, since no sequence has such a token: delimiter.",
         "Absent: nsubj (the corpus has no tree: parse it).",
     ]
@@ -134,3 +135,37 @@ def test_a_test_from_part_of_the_sequences_says_so_and_uses_only_those(test: str
     assert cautions(found, tests) == [
         f"The {test} test uses the 32 sequences whose scores are kept, of 60; means are over all."
     ]
+
+
+def test_what_is_special_about_the_tokens_is_said() -> None:
+    scores = random_scores(40)
+    twice = np.concatenate([scores, scores[..., [4]]], -1)
+    unseen = {"unseen": "nsubj in 6 of 60"}
+    found = made_roles(twice, [*ROLES, "first token"], attributes=unseen)
+    assert cautions(found, role_tests(found, tau=2.0)) == [
+        "first token and cls are the same tokens here, and count as one test.",
+        "Dependency roles go both ways here, between a dependent and its head word: from the "
+        "dependent, this causal model would see the head word of nsubj in 6 of 60 sequences only.",
+    ]
+
+
+def test_documents_are_mentioned_and_few_of_them_are_cautioned() -> None:
+    scores = random_scores(80)
+    scores[40:, ..., 1] = np.nan
+    found = made_roles(scores, groups=[f"d{number // 2}" for number in range(80)])
+    assert cautions(found, role_tests(found, tau=2.0)) == [
+        "Sequences of one document are not independent of each other: tests and intervals are "
+        "over 40 documents.",
+        "Fewer than 30 documents, so that tests and intervals are rough: syntactic (20).",
+    ]
+
+
+def test_the_mean_length_stands_beside_every_role() -> None:
+    scores = random_scores(40)
+    scores[30:, ..., 1] = np.nan
+    lengths = [10] * 30 + [50] * 10
+    found = made_roles(scores, tokens=lengths)
+    table = role_table(found, role_tests(found)).set_index("role")
+    assert (table["length"]["local"], table["length"]["syntactic"]) == (20.0, 10.0)
+    none = made_roles(scores, kept=0)
+    assert role_table(none, role_tests(none))["length"].isnull().all()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.weightstats import ztest
 
 from headscope.errors import ResultsError, UserError
@@ -17,7 +18,7 @@ from page.samples import made_results
 from stats.made_roles import ROLES, Values, made_roles, random_scores
 from stats.references import CORRECTIONS
 
-FIELDS = ("mean", "low", "high", "effect", "p", "p_corrected", "has", "n", "tau")
+FIELDS = ("mean", "low", "high", "effect", "p", "p_corrected", "has", "n", "clusters", "tau")
 
 
 def each(values: Values) -> list[tuple[int, ...]]:
@@ -74,8 +75,20 @@ def test_t_is_that_of_scipy_with_its_interval_and_cohens_d(values: Values, resul
         "correction": "none",
         "alpha": 0.05,
         "resamples": 0,
+        "clustered": 0,
         "seed": 0,
     }
+    assert (tests["clusters"] == len(values)).all()
+
+
+def bootstrap_t(column: Any, random: np.random.Generator, resamples: int) -> list[float]:
+    """Student's statistic of each resample about the mean of the scores, by a plain loop."""
+    found = []
+    for _ in range(resamples):
+        drawn = column[random.integers(0, len(column), len(column))]
+        error = np.std(drawn, ddof=1) / np.sqrt(len(drawn))
+        found.append((np.mean(drawn) - np.mean(column)) / error)
+    return found
 
 
 def test_the_bootstrap_is_that_of_a_plain_loop_within_what_chance_allows() -> None:
@@ -87,36 +100,30 @@ def test_the_bootstrap_is_that_of_a_plain_loop_within_what_chance_allows() -> No
     random = np.random.default_rng(11)
     for cell in each(values):
         column = values[:, *cell]
-        centre = sum(column) / len(column)
-        means = []
-        for _ in range(resamples):
-            drawn = random.integers(0, len(column), len(column))
-            means.append(sum(column[drawn]) / len(column))
-        over = sum(mean - centre + 3.0 >= centre for mean in means)
+        error = np.std(column, ddof=1) / np.sqrt(len(column))
+        drawn = bootstrap_t(column, random, resamples)
+        over = sum(one >= (np.mean(column) - 3.0) / error for one in drawn)
         p = (1 + over) / (1 + resamples)
-        error = 5 * np.sqrt(2 * max(p * (1 - p), 1 / resamples) / resamples)
-        assert float(tests["p"].values[cell]) == pytest.approx(p, abs=error)
-        width = max(means) - min(means)
-        low, high = np.quantile(means, [0.025, 0.975])
+        close = 5 * np.sqrt(2 * max(p * (1 - p), 1 / resamples) / resamples)
+        assert float(tests["p"].values[cell]) == pytest.approx(p, abs=close)
+        high, low = np.mean(column) - np.quantile(drawn, [0.025, 0.975]) * error
         assert (
             float(tests["low"].values[cell]),
             float(tests["high"].values[cell]),
-        ) == pytest.approx((low, high), abs=0.05 * width)
+        ) == pytest.approx((low, high), abs=0.25 * error)
 
 
-def test_the_bootstrap_interval_is_that_of_scipy_within_what_chance_allows() -> None:
-    values = random_scores(60, seed=4, layers=1, heads=1, roles=2)
-    tests = role_tests(made_roles(values, ROLES[:2]), tau=3.0, test="bootstrap", resamples=4000)
-    for role in range(2):
-        column = values[:, 0, 0, role]
-        expected = stats.bootstrap(
-            (column,), np.mean, n_resamples=4000, method="percentile", rng=np.random.default_rng(1)
-        ).confidence_interval
-        close = 0.1 * np.std(column) / np.sqrt(len(column))
-        assert float(tests["low"].values[0, 0, role]) == pytest.approx(expected.low, abs=2 * close)
-        assert float(tests["high"].values[0, 0, role]) == pytest.approx(
-            expected.high, abs=2 * close
-        )
+def test_of_left_skewed_scores_the_bootstrap_errs_less_often_than_other_tests() -> None:
+    # 2000 heads whose mean is exactly tau: 5 % of them should have the role by mistake.
+    random = np.random.default_rng(0)
+    scores = 3.0 - (random.gamma(0.5, 1.0, (20, 40, 50, 1)) - 0.5)
+    results = made_roles(scores, ["local"])
+    wrong = {
+        test: float(role_tests(results, test=test, resamples=999)["has"].mean())
+        for test in ("z", "t", "bootstrap", "permutation")
+    }
+    assert wrong["bootstrap"] < 0.09
+    assert min(wrong["z"], wrong["t"], wrong["permutation"]) > 0.11
 
 
 def test_sign_flips_are_those_of_scipy_which_tries_all() -> None:
@@ -192,7 +199,7 @@ def test_without_correction_p_stays_and_alpha_decides(results: Atlas) -> None:
         ),
         (
             {"correction": "bonferoni"},
-            "the correction must be one of bh, holm, none; got 'bonferoni' instead.",
+            "the correction must be one of bh, holm, maxt, none; got 'bonferoni' instead.",
         ),
         ({"alpha": 0.0}, "alpha must be between 0 and 1, got 0.0 instead"),
         ({"alpha": 1.0}, "alpha must be between 0 and 1, got 1.0 instead"),
@@ -200,6 +207,19 @@ def test_without_correction_p_stays_and_alpha_decides(results: Atlas) -> None:
         (
             {"test": "bootstrap", "resamples": 0},
             "the number of resamples must be 1 or more, got 0 instead",
+        ),
+        (
+            {"correction": "maxt"},
+            "the correction maxt needs a test by resampling, got the z test instead",
+        ),
+        (
+            {"test": "bootstrap", "resamples": 18},
+            "with 18 resamples no head can have a role at the level 0.05: the least p is 1/19",
+        ),
+        (
+            {"test": "permutation", "correction": "holm", "resamples": 599},
+            "with 599 resamples no head can have a role at the level 0.05: the least p is 1/600, "
+            "and Holm multiplies it by 30 tests",
         ),
         ({"tau": 0.0}, "tau must be over 0 (1 is what uniform attention gives), got 0 instead"),
         ({"tau": -1.5}, "tau must be over 0 (1 is what uniform attention gives), got -1.5 instead"),
@@ -308,3 +328,122 @@ def test_sequences_without_the_role_do_not_count(values: Values, test: str) -> N
     np.testing.assert_allclose(
         whole["p"].sel(role="syntactic"), rest["p"].sel(role="syntactic"), atol=close
     )
+
+
+# Corrections of tests by resampling
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "permutation"])
+@pytest.mark.parametrize("correction", ["holm", "bh", "maxt"])
+def test_by_default_there_are_enough_resamples_for_the_correction(
+    test: str, correction: str
+) -> None:
+    # 360 tests, of which one head is far above tau: 5000 resamples would never show it.
+    scores = random_scores(60, layers=6, heads=12) - 1.0
+    scores[:, 2, 3, 0] += 9.0
+    tests = role_tests(made_roles(scores), test=test, correction=correction)
+    assert tests["has"].values.nonzero() == (np.array([2]), np.array([3]), np.array([0]))
+    assert tests.attrs["resamples"] == (5000 if correction == "maxt" else 2 * 360 / 0.05)
+
+
+def test_an_empty_answer_that_only_the_number_of_resamples_explains_is_an_error() -> None:
+    scores = random_scores(60, layers=6, heads=12) - 1.0
+    scores[:, 2, 3, 0] += 9.0
+    with pytest.raises(UserError) as caught:
+        role_tests(made_roles(scores), test="bootstrap", correction="bh", resamples=999)
+    assert caught.value.message == (
+        "with 999 resamples no head has a role at the level 0.05, though 1 of 360 tests have the "
+        "least p there can be, 1/1,000"
+    )
+    assert caught.value.hint == "give resamples=14400 or more, or correction='maxt'"
+    assert caught.value.command == "give --resamples 14400 or more, or --correction maxt"
+
+
+def test_max_t_is_that_of_a_plain_loop_within_what_chance_allows() -> None:
+    values = random_scores(30, seed=8, layers=1, heads=3, roles=2)
+    resamples = 1000
+    tests = role_tests(
+        made_roles(values, ROLES[:2]),
+        tau=2.8,
+        test="bootstrap",
+        correction="maxt",
+        resamples=resamples,
+    )
+    columns = values.reshape(30, -1)
+    centre, error = columns.mean(0), columns.std(0, ddof=1) / np.sqrt(30)
+    random = np.random.default_rng(9)
+    largest = []
+    for _ in range(resamples):
+        drawn = columns[random.integers(0, 30, 30)]
+        largest.append(max((drawn.mean(0) - centre) / error))
+    for place, p in enumerate(tests["p_corrected"].values.ravel()):
+        statistic = (centre[place] - 2.8) / error[place]
+        expected = (1 + sum(one >= statistic for one in largest)) / (1 + resamples)
+        alone = tests["p"].values.ravel()[place]
+        close = 5 * np.sqrt(2 * 0.25 / resamples)
+        assert p == pytest.approx(max(expected, alone), abs=close)
+        assert p >= alone
+    assert tests["p_corrected"].values.min() < 0.2 < tests["p_corrected"].values.max()
+
+
+@pytest.mark.parametrize("test", ["z", "bootstrap"])
+def test_roles_with_the_same_tokens_count_as_one_test(values: Values, test: str) -> None:
+    twice = np.concatenate([values, values[..., [4]]], -1)
+    results = made_roles(twice, [*ROLES, "first token"])
+    options = {"test": test, "correction": "holm"}
+    once, both = role_tests(made_roles(values), **options), role_tests(results, **options)
+    np.testing.assert_array_equal(
+        both["p_corrected"].sel(role=list(ROLES)), once["p_corrected"].sel(role=list(ROLES))
+    )
+    np.testing.assert_array_equal(
+        both["p_corrected"].sel(role="first token"), both["p_corrected"].sel(role="cls")
+    )
+
+
+# Sequences of one document
+
+
+def repeated(values: Values) -> tuple[Values, list[str]]:
+    """Every sequence three times over, as if documents said everything thrice."""
+    return np.repeat(values, 3, 0), [f"d{number // 3}" for number in range(3 * len(values))]
+
+
+@pytest.mark.parametrize("test", ["z", "t", "bootstrap", "permutation"])
+def test_repeating_every_sequence_adds_nothing_where_documents_are_known(
+    values: Values, results: Atlas, test: str
+) -> None:
+    thrice, groups = repeated(values)
+    once = role_tests(results, test=test)
+    clustered = role_tests(made_roles(thrice, groups=groups), test=test)
+    for field in ("p", "low", "high"):
+        np.testing.assert_allclose(clustered[field], once[field], rtol=1e-4, atol=1e-12)
+    assert (clustered["n"] == 120).all()
+    assert (clustered["clusters"] == 40).all()
+    assert clustered.attrs["clustered"] == 1
+    plain = role_tests(made_roles(thrice, groups=groups), test=test, clusters=False)
+    assert float(plain["high"].isel(layer=0, head=0, role=0)) < float(
+        once["high"].isel(layer=0, head=0, role=0)
+    )
+    assert plain.attrs["clustered"] == 0
+
+
+def test_the_error_of_clusters_is_that_of_statsmodels() -> None:
+    random = np.random.default_rng(4)
+    groups = random.choice(["a", "b", "c", "d", "e", "f", "g"], 50).tolist()
+    shift = {name: random.normal() for name in sorted(set(groups))}
+    scores = random_scores(50) + np.array([shift[name] for name in groups])[:, None, None, None]
+    tests = role_tests(made_roles(scores, groups=groups))
+    numbers = [sorted(shift).index(name) for name in groups]
+    for cell in each(scores):
+        column = scores[:, *cell].astype(np.float32).astype(np.float64)
+        fit = OLS(column, np.ones(50)).fit(cov_type="cluster", cov_kwds={"groups": numbers})
+        z = (fit.params[0] - 3.0) / fit.bse[0]
+        assert float(tests["p"].values[cell]) == pytest.approx(stats.norm.sf(z), rel=1e-6)
+
+
+def test_where_not_all_scores_are_kept_documents_are_taken_by_bucket(values: Values) -> None:
+    groups = [f"d{number % 2}" for number in range(40)]  # as the two buckets of made results
+    whole = role_tests(made_roles(values, groups=groups), test="t")
+    part = role_tests(made_roles(values, groups=groups, kept=12), test="t")
+    assert (part["clusters"] == 2).all()
+    np.testing.assert_allclose(part["p"], whole["p"], rtol=1e-6)

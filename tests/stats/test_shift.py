@@ -177,14 +177,7 @@ def test_results_that_cannot_be_compared_are_refused_with_the_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        ("max_length", 64),
-        ("direction", "from head"),
-        ("subtypes", "fold"),
-        ("token_types", False),
-        ("long", "split"),
-    ],
+    ("setting", "value"), [("max_length", 64), ("token_types", False), ("long", "split")]
 )
 def test_results_of_other_settings_are_refused_by_name(setting: str, value: Any) -> None:
     before, after = both(3)
@@ -196,3 +189,66 @@ def test_results_of_other_settings_are_refused_by_name(setting: str, value: Any)
         f"({settings.get(setting)} and {value}), so their scores do not mean the same thing"
     )
     assert len(role_shift(one, made_roles(after, ROLES, settings=settings | {"seed": 7}))) == 6
+
+
+@pytest.mark.parametrize(("option", "value"), [("direction", "from head"), ("subtypes", "fold")])
+def test_roles_of_other_options_are_refused_by_name(option: str, value: str) -> None:
+    before, after = both(3)
+    usual = {"direction": "to head", "subtypes": "keep"}
+    one = made_roles(before, ROLES, attributes=usual)
+    error = refused(one, made_roles(after, ROLES, attributes=usual | {option: value}))
+    assert error.message == (
+        f"the two results differ in {option} ({usual[option]} and {value}), so their scores do "
+        "not mean the same thing"
+    )
+
+
+# Size of the effect
+
+
+def test_a_tiny_shift_is_certain_and_the_same() -> None:
+    random = np.random.default_rng(3)
+    before = random.normal(3.0, 1.0, (1000, 3, 2, 1))
+    after = before + random.normal(-0.001, 0.002, before.shape)
+    row: Any = role_shift(made_roles(before, ["local"]), made_roles(after, ["local"])).iloc[0]
+    assert row["p_corrected"] < 1e-20
+    assert (row["p_least"], row["verdict"]) == (1.0, "same")
+    scores = before[:, 0, :, 0].mean(1)
+    assert row["effect"] == pytest.approx(row["shift"] / scores.std(ddof=1), rel=1e-3)
+    exact = role_shift(made_roles(before, ["local"]), made_roles(after, ["local"]), least=0.0)
+    assert exact["verdict"].tolist() == ["lower"] * 3
+    np.testing.assert_allclose(exact["p_least"], exact["p_corrected"])
+
+
+def test_a_shift_is_tested_against_the_least_that_is_of_interest() -> None:
+    before, after = both(3, sequences=200)
+    table = role_shift(
+        made_roles(before, ROLES), made_roles(after, ROLES), least=0.15, correction="none"
+    )
+    for row in table.to_dict("records"):
+        layer = {"first": 0, "middle": 1, "last": 2}[row["third"]]
+        change = (after - before)[:, layer, :, ROLES.index(row["role"])].mean(1)
+        one_sided = stats.ttest_1samp(change, 0.15, alternative="greater").pvalue
+        assert row["p_least"] == pytest.approx(min(1.0, 2 * one_sided), rel=1e-4)
+        assert row["verdict"] == ("higher" if 2 * one_sided < 0.05 else "unclear")
+    assert set(table["verdict"]) == {"higher", "unclear"}
+    with pytest.raises(UserError, match="the smallest shift of interest must be 0 or more, got -1"):
+        role_shift(made_roles(before, ROLES), made_roles(after, ROLES), least=-1)
+
+
+def test_sequences_of_one_document_are_one_cluster() -> None:
+    before, after = both(3)
+    once = role_shift(made_roles(before, ROLES), made_roles(after, ROLES))
+    groups = [f"d{number // 2}" for number in range(40)]
+    twice = [
+        made_roles(np.repeat(scores, 2, 0), ROLES, groups=groups) for scores in (before, after)
+    ]
+    table = role_shift(*twice)
+    for column in ("shift", "low", "high", "p", "p_least"):
+        np.testing.assert_allclose(table[column], once[column], rtol=1e-5)
+    assert (table["sequences"].unique().tolist(), table["clusters"].unique().tolist()) == (
+        [40],
+        [20],
+    )
+    plain = role_shift(*twice, clusters=False)
+    assert (plain["p"] < once["p"]).all()

@@ -19,6 +19,8 @@ def roles(
     test: opt.Test = "z",
     correction: opt.Correction = "none",
     alpha: opt.Alpha = 0.05,
+    resamples: opt.Resamples = None,
+    clusters: opt.Clusters = True,
     role: Annotated[
         list[str] | None,
         typer.Option(
@@ -38,6 +40,7 @@ def roles(
             show_default=False,
         ),
     ] = None,
+    least: opt.Least = 0.1,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -76,7 +79,14 @@ def roles(
 
     console = Console(quiet=quiet, as_json=json)
     atlas = Atlas.open(results)
-    how: dict[str, Any] = {"test": test, "correction": correction, "alpha": alpha, "seed": seed}
+    how: dict[str, Any] = {
+        "test": test,
+        "correction": correction,
+        "alpha": alpha,
+        "resamples": resamples,
+        "clusters": clusters,
+        "seed": seed,
+    }
     tests = role_tests(atlas, tau=parse_tau(tau or ()), **how)
     known = [str(name) for name in tests["role"].values]
     for name in role or ():
@@ -84,7 +94,11 @@ def roles(
             raise unknown("role", name, known)
     chosen = role or known
     table = role_table(atlas, tests)
-    shift = role_shift(Atlas.open(before), atlas, roles=chosen) if before else None
+    shift = None
+    if before:
+        shift = role_shift(
+            Atlas.open(before), atlas, roles=chosen, alpha=alpha, least=least, clusters=clusters
+        )
     console.frame(table[table["role"].isin(chosen)], title="Heads by role")
     if not (json or quiet):
         counts = tau_table(atlas, **how)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Self
+from typing import Self, get_args
 
 from headscope.corpus import Example, Word
 from headscope.encode import Encoded
@@ -17,7 +17,6 @@ from headscope.measures.registry import HOW
 from headscope.measures.relation import Linear, Weights
 from headscope.measures.sieves.base import Sieve, known_sieves
 from headscope.measures.sieves.builtin import (
-    DIRECTIONS,
     PAPER,
     SAME_LABEL,
     SYNTACTIC,
@@ -75,7 +74,7 @@ class Role(Linear):
     ) -> None:
         self.roles = (roles,) if isinstance(roles, str) else tuple(roles)
         self.direction: Direction = one_of(
-            "direction of dependency roles", direction, ("auto", *DIRECTIONS)
+            "direction of dependency roles", direction, get_args(Direction)
         )
         self.subtypes: Subtypes = one_of("way with subtypes", subtypes, ("keep", "fold"))
         self.keep = at_least("number of sequences to keep scores of", keep, 0)

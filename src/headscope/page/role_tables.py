@@ -43,6 +43,7 @@ def role_rows(results: Atlas, tests: xr.Dataset) -> list[Row]:
             "heads": row["heads"],
             "share of heads (0–1)": share(row["share"]),
             "sequences": row["sequences"],
+            "mean length (tokens)": row["length"],
             "strongest head": row["strongest"] or None,
             "mean (times uniform)": row["mean"],
             "95 % interval": interval(row["low"], row["high"]),
@@ -74,9 +75,11 @@ def shift_rows(shift: pd.DataFrame) -> list[Row]:
             "after": row["after"],
             "shift": row["shift"],
             "95 % interval": interval(row["low"], row["high"]),
-            "p": row["p"],
+            "effect (deviations)": row["effect"],
+            "p of no shift, corrected": row["p_corrected"],
+            "p of a shift of no interest, corrected": row["p_least"],
+            "verdict": row["verdict"] or None,
             "sequences": row["sequences"],
-            "p corrected": row["p_corrected"],
         }
         for row in records(shift)
     ]
@@ -90,5 +93,5 @@ def corrected_by(correction: str) -> str:
     >>> corrected_by("none"), corrected_by("holm")
     ('not corrected', 'corrected (Holm)')
     """
-    names = {"holm": "Holm", "bh": "Benjamini–Hochberg"}
+    names = {"holm": "Holm", "bh": "Benjamini–Hochberg", "maxt": "max-T"}
     return "not corrected" if correction == "none" else f"corrected ({names[correction]})"

@@ -46,6 +46,7 @@ from headscope.stats import (
     tau_table,
     undecided,
 )
+from headscope.stats.shift import LEAST
 
 
 def roles_document(
@@ -117,17 +118,21 @@ def role_sections(
 def _test_section(results: Atlas, tests: xr.Dataset) -> Section:
     """Return the section on which heads have which role."""
     about = tests.attrs
+    over = "documents" if about["clustered"] else "sequences"
+    drawn = f" ({count(about['resamples'])} resamples)" if about["resamples"] else ""
     note = (
-        f"One-tailed {about['test']} test of the mean over sequences, level {about['alpha']:g}, "
-        f"{corrected_by(about['correction'])}. The mean is a multiple of uniform attention; the "
-        "effect is Cohen's d against τ. Layers and heads count from 1."
+        f"One-tailed {about['test']} test{drawn} of the mean over {over}, level "
+        f"{about['alpha']:g}, {corrected_by(about['correction'])}. The mean is a multiple of "
+        "uniform attention, and grows with the length of the sequences; the effect is Cohen's d "
+        "against τ. Layers and heads count from 1."
     )
     taus = tau_table(
         results,
         test=about["test"],
         correction=about["correction"],
         alpha=about["alpha"],
-        resamples=about["resamples"],
+        resamples=about["resamples"] or None,
+        clusters=bool(about["clustered"]),
         seed=about["seed"],
     )
     tables = [
@@ -259,8 +264,12 @@ def shift_section(shift: pd.DataFrame) -> Section:
     """
     text = (
         "The mean score after minus before, over the heads of the first, middle and last third of "
-        "the layers. Scores are paired by sequence; the 95 % intervals are over sequences. The "
-        "p-values are of no change (paired t test), corrected (Holm) over all rows."
+        "the layers. Scores are paired by sequence; the 95 % intervals are over sequences, or "
+        "over documents where the corpus names them. The effect is the shift in deviations of the "
+        "scores before. With many sequences even a tiny shift is certain, so the verdict is about "
+        f"shifts of more than {shift.attrs.get('least', LEAST):g}: higher or lower (p < 0.05, "
+        "paired t test, Holm over all rows), same (the 90 % interval lies within that range), or "
+        "unclear."
     )
     plot = Plot("role-shift", "Shift of roles", "After Figure 6.", shift_dots(shift))
     table = Table(shift_rows(shift), title="Shift of the mean score", id="shift-table")

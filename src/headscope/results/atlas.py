@@ -191,6 +191,8 @@ class Atlas(LabelledResults):
         test: str = "z",
         correction: str = "none",
         alpha: float = 0.05,
+        resamples: int | None = None,
+        clusters: bool = True,
         seed: int = 0,
     ) -> xr.Dataset:
         """Which heads have which role (Pande et al. 2021).
@@ -202,9 +204,13 @@ class Atlas(LabelledResults):
         test
             "z", "t", "bootstrap" or "permutation".
         correction
-            "none", "holm" or "bh".
+            "none", "holm" or "bh"; "maxt" for tests by resampling.
         alpha
             The level of the test.
+        resamples
+            For tests by resampling; by default as many as the correction needs.
+        clusters
+            Whether sequences of one document count as one cluster, where the corpus says so.
         seed
             For tests by resampling.
 
@@ -224,7 +230,16 @@ class Atlas(LabelledResults):
         """
         from headscope.stats import role_tests
 
-        return role_tests(self, tau=tau, test=test, correction=correction, alpha=alpha, seed=seed)
+        return role_tests(
+            self,
+            tau=tau,
+            test=test,
+            correction=correction,
+            alpha=alpha,
+            resamples=resamples,
+            clusters=clusters,
+            seed=seed,
+        )
 
     def figure(self, name: str) -> alt.TopLevelMixin:
         """One of the figures that can be drawn from these results, as an Altair chart.

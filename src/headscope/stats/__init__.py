@@ -27,7 +27,8 @@ from headscope.stats.patterns import (
 )
 from headscope.stats.relations import DEFAULT_DIRECTIONS, best_heads, relation_tests
 from headscope.stats.role_scores import COARSE, FINE
-from headscope.stats.roles import cautions, role_table, role_tests, tau_table, undecided
+from headscope.stats.role_tables import cautions, role_table, tau_table, undecided
+from headscope.stats.roles import role_tests
 from headscope.stats.scaling import scale
 from headscope.stats.shared import not_compared
 from headscope.stats.shift import role_shift

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import xarray as xr
 
 from headscope.errors import ResultsError
@@ -72,3 +73,54 @@ def roles_with_scores(data: xr.Dataset, roles: Sequence[str]) -> list[str]:
     known = {str(name) for name in data["role"].values}
     n = data["n"].max([str(dim) for dim in data["n"].dims if dim != "role"])
     return [name for name in roles if name in known and float(n.sel(role=name)) > 0]
+
+
+def same_roles(data: xr.Dataset) -> dict[str, str]:
+    """Roles that are an earlier one by another name, because their tokens are the same.
+
+    The first token of a text is ``[CLS]`` in BERT, so that ``first token`` and ``cls`` have the
+    same scores: one hypothesis, not two.
+
+    Parameters
+    ----------
+    data
+        The measure ``role``.
+
+    Returns
+    -------
+    dict of str to str
+        The earlier role by the later one.
+    """
+    sums = data[["sum", "count"]].transpose(..., "role")
+    columns = {
+        str(name): np.stack([sums["sum"].values[..., place], sums["count"].values[..., place]])
+        for place, name in enumerate(data["role"].values)
+    }
+    found: dict[str, str] = {}
+    for place, (name, column) in enumerate(columns.items()):
+        if not column[1].any():
+            continue
+        for other in list(columns)[:place]:
+            if other not in found and np.array_equal(columns[other], column):
+                found[name] = other
+                break
+    return found
+
+
+def mean_lengths(data: xr.Dataset) -> xr.DataArray:
+    """The mean number of tokens of the sequences that have each role.
+
+    Parameters
+    ----------
+    data
+        The measure ``role``.
+
+    Returns
+    -------
+    xarray.DataArray
+        By role, of the sequences whose scores are kept; NaN where there are none.
+    """
+    if KEPT not in data or "tokens" not in data.coords:
+        return xr.full_like(data["role"], np.nan, dtype=float).rename(None)
+    has = data[KEPT].notnull().any(("layer", "head"))
+    return data["tokens"].where(has).mean("example")

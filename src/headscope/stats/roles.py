@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
+from scipy import stats
 
 from headscope.errors import UserError, unknown
-from headscope.numbers import count as shown_count
-from headscope.results import Atlas
-from headscope.stats.grid import labelled_head
-from headscope.stats.one_sample import bootstrap_test, moment_test, sign_flip_test
-from headscope.stats.role_scores import COARSE, kept_scores, role_data, roles_with_scores
+from headscope.results import KEPT, Atlas
+from headscope.stats.clusters import Array, bucket_clusters, role_clusters, shares_groups
+from headscope.stats.one_sample import moment_test
+from headscope.stats.resampling import (
+    MAX_T,
+    check_attained,
+    check_resamples,
+    enough_resamples,
+    resample,
+)
+from headscope.stats.role_scores import kept_scores, role_data, same_roles
 from headscope.stats.tau import TAU, Tau, find_taus
-from headscope.stats.tests import check_correction, correct
+from headscope.stats.tests import CORRECTIONS, correct
 
 ALPHA = 0.05
-FEW = 30
-"""Below so many sequences the test of a mean is not to be trusted."""
-RESAMPLES = 5000
 ROUNDING = 1e-6
 """A deviation below this share of the mean is no more than the rounding of its sums."""
 TESTS = ("z", "t", "bootstrap", "permutation")
-BLOCK_MOST = 2.2
-"""Attention wholly within two segments scores 2L / (words), about 2.1: above this threshold no head
-can have the role block."""
+RESAMPLING = ("bootstrap", "permutation")
+ROLE_CORRECTIONS = (*CORRECTIONS, MAX_T)
 
 
 def role_tests(
@@ -38,7 +41,8 @@ def role_tests(
     test: str = "z",
     correction: str = "none",
     alpha: float = ALPHA,
-    resamples: int = RESAMPLES,
+    resamples: int | None = None,
+    clusters: bool = True,
     seed: int = 0,
 ) -> xr.Dataset:
     """Test for every head and role whether the mean score is above the threshold.
@@ -54,56 +58,192 @@ def role_tests(
         ``z`` (as in the paper) or ``t``, from the moments of all sequences; ``bootstrap`` or
         ``permutation`` (sign flips), from the sequences whose scores are kept.
     correction
-        none, holm or bh, over all heads and roles together.
+        none, holm or bh, over all heads and roles together; or maxt, for tests by resampling: the
+        largest statistic of all heads and roles in each resample. Roles with the same tokens
+        (``cls`` and ``first token`` of BERT) count once.
     alpha
         A head has a role where the corrected p is below this.
-    resamples, seed
+    resamples
+        Of the bootstrap or permutation test. By default as many as the correction needs, at least
+        5000.
+    clusters
+        Whether sequences that share a document or another group count as one cluster, where the
+        corpus says so. False takes all sequences as independent, as in the paper.
+    seed
         Of the bootstrap or permutation test.
 
     Returns
     -------
     xarray.Dataset
         With dims layer, head and role: ``mean``, ``low``, ``high``, ``effect`` (Cohen's d against
-        the threshold), ``p`` of "the mean is at most tau", ``p_corrected``, ``has``, ``n`` and
-        ``tau``.
+        the threshold), ``p`` of "the mean is at most tau", ``p_corrected``, ``has``, ``n``,
+        ``clusters`` (how many independent ones) and ``tau``.
 
     Raises
     ------
     UserError
-        If an option is not one of those named above.
+        If an option is not one of those named above, or if so few resamples were asked for that no
+        head could have a role.
     """
-    if test not in TESTS:
-        raise unknown("test", test, TESTS)
-    check_correction(correction)
-    if not 0 < alpha < 1:
-        raise UserError(f"alpha must be between 0 and 1, got {alpha} instead", hint="0.05 is usual")
+    plan = _Plan(test, correction, alpha, resamples, clusters, seed)
     data = role_data(results)
-    threshold = find_taus(results, tau)
-    mean, deviation, n = data["mean"], _spread(data), data["n"]
-    if test in ("z", "t"):
-        p = xr.apply_ufunc(moment_test, mean, deviation, n, threshold, kwargs={"test": test})
-        low, high, used = data["low"], data["high"], n
-    else:
-        p, low, high, used = _resampled(data, threshold, test, resamples, seed)
-    p = p.where(used >= 2)
-    corrected = p.copy(data=correct(p.values, correction))
-    tests = xr.Dataset(
-        {
-            "mean": mean,
-            "low": low,
-            "high": high,
-            "effect": ((mean - threshold) / deviation.where(deviation > 0)),
-            "p": p,
-            "p_corrected": corrected,
-            "has": (corrected < alpha) & p.notnull(),
-            "n": used,
-            "tau": threshold,
+    return plan.run(data, find_taus(results, tau).values[None])[0]
+
+
+def role_tests_by_tau(
+    results: Atlas,
+    taus: Sequence[float],
+    *,
+    test: str = "z",
+    correction: str = "none",
+    alpha: float = ALPHA,
+    resamples: int | None = None,
+    clusters: bool = True,
+    seed: int = 0,
+) -> list[xr.Dataset]:
+    """Test every head and role against several thresholds, with the same resamples.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``.
+    taus
+        The thresholds, each for all roles.
+    test, correction, alpha, resamples, clusters, seed
+        As in :func:`role_tests`.
+
+    Returns
+    -------
+    list of xarray.Dataset
+        One for each threshold, as :func:`role_tests` returns it.
+    """
+    plan = _Plan(test, correction, alpha, resamples, clusters, seed)
+    rows = [find_taus(results, float(tau)).values for tau in taus]
+    return plan.run(role_data(results), np.stack(rows))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How heads are tested."""
+
+    test: str
+    correction: str
+    alpha: float
+    resamples: int | None
+    clusters: bool
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.test not in TESTS:
+            raise unknown("test", self.test, TESTS)
+        if self.correction not in ROLE_CORRECTIONS:
+            raise unknown("correction", self.correction, ROLE_CORRECTIONS)
+        if self.correction == MAX_T and self.test not in RESAMPLING:
+            raise UserError(
+                f"the correction maxt needs a test by resampling, got the {self.test} test instead",
+                hint="give test='bootstrap', or correction='holm'",
+                command="give --test bootstrap, or --correction holm",
+            )
+        if not 0 < self.alpha < 1:
+            raise UserError(
+                f"alpha must be between 0 and 1, got {self.alpha} instead", hint="0.05 is usual"
+            )
+
+    def run(self, data: xr.Dataset, taus: Array) -> list[xr.Dataset]:
+        """Test against each row of thresholds, (threshold, role)."""
+        clustered = self.clusters and shares_groups(data)
+        if self.test in RESAMPLING:
+            return self._resampled(data, taus, clustered)
+        low, high, number, deviation = _moments(data, clustered)
+        found = []
+        for row in taus:
+            tau = xr.DataArray(row, {"role": data["role"]}, ("role",))
+            p = xr.apply_ufunc(
+                moment_test,
+                data["mean"],
+                deviation,
+                number,
+                tau,
+                kwargs={"test": self.test},
+            ).where((data["n"] >= 2) & (number >= 2))
+            corrected = self._corrected(data, p.values)
+            parts = {"low": low, "high": high, "n": data["n"], "clusters": number, "tau": tau}
+            found.append(self._dataset(data, parts, p, corrected))
+        return [tests.assign_attrs(clustered=int(clustered), resamples=0) for tests in found]
+
+    def _resampled(self, data: xr.Dataset, taus: Array, clustered: bool) -> list[xr.Dataset]:
+        """From the scores of single sequences."""
+        kept_scores(data)  # says how to get them
+        sums = role_clusters(data, clusters=clustered)
+        template = data["mean"].transpose("layer", "head", "role")
+        heads, roles = sums.sums.shape[1:]
+        tests = heads * int(((sums.number >= 2) & _own(data)).sum())
+        resamples = self.resamples
+        if resamples is None:
+            resamples = enough_resamples(tests, self.alpha, self.correction)
+        check_resamples(resamples, tests, self.alpha, self.correction)
+        drawn = resample(sums, taus, test=self.test, resamples=resamples, seed=self.seed)
+
+        def labelled(values: NDArray[Any]) -> xr.DataArray:
+            whole = np.broadcast_to(values, (heads, roles)).reshape(template.shape)
+            return template.copy(data=whole.astype(np.float64))
+
+        parts = {
+            "low": labelled(drawn.low),
+            "high": labelled(drawn.high),
+            "n": labelled(sums.n),
+            "clusters": labelled(sums.number),
         }
-    )
-    drawn = resamples if test in ("bootstrap", "permutation") else 0
-    return tests.assign_attrs(
-        test=test, correction=correction, alpha=alpha, resamples=drawn, seed=seed
-    )
+        found = []
+        for row, p, p_max in zip(taus, drawn.p, drawn.p_max, strict=True):
+            parts["tau"] = xr.DataArray(row, {"role": data["role"]}, ("role",))
+            values = labelled(p).values
+            if self.correction == MAX_T:
+                corrected = labelled(p_max).values
+            else:
+                corrected = self._corrected(data, values)
+                check_attained(values, corrected, resamples, self.alpha, self.correction)
+            found.append(self._dataset(data, parts, labelled(p), corrected))
+        about = {"clustered": int(clustered), "resamples": resamples}
+        return [tests.assign_attrs(about) for tests in found]
+
+    def _dataset(
+        self,
+        data: xr.Dataset,
+        parts: dict[str, xr.DataArray],
+        p: xr.DataArray,
+        corrected: Array,
+    ) -> xr.Dataset:
+        """Everything that is known of the heads at one threshold."""
+        mean, deviation = data["mean"], _spread(data)
+        adjusted = p.copy(data=corrected)
+        tests = xr.Dataset(
+            {
+                "mean": mean,
+                "effect": ((mean - parts["tau"]) / deviation.where(deviation > 0)),
+                "p": p,
+                "p_corrected": adjusted,
+                "has": (adjusted < self.alpha) & p.notnull(),
+                **parts,
+            }
+        )
+        return tests.assign_attrs(
+            test=self.test, correction=self.correction, alpha=self.alpha, seed=self.seed
+        )
+
+    def _corrected(self, data: xr.Dataset, p: Array) -> Array:
+        """Corrected over all heads and roles; those with the same tokens count once."""
+        corrected = correct(np.where(_own(data), p, np.nan), self.correction)
+        names = [str(name) for name in data["role"].values]
+        for one, other in same_roles(data).items():
+            corrected[..., names.index(one)] = corrected[..., names.index(other)]
+        return corrected
+
+
+def _own(data: xr.Dataset) -> NDArray[np.bool_]:
+    """Which roles are not an earlier one by another name."""
+    same = same_roles(data)
+    return np.array([str(name) not in same for name in data["role"].values])
 
 
 def _spread(data: xr.Dataset) -> xr.DataArray:
@@ -112,182 +252,20 @@ def _spread(data: xr.Dataset) -> xr.DataArray:
     return deviation.where((deviation > ROUNDING * abs(data["mean"])) | deviation.isnull(), 0.0)
 
 
-def _resampled(
-    data: xr.Dataset, tau: xr.DataArray, test: str, resamples: int, seed: int
+def _moments(
+    data: xr.Dataset, clustered: bool
 ) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray, xr.DataArray]:
-    """p, interval and number of sequences from the kept scores, role by role.
+    """The interval of the mean, the number of clusters, and their deviation.
 
-    The sequences that have a role are the same for all heads.
+    The deviation divided by the root of the number is the mean's standard error.
     """
-    values = kept_scores(data)
-    if resamples < 1:
-        raise UserError(
-            f"the number of resamples must be 1 or more, got {resamples} instead",
-            hint=f"{RESAMPLES} is the default",
-        )
-    chosen = bootstrap_test if test == "bootstrap" else sign_flip_test
-    generator = np.random.default_rng(seed)
-    shape = data["mean"].shape
-    p, low, high, used = (np.full(shape, np.nan) for _ in range(4))
-    for index in range(shape[-1]):
-        scores = values.values[..., index].reshape(len(values), -1).astype(np.float64)
-        scores = scores[~np.isnan(scores).any(1)]
-        used[..., index] = len(scores)
-        if len(scores) >= 2:
-            parts = chosen(scores, float(tau[index]), resamples, generator)
-            p[..., index], low[..., index], high[..., index] = (
-                part.reshape(shape[:-1]) for part in parts
-            )
-    template = data["mean"]
-    return (
-        template.copy(data=p),
-        template.copy(data=low),
-        template.copy(data=high),
-        template.copy(data=used),
-    )
-
-
-def role_table(results: Atlas, tests: xr.Dataset) -> pd.DataFrame:
-    """How many heads have each role, and the strongest of them.
-
-    Parameters
-    ----------
-    results
-        Results with the measure ``role``.
-    tests
-        What :func:`role_tests` returns for them.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per role: heads, share, sequences, and the strongest head with its interval, effect
-        and p.
-    """
-    rows = []
-    total = tests.sizes["layer"] * tests.sizes["head"]
-    for name in tests["role"].values:
-        one = tests.sel(role=name).stack(place=("layer", "head"))
-        row: dict[str, object] = {
-            "role": str(name),
-            "heads": int(one["has"].sum()),
-            "share": float(one["has"].sum()) / total,
-            "sequences": int(one["n"].max()),
-        }
-        known = bool(one["mean"].notnull().any())
-        best = one.isel(place=int(np.nanargmax(one["mean"].values))) if known else None
-        row["strongest"] = "" if best is None else str(labelled_head(*best["place"].item()))
-        for key in ("mean", "low", "high", "effect", "p", "p_corrected"):
-            row[key] = np.nan if best is None else float(best[key])
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def tau_table(
-    results: Atlas,
-    taus: Sequence[float] = (1, 2, 3, 4, 5),
-    *,
-    test: str = "z",
-    correction: str = "none",
-    alpha: float = ALPHA,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """How many heads have each role as the threshold rises.
-
-    Parameters
-    ----------
-    results
-        Results with the measure ``role``.
-    taus
-        The thresholds.
-    test, correction, alpha, resamples, seed
-        As in :func:`role_tests`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Roles in rows, thresholds in columns.
-    """
-    columns = {}
-    for tau in taus:
-        tests = role_tests(
-            results,
-            tau=float(tau),
-            test=test,
-            correction=correction,
-            alpha=alpha,
-            resamples=resamples,
-            seed=seed,
-        )
-        columns[f"tau {tau:g}"] = tests["has"].sum(("layer", "head")).to_series()
-    return pd.DataFrame(columns).rename_axis("role").reset_index()
-
-
-def undecided(tests: xr.Dataset, roles: Sequence[str] = COARSE) -> float:
-    """The share of p-values between 0.05 and 0.95 over the paper's four roles (published: 1.8 %).
-
-    Parameters
-    ----------
-    tests
-        What :func:`role_tests` returns.
-    roles
-        Which roles; without scores for any of them, all roles.
-    """
-    p = tests["p"].sel(role=roles_with_scores(tests, roles) or list(tests["role"].values)).values
-    p = p[~np.isnan(p)]
-    return float(((p > 0.05) & (p < 0.95)).mean()) if p.size else math.nan
-
-
-def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
-    """What a reader of the tests should know, in plain sentences.
-
-    Parameters
-    ----------
-    results
-        Results with the measure ``role``.
-    tests
-        What :func:`role_tests` returns for them.
-
-    Returns
-    -------
-    list of str
-        Roles with too few sequences, roles that are absent, a threshold that no head can reach, and
-        tests from only part of the sequences.
-    """
-    data = role_data(results)
-    n = tests["n"].max(("layer", "head"))
-    counts = {
-        str(name): int(number) for name, number in zip(n["role"].values, n.values, strict=True)
-    }
-    said = []
-    few = [f"{name} ({count})" for name, count in counts.items() if 0 < count < FEW]
-    if few:
-        said.append(
-            f"Fewer than {FEW} sequences: {', '.join(few)}. Do not trust the test of the mean "
-            "there; use more sequences, or the permutation test."
-        )
-    none = [name for name, count in counts.items() if not count]
-    if none:
-        said.append(f"Not defined, since no sequence has such a token: {', '.join(none)}.")
-    absent = json.loads(data.attrs.get("absent", "{}"))
-    said += [f"Absent: {name} ({why})." for name, why in absent.items()]
-    if unseen := data.attrs.get("unseen"):
-        said.append(
-            "Dependency roles go both ways here, between a dependent and its head word: from the "
-            f"dependent, this causal model would see the head word of {unseen} sequences only."
-        )
-    # In a causal model early tokens of the second segment see few others, and can score more.
-    causal = results.provenance["model"].get("stack") == "decoder"
-    if not causal and "block" in counts and float(tests["tau"].sel(role="block")) >= BLOCK_MOST:
-        said.append(
-            "By the paper's formula the score of block is at most about 2.1, even for a head that "
-            "never leaves its segment, so no head can have the role at this tau. "
-            "Give it a tau of its own, e.g. block=1.5."
-        )
-    used, everything = max(counts.values()), int(data["n"].max())
-    if tests.attrs["test"] in ("bootstrap", "permutation") and used < everything:
-        said.append(
-            f"The {tests.attrs['test']} test uses the {shown_count(used)} sequences whose scores "
-            f"are kept, of {shown_count(everything)}; means are over all."
-        )
-    return said
+    if not clustered:
+        return data["low"], data["high"], data["n"], _spread(data)
+    everything = data.sizes["example"] == int(data["n"].max())
+    sums = role_clusters(data) if KEPT in data and everything else bucket_clusters(data)
+    mean = data["mean"].transpose("layer", "head", "role")
+    error = mean.copy(data=sums.error.reshape(mean.shape))
+    error = error.where((error > ROUNDING * abs(mean)) | error.isnull(), 0.0)
+    number = xr.zeros_like(mean) + sums.number
+    half = xr.apply_ufunc(stats.t.ppf, 0.975, number.where(number > 1) - 1) * error
+    return mean - half, mean + half, number, error * np.sqrt(number)

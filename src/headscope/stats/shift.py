@@ -10,19 +10,32 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy import stats
 
-from headscope.errors import ResultsError
-from headscope.results import Atlas
+from headscope.errors import ResultsError, UserError
+from headscope.results import KEPT, Atlas
+from headscope.stats.clusters import ClusterSums, kept_groups
 from headscope.stats.role_scores import kept_scores, role_data
+from headscope.stats.roles import ALPHA
 from headscope.stats.tests import check_correction, correct
 
 THIRDS = ("first", "middle", "last")
-SAME = ("max_length", "long", "token_types", "subtypes", "direction")
-"""Settings of a run, or of its roles, that change what a score means."""
+LEAST = 0.1
+"""The smallest shift of interest by default: a tenth of what uniform attention gives."""
+RUN = ("max_length", "long", "token_types")
+"""Settings of a run that change what a score means."""
+ROLES = ("direction", "subtypes")
+"""The same of the measure ``role``."""
 OPTIONS = "survey both models with the same options"
 
 
 def role_shift(
-    before: Atlas, after: Atlas, *, roles: Sequence[str] | None = None, correction: str = "holm"
+    before: Atlas,
+    after: Atlas,
+    *,
+    roles: Sequence[str] | None = None,
+    correction: str = "holm",
+    alpha: float = ALPHA,
+    least: float = LEAST,
+    clusters: bool = True,
 ) -> pd.DataFrame:
     """Compare the scores of roles before and after fine-tuning, paired by sequence.
 
@@ -35,12 +48,23 @@ def role_shift(
         Which roles, by default all that both have.
     correction
         How p-values are corrected over all rows: holm, bh or none.
+    alpha
+        The level of the verdicts.
+    least
+        The smallest shift of interest, in times uniform attention. With many sequences a shift of
+        0.0001 has a tiny p too, and means nothing.
+    clusters
+        Whether sequences that share a document or another group count as one cluster.
 
     Returns
     -------
     pandas.DataFrame
         One row per role and third of the layers: the mean score over heads before and after, the
-        shift with its 95 % interval over sequences, p of no change (paired t test) and p corrected.
+        ``shift`` with its 95 % interval over sequences, p of no change (paired t test) and p
+        corrected; ``effect``, the shift divided by the deviation of the scores before over
+        sequences; ``p_least``, corrected, of "the shift is no larger than ``least``"; and a
+        ``verdict``: higher or lower (``p_least`` is below alpha), same (the 90 % interval lies
+        within ``least`` either way), or unclear. ``attrs`` has ``least`` and ``alpha``.
 
     Raises
     ------
@@ -48,6 +72,11 @@ def role_shift(
         If the two cannot be compared; the message says why.
     """
     check_correction(correction)
+    if not least >= 0:
+        raise UserError(
+            f"the smallest shift of interest must be 0 or more, got {least} instead",
+            hint=f"{LEAST} is the default",
+        )
     old, new = _paired(before, after)
     names = [
         str(name)
@@ -58,7 +87,9 @@ def role_shift(
         raise ResultsError(
             "the two results have no role in common", hint="survey both with the same roles"
         )
-    change = new.sel(role=names).astype(np.float64) - old.sel(role=names).astype(np.float64)
+    groups = kept_groups(old.to_dataset(name=KEPT)) if clusters else [""] * len(old)
+    old, new = (scores.sel(role=names).astype(np.float64) for scores in (old, new))
+    change = new - old
     rows = []
     for third, layers in zip(THIRDS, np.array_split(change["layer"].values, 3), strict=True):
         if not len(layers):
@@ -66,30 +97,64 @@ def role_shift(
         by_sequence = change.sel(layer=layers).mean(("layer", "head"))
         for name in names:
             row: dict[str, object] = {"role": name, "third": third, "layers": _named(layers)}
+            start = old.sel(role=name, layer=layers).mean(("layer", "head")).values
             row["before"] = float(old.sel(role=name, layer=layers).mean())
             row["after"] = float(new.sel(role=name, layer=layers).mean())
-            rows.append(row | _tested(by_sequence.sel(role=name).values))
+            rows.append(row | _tested(by_sequence.sel(role=name).values, start, groups, least))
     frame = pd.DataFrame(rows)
-    return frame.assign(p_corrected=correct(frame["p"], correction))
+    frame["p_corrected"] = correct(frame["p"], correction)
+    frame["p_least"] = correct(frame["p_least"], correction)
+    frame = frame.assign(verdict=_verdicts(frame, alpha)).drop(columns="p_same")
+    frame.attrs |= {"least": least, "alpha": alpha}
+    return frame
+
+
+def _verdicts(frame: pd.DataFrame, alpha: float) -> list[str]:
+    """What can be said of each shift."""
+    found = []
+    for row in frame.to_dict("records"):
+        if row["p_least"] < alpha:
+            found.append("higher" if row["shift"] > 0 else "lower")
+        elif np.isnan(row["p_same"]):
+            found.append("")
+        else:
+            found.append("same" if row["p_same"] < alpha else "unclear")
+    return found
 
 
 def _named(layers: NDArray[np.int64]) -> str:
     return f"{layers[0]}–{layers[-1]}" if len(layers) > 1 else str(layers[0])
 
 
-def _tested(changes: NDArray[np.float64]) -> dict[str, object]:
-    """Mean, interval and p of paired changes, one per sequence; NaN is not counted."""
-    known = changes[~np.isnan(changes)]
-    low = high = p = np.nan
-    if len(known) > 1:
-        error = stats.t.ppf(0.975, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known))
-        low, high = float(known.mean() - error), float(known.mean() + error)
+def _tested(
+    changes: NDArray[np.float64], start: NDArray[np.float64], groups: Sequence[str], least: float
+) -> dict[str, object]:
+    """What paired changes show, one per sequence; NaN is not counted."""
+    there = ~np.isnan(changes)
+    known = changes[there]
+    row: dict[str, object] = dict.fromkeys(("low", "high", "p", "p_least", "p_same"), np.nan)
+    row["shift"] = shift = float(known.mean()) if len(known) else np.nan
+    row["effect"] = _effect(shift, start[there])
+    sums = ClusterSums.of(changes[:, None, None], groups)
+    number = int(sums.number.item())
+    row |= {"sequences": len(known), "clusters": number}
     if len(known) and not known.any():
-        p = 1.0
-    elif len(known) > 1 and np.ptp(known) > 0:
-        p = float(stats.ttest_1samp(known, 0.0).pvalue)
-    shift = float(known.mean()) if len(known) else np.nan
-    return {"shift": shift, "low": low, "high": high, "p": p, "sequences": len(known)}
+        return row | {"low": 0.0, "high": 0.0, "p": 1.0, "p_least": 1.0, "p_same": 0.0}
+    if number > 1 and np.ptp(known) > 0:
+        error, degrees = float(sums.error.item()), number - 1
+        half = stats.t.ppf(0.975, degrees) * error
+        row |= {"low": shift - half, "high": shift + half}
+        row["p"] = 2 * stats.t.sf(abs(shift) / error, degrees)
+        row["p_least"] = min(1.0, 2 * stats.t.sf((abs(shift) - least) / error, degrees))
+        row["p_same"] = stats.t.sf((least - abs(shift)) / error, degrees)
+    return row
+
+
+def _effect(shift: float, start: NDArray[np.float64]) -> float:
+    """The shift in deviations of the scores before; NaN where they have none."""
+    if len(start) < 2 or not np.ptp(start) > 0:
+        return np.nan
+    return float(shift / start.std(ddof=1))
 
 
 def _paired(before: Atlas, after: Atlas) -> tuple[xr.DataArray, xr.DataArray]:
@@ -124,11 +189,10 @@ def _check_comparable(before: Atlas, after: Atlas) -> None:
             f"{two['corpus']['name']})",
             hint="survey both models with the same corpus",
         )
-    for key in SAME:
-        values = [
-            about["settings"].get(key, role_data(results).attrs.get(key))
-            for about, results in ((one, before), (two, after))
-        ]
+    about = [one["settings"], two["settings"]]
+    roles = [role_data(results).attrs for results in (before, after)]
+    for key, where in (*((key, about) for key in RUN), *((key, roles) for key in ROLES)):
+        values = [settings.get(key) for settings in where]
         if values[0] != values[1]:
             raise ResultsError(
                 f"the two results differ in {key.replace('_', ' ')} ({values[0]} and {values[1]}), "

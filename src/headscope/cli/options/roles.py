@@ -81,7 +81,39 @@ Test = Annotated[
 
 Correction = Annotated[
     str,
-    typer.Option("--correction", help="none (as the paper), holm or bh, over all heads and roles."),
+    typer.Option(
+        "--correction",
+        help="none (as the paper), holm or bh, over all heads and roles; maxt for a test by "
+        "resampling.",
+    ),
+]
+
+Resamples = Annotated[
+    int | None,
+    typer.Option(
+        "--resamples",
+        metavar="N",
+        help="Resamples of the bootstrap or permutation test. Default: as many as the correction "
+        "needs, 5000 or more.",
+        show_default=False,
+    ),
+]
+
+Clusters = Annotated[
+    bool,
+    typer.Option(
+        "--clusters/--independent",
+        help="Whether sequences of one document count as one cluster, where the corpus says so.",
+    ),
+]
+
+Least = Annotated[
+    float,
+    typer.Option(
+        "--least",
+        metavar="X",
+        help="The smallest shift that is of interest, in times uniform attention.",
+    ),
 ]
 
 Alpha = Annotated[float, typer.Option("--alpha", help="The level of the test.")]

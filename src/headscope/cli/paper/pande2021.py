@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headscope.cli.options import Alpha, Correction, Direction, Parser, Roles, Sieves, Tau, Test
+from headscope.cli.options import (
+    Alpha,
+    Clusters,
+    Correction,
+    Direction,
+    Least,
+    Parser,
+    Resamples,
+    Roles,
+    Sieves,
+    Tau,
+    Test,
+)
 from headscope.cli.paper import options as opt
 from headscope.cli.paper.group import Common, recipe_command
 
@@ -39,6 +51,9 @@ def pande2021(
     test: Test = "z",
     correction: Correction = "none",
     alpha: Alpha = 0.05,
+    resamples: Resamples = None,
+    clusters: Clusters = True,
+    least: Least = 0.1,
     role: Roles = None,
     sieve: Sieves = None,
     direction: Direction = "auto",
@@ -71,6 +86,9 @@ def pande2021(
         test=test,
         correction=correction,
         alpha=alpha,
+        resamples=resamples,
+        clusters=clusters,
+        least=least,
         roles=role or (),
         direction=direction,
         parser=parser or "",

@@ -21,8 +21,8 @@ from headscope.papers.recipe import Recipe, Step
 from headscope.papers.sections import with_suffix
 from headscope.results import Atlas
 from headscope.stats import cautions, role_shift, role_tests
-from headscope.stats.roles import TESTS
-from headscope.stats.tests import CORRECTIONS
+from headscope.stats.roles import ROLE_CORRECTIONS, TESTS
+from headscope.stats.shift import LEAST
 
 
 @dataclass
@@ -49,9 +49,15 @@ class Pande2021(Recipe):
     test
         z (as in the paper), t, bootstrap or permutation.
     correction
-        none (as in the paper), holm or bh, over all heads and roles.
+        none (as in the paper), holm or bh, over all heads and roles; maxt for tests by resampling.
     alpha
         The level of the test.
+    resamples
+        Of tests by resampling; by default as many as the correction needs.
+    clusters
+        Whether sequences of one document count as one cluster, where the corpus says so.
+    least
+        The smallest shift by fine-tuning that is of interest, in times uniform attention.
     roles
         Only these roles, or dependency labels. Default: all that the corpus allows.
     direction
@@ -81,6 +87,9 @@ class Pande2021(Recipe):
     test: str = "z"
     correction: str = "none"
     alpha: float = 0.05
+    resamples: int | None = None
+    clusters: bool = True
+    least: float = LEAST
     roles: Sequence[str] = ()
     direction: str = "auto"
     parser: str = ""
@@ -91,8 +100,8 @@ class Pande2021(Recipe):
         super().__post_init__()
         if self.test not in TESTS:
             raise unknown("test", self.test, TESTS)
-        if self.correction not in CORRECTIONS:
-            raise unknown("correction", self.correction, CORRECTIONS)
+        if self.correction not in ROLE_CORRECTIONS:
+            raise unknown("correction", self.correction, ROLE_CORRECTIONS)
         self._corpora = open_corpora(self.corpora, parser=self.parser)
         if len(self.tuned) not in (0, 1, len(self._corpora)):
             raise UserError(
@@ -139,6 +148,8 @@ class Pande2021(Recipe):
             "test": self.test,
             "correction": self.correction,
             "alpha": self.alpha,
+            "resamples": self.resamples,
+            "clusters": self.clusters,
             "seed": self.seed,
         }
 
@@ -184,7 +195,10 @@ class Pande2021(Recipe):
 
     def _shift(self, name: str) -> Section:
         before, after = self._before(name), self._after(name)
-        section = shift_section(role_shift(before, after))
+        shift = role_shift(
+            before, after, alpha=self.alpha, least=self.least, clusters=self.clusters
+        )
+        section = shift_section(shift)
         old = role_tests(before, tau=self.tau, **self._how)
         counts = Table(count_rows(old, self._tested(name)), title="Heads with each role")
         return _of_corpus(name, replace(section, tables=[counts, *section.tables]))

@@ -1,0 +1,173 @@
+"""Scores summed up by cluster: sequences of one document are not independent of each other.
+
+The standard error of a mean follows from the sums of its clusters. Where every sequence is a
+cluster of its own, it is the usual one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from headscope.results import KEPT
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClusterSums:
+    """Sums of scores by cluster.
+
+    Parameters
+    ----------
+    sums
+        (cluster, cell, role), where a cell is a head.
+    counts
+        (cluster, role): how many sequences of the cluster have the role.
+
+    Examples
+    --------
+    >>> scores = np.array([1.0, 3.0, 5.0, 5.0]).reshape(4, 1, 1)
+    >>> two = ClusterSums.of(scores, ["a", "a", "b", "b"])
+    >>> two.mean.item(), two.number.item(), two.error.item()
+    (3.5, 2, 1.5)
+    """
+
+    sums: Array
+    counts: Array
+
+    @classmethod
+    def of(cls, scores: Array, groups: Sequence[str]) -> ClusterSums:
+        """Sum scores by group.
+
+        Parameters
+        ----------
+        scores
+            (sequence, cell, role); NaN where a sequence does not have the role.
+        groups
+            The group of each sequence; "" for one of its own.
+        """
+        numbers = cluster_numbers(groups)
+        size = int(numbers.max()) + 1 if len(numbers) else 0
+        sums = np.zeros((size, *scores.shape[1:]))
+        counts = np.zeros((size, scores.shape[2]))
+        known = np.asarray(~np.isnan(scores).any(1))
+        np.add.at(sums, numbers, np.where(known[:, None], scores, 0.0))
+        np.add.at(counts, numbers, known)
+        return cls(sums, counts)
+
+    @property
+    def n(self) -> Array:
+        """The number of sequences with each role."""
+        return np.asarray(self.counts.sum(0))
+
+    @property
+    def number(self) -> NDArray[np.int64]:
+        """The number of clusters with each role."""
+        return np.asarray((self.counts > 0).sum(0))
+
+    @property
+    def mean(self) -> Array:
+        """The mean over sequences, (cell, role); NaN without any."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.sums.sum(0) / self.n)
+
+    @property
+    def away(self) -> Array:
+        """How far each cluster's sum is from what the mean gives, (cluster, cell, role)."""
+        return np.asarray(np.nan_to_num(self.sums - self.counts[:, None] * self.mean))
+
+    @property
+    def error(self) -> Array:
+        """The standard error of the mean, (cell, role); NaN below two clusters."""
+        many = np.where(self.number > 1, self.number, np.nan)
+        with np.errstate(invalid="ignore"):
+            error = np.sqrt((self.away**2).sum(0) * many / (many - 1)) / self.n
+        return np.asarray(error)
+
+
+def cluster_numbers(groups: Sequence[str]) -> NDArray[np.int64]:
+    """Number the clusters of sequences.
+
+    Parameters
+    ----------
+    groups
+        The group of each sequence; "" for one of its own.
+
+    Examples
+    --------
+    >>> cluster_numbers(["d1", "", "", "d1"]).tolist()
+    [0, 1, 2, 0]
+    """
+    found: dict[tuple[str, int], int] = {}
+    return np.array(
+        [
+            found.setdefault((group, -1 if group else place), len(found))
+            for place, group in enumerate(groups)
+        ],
+        np.int64,
+    )
+
+
+def kept_groups(data: xr.Dataset) -> list[str]:
+    """The group of every sequence whose scores are kept; "" where it has none.
+
+    Parameters
+    ----------
+    data
+        The measure ``role``.
+    """
+    if KEPT not in data:
+        return []
+    if "group" not in data.coords:
+        return [""] * data.sizes["example"]
+    return [str(group) for group in data["group"].values]
+
+
+def role_clusters(data: xr.Dataset, *, clusters: bool = True) -> ClusterSums:
+    """The kept scores of roles, summed by cluster.
+
+    Parameters
+    ----------
+    data
+        The measure ``role``, with the scores of single sequences.
+    clusters
+        False makes every sequence a cluster of its own.
+    """
+    values = data[KEPT].transpose("example", "layer", "head", "role").values
+    scores = values.reshape(len(values), -1, values.shape[-1]).astype(np.float64)
+    groups = kept_groups(data) if clusters else [""] * len(scores)
+    return ClusterSums.of(scores, groups)
+
+
+def bucket_clusters(data: xr.Dataset) -> ClusterSums:
+    """The sums of all sequences by bucket of documents, where not all scores are kept.
+
+    Parameters
+    ----------
+    data
+        The measure ``role``.
+    """
+    sums, counts = (
+        data[name].transpose("bucket", "layer", "head", "role").values for name in ("sum", "count")
+    )
+    shape = (len(sums), -1, sums.shape[-1])
+    return ClusterSums(
+        sums.reshape(shape).astype(np.float64), counts.reshape(shape)[:, 0].astype(np.float64)
+    )
+
+
+def shares_groups(data: xr.Dataset) -> bool:
+    """Whether some sequences whose scores are kept belong to one group.
+
+    Parameters
+    ----------
+    data
+        The measure ``role``.
+    """
+    named = [group for group in kept_groups(data) if group]
+    return len(set(named)) < len(named)

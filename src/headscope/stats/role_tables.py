@@ -1,0 +1,216 @@
+"""Tables of roles (Pande et al. 2021), and what a reader of their tests should know."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headscope.numbers import count as shown_count
+from headscope.results import Atlas
+from headscope.stats.grid import labelled_head
+from headscope.stats.role_scores import (
+    COARSE,
+    mean_lengths,
+    role_data,
+    roles_with_scores,
+    same_roles,
+)
+from headscope.stats.roles import ALPHA, RESAMPLING, role_tests_by_tau
+
+FEW = 30
+"""Below so many sequences the test of a mean is not to be trusted."""
+BLOCK_MOST = 2.2
+"""Attention wholly within two segments scores 2L / (words), about 2.1: above this threshold no head
+can have the role block."""
+
+
+def role_table(results: Atlas, tests: xr.Dataset) -> pd.DataFrame:
+    """How many heads have each role, and the strongest of them.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``.
+    tests
+        What :func:`role_tests` returns for them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per role: heads, share, sequences and their mean length in tokens (NaN where the
+        scores of single sequences are not kept), and the strongest head with its interval, effect
+        and p. Scores grow with length, since they are relative to 1 / length.
+    """
+    rows = []
+    lengths = mean_lengths(role_data(results))
+    total = tests.sizes["layer"] * tests.sizes["head"]
+    for name in tests["role"].values:
+        one = tests.sel(role=name).stack(place=("layer", "head"))
+        row: dict[str, object] = {
+            "role": str(name),
+            "heads": int(one["has"].sum()),
+            "share": float(one["has"].sum()) / total,
+            "sequences": int(one["n"].max()),
+            "length": float(lengths.sel(role=name)),
+        }
+        known = bool(one["mean"].notnull().any())
+        best = one.isel(place=int(np.nanargmax(one["mean"].values))) if known else None
+        row["strongest"] = "" if best is None else str(labelled_head(*best["place"].item()))
+        for key in ("mean", "low", "high", "effect", "p", "p_corrected"):
+            row[key] = np.nan if best is None else float(best[key])
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def tau_table(
+    results: Atlas,
+    taus: Sequence[float] = (1, 2, 3, 4, 5),
+    *,
+    test: str = "z",
+    correction: str = "none",
+    alpha: float = ALPHA,
+    resamples: int | None = None,
+    clusters: bool = True,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """How many heads have each role as the threshold rises.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``.
+    taus
+        The thresholds.
+    test, correction, alpha, resamples, clusters, seed
+        As in :func:`~headscope.stats.roles.role_tests`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Roles in rows, thresholds in columns.
+    """
+    found = role_tests_by_tau(
+        results,
+        taus,
+        test=test,
+        correction=correction,
+        alpha=alpha,
+        resamples=resamples,
+        clusters=clusters,
+        seed=seed,
+    )
+    columns = {
+        f"tau {tau:g}": tests["has"].sum(("layer", "head")).to_series()
+        for tau, tests in zip(taus, found, strict=True)
+    }
+    return pd.DataFrame(columns).rename_axis("role").reset_index()
+
+
+def undecided(tests: xr.Dataset, roles: Sequence[str] = COARSE) -> float:
+    """The share of p-values between 0.05 and 0.95 over the paper's four roles (published: 1.8 %).
+
+    Parameters
+    ----------
+    tests
+        What :func:`role_tests` returns.
+    roles
+        Which roles; without scores for any of them, all roles.
+    """
+    p = tests["p"].sel(role=roles_with_scores(tests, roles) or list(tests["role"].values)).values
+    p = p[~np.isnan(p)]
+    return float(((p > 0.05) & (p < 0.95)).mean()) if p.size else math.nan
+
+
+def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
+    """What a reader of the tests should know, in plain sentences.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``.
+    tests
+        What :func:`~headscope.stats.roles.role_tests` returns for them.
+
+    Returns
+    -------
+    list of str
+        Roles with too few sequences or documents, roles that are absent or the same, directions of
+        dependency roles, a threshold that no head can reach, and tests from only part of the
+        sequences.
+    """
+    data = role_data(results)
+    counts = _most(tests["n"])
+    said = [*_few(tests, counts)]
+    none = [name for name, count in counts.items() if not count]
+    if none:
+        said.append(f"Not defined, since no sequence has such a token: {', '.join(none)}.")
+    absent = json.loads(data.attrs.get("absent", "{}"))
+    said += [f"Absent: {name} ({why})." for name, why in absent.items()]
+    said += [
+        f"{one} and {other} are the same tokens here, and count as one test."
+        for one, other in same_roles(data).items()
+    ]
+    if unseen := data.attrs.get("unseen"):
+        said.append(
+            "Dependency roles go both ways here, between a dependent and its head word: from the "
+            f"dependent, this causal model would see the head word of {unseen} sequences only."
+        )
+    # In a causal model early tokens of the second segment see few others, and can score more.
+    causal = results.provenance["model"].get("stack") == "decoder"
+    if not causal and "block" in counts and float(tests["tau"].sel(role="block")) >= BLOCK_MOST:
+        said.append(
+            "By the paper's formula the score of block is at most about 2.1, even for a head that "
+            "never leaves its segment, so no head can have the role at this tau. "
+            "Give it a tau of its own, e.g. block=1.5."
+        )
+    used, everything = max(counts.values()), int(data["n"].max())
+    if tests.attrs["test"] in RESAMPLING and used < everything:
+        said.append(
+            f"The {tests.attrs['test']} test uses the {shown_count(used)} sequences whose scores "
+            f"are kept, of {shown_count(everything)}; means are over all."
+        )
+    return said
+
+
+def _most(numbers: xr.DataArray) -> dict[str, int]:
+    """The largest number of all heads, by role."""
+    most = numbers.max(("layer", "head"))
+    return {
+        str(name): int(number)
+        for name, number in zip(most["role"].values, most.values, strict=True)
+    }
+
+
+def _few(tests: xr.Dataset, counts: dict[str, int]) -> list[str]:
+    """Roles with so few sequences, or documents, that their test is rough."""
+    said = []
+    few = [f"{name} ({count})" for name, count in counts.items() if 0 < count < FEW]
+    if few:
+        said.append(
+            f"Fewer than {FEW} sequences: {', '.join(few)}. Do not trust the test of the mean "
+            "there, above all where scores are skewed to the left; use more sequences, or the "
+            "bootstrap test, which stands skewed scores best."
+        )
+    if tests.attrs["clustered"]:
+        clusters = _most(tests["clusters"])
+        most = max(clusters.values())
+        said.append(
+            "Sequences of one document are not independent of each other: tests and intervals are "
+            f"over {shown_count(most)} documents."
+        )
+        rough = [
+            f"{name} ({count})"
+            for name, count in clusters.items()
+            if 0 < count < FEW <= counts[name]
+        ]
+        if rough:
+            said.append(
+                f"Fewer than {FEW} documents, so that tests and intervals are rough: "
+                f"{', '.join(rough)}."
+            )
+    return said
