@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import vl_convert
 
 from headscope.errors import UserError
-from headscope.figures import FORMATS, find_figure, gallery, save_chart
+from headscope.figures import FORMATS, find_figure, gallery, save_chart, vega_bundle
 from headscope.figures.png import compress_png
 from page.samples import made_results
 
@@ -144,3 +145,26 @@ def test_the_formats_are_those_of_the_help() -> None:
         if parameter.name == "format"
     )
     assert set(re.findall(r"\w+", help)) - {"or"} == set(FORMATS)
+
+
+def test_vega_is_put_together_once_and_then_read_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh = vega_bundle.__wrapped__
+    monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path / "cache"))
+    made = vl_convert.javascript_bundle()
+    assert fresh().replace("<\\/script", "</script") == made
+    assert "</script" not in fresh()
+    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda: "another")
+    assert fresh().replace("<\\/script", "</script") == made
+
+
+@pytest.mark.parametrize("place", ["off", "a file"])
+def test_vega_needs_no_cache_folder(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a file").touch()
+    monkeypatch.setenv("HEADSCOPE_CACHE", "off" if place == "off" else str(tmp_path / place))
+    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda: "vega </script>")
+    assert vega_bundle.__wrapped__() == "vega <\\/script>"
+    assert [file.name for file in tmp_path.iterdir()] == ["a file"]

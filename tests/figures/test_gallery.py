@@ -10,11 +10,13 @@ from typing import Any
 
 import altair as alt
 import pytest
+from altair.utils.schemapi import SchemaValidationError
 
 import headscope.figures
 from headscope.errors import UserError
 from headscope.figures import FIGURES, all_figures, figure, find_figure, gallery
 from headscope.figures.catalogue import CATALOGUE
+from headscope.figures.style import either_colour
 from headscope.page import render
 from headscope.results import Atlas
 from page.samples import made_results, made_values
@@ -43,6 +45,14 @@ def only(*measures: str) -> Atlas:
     return made_results(
         values={name: values for name, values in made_values(2, 3).items() if name in measures}
     )
+
+
+def test_either_colour_is_what_altair_s_condition_is() -> None:
+    def drawn(colour: Any) -> Any:
+        return alt.Chart(alt.Data(values=[])).mark_text().encode(color=colour).to_dict()["encoding"]
+
+    condition = alt.condition("datum.x > 1", alt.value("white"), alt.value("#e2e2e2"))
+    assert drawn(either_colour("datum.x > 1", "white", "#e2e2e2")) == drawn(condition)
 
 
 def test_results_with_every_measure_allow_every_figure() -> None:
@@ -169,6 +179,18 @@ def test_a_figure_from_a_notebook_is_drawn_like_any_other() -> None:
     assert "means" in {item.name for item in gallery(only("entropy"))}
     assert "means" not in {item.name for item in gallery(only("position"))}
     assert 'id="chart-means"' in render(only("entropy"))
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_report_checks_a_user_s_figure_against_the_schema() -> None:
+    def wrong(results: Atlas) -> Any:
+        chart = draw_means(results)
+        chart.height = {"no": "height"}
+        return chart
+
+    figure("wrong", title="Wrong", needs=["entropy"])(wrong)
+    with pytest.raises(SchemaValidationError, match="height"):
+        render(only("entropy"))
 
 
 @pytest.mark.usefixtures("registry")

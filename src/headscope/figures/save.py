@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from markupsafe import Markup
 
 from headscope.errors import UserError
 from headscope.figures.png import compress_png
-from headscope.files import atomic_write, check_writable
+from headscope.files import atomic_write, cache_folder, check_writable
 
 FORMATS = ("png", "svg", "pdf", "html")
 """The formats in which figures are saved."""
@@ -96,8 +98,21 @@ def script_json(value: Any) -> Markup:
 
 @cache
 def vega_bundle() -> Markup:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, for pages that work offline."""
+    """Return Vega, Vega-Lite and Vega-Embed as one script, for pages that work offline.
+
+    Putting them together takes seconds, so the script is kept in the cache folder, one file per
+    version of vl-convert.
+    """
+    folder = cache_folder()
+    kept = folder / f"vega-{version('vl-convert-python')}.js" if folder else None
+    if kept is not None:
+        with suppress(OSError, UnicodeDecodeError):
+            return Markup(kept.read_text(encoding="utf-8"))
     import vl_convert
 
     bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
-    return Markup(bundle.replace("</script", "<\\/script"))
+    safe = bundle.replace("</script", "<\\/script")
+    if kept is not None:
+        with suppress(UserError, OSError), atomic_write(kept) as temporary:
+            temporary.write_text(safe, encoding="utf-8")
+    return Markup(safe)

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from headscope.figures.style import GREY, RED
+from headscope.figures.style import GREY, RED, either_colour
 from headscope.heads import Head
 
 ROOMY = 16
@@ -92,7 +92,7 @@ def numbered(base: Any, bright_from: float, tooltip: list[Any], format: str = ".
     A number lies over its square and would hide the square's tooltip, so it has the same one.
     """
     defined, undefined = split_defined(base)
-    ink = alt.condition(f"datum.value > {bright_from}", alt.value("black"), alt.value("white"))
+    ink = either_colour(f"datum.value > {bright_from}", "black", "white")
     return [
         undefined.mark_text(fontSize=9, text="–", color="#555").encode(tooltip=tooltip[:1]),
         defined.mark_text(fontSize=9).encode(

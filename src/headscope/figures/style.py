@@ -65,15 +65,44 @@ def styled(chart: Any, title: str, *lines: str) -> Any:
         subtitleFontSize=11,
         subtitleColor="#555",
     )
-    return (
-        chart.properties(title=text)
-        .configure(font=FONT)
-        .configure_view(stroke="#ddd")
-        .configure_axis(
+    # One copy: each properties() or configure() would copy the chart, all its parts included.
+    chart = chart.copy(deep=False)
+    chart.title = text
+    chart.config = alt.Config(
+        font=FONT,
+        view=alt.ViewConfig(stroke="#ddd"),
+        axis=alt.AxisConfig(
             labelFontSize=11, titleFontSize=12, titleFontWeight="normal", gridColor="#eee"
-        )
-        .configure_legend(labelFontSize=11, titleFontSize=11, titleFontWeight="normal")
+        ),
+        legend=alt.LegendConfig(labelFontSize=11, titleFontSize=11, titleFontWeight="normal"),
     )
+    return chart
+
+
+def either_colour(test: str, then: str, otherwise: str) -> Any:
+    """Choose one of two colours for each row of the data.
+
+    It draws what ``alt.condition`` draws, at a fraction of its cost: that makes a dictionary, which
+    Altair compares with its whole schema.
+
+    Parameters
+    ----------
+    test : str
+        A Vega expression on ``datum``.
+    then, otherwise : str
+        The colours where it is true and where it is not.
+
+    Returns
+    -------
+    altair.ColorValue
+        The value of the channel ``color``.
+
+    Examples
+    --------
+    >>> either_colour("datum.x > 1", "white", "black").to_dict()
+    {'condition': {'test': 'datum.x > 1', 'value': 'white'}, 'value': 'black'}
+    """
+    return alt.ColorValue(otherwise, condition={"test": test, "value": then})
 
 
 def note(text: str, title: str, *lines: str) -> Any:

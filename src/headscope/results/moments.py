@@ -7,7 +7,6 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri, stdtrit
 
 CONFIDENCE = 0.95
 ROUNDING = 1e-5
@@ -35,6 +34,8 @@ def interval(
     total: xr.DataArray, square: xr.DataArray, count: xr.DataArray, confidence: float = CONFIDENCE
 ) -> tuple[xr.DataArray, xr.DataArray]:
     """Student's t interval of the mean over examples; NaN below two values."""
+    from scipy.special import stdtrit  # slow to import
+
     centre = mean(total, count)
     error = deviation(total, square, count) / np.sqrt(count.where(count > 1))
     factor = xr.apply_ufunc(
@@ -129,6 +130,8 @@ def pearson_interval(
     >>> [round(float(bound), 3) for bound in pearson_interval(0.5, 103)]
     [0.339, 0.632]
     """
+    from scipy.special import ndtri  # slow to import
+
     value = np.asarray(value, float)
     if count < 4:
         return np.full_like(value, np.nan), np.full_like(value, np.nan)

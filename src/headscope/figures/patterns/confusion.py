@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from headscope.figures.patterns.classes import PATTERNS
-from headscope.figures.style import styled
+from headscope.figures.style import either_colour, styled
 
 
 def confusion_map(confusion: pd.DataFrame, *, title: str, subtitle: str = "") -> Any:
@@ -43,7 +43,7 @@ def confusion_map(confusion: pd.DataFrame, *, title: str, subtitle: str = "") ->
         tooltip=["label:N", "predicted:N", alt.Tooltip("count:Q", title="maps")],
     )
     scale = alt.Scale(scheme="blues", domain=[0, 1])
-    ink = alt.condition("datum.share > 0.6", alt.value("white"), alt.value("black"))
+    ink = either_colour("datum.share > 0.6", "white", "black")
     return styled(
         alt.layer(
             base.mark_rect().encode(color=alt.Color("share:Q", scale=scale, legend=None)),

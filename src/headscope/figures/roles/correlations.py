@@ -10,7 +10,7 @@ import pandas as pd
 from headscope.errors import unknown
 from headscope.figures.roles.common import NOTHING, PAPER, shown_roles
 from headscope.figures.squares import split_defined
-from headscope.figures.style import GREY, note, styled, subject
+from headscope.figures.style import GREY, either_colour, note, styled, subject
 from headscope.results import Atlas
 from headscope.stats.overlap import role_correlations
 from headscope.stats.roles import role_tests
@@ -57,7 +57,7 @@ def correlation_map(correlations: pd.DataFrame, *, over: str = "heads", subtitle
     base = _squares(pd.concat([half, turned], ignore_index=True), names)
     known, undefined = split_defined(base, "rho")
     scale = alt.Scale(scheme="blueorange", domain=[-1, 1], reverse=True)
-    ink = alt.condition("abs(datum.rho) > 0.7", alt.value("white"), alt.value("black"))
+    ink = either_colour("abs(datum.rho) > 0.7", "white", "black")
     marks = [
         undefined.mark_rect(color=GREY),
         undefined.mark_text(text="–", color="#555"),

@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.figures.roles.common import NOTHING, PAPER, describe_test, shown_roles
-from headscope.figures.style import GREY, note, styled, subject
+from headscope.figures.style import GREY, either_colour, note, styled, subject
 from headscope.results import Atlas
 from headscope.stats.overlap import layer_shares
 from headscope.stats.roles import role_tests
@@ -64,7 +64,7 @@ def _shares(frame: pd.DataFrame, names: list[str], width: int) -> Any:
         title=["share", "of heads"],
         legend=alt.Legend(format="%"),
     )
-    ink = alt.condition("datum.share > 0.5", alt.value("black"), alt.value("white"))
+    ink = either_colour("datum.share > 0.5", "black", "white")
     numbers = base.mark_text(fontSize=9).encode(text=alt.Text("percent:Q", format=".0f"), color=ink)
     return alt.layer(
         base.mark_rect().encode(color=colour),

@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.figures.roles.common import NOTHING, describe_test, role_colours, shown_roles
-from headscope.figures.style import BLACK, note, styled, subject
+from headscope.figures.style import BLACK, either_colour, note, styled, subject
 from headscope.results import Atlas
 from headscope.stats.overlap import RoleSets, regions, role_sets
 from headscope.stats.role_scores import COARSE
@@ -106,7 +106,7 @@ def _dots(order: list[str], names: list[str], x: alt.X, width: int) -> Any:
     axis = alt.Axis(labelFontSize=12, ticks=False, domain=False)
     y = alt.Y("role:N", sort=names, scale=alt.Scale(domain=names), title=None, axis=axis)
     dots = alt.Chart(cells, width=width, height=ROW * len(names)).encode(x=x, y=y)
-    ink = alt.condition("datum.inside", alt.value(BLACK), alt.value("#e2e2e2"))
+    ink = either_colour("datum.inside", BLACK, "#e2e2e2")
     joined = dots.transform_filter("datum.inside").mark_line(strokeWidth=2.5, color=BLACK)
     return alt.layer(
         joined.encode(detail="roles:N"), dots.mark_circle(size=150, opacity=1).encode(color=ink)
