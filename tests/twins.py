@@ -145,10 +145,12 @@ def dependency(
     tree: Sequence[Word],
     offsets: Mapping[str, int],
     *,
+    held_out: Mapping[str, int] | None = None,
     fold: bool = False,
 ) -> tuple[Counter[Answer], Counter[Answer]]:
-    """C7: right answers and all answers, by direction, relation, and whether the fixed offset is
-    right; keys are (direction, relation, words).
+    """Right answers and all answers, by direction, relation, and whether the fixed offset is right
+    (the best of all sentences, and the best of the other half); keys are (direction, relation,
+    words). Only words of the same sentence are candidates.
     """
     order, between, _ = word_map(map, words)
     right: Counter[Answer] = Counter()
@@ -166,13 +168,15 @@ def dependency(
             asked = word + 1
         answers = {
             "dependent to head": head != ROOT
-            and _most(order, asked, lambda one, other: between[one][other]) == head
+            and _most(order, tree, asked, lambda one, other: between[one][other]) == head
         }
         answers["head to dependent"] = (
-            head != ROOT and _most(order, head, lambda one, other: between[one][other]) == word
+            head != ROOT
+            and _most(order, tree, head, lambda one, other: between[one][other]) == word
         )
         answers["head to dependent by column"] = (
-            head != ROOT and _most(order, word, lambda one, other: between[other][one]) == head
+            head != ROOT
+            and _most(order, tree, word, lambda one, other: between[other][one]) == head
         )
         relations = ["all"]
         if head != ROOT:
@@ -181,18 +185,28 @@ def dependency(
             if tree[word].relation:
                 relations.append(tree[word].relation.split(":")[0] if fold else tree[word].relation)
         for relation in relations:
-            by_offset = head != ROOT and word + clitic(tree, word) + offsets[relation] == head
+            kinds = ["every"]
+            for kind, by in (("offset right", offsets), ("held-out offset right", held_out)):
+                stands = word + clitic(tree, word) + by[relation] if by else None
+                if head not in (ROOT, None) and stands == head:
+                    kinds.append(kind)
             for direction, answer in answers.items():
-                for kind in ("every", "offset right") if by_offset else ("every",):
+                for kind in kinds:
                     total[direction, relation, kind] += 1
                     right[direction, relation, kind] += answer
     return right, total
 
 
-def _most(order: Sequence[int], word: int, weight: Callable[[int, int], float]) -> int:
-    """The other word with the largest weight, the leftmost of equals; -2 if there is no other."""
+def _most(
+    order: Sequence[int], tree: Sequence[Word], word: int, weight: Callable[[int, int], float]
+) -> int:
+    """The other word of the sentence with the largest weight, the leftmost of equals; -2 if there
+    is no other.
+    """
     best, most = -2, -1.0
     for place, other in enumerate(order):
+        if tree[other].sentence != tree[word].sentence:
+            continue
         if other != word and weight(order.index(word), place) > most:
             best, most = other, weight(order.index(word), place)
     return best
@@ -210,7 +224,7 @@ def clitic(tree: Sequence[Word], word: int) -> int:
 
 
 def best_offsets(trees: Sequence[Sequence[Word]], *, fold: bool = False) -> dict[str, int]:
-    """C7: for each relation the offset, of -10 … 10, at which most heads stand; of equals the
+    """For each relation the offset, of -10 … 10, at which most heads stand; of equals the
     shorter, then the one to the right. 1 where there are no arcs.
     """
     found: dict[str, int] = {}
@@ -289,7 +303,7 @@ def coreference(
 def gradient(
     slopes: Map, kinds: Sequence[int], stops: Sequence[bool], *, causal: bool = False
 ) -> dict[str, float]:
-    """C4: the mean of |∂loss/∂α| over the weights on [SEP], on full stops and commas, and on
+    """The mean of |∂loss/∂α| over the weights on [SEP], on full stops and commas, and on
     others; a causal model has no weights on later tokens.
     """
     found = {}

@@ -18,6 +18,8 @@ TOKENS: Labels = MappingProxyType({"cls": "[CLS]", "sep": "[SEP]"})
 """What a model's start and end tokens are called unless the caller knows better."""
 NAMED = 20
 """How many examples that could not be used the provenance names."""
+STANFORD = " (SD)"
+"""Ends the names of relations that were made from UD to be like those of Stanford Dependencies."""
 CHANGE = "-change"
 """How the names of measures end that are differences between two models."""
 
@@ -222,7 +224,11 @@ def _role(labels: Labels, attributes: Labels, _tokens: Labels) -> str:
 
 def _dependency(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
     relation, direction = labels["relation"], labels["direction"]
-    where = {"every": "", "offset right": ", where the best fixed offset is right"}
+    where = {
+        "every": "",
+        "offset right": ", where the best fixed offset is right",
+        "held-out offset right": ", where the offset chosen on the other half is right",
+    }
     text = f"{_RELATIONS.get(relation, relation)}: {_DIRECTIONS[direction]}"
     return text + where[labels.get("words", "every")]
 

@@ -19,11 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import twins
-from headscope.corpus import ROOT, Corpus, Example, Mention, Word, from_examples, read
+from headscope.corpus import ROOT, Corpus, Example, Mention, Word, bucket_of, from_examples, read
 from headscope.encode import SEPARATOR, START, TEXT, Batch, Encoded, collate
 from headscope.errors import UserError
 from headscope.measures import Context, Dependency, WordMeasure
-from headscope.measures.dependency import ALL, CORE, DIRECTIONS, best_offset
+from headscope.measures.dependency import ALL, CORE, DIRECTIONS
+from headscope.measures.offsets import OffsetCounts, best_offset
 from headscope.models import Shape
 from headscope.results import Atlas
 from headscope.runs.survey import survey
@@ -41,10 +42,24 @@ ties are real ties.
 """
 
 
-def with_offsets(offsets: dict[str, int], subtypes: Any = "keep") -> Dependency:
-    """The measure as if a corpus had given these relations and offsets."""
+def with_offsets(
+    offsets: dict[str, int],
+    subtypes: Any = "keep",
+    *,
+    halves: tuple[dict[str, int], dict[str, int]] | None = None,
+) -> Dependency:
+    """The measure as if a corpus had given these relations and offsets (those of each half are
+    more frequent there, and the others on the whole).
+    """
     measure = Dependency(subtypes=subtypes).bind(Context(Shape(1, HEADS, 1)), [])
-    measure._set_offsets(offsets)
+    counts = OffsetCounts({name: (Counter(), Counter()) for name in offsets})
+    for name, offset in offsets.items():
+        for half in (0, 1):
+            counts.halves[name][half][offset] += 4
+            if halves and halves[half][name] != offset:
+                counts.halves[name][half][halves[half][name]] += 5
+    measure._set_offsets(counts)
+    measure.offsets = offsets
     return measure
 
 
@@ -60,14 +75,16 @@ def trees(
     heads: list[int | None] = [ROOT] * size
     for index, word in enumerate(order[1:], 1):
         heads[word] = draw(st.sampled_from([*order[:index], None]))
+    sentences = draw(st.sampled_from([1, 1, 2, 3]))  # arcs between sentences are never right
     words = tuple(
         Word(
             draw(st.sampled_from(TEXTS)),
+            sentence=index * sentences // size,
             head=head,
             relation=draw(st.sampled_from(RELATIONS)),
             upos=draw(st.sampled_from(["", "PUNCT"])),
         )
-        for head in heads
+        for index, head in enumerate(heads)
     )
     mentions: dict[
         tuple[int, int, int], Mention
@@ -161,16 +178,36 @@ def test_right_and_all_answers_equal_those_of_the_twin(
     drawn, seed = case
     batch = collate([encode(*one) for one in drawn])
     maps = maps_of(batch, seed)
-    offsets = twins.best_offsets([words for words, _, _ in drawn], fold=subtypes == "fold")
-    right, total = counted(with_offsets(offsets, subtypes), batch, maps, cuts)
+    fold = subtypes == "fold"
+    offsets = twins.best_offsets([words for words, _, _ in drawn], fold=fold)
+    random = np.random.default_rng(seed)
+    halves = tuple({name: int(random.choice([-2, -1, 1, 2])) for name in offsets} for _ in "12")
+    right, total = counted(with_offsets(offsets, subtypes, halves=halves), batch, maps, cuts)
     for row, item in enumerate(batch.items):
+        other = halves[1 - bucket_of(item.example) % 2]  # what the other half has chosen
         for head in range(HEADS):
             real = maps[row, head, : len(item), : len(item)].tolist()
+            words = item.example.words
             expected, of = twins.dependency(
-                real, item.word.tolist(), item.example.words, offsets, fold=subtypes == "fold"
+                real, item.word.tolist(), words, offsets, held_out=other, fold=fold
             )
             assert right[row][head] == +expected
             assert total[row] == +of
+
+
+@given(drawn=st.lists(trees(), min_size=1, max_size=6))
+@SETTINGS
+def test_the_offset_of_each_half_is_the_best_of_its_sentences(drawn: list[Any]) -> None:
+    corpus = [
+        Example(str(number), (" ".join(word.text for word in words),), words)
+        for number, (words, _, _) in enumerate(drawn)
+    ]
+    measure = Dependency().bind(Context(Shape(1, HEADS, 1)), corpus)
+    found = json.loads(measure.attributes()["half_offsets"])
+    for half in (0, 1):
+        trees_of = [example.words for example in corpus if bucket_of(example) % 2 == half]
+        expected = dict.fromkeys(measure.relations, 1) | twins.best_offsets(trees_of)
+        assert {name: offsets[half] for name, offsets in found.items()} == expected
 
 
 @given(drawn=st.lists(trees(), min_size=1, max_size=4), subtypes=st.sampled_from(["keep", "fold"]))
@@ -483,3 +520,75 @@ def test_a_treebank_with_heads_but_no_labels_has_only_the_accuracy_over_all_word
     assert survey(planted_bert(), read(path), measures=["dependency"], max_length=24)["dependency"][
         "relation"
     ].values.tolist() == [ALL, CORE]
+
+
+def test_words_of_other_sentences_are_no_candidates() -> None:
+    words = (
+        Word("dogs", head=1, relation="nsubj"),
+        Word("sat", head=ROOT, relation="root"),
+        Word("it", sentence=1, head=3, relation="nsubj"),
+        Word("ran", sentence=1, head=ROOT, relation="root"),
+    )
+    batch = collate([encode(words, (1, 2, 1, 1))])  # [CLS] dogs sat sat it ran [SEP]
+    maps = torch.zeros(1, HEADS, 7, 7)
+    maps[0, :, 1, 4], maps[0, :, 1, 3] = 0.9, 0.1  # dogs -> it, and a little to sat
+    maps[0, :, 5, 1], maps[0, :, 5, 4] = 0.9, 0.1  # ran -> dogs, and a little to it
+    found, total = counted(with_offsets({ALL: 1, CORE: 1, "nsubj": 1}), batch, maps)
+    assert total[0]["dependent to head", "nsubj", "every"] == 2
+    assert found[0][0]["dependent to head", "nsubj", "every"] == 2  # "it": the leftmost of equals
+    assert found[0][0]["head to dependent", "nsubj", "every"] == 2
+
+
+UD = (
+    ("Ann", 2, "nmod:poss", "PROPN"),
+    ("'s", 0, "case", "PART"),
+    ("dog", 6, "nsubj", "NOUN"),
+    ("did", 6, "aux", "AUX"),
+    ("not", 6, "advmod", "PART"),
+    ("quickly", 6, "advmod", "ADV"),
+    ("want", ROOT, "root", "VERB"),
+    ("to", 8, "mark", "PART"),
+    ("run", 6, "xcomp", "VERB"),
+    ("in", 10, "case", "ADP"),
+    ("Rome", 8, "obl", "PROPN"),
+    ("because", 13, "mark", "SCONJ"),
+    ("it", 13, "nsubj", "PRON"),
+    ("rained", 6, "advcl", "VERB"),
+)
+"""Ann 's dog did not quickly want to run in Rome because it rained."""
+
+
+def test_stanford_relations_are_made_from_ud() -> None:
+    words = tuple(Word(text, head=head, relation=name, upos=tag) for text, head, name, tag in UD)
+    example = Example("1", (" ".join(word.text for word in words),), words)
+    measure = Dependency(stanford=True).bind(Context(Shape(1, HEADS, 1)), [example])
+    made = [name for name in measure.relations if name.endswith(" (SD)")]
+    assert made == ["advmod (SD)", "aux (SD)", "mark (SD)", "neg (SD)", "pobj (SD)"]
+    assert {name: measure.offsets[name] for name in made} == {
+        "advmod (SD)": 1,  # quickly -> want
+        "aux (SD)": 1,  # did -> want (3), to -> run (1)
+        "mark (SD)": 2,  # because -> rained
+        "neg (SD)": 2,  # not -> want
+        "pobj (SD)": -1,  # Rome -> in
+    }
+    batch = collate([encode(words, (1,) * len(words))])
+    maps = torch.zeros(1, HEADS, len(words) + 2, len(words) + 2)
+    maps[0, :, 11, 10] = 1.0  # Rome -> in
+    maps[0, :, 2, 3] = 1.0  # 's -> dog: the possessor, not the object of a preposition
+    maps[0, :, 8, 9] = 1.0  # to -> run
+    maps[0, :, 1, 3] = 1.0  # Ann -> dog
+    found, total = counted(measure, batch, maps)
+    right = found[0][0]
+    assert total[0]["dependent to head", "pobj (SD)", "every"] == 1
+    assert right["dependent to head", "pobj (SD)", "every"] == 1
+    assert right["head to dependent", "pobj (SD)", "every"] == 0
+    assert right["head to dependent", "case", "every"] == 1  # the same pair, the other way round
+    assert total[0]["dependent to head", "aux (SD)", "every"] == 2
+    assert right["dependent to head", "aux (SD)", "every"] == 1
+    # Arcs that were turned round count once among all words.
+    assert total[0]["dependent to head", ALL, "every"] == len(words)
+
+
+def test_stanford_relations_are_made_only_if_asked_for() -> None:
+    measure = Dependency().bind(Context(Shape(1, HEADS, 1)), treebank(SENTENCE))
+    assert not [name for name in measure.relations if "SD" in name]

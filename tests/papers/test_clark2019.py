@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Run
+from headscope.corpus import read
 from headscope.papers.clark2019 import facts
 from headscope.results import Atlas
 from papers.conftest import EPOCHS, LIMIT, rows_of
@@ -114,7 +115,15 @@ def test_a_second_run_computes_no_survey_again(clark: Path, run: Run) -> None:
 
 @pytest.mark.slow
 def test_the_limit_is_that_of_every_survey(clark: Path) -> None:
+    drawn = read("demo").sample(LIMIT, seed=0)
+    sentences = {word.sentence for word in next(iter(drawn)).words}
+    assert len(sentences) > 1
     for name in SURVEYS:
         results = Atlas.open(clark / f"{name}.nc")
-        assert results.provenance["settings"]["limit"] == LIMIT
-        assert results.provenance["counts"]["read"] == LIMIT
+        number = LIMIT
+        if name == "dependency":  # passages, scored sentence by sentence
+            number = sum(len({word.sentence for word in passage.words}) for passage in drawn)
+        assert results.provenance["settings"]["limit"] == number
+        assert results.provenance["counts"]["read"] == number
+        note = f"{LIMIT} of 126 examples, drawn at random with seed 0"
+        assert note in results.provenance["notes"]

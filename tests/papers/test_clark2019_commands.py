@@ -22,7 +22,12 @@ def test_dependencies_prints_the_best_head_of_each_relation(clark: Path, run: Ru
     every = json.loads(run("dependencies", path, "--json", "--least", "30").out)
     assert every[0]["relation"] == "all"
     assert min(row["words"] for row in every) >= 30
-    assert "det" in run("dependencies", path).out
+    shown = run("dependencies", path)
+    assert "det" in shown.out
+    assert "held out: chosen on one half of the documents, both ways" in shown.err
+    same = json.loads(run("dependencies", path, "--json", "--train", path).out)
+    assert all(row["held_out"] == row["accuracy"] for row in same)
+    assert all(row["held_out_baseline"] == pytest.approx(row["baseline"]) for row in same)
 
 
 @pytest.mark.slow
@@ -57,7 +62,14 @@ def test_coreference_prints_baselines_and_the_best_head(clark: Path, run: Run) -
     rows: list[dict[str, Any]] = json.loads(run("coreference", path, "--json").out)
     assert [row["system"] for row in rows][:3] == ["nearest", "same head word", "rules"]
     assert rows[3]["system"].startswith("head ")
-    assert rows[4]["all"] == rows[4]["pronoun"] + rows[4]["proper"] + rows[4]["nominal"] > 0
+    # All of the three documents are in one half.
+    assert rows[4]["system"] == "held out: too few documents to choose on"
+    assert rows[4]["all"] is None
+    assert rows[5]["all"] == rows[5]["pronoun"] + rows[5]["proper"] + rows[5]["nominal"] > 0
+    by_kind = json.loads(run("coreference", path, "--json", "--kinds").out)
+    best = next(row for row in by_kind if row["system"] == rows[3]["system"])
+    assert (best["kind"], best["accuracy"]) == ("all", rows[3]["all"])
+    assert best["low"] <= best["accuracy"] <= best["high"]
     words = json.loads(run("coreference", path, "--json", "--candidates", "words").out)
     assert words[3]["all"] <= rows[3]["all"]  # more to choose from
 

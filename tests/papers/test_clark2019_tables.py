@@ -8,8 +8,14 @@ import pandas as pd
 import pytest
 
 from headscope.papers.clark2019 import facts
-from headscope.papers.clark2019.tables import antecedent_rows, probe_rows, relation_rows
+from headscope.papers.clark2019.tables import (
+    antecedent_rows,
+    mention_rows,
+    probe_rows,
+    relation_rows,
+)
 from stats.made import coreference, dependency, results
+from stats.references import wilson_interval
 
 UP = "dependent to head"
 
@@ -27,11 +33,12 @@ def answers(**relations: tuple[int, int]) -> dict[str, Any]:
     }
 
 
-def test_table_1_finds_a_relation_under_its_universal_name_and_says_where_that_is_rough() -> None:
+def test_table_1_finds_a_relation_under_its_universal_name_and_says_how_it_was_made() -> None:
     rows, notes = relation_rows(
         results(
             dependency=dependency(
                 answers(all=(30, 100), obj=(9, 10), nmod_poss=(5, 10), case=(1, 4), det=(2, 8))
+                | {"pobj (SD)": answers(pobj=(3, 4))["pobj"]}
             )
         )
     )
@@ -41,7 +48,7 @@ def test_table_1_finds_a_relation_under_its_universal_name_and_says_where_that_i
         name: row["here: label"] for name, row in by_relation.items() if row["here: label"] != "–"
     } == {
         "all": "all",
-        "prep": "case",
+        "pobj": "pobj (SD)",
         "det": "det",
         "dobj": "obj",
         "poss": "nmod:poss",
@@ -62,8 +69,13 @@ def test_table_1_finds_a_relation_under_its_universal_name_and_says_where_that_i
         "paper: offset baseline": "40.5 (1)",
         "here: label": "–",
     }
-    assert len(notes) == 1
-    assert notes[0].startswith("prep: UD's case attaches a preposition to its noun")
+    assert (dobj["here: held out"], dobj["held-out head"]) == (pytest.approx(90.0), "1-2")
+    assert dobj["offset held out"] == "50.0 (-1)"
+    assert notes == [
+        "pobj: UD's case with the two words swapped, without the possessive 's.",
+        "prep: UD attaches a preposition to its noun, not to the word that the phrase modifies, so "
+        "prep has no counterpart.",
+    ]
 
 
 def test_a_treebank_with_the_papers_own_names_is_read_by_them() -> None:
@@ -87,13 +99,30 @@ def test_table_2_sets_percent_beside_percent_and_counts_mentions() -> None:
         "same head word",
         "rules",
         "head 2-1 (paper: head 5-4)",
+        "held out: head 2-1",
         "mentions",
     ]
-    assert [rows[name]["paper: all"] for name in rows] == [27, 52, 69, 65, None]
-    assert [rows[name]["here: all"] for name in rows] == pytest.approx([20, 40, 60, 72, 50])
-    assert (
-        rows["head 2-1 (paper: head 5-4)"]["95 % interval (all)"] == "[58.3, 82.5]"
-    )  # Wilson, 36 of 50
+    assert [rows[name]["paper: all"] for name in rows] == [27, 52, 69, 65, None, None]
+    assert [rows[name]["here: all"] for name in rows] == pytest.approx([20, 40, 60, 72, 72, 50])
+    # 12 of 16 and 24 of 34 are as alike as independent mentions: Wilson's interval of 36 of 50,
+    # with 12.706 (Student's t with one degree of freedom) instead of 1.96.
+    low, high = wilson_interval(36, 50, 12.7062047)
+    shown = rows["head 2-1 (paper: head 5-4)"]["95 % interval (all)"]
+    assert shown == f"[{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def test_each_type_of_mention_has_its_own_interval_and_tests() -> None:
+    made = results(
+        coreference=coreference(
+            {"all": (50, 10, 20, 30), "pronoun": (50, 10, 20, 30)},
+            {("mentions", 2, 1): {"all": (36, 8, 18, 25), "pronoun": (36, 8, 18, 25)}},
+        )
+    )
+    rows = mention_rows(made)
+    assert {(row["type"], row["mentions"]) for row in rows} == {("all", 50), ("pronoun", 50)}
+    head = next(row for row in rows if row["system"] == "head 2-1" and row["type"] == "pronoun")
+    assert head["right (%)"] == pytest.approx(72)
+    assert {"p over nearest", "p over same head word", "p over rules"} <= set(head)
 
 
 def test_table_3_shows_the_papers_number_for_a_probe_that_was_not_made() -> None:

@@ -23,25 +23,33 @@ def dependency(answers: Mapping[str, Mapping[str, Any]]) -> xr.Dataset:
 
     ``answers[relation]`` has the number of words ``n``, the ``offset`` and how often it is right
     (``offset_right``), and the right answers of some heads: {(direction, layer, head): (right,
-    right where the offset is right too)}; other heads are never right.
+    right where the offset is right too)}; other heads are never right. A third is in the first of
+    two buckets, the rest in the second. Both halves choose the same offset.
     """
     relations = list(answers)
-    shape = (2, LAYERS, HEADS, len(DIRECTIONS), len(relations), 2)
+    shape = (2, LAYERS, HEADS, len(DIRECTIONS), len(relations), len(WORDS))
     total, count = np.zeros(shape), np.zeros(shape, np.int64)
     for column, (_, given) in enumerate(answers.items()):
-        count[..., column, :] = halves(np.array([given["n"], given["offset_right"]]))[
-            :, None, None, None
-        ]
+        numbers = [given["n"], given["offset_right"], given["offset_right"]]
+        count[..., column, :] = halves(np.array(numbers))[:, None, None, None]
         for (direction, layer, head), both in given.get("right", {}).items():
             total[:, layer - 1, head - 1, DIRECTIONS.index(direction), column] = halves(
-                np.array(both)
+                np.array([*both, both[1]])
             )
-    offsets = json.dumps({relation: given["offset"] for relation, given in answers.items()})
+    offsets = {relation: given["offset"] for relation, given in answers.items()}
+    counts = {
+        relation: {given["offset"]: given["offset_right"], 0: given["n"] - given["offset_right"]}
+        for relation, given in answers.items()
+    }
     return _dataset(
         total,
         count,
         {"direction": DIRECTIONS, "relation": relations, "words": WORDS},
-        {"offsets": offsets},
+        {
+            "offsets": json.dumps(offsets),
+            "half_offsets": json.dumps({name: [one, one] for name, one in offsets.items()}),
+            "offset_counts": json.dumps(counts),
+        },
     )
 
 

@@ -9,7 +9,7 @@ Z95 = 1.959963984540054
 """The 97.5th percentile of the normal distribution, from a table."""
 
 
-def wilson_interval(right: int, count: int, z: float = Z95) -> tuple[float, float]:
+def wilson_interval(right: float, count: float, z: float = Z95) -> tuple[float, float]:
     """Wilson's score interval (Wilson 1927): the shares p with |share - p| <= z sqrt(p(1-p)/n).
 
     The ends are the roots of the quadratic (1 + z²/n) p² - (2 share + z²/n) p + share² = 0.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 
 from headscope.results import Atlas
-from headscope.stats import antecedent_table
+from headscope.stats import antecedent_scores, antecedent_table
 from stats.made import HEADS, LAYERS, coreference, results
 from stats.references import holm, wilson_interval
 
@@ -37,8 +35,10 @@ def test_baselines_come_first_then_the_best_head_and_the_number_of_mentions(made
         "same head word",
         "rules",
         "head 2-1",
+        "held out: head 2-1 | 1-3",
         "mentions",
     ]
+    table = table.drop(4)
     assert table["all"].tolist() == pytest.approx([0.2, 0.4, 0.6, 0.72, 50])
     assert table["pronoun"].tolist() == pytest.approx([6 / 30, 5 / 30, 20 / 30, 24 / 30, 30])
     assert table["nominal"].tolist() == pytest.approx([4 / 20, 15 / 20, 10 / 20, 12 / 20, 20])
@@ -46,24 +46,94 @@ def test_baselines_come_first_then_the_best_head_and_the_number_of_mentions(made
 
 def test_a_kind_without_mentions_is_not_defined(made: Atlas) -> None:
     table = antecedent_table(made)
-    assert table["proper"].isna().tolist() == [True, True, True, True, False]
+    assert table["proper"].isna().tolist() == [True, True, True, True, True, False]
     assert table["proper"].iloc[-1] == 0
 
 
-def test_the_best_head_has_wilsons_interval_and_a_corrected_p_over_each_baseline(
-    made: Atlas,
-) -> None:
+def two(number: int) -> tuple[int, int]:
+    """How many are in the first and in the second of two buckets."""
+    return number // 3, number - number // 3
+
+
+def jackknife(parts: list[tuple[int, int]]) -> tuple[float, float]:
+    """Mean and variance by leaving out one bucket after the other (Busing et al. 1999)."""
+    total, n = sum(part for part, _ in parts), sum(of for _, of in parts)
+    terms = [(part / of - total / n) ** 2 / (n / of - 1) for part, of in parts]
+    return total / n, sum(terms) / len(parts)
+
+
+def interval(right: int, n: int) -> tuple[float, float]:
+    share, variance = jackknife(list(zip(two(right), two(n), strict=True)))
+    number = min(n, share * (1 - share) / variance) if variance else n
+    return wilson_interval(share * number, number, float(t.ppf(0.975, 1)))
+
+
+def p_of(mine: tuple[int, int], its: tuple[int, int], both: int, n: int) -> float:
+    """The larger p of the exact test on mentions and of Student's on buckets."""
+    only = sum(mine) - both, sum(its) - both
+    exact = binomtest(only[0], sum(only), 0.5, alternative="greater").pvalue if sum(only) else 1.0
+    gains = [(one - other, of) for one, other, of in zip(mine, its, two(n), strict=True)]
+    mean, variance = jackknife(gains)
+    if variance:
+        return float(max(exact, t.sf(mean / variance**0.5, 1)))
+    return float(exact)
+
+
+def test_the_best_head_has_an_interval_by_documents_for_every_kind(made: Atlas) -> None:
     row = antecedent_table(made).iloc[3]
-    assert (row["low"], row["high"]) == pytest.approx(wilson_interval(36, 50))
-    for column, name in enumerate(("nearest", "same head word", "rules"), 1):
-        every = []
-        for layer in range(1, LAYERS + 1):
-            for head in range(1, HEADS + 1):
-                numbers = RIGHT.get(("mentions", layer, head), {}).get("all", (0, 0, 0, 0))
-                mine, its = numbers[0] - numbers[column], N["all"][column] - numbers[column]
-                every.append(binomtest(mine, mine + its, 0.5, alternative="greater").pvalue)
-        # Head 2-1 is the first of the second layer.
-        assert row[f"p over {name}"] == pytest.approx(holm(every)[HEADS])
+    assert (row["low"], row["high"]) == pytest.approx(interval(36, 50))
+    scores = antecedent_scores(made).set_index(["system", "kind"])
+    for system, kind, right, n in (
+        ("head 2-1", "pronoun", 24, 30),
+        ("head 2-1", "nominal", 12, 20),
+        ("rules", "all", 30, 50),
+        ("nearest", "pronoun", 6, 30),
+    ):
+        found = scores.loc[system, kind]
+        assert found["mentions"] == n
+        assert found["accuracy"] == pytest.approx(right / n)
+        assert (found["low"], found["high"]) == pytest.approx(interval(right, n))
+
+
+def test_the_best_head_has_a_corrected_p_over_each_baseline(made: Atlas) -> None:
+    scores = antecedent_scores(made).set_index(["system", "kind"])
+    for kind in ("all", "pronoun"):
+        for column, name in enumerate(("nearest", "same head word", "rules"), 1):
+            every = []
+            for layer in range(1, LAYERS + 1):
+                for head in range(1, HEADS + 1):
+                    given = RIGHT.get(("mentions", layer, head), {}).get(kind, (0, 0, 0, 0))
+                    n, its = N[kind][0], two(N[kind][column])
+                    # What both have right is divided as the rest is.
+                    every.append(p_of(two(given[0]), its, given[column], n))
+            # Head 2-1 is the first of the second layer.
+            found = scores.loc[("head 2-1", kind), f"p over {name}"]
+            assert found == pytest.approx(holm(every)[HEADS])
+    assert (
+        antecedent_table(made).iloc[3]["p over rules"]
+        == (scores.loc[("head 2-1", "all"), "p over rules"])
+    )
+
+
+def test_the_head_is_also_chosen_on_one_half_and_scored_on_the_other(made: Atlas) -> None:
+    # In the first bucket 2-1 has 12 of 16 and 1-3 has 11; in the second 24 and 24 of 34.
+    table = antecedent_table(made).set_index("system")
+    assert "held out: head 2-1 | 1-3" in table.index
+    assert table.loc["held out: head 2-1 | 1-3", "all"] == pytest.approx((11 + 24) / 50)
+    train = results(coreference=coreference(N, {("mentions", 1, 3): {"all": (40, 8, 18, 25)}}))
+    apart = antecedent_table(made, train=train).set_index("system")
+    assert apart.loc["held out: head 1-3", "all"] == pytest.approx(35 / 50)
+    assert apart.loc["head 2-1", "all"] == pytest.approx(36 / 50)
+
+
+def test_mentions_of_no_known_type_are_a_kind_of_their_own() -> None:
+    n = {"all": (60, 12, 20, 30), "pronoun": (30, 6, 5, 20)}
+    right = {("mentions", 1, 1): {"all": (45, 8, 18, 25), "pronoun": (24, 5, 4, 18)}}
+    table = antecedent_table(results(coreference=coreference(n, right))).set_index("system")
+    assert table.loc["mentions", "unknown"] == 30
+    assert table.loc["head 1-1", "unknown"] == pytest.approx(21 / 30)
+    assert table.loc["rules", "unknown"] == pytest.approx(10 / 30)
+    assert "unknown" not in antecedent_table(results(coreference=coreference(N, RIGHT)))
 
 
 def test_all_words_as_candidates_may_have_another_best_head(made: Atlas) -> None:
@@ -76,4 +146,5 @@ def test_without_any_mention_nothing_is_defined() -> None:
     table = antecedent_table(results(coreference=coreference({}, {})))
     assert table["all"].iloc[:-1].isna().all()
     assert table["all"].iloc[-1] == 0
-    assert math.isnan(table["low"].iloc[3])
+    assert table["system"].tolist() == ["nearest", "same head word", "rules", "mentions"]
+    assert table["low"].isna().all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 
 from headscope.errors import UserError
 from headscope.results import Atlas
@@ -52,10 +52,108 @@ def test_the_best_head_and_direction_of_each_relation_win(made: Atlas) -> None:
     ]
     assert table["accuracy"].tolist() == pytest.approx([70 / 200, 38 / 40, 13 / 30])
     assert table["baseline"].tolist() == pytest.approx([60 / 200, 20 / 40, 12 / 30])
+
+
+def by_documents(right: int, words: int) -> tuple[float, float]:
+    """The interval from two buckets, a third of the words in the first: written out."""
+    first, second = (right // 3, words // 3), (right - right // 3, words - words // 3)
+    share = right / words
+    variance = 0.0
+    for some, of in (first, second):
+        variance += (some / of - share) ** 2 / (words / of - 1) / 2
+    number = min(words, share * (1 - share) / variance)
+    return wilson_interval(share * number, number, float(t.ppf(0.975, 1)))
+
+
+def test_intervals_are_by_documents(made: Atlas) -> None:
+    table = best_heads(made).set_index("relation")
     for relation, right, words in (("all", 70, 200), ("det", 38, 40), ("obj", 13, 30)):
         assert table.loc[relation, ["low", "high"]].tolist() == pytest.approx(
-            wilson_interval(right, words)
+            by_documents(right, words)
         )
+
+
+APART = {
+    "det": {
+        "n": 30,
+        "offset_right": 12,
+        "offset": 1,
+        # 10 words in the first bucket, 20 in the second
+        "right": {(UP, 1, 1): (25, 12), (UP, 2, 2): (9, 3), (DOWN, 1, 3): (24, 12)},
+    }
+}
+
+
+def apart() -> Atlas:
+    """In the first half head 1-3 is best (downwards, 9 of 10), in the second 1-1 (18 of 20)."""
+    data = dependency(APART)
+    where = {"relation": "det", "words": "every"}
+    for direction, layer, head, right in ((UP, 1, 1, (7, 18)), (DOWN, 1, 3, (9, 15))):
+        place = where | {"direction": direction, "layer": layer, "head": head}
+        data["sum"].loc[place] = np.array(right, float)
+    data["sum"].loc[{"words": "held-out offset right"}] = 0.0
+    data["count"].loc[{"bucket": 1, "words": "held-out offset right"}] = 2
+    data["count"].loc[{"bucket": 2, "words": "held-out offset right"}] = 8
+    data.attrs["half_offsets"] = '{"det": [1, 2]}'
+    return results(dependency=data)
+
+
+def test_heads_are_chosen_on_one_half_and_scored_on_the_other() -> None:
+    row = best_heads(apart()).iloc[0]
+    assert (row["head"], row["direction"]) == ("1-1", UP)
+    assert row["accuracy"] == pytest.approx(25 / 30)
+    assert row["held_out"] == pytest.approx((15 + 7) / 30)
+    assert row["held_out_head"] == f"1-3 ({DOWN}) | 1-1"
+    assert row["held_out_low"] < 22 / 30 < row["held_out_high"]
+    assert row["held_out_baseline"] == pytest.approx(10 / 30)
+    assert row["held_out_offset"] == "1 | 2"
+
+
+def test_where_both_halves_choose_the_same_head_nothing_changes(made: Atlas) -> None:
+    row = best_heads(made, relations=["det"]).iloc[0]
+    assert row[["held_out", "held_out_head"]].tolist() == [38 / 40, "2-3"]
+    assert row[["held_out_low", "held_out_high"]].tolist() == row[["low", "high"]].tolist()
+    assert row[["held_out_baseline", "held_out_offset"]].tolist() == [20 / 40, "1"]
+
+
+def test_heads_and_offsets_are_chosen_on_training_results(made: Atlas) -> None:
+    training = {
+        "det": {"n": 50, "offset_right": 20, "offset": 2, "right": {(DOWN, 1, 2): (45, 20)}},
+    }
+    train = results(dependency=dependency(training))
+    table = best_heads(made, relations=["det", "obj"], train=train).set_index("relation")
+    assert table.loc["det", "accuracy"] == 38 / 40
+    assert table.loc["det", "held_out"] == 30 / 40
+    assert table.loc["det", "held_out_head"] == f"1-2 ({DOWN})"
+    # The head word is never two words away here.
+    assert table.loc["det", ["held_out_baseline", "held_out_offset"]].tolist() == [0.0, "2"]
+    # The training results have no objects.
+    assert np.isnan(table.loc["obj", "held_out"])
+    assert table.loc["obj", "held_out_head"] == ""
+
+
+def test_training_results_of_another_model_are_refused(made: Atlas) -> None:
+    other = Atlas.build({"dependency": dependency(ANSWERS).isel(head=[0, 1])}, made.provenance)
+    with pytest.raises(UserError) as caught:
+        best_heads(made, train=other)
+    assert caught.value.message == (
+        "heads can only be chosen on results of the same model: the training results have 2 × 2 "
+        "heads, the others 2 × 3"
+    )
+
+
+def test_results_without_held_out_offsets_are_refused(made: Atlas) -> None:
+    old = dependency(ANSWERS).sel(words=["every", "offset right"])
+    with pytest.raises(UserError) as caught:
+        best_heads(results(dependency=old))
+    assert caught.value.message.startswith("these results do not say which offset each half")
+    assert caught.value.hint == "survey again"
+
+
+def test_stanford_relations_are_shown_only_if_named() -> None:
+    made = results(dependency=dependency(ANSWERS | {"pobj (SD)": ANSWERS["det"]}))
+    assert "pobj (SD)" not in set(best_heads(made)["relation"])
+    assert best_heads(made, relations=["pobj (SD)"])["head"].tolist() == ["2-3"]
 
 
 def test_p_is_the_paired_test_against_the_offset(made: Atlas) -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headscope.cli import options as opt
 from headscope.cli.console import Console
 from headscope.cli.root import MEASURE, app
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHORT = {"dependent to head": "→ head", "head to dependent": "→ dependent"}
 
 
 @app.command(rich_help_panel=MEASURE)
@@ -50,18 +56,30 @@ def dependencies(
             show_default=False,
         ),
     ] = None,
+    train: Annotated[
+        Path | None,
+        typer.Option(
+            "--train",
+            metavar="FILE",
+            help="Results of the same model on another treebank, to choose heads and offsets on. "
+            "Default: choose on each half of the documents, score on the other.",
+            show_default=False,
+        ),
+    ] = None,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Find the best head of each relation (Clark et al. 2019, Table 1).
 
-    Each is compared with the best fixed offset.
+    Each is compared with the best fixed offset. Heads and offsets are also scored on words that
+    they were not chosen on ("held out").
 
     Example: headscope dependencies ewt.nc --relation det --relation obj
     """
     from headscope.errors import unknown
     from headscope.results import Atlas
     from headscope.stats import DEFAULT_DIRECTIONS, best_heads
+    from headscope.stats.jackknife import rough_intervals
     from headscope.stats.tests import CORRECTIONS
 
     if correction not in CORRECTIONS:
@@ -77,5 +95,33 @@ def dependencies(
         directions=direction or DEFAULT_DIRECTIONS,
         correction=correction,
         least=least,
+        train=None if train is None else Atlas.open(train),
     )
-    Console(quiet=quiet, as_json=json).frame(table)
+    console = Console(quiet=quiet, as_json=json)
+    console.frame(table if json else _for_people(table))
+    chosen = "on the training results" if train else "on one half of the documents, both ways"
+    console.say(f"held out: chosen {chosen}, and scored on words that were not used to choose")
+    if note := rough_intervals(atlas["dependency"]):
+        console.say(note)
+
+
+def _for_people(table: pd.DataFrame) -> pd.DataFrame:
+    """The table in fewer columns: intervals in one cell, offsets beside their accuracy."""
+    from headscope.numbers import MISSING, interval, share
+
+    def beside(value: float, what: object) -> str:
+        return f"{share(value)} ({what})" if what != "" else MISSING
+
+    for name in ("direction", "held_out_head"):
+        table = table.assign(**{name: table[name].replace(_SHORT, regex=True)})
+    rows = table.to_dict("records")
+    shown = table[["relation", "words", "head", "direction", "accuracy"]].copy()
+    shown["95 % interval"] = [interval(row["low"], row["high"], form=share) for row in rows]
+    shown["held out"] = table["held_out"]
+    shown["held-out head"] = [row["held_out_head"] or MISSING for row in rows]
+    shown["offset"] = [beside(row["baseline"], row["offset"]) for row in rows]
+    shown["offset, held out"] = [
+        beside(row["held_out_baseline"], row["held_out_offset"]) for row in rows
+    ]
+    shown["p corrected"] = table["p_corrected"]
+    return shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -110,6 +111,56 @@ class Corpus:
         """
         limits = [limit for limit in (self.limit, count) if limit is not None]
         return replace(self, limit=min(limits, default=None))
+
+    def sample(self, count: int | None, *, seed: int) -> Corpus:
+        """The same corpus, cut to ``count`` examples that are drawn at random; None cuts nothing.
+
+        The whole corpus is read to count its examples. Examples keep their order, and a smaller
+        sample with the same seed is part of a larger one.
+
+        Parameters
+        ----------
+        count : int, optional
+            How many examples to draw; a corpus with no more of them is returned as it is.
+        seed : int
+            Of the random generator.
+
+        Returns
+        -------
+        Corpus
+            Its notes say how many of how many examples were drawn, and the seed.
+
+        Examples
+        --------
+        >>> from headscope.corpus import read
+        >>> drawn = read([f"Text {number}." for number in range(1000)]).sample(3, seed=0)
+        >>> drawn.size(), drawn.notes
+        (3, ('3 of 1,000 examples, drawn at random with seed 0',))
+        """
+        if count is None:
+            return self
+        if count < 1:
+            raise CorpusError(f"a sample must have 1 example or more, got {count} instead")
+        size = self.size()
+        if size <= count:
+            return self
+        import numpy as np
+
+        places = set(np.random.default_rng(seed).permutation(size)[:count].tolist())
+        note = f"{count:,} of {size:,} examples, drawn at random with seed {seed}"
+        whole = self
+
+        def source() -> Iterator[Example]:
+            return (example for place, example in enumerate(whole) if place in places)
+
+        return replace(
+            self,
+            source=source,
+            limit=None,
+            rough=None,
+            fingerprint=lambda: hashlib.sha256(f"{whole.checksum}:{note}".encode()).hexdigest(),
+            remarks=lambda: (*whole.notes, note),
+        )
 
     def preview(self) -> str:
         """One line that says what was read: how many texts or pairs, and the first of them.

@@ -1,35 +1,62 @@
 """Dependencies (Clark et al. 2019, §4.2, Table 1): does a word attend most to the word it depends
 on, or the other way round?
 
-Each head is a parser without training: its prediction for a word is the other word that it attends
-to most. Beside it stands the best fixed offset of each relation, found on the same corpus, and how
-often both are right, for a paired test.
+Each head is a parser without training: its prediction for a word is the other word of the sentence
+that it attends to most. Beside it stands the best fixed offset of each relation, found on the same
+corpus, and how often both are right, for a paired test; and the offset that was found on the other
+half of the corpus.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.corpus import ROOT, Example, Word
+from headscope.corpus import ROOT, Example, Word, bucket_of
 from headscope.encode import Batch, Encoded
 from headscope.measures.base import Context
+from headscope.measures.offsets import OffsetCounts
 from headscope.measures.options import Subtypes, one_of
-from headscope.measures.words import WordMeasure, WordRows
+from headscope.measures.stanford import CLITICS, stanford_arc
+from headscope.measures.words import NO_WORD, WordMeasure, WordRows
 
 ALL, CORE = "all", "all but root and punctuation"
 DIRECTIONS = ("dependent to head", "head to dependent", "head to dependent by column")
-WORDS = ("every", "offset right")
-FURTHEST = 10
-CLITICS = frozenset({"'s", "s'", "'", "’s", "’"})
+WORDS = ("every", "offset right", "held-out offset right")
 POSSESSIVE = frozenset({"poss", "nmod:poss"})
+
+
+class Arc(NamedTuple):
+    """A dependent and its head word, and what it counts as.
+
+    Parameters
+    ----------
+    dependent : int
+        The dependent.
+    asked : int
+        The word whose prediction counts for the dependent.
+    head : int
+        The head word, or ``ROOT``.
+    relations : list of str
+        The relations under which the arc is counted.
+    """
+
+    dependent: int
+    asked: int
+    head: int
+    relations: list[str]
+
+    @property
+    def offset(self) -> int | None:
+        """How many words away the head word stands; None for a root."""
+        return None if self.head == ROOT else self.head - self.asked
 
 
 @dataclass
@@ -42,9 +69,11 @@ class Arcs:
     head_row: Tensor
     head_column: Tensor
     column: Tensor
-    # (batch, arc, label): to which relations an arc belongs, for every word, then for those where
-    # the offset is right.
+    # (batch, arc, label): to which relations an arc belongs, for every word, for those where the
+    # offset is right, and for those where the offset of the other half of the corpus is.
     groups: Tensor
+    # (batch, token): the sentence of each token; None if every example is one sentence.
+    sentence: Tensor | None
     predicted: list[Tensor] = field(default_factory=list)  # (batch, head, row), block by block
     # (batch, head, column): the largest attention to each word so far, and from which row.
     largest: Tensor | None = None
@@ -59,14 +88,19 @@ class Dependency(WordMeasure):
     ----------
     subtypes
         Keep subtypes of labels (``nmod:poss``), or fold them into their kind (``nmod``).
+    stanford
+        For treebanks in Universal Dependencies: also score the relations of Stanford Dependencies
+        that UD annotates in another way, as ``pobj (SD)``, ``aux (SD)``, ``mark (SD)``,
+        ``neg (SD)`` and ``advmod (SD)``; see :mod:`headscope.measures.stanford`.
 
     Notes
     -----
 
     *dependent to head*: the dependent attends most to its head word. *head to dependent*: the head
     word attends most to this dependent. *by column* (the released code's reading of the second): of
-    all words, the head word attends most to this dependent. "all" counts every word, roots included
-    (a root is never right). A possessor before a clitic 's is represented by the clitic.
+    all words, the head word attends most to this dependent. Only words of the same sentence are
+    candidates. "all" counts every word, roots included (a root is never right). A possessor before
+    a clitic 's is represented by the clitic.
     """
 
     name = "dependency"
@@ -75,12 +109,15 @@ class Dependency(WordMeasure):
     source = "Clark et al. 2019, §4.2, Table 1"
     needs: ClassVar[frozenset[str]] = frozenset({"words", "tree"})
 
-    def __init__(self, subtypes: Subtypes = "keep") -> None:
+    def __init__(self, subtypes: Subtypes = "keep", stanford: bool = False) -> None:
         self.subtypes: Subtypes = one_of("way with subtypes", subtypes, ("keep", "fold"))
-        self._set_offsets({ALL: 1, CORE: 1})
+        self.stanford = stanford
+        self._set_offsets(OffsetCounts())
 
-    def _set_offsets(self, offsets: Mapping[str, int]) -> None:
-        self.offsets = dict(offsets)
+    def _set_offsets(self, counts: OffsetCounts) -> None:
+        self.counts = counts
+        self.offsets = {ALL: 1, CORE: 1} | counts.best()
+        self._by_half = {name: counts.chosen(name) for name in counts.halves}
         self.relations = tuple(self.offsets)
         self.dims = {"direction": DIRECTIONS, "relation": self.relations, "words": WORDS}
         self._column = {relation: index for index, relation in enumerate(self.relations)}
@@ -88,69 +125,91 @@ class Dependency(WordMeasure):
     def bind(self, context: Context, corpus: Iterable[Example]) -> Self:
         """Find the relations of the corpus, and the best fixed offset of each."""
         bound = super().bind(context, corpus)
-        counts: dict[str, Counter[int]] = {ALL: Counter(), CORE: Counter()}
+        counts = OffsetCounts()
         for example in corpus:
-            for index, word in enumerate(example.words):
-                if word.head is not None and word.head != ROOT:
-                    for relation in _groups(word, self.subtypes):
-                        counts.setdefault(relation, Counter())[
-                            word.head - speaker(example.words, index)
-                        ] += 1
-        names = [ALL, CORE, *sorted(set(counts) - {ALL, CORE})]
-        bound._set_offsets({relation: best_offset(counts[relation]) for relation in names})
+            half = half_of(example)
+            for arc in self.arcs(example.words):
+                for relation in arc.relations:
+                    counts.add(relation, half, arc.offset)
+        names = [ALL, CORE, *sorted(set(counts.halves) - {ALL, CORE})]
+        none: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
+        bound._set_offsets(OffsetCounts({name: counts.halves.get(name, none) for name in names}))
         return bound
 
     def attributes(self) -> dict[str, str]:
         """The offsets too: they are the baseline."""
-        return super().attributes() | {"offsets": json.dumps(self.offsets)}
+        return super().attributes() | self.counts.attributes()
+
+    def arcs(self, words: Sequence[Word]) -> Iterator[Arc]:
+        """List the arcs of a tree, with the relations under which each is counted."""
+        for index, word in enumerate(words):
+            if word.head is None:
+                continue
+            relations = _groups(word, self.subtypes)
+            asked = speaker(words, index)
+            made = stanford_arc(words, index) if self.stanford else None
+            if made and made.dependent == index:
+                relations.append(made.relation)
+            elif made:  # the same two words, the other way round
+                yield Arc(made.dependent, made.dependent, made.head, [made.relation])
+            yield Arc(index, asked, word.head, relations)
 
     def prepare_words(self, batch: Batch, words: WordRows, device: Any) -> Arcs:
         """List the arcs of each example. An arc whose head word was cut off is not counted."""
-        found = [self._arcs(item, words, number) for number, item in enumerate(batch.items)]
+        found = [self._places(item, words, number) for number, item in enumerate(batch.items)]
         most = max((len(arcs) for arcs in found), default=0)
         places = np.full((4, len(batch), max(most, 1)), -1)
-        groups = np.zeros((len(batch), max(most, 1), len(self.relations), 2), np.float32)
+        groups = np.zeros((len(batch), max(most, 1), len(self.relations), len(WORDS)), np.float32)
         for example, arcs in enumerate(found):
-            for number, (where, relations) in enumerate(arcs):
+            half = half_of(batch.items[example].example)
+            for number, (where, arc) in enumerate(arcs):
                 places[:, example, number] = where
-                for relation, offset in relations.items():
-                    groups[example, number, self._column[relation]] = 1.0, offset
+                for relation in arc.relations:
+                    if relation in self._column:
+                        groups[example, number, self._column[relation]] = (
+                            1.0,
+                            arc.offset == self.offsets[relation],
+                            arc.offset == self._held_out(relation, half),
+                        )
         asked, head_row, head_column, column = torch.from_numpy(places).to(device)
-        flat = groups.reshape(*groups.shape[:2], -1)
-        return Arcs(asked, head_row, head_column, column, torch.from_numpy(flat).to(device))
+        flat = torch.from_numpy(groups.reshape(*groups.shape[:2], -1)).to(device)
+        sentence = _sentences(batch, words)
+        return Arcs(
+            asked,
+            head_row,
+            head_column,
+            column,
+            flat,
+            None if sentence is None else torch.from_numpy(sentence).to(device),
+        )
 
-    def _arcs(
+    def _held_out(self, relation: str, half: int) -> int:
+        """The offset that the other half of the corpus chose."""
+        return self._by_half.get(relation, (1, 1))[1 - half]
+
+    def _places(
         self, item: Encoded, words: WordRows, number: int
-    ) -> list[tuple[tuple[int, int, int, int], dict[str, bool]]]:
-        """The arcs of an example: their places, and for which relations the offset is right."""
-        tree, row, column = item.example.words, words.row[number], words.column[number]
+    ) -> list[tuple[tuple[int, int, int, int], Arc]]:
+        """The arcs of an example whose words are there, each with its rows and columns."""
+        row, column = words.row[number], words.column[number]
         found = []
-        for index in row:
-            word = tree[index]
-            if word.head is None or (word.head != ROOT and word.head not in row):
-                continue
-            speaks = speaker(tree, index)
-            away = None if word.head == ROOT else word.head - speaks
-            places = (
-                row.get(speaks, row[index]),
-                row.get(word.head, -1),
-                column.get(word.head, -1),
-                column[index],
-            )
-            found.append(
-                (
-                    places,
-                    {
-                        relation: away == self.offsets[relation]
-                        for relation in _groups(word, self.subtypes)
-                        if relation in self._column
-                    },
+        for arc in self.arcs(item.example.words):
+            if arc.dependent in row and (arc.head == ROOT or arc.head in row):
+                places = (
+                    row.get(arc.asked, row[arc.dependent]),
+                    row.get(arc.head, -1),
+                    column.get(arc.head, -1),
+                    column[arc.dependent],
                 )
-            )
+                found.append((places, arc))
         return found
 
     def word_rows(self, scores: Tensor, first_row: int, prepared: Arcs) -> None:
         """Keep each row's prediction, and for each column the row that attends to it most."""
+        if prepared.sentence is not None:
+            rows = prepared.sentence[:, first_row : first_row + scores.shape[2], None]
+            other = rows != prepared.sentence[:, None, : scores.shape[3]]
+            scores = scores.masked_fill(other[:, None], NO_WORD)
         prepared.predicted.append(scores.argmax(-1))  # ties: the leftmost
         largest, row = scores.max(-2)  # argmax takes twice as long down columns
         row += first_row
@@ -208,15 +267,26 @@ def speaker(words: Sequence[Word], index: int) -> int:
     return index + clitic
 
 
-def best_offset(counts: Counter[int]) -> int:
-    """The most frequent distance from a dependent to its head word; of equals, the shorter, then
-    the one to the right.
+def half_of(example: Example) -> int:
+    """The half of the corpus that an example is in: 0 in even buckets, 1 in odd ones.
 
-    >>> best_offset(Counter({1: 3, -2: 3, 5: 1}))
+    >>> half_of(Example("1", ("A dog barks.",), group="news-1"))  # bucket 19
     1
     """
-    near = {offset: count for offset, count in counts.items() if 0 < abs(offset) <= FURTHEST}
-    return max(near, key=lambda offset: (near[offset], -abs(offset), offset), default=1)
+    return bucket_of(example) % 2
+
+
+def _sentences(batch: Batch, words: WordRows) -> NDArray[np.int64] | None:
+    """The sentence of each token, (batch, token); None if every example is one sentence."""
+    several = any(len({word.sentence for word in item.example.words}) > 1 for item in batch.items)
+    if not several:
+        return None
+    found = np.full((len(batch), batch.width), -1, np.int64)
+    for number, item in enumerate(batch.items):
+        for places in (words.row[number], words.column[number]):
+            for word, token in places.items():
+                found[number, token] = item.example.words[word].sentence
+    return found
 
 
 def _groups(word: Word, subtypes: str) -> list[str]:

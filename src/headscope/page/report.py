@@ -32,16 +32,20 @@ TABLES: dict[str, tuple[str, str, str, Callable[[Atlas], list[Row]]]] = {
     "dependency": (
         "dependencies",
         "Dependencies",
-        "The best head and direction of each relation, with Wilson's 95 % interval, beside the "
-        "best fixed offset. The test is paired, exact and one-sided; p is corrected (Holm) over "
-        "all heads, directions and relations.",
+        "The best head and direction of each relation, with a 95 % interval by documents, beside "
+        "the best fixed offset. Held out: chosen on one half of the documents and scored on the "
+        "other, both ways; where the halves chose differently, both heads are named. The test is "
+        "paired, exact and one-sided; p is corrected (Holm) over all heads, directions and "
+        "relations.",
         dependency_rows,
     ),
     "coreference": (
         "coreference",
         "Coreference",
         "The share of mentions whose head word attends most to the head word of an antecedent. "
-        "Candidates are the head words of all earlier mentions. The last row counts mentions.",
+        "Candidates are the head words of all earlier mentions. Held out: the head was chosen on "
+        "one half of the documents and scored on the other, both ways. Intervals and tests are by "
+        "documents. The last row counts mentions.",
         antecedent_rows,
     ),
 }

@@ -9,7 +9,7 @@ import xarray as xr
 
 from headscope.figures.tidy import is_share
 from headscope.labels import label_text
-from headscope.numbers import clip_share, interval, number, share
+from headscope.numbers import MISSING, clip_share, interval, number, share
 from headscope.page.document import Row, missing, records
 from headscope.results import Atlas, summary
 from headscope.results.schema import label_dims
@@ -145,8 +145,11 @@ def dependency_rows(results: Atlas) -> list[Row]:
             "direction": row["direction"],
             "accuracy (0–1)": share(row["accuracy"]),
             "95 % interval": interval(row["low"], row["high"], form=share),
+            "held out": share(row["held_out"]),
+            "held-out head": row["held_out_head"] or MISSING,
             "best offset": f"{row['offset']:+d}",
             "its accuracy": share(row["baseline"]),
+            "its accuracy held out": share(row["held_out_baseline"]),
             "p": row["p"],
             "p corrected": row["p_corrected"],
         }

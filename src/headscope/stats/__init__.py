@@ -3,11 +3,13 @@
 Nothing here needs torch.
 """
 
-from headscope.stats.antecedents import antecedent_table
+from headscope.stats.antecedents import antecedent_scores, antecedent_table
 from headscope.stats.behaviour import Thresholds, behaviours
 from headscope.stats.comparison import cosine_table, paired_table
+from headscope.stats.crossfit import CrossFit, best_choice, cross_fit, cross_score, fit_apart
 from headscope.stats.differences import difference_atlas, difference_table, same_examples
 from headscope.stats.frames import frame_table, outstanding
+from headscope.stats.jackknife import cluster_test, jackknife, rough_intervals, share_interval
 from headscope.stats.layers import LayerCloseness, layer_closeness
 from headscope.stats.overlap import (
     layer_shares,
@@ -39,20 +41,28 @@ __all__ = [
     "COARSE",
     "DEFAULT_DIRECTIONS",
     "FINE",
+    "CrossFit",
     "LayerCloseness",
     "Thresholds",
+    "antecedent_scores",
     "antecedent_table",
     "behaviours",
+    "best_choice",
     "best_heads",
     "cautions",
+    "cluster_test",
     "correct",
     "cosine_table",
+    "cross_fit",
+    "cross_score",
     "difference_atlas",
     "difference_table",
     "find_tau",
     "find_taus",
+    "fit_apart",
     "frame_table",
     "grand_mean",
+    "jackknife",
     "layer_closeness",
     "layer_shares",
     "leading_patterns",
@@ -73,8 +83,10 @@ __all__ = [
     "role_shift",
     "role_table",
     "role_tests",
+    "rough_intervals",
     "same_examples",
     "scale",
+    "share_interval",
     "shares_by_file",
     "skills",
     "tau_table",

@@ -1,25 +1,43 @@
-"""Antecedent accuracy of the best head against three baselines (Clark et al. 2019, Table 2)."""
+"""Antecedent accuracy of the best head against three baselines (Clark et al. 2019, Table 2).
+
+Mentions of one document are alike, so intervals and tests are by documents. The head is chosen by
+its score, so it is also scored on mentions that it was not chosen on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from headscope.results import Atlas
-from headscope.stats.grid import labelled_head
-from headscope.stats.tests import correct, paired_sign, wilson
+from headscope.stats.crossfit import best_choice, cross_fit, fit_apart
+from headscope.stats.grid import check_same_heads, labelled_head
+from headscope.stats.jackknife import cluster_test, share_interval
+from headscope.stats.tests import correct, paired_sign
 
 RIGHT = " right"
 """How the labels end that stand for the mentions a baseline gets right."""
+UNKNOWN = "unknown"
+"""The kind of mentions whose type is not known."""
+MENTIONS = "mentions"
+HELD_OUT = "held out: "
+"""How the name of the head begins that was chosen on other mentions."""
+BETWEEN = " | "
+HEADS = ("layer", "head")
 
 
-def antecedent_table(
-    results: Atlas, *, candidates: str = "mentions", correction: str = "holm"
+def antecedent_scores(
+    results: Atlas,
+    *,
+    candidates: str = "mentions",
+    correction: str = "holm",
+    train: Atlas | None = None,
 ) -> pd.DataFrame:
-    """Compare the best head at finding antecedents with the baselines.
+    """Score the baselines and the best head at finding antecedents, by kind of mention.
 
     Parameters
     ----------
@@ -29,42 +47,182 @@ def antecedent_table(
         Where a head may look for an antecedent: ``mentions`` (the head words of earlier mentions)
         or ``words`` (all other words).
     correction
-        How p-values are corrected over all heads: holm, bh or none.
+        How p-values of the best head are corrected over all heads: holm, bh or none.
+    train
+        Results of the same model on other documents: the head is chosen there and scored here.
+        Default: it is chosen on each half of the documents and scored on the other half.
 
     Returns
     -------
     pandas.DataFrame
-        One row per baseline, one for the head that is right most often over all mentions, and one
-        with the number of mentions; one column per kind of mention. The head has Wilson's interval
-        and, against each baseline, the corrected p of a paired one-sided test.
+        One row per system and kind of mention. Systems are the baselines; the head that is right
+        most often over all mentions (``head 3-10``); and the head that was chosen on other mentions
+        (``held out: head 3-10``, or both heads if the halves chose differently). Columns:
+        ``mentions``, ``accuracy`` with its interval ``low`` … ``high``, and for heads the p of a
+        one-sided, paired test against each baseline (``p over rules``). Intervals and tests are by
+        documents; p is never below that of the exact test on single mentions, and corrected over
+        all heads only for the head that was chosen on the same mentions. Mentions of no known type
+        are counted as ``unknown``, if there are any.
+
+    Raises
+    ------
+    UserError
+        If ``train`` is of another model.
     """
-    data = results["coreference"].sel(candidates=candidates)
-    right, n = data["sum"].sum("bucket"), data["n"]
-    kinds = [str(kind) for kind in data["kind"].values]
-    names = [str(name) for name in data["mentions"].values if name != "every"]
-    first = n.isel(layer=0, head=0)  # the numbers of mentions are the same for all heads
-    total = {kind: int(first.sel(kind=kind, mentions="every")) for kind in kinds}
-    rows: list[dict[str, object]] = [
-        {"system": name.removesuffix(RIGHT), **_shares(first.sel(mentions=name), total)}
-        for name in names
+    answers = _Answers(results["coreference"].sel(candidates=candidates))
+    chooser = None
+    if train is not None:
+        chooser = _Answers(train["coreference"].sel(candidates=candidates))
+        check_same_heads(answers.data, chooser.data)
+    rows = [
+        {"system": name.removesuffix(RIGHT), **row}
+        for name in answers.baselines
+        for row in answers.rows(answers.count.sel(mentions=name))
     ]
-    every = right.sel(mentions="every", kind="all")
-    place = np.unravel_index(int(np.argmax(every.values)), every.shape)
-    best = labelled_head(every["layer"][place[0]], every["head"][place[1]])
-    mine = right.isel(layer=place[0], head=place[1]).sel(mentions="every")
-    low, high = wilson(float(mine.sel(kind="all")), total["all"])
-    row: dict[str, object] = {"system": f"head {best}", **_shares(mine, total)}
-    row |= {"low": float(low), "high": float(high)}
-    for name in names:
-        both, baseline = right.sel(mentions=name, kind="all"), n.sel(mentions=name, kind="all")
-        p = correct(paired_sign((every - both).values, (baseline - both).values), correction)
-        row[f"p over {name.removesuffix(RIGHT)}"] = float(p[place])
-    return pd.DataFrame([*rows, row, {"system": "mentions", **total}])
+    best = best_choice(*answers.by_head())
+    if best is not None:
+        right = answers.right.isel(place=best)
+        p = answers.tests(answers.right, correction).isel(place=best)
+        named = f"head {answers.name(best)}"
+        rows += [{"system": named, **row} for row in answers.rows(right.sel(mentions="every"), p)]
+        rows += _held_out_rows(answers, chooser)
+    return pd.DataFrame(rows)
 
 
-def _shares(right: xr.DataArray, total: Mapping[str, int]) -> dict[str, float]:
-    """The share of mentions that are right, by kind; NaN where there are none."""
-    return {
-        kind: float(right.sel(kind=kind)) / count if count else np.nan
-        for kind, count in total.items()
-    }
+def antecedent_table(
+    results: Atlas,
+    *,
+    candidates: str = "mentions",
+    correction: str = "holm",
+    train: Atlas | None = None,
+) -> pd.DataFrame:
+    """Compare the best head at finding antecedents with the baselines.
+
+    Parameters
+    ----------
+    results, candidates, correction, train
+        As in :func:`antecedent_scores`, which has an interval for each kind of mention.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per baseline, one for the head that is right most often over all mentions, one for
+        the head that was chosen on other mentions, and one with the number of mentions; one column
+        per kind of mention. Over all mentions, each has its interval and each head the p of a test
+        against each baseline.
+    """
+    scores = antecedent_scores(results, candidates=candidates, correction=correction, train=train)
+    kinds = list(dict.fromkeys(scores["kind"]))
+    tests = [name for name in scores.columns if name.startswith("p over ")]
+    rows: list[dict[str, object]] = []
+    for system, part in scores.groupby("system", sort=False):
+        by_kind = part.set_index("kind")
+        accuracy = {kind: by_kind.loc[kind, "accuracy"] for kind in kinds}
+        every = {name: by_kind.loc["all", name] for name in ("low", "high", *tests)}
+        rows.append({"system": system, **accuracy, **every})
+    first = scores.drop_duplicates("kind").set_index("kind")["mentions"]
+    counts = {kind: int(first[kind]) for kind in kinds}
+    return pd.DataFrame([*rows, {"system": MENTIONS, **counts}])
+
+
+@dataclass
+class _Answers:
+    """Right and all answers by bucket, place (layer and head), kind and mentions."""
+
+    data: xr.Dataset
+
+    def __post_init__(self) -> None:
+        data = _with_unknown(self.data[["sum", "count"]])
+        self.right = data["sum"].stack(place=HEADS)
+        self.count = data["count"].isel(layer=0, head=0, drop=True)  # the same for all heads
+        self.kinds = [str(kind) for kind in data["kind"].values]
+        self.baselines = [str(name) for name in data["mentions"].values if name != "every"]
+
+    @cached_property
+    def every(self) -> xr.DataArray:
+        """All mentions, by bucket and kind."""
+        return self.count.sel(mentions="every")
+
+    def by_bucket(self) -> tuple[np.ndarray, np.ndarray]:
+        """Right answers over all mentions, and their number, (bucket, place)."""
+        right = self.right.sel(kind="all", mentions="every").transpose("bucket", "place").values
+        count = self.every.sel(kind="all").values[:, None]
+        return right, np.broadcast_to(count, right.shape)
+
+    def by_head(self) -> tuple[np.ndarray, np.ndarray]:
+        """Right answers over all mentions, and their number, (place,)."""
+        right, count = self.by_bucket()
+        return right.sum(0), count.sum(0)
+
+    def name(self, place: int) -> str:
+        """The name of a head."""
+        return str(labelled_head(*self.right["place"].values[place]))
+
+    def tests(self, right: xr.DataArray, correction: str = "none") -> xr.DataArray:
+        """p of heads against each baseline: (…, kind, mentions).
+
+        Parameters
+        ----------
+        right
+            Right answers by bucket, kind and mentions, and by place where there are several heads.
+        correction
+            Over places.
+        """
+        both = right.sel(mentions=self.baselines)
+        mine, its = right.sel(mentions="every", drop=True), self.count.sel(mentions=self.baselines)
+        single = xr.apply_ufunc(
+            paired_sign, (mine - both).sum("bucket"), (its - both).sum("bucket")
+        )
+        by_document = cluster_test(mine - its, self.every).fillna(0.0)
+        larger = single.where(single > by_document, by_document)
+        p: xr.DataArray = larger.where(self.every.sum("bucket") > 0)
+        if "place" not in p.dims:
+            return p
+        axis = p.get_axis_num("place")
+        return p.copy(data=correct(p.values, correction, axis=axis))
+
+    def rows(self, right: xr.DataArray, p: xr.DataArray | None = None) -> list[dict[str, object]]:
+        """One row per kind: accuracy and interval of a system with these right answers."""
+        low, high = share_interval(right, self.every)
+        found = []
+        for kind in self.kinds:
+            count = int(self.every.sel(kind=kind).sum())
+            row: dict[str, object] = {
+                "kind": kind,
+                "mentions": count,
+                "accuracy": float(right.sel(kind=kind).sum(skipna=False)) / count
+                if count
+                else np.nan,
+                "low": float(low.sel(kind=kind)),
+                "high": float(high.sel(kind=kind)),
+            }
+            for name in self.baselines if p is not None else ():
+                value = p.sel(kind=kind, mentions=name) if p is not None else np.nan
+                row[f"p over {name.removesuffix(RIGHT)}"] = float(value)
+            found.append(row)
+        return found
+
+
+def _held_out_rows(answers: _Answers, train: _Answers | None) -> list[dict[str, object]]:
+    """The rows of a head that was chosen on other mentions; NaN if it cannot be chosen."""
+    right, count = answers.by_bucket()
+    fit = cross_fit(right, count) if train is None else fit_apart(*train.by_head(), right, count)
+    if fit.chosen is None:
+        none = answers.rows(answers.every * np.nan)
+        return [{"system": f"{HELD_OUT}too few documents to choose on", **row} for row in none]
+    first, second = fit.chosen  # each is scored where the other half's documents are
+    in_first = xr.DataArray(np.arange(len(right)) % 2 == 0, dims="bucket")
+    scored = answers.right.isel(place=second, drop=True)
+    mine = scored.where(in_first, answers.right.isel(place=first, drop=True))
+    names = BETWEEN.join(dict.fromkeys((answers.name(first), answers.name(second))))
+    rows = answers.rows(mine.sel(mentions="every"), answers.tests(mine))
+    return [{"system": f"{HELD_OUT}head {names}", **row} for row in rows]
+
+
+def _with_unknown(data: xr.Dataset) -> xr.Dataset:
+    """The same with mentions of no known type as a kind of their own, if there are any."""
+    known = data.sel(kind=[kind for kind in data["kind"].values if kind != "all"]).sum("kind")
+    rest = data.sel(kind="all", drop=True) - known
+    if not bool((rest["count"].sum("bucket") > 0).any()):
+        return data
+    return xr.concat([data, rest.expand_dims(kind=[UNKNOWN])], dim="kind")

@@ -7,6 +7,7 @@ from typing import Any
 
 import xarray as xr
 
+from headscope.errors import UserError
 from headscope.heads import Head
 
 
@@ -17,6 +18,28 @@ def labelled_head(layer: Any, head: Any) -> Head:
     ('3-9', 'L2H8')
     """
     return Head(int(layer) - 1, int(head) - 1)
+
+
+def check_same_heads(data: xr.Dataset, train: xr.Dataset) -> None:
+    """Raise an error unless heads that are chosen on training results are those of the others.
+
+    Parameters
+    ----------
+    data, train
+        The same measure of two results.
+
+    Raises
+    ------
+    UserError
+        If one has other layers or heads.
+    """
+    if any(data[dim].values.tolist() != train[dim].values.tolist() for dim in ("layer", "head")):
+        raise UserError(
+            "heads can only be chosen on results of the same model: the training results have "
+            f"{train.sizes['layer']} × {train.sizes['head']} heads, the others "
+            f"{data.sizes['layer']} × {data.sizes['head']}",
+            hint="survey the training corpus with the same model",
+        )
 
 
 def grid_heads(values: xr.DataArray | xr.Dataset) -> list[Head]:

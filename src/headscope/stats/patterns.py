@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy import stats
 
 from headscope.errors import ResultsError
 from headscope.numbers import clip_share
 from headscope.results import Atlas
-from headscope.results.moments import CONFIDENCE, wilson
+from headscope.results.moments import wilson
 from headscope.stats.grid import labelled_head
+from headscope.stats.jackknife import jackknife
 
 MEASURE = "pattern"
 HETEROGENEOUS = {"MRPC": 0.32, "QQP": 0.61}
@@ -156,49 +155,3 @@ def _shares(data: xr.Dataset, over: tuple[str, ...]) -> pd.DataFrame:
     examples = data["n"].max(over)
     shares = xr.Dataset({"share": share, "low": low, "high": high, "examples": examples})
     return shares.reset_coords(drop=True).to_dataframe().reset_index()
-
-
-def jackknife(
-    sums: xr.DataArray, counts: xr.DataArray, confidence: float = CONFIDENCE
-) -> xr.DataArray:
-    """Half the width of the interval of sum / count, by leaving out one bucket after the other.
-
-    Maps of one example depend on each other, and so do examples of one document; documents do not,
-    and all examples of a document are in one bucket. Buckets differ in size: this is the delete-m
-    jackknife, whose pseudo-values for a mean are the buckets' own means.
-
-    Parameters
-    ----------
-    sums, counts
-        By bucket.
-    confidence
-        Of the interval.
-
-    Returns
-    -------
-    xarray.DataArray
-        NaN below two buckets.
-
-    References
-    ----------
-    Busing, Meijer and van der Leeden 1999, "Delete-m jackknife for unequal m", Statistics and
-    Computing 9.
-
-    Examples
-    --------
-    >>> sums = xr.DataArray([4.0, 6.0], dims="bucket")
-    >>> counts = xr.DataArray([10, 10], dims="bucket")
-    >>> round(float(jackknife(sums, counts)), 3)  # two means, 0.4 and 0.6: t with 1 degree
-    1.271
-    """
-    filled = counts.where(counts > 0)
-    buckets = filled.notnull().sum("bucket")
-    total = counts.sum("bucket")
-    centre = sums.sum("bucket") / total.where(total > 0)
-    terms = (sums / filled - centre) ** 2 / (total / filled - 1.0).where(filled < total)
-    variance = terms.sum("bucket") / buckets.where(buckets > 1)
-    factor = xr.apply_ufunc(
-        lambda degrees: stats.t.ppf(0.5 + confidence / 2, degrees), buckets.where(buckets > 1) - 1.0
-    )
-    half: xr.DataArray = factor * np.sqrt(variance)
-    return half

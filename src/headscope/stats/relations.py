@@ -1,4 +1,7 @@
-"""The best head of each relation against the best fixed offset (Clark et al. 2019, Table 1)."""
+"""The best head of each relation against the best fixed offset (Clark et al. 2019, Table 1).
+
+Both are chosen by their score, so both are also scored on words that they were not chosen on.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,22 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headscope.errors import UserError, unknown
+from headscope.errors import ResultsError, UserError, unknown
+from headscope.labels import STANFORD
 from headscope.results import Atlas
-from headscope.stats.grid import labelled_head
-from headscope.stats.tests import correct, paired_sign, wilson
+from headscope.stats.crossfit import FIRST, SECOND, CrossFit, cross_fit, fit_apart
+from headscope.stats.grid import check_same_heads, labelled_head
+from headscope.stats.jackknife import share_interval
+from headscope.stats.tests import correct, paired_sign
 
 DEFAULT_DIRECTIONS = ("dependent to head", "head to dependent")
+PLACE = ("direction", "layer", "head")
 ALL = "all"
 """How the names of groups of relations begin."""
+HELD_OUT = "held-out offset right"
+"""Labels the words at which the offset that the other half of the corpus chose is right."""
+BETWEEN = " | "
+"""Stands between what the two halves have chosen, where they differ."""
 LEAST = 20
 """Relations with fewer words are skipped unless they are named."""
 
@@ -67,6 +78,7 @@ def best_heads(
     directions: Sequence[str] = DEFAULT_DIRECTIONS,
     correction: str = "holm",
     least: int | None = None,
+    train: Atlas | None = None,
 ) -> pd.DataFrame:
     """The best head and direction of each relation.
 
@@ -75,35 +87,50 @@ def best_heads(
     results
         Results with the measure ``dependency``.
     relations
-        Which relations, by default all with enough words, the most frequent first.
+        Which relations, by default all of the treebank with enough words, the most frequent first.
     directions, correction
         As in :func:`relation_tests`. The best head is chosen on the same words, so its p is
         corrected over all heads, directions and relations, not over the rows shown.
     least
         Relations with fewer words are skipped unless they are named: by default 20, or in a
         treebank where none has as many, what the most frequent one has.
+    train
+        Results of the same model on another treebank: heads and offsets are chosen there and
+        scored here. Default: they are chosen on each half of the documents of ``results`` and
+        scored on the other half.
 
     Returns
     -------
     pandas.DataFrame
-        One row per relation: words, head, direction, accuracy with Wilson's interval, the accuracy
-        of the best fixed offset (``baseline``) and the offset, p and p_corrected.
+        One row per relation: words, head, direction, accuracy with its interval (``low`` …
+        ``high``, by documents), the accuracy of the best fixed offset (``baseline``) and the
+        offset, p and p_corrected. These are of the head that is best on the words it is scored on.
+        Beside them, chosen and scored apart: ``held_out`` with its interval, ``held_out_head``,
+        ``held_out_baseline`` and ``held_out_offset``. Where the two halves chose differently, both
+        are named, separated by " | ", and the number rates the procedure. It is NaN where a half
+        has no words of the relation.
 
     Raises
     ------
     UserError
-        If there is no such relation, or none has enough words.
+        If there is no such relation, none has enough words, or ``train`` is of another model.
     """
     tests = relation_tests(results, directions=directions, correction=correction)
-    offsets: dict[str, int] = json.loads(results["dependency"].attrs["offsets"])
+    data = results["dependency"].sel(direction=list(directions))
+    _check_held_out(data)
+    chooser = None
+    if train is not None:
+        chooser = train["dependency"].sel(direction=list(directions))
+        check_same_heads(data, chooser)
+    offsets: dict[str, int] = json.loads(data.attrs["offsets"])
     rows = []
     for name in _chosen(tests, relations, least):
-        one = tests.sel(relation=name).stack(place=("direction", "layer", "head"))
+        one = tests.sel(relation=name).stack(place=PLACE)
         if not bool(one["accuracy"].notnull().any()):
             continue
         best = one.isel(place=int(np.nanargmax(one["accuracy"].values)))
         direction, layer, head = best["place"].item()
-        low, high = wilson(best["right"].item(), best["n"].item())
+        low, high = share_interval(*_answers(data, name, best))
         rows.append(
             {
                 "relation": name,
@@ -113,13 +140,89 @@ def best_heads(
                 "accuracy": float(best["accuracy"]),
                 "low": float(low),
                 "high": float(high),
+                **_held_out(data, chooser, name, direction),
                 "baseline": float(best["baseline"]),
                 "offset": offsets.get(name, 0),
+                **_held_out_baseline(data, chooser, name),
                 "p": float(best["p"]),
                 "p_corrected": float(best["p_corrected"]),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _check_held_out(data: xr.Dataset) -> None:
+    if HELD_OUT not in data["words"].values:
+        raise ResultsError(
+            "these results do not say which offset each half of the corpus would choose: they were "
+            "made by an earlier version of Headscope",
+            hint="survey again",
+        )
+
+
+def _answers(
+    data: xr.Dataset, relation: str, best: xr.Dataset
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """A head's right answers, and all answers, by bucket."""
+    direction, layer, head = best["place"].item()
+    where = {"layer": layer, "head": head, "direction": direction, "words": "every"}
+    part = data[["sum", "count"]].sel(relation=relation, **where)
+    return part["sum"], part["count"]
+
+
+def _by_place(data: xr.Dataset, relation: str) -> xr.Dataset:
+    """Right and all answers at a relation, by bucket and place (direction, layer and head)."""
+    part = data[["sum", "count"]].sel(relation=relation, words="every")
+    return part.stack(place=PLACE).transpose("bucket", "place")
+
+
+def _held_out(
+    data: xr.Dataset, train: xr.Dataset | None, relation: str, direction: str
+) -> dict[str, object]:
+    """The accuracy of a head that was chosen on other words, and its name."""
+    part = _by_place(data, relation)
+    right, count = part["sum"].values, part["count"].values
+    if train is None:
+        fit = cross_fit(right, count)
+    elif relation in train["relation"].values:
+        given = _by_place(train, relation).sum("bucket")
+        fit = fit_apart(given["sum"].values, given["count"].values, right, count)
+    else:
+        fit = CrossFit.nothing(len(right))
+    total, number = (xr.DataArray(values, dims="bucket") for values in (fit.total, fit.count))
+    low, high = share_interval(total, number)
+    names = []
+    for chosen in fit.chosen or ():
+        way, layer, head = part["place"].values[chosen]
+        names.append(f"{labelled_head(layer, head)}{'' if way == direction else f' ({way})'}")
+    return {
+        "held_out": fit.score,
+        "held_out_low": float(low),
+        "held_out_high": float(high),
+        "held_out_head": BETWEEN.join(dict.fromkeys(names)),
+    }
+
+
+def _held_out_baseline(
+    data: xr.Dataset, train: xr.Dataset | None, relation: str
+) -> dict[str, object]:
+    """The accuracy of an offset that was chosen on other words, and the offset."""
+    if train is not None:
+        given: dict[str, int] = json.loads(train.attrs["offsets"])
+        counts: dict[str, int] = json.loads(data.attrs["offset_counts"]).get(relation, {})
+        if relation not in given or not counts:
+            return {"held_out_baseline": np.nan, "held_out_offset": ""}
+        share = counts.get(str(given[relation]), 0) / sum(counts.values())
+        return {"held_out_baseline": share, "held_out_offset": str(given[relation])}
+    part = data["count"].sel(relation=relation).isel(layer=0, head=0, direction=0)
+    every, right = part.sel(words="every").values, part.sel(words=HELD_OUT).values
+    if not (every[FIRST].sum() and every[SECOND].sum()):
+        return {"held_out_baseline": np.nan, "held_out_offset": ""}
+    halves: list[int] = json.loads(data.attrs["half_offsets"])[relation]
+    return {
+        "held_out_baseline": float(right.sum() / every.sum()),
+        "held_out_offset": BETWEEN.join(dict.fromkeys(map(str, halves))),
+    }
 
 
 def _chosen(tests: xr.Dataset, relations: Iterable[str] | None, least: int | None) -> list[str]:
@@ -134,7 +237,7 @@ def _chosen(tests: xr.Dataset, relations: Iterable[str] | None, least: int | Non
         counts = tests["n"].isel(direction=0, layer=0, head=0)
         words = {name: int(counts.sel(relation=name)) for name in known}
         fewest = least if least is not None else max(1, min(LEAST, max(words.values())))
-        chosen = [name for name in known if words[name] >= fewest]
+        chosen = [name for name in known if words[name] >= fewest and not name.endswith(STANFORD)]
         chosen.sort(key=lambda name: (not name.startswith(ALL), -words[name], name))
     if not chosen:
         raise UserError(

@@ -41,7 +41,8 @@ def clark2019(
         typer.Option(
             "--train",
             metavar="FILE",
-            help="A treebank to train the probes on. Default: four fifths of --treebank.",
+            help="A treebank to train the probes on, and to choose heads and offsets on. Default: "
+            "four fifths of --treebank for probes, each half in turn for heads and offsets.",
             rich_help_panel=_DATA,
             show_default=False,
         ),
@@ -68,6 +69,15 @@ def clark2019(
     epochs: Annotated[
         int, typer.Option("--epochs", help="The most passes over the training data of a probe.")
     ] = 20,
+    sample: Annotated[
+        str,
+        typer.Option(
+            "--sample",
+            metavar="NAME",
+            help="Which segments and examples to use where there are more than wanted: 'random' "
+            "ones, drawn with --seed, or the 'first' ones.",
+        ),
+    ] = "random",
     *,
     common: Common,
 ) -> Recipe:
@@ -78,9 +88,12 @@ def clark2019(
     Example: headscope paper clark2019 --model bert-base-uncased --part dependencies
     """
     from headscope.corpus import read
+    from headscope.errors import unknown
     from headscope.papers import find_paper
 
     find_paper("clark2019").choose(common.part)
+    if sample not in ("random", "first"):
+        raise unknown("sample", sample, ("random", "first"))
     segments, trees = read(text), read(treebank)
     documents = read(coref, documents=".conll" in coref)
     training = read(train) if train else None
@@ -94,5 +107,6 @@ def clark2019(
         train=training,
         vectors=vectors,
         epochs=epochs,
+        sample="first" if sample == "first" else "random",
         **common.options,
     )

@@ -48,25 +48,29 @@ TABLE_1 = (
 """Best heads at dependency relations (Table 1)."""
 
 SAME_RELATION: dict[str, tuple[str, ...]] = {
-    "prep": ("prep", "case"),
-    "pobj": ("pobj", "obl"),
+    "pobj": ("pobj", "pobj (SD)"),
     "nn": ("nn", "compound"),
     "dobj": ("dobj", "obj"),
+    "advmod": ("advmod (SD)", "advmod"),
+    "aux": ("aux (SD)", "aux"),
     "poss": ("poss", "nmod:poss"),
     "auxpass": ("auxpass", "aux:pass"),
+    "mark": ("mark (SD)", "mark"),
     "prt": ("prt", "compound:prt"),
 }
-"""What other schemes call the paper's relations. The first name that the treebank has is used."""
-ROUGH = {
-    "case": (
-        "UD's case attaches a preposition to its noun, not to the word that the phrase modifies, "
-        "so it is only roughly prep"
-    ),
-    "obl": (
-        "UD's obl is the noun under a verb, without its preposition, so it is only roughly pobj"
-    ),
+"""What Universal Dependencies call the paper's relations. The first name that the treebank has is
+used. Names that end in "(SD)" are made from UD; see :mod:`headscope.measures.stanford`."""
+MADE = {
+    "pobj (SD)": "UD's case with the two words swapped, without the possessive 's",
+    "aux (SD)": "UD's aux, and the infinitive's to, which is mark in UD",
+    "mark (SD)": "UD's mark without the infinitive's to",
+    "advmod (SD)": "UD's advmod without not, n't and never, which are neg in the paper's scheme",
 }
-"""Why a counterpart is not quite the paper's relation."""
+"""How a relation was made from UD."""
+NO_PREP = (
+    "UD attaches a preposition to its noun, not to the word that the phrase modifies, so prep has "
+    "no counterpart"
+)
 
 TABLE_2 = {
     "nearest": {"all": 27, "pronoun": 29, "proper": 29, "nominal": 19},

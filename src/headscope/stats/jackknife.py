@@ -1,0 +1,205 @@
+"""Intervals and tests that respect documents: sums are kept in buckets of whole documents, and one
+bucket after the other is left out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from scipy import stats
+
+from headscope.results.moments import CONFIDENCE
+
+FEW = 20
+"""Intervals from fewer buckets are rough: 30 documents fill about 20 of 32 buckets."""
+
+
+def jackknife_error(sums: xr.DataArray, counts: xr.DataArray) -> xr.DataArray:
+    """The standard error of sum / count, by leaving out one bucket after the other.
+
+    Maps of one example depend on each other, and so do examples of one document; documents do not,
+    and all examples of a document are in one bucket. Buckets differ in size: this is the delete-m
+    jackknife, whose pseudo-values for a mean are the buckets' own means.
+
+    Parameters
+    ----------
+    sums, counts
+        By bucket.
+
+    Returns
+    -------
+    xarray.DataArray
+        NaN below two buckets.
+
+    References
+    ----------
+    Busing, Meijer and van der Leeden 1999, "Delete-m jackknife for unequal m", Statistics and
+    Computing 9.
+
+    Examples
+    --------
+    >>> sums = xr.DataArray([4.0, 6.0], dims="bucket")
+    >>> counts = xr.DataArray([10, 10], dims="bucket")
+    >>> round(float(jackknife_error(sums, counts)), 3)  # two means, 0.4 and 0.6
+    0.1
+    """
+    filled = counts.where(counts > 0)
+    buckets = filled.notnull().sum("bucket")
+    total = counts.sum("bucket")
+    centre = sums.sum("bucket") / total.where(total > 0)
+    terms = (sums / filled - centre) ** 2 / (total / filled - 1.0).where(filled < total)
+    variance = terms.sum("bucket") / buckets.where(buckets > 1)
+    error: xr.DataArray = variance**0.5
+    return error
+
+
+def jackknife(
+    sums: xr.DataArray, counts: xr.DataArray, confidence: float = CONFIDENCE
+) -> xr.DataArray:
+    """Half the width of Student's t interval of sum / count, with the jackknife's standard error.
+
+    Parameters
+    ----------
+    sums, counts
+        By bucket.
+    confidence
+        Of the interval.
+
+    Returns
+    -------
+    xarray.DataArray
+        NaN below two buckets.
+
+    Examples
+    --------
+    >>> sums = xr.DataArray([4.0, 6.0], dims="bucket")
+    >>> counts = xr.DataArray([10, 10], dims="bucket")
+    >>> round(float(jackknife(sums, counts)), 3)  # t with 1 degree of freedom
+    1.271
+    """
+    half: xr.DataArray = _factor(counts, confidence) * jackknife_error(sums, counts)
+    return half
+
+
+def share_interval(
+    right: xr.DataArray, count: xr.DataArray, confidence: float = CONFIDENCE
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """Wilson's interval of a share of right answers that come in documents.
+
+    Answers of one document are alike, so they tell less than as many independent ones. The
+    jackknife over buckets says how much less: Wilson's interval is taken for the number of
+    independent answers that would have the same standard error (never more than there are), with
+    Student's t instead of the normal quantile.
+
+    Parameters
+    ----------
+    right, count
+        Right answers, and all answers, by bucket.
+    confidence
+        Of the interval.
+
+    Returns
+    -------
+    tuple of xarray.DataArray
+        Low and high; NaN below two buckets.
+
+    References
+    ----------
+    Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of
+    positive counts estimated from survey data", Survey Methodology 24; Dean and Pagano 2015,
+    "Evaluating confidence interval methods for binomial proportions in clustered surveys", Journal
+    of Survey Statistics and Methodology 3.
+
+    Examples
+    --------
+    >>> right = xr.DataArray([8, 7, 9, 8], dims="bucket")
+    >>> low, high = share_interval(right, xr.full_like(right, 10))
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.55, 0.929)
+    """
+    total = count.sum("bucket")
+    share = right.sum("bucket") / total.where(total > 0)
+    variance = jackknife_error(right, count) ** 2
+    alone = share * (1 - share)
+    alike = (alone / variance.where(variance > 0)).fillna(np.inf)
+    number = alike.where((alike < total) & (alone > 0), total)  # alone is 0 if all are right
+    square = _factor(count, confidence) ** 2 / number.where(number > 0)
+    centre = (share + square / 2) / (1 + square)
+    half = (square * (alone + square / 4)) ** 0.5 / (1 + square)
+    # Rounding may put an end of 0 or 1 a hair inside it.
+    low, high = centre - half, centre + half
+    return (
+        low.where(~(low > share), share).clip(0.0, 1.0),
+        high.where(~(high < share), share).clip(0.0, 1.0),
+    )
+
+
+def cluster_test(difference: xr.DataArray, count: xr.DataArray) -> xr.DataArray:
+    """One-sided test that the mean of some differences is above zero, by documents.
+
+    Parameters
+    ----------
+    difference
+        By bucket: how many answers the first system has right, minus those of the second.
+    count
+        By bucket: how many answers there are.
+
+    Returns
+    -------
+    xarray.DataArray
+        p of Student's t, with the jackknife's standard error; NaN below two buckets, and 1 where
+        the difference never varies and is not above zero.
+
+    Examples
+    --------
+    >>> difference = xr.DataArray([2, 3, 1, 2], dims="bucket")
+    >>> round(float(cluster_test(difference, xr.full_like(difference, 10))), 4)
+    0.0081
+    """
+    total = count.sum("bucket")
+    mean = difference.sum("bucket") / total.where(total > 0)
+    error = jackknife_error(difference, count)
+    never = xr.full_like(mean, np.inf).where(mean > 0, -np.inf)  # the difference never varies
+    t = (mean / error.where(error > 0)).where(error > 0, never)
+    p: xr.DataArray = xr.apply_ufunc(stats.t.sf, t, _buckets(count) - 1.0)
+    return p.where(error.notnull())
+
+
+def rough_intervals(data: xr.Dataset) -> str:
+    """What to say where intervals come from few documents; empty where there are enough.
+
+    Parameters
+    ----------
+    data
+        One measure of some results, with its counts by bucket.
+
+    Examples
+    --------
+    >>> rough_intervals(xr.Dataset({"count": ("bucket", [5, 0, 3])}))
+    'There are few documents (2 groups of them), so intervals are rough.'
+    >>> rough_intervals(xr.Dataset({"count": ("bucket", [1] * 32)}))
+    ''
+    """
+    counts = data["count"]
+    filled = int((counts.max([dim for dim in counts.dims if dim != "bucket"]) > 0).sum())
+    if filled >= FEW:
+        return ""
+    groups = f"{filled} groups of them" if filled != 1 else "one group of them"
+    return f"There are few documents ({groups}), so intervals are rough."
+
+
+def _buckets(counts: xr.DataArray) -> xr.DataArray:
+    return (counts > 0).sum("bucket")
+
+
+def _factor(counts: xr.DataArray, confidence: float) -> xr.DataArray:
+    """The quantile of Student's t for so many buckets; NaN below two."""
+    buckets = _buckets(counts)
+    factor: xr.DataArray = xr.apply_ufunc(_quantile, buckets.where(buckets > 1) - 1.0, confidence)
+    return factor
+
+
+def _quantile(degrees: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
+    quantile: NDArray[np.float64] = stats.t.ppf(0.5 + confidence / 2, degrees)
+    return quantile
