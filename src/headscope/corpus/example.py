@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 
 from headscope.errors import CorpusError
 
@@ -228,16 +229,22 @@ def plain_words(texts: tuple[str, ...]) -> list[list[tuple[int, int]]]:
     return [[match.span() for match in PLAIN_WORD.finditer(text)] for text in texts]
 
 
-def surface_words(example: Example) -> list[str]:
+def surface_words(example: Example, count: int | None = None) -> list[str]:
     """List the words of an example: the annotated ones, else what looks like a word.
 
+    Parameters
+    ----------
+    example
+        The example.
+    count
+        List only so many words; None for all. A text may be much longer than what a model reads.
+
+    Examples
+    --------
     >>> surface_words(Example("1", ("It isn't.", "Yes")))
     ['It', "isn't", '.', 'Yes']
     """
     if example.words:
-        return [word.text for word in example.words]
-    return [
-        text[start:end]
-        for text, spans in zip(example.texts, plain_words(example.texts), strict=True)
-        for start, end in spans
-    ]
+        return [word.text for word in example.words[:count]]
+    found = (match.group() for text in example.texts for match in PLAIN_WORD.finditer(text))
+    return list(islice(found, count))

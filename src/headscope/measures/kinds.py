@@ -7,9 +7,10 @@ differ between groups of rows, or a list of pairs. A matrix is the last resort.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,25 +45,24 @@ class Parts:
     matrices: list[Floats] = field(default_factory=list)
 
 
-@runtime_checkable
-class Relation(Protocol):
+class Relation(ABC):
     """A set of pairs (query, key) of one example."""
 
+    @abstractmethod
     def sizes(self, causal: bool = False) -> Numbers:
         """How many keys each query has; of a causal model, those up to itself."""
-        ...
 
+    @abstractmethod
     def matrix(self) -> Matrix:
         """All pairs as a boolean matrix (query, key)."""
-        ...
 
+    @abstractmethod
     def parts(self, rows: Floats) -> Parts:
         """The relation with a weight for every row."""
-        ...
 
 
 @dataclass(frozen=True)
-class Diagonals:
+class Diagonals(Relation):
     """The tokens at some offsets from each token: -1 is the one before, (-1, 0, 1) a band.
 
     >>> Diagonals(3, (-1, 1)).sizes()
@@ -101,7 +101,7 @@ class Diagonals:
 
 
 @dataclass(frozen=True)
-class Columns:
+class Columns(Relation):
     """The same keys for every query, or for some of them.
 
     Parameters
@@ -137,7 +137,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Groups:
+class Groups(Relation):
     """All tokens of a token's own group, itself included.
 
     Parameters
@@ -176,7 +176,7 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Pairs(Relation):
     """A list of pairs (query, key), each at most once.
 
     >>> Pairs.of(3, [(2, 0), (2, 1), (0, 1)]).sizes(causal=True)
@@ -211,7 +211,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Dense:
+class Dense(Relation):
     """Any set of pairs, as a boolean matrix (query, key)."""
 
     pairs: Matrix

@@ -170,12 +170,12 @@ class PickedPairs:
         keys: NDArray[np.int64],
         device: Any,
     ) -> None:
-        table, which = np.unique(
-            np.stack([queries, examples, keys]), axis=1, return_inverse=True
-        )  # in the order of queries
-        self.queries = table[0]
+        size, across = (int(numbers.max(initial=-1)) + 1 for numbers in (examples, keys))
+        codes, which = np.unique((queries * size + examples) * across + keys, return_inverse=True)
+        table = np.stack(np.unravel_index(codes, (int(queries.max(initial=-1)) + 1, size, across)))
+        self.queries = table[0]  # ascending
         self.table = torch.from_numpy(table).to(device)
-        self.which = torch.from_numpy(which.reshape(-1)).to(device)
+        self.which = torch.from_numpy(which).to(device)
         self.values: list[Tensor] = []
 
     def rows(self, block: Tensor, first_row: int) -> None:

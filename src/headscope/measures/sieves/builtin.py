@@ -94,13 +94,15 @@ def alike(numbers: NDArray[np.integer[Any]]) -> Pairs:
     >>> alike(np.array([7, -1, 7, -1])).matrix().nonzero()
     (array([0, 2]), array([2, 0]))
     """
-    queries, keys = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for places in map(np.array, pieces_of(numbers).values()):
-        if len(places) > 1:
-            one, other = np.nonzero(~np.eye(len(places), dtype=np.bool_))
-            queries.append(places[one])
-            keys.append(places[other])
-    return Pairs(len(numbers), np.concatenate(queries), np.concatenate(keys))
+    places = np.argsort(numbers, kind="stable")
+    places = places[numbers[places] >= 0]
+    _, first, size = np.unique(numbers[places], return_index=True, return_counts=True)
+    first, size = np.repeat(first, size), np.repeat(size, size)  # of each token's own group
+    queries = np.repeat(places, size)
+    within = np.arange(len(queries)) - np.repeat(np.cumsum(size) - size, size)
+    keys = places[np.repeat(first, size) + within]
+    others = queries != keys
+    return Pairs(len(numbers), queries[others], keys[others])
 
 
 def dependency_sieve(name: str, labels: Iterable[str], direction: str, fold: bool = False) -> Sieve:
@@ -144,11 +146,11 @@ def _rare(corpus: Iterable[Example]) -> Callable[[Encoded], Matrix | None]:
     counts = Counter(word.lower() for example in corpus for word in surface_words(example))
 
     def select(item: Encoded) -> Matrix | None:
-        words = surface_words(item.example)
+        words = surface_words(item.example, int(item.unit.max(initial=-1)) + 1)
         here = {
-            int(unit): counts[words[unit].lower()]
-            for unit in item.unit
-            if unit >= 0 and any(map(str.isalnum, words[unit]))
+            unit: counts[words[unit].lower()]
+            for unit in np.unique(item.unit[item.unit >= 0]).tolist()
+            if any(map(str.isalnum, words[unit]))
         }
         if not here:
             return None
@@ -187,17 +189,13 @@ def _duplicate(item: Encoded) -> Relation:
 
 @sieve("induction", title="The token after the previous occurrence of the same token")
 def _induction(item: Encoded) -> Relation:
-    pairs: list[tuple[int, int]] = []
-    last: dict[int, int] = {}
-    ids = _known_ids(item).tolist()
-    for place, token in enumerate(ids):
-        if token < 0:
-            continue
-        after = last.get(token, place) + 1
-        if after < place and ids[after] >= 0:
-            pairs.append((place, after))
-        last[token] = place
-    return Pairs.of(len(item), pairs)
+    ids = _known_ids(item)
+    tokens = np.argsort(ids, kind="stable")
+    tokens = tokens[ids[tokens] >= 0]
+    same = ids[tokens[1:]] == ids[tokens[:-1]]
+    places, after = tokens[1:][same], tokens[:-1][same] + 1
+    good = (after < places) & (ids[after] >= 0)
+    return Pairs(len(item), places[good], after[good])
 
 
 @sieve(
