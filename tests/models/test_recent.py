@@ -64,10 +64,17 @@ class Blocks:
         pass
 
 
+def assert_same(ours: Tensor, theirs: Tensor, kind: str) -> None:
+    """Bit for bit; in causal models, where keys after a block are skipped, within 1e-6."""
+    exact = kind == "eurobert"
+    torch.testing.assert_close(ours, theirs, atol=0 if exact else 1e-6, rtol=0 if exact else 1e-6)
+
+
 @pytest.mark.parametrize("kind", RECENT)
 def test_blocks_of_rows_equal_eager(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rowblocks, "WEIGHTS", 1)
     monkeypatch.setattr(rowblocks, "_cut", {})
+    monkeypatch.setattr(rowblocks, "_narrowed", {})
     batch, blocks = tiny_batch(kind, LENGTHS), Blocks()
     with torch.no_grad():
         output = tiny_model(kind).forward(batch, listeners=[blocks])
@@ -76,8 +83,11 @@ def test_blocks_of_rows_equal_eager(kind: str, monkeypatch: pytest.MonkeyPatch) 
     assert len(blocks.blocks) == len(layers)
     for found, eager in zip(blocks.blocks.values(), layers, strict=True):
         assert len(found) == 4
-        assert torch.equal(torch.cat(found, 2), eager)
-    assert torch.equal(output.last_hidden_state, expected.last_hidden_state)
+        for example, length in enumerate(LENGTHS):  # padded rows that see nothing may differ
+            rows = torch.cat(found, 2)[example, :, :length]
+            assert_same(rows, eager[example, :, :length], kind)
+    real = torch.from_numpy(batch.mask).bool()
+    assert_same(output.last_hidden_state[real], expected.last_hidden_state[real], kind)
 
 
 @pytest.mark.parametrize("kind", RECENT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from headscope.corpus.example import Example
 from headscope.labels import first_names
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Encoded:
     """The T tokens of one example, and what each one is.
 
@@ -52,6 +53,15 @@ class Encoded:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @cached_property
+    def pieces(self) -> dict[int, list[int]]:
+        """The tokens of each word of ``example.words``; words that are cut off are missing."""
+        found: dict[int, list[int]] = {}
+        for place, number in enumerate(self.word.tolist()):
+            if number >= 0:
+                found.setdefault(number, []).append(place)
+        return found
 
 
 @dataclass(slots=True)

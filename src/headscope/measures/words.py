@@ -21,7 +21,7 @@ from headscope.measures.base import Context, Measure, Together
 from headscope.models import LayerView, Model
 
 NO_WORD = -1.0
-"""What stands where there is no attention between two different words."""
+"""This or less stands where there is no attention between two different words."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class WordRows:
 
     Nothing is rearranged: the row of a word is that of its last piece, and its column that of its
     first. By the last piece all rows of a word are known, also where it began in an earlier block.
-    Rows and columns of other tokens, and each word's own column, hold :data:`NO_WORD`.
+    Rows and columns of other tokens, and each word's own column, hold :data:`NO_WORD` or less.
 
     Attributes
     ----------
@@ -148,10 +148,7 @@ class WordRows:
         rows = np.zeros((len(batch), batch.width), np.bool_)
         self.split: list[tuple[int, int, list[int]]] = []
         for example, item in enumerate(batch.items):
-            pieces: dict[int, list[int]] = {}
-            for place, word in enumerate(item.word.tolist()):
-                if word >= 0:
-                    pieces.setdefault(word, []).append(place)
+            pieces = item.pieces
             self.column.append({word: places[0] for word, places in pieces.items()})
             self.row.append({word: places[-1] for word, places in pieces.items()})
             columns[example, list(self.column[-1].values())] = True
@@ -159,7 +156,9 @@ class WordRows:
             for places in pieces.values():
                 if len(places) > 1:
                     self.split.append((example, places[-1], places))
-        self.real = torch.from_numpy(columns[:, None, None]).to(device)
+        # Adding is six times as fast as choosing.
+        taken = np.where(columns, 0, -np.inf).astype(np.float32)
+        self.penalty = torch.from_numpy(taken[:, None, None]).to(device)
         # How far a word reaches back from its last piece.
         self.reach = max((places[-1] - places[0] for _, _, places in self.split), default=0)
         self.device = device
@@ -197,7 +196,7 @@ class WordRows:
         reach = min(self.reach, first_row)
         whole = block.new_empty(size, heads, reach + rows, keys)
         scores = whole[:, :, reach:]
-        torch.where(self.real[..., :keys], block, block.new_tensor(NO_WORD), out=scores)
+        torch.add(block, self.penalty[..., :keys], out=scores)
         for example, first, piece in self._further:
             scores[example, :, :, first] += block[example, :, :, piece]
         if reach:

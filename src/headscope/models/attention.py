@@ -4,7 +4,8 @@ transformers lets any name be registered as an attention implementation. The fun
 here calls the architecture's own eager attention, so nothing is re-implemented. It computes a block
 of query rows at a time, changes heads where asked, and shows the block to the listeners: no map is
 ever held whole unless a listener needs it. Blocks are multiples of 16 rows with all their keys,
-which keeps results equal to eager attention bit for bit.
+which keeps results equal to eager attention bit for bit. Only where a mask hides all keys after a
+block (causal models), those are left out, which is up to twice as fast and within 1e-6.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
 from headscope.models.replacement import FittedReplacement, visible_keys
-from headscope.models.rowblocks import Call, block_height, can_be_cut
+from headscope.models.rowblocks import Call, block_height, can_be_cut, can_skip_keys
 from headscope.models.view import LayerView, Listener, RowListener
 
 NAME = "headscope"
@@ -79,6 +80,8 @@ class Watch:
         # Layers of each stack that have been computed or skipped.
         self.counts = dict(first or {})
         self._current: tuple[str, int, list[int]] = ("", 0, [])
+        # Masks are kept with the answer, so that no other takes their place in memory.
+        self._hiding: dict[tuple[int, Any], tuple[bool, Tensor | None]] = {}
 
     def begin(self, module: nn.Module) -> str:
         """Enter the next layer, and return the name of its stack."""
@@ -124,6 +127,16 @@ class Watch:
             for listener in self.by_rows:
                 listener.rows(view, weights, first_row)
         return weights, again
+
+    def skips_keys(self, call: Call) -> bool:
+        """Whether a layer's blocks do without the keys after them.
+
+        The layers of a pass share a mask or two, so each is looked at once.
+        """
+        key = (id(call.mask), call.eager)
+        if key not in self._hiding:
+            self._hiding[key] = (can_skip_keys(call), call.mask)
+        return self._hiding[key][0]
 
     def end(self, module: nn.Module, maps: Tensor | None, output: Tensor) -> Tensor:
         """Leave the layer: show it to the listeners.
@@ -200,12 +213,16 @@ def observed_attention(
     height = call.length
     if not (watch.whole_maps or module.training or query.requires_grad):
         height = block_height(query, key)
+    causal = False
     if height < call.length:
-        call, height = (call.ready(), height) if can_be_cut(call) else (call, call.length)
+        if can_be_cut(call):
+            call, causal = call.ready(), watch.skips_keys(call)
+        else:
+            height = call.length
     cached = max(key.shape[2] - call.length, 0) if stack != "cross" else 0
     outputs = []
     for first in range(0, call.length, height):
-        output, weights = call.rows(first, first + height)
+        output, weights = call.rows(first, first + height, causal=causal)
         replacing = watch.replacement is not None
         seen = visible_keys(call.mask_of(first, first + height)) if replacing else None
         weights, again = watch.rows(module, weights, seen, cached + first)

@@ -8,12 +8,15 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 STEP = 16
 """Blocks are multiples of so many rows: matrix products then round as those of the whole map do."""
 WEIGHTS = 2**21
 """About so many attention weights make a block, so that it stays in the processor's cache."""
 TRIAL = 2 * STEP
+HIDDEN = -1e4
+"""A key is hidden if so much or less is added to its score. Half precision goes to -65504."""
 SLICED = frozenset({"position_bias"})
 """Arguments of attention functions that are cut like the mask: T5's position bias."""
 UNUSED = frozenset({"position_ids", "cache_position", "position_embeddings"})
@@ -47,25 +50,37 @@ class Call:
         """The number of query rows."""
         return self.query.shape[2]
 
-    def rows(self, first: int, last: int) -> tuple[Tensor, Tensor]:
+    def rows(self, first: int, last: int, *, causal: bool = False) -> tuple[Tensor, Tensor]:
         """Outputs (batch, row, head, width) and maps (batch, head, row, key) of some rows.
 
         What is left at the end, if fewer than 16 rows, is computed with some of the rows before.
+
+        Parameters
+        ----------
+        first, last
+            The first row, and the one after the last.
+        causal
+            Leave out the keys after the block, which none of its rows sees. The maps hold 0 there,
+            as they do anyway; sums round a little differently (1e-7).
         """
         last = min(last, self.length)
         start = max(min(first, last - STEP), 0)
+        everything = self.key.shape[2]
+        keys = everything - self.length + last if causal else everything
         others = {
-            name: self._cut(value, start, last) if name in SLICED else value
+            name: self._cut(value, start, last, keys) if name in SLICED else value
             for name, value in self.others.items()
         }
         output, maps = self.eager(
             self.module,
             self.query[:, :, start:last],
-            self.key,
-            self.value,
-            self.mask_of(start, last),
+            self.key[:, :, :keys],
+            self.value[:, :, :keys],
+            self._cut(self.mask, start, last, keys),
             **others,
         )
+        if keys < everything:
+            maps = functional.pad(maps, (0, everything - keys))
         if start == first:  # the very maps: gradients are asked of them
             return output, maps
         return output[:, first - start :], maps[:, :, first - start :]
@@ -74,11 +89,25 @@ class Call:
         """The mask of some rows."""
         return self._cut(self.mask, first, last)
 
-    def _cut(self, value: Tensor | None, first: int, last: int) -> Tensor | None:
-        """The rows of a mask or a bias, (batch, head, row, key); one row serves for all."""
-        if value is None or value.shape[-2] != self.length:
-            return value
-        return value[..., first:last, :]
+    def _cut(
+        self, value: Tensor | None, first: int, last: int, keys: int | None = None
+    ) -> Tensor | None:
+        """Rows and first keys of a mask or a bias, (batch, head, row, key).
+
+        One row serves for all, and so does one key.
+        """
+        if value is None:
+            return None
+        rows = value[..., first:last, :] if value.shape[-2] == self.length else value
+        return rows[..., :keys]
+
+    def hides_later_keys(self) -> bool:
+        """Whether no row sees a key that comes after it, by the mask."""
+        keys = self.key.shape[2]
+        if self.mask is None or self.mask.shape[-2:] != (self.length, keys):
+            return False
+        seen = self.mask if self.mask.dtype == torch.bool else self.mask > HIDDEN
+        return not bool(seen.triu(keys - self.length + 1).any())
 
     def ready(self) -> Call:
         """The same call with keys and values laid out once, not for every block.
@@ -164,6 +193,21 @@ def can_be_cut(call: Call) -> bool:
     return _cut[call.eager]
 
 
+_narrowed: dict[Any, bool] = {}
+
+
+def can_skip_keys(call: Call) -> bool:
+    """Whether keys after a block need not be computed: the mask hides them from all its rows.
+
+    As with rows, every function is tried once on a corner of the maps.
+    """
+    if not (call.hides_later_keys() and call.corner(TRIAL).hides_later_keys()):
+        return False
+    if call.eager not in _narrowed:
+        _narrowed[call.eager] = _same_in_blocks(call, causal=True)
+    return _narrowed[call.eager]
+
+
 def _tensors(value: Any) -> Iterable[Tensor]:
     if isinstance(value, Tensor):
         yield value
@@ -172,11 +216,14 @@ def _tensors(value: Any) -> Iterable[Tensor]:
             yield from _tensors(part)
 
 
-def _same_in_blocks(call: Call) -> bool:
+def _same_in_blocks(call: Call, *, causal: bool = False) -> bool:
     corner = call.corner(TRIAL)
     try:
         whole = corner.rows(0, TRIAL)
-        parts = [corner.ready().rows(first, first + STEP) for first in range(0, TRIAL, STEP)]
+        parts = [
+            corner.ready().rows(first, first + STEP, causal=causal)
+            for first in range(0, TRIAL, STEP)
+        ]
     except (RuntimeError, ValueError, IndexError, TypeError, AttributeError):
         return False
     outputs = torch.cat([output for output, _ in parts], 1)

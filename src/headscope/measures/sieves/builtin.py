@@ -75,19 +75,6 @@ def _block(item: Encoded) -> Relation | None:
     return Groups(np.where(item.kind == TEXT, item.segment, -1))
 
 
-def pieces_of(numbers: NDArray[np.integer[Any]]) -> dict[int, list[int]]:
-    """The tokens with each number; those below 0 have none.
-
-    >>> pieces_of(np.array([-1, 0, 1, 1]))
-    {0: [1], 1: [2, 3]}
-    """
-    found: dict[int, list[int]] = {}
-    for place, number in enumerate(numbers.tolist()):
-        if number >= 0:
-            found.setdefault(number, []).append(place)
-    return found
-
-
 def alike(numbers: NDArray[np.integer[Any]]) -> Pairs:
     """All pairs of different tokens with the same number; those below 0 have none.
 
@@ -112,7 +99,7 @@ def dependency_sieve(name: str, labels: Iterable[str], direction: str, fold: boo
     wanted = frozenset(label for one in labels for label in SAME_LABEL.get(one, (one,)))
 
     def select(item: Encoded) -> Relation:
-        pieces = pieces_of(item.word)
+        pieces = item.pieces
         pairs: list[tuple[int, int]] = []
         for index, word in enumerate(item.example.words):
             label = word.relation.split(":")[0] if fold else word.relation
@@ -202,7 +189,7 @@ def _induction(item: Encoded) -> Relation:
     "coreferent", title="The head words of other mentions of the same entity", needs=("mentions",)
 )
 def _coreferent(item: Encoded) -> Relation:
-    pieces, heads = pieces_of(item.word), dict[str, set[int]]()
+    pieces, heads = item.pieces, dict[str, set[int]]()
     for mention in item.example.mentions:
         heads.setdefault(mention.entity, set()).add(mention.head)
     return Pairs.of(
