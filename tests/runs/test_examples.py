@@ -9,7 +9,7 @@ from headscope.corpus import ROOT, Example, FrameLink, Word, from_examples, join
 from headscope.heads import Head
 from headscope.models import Model
 from headscope.papers.clark2019.treebank import sentence_corpus, split_treebank
-from headscope.runs.examples import frame_example, relation_example, sentences, word_attention
+from headscope.runs.examples import frame_example, sentences, word_attention
 from planted import HEADS, planted_bert
 
 
@@ -85,39 +85,6 @@ def test_word_attention_has_a_row_and_a_column_for_each_word(model: Model) -> No
     assert maps.shape == (2, 5, 3, 3)
     layer, head = HEADS["piece"]
     np.testing.assert_allclose(maps[layer - 1, head - 1], np.eye(3)[[1, 1, 1]], atol=1e-5)
-
-
-def tree(text: str, heads: list[int], relation: str = "dep") -> Example:
-    words = tuple(
-        Word(word, head=head, relation="root" if head == ROOT else relation)
-        for word, head in zip(text.split(), heads, strict=True)
-    )
-    return Example(text, (text,), words)
-
-
-def test_the_sentence_drawn_is_the_one_on_which_the_head_is_right_most_often(model: Model) -> None:
-    wrong = tree("the dog saw a cat", [4, 4, 4, 4, ROOT])
-    right = tree("the cat saw a dog", [ROOT, 0, 1, 2, 3])
-    short = tree("the dog", [1, ROOT])
-    head = planted("previous")
-    found = relation_example(
-        model, [wrong, short, right], relation="dep", head=head, direction="dependent to head"
-    )
-    assert found is not None
-    assert found.words == ("the", "cat", "saw", "a", "dog")
-    assert (found.right, found.total, found.marked) == (4, 4, frozenset({1, 2, 3, 4}))
-    down = relation_example(
-        model, [right], relation="dep", head=head, direction="head to dependent"
-    )
-    assert down is not None
-    assert (down.right, down.marked) == (
-        1,
-        frozenset({0, 1, 2, 3}),
-    )  # "the" attends to no word, and so to the leftmost other
-    none = relation_example(
-        model, [right], relation="obj", head=head, direction="dependent to head"
-    )
-    assert none is None
 
 
 def framed(text: str, target: int, element: int) -> Example:

@@ -30,7 +30,7 @@ LONG = 40
 LEADING = re.compile(r"[-+]?\d+(\.\d+)?(?= |$)")
 HEAD = re.compile(r"\d+-\d+")
 HEADS = re.compile(r"\d+-\d+(, \d+-\d+)+")
-NUMBERS = re.compile(r"[-+−–\d.,…()\[\]%<>e\s]*")
+NUMBERS = re.compile(r"[-+−–\d.,…()\[\]%<>e*\s]*")
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,8 @@ class Document:
         The body.
     provenance : str
         The provenance of the results, as JSON.
+    runs : Table, optional
+        What was run on what, above the provenance.
     notes : sequence of str
         What a recipe could not run, and why. Not shown by the template.
     """
@@ -137,6 +139,7 @@ class Document:
     sections: Sequence[Section] = ()
     provenance: str = ""
     notes: Sequence[str] = ()
+    runs: Table | None = None
 
 
 def records(frame: pd.DataFrame) -> list[Row]:

@@ -20,7 +20,7 @@ from headscope.papers.catalogue import PAPERS, Paper, Part
 from headscope.papers.claims import Finding, claims_section, verdict
 from headscope.papers.models import GivenModels
 from headscope.papers.report import PaperReport
-from headscope.papers.sections import short_name, with_suffix
+from headscope.papers.sections import run_rows, short_name, with_suffix
 from headscope.progress import ProgressLike, Reporter, as_reporter
 from headscope.results import Atlas
 from headscope.runs.survey import survey
@@ -194,6 +194,7 @@ class Recipe(ABC):
             notes=[f"Skipped: {reason}." for reason in skipped],
             sections=sections,
             provenance=json.dumps(self.about, indent=2, ensure_ascii=False),
+            runs=Table(run_rows(self.about)) if self.about else None,
         )
         write_document(document, path)
 

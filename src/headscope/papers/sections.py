@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from headscope.figures import find_figure
 from headscope.page import Plot, Section
@@ -61,6 +63,52 @@ def gallery_plots(results: Atlas, *names: str) -> list[Plot]:
     """
     figures = [find_figure(name, results) for name in names]
     return [Plot(item.name, item.title, item.caption, item.draw(results)) for item in figures]
+
+
+def run_rows(about: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """List what was run on what, one row per run.
+
+    Parameters
+    ----------
+    about
+        The provenance of every run, by name.
+
+    Returns
+    -------
+    list of dict
+        The model and the corpus with the beginning of their digests, how many examples were used
+        and cut, the seed, and when it was run. What a run does not say is missing.
+
+    Examples
+    --------
+    >>> run = {"corpus": {"name": "data/ewt.conllu", "sha256": "0123456789abcdef"}}
+    >>> run_rows({"dependency": run | {"counts": {"seen": 12}}})[0]["corpus"]
+    'ewt.conllu (0123456789)'
+    """
+    rows = []
+    for name, run in about.items():
+        model, corpus, counts = (run.get(key, {}) for key in ("model", "corpus", "counts"))
+        rows.append(
+            {
+                "run": name,
+                "model": _digested(model.get("name"), model.get("weights")),
+                "corpus": _digested(corpus.get("name"), corpus.get("sha256")),
+                "examples": counts.get("seen"),
+                "cut": counts.get("truncated"),
+                "seed": run.get("settings", {}).get("seed"),
+                "made": run.get("created"),
+                "Headscope": run.get("versions", {}).get("headscope"),
+            }
+        )
+    return rows
+
+
+def _digested(name: str | None, digest: str | None) -> str | None:
+    """A name with the beginning of a digest; paths without their folders."""
+    if name is None:
+        return None
+    short = Path(name).name if len(Path(name).parts) > 2 or Path(name).suffix else name
+    return f"{short} ({digest[:10]})" if digest else short
 
 
 def short_name(name: str) -> str:

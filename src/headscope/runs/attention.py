@@ -120,15 +120,14 @@ def _attention(
         )
     chosen = shape.every_head if heads is None else shape.parse(heads)
     encoded = _encode(model, texts, stack, max_length)
-    names = model.tokenizer.convert_ids_to_tokens(encoded.ids.tolist())
-    tokens = [piece.strip() or name for piece, name in zip(encoded.text, names, strict=True)]
+    tokens = token_names(model, encoded)
     special = encoded.kind != TEXT
     groups: Maps | None = None
     if words:
-        groups, tokens, special = _words(encoded, tokens)
+        groups, tokens, special = word_groups(encoded, tokens)
     layers = sorted({head.layer for head in chosen})
     numbers = sorted({head.head for head in chosen})
-    weights = _run(model, encoded, stack, chosen, layers, numbers, groups)
+    weights = head_maps(model, encoded, stack, chosen, layers, numbers, groups)
     return TextAttention.build(
         weights,
         tokens=tokens,
@@ -140,6 +139,12 @@ def _attention(
         numbers=shape.labels,
         units="words" if words else "tokens",
     )
+
+
+def token_names(model: Model, encoded: Encoded) -> list[str]:
+    """The characters of each token; special tokens by their names."""
+    names = model.tokenizer.convert_ids_to_tokens(encoded.ids.tolist())
+    return [piece.strip() or name for piece, name in zip(encoded.text, names, strict=True)]
 
 
 def _encode(model: Model, texts: tuple[str, ...], stack: str, max_length: int | None) -> Encoded:
@@ -158,7 +163,7 @@ def _encode(model: Model, texts: tuple[str, ...], stack: str, max_length: int | 
     return encoded[0]
 
 
-def _run(
+def head_maps(
     model: Model,
     encoded: Encoded,
     stack: str,
@@ -185,7 +190,7 @@ def _run(
     return weights
 
 
-def _words(encoded: Encoded, tokens: list[str]) -> tuple[Maps, list[str], NDArray[np.bool_]]:
+def word_groups(encoded: Encoded, tokens: list[str]) -> tuple[Maps, list[str], NDArray[np.bool_]]:
     """Which tokens make up each word; a token outside all words stands for itself.
 
     Returns the grouping, (word, token), the words, and which of them are special tokens.

@@ -1,6 +1,10 @@
-"""Example sentences for chosen heads (Clark et al. 2019, Figure 5; Kovaleva et al. 2019, Figure 3).
+"""Example sentences for chosen heads (Kovaleva et al. 2019, Figure 3), and sentences of passages.
 
 Each is a short sentence of a corpus on which a head does what it is known for.
+
+See Also
+--------
+headscope.runs.drawn : The examples of Clark et al. 2019, with special tokens.
 """
 
 from __future__ import annotations
@@ -24,8 +28,6 @@ LONGEST_INPUT = 128
 """Tokens of a sentence; the rest is cut."""
 PASSAGES = 400
 """Examples of a corpus that are cut into sentences."""
-SENTENCES = 30
-"""Sentences with a relation that are tried."""
 FRAMES = 60
 """Sentences with a frame that are tried."""
 FEWEST_WORDS, MOST_WORDS = 5, 13
@@ -41,9 +43,9 @@ class HeadExample:
     Parameters
     ----------
     words
-        The words of the sentence.
+        The words of the sentence, and special tokens where they are drawn.
     attention
-        (word, word): the head's attention.
+        (word, word): the head's attention, with a row and a column for each of ``words``.
     marked
         The positions of the words that are joined by the relation.
     right, total
@@ -91,58 +93,6 @@ def word_attention(model: Model, example: Example, stack: str) -> tuple[Map, lis
     return np.stack(maps), [int(word) for word in words.words[0]]
 
 
-def relation_example(
-    model: Model, corpus: Iterable[Example], *, relation: str, head: Head, direction: str
-) -> HeadExample | None:
-    """Find a short sentence on which a head is right about a dependency relation.
-
-    Parameters
-    ----------
-    model
-        The model.
-    corpus
-        Sentences with trees; the first 30 of fitting length that have the relation are tried.
-    relation
-        The relation's label.
-    head
-        The head.
-    direction
-        "dependent to head" or "head to dependent".
-
-    Returns
-    -------
-    HeadExample or None
-        The sentence with the largest share of right answers; None if no sentence has the relation.
-    """
-    upward = direction == "dependent to head"
-    shape = model.shape(model.main_stack())
-    best: HeadExample | None = None
-    for example in islice((one for one in corpus if _has(one, relation)), SENTENCES):
-        maps, kept = word_attention(model, example, model.main_stack())
-        place = {word: index for index, word in enumerate(kept)}
-        arcs = [
-            (place[index], place[word.head])
-            for index, word in enumerate(example.words)
-            if word.relation == relation and word.head in place and index in place
-        ]
-        if not arcs:
-            continue
-        links = arcs if upward else [(parent, child) for child, parent in arcs]
-        weights = maps[shape.place(head.layer), head.head]
-        choice = np.where(np.eye(len(kept), dtype=bool), -1.0, weights).argmax(1)
-        right = sum(int(choice[one]) == other for one, other in links)
-        words = tuple(example.words[word].text for word in kept)
-        marked = frozenset(one for one, _ in links)
-        found = HeadExample(words, weights, marked, right, len(arcs))
-        if best is None or _rank(found) > _rank(best):
-            best = found
-    return best
-
-
-def _rank(example: HeadExample) -> tuple[float, int]:
-    return example.right / example.total, example.right
-
-
 def frame_example(model: Model, corpus: Iterable[Example], *, head: Head) -> HeadExample | None:
     """Find the short sentence in which a head attends most along a frame link, either way.
 
@@ -163,7 +113,7 @@ def frame_example(model: Model, corpus: Iterable[Example], *, head: Head) -> Hea
     shape = model.shape(model.main_stack())
     best: HeadExample | None = None
     most = -1.0
-    for example in islice((one for one in corpus if one.links and _fits(one)), FRAMES):
+    for example in islice((one for one in corpus if one.links and fits(one)), FRAMES):
         maps, kept = word_attention(model, example, model.main_stack())
         weights = maps[shape.place(head.layer), head.head]
         for link in example.links:
@@ -189,14 +139,9 @@ def _ends(link: FrameLink, kept: list[int]) -> tuple[list[int], list[int]]:
     return target, element
 
 
-def _fits(example: Example) -> bool:
+def fits(example: Example) -> bool:
+    """Whether a sentence is short enough to draw, and not too short."""
     return FEWEST_WORDS <= len(example.words) <= MOST_WORDS
-
-
-def _has(example: Example, relation: str) -> bool:
-    return _fits(example) and any(
-        word.relation == relation and word.head not in (None, ROOT) for word in example.words
-    )
 
 
 def sentences(corpus: Iterable[Example]) -> Iterator[Example]:

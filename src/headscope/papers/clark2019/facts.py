@@ -79,6 +79,8 @@ TABLE_2 = {
     "head": {"all": 65, "pronoun": 64, "proper": 73, "nominal": 58},
 }
 """Antecedent accuracy in percent, by system and mention type (Table 2)."""
+NEURAL_COREFERENCE = ("neural coreference (Wiseman et al. 2015)", "83*")
+"""A published row of Table 2 for comparison: on whole documents, with other mentions."""
 TABLE_2_HEAD = "5-4"
 """The head in the last row of Table 2."""
 
@@ -90,6 +92,11 @@ TABLE_3 = {
     "attention + words": 77,
 }
 """UAS of the probes in percent (Table 3)."""
+
+STRUCTURAL_PROBE = ("structural probe, UUAS (Hewitt and Manning 2019)", "80*")
+"""A published row of Table 3 for comparison: undirected, from the vectors of one layer."""
+SPLIT_WORDS = 8
+"""Percent of words that are split into pieces, about (Section 4.1)."""
 
 PREVIOUS_LAYERS = (2, 4, 7, 8)
 """The layers of heads with over half of their attention on the previous token (Section 3.1)."""

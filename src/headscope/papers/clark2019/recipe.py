@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from headscope.corpus import Corpus, CorpusLike, read
 from headscope.errors import ModelError, UserError, unknown
-from headscope.figures import attention_lines, attention_panel
-from headscope.heads import Head
 from headscope.measures import Dependency
 from headscope.models import Model, ModelLike, load
-from headscope.page import Plot, Section, Table, records
+from headscope.page import Plot, Section, Table
+from headscope.papers.claims import Finding
+from headscope.papers.clark2019 import facts
+from headscope.papers.clark2019.drawings import antecedent_charts, language_plots
+from headscope.papers.clark2019.findings import Found
+from headscope.papers.clark2019.pieces import separator_share, split_share
+from headscope.papers.clark2019.surface_drawings import separator_plots, surface_plots
 from headscope.papers.clark2019.tables import (
     antecedent_rows,
     mention_rows,
@@ -32,17 +37,18 @@ from headscope.papers.clark2019.treebank import (
 from headscope.papers.recipe import Recipe, Step
 from headscope.papers.sections import as_sentence, gallery_plots
 from headscope.results import Atlas
-from headscope.runs.examples import relation_example, sentences
 from headscope.runs.parse import parse_probes
-from headscope.stats import best_heads, rough_intervals
+from headscope.runs.run import describe, versions
+from headscope.stats import antecedent_table, rough_intervals
 
 SEGMENTS = 1000
 """Segments of the paper's Section 3."""
 DISTANCE_SEGMENTS = 200
 """Segments for the distances between heads, which cost more than the other measures."""
 SAMPLES = ("random", "first")
-DRAWN = 6
-"""Heads in the drawing of the best heads."""
+STRUCTURAL = (
+    "* Not directly comparable, says the paper: undirected trees, from the vectors of one layer."
+)
 
 
 @dataclass
@@ -112,7 +118,8 @@ class Clark2019(Recipe):
         self._treebank = read(self.treebank)
         self._coref = self._drawn(read_documents(self.coref), self.limit)
         self._train = None if self.train is None else self._drawn(read(self.train), self.limit)
-        self._surveys: dict[str, Atlas] = {}
+        names = {part.name for part in self.chosen}
+        self._found = Found(seed=self.seed, asked_for_gradients="gradients" in names)
 
     def steps(self, part: str) -> Sequence[Step]:
         """Every part is one section."""
@@ -141,6 +148,10 @@ class Clark2019(Recipe):
     def _segments(self) -> Corpus:
         return self._drawn(self._text, self.at_most(SEGMENTS))
 
+    def claims(self) -> list[Finding]:
+        """What this run found about the claims of the parts that ran."""
+        return self._found.findings()
+
     @property
     def _loaded(self) -> Model:
         return self.load(self.models[0])
@@ -151,11 +162,18 @@ class Clark2019(Recipe):
             "surface",
             self._loaded,
             self._segments,
-            ["position", "special", "entropy"],
+            ["position", "special", "entropy", "peak"],
             limit=self.at_most(SEGMENTS),
         )
 
+    @cached_property
+    def _uniform(self) -> float:
+        """The share that [SEP] would get if attention were uniform."""
+        limit = self.at_most(SEGMENTS)
+        return separator_share(self._loaded, self._segments, limit=limit, max_length=self.max_length)
+
     def _surface_section(self) -> Section:
+        self._found.surface, self._found.uniform = self._surface, self._uniform
         counts = self._surface.provenance["counts"]
         text = (
             f"{counts['seen']} segments of {_file(self._text)}, at most {self.max_length} tokens "
@@ -165,7 +183,12 @@ class Clark2019(Recipe):
             "surface",
             text,
             [Table(surface_rows(self._surface), title="Surface patterns in numbers")],
-            gallery_plots(self._surface, "position", "special", "from-sep", "entropy"),
+            [
+                *surface_plots(self._loaded, self._surface, self._segments),
+                *gallery_plots(self._surface, "position"),
+                *separator_plots(self._surface, self._uniform),
+                *gallery_plots(self._surface, "entropy"),
+            ],
         )
 
     def _gradients(self) -> Section:
@@ -178,6 +201,7 @@ class Clark2019(Recipe):
         results = self.survey(
             "gradient", source, self._segments, ["gradient"], limit=self.at_most(SEGMENTS)
         )
+        self._found.gradient = results
         return self.section(
             "gradients",
             "How much the loss of the language model would change with attention to a token.",
@@ -190,11 +214,12 @@ class Clark2019(Recipe):
         source = by_sentence(drawn)
         limit = source.size() if self.limit else None  # sentences, where examples have several
         results = self.survey("dependency", self._loaded, source, [measure], limit=limit)
-        self._surveys["dependency"] = results
+        self._found.dependency = results
         train = None
         chosen = "one half of the documents and scored on the other, both ways"
         if self._train:
             train = self.survey("dependency-train", self._loaded, self._train, [measure])
+            self._found.dependency_train = train
             chosen = f"{_file(self._train)}"
         rows, notes = relation_rows(results, train)
         note = (
@@ -207,56 +232,45 @@ class Clark2019(Recipe):
         return self.section(
             "dependencies",
             f"{results.provenance['counts']['seen']} sentences of {_file(self._treebank)}. "
+            f"{self._split_words(source)} "
             f"{_notes(drawn)} {rough_intervals(results['dependency'])}",
             [
                 Table(rows, title="Table 1", note=" ".join([note, *notes])),
                 Table(treebank_rows(results, train), title="All relations of the treebank"),
             ],
-            [*gallery_plots(results, "dependencies"), *self._lines(results)],
+            [*gallery_plots(results, "dependencies"), *self._drawings(results)],
         )
 
-    def _lines(self, results: Atlas) -> list[Plot]:
-        """Draw the heads that gain most over the offset, each on a sentence (Figure 5)."""
-        table = best_heads(results)
-        proper = ~table["relation"].str.startswith("all") & (table["relation"] != "punct")
-        table = table[(table["p_corrected"] < 0.05) & proper]
-        gain = table["accuracy"] - table["baseline"]
-        table = table.assign(gain=gain).sort_values("gain", ascending=False).head(DRAWN)
-        charts = []
-        for row in records(table):
-            example = relation_example(
-                self._loaded,
-                sentences(self._treebank),
-                relation=row["relation"],
-                head=Head.parse(row["head"]),
-                direction=row["direction"],
-            )
-            if example:
-                charts.append(
-                    attention_lines(
-                        example.words,
-                        example.attention,
-                        title=f"Head {row['head']}: {row['relation']}",
-                        subtitle=f"{row['direction']}, {100 * row['accuracy']:.1f} %",
-                        red=example.marked,
-                    )
-                )
-        if not charts:
-            return []
-        caption = (
-            "As in Figure 5: the darker a line, the more attention one word pays to another. "
-            "Attention to and from the words of the relation is red."
+    def _split_words(self, treebank: Corpus) -> str:
+        """A sentence on how many words are split into pieces."""
+        share = split_share(self._loaded, treebank, limit=None, max_length=self.max_length)
+        return (
+            f"The tokenizer splits {100 * share:.1f} % of the words into pieces (paper: about "
+            f"{facts.SPLIT_WORDS} %)."
         )
-        panel = attention_panel(charts, title="Heads that find a relation", columns=3)
-        return [Plot("lines", "Attention of the best heads", caption, panel)]
+
+    def _drawings(self, results: Atlas) -> list[Plot]:
+        """Figure 5; with the coreference head if coreference was asked for."""
+        antecedents: list[Any] = []
+        if "coreference" in {part.name for part in self.chosen}:
+            with suppress(UserError):  # the part itself says why it cannot run
+                table = antecedent_table(self._antecedents)
+                antecedents = antecedent_charts(self._loaded, self._coref, table)
+        return language_plots(self._loaded, results, self._treebank, antecedents)
+
+    @cached_property
+    def _antecedents(self) -> Atlas:
+        results = self.survey("coreference", self._loaded, self._coref, ["coreference"])
+        self._found.coreference = results
+        return results
 
     def _coreference(self) -> Section:
-        results = self.survey("coreference", self._loaded, self._coref, ["coreference"])
-        self._surveys["coreference"] = results
+        results = self._antecedents
         note = (
             "Of the mentions that have an antecedent, the percentage whose head word attends most "
             "to the head word of an antecedent. Candidates are the head words of all earlier "
-            "mentions."
+            "mentions. * The paper calls this row only roughly comparable: whole documents, and "
+            "other mentions."
         )
         text = (
             f"{results.provenance['counts']['seen']} documents of {_file(self._coref)}, cut to "
@@ -290,7 +304,9 @@ class Clark2019(Recipe):
             progress=self.reporter,
         )
         table.to_csv(self.folder / "probes.csv", index=False)
+        self._found.probes = table
         sizes = table.attrs
+        self.about["probes"] = self._probe_provenance(train, dev, sizes)
         text = (
             f"Trained on {sizes['train']['sentences']} sentences of {_file(train)} and tested on "
             f"{sizes['dev']['sentences']} of {_file(dev)}, without punctuation. Intervals come "
@@ -299,22 +315,42 @@ class Clark2019(Recipe):
         )
         if self.vectors is None:
             text += " No word vectors were given, so only the probes that need none were trained."
-        return self.section("probes", text, [Table(probe_rows(table), title="Table 3 (UAS, %)")])
+        return self.section(
+            "probes", text, [Table(probe_rows(table), title="Table 3 (UAS, %)", note=STRUCTURAL)]
+        )
+
+    def _probe_provenance(
+        self, train: Corpus, dev: Corpus, about: Mapping[Any, Any]
+    ) -> dict[str, Any]:
+        """What the probes were trained and tested on, as surveys say it."""
+        parts = {"train": train, "dev": dev}
+        both = {name: {"name": part.name, "sha256": part.checksum} for name, part in parts.items()}
+        return {
+            "model": describe(self._loaded, self._loaded.main_stack()),
+            "corpus": both["dev"],
+            "train": both["train"],
+            "counts": {"seen": about["dev"]["sentences"]},
+            "settings": {"seed": self.seed, "epochs": self.epochs},
+            "sizes": dict(about),
+            "versions": versions(),
+        }
 
     def _clusters(self) -> Section:
         """Distances between heads, coloured by what the parts of this run found."""
+        language = self._found.language
         limit = min(self.at_most(SEGMENTS), DISTANCE_SEGMENTS)
         segments = self._drawn(self._text, limit)
         results = self.survey("distance", self._loaded, segments, ["distance"], limit=limit)
         sums = results.sums() | self._surface.sums()
-        for name, found in self._surveys.items():
+        for name, found in language.items():
             sums[name] = found.sums()[name]
+        self._found.distance = results
         whole = Atlas.build(sums, results.provenance)
         text = (
             "Mean Jensen–Shannon divergence between the rows of every pair of heads over "
             f"{results.provenance['counts']['seen']} segments, scaled to two dimensions (metric "
             f"MDS, seed {self.seed}). Behaviours come from the surface patterns"
-            f"{''.join(f', {name}' for name in self._surveys)}."
+            f"{''.join(f', {name}' for name in language)}."
         )
         return self.section(
             "clusters", text, plots=gallery_plots(whole, "heads-by-layer", "heads-by-behaviour")

@@ -72,10 +72,10 @@ def _special_rows(results: Atlas) -> list[Row]:
         known = bool(values.notnull().any())
         rows.append(
             {
-                "quantity": f"largest mean attention of a layer to {words} (share, 0–1)",
-                "paper": None,
-                "here": float(values.max()),
-                "paper: layers": "6–10: over 0.5" if token == "sep" else "",
+                "quantity": f"largest mean attention of a layer to {words} (%)",
+                "paper": ">50" if token == "sep" else None,
+                "here": 100 * float(values.max()),
+                "paper: layers": "6–10" if token == "sep" else "",
                 "here: where": f"layer {int(values.idxmax('layer'))}" if known else "–",
             }
         )
@@ -99,8 +99,7 @@ def relation_rows(results: Atlas, train: Atlas | None = None) -> tuple[list[Row]
     notes : list of str
         How relations were made from Universal Dependencies, and which has no counterpart.
     """
-    known = {str(name) for name in results["dependency"]["relation"].values}
-    labels = {fact.relation: _label(fact.relation, known) for fact in facts.TABLE_1}
+    labels = treebank_labels(results)
     present = [label for label in labels.values() if label]
     found = records(best_heads(results, relations=present, train=train)) if present else []
     ours = {row["relation"]: row for row in found}
@@ -110,9 +109,26 @@ def relation_rows(results: Atlas, train: Atlas | None = None) -> tuple[list[Row]
         for relation, label in labels.items()
         if label in facts.MADE
     ]
-    if labels["prep"] is None and "case" in known:
+    if labels["prep"] is None and "case" in results["dependency"]["relation"].values:
         notes.append(f"prep: {facts.NO_PREP}.")
     return rows, notes
+
+
+def treebank_labels(results: Atlas) -> dict[str, str | None]:
+    """Find what a treebank calls the paper's relations.
+
+    Parameters
+    ----------
+    results
+        A survey with the measure dependency.
+
+    Returns
+    -------
+    dict
+        By the paper's name, in the order of Table 1; None for a relation that the treebank lacks.
+    """
+    known = {str(name) for name in results["dependency"]["relation"].values}
+    return {fact.relation: _label(fact.relation, known) for fact in facts.TABLE_1}
 
 
 def _label(relation: str, known: set[str]) -> str | None:
@@ -207,6 +223,9 @@ def antecedent_rows(results: Atlas) -> list[Row]:
         if "low" in found and not np.isnan(found["low"]):
             row["95 % interval (all)"] = _percent_interval(found)
         rows.append(row)
+        if system == "rules":
+            name, published_only = facts.NEURAL_COREFERENCE
+            rows.append({"system": name, "paper: all": published_only})
     return rows
 
 
@@ -257,7 +276,8 @@ def probe_rows(table: pd.DataFrame) -> list[Row]:
         number.
     """
     ours = {str(row["probe"]): row for row in records(table)}
-    rows: list[Row] = []
+    name, published_only = facts.STRUCTURAL_PROBE
+    rows: list[Row] = [{"probe": name, "paper": published_only}]
     for probe, published in facts.TABLE_3.items():
         row: Row = {"probe": probe, "paper": published}
         if probe in ours:

@@ -1,0 +1,216 @@
+"""The claims of Clark et al. 2019 on syntax, coreference and probes, each with its rule.
+
+Heads are chosen by their score, so the numbers here are those of heads that were chosen on other
+words or mentions ("held out").
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from headscope.page import records
+from headscope.papers.claims import Claim, Finding
+from headscope.papers.clark2019.claims import percent
+from headscope.stats.relations import ALL, LEAST
+
+Row = dict[str, Any]
+SPECIALISTS = ("dobj", "det", "pobj", "poss")
+"""The relations of which the paper says that heads find them with over 75 % accuracy."""
+ENOUGH, HIGH, SUBSTANTIAL, CLOSE = 0.5, 0.75, 0.2, 0.05
+UP = "dependent to head"
+
+NO_PARSER = Claim(
+    "No single head does well at syntax overall",
+    "Section 4.2, Table 1",
+    "34.5 % (offset 26.3 %)",
+    "the best head gets under 50 % of all words (held out)",
+)
+OVER_75 = Claim(
+    "Heads find direct objects, determiners, objects of prepositions and possessives",
+    "Section 1, Table 1",
+    "dobj 86.8, det 94.3, pobj 76.3, poss 80.5 %",
+    "each of the four is over 75 % (held out)",
+)
+SPECIALISE = Claim(
+    "Certain heads specialise in a relation and substantially outperform the offset",
+    "Section 4.2, Table 1",
+    "7 of 14 relations by over 20 points",
+    "for at least one relation the gain is over 20 points (held out), with p < 0.05 (Holm)",
+)
+DIRECTION = Claim(
+    "In Table 1 the dependent attends to its head word, except for pobj",
+    "Section 4.2",
+    "13 of 13",
+    "so it is for each relation but pobj",
+)
+OVER_STRINGS = Claim(
+    "A head finds antecedents over 10 points better than string matching",
+    "Section 4.3, Table 2",
+    "65 against 52 %",
+    "the gain over the same head word is over 10 points (held out)",
+)
+NEAR_RULES = Claim(
+    "It is close to the rule-based system",
+    "Section 4.3, Table 2",
+    "65 against 69 %",
+    "it is at most 5 points below the rules (held out)",
+)
+NOMINAL = Claim(
+    "It is particularly good with nominal mentions",
+    "Section 4.3, Table 2",
+    "18 points over the same head word; pronouns 17, proper names 6",
+    "the gain over the same head word is largest for nominal mentions (held out)",
+)
+PROBE = Claim(
+    "Attention and words together parse substantially better than the baselines",
+    "Section 5, Table 3",
+    "77 against 58, 30 and 26 UAS",
+    "at least 10 points above the best baseline",
+)
+ATTENTION_ONLY = Claim(
+    "Attention alone carries much syntax",
+    "Section 5, Table 3",
+    "61 UAS; right-branching 26",
+    "at least 10 points above right-branching",
+)
+
+
+def relation_findings(table: pd.DataFrame, labels: dict[str, str | None]) -> list[Finding]:
+    """Test the claims of Section 4.2.
+
+    Parameters
+    ----------
+    table
+        What :func:`headscope.stats.best_heads` returned for the paper's relations.
+    labels
+        What the treebank calls each of the paper's relations; None if it has no such relation.
+
+    Returns
+    -------
+    list of Finding
+        In the order of the paper. Relations with fewer than 20 words do not count.
+    """
+    ours = {row["relation"]: row for row in records(table)}
+    rows = {
+        name: ours[label]
+        for name, label in labels.items()
+        if label in ours and ours[label]["words"] >= LEAST and not np.isnan(ours[label]["held_out"])
+    }
+    single = {name: row for name, row in rows.items() if name != ALL}
+    if not single:
+        reason = "no relation of the paper has 20 words"
+        return [claim.untested(reason) for claim in (NO_PARSER, OVER_75, SPECIALISE, DIRECTION)]
+    return [
+        _parser_finding(rows.get(ALL)),
+        _accuracy_finding(single),
+        _gain_finding(single),
+        _direction_finding(single),
+    ]
+
+
+def _parser_finding(row: Row | None) -> Finding:
+    if row is None:
+        return NO_PARSER.untested("there are too few words")
+    text = f"{percent(row['held_out'])} (offset {percent(row['held_out_baseline'])})"
+    return NO_PARSER.tested(text, row["held_out"] < ENOUGH)
+
+
+def _accuracy_finding(rows: dict[str, Row]) -> Finding:
+    missing = [name for name in SPECIALISTS if name not in rows]
+    if missing:
+        return OVER_75.untested(f"{', '.join(missing)}: fewer than 20 words")
+    numbers = {name: float(rows[name]["held_out"]) for name in SPECIALISTS}
+    text = ", ".join(f"{name} {100 * value:.1f}" for name, value in numbers.items())
+    return OVER_75.tested(f"{text} %", min(numbers.values()) > HIGH)
+
+
+def _gain_finding(rows: dict[str, Row]) -> Finding:
+    gains = {
+        name: float(row["held_out"] - row["held_out_baseline"])
+        for name, row in rows.items()
+        if row["p_corrected"] < 0.05
+    }
+    large = [name for name, gain in gains.items() if gain > SUBSTANTIAL]
+    text = f"{len(large)} of {len(rows)} relations by over 20 points"
+    if gains:
+        most = max(gains, key=lambda name: gains[name])
+        text += f"; most for {most}, {100 * gains[most]:+.1f}"
+    return SPECIALISE.tested(text, bool(large))
+
+
+def _direction_finding(rows: dict[str, Row]) -> Finding:
+    others = {name: row for name, row in rows.items() if name != "pobj"}
+    if not others:
+        return DIRECTION.untested("no relation but pobj has 20 words")
+    against = [name for name, row in others.items() if row["direction"] != UP]
+    text = f"{len(others) - len(against)} of {len(others)}"
+    return DIRECTION.tested(text + (f", not {', '.join(against)}" if against else ""), not against)
+
+
+def antecedent_findings(table: pd.DataFrame) -> list[Finding]:
+    """Test the claims of Section 4.3.
+
+    Parameters
+    ----------
+    table
+        What :func:`headscope.stats.antecedent_table` returned.
+
+    Returns
+    -------
+    list of Finding
+        In the order of the paper.
+    """
+    rows = {str(row["system"]): row for row in records(table)}
+    chosen = next((row for name, row in rows.items() if name.startswith("held out")), None)
+    if chosen is None:
+        reason = "there are too few documents to choose a head on one half"
+        return [claim.untested(reason) for claim in (OVER_STRINGS, NEAR_RULES, NOMINAL)]
+    strings, rules = rows["same head word"], rows["rules"]
+    gain, behind = chosen["all"] - strings["all"], rules["all"] - chosen["all"]
+    mine = 100 * chosen["all"]
+    return [
+        OVER_STRINGS.tested(f"{mine:.1f} against {percent(strings['all'])}", gain > 0.1),
+        NEAR_RULES.tested(f"{mine:.1f} against {percent(rules['all'])}", behind <= CLOSE),
+        _nominal_finding(chosen, strings),
+    ]
+
+
+def _nominal_finding(chosen: Row, strings: Row) -> Finding:
+    kinds = ("nominal", "pronoun", "proper")
+    gains = [float(chosen[kind] - strings[kind]) for kind in kinds]
+    if np.isnan(gains).any():
+        return NOMINAL.untested("some type of mention does not occur, or types are not known")
+    text = ", ".join(f"{kind} {100 * g:+.1f}" for kind, g in zip(kinds, gains, strict=True))
+    return NOMINAL.tested(f"{text} points", gains[0] == max(gains))
+
+
+def probe_findings(table: pd.DataFrame) -> list[Finding]:
+    """Test the claims of Section 5.
+
+    Parameters
+    ----------
+    table
+        What :func:`headscope.runs.parse.parse_probes` returned.
+
+    Returns
+    -------
+    list of Finding
+        In the order of the paper.
+    """
+    uas = {str(row["probe"]): float(row["uas"]) for row in records(table)}
+    branching, attention = uas["right-branching"], uas["attention"]
+    alone = ATTENTION_ONLY.tested(
+        f"{100 * attention:.1f} UAS; right-branching {100 * branching:.1f}",
+        attention - branching >= 0.1,
+    )
+    baselines = ("words + distances", "attention + words, random encoder", "right-branching")
+    known = [uas[name] for name in baselines if name in uas]
+    if "attention + words" not in uas or len(known) < len(baselines):
+        return [alone, PROBE.untested("no word vectors were given")]
+    mine, best = uas["attention + words"], max(known)
+    others = ", ".join(f"{100 * value:.1f}" for value in known)
+    text = f"{100 * mine:.1f} against {others} UAS"
+    return [alone, PROBE.tested(text, mine - best >= 0.1)]
