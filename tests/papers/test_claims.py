@@ -22,16 +22,14 @@ def test_the_table_has_the_papers_words_our_number_the_verdict_and_its_rule() ->
     assert (section.id, section.text) == ("claims", "1 of 2 claims that were tested hold here.")
     assert list(section.tables[0].rows) == [
         {
-            "the paper says": "[SEP] attends to [SEP]",
-            "source": "Section 3.2",
+            "the paper says": "[SEP] attends to [SEP] (Section 3.2)",
             "paper": "over 90 %",
             "here": "12.0 %",
             "holds": "no",
             "holds if": "the mean is over 90 %",
         },
         {
-            "the paper says": "some heads are broad",
-            "source": "Section 3.3",
+            "the paper says": "some heads are broad (Section 3.3)",
             "paper": "layer 1",
             "here": "head 1-7",
             "holds": "yes",
@@ -73,7 +71,7 @@ def test_the_page_ends_with_the_claims_and_counts_them_at_the_top(
     report = recipe.run()
     assert [section.id for section in report.sections] == ["surface", "claims"]
     assert report.tables["claims/claims"]["holds"].tolist() == ["no", "yes"]
-    assert [row[4] for row in rows_of(report.page)] == ["holds", "no", "yes"]
+    assert [row[3] for row in rows_of(report.page)] == ["holds", "no", "yes"]
     page = report.page.read_text(encoding="utf-8")
     assert "<b>1 of 2</b><span>tested claims hold</span>" in page
 

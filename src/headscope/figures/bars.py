@@ -10,7 +10,7 @@ import pandas as pd
 from headscope.figures.style import BLUE, ORANGE, styled
 
 SERIES = {"accuracy": "best head", "baseline": "best fixed offset"}
-WIDTH, ROW = 420, 19
+WIDTH, ROW = 610, 19
 BESIDE = "words beside"
 """The column that is written beside the rows."""
 

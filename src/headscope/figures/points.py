@@ -160,9 +160,10 @@ def _colours(colour: str, categories: list[str] | None) -> dict[str, Any]:
     """Return the encodings of colour and shape."""
     if categories is None:
         numbers = alt.Scale(scheme="viridis")
-        return {"color": alt.Color(f"{colour}:O", scale=numbers, title=colour)}
+        below = alt.Legend(orient="bottom", columns=12)
+        return {"color": alt.Color(f"{colour}:O", scale=numbers, title=colour, legend=below)}
     named = len(categories) - 1
-    legend = alt.Legend(labelLimit=240)
+    legend = alt.Legend(orient="bottom", columns=2, labelLimit=240)
     colours = alt.Scale(domain=categories, range=[*(MORE * 4)[:named], OTHERS])
     shapes = alt.Scale(domain=categories, range=[*(SHAPES * 4)[:named], "circle"])
     return {

@@ -104,8 +104,7 @@ class Finding:
     def row(self) -> dict[str, Any]:
         """The row of the table."""
         return {
-            "the paper says": self.claim.text,
-            "source": self.claim.source,
+            "the paper says": f"{self.claim.text} ({self.claim.source})",
             "paper": self.claim.published,
             "here": self.here,
             "holds": HOLDS[self.holds],

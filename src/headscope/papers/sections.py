@@ -97,7 +97,6 @@ def run_rows(about: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "cut": counts.get("truncated"),
                 "seed": run.get("settings", {}).get("seed"),
                 "made": run.get("created"),
-                "Headscope": run.get("versions", {}).get("headscope"),
             }
         )
     return rows

@@ -215,7 +215,8 @@ def _entropy_findings(results: Atlas) -> list[Finding]:
     ratio = entropy.sel(row="all") / uniform
     heads = heads_over(ratio, BROAD)
     low = sorted(head for head in heads if _is_low(head, results))
-    text = f"{named(low)} in the lower half, {named(heads)} in all" if heads else named(heads)
+    text = f"{named(low)} in the lower half"
+    text += f", {len(heads)} in all" if len(heads) > len(low) else ""
     findings = [SOME_BROAD.tested(text, bool(low)), _largest_finding(results, ratio)]
     last = int(entropy["layer"].max())
     from_cls = float(entropy.sel(row="cls", layer=last).mean("head"))

@@ -170,7 +170,9 @@ class Clark2019(Recipe):
     def _uniform(self) -> float:
         """The share that [SEP] would get if attention were uniform."""
         limit = self.at_most(SEGMENTS)
-        return separator_share(self._loaded, self._segments, limit=limit, max_length=self.max_length)
+        return separator_share(
+            self._loaded, self._segments, limit=limit, max_length=self.max_length
+        )
 
     def _surface_section(self) -> Section:
         self._found.surface, self._found.uniform = self._surface, self._uniform

@@ -57,8 +57,8 @@ def _entropy_row(results: Atlas) -> Row:
     last = int(entropy["layer"].max())
     return {
         "quantity": "entropy from [CLS] in the last layer (nats)",
-        "paper": facts.CLS_ENTROPY_LAST,
-        "here": float(entropy.sel(row="cls", layer=last).mean("head")),
+        "paper": f"{facts.CLS_ENTROPY_LAST:.2f}",
+        "here": f"{float(entropy.sel(row='cls', layer=last).mean('head')):.2f}",
         "paper: layers": "12",
         "here: where": f"layer {last}, mean of its heads",
     }
@@ -74,7 +74,7 @@ def _special_rows(results: Atlas) -> list[Row]:
             {
                 "quantity": f"largest mean attention of a layer to {words} (%)",
                 "paper": ">50" if token == "sep" else None,
-                "here": 100 * float(values.max()),
+                "here": f"{100 * float(values.max()):.1f}" if known else None,
                 "paper: layers": "6–10" if token == "sep" else "",
                 "here: where": f"layer {int(values.idxmax('layer'))}" if known else "–",
             }
