@@ -14,6 +14,8 @@ from papers.conftest import EPOCHS, LIMIT, rows_of
 
 SURVEYS = ("surface", "dependency", "coreference", "distance")
 FIGURES = (
+    "figure-1",
+    "figure-5",
     "position",
     "special",
     "from-sep",
@@ -76,6 +78,30 @@ def test_our_numbers_stand_beside_them_and_are_those_of_the_results(clark: Path)
 def test_the_previous_token_head_of_the_embedded_model_is_named(clark: Path) -> None:
     rows = [row for row in rows_of(clark / PAGE) if row and row[0].endswith("the previous token")]
     assert "1-3" in rows[0][4].split(", ")
+
+
+@pytest.mark.slow
+def test_the_page_ends_with_the_papers_claims(clark: Path) -> None:
+    page = (clark / PAGE).read_text(encoding="utf-8")
+    assert page.index('<h2 id="clusters">') < page.index('<h2 id="claims">')
+    claims = {row[0]: row[1:] for row in rows_of(clark / PAGE) if row and row[0].endswith(")")}
+    previous = "Some heads put over half of their attention on the previous token (Section 3.1)"
+    assert claims[previous][0] == "4 heads (layers 2, 4, 7, 8)"
+    assert claims[previous][1].startswith("1 head (1-3)")
+    assert claims[previous][2] == "yes"
+    gradients = next(cells for name, cells in claims.items() if name.startswith("Gradients"))
+    assert gradients[2] == "not tested"
+
+
+@pytest.mark.slow
+def test_every_run_is_listed_with_its_model_and_corpus(clark: Path) -> None:
+    page = (clark / PAGE).read_text(encoding="utf-8")
+    runs = {row[0]: row for row in rows_of(clark / PAGE) if row and row[0] in (*SURVEYS, "probes")}
+    assert list(runs) == ["surface", "dependency", "coreference", "probes", "distance"]
+    for name, row in runs.items():
+        assert row[1].startswith("demo (ac735ba27b"), name
+        assert row[2].startswith("demo"), name
+    assert page.index('<h2 id="provenance">') < page.rindex(runs["probes"][2])
 
 
 @pytest.mark.slow

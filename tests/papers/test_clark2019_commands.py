@@ -49,7 +49,7 @@ def test_dependencies_refuses_unknown_names(clark: Path, run: Run) -> None:
 def test_dependencies_refuses_results_without_enough_words(clark: Path, run: Run) -> None:
     error, _ = mistake(run("dependencies", clark / "surface.nc"))
     assert error == (
-        "the measure must be one of entropy, position, special; got 'dependency' instead."
+        "the measure must be one of entropy, peak, position, special; got 'dependency' instead."
     )
     error, advice = mistake(run("dependencies", clark / "dependency.nc", "--least", "100000"))
     assert error == "no relation has enough words"

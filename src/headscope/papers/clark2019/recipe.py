@@ -186,7 +186,7 @@ class Clark2019(Recipe):
             text,
             [Table(surface_rows(self._surface), title="Surface patterns in numbers")],
             [
-                *surface_plots(self._loaded, self._surface, self._segments),
+                *surface_plots(self._loaded, self._surface, self._text),
                 *gallery_plots(self._surface, "position"),
                 *separator_plots(self._surface, self._uniform),
                 *gallery_plots(self._surface, "entropy"),
