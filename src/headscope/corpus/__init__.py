@@ -13,7 +13,7 @@ from headscope.corpus.example import (
     surface_words,
 )
 from headscope.corpus.memory import from_examples, from_texts
-from headscope.corpus.reading import CorpusLike, read
+from headscope.corpus.reading import CorpusLike, read, read_documents
 
 __all__ = [
     "ROOT",
@@ -29,5 +29,6 @@ __all__ = [
     "join_words",
     "plain_words",
     "read",
+    "read_documents",
     "surface_words",
 ]

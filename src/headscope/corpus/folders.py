@@ -76,6 +76,14 @@ def files_in(path: Path, endings: Sequence[str]) -> Iterator[Path]:
         )
 
 
+def has_files(path: Path, endings: Sequence[str]) -> bool:
+    """Whether a path is a folder that has files with these endings; ``.gz`` may follow."""
+    try:
+        return path.is_dir() and bool(_folder(path, endings))
+    except OSError:  # a name that is too long, or a folder that may not be read
+        return False
+
+
 def fingerprint(path: Path, endings: Sequence[str] = ()) -> str:
     """The SHA-256 of a file's bytes; of a folder, that of its files' names and checksums."""
     if not path.is_dir():

@@ -11,11 +11,17 @@ from headscope.corpus.columns import ColumnChoice
 from headscope.corpus.corpus import Corpus
 from headscope.corpus.example import Example
 from headscope.corpus.files import lines
-from headscope.corpus.folders import fingerprint, is_collection
+from headscope.corpus.folders import fingerprint, has_files, is_collection
+from headscope.corpus.looks import begins_conll2012, looks_like
 from headscope.corpus.readers.brackets import ENDINGS as BRACKETS
 from headscope.corpus.readers.brackets import read_bracket_examples
 from headscope.corpus.readers.conll import read_conll
-from headscope.corpus.readers.coref.conll2012 import CONLL2012, LAST_WORD, read_conll2012
+from headscope.corpus.readers.coref.conll2012 import (
+    CONLL2012,
+    IN_FOLDERS,
+    LAST_WORD,
+    read_conll2012,
+)
 from headscope.corpus.readers.coref.conllu import CONLLU, read_coref_conllu, skipped_mentions
 from headscope.corpus.readers.coref.json_lines import is_coref_jsonl, read_coref_jsonl
 from headscope.corpus.readers.framenet import is_frames_jsonl, read_frames_jsonl
@@ -38,7 +44,7 @@ FORMATS = {
     **dict.fromkeys(BRACKETS, "brackets"),
 }
 """The format that a file's ending stands for; each may be followed by ``.gz``."""
-COREFERENCE = {"coref-jsonl": (".jsonl",), "coref-conllu": CONLLU, "conll2012": CONLL2012}
+COREFERENCE = {"coref-jsonl": (".jsonl",), "coref-conllu": CONLLU, "conll2012": IN_FOLDERS}
 """Formats of whole documents with mentions, and the endings of their files."""
 FOLDERS = {**COREFERENCE, "brackets": BRACKETS}
 """Formats that may be spread over the files of a folder, and the endings of these files."""
@@ -90,14 +96,17 @@ def open_file(path: Path, options: FileOptions) -> Corpus:
 
 
 def find_format(path: Path, options: FileOptions) -> str:
-    """The format of a file: the given one, else by its ending and, for JSON lines, its first line.
+    """The format of a file: the given one, else by its ending.
+
+    The first line decides between the formats of JSON lines, and between those of ``.conll``.
 
     >>> find_format(Path("reviews.csv.gz"), FileOptions())
     'csv'
     """
     kind = options.format
     if kind is None:
-        kind = "coref-conllu" if options.documents and is_collection(path) else _by_ending(path)
+        kind = _of_collection(path) if options.documents and is_collection(path) else ""
+        kind = kind or _by_ending(path)
         if kind == "jsonl" and options.choice == ColumnChoice():
             kind = _by_first_object(path)
     elif kind not in NAMES:
@@ -113,18 +122,62 @@ def find_format(path: Path, options: FileOptions) -> str:
     return kind
 
 
+def _of_collection(path: Path) -> str:
+    """The format of the documents of a folder or an archive, by the endings of its files."""
+    columns = path.is_dir() and not has_files(path, CONLLU) and has_files(path, IN_FOLDERS)
+    return "conll2012" if columns else "coref-conllu"
+
+
 def _by_ending(path: Path) -> str:
     endings = [suffix.lower() for suffix in reversed(path.suffixes)]
     ending = next((suffix for suffix in endings if suffix != ".gz"), "")
+    if ending == ".conll" and begins_conll2012(path):
+        return "conll2012"
     if ending in FORMATS:
         return FORMATS[ending]
+    folder = [kind for kind, endings in FOLDERS.items() if has_files(path, endings)]
+    if folder:
+        raise _folder_error(path, folder)
     next(lines(path), None)  # a missing file, or a folder, is reported before its ending
+    likely = looks_like(path)
     names = f"{', '.join(NAMES[:-1])} or {NAMES[-1]}"
+    looks = f"its first lines look like {likely}: " if likely else ""
     raise CorpusError(
         f"the ending {ending!r} of {path} does not say what its format is; "
         f"known are {', '.join(FORMATS)}, and .gz of each",
-        hint=f"give format=, one of {names}",
-        command=f"give --format {names}",
+        hint=f"{looks}give format={repr(likely) if likely else f', one of {names}'}",
+        command=f"{looks}give --format {likely or names}",
+    )
+
+
+def _folder_error(path: Path, likely: list[str]) -> CorpusError:
+    """A folder whose files could be read, if the format were given."""
+    return CorpusError(
+        f"{path} is a folder, and nothing says which files of it to read",
+        hint=f"give one file, or format={' or '.join(map(repr, likely))} to read them all",
+        command=f"give one file, or --format {' or '.join(likely)} to read them all",
+    )
+
+
+def suggest_format(error: CorpusError, path: Path, kind: str) -> CorpusError:
+    """The same error, with a format in its advice if the file looks like one of another format.
+
+    Parameters
+    ----------
+    error
+        Why the file cannot be read.
+    path
+        The file.
+    kind
+        The format in which it was read.
+    """
+    likely = looks_like(path)
+    same = {"conll", "coref-conllu"}
+    if likely in {None, kind} or (likely in same and kind in same):
+        return error
+    looks = f"its first lines look like {likely}, and it was read as {kind}: give "
+    return CorpusError(
+        error.message, hint=f"{looks}format={likely!r}", command=f"{looks}--format {likely}"
     )
 
 

@@ -8,6 +8,17 @@ from headscope.corpus.example import ROOT, Mention, Word
 from headscope.errors import CorpusError
 
 PRONOUNS = frozenset({"PRP", "PRP$", "WP", "WP$"})
+"""Penn tags of pronouns."""
+PRONOUN_WORDS = frozenset(
+    {
+        *("i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves"),
+        *("you", "your", "yours", "yourself", "yourselves", "thou", "thee", "thy", "thine"),
+        *("he", "him", "his", "himself", "she", "her", "hers", "herself", "it", "its", "itself"),
+        *("they", "them", "their", "theirs", "themselves", "themself"),
+        *("this", "that", "these", "those", "who", "whom", "whose", "which"),
+    }
+)
+"""English pronouns, for words without a tag."""
 
 
 def head_word(words: Sequence[Word], start: int, end: int) -> int:
@@ -41,14 +52,17 @@ def head_among(words: Sequence[Word], places: Sequence[int]) -> int:
 def mention_kind(head: Word) -> str:
     """The kind of a mention by the tag of its head word: pronoun, proper or nominal.
 
-    It is empty if the word has no tag. Verbs and adverbs count as nominal. If there are only Penn
-    tags, a determiner that heads a mention ("this", "those") is a pronoun.
+    A word without a tag is a pronoun if it is in a list of English ones; otherwise its kind is not
+    known, and empty. Verbs and adverbs count as nominal. If there are only Penn tags, a determiner
+    that heads a mention ("this", "those") is a pronoun.
 
     >>> mention_kind(Word("her", xpos="PRP$")), mention_kind(Word("Ann", upos="PROPN"))
     ('pronoun', 'proper')
+    >>> mention_kind(Word("She")), mention_kind(Word("dog"))
+    ('pronoun', '')
     """
     if not head.upos and not head.xpos:
-        return ""
+        return "pronoun" if head.text.lower() in PRONOUN_WORDS else ""
     determiner = head.xpos == "DT" and not head.upos
     if head.upos == "PRON" or head.xpos in PRONOUNS or determiner:
         return "pronoun"

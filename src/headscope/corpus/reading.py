@@ -15,7 +15,14 @@ from headscope.corpus.builtin import builtin_files, read_builtin
 from headscope.corpus.columns import Column, choose_columns
 from headscope.corpus.corpus import Corpus
 from headscope.corpus.example import Example
-from headscope.corpus.formats import TABLES, FileOptions, find_format, open_file
+from headscope.corpus.folders import is_collection
+from headscope.corpus.formats import (
+    TABLES,
+    FileOptions,
+    find_format,
+    open_file,
+    suggest_format,
+)
 from headscope.corpus.memory import (
     MEMORY,
     DatasetLike,
@@ -142,8 +149,44 @@ def read(
     if isinstance(source, Corpus) and limit is None and name is None:
         corpus = source
     else:
-        next(iter(corpus))  # a wrong path, format or column is reported here, not during a run
+        _check_first(corpus, source)
     return _parsed(corpus, "" if parse is True else parse, options) if parse else corpus
+
+
+def read_documents(source: CorpusLike) -> Corpus:
+    """Read documents with coreference.
+
+    Parameters
+    ----------
+    source : path, Corpus or list of Example
+        Whatever :func:`read` takes. The sentences of a CoNLL-U file are joined to documents; a
+        folder or archive of such files, or a folder of CoNLL-2012 files, is read too.
+
+    Returns
+    -------
+    Corpus
+        One document per example.
+
+    Examples
+    --------
+    >>> read_documents("demo").name
+    'demo'
+    """
+    if isinstance(source, Corpus) or not isinstance(source, str | os.PathLike):
+        return read(source)
+    path = Path(source)
+    documents = source != DEMO and (".conll" in path.name or is_collection(path))
+    return read(source, documents=documents)
+
+
+def _check_first(corpus: Corpus, source: object) -> None:
+    """Report a wrong path, format or column here, not during a run."""
+    try:
+        next(iter(corpus))
+    except CorpusError as error:
+        if isinstance(source, str | os.PathLike) and source not in (DEMO, FRAMENET):
+            raise suggest_format(error, Path(source), corpus.format) from None
+        raise
 
 
 def _open(source: object, options: FileOptions, limit: int | None) -> Corpus:

@@ -52,7 +52,7 @@ def clark2019(
         typer.Option(
             "--coref",
             metavar="FILE",
-            help="Coreference: JSON lines, CoNLL-U with Entity=, or CoNLL-2012 columns.",
+            help="Coreference: JSON lines, CoNLL-U with Entity=, CoNLL-2012 columns, or a folder.",
             rich_help_panel=_DATA,
         ),
     ] = "demo",
@@ -87,7 +87,7 @@ def clark2019(
 
     Example: headscope paper clark2019 --model bert-base-uncased --part dependencies
     """
-    from headscope.corpus import read
+    from headscope.corpus import read, read_documents
     from headscope.errors import unknown
     from headscope.papers import find_paper
 
@@ -95,7 +95,7 @@ def clark2019(
     if sample not in ("random", "first"):
         raise unknown("sample", sample, ("random", "first"))
     segments, trees = read(text), read(treebank)
-    documents = read(coref, documents=".conll" in coref)
+    documents = read_documents(coref)
     training = read(train) if train else None
     from headscope.papers import Clark2019
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from headscope.corpus import Corpus, CorpusLike, read
+from headscope.corpus import Corpus, CorpusLike, read, read_documents
 from headscope.errors import ModelError, UserError, unknown
 from headscope.measures import Dependency
 from headscope.models import Model, ModelLike, load
@@ -31,7 +31,6 @@ from headscope.papers.clark2019.tables import (
 from headscope.papers.clark2019.treebank import (
     by_sentence,
     is_universal,
-    read_documents,
     split_treebank,
 )
 from headscope.papers.recipe import Recipe, Step

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
-from os import PathLike
 
-from headscope.corpus import Corpus, CorpusLike, Example, read
+from headscope.corpus import Corpus, Example
 from headscope.runs.examples import sentences
 
 LOOKED = 500
@@ -128,26 +127,3 @@ def is_universal(corpus: Corpus) -> bool:
     """
     labels = {word.relation for example in islice(corpus, LOOKED) for word in example.words}
     return "case" in labels and "pobj" not in labels
-
-
-def read_documents(source: CorpusLike) -> Corpus:
-    """Read documents with coreference.
-
-    Parameters
-    ----------
-    source
-        Whatever :func:`headscope.read` takes. The sentences of a CoNLL-U file are joined to
-        documents.
-
-    Returns
-    -------
-    Corpus
-        One document per example.
-
-    Examples
-    --------
-    >>> read_documents("demo").name
-    'demo'
-    """
-    conll = isinstance(source, str | PathLike) and ".conll" in str(source)
-    return read(source, documents=conll)

@@ -5,6 +5,7 @@ import pytest
 from corpus.readers.coref.documents import complaint, spans, write
 from headscope import corpus
 from headscope.corpus import Word
+from headscope.errors import CorpusError
 
 
 def columns(*rows):
@@ -141,7 +142,94 @@ def test_a_folder_of_conll2012_files_is_one_corpus_and_an_empty_one_an_error(tmp
         "bc/w_3",
         "bc/x_3",
     ]
+    assert corpus.read(tmp_path, documents=True).format == "conll2012"
+    empty = tmp_path / "empty"
+    empty.mkdir()
     assert (
-        complaint(tmp_path, documents=True) == f"{tmp_path} has no files that end in .conllu\n"
+        complaint(empty, documents=True) == f"{empty} has no files that end in .conllu\n"
         "next: give the folder or archive that holds them, or one file"
     )
+    assert (
+        complaint(tmp_path) == f"{tmp_path} is a folder, and nothing says which files of it to "
+        "read\nnext: give one file, or format='conll2012' to read them all"
+    )
+
+
+def litbank(*rows):
+    """A sentence in the layout of LitBank: tabs, no tags, and a blank last cell where nothing is
+    annotated.
+    """
+    lines = [
+        "\t".join(["7_a_tale_brat", "0", str(number), form, *["_"] * 8, coref])
+        for number, (form, coref) in enumerate(rows)
+    ]
+    return "\n".join(lines) + "\n\n"
+
+
+TALE = document(
+    litbank(
+        ("Mrs.", "(0"), ("Bell", "0)"), ("fed", ""), ("her", "(1|(0)"), ("old", ""), ("dog", "1)")
+    ),
+    litbank(("It", "(1)"), ("thanked", ""), ("her", "(0)"), (".", "")),
+    name="(7_a_tale_brat); part 0",
+)
+
+
+def test_the_layout_of_litbank_is_read(tmp_path):
+    assert "\t_\t\n" in TALE  # a blank last cell
+    path = write(tmp_path / "7_a_tale_brat.conll", TALE)
+    read = corpus.read(path)
+    (example,) = read
+    assert read.format == "conll2012"  # its first line says so, whatever else .conll may be
+    assert (example.id, example.group) == ("7_a_tale_brat_0", "7_a_tale_brat")
+    assert example.texts == ("Mrs. Bell fed her old dog It thanked her .",)
+    assert spans(example) == [
+        (0, 1, 1, "0", ""),  # no tags: only pronouns are known
+        (3, 5, 5, "1", ""),
+        (3, 3, 3, "0", "pronoun"),
+        (6, 6, 6, "1", "pronoun"),
+        (8, 8, 8, "0", "pronoun"),
+    ]
+    assert [word.sentence for word in example.words] == [0] * 6 + [1] * 4
+
+
+def test_a_folder_in_the_layout_of_litbank_is_read(tmp_path):
+    write(tmp_path / "8_brat.conll", TALE.replace("7_a", "8_a"))
+    write(tmp_path / "7_brat.conll", TALE)
+    for options in ({"documents": True}, {"format": "conll2012"}):
+        read = corpus.read(tmp_path, **options)
+        assert [example.group for example in read] == ["7_a_tale_brat", "8_a_tale_brat"]
+
+
+def test_a_blank_word_is_reported(tmp_path):
+    path = write(tmp_path / "a.gold_conll", document(litbank(("", ""))))
+    assert complaint(path).splitlines()[0] == f"{path}, line 2: column 4, the word, is blank"
+
+
+def test_trees_that_end_in_conll_are_still_trees(tmp_path):
+    row = "1\tDogs\tdog\tNOUN\tNNS\t_\t0\troot\t_\t_\n"
+    assert corpus.read(write(tmp_path / "a.conll", row)).format == "conll"
+
+
+def test_the_format_is_suggested_by_the_first_lines(tmp_path):
+    path = write(tmp_path / "tale.coref", TALE)
+    with pytest.raises(CorpusError) as caught:
+        corpus.read(path)
+    assert caught.value.message.startswith(f"the ending '.coref' of {path} does not say")
+    assert caught.value.hint == "its first lines look like conll2012: give format='conll2012'"
+    assert caught.value.command == "its first lines look like conll2012: give --format conll2012"
+    with pytest.raises(CorpusError) as caught:
+        corpus.read(path, format="conll")
+    assert caught.value.hint == (
+        "its first lines look like conll2012, and it was read as conll: give format='conll2012'"
+    )
+    tree = "# newdoc\n1\tDogs\tdog\tNOUN\tNNS\t_\t0\troot\t_\tEntity=(1)\n"
+    with pytest.raises(CorpusError) as caught:
+        corpus.read(write(tmp_path / "a.gold_conll", tree))
+    assert caught.value.command.endswith("read as conll2012: give --format coref-conllu")
+    with pytest.raises(CorpusError) as caught:
+        corpus.read(write(tmp_path / "a.docs", '{"sentences": [["A"]], "mentions": []}'))
+    assert caught.value.hint == "its first lines look like coref-jsonl: give format='coref-jsonl'"
+    with pytest.raises(CorpusError) as caught:
+        corpus.read(write(tmp_path / "a.docs", "plain text may be anything"))
+    assert caught.value.hint.startswith("give format=, one of text, ")

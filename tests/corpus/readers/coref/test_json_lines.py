@@ -60,7 +60,7 @@ def test_json_lines_give_one_document_per_line_with_words_counted_over_all_sente
         Mention(1, 1, 1, "e", "nominal"),
         Mention(2, 5, 3, "7", "nominal"),
         Mention(5, 5, 5, "bo", "proper"),
-        Mention(7, 7, 7, "7", ""),
+        Mention(7, 7, 7, "7", "pronoun"),  # "It" has no type: known by a word list
         Mention(9, 9, 9, "1", "pronoun"),
     )
     assert (second.id, second.words, second.mentions) == ("4", (Word("Yes"),), ())
@@ -187,3 +187,10 @@ def test_json_lines_that_cannot_be_used_are_reported_with_line_and_mention(tmp_p
         json.dumps(ANN) + "\n" + (given if isinstance(given, str) else json.dumps(given)),
     )
     assert complaint(path).splitlines()[0] == f"{path}, line 2: {message}"
+
+
+def test_a_mention_without_a_type_that_is_no_pronoun_has_no_kind(tmp_path):
+    mention = {"sent": 0, "start": 0, "end": 1, "head": 1, "cluster": 1}
+    document = {"sentences": [["The", "dog", "left"]], "mentions": [mention]}
+    (example,) = corpus.read(write(tmp_path / "a.jsonl", json.dumps(document)))
+    assert [one.kind for one in example.mentions] == [""]

@@ -15,8 +15,13 @@ from headscope.corpus.readers.coref.brackets import BracketSpan, MentionBrackets
 from headscope.errors import CorpusError
 
 CONLL2012 = (".v4_gold_conll", ".gold_conll", ".v4_auto_conll")
+"""Endings of files that are always in this format."""
+IN_FOLDERS = (*CONLL2012, ".conll")
+"""Endings of files that are read from a folder. LitBank's end in ``.conll``."""
 COLUMNS = 12
 """Columns of a sentence without predicates; each predicate adds one before the last."""
+NOTHING = frozenset({"-", "_", "*", ""})
+"""What stands in a cell that says nothing."""
 LAST_WORD = (
     "CoNLL-2012 has no dependency trees: the head word of a mention is taken to be its last word"
 )
@@ -31,11 +36,12 @@ def read_conll2012(path: Path) -> Iterator[Example]:
 
     A part begins with ``#begin document (NAME); part 000`` and is named NAME_0; its group is NAME.
     The word is in column 4, its Penn tag in column 5, coreference in the last one; the others are
-    not used. The format does not say which word heads a mention. Its last word is taken, so "the
-    dog of Ann" is headed by "Ann"; ``Corpus.notes`` says so. The kind of a mention goes by the tag
-    of that word.
+    not used. Columns are separated by tabs, so that cells may be blank (as LitBank's last ones
+    are), or by spaces. The format does not say which word heads a mention. Its last word is taken,
+    so "the dog of Ann" is headed by "Ann"; ``Corpus.notes`` says so. The kind of a mention goes by
+    the tag of that word; without tags, pronouns are known by a word list, and others have no kind.
     """
-    for file in files_in(path, CONLL2012):
+    for file in files_in(path, IN_FOLDERS):
         yield from _read_parts(file)
 
 
@@ -63,7 +69,7 @@ def _read_parts(path: Path) -> Iterator[Example]:
             yield part.example()
             part = None
         elif line.strip():
-            part.add(re.split(r"[ \t]+", line.strip(" \t")), where)
+            part.add(_cells(line), where)
         else:
             part.end_sentence()
     if part is not None:
@@ -72,6 +78,19 @@ def _read_parts(path: Path) -> Iterator[Example]:
             hint="write #end document after its last word, or copy the file again: "
             "it may be cut off",
         )
+
+
+def _cells(line: str) -> list[str]:
+    """The columns of a line. Where tabs separate them, cells may be blank.
+
+    >>> _cells("d 0 0 Ann NNP  -")
+    ['d', '0', '0', 'Ann', 'NNP', '-']
+    >>> len(_cells("d\\t0\\t0\\tAnn" + "\\t_" * 8 + "\\t"))
+    13
+    """
+    if line.count("\t") >= COLUMNS - 1:
+        return [cell.strip(" ") for cell in line.split("\t")]
+    return re.split(r"[ \t]+", line.strip(" \t"))
 
 
 @dataclass
@@ -98,13 +117,15 @@ class DocumentPart:
                 hint="if this is not CoNLL-2012, give format=",
                 command="if this is not CoNLL-2012, give --format",
             )
+        if not cells[3]:
+            raise CorpusError(f"{where}: column 4, the word, is blank", hint="write the word there")
         self.width = len(cells)
         self._add_brackets(cells[-1], where)
-        tag = "" if cells[4] in {"-", "_", "*"} else cells[4]
+        tag = "" if cells[4] in NOTHING else cells[4]
         self.words.append(Word(cells[3], sentence=self.sentence, xpos=tag))
 
     def _add_brackets(self, cell: str, where: str) -> None:
-        for text in cell.split("|") if cell not in {"-", "_"} else []:
+        for text in cell.split("|") if cell not in NOTHING else []:
             match = _BRACKET.fullmatch(text)
             if match is None or not (match[1] or match[3]):
                 raise CorpusError(

@@ -10,7 +10,7 @@ from typing import Any
 
 from headscope.corpus.example import Example, Mention, Word, join_words
 from headscope.corpus.files import json_values, lines
-from headscope.corpus.mentions import in_order
+from headscope.corpus.mentions import in_order, mention_kind
 from headscope.errors import CorpusError
 
 # What each key must be; keys with None are optional.
@@ -52,8 +52,9 @@ def read_coref_jsonl(path: Path) -> Iterator[Example]:
     An object has ``doc`` (the document's name, which is also the group), ``sentences`` (lists of
     words) and ``mentions``. A mention is the words ``start`` to ``end`` (inclusive) of the sentence
     ``sent``, all counted from 0, with a ``head`` among them, a ``cluster`` and an optional
-    ``type``: pronoun, proper, nominal or other (verbs and adverbs, counted as nominal). ``genre``
-    and ``licence_class`` are allowed and ignored.
+    ``type``: pronoun, proper, nominal or other (verbs and adverbs, counted as nominal). Without a
+    type, pronouns are known by a word list, and others have no kind. ``genre`` and
+    ``licence_class`` are allowed and ignored.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "a.jsonl"
@@ -116,9 +117,8 @@ def _mention(given: Any, sentences: list[list[str]], firsts: list[int], place: s
             hint="correct it, or leave it out",
         )
     first = firsts[sent]
-    return Mention(
-        first + start, first + end, first + head, str(given["cluster"]), KINDS[kind] if kind else ""
-    )
+    known = KINDS[kind] if kind else mention_kind(Word(sentences[sent][head]))
+    return Mention(first + start, first + end, first + head, str(given["cluster"]), known)
 
 
 def _check_places(
