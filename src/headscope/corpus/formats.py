@@ -82,7 +82,12 @@ def open_file(path: Path, options: FileOptions) -> Corpus:
         "frames-jsonl": read_frames_jsonl,
     }
     remarks: dict[str, Callable[[], tuple[str, ...]]] = {
-        "text": lambda: () if options.lines else paragraph_notes(path),
+        "text": lambda: (
+            *_looks_note(path, kind),
+            *(() if options.lines else paragraph_notes(path)),
+        ),
+        "tsv": lambda: _looks_note(path, kind),
+        "csv": lambda: _looks_note(path, kind),
         "coref-conllu": lambda: skipped_mentions(path),
         "conll2012": lambda: (LAST_WORD,),
     }
@@ -157,6 +162,14 @@ def _folder_error(path: Path, likely: list[str]) -> CorpusError:
         hint=f"give one file, or format={' or '.join(map(repr, likely))} to read them all",
         command=f"give one file, or --format {' or '.join(likely)} to read them all",
     )
+
+
+def _looks_note(path: Path, kind: str) -> tuple[str, ...]:
+    """A note for text and tables, as which almost any file can be read without an error."""
+    likely = looks_like(path)
+    if likely is None:
+        return ()
+    return (f"{path} looks like {likely}, but it was read as {kind}; format {likely} reads it",)
 
 
 def suggest_format(error: CorpusError, path: Path, kind: str) -> CorpusError:

@@ -233,3 +233,11 @@ def test_the_format_is_suggested_by_the_first_lines(tmp_path):
     with pytest.raises(CorpusError) as caught:
         corpus.read(write(tmp_path / "a.docs", "plain text may be anything"))
     assert caught.value.hint.startswith("give format=, one of text, ")
+
+
+def test_a_file_that_is_read_as_a_table_but_looks_like_columns_has_a_note(tmp_path):
+    path = write(tmp_path / "tale.conll", TALE)
+    for kind in ("text", "tsv"):
+        note = f"{path} looks like conll2012, but it was read as {kind}; format conll2012 reads it"
+        assert note in corpus.read(path, format=kind).notes
+    assert corpus.read(write(tmp_path / "a.txt", "One.\n\nTwo.\n")).notes == ()
