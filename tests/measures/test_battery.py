@@ -12,16 +12,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 import xarray as xr
+from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from headscope.corpus import Corpus, from_examples, read
 from headscope.encode import Batch, collate
 from headscope.measures import MEASURES as REGISTRY
 from headscope.measures import Context, Measure
-from headscope.models import Model, rowblocks, wrap
+from headscope.models import LayerView, Model, rowblocks, wrap
 from headscope.results import Atlas, export, merge, remarks, summary
-from headscope.runs.forward import Pass
+from headscope.runs import forward
+from headscope.runs.forward import Hearing, Pass, Place
 from headscope.runs.survey import survey
 from tiny import tiny_network, tiny_tokenizer
 
@@ -148,6 +151,41 @@ def test_blocks_of_rows_give_what_whole_maps_give(
     xr.testing.assert_equal(cut["n"], expected["n"])
     if expected.attrs["kind"] == "share":  # right answers
         xr.testing.assert_equal(cut["sum"], expected["sum"])
+
+
+class Spread(Hearing):
+    """Layers in turn on two devices; here both are the processor."""
+
+    second = False
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+        self.second = view.layer % 2 == 1
+        super().rows(view, block, first_row)
+
+    def place(self, device: torch.device) -> Place:
+        where = torch.device("cuda:1") if self.second else device
+        if where not in self.places:
+            here = super().place(device)
+            groups = [group.on(self.batch, device) for group in self.groups]
+            self.places[where] = replace(here, groups=groups) if self.second else here
+        return self.places[where]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_spread_over_devices_gives_the_same(
+    name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = model_of(kind)
+    stack = model.main_stack()
+    batch = collate(
+        model.encoder(max_length=40, long="truncate", stack=stack).encode(corpus()), pad=model.pad
+    )
+    together = Pass(model, [measure_of(name, kind)], stack, context_of(model)).run(batch)
+    monkeypatch.setattr(forward, "Hearing", Spread)
+    apart = Pass(model, [measure_of(name, kind)], stack, context_of(model)).run(batch)
+    np.testing.assert_array_equal(apart.values[name], together.values[name])
+    for totals in together.totals:
+        np.testing.assert_array_equal(apart.totals[totals], together.totals[totals])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -138,9 +138,8 @@ def distances(model: Model, batch: Batch) -> np.ndarray:
     stack = model.main_stack()
     measure = Distance().bind(Context(model.shape(stack)), [])
     held = measure.prepare(batch, "cpu")
-    for maps in maps_of(model, batch)[stack]:
-        measure.layer(view_of(maps), maps, held)
-    return measure.finish([], held)[..., 0].numpy()
+    layers = [measure.layer(view_of(maps), maps, held) for maps in maps_of(model, batch)[stack]]
+    return measure.finish(layers, held)[..., 0].numpy()
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])

@@ -96,9 +96,8 @@ def test_blocks_make_up_the_maps_of_eager_attention(kind: str) -> None:
         for ours, theirs in zip(layers, maps[stack], strict=True):
             assert_same(ours, theirs, kind)
     assert_same(output.last_hidden_state, expected.last_hidden_state, kind)
-    if kind not in PRIVATE:  # their own code computes whole maps
-        counts = {len(blocks) for blocks in gather.blocks.values()}
-        assert counts == {-(-max(LENGTHS) // STEP)}
+    counts = {len(blocks) for blocks in gather.blocks.values()}
+    assert counts == {-(-max(LENGTHS) // STEP)}
 
 
 @pytest.mark.usefixtures("small_blocks")

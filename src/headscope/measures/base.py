@@ -242,6 +242,16 @@ class Together:
         self.prepared = [measure.prepare(batch, device) for measure in self.measures]
         self.layers = [[] for _ in self.measures]
 
+    def on(self, batch: Batch, device: Any) -> Self:
+        """The same measures for layers that are on another device.
+
+        Maps are reduced where they are; the values of all layers are kept in one list.
+        """
+        there = copy.copy(self)
+        there.start(batch, device)
+        there.layers = self.layers
+        return there
+
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
         """Take in a block of rows, (batch, head, row, key)."""
         for measure, prepared, layers in zip(
@@ -263,7 +273,7 @@ class Together:
     def finish(self) -> dict[str, Tensor]:
         """Each measure's values, (batch, layer, head, label)."""
         return {
-            measure.name: measure.finish(layers, prepared)
+            measure.name: measure.finish([one.to(layers[0].device) for one in layers], prepared)
             for measure, layers, prepared in zip(
                 self.measures, self.layers, self.prepared, strict=True
             )

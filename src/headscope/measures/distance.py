@@ -12,7 +12,6 @@ pairs of heads into one matrix product. Linear terms cancel; 27 nodes give 1e-3 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -116,14 +115,6 @@ def _mend(result: Tensor, flat: Tensor, rows: int) -> None:
         result[others, one] = values
 
 
-@dataclass
-class BatchMaps:
-    """The maps of a batch, layer by layer, until all are there."""
-
-    lengths: list[int]
-    maps: list[Tensor] = field(default_factory=list)
-
-
 class Distance(Measure):
     """Mean Jensen–Shannon divergence of every pair of heads over the rows of an example, averaged
     over examples (Clark et al. 2019, section 6 and Figure 6).
@@ -155,23 +146,21 @@ class Distance(Measure):
         names = tuple(str(head) for head in shape.every_head)
         return {"one": names, "other": names}
 
-    def prepare(self, batch: Batch, device: Any) -> BatchMaps:
-        """Nothing yet."""
-        return BatchMaps([len(item) for item in batch.items])
+    def prepare(self, batch: Batch, device: Any) -> list[int]:
+        """The lengths of the examples."""
+        return [len(item) for item in batch.items]
 
-    def layer(self, view: LayerView, attention: Tensor, prepared: BatchMaps) -> Tensor:
+    def layer(self, view: LayerView, attention: Tensor, prepared: list[int]) -> Tensor:
         """Keep the layer; the answer comes when all are there."""
-        prepared.maps.append(attention)
-        return attention.new_empty(0)
+        return attention
 
-    def finish(self, layers: Sequence[Tensor], prepared: BatchMaps) -> Tensor:
+    def finish(self, layers: Sequence[Tensor], prepared: list[int]) -> Tensor:
         """(batch, head, head, 1), from the maps of all layers."""
         divergence = exact_divergence if self.exact else fast_divergence
         found = []
-        for index, length in enumerate(prepared.lengths):
-            maps = torch.cat([layer[index, :, :length, :length] for layer in prepared.maps])
+        for index, length in enumerate(prepared):
+            maps = torch.cat([layer[index, :, :length, :length] for layer in layers])
             if self.context.shape.sink:  # the sink is one more key, so that rows sum to 1
                 maps = torch.cat([maps, (1 - maps.sum(-1, keepdim=True)).clamp_min(0)], -1)
             found.append(divergence(maps.contiguous()))
-        prepared.maps.clear()
         return torch.stack(found)[..., None]

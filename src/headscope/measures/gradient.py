@@ -127,8 +127,11 @@ class GradientTogether(Together):
     def finish(self) -> dict[str, Tensor]:
         """Run forward and backward, and reduce the gradients layer by layer."""
         assert self.batch is not None
+        places: dict[torch.device, GradientTogether] = {}
         for view, gradient in map_gradients(self.model, self.batch, self.stack, self.seed):
-            super().rows(view, gradient, 0)
+            if gradient.device not in places:
+                places[gradient.device] = self.on(self.batch, gradient.device)
+            Together.rows(places[gradient.device], view, gradient, 0)
         return super().finish()
 
 
@@ -172,6 +175,6 @@ def map_gradients(
         gradients = torch.autograd.grad(loss, [view.weights for view in views])
     undefined = ~asked.any(1)[:, None, None, None]
     return [
-        (view, gradient.float().masked_fill(undefined, float("nan")))
+        (view, gradient.float().masked_fill(undefined.to(gradient.device), float("nan")))
         for view, gradient in zip(views, gradients, strict=True)
     ]

@@ -59,7 +59,7 @@ class Linear(Measure):
     def end(self, view: LayerView, prepared: LinearTogether) -> Tensor:
         """(batch, head, label)."""
         prepared.end(view)
-        return prepared.sums[-1]
+        return prepared.layers[0][-1]
 
     @classmethod
     def together(
@@ -77,7 +77,6 @@ class LinearTogether(Together):
         self.linear = [measure for measure in measures if isinstance(measure, Linear)]
         self.widths = [measure.width for measure in measures]
         self.layout: Layout | None = None
-        self.sums: list[Tensor] = []
 
     def start(self, batch: Batch, device: Any) -> None:
         """Lay out the relations of a batch."""
@@ -86,7 +85,8 @@ class LinearTogether(Together):
             for item in batch.items
         ]
         self.layout = Layout(weights, batch.width, device, keys=key_batch(batch).width)
-        self.sums = []
+        self.prepared = [None for _ in self.measures]
+        self.layers = [[] for _ in self.measures]
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
         """Take in a block."""
@@ -96,9 +96,6 @@ class LinearTogether(Together):
     def end(self, view: LayerView) -> None:
         """The layer's values; NaN where undefined."""
         assert self.layout is not None
-        self.sums.append(self.layout.end())
-
-    def finish(self) -> dict[str, Tensor]:
-        """The measures' own shares of the sums."""
-        shares = torch.split(torch.stack(self.sums, 1), self.widths, dim=-1)
-        return {measure.name: share for measure, share in zip(self.measures, shares, strict=True)}
+        shares = torch.split(self.layout.end(), self.widths, dim=-1)
+        for layers, share in zip(self.layers, shares, strict=True):
+            layers.append(share)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.models.attention import current_watch
+from headscope.models.rowblocks import block_height
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,14 @@ def _observe_maps(
         past = torch.ones(weights.shape[-2:], dtype=torch.bool, device=weights.device).tril()
         visible = past[None, None] if visible is None else visible & past
     watch.begin(module)
-    watch.maps = watch.rows(module, weights, visible, 0)[0]
-    return watch.maps
+    if watch.whole_maps or watch.replacement is not None:
+        watch.maps = watch.rows(module, weights, visible, 0)[0]
+        return watch.maps
+    height = block_height(weights, weights.transpose(2, 3))
+    for first in range(0, weights.shape[2], height):
+        watch.rows(module, weights[:, :, first : first + height], None, first)
+    watch.maps = weights
+    return None
 
 
 def _observe_outputs(

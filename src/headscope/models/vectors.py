@@ -50,6 +50,7 @@ def take(values: Tensor, mask: Tensor, position: str) -> Tensor:
     """
     if position == "cls":
         return values[:, 0]
+    mask = mask.to(values.device)  # a large model may be spread over several
     if position == "last":
         return values[torch.arange(len(values), device=values.device), mask.sum(1) - 1]
     real = mask.reshape(*mask.shape, *[1] * (values.dim() - 2))
@@ -101,7 +102,7 @@ def pooled(model: Model, batch: Batch, pooling: Pooling) -> Tensor:
                     found[head] = take(view.output[:, :, head.head], mask, pooling.position)
 
     model.forward(batch, stack=stack, listeners=[OutputListener(listen)])
-    return torch.cat([found[head] for head in pooling.heads], 1)
+    return torch.cat([found[head].to(model.device) for head in pooling.heads], 1)
 
 
 def vector_width(model: Model, pooling: Pooling) -> int:

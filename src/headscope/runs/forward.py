@@ -86,15 +86,12 @@ class Pass:
         careful
             Find the examples whose attention is not finite.
         """
-        device = self.model.device
-        mask = torch.from_numpy(batch.mask).to(device)
         for group in self.groups:
-            group.start(batch, device)
-        keys = torch.from_numpy(key_batch(batch).mask).to(device)
-        hearing = Hearing(self.groups, self.stack, (mask, keys), careful)
+            group.start(batch, self.model.device)
+        hearing = Hearing(self.groups, self.stack, batch, self.model.device, careful)
         with torch.inference_mode():
             self.model.forward(batch, listeners=[hearing, *listeners], stack=self.stack)
-        if not careful and not bool(torch.isfinite(hearing.total)):
+        if not careful and not hearing.finite:
             return None
         values: dict[str, NDArray[Any]] = {}
         totals: dict[str, NDArray[Any]] = {}
@@ -104,35 +101,76 @@ class Pass:
         return BatchValues(values, totals, hearing.broken.cpu().numpy())
 
 
+@dataclass
+class Place:
+    """What there is for the layers on one device.
+
+    Attributes
+    ----------
+    groups
+        The measures.
+    masks
+        Which rows and which keys are real, (batch, token).
+    total
+        The sum of all attention: finite only if all of it is.
+    """
+
+    groups: Sequence[Together]
+    masks: tuple[Tensor, Tensor]
+    total: Tensor
+
+
 class Hearing:
     """Hands the blocks of a pass to the measures, and watches that all attention is finite."""
 
     def __init__(
-        self, groups: Sequence[Together], stack: str, masks: tuple[Tensor, Tensor], careful: bool
+        self,
+        groups: Sequence[Together],
+        stack: str,
+        batch: Batch,
+        device: torch.device,
+        careful: bool,
     ) -> None:
-        self.groups, self.stack, self.masks, self.careful = groups, stack, masks, careful
+        self.groups, self.stack, self.batch, self.careful = groups, stack, batch, careful
         self.whole_maps = any(group.whole_maps for group in groups)
-        # A sum is finite only if all its terms are.
-        self.total = torch.zeros((), device=masks[0].device)
-        self.broken = torch.full((len(masks[0]),), -1, device=masks[0].device)
+        self.broken = torch.full((len(batch),), -1, device=device)
+        self.home = device
+        self.places: dict[torch.device, Place] = {}
+
+    @property
+    def finite(self) -> bool:
+        """Whether all attention was finite."""
+        return all(bool(torch.isfinite(place.total)) for place in self.places.values())
+
+    def place(self, device: torch.device) -> Place:
+        """What there is for the layers on a device. A large model may be spread over several."""
+        if device not in self.places:
+            masks = (self.batch.mask, key_batch(self.batch).mask)
+            rows, keys = (torch.from_numpy(mask).to(device) for mask in masks)
+            here = device == self.home
+            groups = self.groups if here else [one.on(self.batch, device) for one in self.groups]
+            self.places[device] = Place(groups, (rows, keys), torch.zeros((), device=device))
+        return self.places[device]
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
         """Take in a block of rows."""
         if view.stack != self.stack:
             return
+        place = self.place(block.device)
         block = block.to(torch.float32)
         if self.careful:
-            block, bad = finite(block, *self.masks, first_row)
-            self.broken = torch.where(bad & (self.broken < 0), view.layer, self.broken)
+            block, bad = finite(block, *place.masks, first_row)
+            first = bad.to(self.home) & (self.broken < 0)
+            self.broken = torch.where(first, view.layer, self.broken)
         else:
-            self.total = self.total + block.sum()
-        for group in self.groups:
+            place.total = place.total + block.sum()
+        for group in place.groups:
             group.rows(view, block, first_row)
 
     def end(self, view: LayerView) -> None:
         """A layer is complete."""
         if view.stack == self.stack:
-            for group in self.groups:
+            for group in self.place(view.output.device).groups:
                 group.end(view)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, Queue
+from typing import Any
 
 import numpy as np
 import torch
@@ -61,7 +62,7 @@ class Lockstep:
 
         with ThreadPoolExecutor(1) as pool:
             ahead = pool.submit(lead)
-            meeting = Meeting(self.change, batch, self.second.model.device, leading, ahead)
+            meeting = Meeting(self.change, batch, leading, ahead)
             try:
                 after = self.second.attempt(batch, [meeting], careful=careful)
             finally:
@@ -69,7 +70,7 @@ class Lockstep:
             before = ahead.result()
         if before is None or after is None:
             return None
-        values = {self.change.name: torch.stack(meeting.layers, 1).cpu().numpy()}
+        values = {self.change.name: torch.stack([*map(Tensor.cpu, meeting.layers)], 1).numpy()}
         for difference in self.differences:
             name = difference.measure.name
             values[difference.name] = after.values[name] - before.values[name]
@@ -98,14 +99,13 @@ class Meeting:
         self,
         change: Measure,
         batch: Batch,
-        device: torch.device,
         leading: HandOver,
         ahead: Future[BatchValues | None],
     ) -> None:
         self.change, self.leading, self.ahead = change, leading, ahead
         self.whole_maps = leading.whole_maps
-        self.device = device
-        self.prepared = change.prepare(batch, device)
+        self.batch = batch
+        self.prepared: dict[torch.device, Any] = {}  # layers may be on several devices
         self.layers: list[Tensor] = []
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
@@ -116,13 +116,15 @@ class Meeting:
         if other is None:
             self.ahead.result()  # raises what went wrong there
             raise AssertionError("the first model has fewer layers than it had")
-        both = torch.stack([other.to(self.device), block.to(torch.float32)])
-        self.change.rows(view, both, first_row, self.prepared)
+        if block.device not in self.prepared:
+            self.prepared[block.device] = self.change.prepare(self.batch, block.device)
+        both = torch.stack([other.to(block.device), block.to(torch.float32)])
+        self.change.rows(view, both, first_row, self.prepared[block.device])
 
     def end(self, view: LayerView) -> None:
         """Keep the values of a layer."""
         if view.stack == self.leading.stack:
-            self.layers.append(self.change.end(view, self.prepared))
+            self.layers.append(self.change.end(view, self.prepared[view.output.device]))
 
 
 def _drain(handed: Queue[Tensor | None], ahead: Future[BatchValues | None]) -> None:
