@@ -174,6 +174,7 @@ class WordRows:
         self._itself = ByRow(np.array(itself, np.int64).reshape(-1, 3), device)
         self.split.sort(key=lambda found: found[1])
         self._ends = np.array([row for _, row, _ in self.split])
+        self._ending: dict[tuple[int, int], list[tuple[Tensor, Tensor]]] = {}
         self._before: Tensor | None = None
 
     def _rounds(self, terms: Iterable[tuple[int, int, int]]) -> list[Tensor]:
@@ -213,20 +214,31 @@ class WordRows:
 
     def _average(self, whole: Tensor, scores: Tensor, first_row: int, reach: int) -> None:
         """Put the mean over a split word's rows into its last."""
-        last = first_row + scores.shape[2]
-        begin, end = np.searchsorted(self._ends, [first_row, last])
-        found = self.split[int(begin) : int(end)]
-        by_length: dict[int, list[tuple[int, list[int]]]] = {}
-        for example, _, places in found:
-            by_length.setdefault(len(places), []).append((example, places))
-        for length, words in by_length.items():
-            at = torch.tensor([example for example, _ in words], device=self.device)
-            rows = torch.tensor([places for _, places in words], device=self.device)
-            rows += reach - first_row
-            total = whole[at, :, rows[:, 0]]
-            for number in range(1, length):
-                total = total + whole[at, :, rows[:, number]]
-            whole[at, :, rows[:, -1]] = total / length
+        for at, rows in self._split_in(first_row, first_row + scores.shape[2]):
+            places = (rows + (reach - first_row)).unbind(1)
+            total = whole[at, :, places[0]]
+            for place in places[1:]:
+                total = total + whole[at, :, place]
+            whole[at, :, places[-1]] = total / len(places)
+
+    def _split_in(self, first: int, last: int) -> list[tuple[Tensor, Tensor]]:
+        """The split words that end in some rows, by number of pieces: examples, and rows.
+
+        They are the same in all layers, and copied to the device once.
+        """
+        if (first, last) not in self._ending:
+            begin, end = np.searchsorted(self._ends, [first, last])
+            by_length: dict[int, list[tuple[int, list[int]]]] = {}
+            for example, _, places in self.split[int(begin) : int(end)]:
+                by_length.setdefault(len(places), []).append((example, places))
+            self._ending[first, last] = [
+                (
+                    torch.tensor([example for example, _ in words], device=self.device),
+                    torch.tensor([places for _, places in words], device=self.device),
+                )
+                for words in by_length.values()
+            ]
+        return self._ending[first, last]
 
 
 class ByRow:
