@@ -1,7 +1,7 @@
 """How often a pass makes the processor and a device wait for each other.
 
-There is no GPU where the tests run, so the calls that would copy between memories are counted. Their
-number must not grow with the number of layers, nor with that of blocks.
+There is no GPU where the tests run, so the calls that would copy between memories are counted.
+Their number must not grow with the number of layers, nor with that of blocks.
 """
 
 from __future__ import annotations
