@@ -154,6 +154,9 @@ def ablate(
     revision: opt.Revision = "",
     allow_pickle: opt.AllowPickle = False,
     trust_remote_code: opt.TrustRemoteCode = False,
+    engine: opt.Engine = "local",
+    workers: opt.Workers = None,
+    address: opt.Address = "",
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -171,6 +174,7 @@ def ablate(
     from headscope.models.selection import split_heads
     from headscope.runs.ablate.judgement import Judgement
     from headscope.runs.ablate.settings import ablation_settings
+    from headscope.runs.engines import check_engine
     from headscope.stats.tests import check_correction
     from headscope.tasks import Task
 
@@ -190,6 +194,7 @@ def ablate(
         bos=bos,
     )
     check_correction(correction)
+    check_engine(engine, workers, address)
     for chosen in sets or ():
         split_heads(chosen)
     settings: dict[str, Any] = {
@@ -227,6 +232,9 @@ def ablate(
         allow_pickle=allow_pickle,
         trust_remote_code=trust_remote_code,
         output=output,
+        engine=cast("Any", engine),
+        workers=workers,
+        address=address,
         progress=console,
         **settings,
     )

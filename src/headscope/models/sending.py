@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from headscope.errors import ModelError
 from headscope.models.attention import register
@@ -55,3 +56,26 @@ class SentModel:
                 hint="for changed weights: headscope.wrap(model.network, model.tokenizer)",
             )
         return model
+
+
+class ModelWork:
+    """Work with models that is sent to workers: each model travels as a :class:`SentModel`.
+
+    Attributes
+    ----------
+    made_there : tuple of str
+        Attributes that are not sent, because each worker makes its own.
+    """
+
+    made_there: ClassVar[tuple[str, ...]] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: SentModel.of(value) if isinstance(value, Model) else value
+            for name, value in self.__dict__.items()
+            if name not in self.made_there
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value.arrived() if isinstance(value, SentModel) else value)

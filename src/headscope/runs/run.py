@@ -12,7 +12,7 @@ import json
 import platform
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -233,8 +233,12 @@ class Run(Job[Atlas]):
         return self.result()
 
     def all_blocks(self, update: Update) -> None:
-        """Do the blocks that are left, one after the other."""
-        for block in self.blocks():
+        """Do all blocks that are left."""
+        self.do_blocks(self.blocks(), update)
+
+    def do_blocks(self, blocks: Iterable[Block], update: Update) -> None:
+        """Do those of some blocks that are left, one after the other."""
+        for block in blocks:
             if block.index >= self.next_block:
                 if block.index in self.ahead:
                     self.ahead.discard(block.index)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from headscope.progress import Update
-from headscope.runs.engines import Engine, Task, Work
+from headscope.runs.engines import Engine, Task, Work, Workers
 from headscope.runs.run import EVERY, Block, Run
 
 
@@ -48,27 +48,31 @@ class SplitRun(Run):
         """Remember what a worker gave for a block."""
 
     def all_blocks(self, update: Update) -> None:
-        """Hand blocks to workers, and remember what they give in whatever order it comes."""
+        """Do all blocks that are left, here or by workers."""
         if self.engine is None:
             super().all_blocks(update)
             return
+        with self.engine.start(self.ship()) as workers:
+            self.hand_out(workers, self.blocks(), update)
+
+    def hand_out(self, workers: Workers, blocks: Iterable[Block], update: Update) -> None:
+        """Hand blocks to workers, and remember what they give in whatever order it comes."""
         handed: list[int] = []
 
         def tasks() -> Iterator[Task]:
-            for block in self.blocks():
+            for block in blocks:
                 if block.index >= self.next_block:
                     handed.append(block.index)
                     if block.index not in self.ahead:
                         yield self.task(block)
 
-        with self.engine.start(self.ship()) as workers:
-            for index, result in workers.map(tasks()):
-                self.whole = False
-                self.absorb(index, result)
-                self.ahead.add(index)
-                while handed and handed[0] in self.ahead:
-                    self.next_block = handed.pop(0) + 1
-                    self.ahead.discard(self.next_block - 1)
-                self.whole = True
-                update(*self.progress())
-                self.pause()
+        for index, result in workers.map(tasks()):
+            self.whole = False
+            self.absorb(index, result)
+            self.ahead.add(index)
+            while handed and handed[0] in self.ahead:
+                self.next_block = handed.pop(0) + 1
+                self.ahead.discard(self.next_block - 1)
+            self.whole = True
+            update(*self.progress())
+            self.pause()

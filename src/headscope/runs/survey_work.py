@@ -12,13 +12,13 @@ from headscope.encode import Batch, Counts, Encoded, Encoder, WorkUnit, batches
 from headscope.encode.cross import CrossEncoder
 from headscope.measures.base import Context, Measure
 from headscope.models import Model
-from headscope.models.sending import SentModel
+from headscope.models.sending import ModelWork
 from headscope.runs.forward import BatchValues, Pass
 from headscope.runs.gathered import Arrays, Gathered
 from headscope.runs.settings import RunSettings
 
 
-class SurveyWork:
+class SurveyWork(ModelWork):
     """What is done to a unit of examples, here or by a worker: sent to each worker once.
 
     Parameters
@@ -31,6 +31,9 @@ class SurveyWork:
         Of the run.
     """
 
+    made_there = ("_forward",)
+    _forward: Callable[[Batch], BatchValues] | None = None
+
     def __init__(
         self,
         model: Model,
@@ -41,19 +44,6 @@ class SurveyWork:
     ) -> None:
         self.model, self.measures = model, list(measures)
         self.stack, self.context, self.settings = stack, context, settings
-        self._forward: Callable[[Batch], BatchValues] | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        models = {
-            name: SentModel.of(value)
-            for name, value in self.__dict__.items()
-            if isinstance(value, Model)
-        }
-        return self.__dict__ | models | {"_forward": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value.arrived() if isinstance(value, SentModel) else value)
 
     def __call__(self, unit: WorkUnit, skip: int = 0) -> tuple[dict[str, Any], Arrays]:
         """Survey a unit of examples, without its first ``skip`` batches; what it gives as state."""

@@ -10,8 +10,7 @@ import pytest
 from headscope.errors import Interrupted, UserError
 from headscope.progress import Update
 from headscope.results import Atlas
-from headscope.runs.ablate import ablate
-from headscope.runs.ablate import run as engine
+from headscope.runs.ablate import ablate, work
 from runs.ablate.made import RUN, TASK, classifier, labelled
 
 
@@ -78,7 +77,7 @@ def test_a_finished_run_is_opened_and_another_one_is_not_mixed_with_it(
         ablate(model, **given(layers=False, way="zero", output=path, progress=stop_after(19)))
     with pytest.raises(UserError, match="is the checkpoint of another run"):
         ablate(model, **given(layers=False, way="mean", output=path))
-    monkeypatch.setattr(engine, "Sweep", None)  # nothing may be computed
+    monkeypatch.setattr(work, "Sweep", None)  # nothing may be computed
     found = ablate(model, **given(layers=False, output=path))
     assert found["ablation"].attrs["way"] == "uniform"
 
@@ -88,7 +87,7 @@ def test_other_options_of_the_scores_need_no_new_passes(
 ) -> None:
     model, path = classifier(), tmp_path / "off.nc"
     first = ablate(model, **given(layers=False, output=path))
-    monkeypatch.setattr(engine, "Sweep", None)  # nothing may be computed
+    monkeypatch.setattr(work, "Sweep", None)  # nothing may be computed
     again = ablate(model, **given(layers=False, output=path, correction="none"))
     assert first["head_off"].attrs["correction"] == "holm"
     assert again["head_off"].attrs["correction"] == "none"

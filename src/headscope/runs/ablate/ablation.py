@@ -21,6 +21,7 @@ from headscope.runs.ablate.plan import plan
 from headscope.runs.ablate.prune import CANDIDATES, POINTS, PruneSettings
 from headscope.runs.ablate.run import AblationRun
 from headscope.runs.ablate.settings import ScoreSettings, Way, ablation_settings
+from headscope.runs.engines import EngineName, check_engine, make_engine
 from headscope.runs.run import EVERY
 from headscope.tasks import Task
 
@@ -67,6 +68,9 @@ def ablate(
     output: str | Path | None = None,
     checkpoint: str | Path | None = None,
     every: float = EVERY,
+    engine: EngineName = "local",
+    workers: int | None = None,
+    address: str = "",
     progress: ProgressLike = False,
 ) -> Atlas:
     """Disable each head, each layer or sets of heads, and score the model without them.
@@ -147,6 +151,8 @@ def ablate(
         Where the state of an unfinished run is kept; by default beside the output.
     every
         Seconds between two checkpoints.
+    engine, workers, address
+        Where batches are worked on, as in :func:`headscope.survey`.
     progress
         True shows a progress bar; a function is called with (done, total).
 
@@ -196,6 +202,7 @@ def ablate(
         token_types=token_types,
     )
     scores = ScoreSettings(correction, resamples, confidence)
+    check_engine(engine, workers, address)
     curve = PruneSettings(prune_candidates, prune_budget, prune_points) if prune else None
     for chosen in sets:  # what is not a head is an error before a model is loaded
         split_heads(chosen)
@@ -228,6 +235,7 @@ def ablate(
             output=output,
             checkpoint=checkpoint,
             every=every,
+            engine=make_engine(engine, workers, address, size=found.model.size),
         )
         reporter = as_reporter(progress)
         for note in found.model.notes:

@@ -80,6 +80,11 @@ class BatchOutputs:
         """The names of the examples, used and skipped, and of their documents."""
         return {"ids": self.ids, "groups": self.groups, "skipped": self.skipped}
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many examples were used, and how many were skipped."""
+        return len(self.ids), len(self.skipped)
+
 
 def finite_outputs(
     batch: Batch,
@@ -127,6 +132,26 @@ def join_outputs(parts: Iterable[BatchOutputs]) -> BatchOutputs:
         kind: [name for part in batches for name in part.names[kind]] for kind in batches[0].names
     }
     return BatchOutputs.restored(arrays, names)
+
+
+def split_outputs(whole: BatchOutputs, sizes: Iterable[Sequence[int]]) -> list[BatchOutputs]:
+    """The batches that :func:`join_outputs` made one of, by their sizes."""
+    parts = []
+    first = first_skipped = 0
+    for used, skipped in sizes:
+        last, last_skipped = first + used, first_skipped + skipped
+        arrays = {
+            name: values.take(range(first, last), AXES[name])
+            for name, values in whole.arrays.items()
+        }
+        names = {
+            "ids": whole.ids[first:last],
+            "groups": whole.groups[first:last],
+            "skipped": whole.skipped[first_skipped:last_skipped],
+        }
+        parts.append(BatchOutputs.restored(arrays, names))
+        first, first_skipped = last, last_skipped
+    return parts
 
 
 def outputs_dataset(

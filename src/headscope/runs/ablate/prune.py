@@ -23,14 +23,10 @@ from headscope.models import Model
 from headscope.runs.ablate.greedy import GreedySearch, GreedyState
 from headscope.runs.ablate.importance import head_importance
 from headscope.runs.ablate.objectives import Objective
-from headscope.runs.ablate.outputs import (
-    BatchOutputs,
-    finite_outputs,
-    join_outputs,
-    outputs_dataset,
-)
+from headscope.runs.ablate.outputs import BatchOutputs, join_outputs, outputs_dataset
+from headscope.runs.ablate.parts import OutputParts
 from headscope.runs.ablate.plan import NOTHING, Disabled, disabled_set
-from headscope.runs.ablate.sweep import Sweep, head_means
+from headscope.runs.engines import Task, Workers
 
 CANDIDATES = 3
 POINTS = 20
@@ -127,7 +123,9 @@ class Pruning:
         self.search = GreedySearch(
             self.heads, self._mean_losses, candidates=settings.candidates, budget=self.trials
         )
-        self.parts: dict[int, BatchOutputs] = {}
+        self.parts = OutputParts()
+        self.workers: Workers | None = None
+        """Those who run batches with heads disabled: set before the first step."""
 
     @property
     def steps(self) -> int:
@@ -143,38 +141,39 @@ class Pruning:
     def work_after(self, step: int) -> int:
         """The work that is done after a step, in the units of :attr:`total`."""
         trials = self.trials if step >= len(self.heads) - 1 else self.search.state.trials
-        batch = max(0, step + 1 - len(self.heads))
-        scored = sum(len(batch) for batch in self.scored[:batch])
-        return trials * self.chosen_on + (3 * len(self.counts) + 1) * scored
+        return trials * self.chosen_on + (3 * len(self.counts) + 1) * self.parts.examples
 
     def do(self, step: int) -> None:
         """Do a step. Doing one again changes nothing."""
         if step >= len(self.heads):
-            self.parts[step] = self._score(self.scored[step - len(self.heads)])
+            self.parts.add(step, self._outputs([self.scored_batch(step)], self.passes))
         elif not self.search.finished:
             self.search.step()
+
+    def scored_batch(self, step: int) -> Batch:
+        """The batch that is scored in a step after the search."""
+        return self.scored[step - len(self.heads)]
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What a checkpoint must hold."""
         kept = asdict(self.search.state) | {"removed": head_names(self.search.state.removed)}
-        if not self.parts:
-            return {"search": kept}, {}
-        joined = join_outputs(self.parts.values())
-        return {"search": kept, "examples": joined.names}, joined.arrays
+        parts, arrays = self.parts.state()
+        return {"search": kept, "parts": parts}, arrays
 
     def restore(self, state: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continue from what a checkpoint held."""
         kept = state["search"]
         removed = parse_heads(kept["removed"]) if kept["removed"] else ()
         self.search.state = GreedyState(removed, tuple(kept["costs"]), kept["trials"])
-        if "examples" in state:
-            self.parts = {-1: BatchOutputs.restored(arrays, state["examples"])}
+        self.parts.restore(state["parts"], arrays)
 
     def dataset(self) -> xr.Dataset:
         """The curves: outputs and losses with fewer and fewer heads, in three orders."""
+        found = self.parts.joined()
+        assert found is not None  # there are two examples or more
         dataset = outputs_dataset(
             self.passes,
-            join_outputs(self.parts.values()),
+            found,
             self.objective.about(),
             self.way,
             title=TITLE,
@@ -211,24 +210,19 @@ class Pruning:
                     passes.append(disabled_set(self.shape, order[:count], kind, name))
         return passes
 
-    @cached_property
-    def sweep(self) -> Sweep:
-        """Runs batches with heads disabled."""
-        means = head_means(self.model, self.choosing, self.stack) if self.way == "mean" else {}
-        return Sweep(self.model, self.objective, self.stack, self.way, means)
+    def _outputs(
+        self, chosen: Sequence[Batch], passes: Sequence[Disabled], base: Disabled = NOTHING
+    ) -> BatchOutputs:
+        """What the passes give for some batches, in their order."""
+        how = {"pruning": True}
+        tasks = (Task(place, (batch, passes, base), how) for place, batch in enumerate(chosen))
+        assert self.workers is not None
+        found = dict(self.workers.map(tasks))
+        return join_outputs(found[place][0] for place in range(len(chosen)))
 
     def _mean_losses(self, base: Sequence[Head], tried: Sequence[Head]) -> list[float]:
         """The mean loss without ``base``, then without each tried head as well."""
         start = disabled_set(self.shape, base) if base else NOTHING
         passes = [start, *(disabled_set(self.shape, [*base, head]) for head in tried)]
-        found = [
-            self.sweep.outputs(self.objective.ask(batch), passes, base=start)[1]
-            for batch in self.choosing
-        ]
-        losses = np.concatenate(found, 1).astype(np.float64)
+        losses = self._outputs(self.choosing, passes, start).losses.astype(np.float64)
         return [float(value) for value in np.nanmean(losses, 1)]
-
-    def _score(self, batch: Batch) -> BatchOutputs:
-        question = self.objective.ask(batch)
-        outputs, losses = self.sweep.outputs(question, self.passes)
-        return finite_outputs(batch, question, outputs, losses)

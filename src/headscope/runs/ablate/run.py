@@ -13,28 +13,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from headscope.encode import Batch, Encoder, batches
 from headscope.errors import UserError
 from headscope.progress import Update
 from headscope.results import Atlas
-from headscope.runs.ablate.importance import head_importance
 from headscope.runs.ablate.inputs import AblationInputs
 from headscope.runs.ablate.outputs import (
     BatchOutputs,
-    finite_outputs,
     importance_dataset,
-    join_outputs,
     outputs_dataset,
 )
+from headscope.runs.ablate.parts import OutputParts
 from headscope.runs.ablate.plan import Disabled
 from headscope.runs.ablate.prune import PruneSettings, Pruning
 from headscope.runs.ablate.scores import with_scores
 from headscope.runs.ablate.settings import ScoreSettings
-from headscope.runs.ablate.sweep import Sweep, head_means
-from headscope.runs.run import EVERY, Arrays, Block, Run, describe
+from headscope.runs.ablate.sweep import head_means
+from headscope.runs.ablate.work import AblationWork
+from headscope.runs.engines import Engine, LocalWorkers, Task, Work
+from headscope.runs.run import EVERY, Arrays, Block, describe
 from headscope.runs.settings import RunSettings
+from headscope.runs.split_run import SplitRun
 
 PRUNING = "pruning/"
 """Begins the names of the pruning curve's arrays in a checkpoint."""
@@ -42,7 +41,7 @@ SHOWN = 20
 """How many of the skipped examples are named in the provenance."""
 
 
-class AblationRun(Run):
+class AblationRun(SplitRun):
     """A resumable ablation. Blocks of work are batches, then the steps of a pruning curve.
 
     Parameters
@@ -61,8 +60,8 @@ class AblationRun(Run):
         How a pruning curve is computed; None computes none.
     scores
         How scores are computed.
-    output, checkpoint, every
-        See :class:`headscope.runs.run.Run`.
+    output, checkpoint, every, engine
+        See :class:`headscope.runs.split_run.SplitRun`.
     """
 
     def __init__(
@@ -78,16 +77,20 @@ class AblationRun(Run):
         output: str | Path | None = None,
         checkpoint: str | Path | None = None,
         every: float = EVERY,
+        engine: Engine | None = None,
     ) -> None:
-        super().__init__("disabling heads", output=output, checkpoint=checkpoint, every=every)
+        super().__init__(
+            "disabling heads", output=output, checkpoint=checkpoint, every=every, engine=engine
+        )
         self.model, self.objective = inputs.model, inputs.objective
         self.corpus = inputs.corpus.first(settings.limit)
         self.passes, self.settings, self.way = list(passes), settings, way
         self.importance, self.prune = importance, prune
         self.scores = scores or ScoreSettings()
         self.encoder = self._new_encoder()
-        self.parts: dict[int, BatchOutputs] = {}
-        self.done = 0
+        self.parts = OutputParts()
+        self.skips = True
+        self.pruning_done = self.batch_count = 0
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -110,13 +113,23 @@ class AblationRun(Run):
         }
 
     @cached_property
-    def sweep(self) -> Sweep:
-        """Runs batches with heads disabled."""
+    def works(self) -> AblationWork:
+        """What is done to every batch."""
         stack = self.settings.stack
-        means = {}
+        means = chosen = None
         if self.way == "mean":
             means = head_means(self.model, self._batches(self._new_encoder()), stack)
-        return Sweep(self.model, self.objective, stack, self.way, means)
+            if self.pruning:
+                chosen = head_means(self.model, self.pruning.choosing, stack)
+        return AblationWork(
+            self.model,
+            self.objective,
+            stack=stack,
+            way=self.way,
+            means=means,
+            choosing_means=chosen,
+            seed=self.settings.seed,
+        )
 
     @cached_property
     def pruning(self) -> Pruning | None:
@@ -139,62 +152,95 @@ class AblationRun(Run):
         """The number of examples in the corpus."""
         return self.corpus.size()
 
-    def begin(self) -> None:
-        """Get ready for the first batch."""
-        torch.manual_seed(self.settings.seed)
-
     def blocks(self) -> Iterator[Block]:
         """Batches of examples, then the steps of the pruning curve."""
-        index = -1
+        yield from self._batch_blocks()
+        yield from self._pruning_blocks()
+
+    def _batch_blocks(self) -> Iterator[Block]:
         for batch in self._batches(self.encoder):
-            index = batch.index
-            yield Block(index, batch)
+            self.batch_count = batch.index + 1
+            yield Block(batch.index, batch)
+
+    def _pruning_blocks(self) -> Iterator[Block]:
         for step in range(self.pruning.steps if self.pruning else 0):
-            yield Block(index + 1 + step, step)
+            yield Block(self.batch_count + step, step)
 
     def do(self, block: Block, update: Update) -> None:
         """Do one block. Nothing is remembered before it is done, and doing it again is harmless."""
         self.whole = True
         if self.pruning and isinstance(block.work, int):
+            self.pruning.workers = self.pruning.workers or LocalWorkers(self.works)
             self.pruning.do(block.work)
             return
         batch: Batch = block.work
-        question = self.objective.ask(batch)
-        _, total = self.progress()
-        outputs, losses = self.sweep.outputs(
-            question,
+        done, total = self.progress()
+        found = self.works(
+            batch,
             self.passes,
-            update=lambda passes: update(self.done + passes * len(batch), total),
+            importance=self.importance,
+            update=lambda passes: update(done + passes * len(batch), total),
         )
-        values = None
-        if self.importance:
-            values = head_importance(self.model, self.objective, question, self.settings.stack)
-        self.parts[block.index] = finite_outputs(batch, question, outputs, losses, values)
+        self.absorb(block.index, found)
+
+    def all_blocks(self, update: Update) -> None:
+        """Do all blocks that are left. Workers do each step of the pruning curve together."""
+        if self.engine is None:
+            super().all_blocks(update)
+            return
+        with self.engine.start(self.works) as workers:
+            self.hand_out(workers, self._batch_blocks(), update)
+            if self.pruning:
+                self.pruning.workers = workers
+                steps = list(self._pruning_blocks())
+                search = len(self.pruning.heads)
+                self.do_blocks(steps[:search], update)
+                self.hand_out(workers, steps[search:], update)
+
+    def ship(self) -> Work:
+        """The same work for workers elsewhere."""
+        return self.works
+
+    def task(self, block: Block) -> Task:
+        """A batch, and what is disabled."""
+        if self.pruning and isinstance(block.work, int):
+            batch = self.pruning.scored_batch(block.work)
+            return Task(block.index, (batch, self.pruning.passes), {"pruning": True})
+        return Task(block.index, (block.work, self.passes), {"importance": self.importance})
+
+    def absorb(self, index: int, result: tuple[BatchOutputs, bool]) -> None:
+        """Keep the outputs of a batch."""
+        found, skips = result
+        step = index - self.batch_count
+        if self.pruning and step >= len(self.pruning.heads):
+            self.pruning.parts.add(step, found)
+            self.pruning_done = self.pruning.work_after(step)
+            return
+        self.parts.add(index, found)
+        self.skips = self.skips and skips
 
     def passed(self, block: Block) -> None:
         """Count the work that is done."""
         if self.pruning and isinstance(block.work, int):
-            self.done = self.examples * len(self.passes) + self.pruning.work_after(block.work)
-        else:
-            self.done += len(block.work) * len(self.passes)
+            self.pruning_done = self.pruning.work_after(block.work)
 
     def progress(self) -> tuple[int, int]:
         """Examples times passes."""
         pruned = self.pruning.total if self.pruning else 0
-        return self.done, self.examples * len(self.passes) + pruned
+        done = self.parts.examples * len(self.passes) + self.pruning_done
+        return done, self.examples * len(self.passes) + pruned
 
     def so_far(self) -> str:
         """What has been done, for the message after Ctrl-C."""
-        examples = sum(len(part.ids) for part in self.parts.values())
+        examples = sum(len(part.ids) for part in self.parts.found.values())
         if self.pruning and self.pruning.search.state.trials:
             return f"{examples} examples and a part of the pruning curve"
         return f"{examples} examples"
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """The outputs so far, and those of the pruning curve."""
-        joined = join_outputs(self.parts.values())
-        state: dict[str, Any] = {"examples": joined.names}
-        arrays = joined.arrays
+        parts, arrays = self.parts.state()
+        state: dict[str, Any] = {"parts": parts, "skips": self.skips}
         if self.pruning:
             state["pruning"], pruned = self.pruning.state()
             arrays |= {f"{PRUNING}{name}": array for name, array in pruned.items()}
@@ -203,7 +249,8 @@ class AblationRun(Run):
     def restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         """Continue from a checkpoint."""
         own = {name: array for name, array in arrays.items() if not name.startswith(PRUNING)}
-        self.parts = {-1: BatchOutputs.restored(own, state["examples"])}
+        self.parts.restore(state["parts"], own)
+        self.skips = state["skips"]
         if self.pruning:
             pruned = {
                 name.removeprefix(PRUNING): array
@@ -214,7 +261,7 @@ class AblationRun(Run):
 
     def result(self) -> Atlas:
         """Outputs, scores, intervals and tests, and whatever else was asked for."""
-        found = join_outputs(self.parts.values()) if self.parts else None
+        found = self.parts.joined()
         if found is None or not found.ids:
             raise UserError(
                 f"no example of {self.corpus.name} can be used: "
@@ -236,7 +283,7 @@ class AblationRun(Run):
         }
         provenance = self.provenance() | {
             "counts": {**asdict(self.encoder.counts), **counts},
-            "layer_cache": self.sweep.cache.skips,
+            "layer_cache": self.skips,
             "notes": [*self.corpus.notes, *self.model.notes],
         }
         return with_scores(Atlas.build(groups, provenance), self.scores)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -14,6 +14,9 @@ from headscope.models import LayerView, Model, OutputListener, Replacement
 from headscope.models.layer_cache import LayerCache
 from headscope.runs.ablate.objectives import Objective, Question, example_losses
 from headscope.runs.ablate.plan import NOTHING, Disabled
+
+Means = Mapping[int, Tensor]
+"""The mean output of every head, {layer from 0: (head, width)}."""
 
 
 class Sweep:
@@ -30,15 +33,11 @@ class Sweep:
         The stack whose heads are disabled.
     way
         How: uniform, zero or mean.
-    means
-        For the way mean: the mean output of every head, {layer: (head, width)}.
     """
 
-    def __init__(
-        self, model: Model, objective: Objective, stack: str, way: str, means: dict[int, Tensor]
-    ) -> None:
+    def __init__(self, model: Model, objective: Objective, stack: str, way: str) -> None:
         self.cache = LayerCache(model)
-        self.objective, self.stack, self.way, self.means = objective, stack, way, means
+        self.objective, self.stack, self.way = objective, stack, way
 
     def outputs(
         self,
@@ -46,6 +45,7 @@ class Sweep:
         passes: Sequence[Disabled],
         *,
         base: Disabled = NOTHING,
+        means: Means | None = None,
         update: Callable[[int], None] | None = None,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The outputs and losses of each pass.
@@ -58,6 +58,8 @@ class Sweep:
             What is disabled in each pass.
         base
             What the recorded pass disables. All passes should disable at least this.
+        means
+            For the way mean: the mean output of every head.
         update
             Called with the number of passes done.
 
@@ -71,7 +73,7 @@ class Sweep:
         outputs: list[Tensor] = []
         read = self.objective.read
         with torch.inference_mode(), self.objective.asking(question):
-            full = self.cache.record(question.batch, replacement=self._replacement(base))
+            full = self.cache.record(question.batch, replacement=self._replacement(base, means))
             recorded = read(full, question)
             for done, off in enumerate(passes):
                 if update:
@@ -79,15 +81,17 @@ class Sweep:
                 if off.heads == base.heads:
                     outputs.append(recorded)
                 else:
-                    outputs.append(read(self.cache.forward(self._replacement(off)), question))
+                    outputs.append(
+                        read(self.cache.forward(self._replacement(off, means)), question)
+                    )
             metric, gold = self.objective.metric, question.gold
             losses = [example_losses(metric, output, gold) for output in outputs]
             return _array(outputs), _array(losses)
 
-    def _replacement(self, off: Disabled) -> Replacement | None:
+    def _replacement(self, off: Disabled, means: Means | None) -> Replacement | None:
         if not off.heads:
             return None
-        return Replacement(off.heads, way=self.way, stack=self.stack, means=self.means)
+        return Replacement(off.heads, way=self.way, stack=self.stack, means=means)
 
 
 def _array(tensors: list[Tensor]) -> NDArray[np.float32]:

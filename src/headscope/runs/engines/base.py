@@ -7,9 +7,9 @@ may be done twice (a worker that dies takes its task with it), but is given back
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from headscope.errors import UserError, unknown
@@ -26,12 +26,13 @@ class Task:
 
     index: int
     arguments: tuple[Any, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Work(Protocol):
     """What a worker does. It is sent to each worker once, and must bear pickling."""
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Do one task."""
 
 
@@ -42,6 +43,18 @@ class Workers(Protocol):
         """Do all tasks, and yield the number and the result of each, as they are finished."""
 
 
+class LocalWorkers:
+    """No workers: tasks are done here, one after the other."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+
+    def map(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
+        """Do all tasks in their order."""
+        for task in tasks:
+            yield task.index, self.work(*task.arguments, **task.options)
+
+
 class Engine(Protocol):
     """Somewhere to work.
 
@@ -49,9 +62,15 @@ class Engine(Protocol):
     ----------
     workers
         How many workers there are.
+    threads
+        How many threads each worker has.
     """
 
     workers: int
+
+    @property
+    def threads(self) -> int:
+        """How many threads each worker has."""
 
     def start(self, work: Work) -> AbstractContextManager[Workers]:
         """Start workers for some work; they are stopped on leaving the context."""

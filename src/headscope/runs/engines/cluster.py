@@ -50,6 +50,11 @@ class RayEngine:
         self.asked = workers
         self.workers = workers or cores()
 
+    @property
+    def threads(self) -> int:
+        """One on a cluster; on this machine, workers share the cores."""
+        return 1 if self.address else threads_for(self.workers)
+
     @contextmanager
     def start(self, work: Work) -> Iterator[Workers]:
         """Connect to the cluster, or start one; start a worker when there is work for it."""
@@ -60,8 +65,7 @@ class RayEngine:
         try:
             if self.address:
                 self._count()
-            threads = 1 if self.address else threads_for(self.workers)
-            pool = _Pool(self.ray, self.workers, threads, self.ray.put(_pickled(work)))
+            pool = _Pool(self.ray, self.workers, self.threads, self.ray.put(_pickled(work)))
             yield pool
         finally:
             if pool is not None:
@@ -146,7 +150,7 @@ class _Pool:
             while waiting:
                 actor, task = self._ready(), waiting.pop()
                 self.actors.add(actor)
-                running[actor.do.remote(*task.arguments)] = actor, task
+                running[actor.do.remote(*task.arguments, **task.options)] = actor, task
             yield from finished  # the workers are busy again
             finished = []
             if not running:
@@ -178,7 +182,7 @@ class _Worker:
         self.payload, self.threads = payload, threads
         self.work: Any = None
 
-    def do(self, *arguments: Any) -> Any:
+    def do(self, *arguments: Any, **options: Any) -> Any:
         """Do one task."""
         if self.work is None:
             import torch
@@ -187,7 +191,7 @@ class _Worker:
             torch.set_num_threads(self.threads)
             unpack: Any = cloudpickle.loads
             self.work = unpack(self.payload)
-        return self.work(*arguments)
+        return self.work(*arguments, **options)
 
 
 def _knock(address: str) -> None:

@@ -28,6 +28,11 @@ class ProcessEngine:
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
+    @property
+    def threads(self) -> int:
+        """The workers share the cores of this machine."""
+        return threads_for(self.workers)
+
     @contextmanager
     def start(self, work: Work) -> Iterator[Workers]:
         """Start the processes, and stop them at the end."""
@@ -69,7 +74,8 @@ class _Pool:
             executor = self.executor or self._start()
             try:
                 while waiting:
-                    running[executor.submit(_do, *waiting[0].arguments)] = waiting[0]
+                    task = waiting[0]
+                    running[executor.submit(_do, *task.arguments, **task.options)] = task
                     waiting.pop(0)
                 if not running:
                     return
@@ -112,7 +118,7 @@ def _outlive_nobody(parent: int) -> None:
     os._exit(1)
 
 
-def _do(*arguments: Any) -> Any:
+def _do(*arguments: Any, **options: Any) -> Any:
     global _work
     if _work is None:
         import torch
@@ -120,4 +126,4 @@ def _do(*arguments: Any) -> Any:
         torch.set_num_threads(_threads)
         work: Work = cloudpickle.loads(_payload)
         _work = work
-    return _work(*arguments)
+    return _work(*arguments, **options)

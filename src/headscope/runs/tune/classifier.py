@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,10 +98,21 @@ def load_classifier(
         allow_pickle=allow_pickle,
         trust_remote_code=trust_remote_code,
     )
+    again = model.reload
+    assert again is not None
+    model.reload = partial(_named_and_padded, again, title)
     model.name = title or model.name
     _set_padding(model)
     model.notes += auto.notes
     return model, auto.notes
+
+
+def _named_and_padded(load_again: Callable[[], Model], title: str) -> Model:
+    """A classifier that is loaded again, where a worker needs it."""
+    model = load_again()
+    model.name = title or model.name
+    _set_padding(model)
+    return model
 
 
 def task_for(model: Model, task: Task) -> Task:
