@@ -47,7 +47,11 @@ MISTAKES = {
         f"give --workers {CORES}",
     ),
 }
-BOTH = {"survey": ("demo", "demo"), "compare": ("demo", "demo", "demo")}
+COMMANDS = {
+    "survey": ("demo", "demo"),
+    "compare": ("demo", "demo", "demo"),
+    "ablate": ("demo",),
+}
 
 
 @pytest.fixture
@@ -57,24 +61,24 @@ def texts(text: Path) -> Path:
     return text
 
 
-@pytest.mark.parametrize("command", BOTH)
+@pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("given", MISTAKES, ids=" ".join)
 def test_a_choice_of_workers_that_is_not_possible(
     run: Run, here: Path, command: str, given: tuple[str, ...]
 ) -> None:
     error, after = MISTAKES[given]
-    done = run(command, *BOTH[command], *given)
+    done = run(command, *COMMANDS[command], *given)
     assert mistake(done) == (error, after.format(command=command))
     assert len(done.err.splitlines()) == 2
     assert list(here.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", BOTH)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_ray_that_is_not_installed(
     run: Run, here: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    done = run(command, *BOTH[command], "--engine", "ray")
+    done = run(command, *COMMANDS[command], "--engine", "ray")
     assert mistake(done) == (
         "the engine 'ray' needs Ray, which is not installed",
         "install it: pip install 'headscope[ray]'",
@@ -82,13 +86,13 @@ def test_ray_that_is_not_installed(
     assert len(done.err.splitlines()) == 2
 
 
-@pytest.mark.parametrize("command", BOTH)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_mistakes_are_found_before_torch_is_loaded(tmp_path: Path, command: str) -> None:
     script = (
         "import sys\n"
         "from headscope.cli import main\n"
         f"for given in {list(MISTAKES)!r}:\n"
-        f"    sys.argv = ['headscope', {command!r}, *{BOTH[command]!r}, *given]\n"
+        f"    sys.argv = ['headscope', {command!r}, *{COMMANDS[command]!r}, *given]\n"
         "    try:\n        main()\n"
         "    except SystemExit as stop:\n        assert stop.code == 2\n"
         "    assert not {'torch', 'transformers', 'ray', 'loky'} & set(sys.modules), given\n"

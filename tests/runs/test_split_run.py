@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,38 +10,12 @@ import pytest
 from headscope.corpus import from_texts, read
 from headscope.errors import Interrupted
 from headscope.results import Atlas
-from headscope.runs.engines import Task, Work
 from headscope.runs.settings import make_settings
 from headscope.runs.survey import Survey
+from runs.in_process import OddFirst, stop_after
 from tiny import tiny_model
 
 TEXTS = from_texts([f"the cat sat on {number} mats" for number in range(40)])
-
-
-class OddFirst:
-    """Does tasks in this process, those with odd numbers first."""
-
-    workers = 3
-
-    @contextmanager
-    def start(self, work: Work) -> Iterator[Any]:
-        class Pool:
-            def map(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
-                for task in sorted(tasks, key=lambda task: (task.index % 2 == 0, task.index)):
-                    yield task.index, work(*task.arguments)
-
-        yield Pool()
-
-
-def stop_after(steps: int) -> Callable[[int, int], None]:
-    told: list[int] = []
-
-    def stop(done: int, total: int) -> None:
-        told.append(done)
-        if len(told) == steps:
-            signal.raise_signal(signal.SIGINT)
-
-    return stop
 
 
 def run(output: Path | None, progress: Any = False, *, split: bool = False) -> Atlas:

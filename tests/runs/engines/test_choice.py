@@ -10,6 +10,7 @@ import pytest
 
 from headscope.errors import UserError
 from headscope.runs.engines import base, make_engine
+from headscope.runs.engines.cluster import RayEngine
 from headscope.runs.engines.processes import ProcessEngine
 
 
@@ -57,12 +58,13 @@ def test_ray_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert caught.value.hint == "install it: pip install 'headscope[ray]'"
 
 
-def test_an_address_without_a_cluster_is_refused() -> None:
+def test_an_address_without_a_cluster_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     if find_spec("ray") is None:
         pytest.skip("Ray is not installed")
     make_engine("ray", 1)  # imports Ray as a cluster of our own needs it
     engine = make_engine("ray", 1, "127.0.0.1:1")
-    assert engine is not None
+    assert isinstance(engine, RayEngine)
+    monkeypatch.setattr(engine.ray, "is_initialized", lambda: False)  # other tests have a cluster
     with (
         pytest.raises(UserError, match=r"no Ray cluster answers at '127\.0\.0\.1:1'"),
         engine.start(abs),

@@ -8,8 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,8 @@ import headscope as hs
 from headscope.errors import Interrupted, ModelError, UserError
 from headscope.models import Model
 from headscope.results import Atlas
-from headscope.runs.engines import Task, base, make_engine
-from headscope.runs.engines.cluster import RayEngine, start_cluster
+from headscope.runs.engines import Task, make_engine
+from runs.engines.workers import same, workers_of
 from tiny import tiny_network, tiny_tokenizer
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("workers")]
@@ -33,34 +32,6 @@ HOW: dict[str, Any] = {
     "max_length": 40,
     "measures": ["entropy", hs.Role(ROLES, keep=9)],
 }
-ENGINES = ["processes", "ray"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def two_cores() -> Iterator[None]:
-    """Two workers, also where a machine has one core."""
-    found = base.cores
-    base.cores = lambda: max(2, found())
-    yield
-    base.cores = found
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[None]:
-    """One Ray cluster on this machine for all tests."""
-    if find_spec("ray") is None:
-        pytest.skip("Ray is not installed")
-    ray = RayEngine(2).ray  # imported as the engine does it
-    start_cluster(ray, 4)
-    yield
-    ray.shutdown()
-
-
-@pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest) -> str:
-    if request.param == "ray":
-        request.getfixturevalue("cluster")
-    return str(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -79,36 +50,6 @@ def model(folder: Path) -> Model:
 @pytest.fixture(scope="module")
 def alone(model: Model) -> Atlas:
     return hs.survey(model, TEXTS, **HOW)
-
-
-def same(one: Atlas, other: Atlas) -> None:
-    """Identical to the last bit, provenance too, but for when they were made."""
-    assert one.measures == other.measures
-    for name in one:
-        assert one[name].identical(other[name]), name
-    known = [
-        {key: value for key, value in atlas.provenance.items() if key != "created"}
-        for atlas in (one, other)
-    ]
-    assert known[0] == known[1]
-
-
-def workers_of(engine: str) -> list[psutil.Process]:
-    """The processes that work for us."""
-    children = psutil.Process().children(recursive=True)
-    found = []
-    for child in children:
-        try:
-            line = " ".join(child.cmdline())
-        except psutil.Error:
-            continue
-        if (
-            ("ray::_Worker" in line)
-            if engine == "ray"
-            else ("loky" in line and "resource" not in line)
-        ):
-            found.append(child)
-    return found
 
 
 def test_results_are_those_of_a_local_run(model: Model, alone: Atlas, engine: str) -> None:

@@ -1,0 +1,37 @@
+"""What tests of engines compare, and the processes they look for."""
+
+from __future__ import annotations
+
+import psutil
+
+from headscope.results import Atlas
+
+
+def same(one: Atlas, other: Atlas) -> None:
+    """Identical to the last bit, provenance too, but for when they were made."""
+    assert one.measures == other.measures
+    for name in one:
+        assert one[name].identical(other[name]), name
+    known = [
+        {key: value for key, value in atlas.provenance.items() if key != "created"}
+        for atlas in (one, other)
+    ]
+    assert known[0] == known[1]
+
+
+def workers_of(engine: str) -> list[psutil.Process]:
+    """The processes that work for us."""
+    children = psutil.Process().children(recursive=True)
+    found = []
+    for child in children:
+        try:
+            line = " ".join(child.cmdline())
+        except psutil.Error:
+            continue
+        if (
+            ("ray::_Worker" in line)
+            if engine == "ray"
+            else ("loky" in line and "resource" not in line)
+        ):
+            found.append(child)
+    return found
