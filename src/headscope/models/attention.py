@@ -21,7 +21,12 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
-from headscope.models.replacement import FittedReplacement, visible_keys
+from headscope.models.replacement import (
+    Change,
+    FittedReplacement,
+    StackedReplacement,
+    visible_keys,
+)
 from headscope.models.rowblocks import Call, block_height, can_be_cut, can_skip_keys
 from headscope.models.view import LayerView, Listener, RowListener
 
@@ -57,7 +62,7 @@ class Watch:
         self,
         stacks: Mapping[nn.Module, str],
         listeners: Sequence[Listener],
-        replacement: FittedReplacement | None,
+        replacement: FittedReplacement | StackedReplacement | None,
         mask: Tensor | None,
         first: Mapping[str, int] | None = None,
         *,
@@ -79,9 +84,14 @@ class Watch:
         self.maps: Tensor | None = None
         # Layers of each stack that have been computed or skipped.
         self.counts = dict(first or {})
-        self._current: tuple[str, int, list[int]] = ("", 0, [])
+        self._current: tuple[str, int, list[Change]] = ("", 0, [])
         # Masks are kept with the answer, so that no other takes their place in memory.
         self._hiding: dict[tuple[int, Any], tuple[bool, Tensor | None]] = {}
+
+    @property
+    def replacing(self) -> bool:
+        """Whether heads of the present layer are replaced."""
+        return bool(self._current[2])
 
     def begin(self, module: nn.Module) -> str:
         """Enter the next layer, and return the name of its stack."""
@@ -90,13 +100,13 @@ class Watch:
         self.counts[stack] = place + 1
         numbers = self.numbers.get(stack, ())
         layer = numbers[place] if place < len(numbers) else place
-        heads = self.replacement.at(stack, layer) if self.replacement else []
-        self._current = (stack, layer, heads)
+        changes = self.replacement.changes(stack, layer) if self.replacement else []
+        self._current = (stack, layer, changes)
         return stack
 
     def rows(
         self, module: nn.Module, weights: Tensor, visible: Tensor | None, first_row: int
-    ) -> tuple[Tensor, list[int]]:
+    ) -> tuple[Tensor, list[tuple[slice, list[int]]]]:
         """Take in a block of rows of the layer.
 
         Parameters
@@ -114,14 +124,21 @@ class Watch:
         -------
         weights : Tensor
             The block with replaced heads.
-        heads : list of int
-            The heads whose output must be computed again from this block.
+        again : list of (slice, list of int)
+            The examples and heads whose output must be computed again from this block.
         """
-        stack, layer, heads = self._current
-        again: list[int] = []
-        if self.replacement is not None and heads:
-            weights = self.replacement.weights(weights, heads, visible)
-            again = heads if self.replacement.way == "uniform" else []
+        stack, layer, changes = self._current
+        again: list[tuple[slice, list[int]]] = []
+        if changes:
+            parts = []
+            for examples, replacement, heads in _examples_of(changes, len(weights)):
+                mine, seen = _part(weights, examples), visible
+                if visible is not None and len(visible) == len(weights):
+                    seen = _part(visible, examples)
+                parts.append(replacement.weights(mine, heads, seen) if heads else mine)
+                if replacement.way == "uniform" and heads:
+                    again.append((examples, heads))
+            weights = _joined(parts)
         if self.by_rows:
             view = LayerView(stack, layer, None, None, module)
             for listener in self.by_rows:
@@ -155,13 +172,35 @@ class Watch:
         Tensor
             The head outputs with replaced heads.
         """
-        stack, layer, heads = self._current
-        if self.replacement is not None and heads:
-            output = self.replacement.output(output, heads, layer)
+        stack, layer, changes = self._current
+        if changes:
+            parts = [
+                replacement.output(_part(output, examples), heads, layer)
+                for examples, replacement, heads in _examples_of(changes, len(output))
+            ]
+            output = _joined(parts)
         view = LayerView(stack, layer, maps, output, module)
         for tell in self.at_end:
             tell(view)
         return output
+
+
+def _examples_of(
+    changes: Sequence[Change], count: int
+) -> Iterator[tuple[slice, FittedReplacement, list[int]]]:
+    """The examples of each change, which are equally many."""
+    size = count // len(changes)
+    for place, (replacement, heads) in enumerate(changes):
+        yield slice(place * size, (place + 1) * size), replacement, heads
+
+
+def _part(values: Tensor, examples: slice) -> Tensor:
+    """Some examples; all of them as they are, since gradients are asked of the very maps."""
+    return values if examples == slice(0, len(values)) else values[examples]
+
+
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts))
 
 
 _watch: ContextVar[Watch | None] = ContextVar("headscope_watch", default=None)
@@ -223,12 +262,12 @@ def observed_attention(
     outputs = []
     for first in range(0, call.length, height):
         output, weights = call.rows(first, first + height, causal=causal)
-        replacing = watch.replacement is not None
-        seen = visible_keys(call.mask_of(first, first + height)) if replacing else None
+        seen = visible_keys(call.mask_of(first, first + height)) if watch.replacing else None
         weights, again = watch.rows(module, weights, seen, cached + first)
         if again:
             output = output.clone()
-            output[:, :, again] = _outputs(weights, value, again)
+        for examples, heads in again:
+            output[examples, :, heads] = _outputs(weights[examples], value[examples], heads)
         outputs.append(output)
     maps = weights if len(outputs) == 1 else None
     output = outputs[0] if len(outputs) == 1 else torch.cat(outputs, 1)

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from torch import nn
+import numpy as np
+import torch
+from torch import Tensor, nn
 
 from headscope.encode import Batch
 from headscope.errors import UserError
 from headscope.models.architecture import text_config
 from headscope.models.attention import current_watch
 from headscope.models.model import Model
-from headscope.models.replacement import FittedReplacement, Replacement
+from headscope.models.replacement import FittedReplacement, Replacement, StackedReplacement
 from headscope.models.view import Listener
 
 
@@ -142,10 +144,48 @@ class LayerCache:
         UserError
             If no batch has been recorded.
         """
+        fitted = self._fit(replacement)
+        return self._run(self._recorded_batch(), fitted, self.start(fitted), listeners)
+
+    def forward_stacked(self, replacements: Sequence[Replacement | FittedReplacement]) -> Any:
+        """Run the recorded batch once for each replacement, all in one pass.
+
+        Small batches leave a processor idle; several of them at once do not. The layers from the
+        first change of any replacement up are computed.
+
+        Parameters
+        ----------
+        replacements
+            What is replaced in the first copy of the examples, in the second, and so on.
+
+        Returns
+        -------
+        The output of the network for all copies, one after the other.
+
+        Raises
+        ------
+        UserError
+            If no batch has been recorded.
+        """
+        fitted = tuple(one.fit(self.model) for one in replacements)
+        batch = repeated_batch(self._recorded_batch(), len(fitted))
+        start = min(map(self.start, fitted))
+        return self._run(batch, StackedReplacement(fitted), start, ())
+
+    def _recorded_batch(self) -> Batch:
         if self._batch is None:
             raise UserError("no batch has been recorded", hint="call record(batch) first")
-        fitted = self._fit(replacement)
-        start = self.start(fitted) if self.skips else 0
+        return self._batch
+
+    def _run(
+        self,
+        batch: Batch,
+        replacement: FittedReplacement | StackedReplacement | None,
+        start: int,
+        listeners: Sequence[Listener],
+    ) -> Any:
+        """Run a batch, which may hold the recorded one several times, from one layer up."""
+        recorded = len(self._recorded_batch().ids)
         first = self._calls[start].before if start < len(self._calls) else self._end
         done = 0
 
@@ -153,13 +193,13 @@ class LayerCache:
             nonlocal done
             done += 1
             if done <= start:
-                return self._calls[done - 1].output
+                return _repeated(self._calls[done - 1].output, recorded, len(batch.ids) // recorded)
             return forwards[block](*arguments, **options)
 
         with _replaced(self.blocks if start else [], skip) as forwards:
             return self.model.forward(
-                self._batch,
-                replacement=fitted,
+                batch,
+                replacement=replacement,
                 listeners=listeners,
                 first=first if start else None,
             )
@@ -167,8 +207,11 @@ class LayerCache:
     def start(self, replacement: Replacement | FittedReplacement | None) -> int:
         """The first call of a layer that must be computed.
 
-        It is the one in which the replacement first differs from the recorded one.
+        It is the one in which the replacement first differs from the recorded one, or the very
+        first where layers cannot be skipped.
         """
+        if not self.skips:
+            return 0
         fitted = self._fit(replacement)
         first = len(self._calls)
         for stack, shape in self.model.shapes.items():
@@ -181,6 +224,23 @@ class LayerCache:
 
     def _fit(self, replacement: Replacement | FittedReplacement | None) -> FittedReplacement | None:
         return None if replacement is None else replacement.fit(self.model)
+
+
+def repeated_batch(batch: Batch, times: int) -> Batch:
+    """A batch that holds its examples several times, one copy after the other."""
+    ids, types, mask = (np.tile(one, (times, 1)) for one in (batch.ids, batch.types, batch.mask))
+    return replace(batch, items=batch.items * times, ids=ids, types=types, mask=mask)
+
+
+def _repeated(output: Any, size: int, times: int) -> Any:
+    """What a layer returned for a batch of some size, as it would be for several copies of it."""
+    if times == 1:
+        return output
+    if isinstance(output, Tensor):
+        return torch.cat([output] * times) if output.dim() and len(output) == size else output
+    if isinstance(output, tuple | list):
+        return type(output)(_repeated(part, size, times) for part in output)
+    return output
 
 
 def layer_blocks(network: nn.Module) -> list[nn.Module]:

@@ -24,7 +24,7 @@ from headscope.models.forward import find_shapes, run_network, start_token
 from headscope.models.names import model_label
 from headscope.models.observation import Observation
 from headscope.models.pooling import Pooling, choose_pooling
-from headscope.models.replacement import FittedReplacement, Replacement
+from headscope.models.replacement import FittedReplacement, Replacement, StackedReplacement
 from headscope.models.shape import Shape
 from headscope.models.vectors import sentence_vectors
 from headscope.models.view import Listener
@@ -320,7 +320,7 @@ class Model:
         batch: Batch,
         *,
         listeners: Sequence[Listener] = (),
-        replacement: Replacement | FittedReplacement | None = None,
+        replacement: Replacement | FittedReplacement | StackedReplacement | None = None,
         stack: str = "",
         first: Mapping[str, int] | None = None,
         **inputs: Any,

@@ -130,6 +130,11 @@ class FittedReplacement:
         """The heads to replace in one layer, in order."""
         return self.table.get(stack, {}).get(layer, [])
 
+    def changes(self, stack: str, layer: int) -> list[Change]:
+        """What happens in one layer: nothing, or one change of all examples."""
+        heads = self.at(stack, layer)
+        return [(self, heads)] if heads else []
+
     def weights(self, weights: Tensor, heads: list[int], visible: Tensor | None) -> Tensor:
         """The maps with these heads uniform over what each query may see.
 
@@ -162,6 +167,32 @@ class FittedReplacement:
         changed = output.clone()
         changed[:, :, heads] = 0.0 if self.way == "zero" else self.means[layer][heads].to(output)
         return changed
+
+
+Change = tuple[FittedReplacement, list[int]]
+"""A replacement, and the heads that it replaces in one layer."""
+
+
+@dataclass(frozen=True)
+class StackedReplacement:
+    """Several replacements in one pass over a batch that holds its examples once for each.
+
+    Parameters
+    ----------
+    parts
+        The replacements. The first is that of the first copy of the examples, and so on.
+    """
+
+    parts: tuple[FittedReplacement, ...]
+
+    def fit(self, _model: Model) -> StackedReplacement:
+        """Itself: its parts have been fitted already."""
+        return self
+
+    def changes(self, stack: str, layer: int) -> list[Change]:
+        """What happens in one layer: nothing, or one change for each copy of the examples."""
+        found = [(part, part.at(stack, layer)) for part in self.parts]
+        return found if any(heads for _, heads in found) else []
 
 
 def _resolve(part: HeadLike, shapes: Mapping[str, Shape]) -> dict[str, tuple[Head, ...]]:

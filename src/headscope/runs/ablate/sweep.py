@@ -12,18 +12,23 @@ from torch import Tensor
 from headscope.encode import Batch
 from headscope.models import LayerView, Model, OutputListener, Replacement
 from headscope.models.layer_cache import LayerCache
+from headscope.models.replacement import FittedReplacement
 from headscope.runs.ablate.objectives import Objective, Question, example_losses
 from headscope.runs.ablate.plan import NOTHING, Disabled
 
 Means = Mapping[int, Tensor]
 """The mean output of every head, {layer from 0: (head, width)}."""
+STACKED_TOKENS = 256
+"""Passes over a batch of fewer tokens are run several at once, up to about so many tokens. That
+takes half as long for 16 tokens, 0.7 times as long for 32, and gains nothing beyond these many.
+"""
 
 
 class Sweep:
     """Runs a batch with some heads disabled, then with others.
 
     The layers below the first disabled head are not computed again: their outputs are recorded in
-    one full pass.
+    one full pass. Passes that begin in the same layer are run together if the batch is small.
 
     Parameters
     ----------
@@ -38,6 +43,12 @@ class Sweep:
     def __init__(self, model: Model, objective: Objective, stack: str, way: str) -> None:
         self.cache = LayerCache(model)
         self.objective, self.stack, self.way = objective, stack, way
+        # Bitsandbytes rounds by what is in a batch, and halves would differ by more than 1e-6.
+        exact = not model.quantization and model.network.dtype == torch.float32
+        self.stacks = objective.by_example and exact
+        """Whether several passes may be run at once."""
+        self.trusted = False
+        """Whether that was seen to give what single passes give."""
 
     def outputs(
         self,
@@ -70,28 +81,81 @@ class Sweep:
         losses : array
             (pass, example).
         """
-        outputs: list[Tensor] = []
-        read = self.objective.read
-        with torch.inference_mode(), self.objective.asking(question):
-            full = self.cache.record(question.batch, replacement=self._replacement(base, means))
-            recorded = read(full, question)
-            for done, off in enumerate(passes):
+        offs = [self._replacement(off, means) for off in passes]
+        done = 0
+        with torch.inference_mode():
+            with self.objective.asking(question):
+                recorded = self.cache.record(
+                    question.batch, replacement=self._replacement(base, means)
+                )
+                outputs = [self.objective.read(recorded, question)] * len(passes)
+            for group in self._groups(question.batch, passes, offs, base):
+                for place, output in zip(group, self._run(question, offs, group), strict=True):
+                    outputs[place] = output
+                done += len(group)
                 if update:
                     update(done)
-                if off.heads == base.heads:
-                    outputs.append(recorded)
-                else:
-                    outputs.append(
-                        read(self.cache.forward(self._replacement(off, means)), question)
-                    )
             metric, gold = self.objective.metric, question.gold
             losses = [example_losses(metric, output, gold) for output in outputs]
             return _array(outputs), _array(losses)
 
-    def _replacement(self, off: Disabled, means: Means | None) -> Replacement | None:
-        if not off.heads:
-            return None
-        return Replacement(off.heads, way=self.way, stack=self.stack, means=means)
+    def _groups(
+        self,
+        batch: Batch,
+        passes: Sequence[Disabled],
+        offs: Sequence[FittedReplacement],
+        base: Disabled,
+    ) -> list[list[int]]:
+        """The passes that are to be run, those that are run at once together."""
+        by_start: dict[int, list[int]] = {}
+        for place, off in enumerate(passes):
+            if off.heads != base.heads:
+                by_start.setdefault(self.cache.start(offs[place]), []).append(place)
+        most = max(STACKED_TOKENS // batch.ids.size, 1) if self.stacks else 1
+        groups = []
+        for places in by_start.values():
+            count = -(-len(places) // most)  # about equally large
+            groups += [places[part::count] for part in range(count)]
+        return groups
+
+    def _run(
+        self, question: Question, offs: Sequence[FittedReplacement], group: Sequence[int]
+    ) -> list[Tensor]:
+        """The outputs of some passes."""
+        if len(group) > 1 and self.stacks:
+            if self.trusted:
+                return self._run_stacked(question, offs, group)
+            singly = [self._run_one(question, offs[place]) for place in group]
+            try:
+                together = self._run_stacked(question, offs, group)
+            except (RuntimeError, ValueError, IndexError, TypeError):
+                together = []
+            self.trusted = self.stacks = bool(together) and all(map(_alike, singly, together))
+            return together if self.trusted else singly
+        return [self._run_one(question, offs[place]) for place in group]
+
+    def _run_one(self, question: Question, off: FittedReplacement) -> Tensor:
+        with self.objective.asking(question):
+            return self.objective.read(self.cache.forward(off), question)
+
+    def _run_stacked(
+        self, question: Question, offs: Sequence[FittedReplacement], group: Sequence[int]
+    ) -> list[Tensor]:
+        copies = question.repeated(len(group))
+        with self.objective.asking(copies):
+            output = self.cache.forward_stacked([offs[place] for place in group])
+            found = self.objective.read(output, copies)
+        return list(found.split(len(question.batch)))
+
+    def _replacement(self, off: Disabled, means: Means | None) -> FittedReplacement:
+        replacement = Replacement(off.heads, way=self.way, stack=self.stack, means=means)
+        return replacement.fit(self.cache.model)
+
+
+def _alike(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and torch.allclose(
+        one, other, rtol=1e-3, atol=1e-4, equal_nan=True
+    )
 
 
 def _array(tensors: list[Tensor]) -> NDArray[np.float32]:

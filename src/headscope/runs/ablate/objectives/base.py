@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from headscope.encode import Batch
+from headscope.models.layer_cache import repeated_batch
 from headscope.tasks.metrics import METRICS
 
 
@@ -35,14 +36,29 @@ class Question:
     asked: Tensor | None = None
     targets: Tensor | None = None
 
+    def repeated(self, times: int) -> Question:
+        """The question with its examples several times, one copy after the other."""
+        asked, targets = (
+            None if one is None else one.repeat(times, 1) for one in (self.asked, self.targets)
+        )
+        batch = repeated_batch(self.batch, times)
+        return Question(batch, self.gold.repeat(times), asked, targets)
+
 
 class Objective(ABC):
     """What a model is judged by.
 
     An objective makes a question of each batch, and reads outputs (example, number) from what the
     model returns. The outputs are kept, and scored by ``metric``.
+
+    Attributes
+    ----------
+    by_example : bool
+        True if the outputs for an example depend on that example alone. Several passes over a small
+        batch may then be done at once, as one pass over several copies of its examples.
     """
 
+    by_example = False
     name = ""
     metric = ""
     labels: tuple[str, ...] = ()

@@ -37,6 +37,7 @@ class LanguageModelObjective(Objective):
         If the model has no language-model head, is an encoder-decoder, or has no mask token.
     """
 
+    by_example = True
     metric = "loss"
 
     def __init__(self, model: Model, seed: int = 0) -> None:

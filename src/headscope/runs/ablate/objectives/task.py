@@ -33,6 +33,8 @@ class TaskObjective(Objective):
         If the model has no classifier with the task's number of outputs.
     """
 
+    by_example = True
+
     def __init__(self, model: Model, task: Task, metric: str = "") -> None:
         if metric and metric not in task.metrics:
             raise unknown(f"metric of {task.title}", metric, task.metrics)
