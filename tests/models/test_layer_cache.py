@@ -41,6 +41,22 @@ def test_a_pass_that_skips_layers_gives_what_a_full_pass_gives(
         assert torch.equal(cache.forward().last_hidden_state, plain)
 
 
+@pytest.mark.parametrize("way", ["uniform", "zero", "mean"])
+@pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
+def test_several_passes_at_once_give_what_full_passes_give(kind: str, stack: str, way: str) -> None:
+    model, batch = tiny_model(kind), tiny_batch(kind)
+    cache = LayerCache(model)
+    for off in (["2-1", "2-4", "2-*"], ["1-2", "1-1,2-3", "2-2"]):
+        stacked = [Replacement(heads, way, stack, MEANS) for heads in off]
+        with torch.inference_mode():
+            cache.record(batch)
+            found = cache.forward_stacked(stacked).last_hidden_state
+            assert len(found) == 3 * len(batch.ids)
+            for replacement, part in zip(stacked, found.split(len(batch.ids)), strict=True):
+                full = model.forward(batch, replacement=replacement).last_hidden_state
+                assert torch.allclose(part, full, atol=1e-5)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_layers_from_the_changed_one_up_are_computed_and_keep_their_numbers(
     kind: str,

@@ -87,7 +87,7 @@ class LayerCache:
         self,
         batch: Batch,
         *,
-        replacement: Replacement | None = None,
+        replacement: Replacement | FittedReplacement | None = None,
         listeners: Sequence[Listener] = (),
     ) -> Any:
         """Run a full pass, and keep the output of every layer until the next recording.
@@ -124,7 +124,10 @@ class LayerCache:
         return output
 
     def forward(
-        self, replacement: Replacement | None = None, *, listeners: Sequence[Listener] = ()
+        self,
+        replacement: Replacement | FittedReplacement | None = None,
+        *,
+        listeners: Sequence[Listener] = (),
     ) -> Any:
         """Run the recorded batch with heads replaced.
 
@@ -228,8 +231,14 @@ class LayerCache:
 
 def repeated_batch(batch: Batch, times: int) -> Batch:
     """A batch that holds its examples several times, one copy after the other."""
-    ids, types, mask = (np.tile(one, (times, 1)) for one in (batch.ids, batch.types, batch.mask))
-    return replace(batch, items=batch.items * times, ids=ids, types=types, mask=mask)
+    copies = (times, 1)
+    return replace(
+        batch,
+        items=batch.items * times,
+        ids=np.tile(batch.ids, copies),
+        types=np.tile(batch.types, copies),
+        mask=np.tile(batch.mask, copies),
+    )
 
 
 def _repeated(output: Any, size: int, times: int) -> Any:

@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from headscope.encode import Batch, Encoder, batches
+from headscope.encode.batch import WINDOW
 from headscope.errors import UserError
-from headscope.progress import Update
+from headscope.progress import Reporter, Update
 from headscope.results import Atlas
+from headscope.runs.ablate.estimate import describe_time, time_passes
 from headscope.runs.ablate.inputs import AblationInputs
 from headscope.runs.ablate.outputs import (
     BatchOutputs,
@@ -91,6 +96,7 @@ class AblationRun(SplitRun):
         self.parts = OutputParts()
         self.skips = True
         self.pruning_done = self.batch_count = 0
+        self.reporter = Reporter(visible=False)
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -151,6 +157,38 @@ class AblationRun(SplitRun):
     def examples(self) -> int:
         """The number of examples in the corpus."""
         return self.corpus.size()
+
+    def work(self, reporter: Reporter) -> Atlas:
+        """Do what is left to do; say first how long that will take."""
+        self.reporter = reporter
+        return super().work(reporter)
+
+    def begin(self) -> None:
+        """Measure some passes, if anybody wants to know how long the run will take."""
+        if self.reporter.visible:
+            seconds = self.estimate()
+            if seconds is not None:
+                workers = self.engine.workers if self.engine else 1
+                sizes = {"passes": len(self.passes), "examples": self.examples, "workers": workers}
+                curve = ", with the pruning curve" if self.pruning else ""
+                self.reporter.say(describe_time(seconds, **sizes) + curve)
+            torch.manual_seed(self.settings.seed)
+
+    def estimate(self) -> float | None:
+        """The seconds that the rest of the run would take one worker; None if there is no text."""
+        window = list(islice(self._batches(self._new_encoder()), WINDOW))
+        if not window:
+            return None
+        stack = self.settings.stack
+        threads = self.engine.threads if self.engine else None
+        times = time_passes(self.works, window[len(window) // 2], self.passes, threads=threads)
+        tokens = sum(batch.ids.size for batch in window) / sum(map(len, window))
+        one = times.sweep(self.passes, self.model.shape(stack), importance=self.importance)
+        total = one * self.examples
+        if self.pruning:  # most of its passes disable heads of low layers
+            total += times.lowest * self.pruning.total
+        done, all_work = self.progress()
+        return total * tokens / times.tokens * (1 - done / all_work)
 
     def blocks(self) -> Iterator[Block]:
         """Batches of examples, then the steps of the pruning curve."""

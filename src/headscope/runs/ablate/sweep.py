@@ -145,7 +145,7 @@ class Sweep:
         with self.objective.asking(copies):
             output = self.cache.forward_stacked([offs[place] for place in group])
             found = self.objective.read(output, copies)
-        return list(found.split(len(question.batch)))
+        return list(torch.tensor_split(found, len(group)))
 
     def _replacement(self, off: Disabled, means: Means | None) -> FittedReplacement:
         replacement = Replacement(off.heads, way=self.way, stack=self.stack, means=means)

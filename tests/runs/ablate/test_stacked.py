@@ -1,0 +1,170 @@
+"""Several passes over a small batch at once, and how long an ablation will take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from headscope.corpus import from_texts
+from headscope.heads import Head
+from headscope.models import Shape
+from headscope.models.layer_cache import LayerCache
+from headscope.progress import Reporter
+from headscope.runs.ablate import ablate
+from headscope.runs.ablate.estimate import PassTimes, time_passes
+from headscope.runs.ablate.objectives import (
+    CustomObjective,
+    LanguageModelObjective,
+    Objective,
+    TaskObjective,
+)
+from headscope.runs.ablate.plan import NOTHING, Disabled, plan
+from headscope.runs.ablate.sweep import STACKED_TOKENS, Sweep
+from headscope.runs.ablate.work import AblationWork
+from runs.ablate.made import RUN, TASK, classifier, labelled, language_model, stream
+from tiny import HEADS, SENTENCES
+
+
+@pytest.fixture
+def stacks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many passes were run at once, time after time."""
+    sizes: list[int] = []
+    plain = LayerCache.forward_stacked
+
+    def count(self: LayerCache, replacements: Any) -> Any:
+        sizes.append(len(replacements))
+        return plain(self, replacements)
+
+    monkeypatch.setattr(LayerCache, "forward_stacked", count)
+    return sizes
+
+
+def swept(objective: Objective, model: Any, batch: Any) -> Any:
+    sweep = Sweep(model, objective, model.main_stack(), "uniform")
+    passes = plan(model.shape(model.main_stack()))
+    return sweep.outputs(objective.ask(batch), passes)[0]
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_heads_of_a_layer_are_disabled_at_once_with_the_losses_of_single_passes(
+    kind: str, stacks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = language_model(kind)
+    batch = stream(model, from_texts(SENTENCES), 2)[1]
+    together = swept(LanguageModelObjective(model), model, batch)
+    # Each head of a layer and the layer itself, as many as there is room for.
+    assert sum(stacks) == 2 * (HEADS + 1)
+    assert 1 < max(stacks) <= STACKED_TOKENS // batch.ids.size
+    stacks.clear()
+    monkeypatch.setattr(LanguageModelObjective, "by_example", False)
+    singly = swept(LanguageModelObjective(model), model, batch)
+    assert not stacks
+    assert together == pytest.approx(singly, abs=1e-6)
+    assert np.ptp(together[:, 0]) > 1e-4
+
+
+def test_a_function_of_the_whole_batch_gets_the_batch_as_it_is(stacks: list[int]) -> None:
+    model = language_model("bert")
+    seen: set[int] = set()
+
+    def rank(output: Any, batch: Any) -> Any:
+        seen.add(len(output.logits))
+        return output.logits.mean((1, 2)).argsort().float()
+
+    swept(CustomObjective("rank", rank), model, stream(model, from_texts(SENTENCES), 3)[0])
+    assert not stacks
+    assert seen == {3}
+
+
+def test_a_large_batch_is_run_pass_by_pass(stacks: list[int]) -> None:
+    model = classifier()
+    texts = from_texts(SENTENCES * 6)
+    batch = stream(model, texts, 30)[0]
+    assert batch.ids.size > STACKED_TOKENS / 2
+
+    class First(TaskObjective):
+        def ask(self, batch: Any) -> Any:
+            return CustomObjective("first", lambda output, _: output.logits).ask(batch)
+
+    swept(First(model, TASK), model, batch)
+    assert not stacks
+
+
+@pytest.mark.parametrize("wrong", ["refuses", "mixes"])
+def test_a_network_that_mixes_examples_is_run_pass_by_pass(
+    wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = classifier()
+    given: dict[str, Any] = {"task": TASK, "dev": labelled(), "layers": False, **RUN}
+    expected = ablate(model, **given)["ablation"]["outputs"].values
+    plain = LayerCache.forward_stacked
+    tried: list[int] = []
+
+    def fail(self: LayerCache, replacements: Any) -> Any:
+        tried.append(len(replacements))
+        if wrong == "refuses":
+            raise RuntimeError("a tensor of another size")
+        output = plain(self, replacements)
+        output.logits += torch.arange(len(output.logits))[:, None]
+        return output
+
+    monkeypatch.setattr(LayerCache, "forward_stacked", fail)
+    found = ablate(model, **given)["ablation"]["outputs"].values
+    assert len(tried) == 1
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+class Lines(Reporter):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+
+def test_what_a_run_will_take_is_said_before_it_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = PassTimes(full=60.0, lowest=60.0, highest=20.0, tokens=10)
+    monkeypatch.setattr("headscope.runs.ablate.run.time_passes", lambda *_, **__: times)
+    reporter = Lines()
+    given = {"task": TASK, "dev": labelled(), "layers": False, **RUN}
+    silent = ablate(classifier(), **given)
+    found = ablate(classifier(), progress=reporter, **given)
+    said = [line for line in reporter.lines if "will take" in line]
+    padded = sum(batch.ids.size for batch in stream(classifier(), labelled(), 2))
+    seconds = (60 + 4 * 60 + 4 * 20) * padded / 10
+    minutes, second = divmod(round(seconds), 60)
+    clock = f"{minutes // 60}:{minutes % 60:02d}:{second:02d}"
+    assert said == [f"9 passes over 5 examples will take about {clock}"]
+    assert reporter.lines[0] == said[0]
+    assert found["ablation"].identical(silent["ablation"])
+
+
+def test_passes_are_timed_in_proportion_to_the_layers_that_they_compute() -> None:
+    times = PassTimes(full=10.0, lowest=8.0, highest=2.0, tokens=64)
+    shape = Shape(4, 2, 8)
+    middle = Disabled("set", "2-1,4-1", (Head(1, 0), Head(3, 0)))
+    assert times.disabled(NOTHING, shape) == 0.0
+    assert times.disabled(middle, shape) == pytest.approx(6.0)
+    passes = [NOTHING, Disabled("head", "1-1", (Head(0, 0),)), middle]
+    assert times.sweep(passes, shape) == pytest.approx(24.0)
+    assert times.sweep(passes, shape, importance=True) == pytest.approx(54.0)
+
+
+def test_timing_keeps_the_number_of_threads() -> None:
+    model = classifier()
+    before = torch.get_num_threads()
+    work = AblationWork(model, TaskObjective(model, TASK), stack="encoder", way="uniform")
+    batch = stream(model, labelled(), 2)[0]
+    found = time_passes(work, batch, plan(model.shape("encoder")), threads=before + 1)
+    assert torch.get_num_threads() == before
+    assert found.tokens == batch.ids.size
+    assert found.full > 0
+    assert found.lowest >= 0
