@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -18,9 +20,8 @@ from tiny import SENTENCES, tiny_network, tiny_tokenizer
 def renamed(batch: Batch, name: str) -> Batch:
     """A batch of one text under another name: which pieces are masked depends on it."""
     item = batch.items[0]
-    values = {field: getattr(item, field) for field in item.__slots__}
-    values["example"] = Example(name, item.example.texts)
-    return Batch(batch.index, (type(item)(**values),), batch.ids, batch.types, batch.mask)
+    item = replace(item, example=Example(name, item.example.texts))
+    return replace(batch, items=(item,))
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "distilbert", "albert", "gpt2", "llama"])
