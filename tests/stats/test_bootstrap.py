@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from headscope.errors import UserError
-from headscope.stats.bootstrap import bootstrap, draws
+from headscope.stats.bootstrap import bootstrap, compare_ratios, draws
 from tasks.test_resampled import OUTSIDE, made
 
 
@@ -87,3 +87,66 @@ def test_a_score_that_is_never_defined_has_no_interval_and_no_p(metric: str) -> 
 def test_an_unknown_metric_is_refused() -> None:
     with pytest.raises(UserError, match="Did you mean 'accuracy'"):
         bootstrap("acuracy", np.zeros((1, 2, 1)), np.zeros(2), seed=0, resamples=2)
+
+
+def ratios() -> tuple[Any, Any]:
+    """Right answers of three systems on 60 sentences; the first two differ a little everywhere."""
+    random = np.random.default_rng(8)
+    total = random.integers(3, 30, 60)
+    hard = random.beta(4, 2, 60)
+    first = random.binomial(total, hard)
+    second = np.maximum(first - random.integers(0, 2, 60), 0)
+    return np.stack([first, second, random.binomial(total, 0.66)]), total
+
+
+def test_differences_of_ratios_have_the_interval_of_scipys_paired_bootstrap() -> None:
+    right, total = ratios()
+    found = compare_ratios(right, total, seed=0, resamples=4000)
+
+    def difference(places: Any) -> float:
+        chosen = places.astype(int)
+        return float((right[0, chosen].sum() - right[1, chosen].sum()) / total[chosen].sum())
+
+    twin = stats.bootstrap(
+        (np.arange(60),),
+        difference,
+        n_resamples=4000,
+        method="percentile",
+        vectorized=False,
+        random_state=np.random.default_rng(1),
+    )
+    gap = (right[0].sum() - right[1].sum()) / total.sum()
+    assert float(found["difference"][0, 1]) == pytest.approx(gap)
+    assert float(found["difference"][1, 0]) == pytest.approx(-gap)
+    interval = twin.confidence_interval
+    assert float(found["low"][0, 1]) == pytest.approx(interval.low, abs=0.002)
+    assert float(found["high"][0, 1]) == pytest.approx(interval.high, abs=0.002)
+    assert float(found["low"][1, 0]) == pytest.approx(-float(found["high"][0, 1]))
+
+
+def test_p_of_ratios_counts_the_resamples_that_turn_the_difference_round() -> None:
+    right, total = ratios()
+    found = compare_ratios(right, total, seed=5, resamples=500)
+    counts = np.concatenate(list(draws(60, 500, seed=5)))
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        below = above = 0
+        for row in counts:
+            gap = sum(n * (a - b) for n, a, b in zip(row, right[one], right[other], strict=True))
+            below += gap <= 0
+            above += gap >= 0
+        expected = min(1.0, 2 * (min(below, above) + 1) / 501)
+        assert float(found["p"][one, other]) == pytest.approx(expected)
+    assert (np.diag(found["p"].values) == 1.0).all()
+
+
+def test_a_small_difference_on_every_sentence_is_found_although_intervals_overlap() -> None:
+    right, total = ratios()
+    alone = [bootstrap_interval(one, total) for one in right[:2]]
+    assert alone[1][1] > alone[0][0]  # the intervals overlap
+    assert float(compare_ratios(right, total, seed=0, resamples=4000)["p"][0, 1]) < 0.001
+
+
+def bootstrap_interval(right: Any, total: Any) -> tuple[float, float]:
+    counts = np.concatenate(list(draws(len(total), 2000, seed=0)))
+    low, high = np.quantile((counts @ right) / (counts @ total), [0.025, 0.975])
+    return float(low), float(high)

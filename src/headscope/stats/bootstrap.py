@@ -140,6 +140,65 @@ def bootstrap(
     return xr.Dataset({name: (("run",), values) for name, values in columns.items()})
 
 
+def compare_ratios(
+    right: Array,
+    total: Array,
+    *,
+    seed: int,
+    resamples: int = LEAST,
+    confidence: float = CONFIDENCE,
+) -> xr.Dataset:
+    """Compare the shares of right answers of several systems, pair by pair.
+
+    Whole examples (sentences) are resampled, the same ones for all systems.
+
+    Parameters
+    ----------
+    right
+        How many answers of each example each system has right, (system, example).
+    total
+        How many answers each example has, (example,).
+    seed, resamples
+        Of the bootstrap.
+    confidence
+        Of the percentile intervals.
+
+    Returns
+    -------
+    xarray.Dataset
+        With dims system and other: the ``difference`` of the first's share minus the other's with
+        its interval ``low`` … ``high``, and its two-sided ``p``, as in :func:`bootstrap`.
+
+    References
+    ----------
+    Efron and Tibshirani 1993, "An introduction to the bootstrap", chapters 13 and 16.
+
+    Examples
+    --------
+    >>> right = np.array([[3, 4, 5], [1, 2, 2]])
+    >>> found = compare_ratios(right, np.array([5, 5, 5]), seed=0, resamples=500)
+    >>> round(found["difference"].values[0, 1].item(), 3)
+    0.467
+    """
+    numbers, totals = np.asarray(right, float), np.asarray(total, float)
+    shares = np.concatenate(
+        [
+            (counts @ numbers.T) / (counts @ totals)[:, None]
+            for counts in draws(len(totals), resamples, seed)
+        ]
+    )
+    observed = numbers.sum(1) / totals.sum()
+    differences = shares[:, :, None] - shares[:, None, :]
+    low, high = percentiles(differences, confidence)
+    columns = {
+        "difference": observed[:, None] - observed[None, :],
+        "low": low,
+        "high": high,
+        "p": _two_sided(differences, len(totals)),
+    }
+    return xr.Dataset({name: (("system", "other"), values) for name, values in columns.items()})
+
+
 def percentiles(values: Array, confidence: float = CONFIDENCE) -> tuple[Array, Array]:
     """The ends of the percentile interval over resamples in which a value is defined.
 

@@ -310,3 +310,28 @@ def test_a_corpus_without_trees_is_an_error(bert: Model) -> None:
         UserError, match="the parsing probes need trees, which 1 text does not have"
     ):
         parse_probes(bert, from_texts(["a dog"]), DEV, seed=0)
+
+
+def test_every_pair_of_probes_is_compared(table: pd.DataFrame) -> None:
+    pairs = table.attrs["pairs"]
+    assert len(pairs) == 10
+    uas = table.set_index("probe")["uas"]
+    for pair in pairs:
+        gap = uas[pair["probe"]] - uas[pair["other"]]
+        assert pair["difference"] == pytest.approx(gap)
+        assert gap >= 0
+    last = next(
+        pair for pair in pairs if {pair["probe"], pair["other"]} == {"attention", "right-branching"}
+    )
+    assert last["p_corrected"] < 0.05
+
+
+def test_vectors_are_read_before_any_map_is_made(
+    bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = tmp_path / "v.txt"
+    bad.write_text("the 1 2\ndog 1 x\n")
+    monkeypatch.setattr(bert, "forward", None)
+    with pytest.raises(UserError, match="line 2: 'x' is not a number"):
+        parse_probes(bert, TRAIN, DEV, seed=0, vectors=bad, cache=tmp_path / "maps")
+    assert not (tmp_path / "maps").exists()

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from headscope.corpus import ROOT, Example, Word
-from headscope.runs.parse import ParseSentence, attachment_score, attachments, right_branching
+from headscope.runs.parse import (
+    ParseSentence,
+    attachment_score,
+    attachments,
+    compare_probes,
+    right_branching,
+)
 from headscope.runs.parse.sentences import (
     LOST,
     UNKNOWN,
@@ -17,6 +23,7 @@ from headscope.runs.parse.sentences import (
     make_sentence,
     split_sentences,
 )
+from stats.references import holm
 
 
 def sentence(heads: list[int], punctuation: list[bool] | None = None) -> ParseSentence:
@@ -143,3 +150,26 @@ def test_each_sentence_of_a_passage_is_a_tree_over_the_words_kept() -> None:
     second = make_sentence(example, parts[1])
     assert second.words == ("I", "go", "on", "so")
     assert second.heads.tolist() == [1, ROOT, LOST, UNKNOWN]
+
+
+def test_probes_are_compared_pair_by_pair_the_better_one_first() -> None:
+    total = np.array([5, 0, 4, 6, 5] * 8)
+    right = {
+        "low": np.minimum(total, 1),
+        "high": np.maximum(total - 1, 0),
+        "same": np.maximum(total - 1, 0),
+    }
+    pairs = compare_probes(right, total, seed=0)
+    assert [(pair["probe"], pair["other"]) for pair in pairs] == [
+        ("high", "same"),
+        ("high", "low"),
+        ("same", "low"),
+    ]
+    assert [pair["difference"] for pair in pairs] == pytest.approx([0.0, 0.6, 0.6])
+    assert pairs[0]["p"] == pairs[0]["p_corrected"] == 1.0
+    assert pairs[1]["low"] <= 0.6 <= pairs[1]["high"]
+    assert [pair["p_corrected"] for pair in pairs] == pytest.approx(
+        holm([pair["p"] for pair in pairs])
+    )
+    assert compare_probes({"low": right["low"]}, total, seed=0) == []
+    assert compare_probes(right, total * 0, seed=0) == []

@@ -88,12 +88,15 @@ def clark2019(
     Example: headscope paper clark2019 --model bert-base-uncased --part dependencies
     """
     from headscope.corpus import read, read_documents
+    from headscope.corpus.vectors import check_vectors
     from headscope.errors import unknown
     from headscope.papers import find_paper
 
     find_paper("clark2019").choose(common.part)
     if sample not in ("random", "first"):
         raise unknown("sample", sample, ("random", "first"))
+    if vectors is not None:
+        check_vectors(vectors)
     segments, trees = read(text), read(treebank)
     documents = read_documents(coref)
     training = read(train) if train else None

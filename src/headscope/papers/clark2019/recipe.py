@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from headscope.corpus import Corpus, CorpusLike, read, read_documents
+from headscope.corpus.vectors import check_vectors
 from headscope.errors import ModelError, UserError, unknown
 from headscope.measures import Dependency
 from headscope.models import Model, ModelLike, load
@@ -23,6 +24,7 @@ from headscope.papers.clark2019.surface_drawings import separator_plots, surface
 from headscope.papers.clark2019.tables import (
     antecedent_rows,
     mention_rows,
+    probe_pairs,
     probe_rows,
     relation_rows,
     surface_rows,
@@ -30,6 +32,7 @@ from headscope.papers.clark2019.tables import (
 )
 from headscope.papers.clark2019.treebank import (
     by_sentence,
+    given_vectors,
     is_universal,
     split_treebank,
 )
@@ -45,6 +48,10 @@ SEGMENTS = 1000
 DISTANCE_SEGMENTS = 200
 """Segments for the distances between heads, which cost more than the other measures."""
 SAMPLES = ("random", "first")
+PAIRS = (
+    "The better probe's UAS minus the other's, in points, by a paired bootstrap over sentences; p "
+    "is two-sided, and corrected (Holm) over all pairs."
+)
 STRUCTURAL = (
     "* Not directly comparable, says the paper: undirected trees, from the vectors of one layer."
 )
@@ -113,6 +120,8 @@ class Clark2019(Recipe):
         super().__post_init__()
         if self.sample not in SAMPLES:
             raise unknown("sample", self.sample, SAMPLES)
+        if self.vectors is not None and any(part.name == "probes" for part in self.chosen):
+            check_vectors(self.vectors)
         self._text = read(self.text)
         self._treebank = read(self.treebank)
         self._coref = self._drawn(read_documents(self.coref), self.limit)
@@ -291,16 +300,16 @@ class Clark2019(Recipe):
 
     def _probes(self) -> Section:
         source = by_sentence(self._treebank)
-        train, dev = (self._train, source) if self._train else split_treebank(source)
+        whole = (self._train, source) if self._train else split_treebank(source)
+        train, dev = (self._drawn(part, self.limit) for part in whole)
+        vectors, missing = given_vectors(self.vectors, [train, dev])
         table = parse_probes(
             self._loaded,
             train,
             dev,
             seed=self.seed,
-            vectors=self.vectors,
+            vectors=vectors,
             epochs=self.epochs,
-            limit=self.limit,
-            dev_limit=self.limit,
             cache=self.folder / "word-maps",
             progress=self.reporter,
         )
@@ -312,13 +321,12 @@ class Clark2019(Recipe):
             f"Trained on {sizes['train']['sentences']} sentences of {_file(train)} and tested on "
             f"{sizes['dev']['sentences']} of {_file(dev)}, without punctuation. Intervals come "
             "from a bootstrap over sentences. The word maps take "
-            f"{(sizes['train']['bytes'] + sizes['dev']['bytes']) / 1e6:.0f} MB on disk."
+            f"{(sizes['train']['bytes'] + sizes['dev']['bytes']) / 1e6:.0f} MB on disk. {missing}"
         )
-        if self.vectors is None:
-            text += " No word vectors were given, so only the probes that need none were trained."
-        return self.section(
-            "probes", text, [Table(probe_rows(table), title="Table 3 (UAS, %)", note=STRUCTURAL)]
-        )
+        tables = [Table(probe_rows(table), title="Table 3 (UAS, %)", note=STRUCTURAL)]
+        if sizes["pairs"]:
+            tables.append(Table(probe_pairs(sizes["pairs"]), title="Pairs of probes", note=PAIRS))
+        return self.section("probes", text, tables)
 
     def _probe_provenance(
         self, train: Corpus, dev: Corpus, about: Mapping[Any, Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -290,6 +291,31 @@ def probe_rows(table: pd.DataFrame) -> list[Row]:
             }
         rows.append(row)
     return rows
+
+
+def probe_pairs(pairs: Sequence[Row]) -> list[Row]:
+    """Make the rows that compare the probes pair by pair.
+
+    Parameters
+    ----------
+    pairs
+        What :func:`headscope.runs.parse.compare_probes` returned.
+
+    Returns
+    -------
+    list of dict
+        Differences of UAS in points, with their intervals and p-values.
+    """
+    return [
+        {
+            "pair": f"{pair['probe']} minus {pair['other']}",
+            "difference": f"{100 * pair['difference']:+.1f}",
+            "95 % interval": _percent_interval(pair),
+            "p": pair["p"],
+            "p (Holm)": pair["p_corrected"],
+        }
+        for pair in pairs
+    ]
 
 
 def _held_out_offset(row: Row) -> str:

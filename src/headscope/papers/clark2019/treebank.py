@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 from headscope.corpus import Corpus, Example
+from headscope.corpus.vectors import INSTALL, WordVectors, forms, read_vectors
+from headscope.errors import UserError
 from headscope.runs.examples import sentences
 
 LOOKED = 500
@@ -127,3 +130,42 @@ def is_universal(corpus: Corpus) -> bool:
     """
     labels = {word.relation for example in islice(corpus, LOOKED) for word in example.words}
     return "case" in labels and "pobj" not in labels
+
+
+def given_vectors(
+    given: str | Path | None, corpora: Iterable[Corpus]
+) -> tuple[WordVectors | None, str]:
+    """Read the word vectors of some corpora, or say what is missing without them.
+
+    Parameters
+    ----------
+    given
+        What the user gave.
+    corpora
+        The treebanks whose words are needed.
+
+    Returns
+    -------
+    vectors : WordVectors or None
+        None if none were given, or they cannot be read.
+    missing : str
+        A sentence that says which rows are missing and how to get them; empty if none are.
+
+    Examples
+    --------
+    >>> given_vectors(None, [])[1].split(":")[0]
+    'No word vectors were given, so only the probes that need none were trained'
+    """
+    if given is None:
+        return None, (
+            "No word vectors were given, so only the probes that need none were trained: for the "
+            f"others, type {INSTALL} and add --vectors glove (or name a GloVe file)."
+        )
+    words = (word.text for corpus in corpora for example in corpus for word in example.words)
+    try:
+        return read_vectors(given, only=forms(words)), ""
+    except UserError as error:
+        return None, (
+            "Only the probes that need no word vectors were trained, because the vectors cannot be "
+            f"read: {error.message}."
+        )

@@ -1,5 +1,6 @@
 """Dependency probes on frozen attention maps (Clark et al. 2019, §5)."""
 
+from headscope.corpus.vectors import WordVectors, forms, read_vectors
 from headscope.runs.parse.data import PaddedBatch, ParseData
 from headscope.runs.parse.networks import (
     AttentionProbe,
@@ -22,9 +23,9 @@ from headscope.runs.parse.uas import (
     AttachmentScore,
     attachment_score,
     attachments,
+    compare_probes,
     right_branching,
 )
-from headscope.runs.parse.vectors import WordVectors, forms, read_vectors
 from headscope.runs.parse.wordmaps import WordMaps, make_word_maps
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "attachment_score",
     "attachments",
     "attention_scores",
+    "compare_probes",
     "fit_best_rate",
     "fit_probe",
     "forms",

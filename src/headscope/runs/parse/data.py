@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headscope.corpus.vectors import WordVectors
 from headscope.errors import UserError
 from headscope.runs.parse.sentences import ParseSentence
-from headscope.runs.parse.vectors import WordVectors
 
 WORDS = 512
 """Maximum number of words in a batch, padding included."""

@@ -6,23 +6,32 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from headscope.corpus import Corpus
+from headscope.corpus.vectors import WordVectors, forms, read_vectors
 from headscope.errors import UserError, unknown
 from headscope.models import Model
 from headscope.models.random import random_init
 from headscope.progress import PhaseUpdate, ProgressLike, as_reporter
 from headscope.runs.parse.data import ParseData
 from headscope.runs.parse.networks import AttentionProbe, DistanceProbe, ParseProbe, WordsProbe
+from headscope.runs.parse.sentences import UNKNOWN
 from headscope.runs.parse.training import RATES, fit_best_rate, predict_heads
-from headscope.runs.parse.uas import HeadWords, attachment_score, attachments, right_branching
-from headscope.runs.parse.vectors import WordVectors, forms, read_vectors
+from headscope.runs.parse.uas import (
+    HeadWords,
+    attachment_score,
+    attachments,
+    compare_probes,
+    right_branching,
+)
 from headscope.runs.parse.wordmaps import WordMaps, make_word_maps
 
 RIGHT, DISTANCE, RANDOM, ATTENTION, WORDS = (
@@ -94,8 +103,9 @@ def parse_probes(
     pandas.DataFrame
         One row per probe: UAS with a 95 % interval over sentences, without and with punctuation;
         number of parameters, learning rate, number of rates tried, epoch and held-out loss. The
-        table's ``attrs`` hold the sizes of both corpora, the numbers of skipped words, and the
-        shares of words without a vector.
+        table's ``attrs`` hold the sizes of both corpora, the numbers of skipped words, the shares
+        of words without a vector, and ``pairs``: every pair of probes compared by a paired
+        bootstrap over sentences (see :func:`compare_probes`).
 
     Raises
     ------
@@ -126,7 +136,8 @@ def parse_probes(
             progress=update,
         )
         corpora = (train.first(limit), dev.first(dev_limit))
-        return _Comparison(model, corpora, make, seed, epochs, update).run(names, vectors)
+        found = _vectors(vectors, corpora)  # before the model does any work
+        return _Comparison(model, corpora, make, seed, epochs, update).run(names, found)
 
 
 def _chosen(probes: Iterable[str] | None, vectors: object) -> list[str]:
@@ -147,6 +158,16 @@ def _chosen(probes: Iterable[str] | None, vectors: object) -> list[str]:
     return [name for name in PROBES if name in names]
 
 
+def _vectors(
+    given: WordVectors | str | Path | None, corpora: Iterable[Corpus]
+) -> WordVectors | None:
+    """The vectors of the words of some corpora."""
+    if not isinstance(given, str | Path):
+        return given
+    words = (word.text for corpus in corpora for example in corpus for word in example.words)
+    return read_vectors(given, only=forms(words))
+
+
 @dataclass
 class _Comparison:
     model: Model
@@ -155,14 +176,10 @@ class _Comparison:
     seed: int
     epochs: int
     update: PhaseUpdate
+    right: dict[str, NDArray[np.int64]] = field(default_factory=dict)
 
-    def run(self, names: list[str], given: WordVectors | str | Path | None) -> pd.DataFrame:
+    def run(self, names: list[str], vectors: WordVectors | None) -> pd.DataFrame:
         train, dev = (self.make(self.model, corpus) for corpus in self.corpora)
-        vectors = (
-            read_vectors(given, only=forms(_words(train) + _words(dev)))
-            if isinstance(given, str | Path)
-            else given
-        )
         rows = []
         for name in names:
             begun = time.monotonic()
@@ -177,9 +194,17 @@ class _Comparison:
             model=self.model.label,
             seed=self.seed,
             epochs=self.epochs,
+            pairs=self._pairs(dev),
             **_about(train, dev, vectors),
         )
         return table
+
+    def _pairs(self, dev: WordMaps) -> list[dict[str, Any]]:
+        """Every pair of probes that saw the same sentences."""
+        nothing = [np.full(len(sentence), UNKNOWN) for sentence in dev.sentences]
+        _, total = attachments(dev.sentences, nothing)
+        right = {name: one for name, one in self.right.items() if len(one) == len(total)}
+        return compare_probes(right, total, seed=self.seed)
 
     def _row(
         self, name: str, train: WordMaps, dev: WordMaps, vectors: WordVectors | None
@@ -196,7 +221,9 @@ class _Comparison:
             }
         else:
             predicted, learned = self._train(name, train, dev, vectors)
-        scores = attachment_score(*attachments(dev.sentences, predicted), seed=self.seed)
+        right, total = attachments(dev.sentences, predicted)
+        self.right[name] = right
+        scores = attachment_score(right, total, seed=self.seed)
         every = attachment_score(
             *attachments(dev.sentences, predicted, punctuation=True), seed=self.seed
         )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import ROOT
 from headscope.runs.parse.sentences import UNKNOWN, ParseSentence
+from headscope.stats.bootstrap import compare_ratios
+from headscope.stats.tests import correct
 
 HeadWords = NDArray[np.int64]
 """For each word of a sentence the index of its head word, or ``ROOT``."""
@@ -132,3 +136,52 @@ def attachment_score(
     return AttachmentScore(
         float(right.sum() / total.sum()), float(low), float(high), int(total.sum()), count
     )
+
+
+def compare_probes(
+    right: Mapping[str, NDArray[np.int64]], total: NDArray[np.int64], *, seed: int
+) -> list[dict[str, Any]]:
+    """Compare every pair of probes by a paired bootstrap over sentences.
+
+    Two intervals may overlap although one probe is better on almost every sentence, so rows of a
+    table are compared by their difference.
+
+    Parameters
+    ----------
+    right
+        Number of correct heads by sentence, of each probe.
+    total
+        Number of words counted, by sentence.
+    seed
+        Seed of the resampling.
+
+    Returns
+    -------
+    list of dict
+        One object per pair: ``probe``, ``other``, the ``difference`` of their UAS (the better one
+        minus the other), its 95 % interval ``low`` … ``high``, the two-sided ``p``, and
+        ``p_corrected`` (Holm) over all pairs.
+
+    Examples
+    --------
+    >>> right = {"a": np.array([2, 3]), "b": np.array([1, 1])}
+    >>> compare_probes(right, np.array([4, 4]), seed=0)[0]["difference"]
+    0.375
+    """
+    counted = total > 0
+    names = sorted(right, key=lambda name: -int(right[name].sum()))
+    if len(names) < 2 or not counted.any():
+        return []
+    table = np.stack([right[name][counted] for name in names])
+    found = compare_ratios(table, total[counted], seed=seed)
+    pairs = list(combinations(range(len(names)), 2))
+    corrected = correct([float(found["p"][pair]) for pair in pairs])
+    return [
+        {
+            "probe": names[one],
+            "other": names[other],
+            **{key: float(found[key][one, other]) for key in ("difference", "low", "high", "p")},
+            "p_corrected": float(p),
+        }
+        for (one, other), p in zip(pairs, corrected, strict=True)
+    ]

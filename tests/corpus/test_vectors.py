@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from headscope.corpus import vectors as module
+from headscope.corpus.vectors import WordVectors, check_vectors, forms, read_vectors
 from headscope.errors import UserError
-from headscope.runs.parse import WordVectors, forms, read_vectors
-from headscope.runs.parse import vectors as module
 
 ALLOWED = (
     "give a GloVe text file (.txt or .vec, also as .gz), an .npy matrix with its words in a .vocab "
@@ -222,3 +222,30 @@ def test_the_glove_wheel_gives_the_vectors_of_glove_6b() -> None:
         > 0.7
         > king @ banana / np.linalg.norm(king) / np.linalg.norm(banana)
     )
+
+
+def test_vectors_are_checked_without_reading_them_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = "".join(f"w{number} 1 2\n" for number in range(1000)) + "bad 1\n"
+    check_vectors(write(tmp_path / "v.txt", long))  # the error is in line 1001
+    with pytest.raises(UserError, match="line 1001: 1 numbers, expected 2"):
+        read_vectors(tmp_path / "v.txt")
+    for path, problem in (
+        (write(tmp_path / "short.txt", "the 1 2\ndog 1\n"), "line 2: 1 numbers, expected 2"),
+        (tmp_path / "none.txt", "there is no file of word vectors at"),
+        (write(tmp_path / "v.bin", ""), "is not a supported file of word vectors"),
+        (write(tmp_path / "v.npy", "x"), "has no vocabulary: there is no v.vocab beside it"),
+    ):
+        with pytest.raises(UserError, match=problem):
+            check_vectors(path)
+    write(tmp_path / "v.vocab", "the\n")
+    with pytest.raises(UserError, match="is not a NumPy matrix"):
+        check_vectors(tmp_path / "v.npy")
+
+    def missing(name: str) -> None:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(module.importlib.metadata, "distribution", missing)
+    with pytest.raises(UserError, match="the GloVe vectors are not installed"):
+        check_vectors("glove")
