@@ -1,50 +1,46 @@
 """The search for L2 in tasks with many classes, where each classifier is costly.
 
-L2 values are tried from the strongest to the weakest, one unit at a time, and each solution is the
-start of the next. Most of the time goes into weak values, which need many steps; three things
-avoid most of them:
+L2 values are tried from strong to weak, one unit at a time. Most of the time goes into weak values,
+which need many steps; this is avoided as follows:
 
-- Steps are scaled by the curvature of each class, computed at the start: about a quarter as many
-  steps suffice.
+- Steps are scaled by the curvature of each class (:mod:`headscope.runs.probe.curvature`).
+- A descent starts from the solution of the value before, or where the last two point to.
 - Solutions are rough at first. Only values whose validation score comes near the best one are
   solved to the optimum, and the choice is made among these.
-- The search ends as soon as the validation score has fallen well below the best one.
+- The search ends as soon as the validation score has fallen well below the best one. It begins with
+  the second strongest value; the strongest is tried only if that one is not far below the best.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from math import log
 
 import torch
 from torch import Tensor
 
-from headscope.runs.probe.linear import LOGITS, STEPS, TOLERANCE, LinearSolver
-from headscope.runs.probe.loss import TrainingRows
+from headscope.runs.probe.descent import Descent, SoftmaxRegression
+from headscope.runs.probe.linear import STEPS
 from headscope.runs.probe.problems import Fitted, Problems
 
 MANY = 50
 """Tasks with fewer classes are solved for all units and L2 values at once."""
-ROUGH = 10
-"""Rough solutions have derivatives up to so many times the tolerance."""
+TOLERANCE = 1e-7
+"""A problem is solved when a step is expected to lower the loss by this share of it, or less. The
+loss is then within 1e-5 of its minimum, relative to it."""
+ROUGH, ON_THE_WAY = 1e-4, 1e-3
+"""Tolerances of rough solutions, and of values that only lead to a weaker one."""
 NEAR, FAR = 0.5, 1.0
 """A score is near the best one or far below it if they differ by so many standard errors."""
-NARROW = 64
-"""Wider features are left to :func:`headscope.runs.probe.linear.solve`: the curvature of a class
-has (width + 1)² numbers. Besides, a search over 384 features and 200 classes ended within the
-tolerance at L2 1e-5, but far from the optimum: accuracy 0.465 instead of 0.39."""
-STRONG = 3
-"""A penalty so many times the curvature of the cross-entropy outweighs it: then the curvature of
-equally likely classes serves for all."""
-RIDGE = 1e-3
-"""Added to the curvature of a class, relative to its mean, where the penalty is too weak."""
+WEAKER = 10.0
+"""On the way to a weak penalty, each value is the one before divided by this."""
 
 Validate = Callable[[int, Fitted], Tensor]
 """Validation scores of a unit's classifiers, one for each L2 value."""
 
 
 def is_costly(problems: Problems) -> bool:
-    """Whether :func:`search` is faster than solving all problems: many classes, narrow features.
+    """Whether :func:`search` is faster than solving all problems at once.
 
     Examples
     --------
@@ -52,7 +48,7 @@ def is_costly(problems: Problems) -> bool:
     >>> is_costly(Problems(torch.zeros(1, 4, 3), torch.tensor([0, 0, 1, 1]), 2, rows))
     False
     """
-    return problems.classes >= MANY and problems.x.shape[2] <= NARROW
+    return problems.classes >= MANY
 
 
 def search(
@@ -74,7 +70,7 @@ def search(
     held_out
         Number of rows behind a validation score.
     tolerance
-        A problem is solved when no derivative of its loss is larger.
+        A problem is solved when a step is expected to lower its loss by this share of it, or less.
     steps
         Maximum number of L-BFGS steps for each problem.
 
@@ -82,7 +78,7 @@ def search(
     -------
     Fitted
         For each unit, the best L2 value and those near it are solved. Others are solved roughly.
-        Values that were not tried have the classifiers of the weakest value that was; its score
+        Values that were not tried have the classifiers of the nearest value that was; its score
         is far below the best.
 
     See Also
@@ -109,8 +105,42 @@ def search(
     )
 
 
+class _Path:
+    """The solutions of one training set along L2, and where the next descent starts."""
+
+    def __init__(self, loss: SoftmaxRegression, steps: int) -> None:
+        self.loss, self.steps = loss, steps
+        self.passed: list[Descent] = []
+
+    def descend(self, l2: float, tolerance: float) -> Descent:
+        """A solution for a penalty, by way of stronger ones if none has been passed."""
+        if self.passed and l2 >= self.passed[-1].l2:
+            self.passed = []
+        if not self.passed and not self.loss.is_strong(l2):
+            self.descend(l2 * WEAKER, ON_THE_WAY)
+        descent = Descent(self.loss, self._start(l2), l2)
+        descent.until(tolerance, self.steps)
+        self.passed.append(descent)
+        return descent
+
+    def _start(self, l2: float) -> Tensor:
+        """The last solution, or where the last two point to.
+
+        Wide features fit the training rows ever better when the penalty is lowered, and parameters
+        grow about as much from one power of ten to the next. Those of narrow features level off.
+        """
+        if not self.passed:
+            return self.loss.zeros
+        last = self.passed[-1]
+        if self.loss.is_narrow or len(self.passed) == 1 or self.loss.is_strong(last.l2):
+            return last.theta
+        before = self.passed[-2]
+        farther = log(last.l2 / l2) / log(before.l2 / last.l2)
+        return last.theta.add(last.theta - before.theta, alpha=min(farther, 1.0))
+
+
 class _UnitSearch:
-    """The classifiers of one unit: ``theta`` are their parameters, (l2, set, class, width + 1)."""
+    """The classifiers of one unit: one descent for each L2 value tried and training set."""
 
     def __init__(
         self,
@@ -122,69 +152,58 @@ class _UnitSearch:
         steps: int,
     ) -> None:
         self.unit, self.validate, self.held_out = unit, validate, max(1, held_out)
-        self.tolerance, self.steps = tolerance, steps
-        self.l2 = problems.l2
-        one = problems.part(slice(unit, unit + 1))
-        self.solvers = [
-            ClassCurvatureSolver(replace(one, sets=chosen[None]), tolerance)
-            for chosen in problems.sets
+        self.tolerance, self.steps, self.l2 = tolerance, steps, problems.l2
+        self.order = sorted(range(len(self.l2)), key=lambda place: -self.l2[place])
+        x = problems.x[unit]
+        self.paths = [
+            _Path(SoftmaxRegression(x[rows], problems.targets[rows], problems.classes), steps)
+            for rows in problems.sets
         ]
-        shape = self.solvers[0].shape[3:]
-        self.theta = problems.x.new_zeros(len(self.l2), len(self.solvers), *shape)
+        self.descents: dict[int, list[Descent]] = {}
         self.scores = torch.full((len(self.l2),), -torch.inf, dtype=torch.float64)
-        self.solved = torch.zeros(len(self.l2), dtype=torch.bool)
-        self.taken = self.unsolved = 0
+        self.solved: set[int] = set()
+        self.unsolved = 0
 
     def run(self) -> Fitted:
-        """Try L2 values from the strongest, then solve those that may be the best."""
-        order = sorted(range(len(self.l2)), key=lambda place: -self.l2[place])
-        self._approach(order[0])
-        for number, place in enumerate(order):
-            if number:
-                self.theta[place] = self.theta[order[number - 1]]
-            if self.validate is not None:
-                self._descend(place, ROUGH * self.tolerance)
-            else:
+        """Try L2 values from strong to weak, then solve those that may be the best."""
+        if self.validate is None:
+            for place in self.order:
+                self._try(place, self.tolerance)
                 self._solve(place)
+            return self._fitted(range(len(self.l2)))
+        skipped = 1 if len(self.order) > 2 else 0
+        for place in self.order[skipped:]:
+            self._try(place, ROUGH)
             if self._below_best(FAR)[place]:
-                self.theta[order[number:]] = self.theta[place].clone()
                 break
-        while bool((left := ~self._below_best(NEAR) & ~self.solved).any()):
-            for place in torch.nonzero(left)[:, 0].tolist():
+        while left := self._candidates():
+            for place in left:
                 self._solve(place)
-        return self._fitted(slice(None))
+        return self._fitted(range(len(self.l2)))
+
+    def _candidates(self) -> list[int]:
+        """Values near the best that are not yet solved; tries the strongest if it may be one."""
+        strongest, *others = self.order
+        if strongest not in self.descents and not self._below_best(FAR)[others[0]]:
+            self._try(strongest, ROUGH)
+        near = torch.nonzero(~self._below_best(NEAR))[:, 0].tolist()
+        return [place for place in near if place not in self.solved]
+
+    def _try(self, place: int, tolerance: float) -> None:
+        self.descents[place] = [path.descend(self.l2[place], tolerance) for path in self.paths]
+        self._score(place)
 
     def _solve(self, place: int) -> None:
         """Find the optimum of an L2 value."""
-        self.unsolved += self._descend(place, self.tolerance)
-        self.solved[place] = True
+        for descent in self.descents[place]:
+            self.unsolved += not descent.until(self.tolerance, self.steps)
+        self.solved.add(place)
+        self._score(place)
 
-    def _approach(self, place: int) -> None:
-        """Start the strongest value, if it is weak, from rough solutions of stronger ones."""
-        for number, solver in enumerate(self.solvers):
-            l2, start = self.l2[place], self.theta[place, number]
-            ladder = [
-                l2 * 10**power for power in (3, 2, 1) if l2 * 10**power < 100 * solver.typical
-            ]
-            for stronger in ladder:
-                start, _, _ = solver.improve(start, stronger, self.steps, ROUGH * self.tolerance)
-            self.theta[place, number] = start
-
-    def _descend(self, place: int, tolerance: float) -> int:
-        """Improve the classifiers of an L2 value: how many are not solved."""
-        unsolved = 0
-        for number, solver in enumerate(self.solvers):
-            start = self.theta[place, number]
-            self.theta[place, number], taken, left = solver.improve(
-                start, self.l2[place], self.steps, tolerance
-            )
-            self.taken, unsolved = max(self.taken, taken), unsolved + left
-        if self.validate is None:
-            self.scores[place] = 0.0
-        else:
-            score = self.validate(self.unit, self._fitted(slice(place, place + 1)))
+    def _score(self, place: int) -> None:
+        if self.validate is not None:
+            score = self.validate(self.unit, self._fitted([place]))
             self.scores[place] = torch.nan_to_num(score, nan=-1.0)[0].cpu()
-        return unsolved
 
     def _below_best(self, errors: float) -> Tensor:
         """Which scores are so many standard errors or more below the best, (l2,)."""
@@ -192,111 +211,19 @@ class _UnitSearch:
         variance = (best * (1 - best)).clamp(min=1 / self.held_out)
         return self.scores < best - errors * (variance / self.held_out).sqrt()
 
-    def _fitted(self, some: slice) -> Fitted:
-        theta = self.theta[some].transpose(0, 1)[None]
-        weight = theta[..., :-1].transpose(3, 4).contiguous()
-        return Fitted(weight, theta[..., -1].contiguous(), self.taken, self.unsolved)
-
-
-class ClassCurvatureSolver(LinearSolver):
-    """One unit and training set, one L2 value at a time, with the curvature of each class.
-
-    Parameters
-    ----------
-    problems
-        A single unit and training set.
-    tolerance
-        As in :func:`search`.
-    """
-
-    def __init__(self, problems: Problems, tolerance: float) -> None:
-        super().__init__(replace(problems, l2=problems.l2[:1]), tolerance, LOGITS * 4)
-        x = self.data.x
-        # A column of ones stands for the bias: it saves two passes over the logits.
-        self.ones = torch.cat([x, torch.ones_like(x[..., :1])], 2)[0]
-        self.seen: list[tuple[Tensor, Tensor]] = []
-        width = self.ones.shape[1]
-        self.pairs = torch.triu_indices(width, width, device=x.device)
-        self.portion = max(64, LOGITS // (self.classes * x.element_size()))
-        # Where all classes are equally likely, they have the same curvature: (1, product).
-        self.uniform = self._products(self.ones).mean(0, keepdim=True) * self.bend
-        self.typical = float(self.ones.square().mean()) * self.bend
-
-    def improve(
-        self, start: Tensor, l2: float, steps: int, tolerance: float
-    ) -> tuple[Tensor, int, int]:
-        """Descend from parameters (class, width + 1): better ones, steps, and if not solved."""
-        self.penalty = self.penalty.new_full((1, 1, 1), l2)
-        self.inverse = _inverse(self._curvature(start, l2), self.pairs, l2)
-        theta, taken, unsolved = self._descend(
-            self.data, start.reshape(self.shape), steps, tolerance
+    def _fitted(self, places: Iterable[int]) -> Fitted:
+        """The classifiers of some L2 values, or of the nearest ones that were tried."""
+        tried = [self.order.index(place) for place in self.descents]
+        theta = []
+        for place in places:
+            rank = self.order.index(place)
+            nearest = self.order[min(max(rank, min(tried)), max(tried))]
+            theta.append(torch.stack([descent.theta for descent in self.descents[nearest]]))
+        whole = torch.stack(theta, 1)[None]  # (1, set, l2, width + 1, class)
+        steps = max(one.steps for descents in self.descents.values() for one in descents)
+        return Fitted(
+            whole[..., :-1, :].contiguous(),
+            whole[..., -1, :].contiguous(),
+            steps,
+            self.unsolved,
         )
-        return theta.reshape(start.shape), taken, unsolved
-
-    def _curvature(self, theta: Tensor, l2: float) -> Tensor:
-        """Curvature for steps from ``theta``: a rough solution may be where two descents start."""
-        if l2 >= STRONG * self.typical or not bool(theta.any()):
-            return self.uniform
-        for known, curvature in self.seen:
-            if torch.equal(known, theta):
-                return curvature
-        self.seen.append((theta.clone(), self._curvature_at(theta)))
-        return self.seen[-1][1]
-
-    def _curvature_at(self, theta: Tensor) -> Tensor:
-        """Second derivatives of the cross-entropy at ``theta`` for each class, (class, product)."""
-        total = theta.new_zeros(len(theta), self._products(self.ones[:1]).shape[1])
-        for start in range(0, len(self.ones), self.portion):
-            x = self.ones[start : start + self.portion]
-            share = torch.softmax(x @ theta.t(), 1)
-            bend = torch.addcmul(share, share, share, value=-1)
-            total.addmm_(bend.t(), self._products(x), alpha=1 / len(self.ones))
-        return total
-
-    def _products(self, x: Tensor) -> Tensor:
-        """Products of the features of each row, each pair once."""
-        return x[:, self.pairs[0]] * x[:, self.pairs[1]]
-
-    def _precondition(self, gradient: Tensor, left: Tensor) -> Tensor:
-        """A gradient times the inverse of the curvature of its class."""
-        classes = gradient.reshape(-1, gradient.shape[-1], 1)
-        return (self.inverse @ classes).reshape(gradient.shape)
-
-    def _evaluate(self, data: TrainingRows, theta: Tensor, left: Tensor) -> tuple[Tensor, Tensor]:
-        """Loss, (1, 1, 1), and its gradient, like the parameters."""
-        flat = theta.reshape(theta.shape[3:])
-        penalised = theta[..., :-1] * self.penalty
-        loss = 0.5 * (theta[..., :-1] * penalised).sum((3, 4))
-        gradient = torch.zeros_like(flat)
-        rows = len(self.ones)
-        for start in range(0, rows, self.portion):
-            x, y = (
-                self.ones[start : start + self.portion],
-                data.y[..., start : start + self.portion],
-            )
-            z = x @ flat.t()
-            gold = z.gather(1, y[:, None]).sum() if y.dim() == 1 else (z * y.t()).sum()
-            largest = z.amax(1)
-            z = torch.softmax(z, 1)
-            loss += ((largest - z.amax(1).log()).sum() - gold) / rows
-            if y.dim() == 1:
-                z.scatter_add_(1, y[:, None], z.new_full((len(x), 1), -1.0))
-            else:
-                z -= y.t()
-            gradient.addmm_(z.t(), x, alpha=1 / rows)
-        whole = gradient.reshape(theta.shape)
-        whole[..., :-1] += penalised
-        return loss, whole
-
-
-def _inverse(total: Tensor, pairs: Tensor, l2: float) -> Tensor:
-    """Inverse curvature of each class, from the upper triangles of the curvatures."""
-    width = int(pairs.max()) + 1
-    whole = total.new_empty(len(total), width, width)
-    whole[:, pairs[0], pairs[1]] = total
-    whole[:, pairs[1], pairs[0]] = total
-    diagonal = whole.diagonal(dim1=1, dim2=2)
-    ridge = RIDGE * diagonal.mean(1, keepdim=True).clamp(min=1e-9).expand(-1, width).clone()
-    diagonal += ridge
-    diagonal[:, :-1] += l2
-    return torch.cholesky_inverse(torch.linalg.cholesky(whole))
