@@ -61,6 +61,7 @@ def test_every_label_of_every_registered_measure_has_words_of_its_own(measure: s
         ("entropy", {"row": "uniform"}, "entropy of uniform attention"),
         ("peak", {"peak": "position"}, "place of the strongest key, 0 (first) to 1 (last)"),
         ("peak", {"peak": "weight"}, "attention to the strongest key"),
+        ("alignment", {"word": "next word"}, "attention to words equal to the next word"),
         (
             "dependency",
             {"direction": "dependent to head", "relation": "det", "words": "every"},

@@ -77,6 +77,7 @@ _PATTERNS = {
     "block": "block pattern",
     "heterogeneous": "heterogeneous pattern",
 }
+_EQUAL = {"this word": "the token's own", "next word": "the next word"}
 _PEAKS = {
     "position": "place of the strongest key, 0 (first) to 1 (last)",
     "distance": "distance of the strongest key from the token's own place, 0 to 1",
@@ -212,6 +213,10 @@ def _entropy(labels: Labels, _attributes: Labels, tokens: Labels) -> str:
     return f"entropy of {(rows | {'uniform': 'uniform attention'})[labels['row']]}"
 
 
+def _alignment(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
+    return f"attention to words equal to {_EQUAL[labels['word']]}"
+
+
 def _peak(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
     return _PEAKS[labels["peak"]]
 
@@ -328,6 +333,7 @@ _WORDS: dict[str, Callable[[Labels, Labels, Labels], str]] = {
     "special": _special,
     "entropy": _entropy,
     "peak": _peak,
+    "alignment": _alignment,
     "role": _role,
     "dependency": _dependency,
     "coreference": _coreference,

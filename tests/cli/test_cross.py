@@ -26,7 +26,7 @@ def test_a_survey_of_cross_attention_computes_the_measures_that_are_defined_for_
     done = run("survey", bart_folder, text, "-o", output, "--stack", "cross", "--max-length", "64")
     assert done.code == 0, done.err
     atlas = Atlas.open(output)
-    assert atlas.measures == ("special", "entropy", "peak")
+    assert atlas.measures == ("special", "entropy", "peak", "alignment")
     assert atlas.provenance["model"]["stack"] == "cross"
     assert atlas.provenance["counts"]["seen"] == 2
     page = tmp_path / "cross.html"
@@ -41,4 +41,4 @@ def test_other_measures_are_refused_before_the_model_is_loaded(
     done = run("survey", "demo", text, "-o", output, "--stack", "cross", "--measure", "position")
     assert done.code == 2
     assert "the measure 'position' is about the tokens of one text" in " ".join(done.err.split())
-    assert "choose from special, entropy, peak" in " ".join(done.err.split())
+    assert "choose from special, entropy, peak, alignment" in " ".join(done.err.split())

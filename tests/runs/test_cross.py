@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -49,12 +50,15 @@ def kinds_of(kind: str, tokens: list[int]) -> list[int]:
 
 def expected(kind: str, pairs: list[tuple[str, str]]) -> dict[str, np.ndarray]:
     """The means of every measure, (layer, head, label), in plain loops."""
-    values: dict[str, list[list[list[list[float]]]]] = {"entropy": [], "special": [], "peak": []}
+    values: dict[str, list[list[list[list[float]]]]] = {
+        name: [] for name in ("entropy", "special", "peak", "alignment")
+    }
     tokenizer = tiny_model(kind).tokenizer
     for pair in pairs:
         maps, keys, rows = eager_maps(kind, *pair)
         key_kinds, row_kinds = kinds_of(kind, keys), kinds_of(kind, rows)
         stops = [tokenizer.decode([token]).strip() in {".", ","} for token in keys]
+        words = [_words(tokenizer, text) for text in pair]
         columns = [[one == START for one in key_kinds], [one == SEPARATOR for one in key_kinds]]
         found: dict[str, list[list[list[float]]]] = {name: [] for name in values}
         for layer in maps:
@@ -66,9 +70,46 @@ def expected(kind: str, pairs: list[tuple[str, str]]) -> dict[str, np.ndarray]:
                 found["entropy"][-1].append(list(entropies.values()))
                 found["special"][-1].append(_special(weights, [*columns, stops], row_kinds))
                 found["peak"][-1].append(list(twins.peak(weights.tolist()).values()))
+                found["alignment"][-1].append(_alignment(weights, words[0], ["", *words[1]]))
         for name in values:
             values[name].append(found[name])
-    return {name: np.array(one).mean(0) for name, one in values.items()}
+    return {name: _mean(np.array(one)) for name, one in values.items()}
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """The mean over the pairs for which a value is defined."""
+    known = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        return np.where(known, values, 0).sum(0) / known.sum(0)
+
+
+def _words(tokenizer: Any, text: str) -> list[str]:
+    """The word of each token, in lower case, by the places of its characters."""
+    words = []
+    for start, end in tokenizer(text, return_offsets_mapping=True)["offset_mapping"]:
+        begin = (
+            start + len(text[start:]) - len(text[start:].lstrip())
+        )  # spaces belong to what follows
+        found = [
+            one.group().lower()
+            for one in re.finditer(r"\w+(?:'\w+)*|[^\w\s]", text)
+            if start < end and one.start() <= begin < one.end()
+        ]
+        words.append(found[0] if found else "")
+    return words
+
+
+def _alignment(weights: np.ndarray, columns: list[str], rows: list[str]) -> list[float]:
+    """Attention to words equal to each row's own word, and to that of the row after."""
+    found = []
+    for asked in (rows, [*rows[1:], ""]):
+        sums = [
+            sum(weights[row, key] for key, other in enumerate(columns) if other == word)
+            for row, word in enumerate(asked)
+            if word and word in columns
+        ]
+        found.append(float(np.mean(sums)) if sums else np.nan)
+    return found
 
 
 def _special(weights: np.ndarray, columns: list[list[bool]], row_kinds: list[int]) -> list[float]:
@@ -88,7 +129,7 @@ def test_a_survey_of_cross_attention_equals_plain_loops_over_eager_maps(
     kind: str, batch_size: int
 ) -> None:
     atlas = hs.survey(tiny_model(kind), PAIRS, stack="cross", max_length=64, batch_size=batch_size)
-    assert atlas.measures == ("special", "entropy", "peak")
+    assert atlas.measures == ("special", "entropy", "peak", "alignment")
     assert atlas.provenance["model"]["stack"] == "cross"
     for name, values in expected(kind, PAIRS).items():
         means = atlas.mean(name).values.reshape(values.shape)
@@ -128,8 +169,8 @@ def test_measures_of_one_text_are_refused(name: str) -> None:
         UserError, match=f"the measure '{name}' is about the tokens of one text"
     ) as e:
         hs.survey(tiny_model("t5"), PAIRS, stack="cross", measures=[name], max_length=64)
-    assert "choose from special, entropy, peak" in str(e.value.hint)
-    assert cross_measures() == ["special", "entropy", "peak"]
+    assert "choose from special, entropy, peak, alignment" in str(e.value.hint)
+    assert cross_measures() == ["special", "entropy", "peak", "alignment"]
 
 
 class Largest(hs.Measure):

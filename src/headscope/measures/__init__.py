@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headscope.measures.alignment import Alignment
     from headscope.measures.base import Context, Measure, Together
     from headscope.measures.change import Change, Difference
     from headscope.measures.coreference import Coreference
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from headscope.measures.words import WordMap, WordMeasure, word_map
 
 _WHERE = {
+    "alignment": ("Alignment",),
     "base": ("Context", "Measure", "Together"),
     "change": ("Change", "Difference"),
     "coreference": ("Coreference",),
@@ -81,6 +83,7 @@ _MODULES = {name: module for module, names in _WHERE.items() for name in names}
 __all__ = [
     "MEASURES",
     "SIEVES",
+    "Alignment",
     "Change",
     "Columns",
     "Context",

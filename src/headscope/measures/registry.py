@@ -78,6 +78,7 @@ _declare("feature", "feature:Feature", needs=("tree", "tags"))
 _declare("link", "link:Link", needs=("tree", "tags"))
 _declare("distance", "distance:Distance", offered=False)
 _declare("peak", "peak:Peak", offered=False, cross=True)
+_declare("alignment", "alignment:Alignment", offered=False, cross=True)
 _declare("gradient", "gradient:Gradient", needs=("lm",), offered=False)
 _declare("pattern", "patterns.measure:Pattern", offered=False)
 
@@ -108,7 +109,7 @@ def cross_measures() -> list[str]:
     Examples
     --------
     >>> cross_measures()
-    ['special', 'entropy', 'peak']
+    ['special', 'entropy', 'peak', 'alignment']
     """
     return [entry.name for entry in MEASURES.entries() if _fact(entry, "cross", False)]
 
