@@ -195,6 +195,31 @@ def test_an_example_has_the_same_gradients_in_any_batch(kind: str) -> None:
         )
 
 
+@pytest.mark.parametrize("kind", AUTO)
+def test_a_batch_goes_through_a_few_examples_at_a_time(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, batch = model_of(kind), batch_of(model_of(kind))
+    context = Context(model.shape(model.main_stack()), kind == "gpt2", SEED)
+    sizes = []
+
+    def watched(model: Model, part: Batch, stack: str, seed: int) -> Any:
+        sizes.append(len(part))
+        return map_gradients(model, part, stack, seed)
+
+    def values() -> torch.Tensor:
+        measure = Gradient().bind(context, [])
+        return Pass(model, [measure], model.main_stack(), context).run(batch).values["gradient"]
+
+    monkeypatch.setattr("headscope.measures.gradient.map_gradients", watched)
+    whole = values()
+    assert sizes == [3]
+    two = 2 * LAYERS * HEADS * batch.width**2
+    monkeypatch.setattr("headscope.measures.gradient.AT_ONCE", two)
+    torch.testing.assert_close(values(), whole, rtol=1e-6, atol=1e-12, equal_nan=True)
+    assert sizes == [3, 2, 1]
+
+
 def test_fifteen_percent_of_the_pieces_are_masked_at_least_one_and_only_text() -> None:
     encoder = tiny_model("bert", max_position_embeddings=512).encoder(
         max_length=512, long="truncate", stack="encoder"

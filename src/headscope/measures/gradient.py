@@ -5,7 +5,7 @@ change with the attention to a token.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -20,6 +20,9 @@ from headscope.measures.base import Context, Measure, Together
 from headscope.models import LayerView, Model
 
 SHARE = 0.15
+AT_ONCE = 2**23
+"""Weights of maps that go through one backward pass. The graph keeps about twenty times as many
+numbers; with more, memory grows and nothing gets faster."""
 
 
 def masked_positions(item: Encoded, seed: int, share: float = SHARE) -> NDArray[np.bool_]:
@@ -112,11 +115,12 @@ class GradientTogether(Together):
         self.whole_maps = False
         self.model, self.stack, self.seed = model, stack, seed
         self.batch: Batch | None = None
+        self.device: Any = None
 
     def start(self, batch: Batch, device: Any) -> None:
         """Begin a batch."""
         super().start(batch, device)
-        self.batch = batch
+        self.batch, self.device = batch, device
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
         """The common pass has no gradients."""
@@ -125,14 +129,51 @@ class GradientTogether(Together):
         """The common pass has no gradients."""
 
     def finish(self) -> dict[str, Tensor]:
-        """Run forward and backward, and reduce the gradients layer by layer."""
+        """Run forward and backward, a few examples at a time, and reduce the gradients."""
         assert self.batch is not None
-        places: dict[torch.device, GradientTogether] = {}
-        for view, gradient in map_gradients(self.model, self.batch, self.stack, self.seed):
-            if gradient.device not in places:
-                places[gradient.device] = self.on(self.batch, gradient.device)
-            Together.rows(places[gradient.device], view, gradient, 0)
-        return super().finish()
+        shape = self.model.shape(self.stack)
+        size = examples_at_once(self.batch.width, shape.layers * shape.heads)
+        parts = []
+        for part in cut_batch(self.batch, size):
+            self.start(part, self.device)
+            places: dict[torch.device, GradientTogether] = {}
+            for view, gradient in map_gradients(self.model, part, self.stack, self.seed):
+                if gradient.device not in places:
+                    places[gradient.device] = self.on(part, gradient.device)
+                Together.rows(places[gradient.device], view, gradient, 0)
+            parts.append(super().finish())
+        return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+
+
+def examples_at_once(width: int, heads: int) -> int:
+    """How many examples go through one backward pass, at least one.
+
+    Parameters
+    ----------
+    width
+        Tokens of the longest example.
+    heads
+        Heads of all layers.
+
+    Examples
+    --------
+    >>> examples_at_once(128, 144), examples_at_once(512, 144), examples_at_once(32, 72)
+    (3, 1, 113)
+    """
+    return max(1, AT_ONCE // (width**2 * heads))
+
+
+def cut_batch(batch: Batch, size: int) -> Iterator[Batch]:
+    """Cut a batch into batches of at most so many examples, padded as before."""
+    for first in range(0, len(batch), size):
+        rows = slice(first, first + size)
+        yield replace(
+            batch,
+            items=batch.items[rows],
+            ids=batch.ids[rows],
+            types=batch.types[rows],
+            mask=batch.mask[rows],
+        )
 
 
 def map_gradients(
