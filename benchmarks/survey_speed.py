@@ -66,6 +66,7 @@ def random_item(generator: np.random.Generator) -> Encoded:
         generator.random(LENGTH) < 0.08,
         ("",) * LENGTH,
         word,
+        np.zeros(LENGTH, np.bool_),
     )
 
 
