@@ -8,13 +8,18 @@ import sys
 from pathlib import Path
 
 
+def status(field: str) -> float:
+    """Read a field of this process's status, in MiB: VmRSS (now) or VmHWM (the peak)."""
+    # Not getrusage: its peak is inherited from the process that started this one.
+    text = Path("/proc/self/status").read_text(encoding="utf-8")
+    found = re.search(rf"{field}:\s+(\d+) kB", text)
+    assert found is not None
+    return int(found[1]) / 1024
+
+
 def print_peak() -> None:
     """Print the peak memory of this process in MiB."""
-    # Not getrusage: its peak is inherited from the process that started this one.
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert found is not None
-    print(int(found[1]) / 1024)
+    print(status("VmHWM"))
 
 
 def peak_of(benchmark: str, argument: object) -> float:

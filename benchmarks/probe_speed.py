@@ -7,7 +7,6 @@ time with RMSProp. Both times and accuracies are compared.
 from __future__ import annotations
 
 import copy
-import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 from torch.nn import functional
 
+from benchmarks.memory import status
 from benchmarks.timing import best_times
 from headscope.runs.probe.linear import solve
 from headscope.runs.probe.options import L2
@@ -184,14 +184,6 @@ def child() -> None:
     before = status("VmRSS")
     data.accuracy(solve(data.problems))
     print(before, status("VmHWM"))
-
-
-def status(field: str) -> float:
-    """Read a field of this process's status, in MiB."""
-    text = Path("/proc/self/status").read_text(encoding="utf-8")
-    found = re.search(rf"{field}:\s+(\d+) kB", text)
-    assert found is not None
-    return int(found[1]) / 1024
 
 
 def points(

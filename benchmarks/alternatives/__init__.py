@@ -1,0 +1,1 @@
+"""Headscope against other tools: the same jobs on the same models and texts, in one run."""

@@ -1,0 +1,1 @@
+"""One job per file. Those of other tools import only what their environment has."""
