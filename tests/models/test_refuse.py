@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModel, DebertaV2Config, MambaConfig, ViTConfig, ViTModel, XLNetConfig
+from transformers import (
+    AutoModel,
+    DebertaV2Config,
+    DiffLlamaConfig,
+    MambaConfig,
+    ViTConfig,
+    ViTModel,
+    XLNetConfig,
+)
 
 from headscope.errors import ModelError, UserError
 from headscope.models import Shape, load, wrap
@@ -44,6 +52,17 @@ def test_a_folder_without_a_config_is_not_a_model(folder: Path) -> None:
     assert error.message == f"{folder} is not a model folder: it has no config.json"
     assert error.hint == (
         "give a hub id, a folder saved with save_pretrained, a .gguf file, 'demo' or 'demo-llm'"
+    )
+
+
+def test_a_model_with_several_maps_per_layer_is_refused() -> None:
+    config = DiffLlamaConfig(**SMALL, num_key_value_heads=2, vocab_size=400)
+    network = AutoModel.from_config(config, attn_implementation="eager")
+    with pytest.raises(ModelError) as error:
+        wrap(network, tiny_tokenizer("llama"), name="diff")
+    assert error.value.message == (
+        "diff computes attention 4 times in the 2 layers of its decoder (differential attention, "
+        "for example), so that a head has no one map"
     )
 
 

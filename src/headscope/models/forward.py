@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,10 +97,25 @@ def find_shapes(model: Model, stacks: Mapping[nn.Module, str]) -> dict[str, Shap
                 f"{sorted(set(heads))}, which is not supported",
                 hint="choose another model",
             )
+        _check_calls(model, stack, modules)
         numbers = layer_numbers(model.network, modules)
         sink = seen.least[stack] < ROW_SUM
         shapes[stack] = Shape(len(layers), heads[0], max(widths), numbers, widths, sink)
     return shapes
+
+
+def _check_calls(model: Model, stack: str, modules: Sequence[nn.Module]) -> None:
+    """Refuse networks that compute several maps in one layer, such as DiffLlama.
+
+    ALBERT's layers share a module, but there are as many as its configuration says.
+    """
+    layers = getattr(model.config.get_text_config(), "num_hidden_layers", None)
+    if layers and len(modules) > max(layers, len(set(modules))):
+        raise ModelError(
+            f"{model.name} computes attention {len(modules)} times in the {layers} layers of its "
+            f"{stack} (differential attention, for example), so that a head has no one map",
+            hint="choose another model; the docs list what is supported under 'Supported models'",
+        )
 
 
 class _Layers:
