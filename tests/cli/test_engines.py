@@ -51,6 +51,7 @@ COMMANDS = {
     "survey": ("demo", "demo"),
     "compare": ("demo", "demo", "demo"),
     "ablate": ("demo",),
+    "probe": ("demo", "demo"),
 }
 
 

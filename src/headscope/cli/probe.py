@@ -124,6 +124,9 @@ def probe(
     revision: opt.Revision = "",
     allow_pickle: opt.AllowPickle = False,
     trust_remote_code: opt.TrustRemoteCode = False,
+    engine: opt.Engine = "local",
+    workers: opt.Workers = None,
+    address: opt.Address = "",
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -138,6 +141,7 @@ def probe(
     from headscope.files import check_writable, slug
     from headscope.models.load_options import check_load_options
     from headscope.models.names import check_model_name
+    from headscope.runs.engines import check_engine
     from headscope.runs.probe.options import L2, ProbeOptions
     from headscope.stats.probing import probing_remarks, top_table
     from headscope.tasks.find import find_tasks
@@ -155,6 +159,7 @@ def probe(
         adapter=adapter,
         bos=bos,
     )
+    check_engine(engine, workers, address)
     options = ProbeOptions(
         position=cast("Position | None", position),
         pairs=cast("PairMode", pairs),
@@ -198,6 +203,9 @@ def probe(
         probing_tasks,
         cache=cache,
         output=path,
+        engine=cast("Any", engine),
+        workers=workers,
+        address=address,
         progress=console,
         **asdict(options),
     )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from torch import nn
+from transformers import PreTrainedModel
+from transformers.utils import output_capturing
 
 from headscope.errors import ModelError
 from headscope.models.attention import register
@@ -33,6 +38,7 @@ class SentModel:
     def of(cls, model: Model) -> SentModel:
         """A model, ready to be sent."""
         if model.reload is None:
+            _send_hooks()
             return cls(None, "", model)
         return cls(model.reload, model.digest, None)
 
@@ -46,6 +52,7 @@ class SentModel:
         """
         if self.model is not None:
             register()
+            _let_record(self.model.network)
             return self.model
         assert self.load is not None
         model = self.load()
@@ -56,6 +63,37 @@ class SentModel:
                 hint="for changed weights: headscope.wrap(model.network, model.tokenizer)",
             )
         return model
+
+
+def _send_hooks() -> None:
+    """Let a network travel that was asked for its hidden states.
+
+    transformers then leaves hooks on it, which use a global context variable of its own. Such a
+    variable cannot be sent, but that of the other process is the same.
+    """
+    collector = _collector()
+    if collector is not None:
+        copyreg.pickle(type(collector), _as_the_collector)
+
+
+def _let_record(network: nn.Module) -> None:
+    """Let a network that was sent return its hidden states.
+
+    transformers notes what a class can record when it makes a network, but none was made here.
+    """
+    known = getattr(output_capturing, "_CAN_RECORD_REGISTRY", None)
+    if known is not None:
+        for module in network.modules():
+            if isinstance(module, PreTrainedModel):
+                known.setdefault(str(type(module)), module._can_record_outputs)
+
+
+def _as_the_collector(_: Any) -> tuple[Callable[[], Any], tuple[()]]:
+    return _collector, ()
+
+
+def _collector() -> Any:
+    return getattr(output_capturing, "_active_collector", None)
 
 
 class ModelWork:

@@ -10,6 +10,7 @@ from headscope.errors import UserError, wrong_type
 from headscope.models.like import ModelLike, using_model
 from headscope.progress import ProgressLike
 from headscope.results import Atlas
+from headscope.runs.engines import EngineName, check_engine, make_engine
 from headscope.runs.probe.options import FOLDS, L2, PairMode, Position, ProbeOptions, Solver
 from headscope.runs.probe.run import ProbingRun
 from headscope.tasks.find import find_tasks
@@ -43,6 +44,9 @@ def probe(
     device: str | None = None,
     cache: str | Path = CACHE,
     output: str | Path | None = None,
+    engine: EngineName = "local",
+    workers: int | None = None,
+    address: str = "",
     progress: ProgressLike = False,
 ) -> Atlas:
     """Train classifiers on every head and layer of a model, and on its best heads together.
@@ -101,6 +105,9 @@ def probe(
     output
         Results file (.nc). If given, an interrupted run resumes, and a finished one is opened
         instead of computed again.
+    engine, workers, address
+        Where vectors are computed, as in :func:`headscope.survey`. Classifiers are trained in this
+        process.
     progress
         True for a progress bar; or a function called with the number of steps done, and of all.
 
@@ -142,6 +149,7 @@ def probe(
     >>> len(atlas.top_heads(2, task="Tense"))
     2
     """
+    check_engine(engine, workers, address)
     options = ProbeOptions(
         position=position,
         pairs=pairs,
@@ -162,7 +170,14 @@ def probe(
     with using_model(model, device=device if device and by_name else "cpu") as loaded:
         if device is None:
             options = replace(options, device=str(loaded.device))
-        run = ProbingRun(loaded, probing_tasks, options, cache=Path(cache), output=output)
+        run = ProbingRun(
+            loaded,
+            probing_tasks,
+            options,
+            cache=Path(cache),
+            output=output,
+            engine=make_engine(engine, workers, address, size=loaded.size),
+        )
         return run.execute(progress)
 
 

@@ -15,6 +15,7 @@ from headscope.files import digest_of
 from headscope.models import Model
 from headscope.progress import ProgressLike, Reporter, Update, as_reporter
 from headscope.results import Atlas
+from headscope.runs.engines import Engine
 from headscope.runs.probe.features import TaskFeatures, model_inputs
 from headscope.runs.probe.groups import task_groups
 from headscope.runs.probe.options import ProbeOptions
@@ -45,6 +46,8 @@ class ProbingRun(Run):
         Folder of vectors.
     output
         Results file; None only returns the results.
+    engine
+        Where vectors are computed; None for this process.
     """
 
     def __init__(
@@ -55,8 +58,10 @@ class ProbingRun(Run):
         *,
         cache: Path,
         output: str | Path | None = None,
+        engine: Engine | None = None,
     ) -> None:
         super().__init__("probing", output=output, every=0.0)  # a checkpoint after every task
+        self.engine = engine
         self.model, self.tasks, self.cache = model, tasks, cache
         self.stack = model.main_stack()
         shape = model.shape(self.stack)
@@ -172,6 +177,7 @@ class ProbingRun(Run):
             position=self.options.position,
             max_length=self.options.max_length,
             batch_size=self.options.batch_size,
+            engine=self.engine,
             progress=update,
             say=self.reporter.say,
         )

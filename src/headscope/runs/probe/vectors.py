@@ -10,23 +10,23 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from headscope.corpus import Example
-from headscope.encode import Batch, Encoded, batches
+from headscope.encode import Encoded, batches
 from headscope.encode.batch import WINDOW
 from headscope.errors import Interrupted, UserError
 from headscope.files import digest_of, show_size, write_text
-from headscope.models import LayerView, Model, OutputListener, take
+from headscope.models import Model
 from headscope.models.pooling import known_position
-from headscope.models.vectors import layer_states
 from headscope.progress import Update
+from headscope.runs.engines import Engine, LocalWorkers, Task, Workers
 from headscope.runs.probe.blocks import (
     CUT,
     EMPTY,
@@ -39,6 +39,7 @@ from headscope.runs.probe.blocks import (
     write_block,
 )
 from headscope.runs.probe.outputs import HeadOutputs
+from headscope.runs.probe.vector_work import Vectors, VectorWork
 
 ABOUT = "about.json"
 
@@ -51,6 +52,7 @@ def make_head_outputs(
     position: str | None = None,
     max_length: int = 128,
     batch_size: int = 32,
+    engine: Engine | None = None,
     progress: Update | None = None,
     say: Callable[[str], None] | None = None,
 ) -> HeadOutputs:
@@ -70,6 +72,8 @@ def make_head_outputs(
         Maximum number of tokens; longer texts are truncated.
     batch_size
         Number of texts per forward pass.
+    engine
+        Where batches are computed; None for this process. Vectors are the same bit for bit.
     progress
         Called with the number of texts that are done, and of all.
     say
@@ -89,7 +93,18 @@ def make_head_outputs(
     if batch_size < 1:
         raise UserError(f"the batch size must be 1 or more, got {batch_size} instead")
     place = known_position(model, model.main_stack(), position or "")
-    return _Computation(model, texts, cache, place, max_length, batch_size).run(progress, say)
+    made = _Computation(model, texts, cache, place, max_length, batch_size, engine)
+    return made.run(progress, say)
+
+
+@dataclass
+class _OpenBlock:
+    """A block of which some batches are still to be computed."""
+
+    texts: Sequence[Texts]
+    state: NDArray[np.uint8]
+    vectors: Vectors
+    left: int = 0
 
 
 class _Computation:
@@ -103,7 +118,9 @@ class _Computation:
         position: str,
         max_length: int,
         batch_size: int,
+        engine: Engine | None,
     ) -> None:
+        self.engine, self.works = engine, VectorWork(model, position)
         self.model, self.texts, self.cache, self.position = model, texts, cache, position
         self.max_length, self.batch_size = max_length, batch_size
         self.stack = model.main_stack()
@@ -137,40 +154,63 @@ class _Computation:
         }
 
     def _fill(self, missing: Sequence[Texts], progress: Update | None) -> None:
-        """Compute the texts that no block holds, block by block."""
-        total, size = len(self.texts), self.batch_size * WINDOW
-        done = total - len(missing)
+        """Compute the texts that no block holds; write each block when all of it is there."""
+        total = len(self.texts)
+        done = written = total - len(missing)
+        open_blocks: dict[int, tuple[_OpenBlock, NDArray[np.int64]]] = {}
+        try:
+            with self._workers() as workers:
+                for index, vectors in workers.map(self._tasks(missing, open_blocks)):
+                    block, places = open_blocks.pop(index)
+                    for name, values in vectors.items():
+                        block.vectors[name][:, places] = values
+                    block.left -= 1
+                    done += len(places)
+                    if progress:
+                        progress(done, total)
+                    if not block.left:
+                        self._write(block)
+                        written += len(block.texts)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"stopped after computing the vectors of {written} of {total} texts, which are "
+                f"kept in {self.folder}",
+                hint="call it again with the same arguments to resume",
+                command="type the same command again to resume",
+            ) from None
+
+    @contextmanager
+    def _workers(self) -> Iterator[Workers]:
+        if self.engine is None:
+            yield LocalWorkers(self.works)
+        else:
+            with self.engine.start(self.works) as workers:
+                yield workers
+
+    def _tasks(
+        self,
+        missing: Sequence[Texts],
+        open_blocks: dict[int, tuple[_OpenBlock, NDArray[np.int64]]],
+    ) -> Iterator[Task]:
+        """The batches of all blocks; notes the block and the rows of each."""
+        index, size = 0, self.batch_size * WINDOW
         for start in range(0, len(missing), size):
             part = missing[start : start + size]
-            try:
-                state, vectors = self._vectors(part, done, total, progress)
-                write_block(self.folder, part, state, vectors)
-            except KeyboardInterrupt:
-                raise Interrupted(
-                    f"stopped after computing the vectors of {done} of {total} texts, which are "
-                    f"kept in {self.folder}",
-                    hint="call it again with the same arguments to resume",
-                    command="type the same command again to resume",
-                ) from None
-            done += len(part)
+            state = np.full(len(part), EMPTY, np.uint8)
+            encoded = self._encoded(part, state)
+            planned = list(batches(encoded, size=self.batch_size, pad=self.model.pad))
+            block = _OpenBlock(part, state, self.works.empty(len(part)), len(planned))
+            if not planned:  # texts without tokens
+                self._write(block)
+            for batch in planned:
+                places = np.array([int(item.example.id) for item in batch.items])
+                open_blocks[index] = block, places
+                yield Task(index, (batch,))
+                index += 1
 
-    def _vectors(
-        self, texts: Sequence[Texts], done: int, total: int, progress: Update | None
-    ) -> tuple[NDArray[np.uint8], dict[str, NDArray[np.float32]]]:
-        """The states and the vectors of a block, in the order of its texts."""
-        layers, count = self.shape.layers, len(texts)
-        vectors = {
-            "heads": np.zeros((layers, count, self.shape.heads, self.shape.width), np.float32),
-            "layers": np.zeros((layers, count, self.hidden), np.float32),
-        }
-        state = np.full(count, EMPTY, np.uint8)
-        for batch in batches(self._encoded(texts, state), size=self.batch_size, pad=self.model.pad):
-            self._add(batch, np.array([int(item.example.id) for item in batch.items]), vectors)
-            done += len(batch)
-            if progress:
-                progress(done, total)
-        self._check(vectors, texts)
-        return state, vectors
+    def _write(self, block: _OpenBlock) -> None:
+        self._check(block.vectors, block.texts)
+        write_block(self.folder, block.texts, block.state, block.vectors)
 
     def _encoded(self, texts: Sequence[Texts], state: NDArray[np.uint8]) -> Iterator[Encoded]:
         """The tokens of each text that has any; records the state of each text."""
@@ -179,32 +219,6 @@ class _Computation:
             for encoded in self.encoder.encode([Example(str(place), text)]):
                 state[place] = CUT if self.encoder.counts.truncated > cut else WHOLE
                 yield encoded
-
-    def _add(
-        self, batch: Batch, places: NDArray[np.int64], vectors: dict[str, NDArray[Any]]
-    ) -> None:
-        """Run the model on a batch and keep its vectors."""
-        mask = torch.from_numpy(batch.mask).to(self.model.device)
-
-        def listen(view: LayerView) -> None:
-            if view.stack == self.stack:
-                outputs = take(view.output, mask, self.position)
-                # Gemma 4 has layers with narrower heads than others: zeros fill them up.
-                kept = vectors["heads"][self.shape.place(view.layer), ..., : outputs.shape[-1]]
-                kept[places] = outputs.float().cpu().numpy()
-
-        with torch.inference_mode():
-            output = self.model.forward(
-                batch,
-                listeners=[OutputListener(listen)],
-                stack=self.stack,
-                output_hidden_states=True,
-            )
-        states = layer_states(output)
-        for layer, number in enumerate(self.shape.numbers):
-            values = take(states[number], mask, self.position).float().cpu().numpy()
-            # The last layer of OPT-350m is narrower than the others.
-            vectors["layers"][layer, places, : values.shape[1]] = values
 
     def _check(self, vectors: dict[str, NDArray[Any]], texts: Sequence[Texts]) -> None:
         for name, values in vectors.items():

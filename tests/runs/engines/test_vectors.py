@@ -1,0 +1,101 @@
+"""Vectors of texts by workers: the same files as those of one process."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.errors import Interrupted
+from headscope.models import Model
+from headscope.runs.engines import make_engine
+from headscope.runs.probe.vectors import make_head_outputs
+from runs.engines.workers import same, workers_of
+from runs.in_process import OddFirst
+from runs.probe.vector_texts import MANY
+from tiny import tiny_model
+
+EMPTY = ("\u200b",)
+HOW: dict[str, Any] = {"max_length": 64, "batch_size": 1}
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return tiny_model("bert")
+
+
+def contents(paths: Iterable[Path]) -> list[tuple[str, bytes]]:
+    return [(path.name, path.read_bytes()) for path in paths]
+
+
+def test_batches_in_any_order_give_the_same_blocks(model: Model, tmp_path: Path) -> None:
+    texts = [*MANY[:40], EMPTY, *MANY[40:]]
+    one = make_head_outputs(model, texts, tmp_path / "one", **HOW)
+    seen: list[int] = []
+    other = make_head_outputs(
+        model,
+        texts,
+        tmp_path / "other",
+        engine=OddFirst(),
+        progress=lambda done, _: seen.append(done),
+        **HOW,
+    )
+    assert contents(one.blocks) == contents(other.blocks)
+    assert one.counts == other.counts
+    assert seen == list(range(1, 71))
+
+
+def test_a_block_of_texts_without_tokens_is_kept(model: Model, tmp_path: Path) -> None:
+    found = make_head_outputs(model, [EMPTY], tmp_path, engine=OddFirst(), **HOW)
+    assert found.counts["empty"] == 1
+    assert not np.any(found.heads(0, np.arange(1)))
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("workers")
+def test_blocks_survive_a_killed_worker_and_a_stopped_run(
+    model: Model, tmp_path: Path, engine: str
+) -> None:
+    killed: list[int] = []
+
+    def kill_then_stop(done: int, _total: int) -> None:
+        for process in [] if killed else workers_of(engine)[:1]:
+            process.send_signal(signal.SIGKILL)
+            killed.append(process.pid)
+        if done == 60:
+            signal.raise_signal(signal.SIGINT)
+
+    def compute(folder: str, **more: Any) -> Any:
+        return make_head_outputs(model, MANY, tmp_path / folder, **HOW, **more)
+
+    with pytest.raises(Interrupted, match=r"the vectors of (32|0) of 70 texts"):
+        compute("here", engine=make_engine(engine, 2), progress=kill_then_stop)
+    assert killed
+    assert contents(compute("here").blocks) == contents(compute("fresh").blocks)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("workers")
+def test_a_probe_has_the_scores_of_a_local_one(tmp_path: Path) -> None:
+    def run(name: str, **more: Any) -> Any:
+        return hs.probe(
+            "demo",
+            "demo",
+            only="Tense",
+            limit=12,
+            n=2,
+            counts=[2],
+            greedy=False,
+            control=False,
+            l2=[0.01],
+            cache=tmp_path / name,
+            batch_size=2,
+            **more,
+        )
+
+    same(run("workers", engine="processes", workers=2), run("local"))
