@@ -17,6 +17,7 @@ from headscope.results import Atlas
 from papers.conftest import rows_of
 
 LIMIT = 40
+TASKS = ("MRPC", "SST-2")
 SIEVE = """
 import headscope as hs
 
@@ -75,13 +76,19 @@ def test_the_whole_paper_from_the_command_line(
     )
     assert (done.code, done.out) == (0, f"{folder / 'pande2021.html'}\n"), done.err
     page = (folder / "pande2021.html").read_text(encoding="utf-8")
-    for task in ("MRPC", "SST-2"):
-        for part in ("shift", "roles", "overlap", "skills"):
-            assert f'<h2 id="{part}-{task}">' in page
+    parts = ["summary", "sieves", "roles-all"]
+    parts += [f"{part}-{task}" for part in ("roles", "overlap", "skills") for task in TASKS]
+    order = re.findall(r'<h2 id="([^"]+)">', page)
+    assert [name for name in order if name not in ("remarks", "provenance")] == [
+        *parts,
+        "shift",
+        "claims",
+    ]
     assert "SST-2: Absent: block (the corpus has no pair" in page
+    assert "MRPC, SST-2: first token and cls are the same tokens here" in page
     rows = rows_of(folder / "pande2021.html")
     summary = next(row for row in rows if row and row[0] == "paper, mean of four tasks")
-    assert [cell.strip() for cell in summary[3:8]] == ["2.800", "0.018", "0.734", "0.094", "0.709"]
+    assert [cell.strip() for cell in summary[4:9]] == ["2.800", "0.018", "0.734", "0.094", "0.709"]
     assert [
         row[1].strip()
         for row in rows
@@ -90,14 +97,20 @@ def test_the_whole_paper_from_the_command_line(
     assert any(row and row[0] == "even" for row in rows)
     # the same model before and after: nothing shifts
     thirds = ("first", "middle", "last")
-    shifted = [row for row in rows if len(row) > 5 and row[1].partition(" ")[0] in thirds]
-    assert shifted
-    assert all(row[4].strip() in ("0.000", "–") for row in shifted)  # the column "shift"
+    shifted = [row for row in rows if len(row) > 5 and row[2].partition(" ")[0] in thirds]
+    assert {row[0] for row in shifted} == set(TASKS)
+    assert all(row[5].strip() in ("0.000", "–") for row in shifted)  # the column "shift"
+    assert {row[10].strip() for row in shifted} == {"same", "–"}
     for name in (
+        "role-sieves",
+        "role-cumulative-all",
+        "role-p-all",
         "role-heat-MRPC",
+        "role-venn-fine-MRPC",
         "role-venn-SST-2",
         "role-skills-MRPC",
-        "role-shift-MRPC",
+        "role-shift",
+        "role-shift-others",
         "role-upset-SST-2",
         "role-p-MRPC",
         "role-cumulative-MRPC",
@@ -116,6 +129,24 @@ def test_the_whole_paper_from_the_command_line(
         if row and row[0] == "Spearman, local and syntactic, over heads and sequences"
     )
     assert float(shown[2]) == pytest.approx(float(rho), abs=6e-4)
+
+
+@pytest.mark.slow
+def test_roles_by_resampling_with_a_correction_find_heads_or_say_what_is_missing(
+    run: Run, roles_nc: Path
+) -> None:
+    options = ("--test", "bootstrap", "--correction", "holm", "--json")
+    rows = json.loads(run("roles", roles_nc, *options).out)
+    found = {row["role"]: row["heads"] for row in rows}
+    assert found["delimiter"] > 40  # of 72; the z test finds about 60
+    message, advice = mistake(run("roles", roles_nc, *options, "--resamples", "5000"))
+    assert message.startswith(
+        "with 5,000 resamples no head can have a role at the level 0.05: the least p is 1/5,001"
+    )
+    assert advice.endswith(", or --correction maxt")
+    fewer = ("--test", "bootstrap", "--correction", "maxt", "--json")
+    rows = json.loads(run("roles", roles_nc, *fewer).out)
+    assert {row["role"]: row["heads"] for row in rows}["delimiter"] > 40
 
 
 @pytest.fixture(scope="module")
@@ -276,4 +307,11 @@ def test_the_facts_are_those_of_the_paper(shared: Path) -> None:
     listed = ", ".join(f"{facts.SPEARMAN[task]:.2f}" for task in ("QNLI", "QQP", "MRPC", "SST-2"))
     assert f"{listed} scores for QNLI, QQP, MRPC, SST-2 tasks" in paper
     assert f"{facts.SEQUENCES} input sequences" in paper
+    assert "nsubj heads have a high overlap with next-loc heads" in paper
+    assert "doj-heads have a high overlap with the prev-loc heads" in paper
+    assert "higher in the middle layers (layers 5 to 9)" in paper
+    assert "the prevalence of syntactic heads is higher in layers 6 to 8" in paper
+    assert "there are at least 3 syntactic heads" in paper
+    assert "the first layer contains very few (if any) delimiter heads" in paper
+    assert "this decrease is mainly due to a lower attention on the [SEP]" in paper
     assert f"the smallest integer larger than this mean, i.e., {facts.TAU}." in paper

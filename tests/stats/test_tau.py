@@ -8,7 +8,15 @@ from statsmodels.stats.weightstats import ztest
 
 from headscope.errors import ResultsError, UserError
 from headscope.results import Atlas
-from headscope.stats import find_tau, find_taus, grand_mean, parse_tau, role_tests
+from headscope.stats import (
+    find_tau,
+    find_taus,
+    grand_mean,
+    parse_tau,
+    pooled_mean,
+    pooled_tau,
+    role_tests,
+)
 from stats.made_roles import Values, made_roles, random_scores
 
 
@@ -70,3 +78,15 @@ def test_tau_is_typed_as_a_number_as_auto_or_by_role() -> None:
         caught.value.message
         == "tau must be a number over 0, 'auto', or ROLE=NUMBER; got 'block=high' instead"
     )
+
+
+def test_tau_of_several_corpora_is_from_all_their_scores() -> None:
+    one, two = np.full((4, 1, 1, 5), 2.0), np.full((12, 1, 1, 5), 4.0)
+    two[..., 3] = np.nan  # single texts have no block
+    results = [made_roles(one), made_roles(two)]
+    mean = (4 * 4 * 2.0 + 12 * 3 * 4.0) / (4 * 4 + 12 * 3)
+    assert pooled_mean(results) == pytest.approx(mean)
+    assert pooled_tau(results, "auto") == 4.0
+    assert find_tau(results[0], "auto") == 3.0
+    assert pooled_tau(results, {"": 2.5, "block": "auto"}) == {"": 2.5, "block": 4.0}
+    assert pooled_tau(results, 1.5) == 1.5

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from headscope.figures.roles.p import p_histogram
     from headscope.figures.roles.scores import score_histogram
     from headscope.figures.roles.shift import shift_dots
+    from headscope.figures.roles.sieves import DrawnSieve, sieve_arcs
     from headscope.figures.roles.skills import skill_grid
     from headscope.figures.roles.upset import upset
     from headscope.figures.roles.venn import venn
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from headscope.figures.scatter import layer_scatter
 
 _WHERE = {
+    "DrawnSieve": "roles.sieves",
     "FORMATS": "save",
     "attention_lines": "lines",
     "attention_panel": "lines",
@@ -69,6 +71,7 @@ _WHERE = {
     "script_json": "save",
     "shades": "patterns.grid",
     "shift_dots": "roles.shift",
+    "sieve_arcs": "roles.sieves",
     "skill_grid": "roles.skills",
     "task_maps": "probing.maps",
     "task_patterns": "patterns.shares",
@@ -81,6 +84,7 @@ _WHERE = {
 __all__ = [
     "FIGURES",
     "FORMATS",
+    "DrawnSieve",
     "Figure",
     "all_figures",
     "attention_lines",
@@ -111,6 +115,7 @@ __all__ = [
     "script_json",
     "shades",
     "shift_dots",
+    "sieve_arcs",
     "skill_grid",
     "task_maps",
     "task_patterns",

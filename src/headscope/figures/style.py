@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -186,6 +186,33 @@ def subject(provenance: Mapping[str, Any]) -> str:
     seen = provenance["counts"]["seen"]
     model, corpus = short_model(provenance["model"]["name"]), provenance["corpus"]["name"]
     return f"{model} on {short_corpus(corpus)}, {seen} example{'' if seen == 1 else 's'}"
+
+
+def subjects(provenances: Sequence[Mapping[str, Any]]) -> str:
+    """Say which model and corpora a figure is about, and how many examples were used in all.
+
+    Parameters
+    ----------
+    provenances : sequence of mapping
+        The provenances of results of one model, or of its fine-tuned versions.
+
+    Returns
+    -------
+    str
+        One line, to be put under a title.
+
+    Examples
+    --------
+    >>> one = {"model": {"name": "bert"}, "corpus": {"name": "a.txt"}, "counts": {"seen": 6}}
+    >>> subjects([one]), subjects([one, one | {"corpus": {"name": "b.txt"}}])
+    ('bert on a.txt, 6 examples', 'bert on 2 corpora, 12 examples')
+    """
+    if len(provenances) == 1:
+        return subject(provenances[0])
+    models = {short_model(about["model"]["name"]) for about in provenances}
+    seen = sum(about["counts"]["seen"] for about in provenances)
+    who = models.pop() if len(models) == 1 else f"{len(models)} models"
+    return f"{who} on {len(provenances)} corpora, {seen:,} examples"
 
 
 def short_model(name: str) -> str:

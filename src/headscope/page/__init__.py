@@ -10,7 +10,8 @@ from headscope.page.document import (
     write_document,
 )
 from headscope.page.report import render, survey_document, write_report
-from headscope.page.roles import role_sections, roles_document, shift_section
+from headscope.page.role_shift import shift_section
+from headscope.page.roles import role_sections, roles_document
 
 __all__ = [
     "Document",

@@ -69,6 +69,7 @@ def shift_rows(shift: pd.DataFrame) -> list[Row]:
     """
     return [
         {
+            **({"corpus": row["corpus"]} if "corpus" in row else {}),
             "role": row["role"],
             "third of the layers": f"{row['third']} ({row['layers']})",
             "before": row["before"],
@@ -82,6 +83,31 @@ def shift_rows(shift: pd.DataFrame) -> list[Row]:
             "sequences": row["sequences"],
         }
         for row in records(shift)
+    ]
+
+
+def fine_rows(overlaps: pd.DataFrame) -> list[Row]:
+    """Return one row per syntactic relation and direction.
+
+    Parameters
+    ----------
+    overlaps : DataFrame
+        From :func:`headscope.stats.fine_overlaps`.
+
+    Returns
+    -------
+    list of dict
+    """
+    return [
+        {
+            "role": row["role"],
+            "other role": row["other"],
+            "heads with the role": row["heads"],
+            "with both": row["both"],
+            "share (0–1)": share(row["share"]),
+            "which heads": row["which"] or None,
+        }
+        for row in records(overlaps)
     ]
 
 

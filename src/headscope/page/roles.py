@@ -15,7 +15,6 @@ from headscope.figures import (
     role_maps,
     score_curves,
     score_histogram,
-    shift_dots,
     skill_grid,
     upset,
     venn,
@@ -24,18 +23,20 @@ from headscope.figures.roles.scores import telling_head
 from headscope.figures.style import subject
 from headscope.numbers import count, number, share
 from headscope.page.document import Document, Plot, Row, Section, Table, records
+from headscope.page.role_shift import shift_section
 from headscope.page.role_tables import (
     CORRELATIONS,
     REGIONS,
     corrected_by,
+    fine_rows,
     role_rows,
-    shift_rows,
 )
 from headscope.results import KEPT, Atlas
 from headscope.stats import (
     COARSE,
     FINE,
     cautions,
+    fine_overlaps,
     grand_mean,
     layer_shares,
     overlap_shares,
@@ -46,7 +47,9 @@ from headscope.stats import (
     tau_table,
     undecided,
 )
-from headscope.stats.shift import LEAST
+
+FINE_SETS = ("nsubj", "next-local", "previous-local", "dobj")
+"""The sets of the second Venn diagram: neighbours there are those that the paper compares."""
 
 
 def roles_document(
@@ -200,12 +203,21 @@ def _overlap_section(results: Atlas, tests: xr.Dataset, shares: Sequence[Row] | 
             id="correlation-table",
         ),
     ]
+    if len(fine := fine_overlaps(tests)):
+        note = (
+            "The paper says that nsubj heads have a high overlap with next-local heads, and dobj "
+            "heads with previous-local heads."
+        )
+        tables.append(
+            Table(fine_rows(fine), title="Fine roles as sets", note=note, id="fine-table")
+        )
     roles = present(tests, tuple(dict.fromkeys((*COARSE, *FINE))))
     correlations = correlation_map(role_correlations(results, roles), subtitle=about)
     alike = "Spearman's correlation of mean scores, over heads."
     bars = "Each bar counts the heads with exactly this combination."
     plots = [
         Plot("role-venn", "Heads by role", "After Figure 4.", venn(tests, subtitle=about)),
+        *_fine_venn(tests, about),
         Plot("role-upset", "Combinations of roles", bars, upset(tests, subtitle=about)),
         Plot("role-correlations", "Correlation of roles", alike, correlations),
     ]
@@ -214,6 +226,15 @@ def _overlap_section(results: Atlas, tests: xr.Dataset, shares: Sequence[Row] | 
         "UpSet plot are."
     )
     return Section("overlap", "Roles overlap", text, tables, plots)
+
+
+def _fine_venn(tests: xr.Dataset, about: str) -> list[Plot]:
+    """Return the diagram of the fine roles that the paper names together, if all were tested."""
+    if present(tests, FINE_SETS) != list(FINE_SETS):
+        return []
+    caption = "The fine roles of which the paper says that they overlap."
+    chart = venn(tests, roles=FINE_SETS, subtitle=about)
+    return [Plot("role-venn-fine", "Subjects, objects and neighbours", caption, chart)]
 
 
 def _layer_section(results: Atlas, tests: xr.Dataset) -> Section:
@@ -248,29 +269,3 @@ def usual_tau(tests: xr.Dataset) -> float:
     """
     taus = [float(value) for value in tests["tau"].values]
     return max(taus, key=taus.count)
-
-
-def shift_section(shift: pd.DataFrame) -> Section:
-    """Return the section on what fine-tuning does to roles.
-
-    Parameters
-    ----------
-    shift : DataFrame
-        From :func:`headscope.stats.role_shift`.
-
-    Returns
-    -------
-    Section
-    """
-    text = (
-        "The mean score after minus before, over the heads of the first, middle and last third of "
-        "the layers. Scores are paired by sequence; the 95 % intervals are over sequences, or "
-        "over documents where the corpus names them. The effect is the shift in deviations of the "
-        "scores before. With many sequences even a tiny shift is certain, so the verdict is about "
-        f"shifts of more than {shift.attrs.get('least', LEAST):g}: higher or lower (p < 0.05, "
-        "paired t test, Holm over all rows), same (the 90 % interval lies within that range), or "
-        "unclear."
-    )
-    plot = Plot("role-shift", "Shift of roles", "After Figure 6.", shift_dots(shift))
-    table = Table(shift_rows(shift), title="Shift of the mean score", id="shift-table")
-    return Section("shift", "Shift by fine-tuning", text, [table], [plot])

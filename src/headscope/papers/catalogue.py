@@ -214,10 +214,11 @@ PAPERS = {
             BASE,
             (
                 Part("summary", "The paper's numbers and ours", "numbers in the paper's text"),
-                Part("shift", "Shift by fine-tuning", "Figure 6", ("tuned",)),
+                Part("sieves", "Sieves", "Figure 1"),
                 Part("roles", "Which heads have which role", "Figures 2 and 3"),
                 Part("overlap", "Roles overlap", "Figure 4"),
                 Part("skills", "Skills by layer", "Figure 5"),
+                Part("shift", "Shift by fine-tuning", "Figure 6", ("tuned",)),
             ),
         ),
     )

@@ -11,7 +11,9 @@ from headscope.stats.differences import difference_atlas, difference_table, same
 from headscope.stats.frames import frame_table, outstanding
 from headscope.stats.jackknife import cluster_test, jackknife, rough_intervals, share_interval
 from headscope.stats.layers import LayerCloseness, layer_closeness
+from headscope.stats.lengths import matched_scores
 from headscope.stats.overlap import (
+    fine_overlaps,
     layer_shares,
     overlap_shares,
     present,
@@ -34,7 +36,7 @@ from headscope.stats.roles import role_tests
 from headscope.stats.scaling import scale
 from headscope.stats.shared import not_compared
 from headscope.stats.shift import role_shift
-from headscope.stats.tau import find_tau, find_taus, grand_mean, parse_tau
+from headscope.stats.tau import find_tau, find_taus, grand_mean, parse_tau, pooled_mean, pooled_tau
 from headscope.stats.tests import correct, paired_sign, wilson
 
 __all__ = [
@@ -59,6 +61,7 @@ __all__ = [
     "difference_table",
     "find_tau",
     "find_taus",
+    "fine_overlaps",
     "fit_apart",
     "frame_table",
     "grand_mean",
@@ -66,6 +69,7 @@ __all__ = [
     "layer_closeness",
     "layer_shares",
     "leading_patterns",
+    "matched_scores",
     "not_compared",
     "outstanding",
     "overlap_shares",
@@ -75,6 +79,8 @@ __all__ = [
     "pattern_heads",
     "pattern_layers",
     "pattern_shares",
+    "pooled_mean",
+    "pooled_tau",
     "present",
     "regions",
     "relation_tests",

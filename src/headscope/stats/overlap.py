@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,9 @@ from headscope.heads import Head
 from headscope.results import KEPT, Atlas
 from headscope.stats.grid import grid_heads
 from headscope.stats.role_scores import COARSE, FINE, role_data
+
+RELATIONS = ("nsubj", "dobj", "amod", "advmod")
+SIDES = ("previous-local", "next-local")
 
 RoleSets = Mapping[str, AbstractSet[Head]]
 """The heads of each role."""
@@ -102,6 +105,33 @@ def overlap_shares(tests: xr.Dataset) -> dict[str, float]:
         else np.nan,
         "heads with two roles or more": len(several) / total if len(sets) > 1 else np.nan,
     }
+
+
+def fine_overlaps(tests: xr.Dataset) -> pd.DataFrame:
+    """How many heads of each syntactic relation look the same way in any text.
+
+    Parameters
+    ----------
+    tests
+        What :func:`~headscope.stats.roles.role_tests` returns.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per relation (nsubj, dobj, amod, advmod) and direction (previous-local,
+        next-local): heads with the ``role``, heads with ``both``, and their ``share``, NaN without
+        any head.
+    """
+    sets = role_sets(tests, (*RELATIONS, *SIDES))
+    rows = []
+    for role, side in product(RELATIONS, SIDES):
+        if role in sets and side in sets:
+            both = sets[role] & sets[side]
+            share = len(both) / len(sets[role]) if sets[role] else np.nan
+            which = ", ".join(str(head) for head in sorted(both))
+            row = {"role": role, "other": side, "heads": len(sets[role]), "both": len(both)}
+            rows.append(row | {"share": share, "which": which})
+    return pd.DataFrame(rows, columns=["role", "other", "heads", "both", "share", "which"])
 
 
 def role_correlations(results: Atlas, roles: Sequence[str] | None = None) -> pd.DataFrame:

@@ -111,17 +111,22 @@ def tau_table(
     return pd.DataFrame(columns).rename_axis("role").reset_index()
 
 
-def undecided(tests: xr.Dataset, roles: Sequence[str] = COARSE) -> float:
+def undecided(tests: xr.Dataset | Sequence[xr.Dataset], roles: Sequence[str] = COARSE) -> float:
     """The share of p-values between 0.05 and 0.95 over the paper's four roles (published: 1.8 %).
 
     Parameters
     ----------
     tests
-        What :func:`role_tests` returns.
+        What :func:`~headscope.stats.roles.role_tests` returns, for one corpus or for several.
     roles
         Which roles; without scores for any of them, all roles.
     """
-    p = tests["p"].sel(role=roles_with_scores(tests, roles) or list(tests["role"].values)).values
+    every = [tests] if isinstance(tests, xr.Dataset) else list(tests)
+    chosen = [
+        one["p"].sel(role=roles_with_scores(one, roles) or list(one["role"].values)).values.ravel()
+        for one in every
+    ]
+    p = np.concatenate(chosen)
     p = p[~np.isnan(p)]
     return float(((p > 0.05) & (p < 0.95)).mean()) if p.size else math.nan
 

@@ -53,6 +53,26 @@ def parse_tau(given: Sequence[str]) -> Tau:
     return taus
 
 
+def pooled_tau(results: Sequence[Atlas], tau: Tau = TAU) -> Tau:
+    """Find thresholds from the data of all corpora together, as in the paper.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``, one for each corpus.
+    tau
+        As given; every ``auto`` in it is replaced by a number.
+
+    Returns
+    -------
+    float or mapping of str to float
+        Thresholds without ``auto``.
+    """
+    if not isinstance(tau, Mapping):
+        return find_tau(results, tau)
+    return {role: find_tau(results, value) for role, value in tau.items()}
+
+
 def find_taus(results: Atlas, tau: Tau = TAU) -> xr.DataArray:
     """The threshold of every role.
 
@@ -80,16 +100,16 @@ def find_taus(results: Atlas, tau: Tau = TAU) -> xr.DataArray:
     )
 
 
-def find_tau(results: Atlas, tau: float | str = TAU) -> float:
+def find_tau(results: Atlas | Sequence[Atlas], tau: float | str = TAU) -> float:
     """One threshold: as given, or from the data.
 
     Parameters
     ----------
     results
-        Results with the measure ``role``.
+        Results with the measure ``role``, of one corpus or of several.
     tau
         A number over 0; or ``auto``: the smallest integer above the mean of all scores of the
-        paper's four roles, as far as the corpus has them, or else of all roles.
+        paper's four roles, as far as the corpora have them, or else of all roles.
 
     Raises
     ------
@@ -105,7 +125,7 @@ def find_tau(results: Atlas, tau: float | str = TAU) -> float:
                 hint=PAPER,
                 command=PAPER_COMMAND,
             )
-        centre = grand_mean(results)
+        centre = pooled_mean(results)
         if math.isnan(centre):
             raise ResultsError(
                 "tau cannot be found from the data: no sequence has any of the roles",
@@ -130,7 +150,22 @@ def grand_mean(results: Atlas) -> float:
     results
         Results with the measure ``role``.
     """
-    data = role_data(results)
-    part = data.sel(role=roles_with_scores(data, COARSE) or list(data["role"].values))
-    count = int(part["count"].sum())
-    return float(part["sum"].sum()) / count if count else math.nan
+    return pooled_mean(results)
+
+
+def pooled_mean(results: Atlas | Sequence[Atlas]) -> float:
+    """The mean of all scores of one corpus or of several, each score counted once.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``.
+    """
+    every = [role_data(one) for one in ([results] if isinstance(results, Atlas) else results)]
+    four = any(roles_with_scores(data, COARSE) for data in every)
+    total, count = 0.0, 0
+    for data in every:
+        names = roles_with_scores(data, COARSE) if four else list(data["role"].values)
+        part = data[["sum", "count"]].sel(role=names).sum()
+        total, count = total + float(part["sum"]), count + int(part["count"])
+    return total / count if count else math.nan

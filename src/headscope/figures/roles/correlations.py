@@ -20,7 +20,7 @@ OVER = {
     "heads": "over all heads: their mean scores",
     "sequences": "over all heads and sequences",
 }
-SIDE, HIGH = 37, 0.75
+SIDE, HIGH = 51, 0.53
 """Pixels of a square's width, and its height as a share of it."""
 
 
@@ -62,7 +62,7 @@ def correlation_map(correlations: pd.DataFrame, *, over: str = "heads", subtitle
         undefined.mark_rect(color=GREY),
         undefined.mark_text(text="–", color="#555"),
         known.mark_rect().encode(color=alt.Color("rho:Q", scale=scale, title="ρ, −1 to 1")),
-        known.mark_text(fontSize=9.5).encode(text=alt.Text("rho:Q", format=".2f"), color=ink),
+        known.mark_text(fontSize=11).encode(text=alt.Text("rho:Q", format=".2f"), color=ink),
     ]
     return styled(alt.layer(*marks), TITLE, subtitle, OVER[over])
 

@@ -21,7 +21,7 @@ from headscope.figures.roles.common import (
     shown_roles,
     why_no_scores,
 )
-from headscope.figures.style import BLACK, RED, note, styled, subject
+from headscope.figures.style import BLACK, RED, note, styled, subject, subjects
 from headscope.results import Atlas
 from headscope.stats.role_scores import COARSE, kept_scores, role_data
 from headscope.stats.roles import role_tests
@@ -35,13 +35,16 @@ DASHES: list[list[int]] = [[1, 0], [8, 3], [2, 2], [8, 3, 2, 3]]
 ALL = "all"
 
 
-def score_curves(results: Atlas, *, roles: Sequence[str] = COARSE, tau: float = TAU) -> Any:
+def score_curves(
+    results: Atlas | Sequence[Atlas], *, roles: Sequence[str] = COARSE, tau: float = TAU
+) -> Any:
     """Draw the cumulative distribution of sieve biases over heads and sequences.
 
     Parameters
     ----------
-    results : Atlas
-        Results of the measure ``role`` that keep the score of every sequence.
+    results : Atlas or sequence of Atlas
+        Results of the measure ``role`` that keep the score of every sequence. Those of several
+        corpora are pooled, as in the paper.
     roles : sequence of str
         One line each, and one for all of them; by default the paper's four.
     tau : float
@@ -56,25 +59,47 @@ def score_curves(results: Atlas, *, roles: Sequence[str] = COARSE, tau: float = 
     ResultsError
         If the results keep no scores of single sequences.
     """
-    data = role_data(results)
-    scores = kept_scores(data)
-    about = subject(results.provenance)
-    names = shown_roles(role_tests(results, tau=tau), roles)
-    if not names:
+    every = [results] if isinstance(results, Atlas) else list(results)
+    about = subjects([one.provenance for one in every])
+    scores = pooled_scores(every, roles, tau)
+    if not scores:
         return note(NOTHING, TITLE, about)
-    curves = [_curve(name, known_scores(scores.sel(role=name))) for name in names]
-    curves.append(_curve(ALL, known_scores(scores.sel(role=names))))
-    part = data[["sum", "count"]].sel(role=names).sum()
-    # The mean of all sequences, whether their scores are kept or not.
-    mean = float(part["sum"] / part["count"])
+    together = np.concatenate(list(scores.values()))
+    curves = [_curve(name, values) for name, values in scores.items()]
+    curves.append(_curve(ALL, together))
+    mean = _mean(every, list(scores))
     marks = pd.DataFrame({"at": [mean, tau], "what": [f"mean of all, {mean:.2f}", f"τ = {tau:g}"]})
-    count = known_scores(scores.sel(role=names)).size
     return styled(
-        _chart(pd.concat(curves, ignore_index=True), [*names, ALL], marks),
+        _chart(pd.concat(curves, ignore_index=True), [*scores, ALL], marks),
         TITLE,
         about,
-        f"{count:,} scores: heads × sequences × roles",
+        f"{together.size:,} scores: heads × sequences × roles"
+        f"{' × corpora' if len(every) > 1 else ''}",
     )
+
+
+def pooled_scores(
+    results: Sequence[Atlas], roles: Sequence[str], tau: float = TAU
+) -> dict[str, NDArray[np.float64]]:
+    """Return all scores of each role, those of several corpora in one row."""
+    found: dict[str, list[NDArray[np.float64]]] = {}
+    for one in results:
+        scores = kept_scores(role_data(one))
+        for name in shown_roles(role_tests(one, tau=tau), roles):
+            found.setdefault(name, []).append(known_scores(scores.sel(role=name)))
+    order = [*(name for name in roles if name in found), *(name for name in found)]
+    return {name: np.concatenate(found[name]) for name in dict.fromkeys(order)}
+
+
+def _mean(results: Sequence[Atlas], names: Sequence[str]) -> float:
+    """Return the mean over all sequences, whether their scores are kept or not."""
+    total = count = 0.0
+    for one in results:
+        data = role_data(one)
+        there = [name for name in names if name in data["role"].values]
+        part = data[["sum", "count"]].sel(role=there).sum()
+        total, count = total + float(part["sum"]), count + float(part["count"])
+    return total / count
 
 
 def _chart(frame: pd.DataFrame, names: list[str], marks: pd.DataFrame) -> Any:
@@ -83,7 +108,7 @@ def _chart(frame: pd.DataFrame, names: list[str], marks: pd.DataFrame) -> Any:
     return (
         alt.layer(_rules(marks), _lines(frame, names, top))
         .resolve_scale(color="independent", strokeDash="independent")
-        .properties(width=400, height=260)
+        .properties(width=340, height=260)
     )
 
 

@@ -62,7 +62,7 @@ def role_maps(tests: xr.Dataset, *, roles: Sequence[str] = COARSE, subtitle: str
 def _map(part: pd.DataFrame, name: str, heads: int, layers: int, scale: alt.Scale) -> Any:
     """Draw the map of one role."""
     many = max(heads, layers) > MANY
-    side, every = (12, 4) if many else (17, 1)
+    side, every = (12, 4) if many else (19, 1)
     base = alt.Chart(part, width=side * heads, height=side * layers).encode(
         x=alt.X("head:O", title="head", axis=_axis(heads, every)),
         y=alt.Y("layer:O", title="layer", sort="descending", axis=_axis(layers, every)),
@@ -86,7 +86,7 @@ def _map(part: pd.DataFrame, name: str, heads: int, layers: int, scale: alt.Scal
     ]
     heading = alt.TitleParams(
         f"{name}: {int(part['has'].sum())} of {heads * layers} heads",
-        fontSize=11,
+        fontSize=12,
         fontWeight="normal",
         anchor="start",
         frame="group",
@@ -99,8 +99,8 @@ def _axis(count: int, every: int) -> alt.Axis:
     """Return an axis with a label at the first and then at every so many."""
     return alt.Axis(
         labelAngle=0,
-        labelFontSize=9,
-        titleFontSize=10,
+        labelFontSize=11,
+        titleFontSize=11,
         values=[number for number in range(1, count + 1) if number == 1 or number % every == 0],
     )
 

@@ -53,7 +53,7 @@ def role_layers(tests: xr.Dataset, *, roles: Sequence[str] = PAPER, subtitle: st
 
 def _shares(frame: pd.DataFrame, names: list[str], width: int) -> Any:
     """Draw one square per role and layer with its percentage."""
-    base = alt.Chart(frame, width=width, height=20 * len(names)).encode(
+    base = alt.Chart(frame, width=width, height=22 * len(names)).encode(
         x=alt.X("layer:O", title="layer", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("role:N", sort=names, title=None, scale=alt.Scale(domain=names)),
         tooltip=["role:N", "layer:O", alt.Tooltip("share:Q", format=".1%", title="share of heads")],
@@ -65,7 +65,9 @@ def _shares(frame: pd.DataFrame, names: list[str], width: int) -> Any:
         legend=alt.Legend(format="%"),
     )
     ink = either_colour("datum.share > 0.5", "black", "white")
-    numbers = base.mark_text(fontSize=9).encode(text=alt.Text("percent:Q", format=".0f"), color=ink)
+    numbers = base.mark_text(fontSize=11).encode(
+        text=alt.Text("percent:Q", format=".0f"), color=ink
+    )
     return alt.layer(
         base.mark_rect().encode(color=colour),
         numbers.transform_calculate(percent="100 * datum.share"),
@@ -82,7 +84,7 @@ def _means(frame: pd.DataFrame, width: int) -> Any:
     )
     return alt.layer(
         top.mark_bar(color=GREY),
-        top.mark_text(dy=-6, fontSize=9).encode(text=alt.Text("roles:Q", format=".1f")),
+        top.mark_text(dy=-7, fontSize=11).encode(text=alt.Text("roles:Q", format=".1f")),
     )
 
 

@@ -26,13 +26,18 @@ EDGES = (0, 0.001, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999, 1)
 """Bins that are narrow where p-values lie: near both ends."""
 
 
-def p_histogram(tests: xr.Dataset, *, roles: Sequence[str] = COARSE, subtitle: str = "") -> Any:
+def p_histogram(
+    tests: xr.Dataset | Sequence[xr.Dataset],
+    *,
+    roles: Sequence[str] = COARSE,
+    subtitle: str = "",
+) -> Any:
     """Draw how many heads have their p-value in each bin, stacked by role.
 
     Parameters
     ----------
-    tests : Dataset
-        From :func:`headscope.stats.role_tests`.
+    tests : Dataset or sequence of Dataset
+        From :func:`headscope.stats.role_tests`; those of several corpora are pooled.
     roles : sequence of str
         The roles that are counted; by default the paper's four.
     subtitle : str
@@ -43,10 +48,11 @@ def p_histogram(tests: xr.Dataset, *, roles: Sequence[str] = COARSE, subtitle: s
     altair chart
         Bins between 0.05 and 0.95, which a strict reader would call undecided, are grey behind.
     """
-    names = shown_roles(tests, roles)
+    every = [tests] if isinstance(tests, xr.Dataset) else list(tests)
+    names = list(dict.fromkeys(name for one in every for name in shown_roles(one, roles)))
     if not names:
         return note(NOTHING, TITLE, subtitle)
-    frame = p_counts(tests, names)
+    frame = p_counts(every, names)
     totals = frame.groupby("bin", as_index=False)["heads"].sum()
     order = [bin_name(low, high) for low, high in pairwise(EDGES)]
     x = alt.X(
@@ -59,14 +65,15 @@ def p_histogram(tests: xr.Dataset, *, roles: Sequence[str] = COARSE, subtitle: s
     middle = [name for name, low in zip(order, EDGES, strict=False) if 0.05 <= low < 0.95]
     band = alt.Chart(pd.DataFrame({"bin": middle})).mark_rect(color="#eee").encode(x=x)
     bars = _bars(frame, names, x, 1.08 * float(totals["heads"].max()))
-    numbers = alt.Chart(totals).mark_text(dy=-7, fontSize=10)
-    share, count = 100 * undecided(tests, names), int(totals["heads"].sum())
+    numbers = alt.Chart(totals).mark_text(dy=-7, fontSize=11)
+    share, count = 100 * undecided(every, names), int(totals["heads"].sum())
+    how = describe_test(every[0])
     return styled(
         alt.layer(band, bars, numbers.encode(x=x, y="heads:Q", text="heads:Q")).properties(
-            width=420, height=240
+            width=350, height=240
         ),
         TITLE,
-        f"{subtitle}; {describe_test(tests)}" if subtitle else describe_test(tests),
+        f"{subtitle}; {how}" if subtitle else how,
         f"{share:.1f} % of {count} p-values between 0.05 and 0.95 (grey; published: 1.8 %)",
     )
 
@@ -88,14 +95,15 @@ def _bars(frame: pd.DataFrame, names: list[str], x: alt.X, top: float) -> Any:
     )
 
 
-def p_counts(tests: xr.Dataset, roles: Sequence[str]) -> pd.DataFrame:
+def p_counts(tests: Sequence[xr.Dataset], roles: Sequence[str]) -> pd.DataFrame:
     """Count the heads in each bin, by role.
 
     A bin has its lower edge but not its upper one; the last bin has both.
     """
     rows = []
     for place, role in enumerate(roles):
-        p = tests["p"].sel(role=role).values.ravel()
+        there = [one["p"].sel(role=role) for one in tests if role in one["role"].values]
+        p = np.concatenate([values.values.ravel() for values in there])
         counts, _ = np.histogram(p[~np.isnan(p)], EDGES)
         rows += [
             {"role": role, "place": place, "bin": bin_name(low, high), "heads": int(count)}

@@ -158,7 +158,7 @@ def _key(tests: xr.Dataset, roles: Sequence[str], there: Sequence[str]) -> Any:
         "Each head is a square like this one.",
         subtitle=f"Grey: does not have the role.{absent}",
         fontSize=11,
-        subtitleFontSize=10,
+        subtitleFontSize=11,
         fontWeight="normal",
         anchor="start",
         orient="bottom",
@@ -166,7 +166,7 @@ def _key(tests: xr.Dataset, roles: Sequence[str], there: Sequence[str]) -> Any:
     return alt.layer(
         square.encode(color=alt.Color("colour:N", scale=None)),
         base.mark_text(fontSize=11, dy=-7, fontWeight="bold").encode(text="role:N", color=ink),
-        base.mark_text(fontSize=10, dy=8).encode(text="count:N", color=ink),
+        base.mark_text(fontSize=11, dy=8).encode(text="count:N", color=ink),
     ).properties(title=heading)
 
 

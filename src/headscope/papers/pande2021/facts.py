@@ -5,6 +5,8 @@ Nothing is computed here.
 
 from __future__ import annotations
 
+from headscope.papers.claims import Claim
+
 MEAN_SCORE = 2.8
 """The mean sieve bias score over all heads, roles and sequences."""
 TAU = 3
@@ -24,3 +26,141 @@ SYNTACTIC_LOCAL_RANGE = (0.421, 0.888)
 """The smallest and the largest share of syntactic heads that are local too."""
 SPEARMAN = {"QNLI": 0.78, "QQP": 0.81, "MRPC": 0.85, "SST-2": 0.73}
 """Spearman's correlation between local and syntactic scores, by task."""
+
+FINE_OVERLAPS = (("nsubj", "next-local"), ("dobj", "previous-local"))
+"""Fine roles of which the paper says that they have a high overlap, without numbers."""
+SKILLED_LAYERS, SYNTACTIC_LAYERS = (5 / 12, 10 / 12), (6 / 12, 9 / 12)
+"""Where multi-skilled heads (layers 5 to 9 of 0 to 11) and syntactic heads (6 to 8) are most
+frequent, as shares of the model's depth."""
+
+_OVERLAP = "Are functional roles mutually exclusive?"
+_LAYERS = "How are functional roles distributed across layers?"
+_TUNING = "What is the effect of fine-tuning on functional roles"
+CLAIMS = {
+    "outliers": Claim(
+        "averages are inflated by outliers: some heads with a mean above τ do not pass the test",
+        "Hypothesis Testing, Figure 2",
+        "one head shown",
+        "a head has a mean above τ for one of the four roles, and p of 0.05 or more",
+    ),
+    "tau": Claim(
+        "the mean score of all heads, roles and sequences is about 2.8, so that τ = 3",
+        "Assigning functional roles, Figure 3a",
+        "2.8",
+        "the smallest integer above the mean is 3",
+    ),
+    "bimodal": Claim(
+        "the test decides clearly: p-values are close to 0 or close to 1",
+        "Assigning functional roles, Figure 3b",
+        "1.8 % between 0.05 and 0.95",
+        "at most 5 % lie between",
+    ),
+    "delimiter": Claim(
+        "a significant number of heads are delimiter heads",
+        _OVERLAP,
+        "73.4 %",
+        "more than half of the heads are",
+    ),
+    "unskilled": Claim(
+        "very few heads do not have any role", _OVERLAP, "9.4 %", "at most 20 % do not"
+    ),
+    "local": Claim(
+        "syntactic heads overlap with local heads",
+        _OVERLAP,
+        "70.9 % (42.1 to 88.8 %)",
+        "at least half of the syntactic heads are local too",
+    ),
+    "spearman": Claim(
+        "local and syntactic scores are highly correlated",
+        _OVERLAP,
+        "Spearman 0.73 to 0.85",
+        "0.7 or more, over heads",
+    ),
+    "nsubj": Claim(
+        "nsubj heads have a high overlap with next-local heads",
+        _OVERLAP,
+        "high",
+        "at least half of the nsubj heads are next-local too",
+    ),
+    "dobj": Claim(
+        "dobj heads have a high overlap with previous-local heads",
+        _OVERLAP,
+        "high",
+        "at least half of the dobj heads are previous-local too",
+    ),
+    "block": Claim(
+        "block heads hardly overlap with syntactic or local heads",
+        _OVERLAP,
+        "marginal",
+        "fewer than a quarter of the block heads are syntactic or local",
+    ),
+    "skilled": Claim(
+        "multi-skilled heads are most frequent in the middle layers",
+        _LAYERS,
+        "layers 6 to 10 of 12, in three of four tasks",
+        "heads at this depth have more fine roles than others, on average",
+    ),
+    "delimiter last": Claim(
+        "delimiter heads are often the only heads with a role in the last three layers",
+        _LAYERS,
+        "Figure 5",
+        "in the last quarter of the layers, at least half of the heads with a fine role have only "
+        "[CLS] or [SEP]",
+    ),
+    "delimiter first": Claim(
+        "the first layer has very few delimiter heads",
+        _LAYERS,
+        "Figure 5",
+        "no layer has fewer",
+    ),
+    "block first": Claim(
+        "block heads are prevalent in the first layer",
+        _LAYERS,
+        "Figure 5",
+        "the first layer has a larger share of them than the other layers, on average",
+    ),
+    "syntactic everywhere": Claim(
+        "almost all layers have at least 3 syntactic heads of 12",
+        _LAYERS,
+        "3 of 12",
+        "in three quarters of the layers, at least a quarter of the heads have nsubj, dobj, amod "
+        "or advmod",
+    ),
+    "syntactic middle": Claim(
+        "syntactic heads are most prevalent in layers 7 to 9 of 12",
+        _LAYERS,
+        "Figure 5",
+        "the share of such heads at this depth is larger than elsewhere",
+    ),
+    "syntactic last": Claim(
+        "the last two layers of 12 have very few syntactic heads",
+        _LAYERS,
+        "Figure 5",
+        "in the last sixth of the layers, their share is below half of that of the others",
+    ),
+    "delimiter falls": Claim(
+        "the delimiter score falls in the last layers",
+        f"{_TUNING}, Figure 6",
+        "falls",
+        "it is lower in the last third, by more than the smallest shift of interest",
+    ),
+    "sep falls": Claim(
+        "it falls because of [SEP]; attention to [CLS] does not change much",
+        _TUNING,
+        "[SEP] falls",
+        "in the last third [SEP] falls, and by more than [CLS]",
+    ),
+    "block rises": Claim(
+        "the block score rises in the last layers",
+        f"{_TUNING}, Figure 6",
+        "rises",
+        "it is higher in the last third, by more than the smallest shift of interest",
+    ),
+    "early same": Claim(
+        "roles do not change much in the first and middle layers",
+        f"{_TUNING}, Figure 6",
+        "little change",
+        "the mean absolute shift of the four roles is largest in the last third",
+    ),
+}
+"""What the paper says, in its order. Its layers count from 0, those here from 1."""

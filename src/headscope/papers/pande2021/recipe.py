@@ -8,21 +8,35 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pandas as pd
 import xarray as xr
 
 from headscope.errors import UserError, unknown
 from headscope.measures import Role
 from headscope.models import Model, ModelLike, as_model
 from headscope.page import Section, Table, role_sections, shift_section
+from headscope.page.document import Row
+from headscope.page.roles import usual_tau
+from headscope.papers.claims import Finding
 from headscope.papers.pande2021 import facts
 from headscope.papers.pande2021.corpora import Given, open_corpora
-from headscope.papers.pande2021.tables import count_rows, share_rows, summary_row, summary_rows
+from headscope.papers.pande2021.findings import findings
+from headscope.papers.pande2021.pooled import pooled_plots, pooled_text
+from headscope.papers.pande2021.sieves import sieve_plot
+from headscope.papers.pande2021.tables import (
+    count_rows,
+    length_table,
+    share_rows,
+    summary_row,
+    summary_rows,
+)
 from headscope.papers.recipe import Recipe, Step
 from headscope.papers.sections import with_suffix
 from headscope.results import Atlas
-from headscope.stats import cautions, role_shift, role_tests
+from headscope.stats import cautions, pooled_tau, role_shift, role_tests
 from headscope.stats.roles import ROLE_CORRECTIONS, TESTS
 from headscope.stats.shift import LEAST
+from headscope.stats.tau import AUTO, Tau
 
 
 @dataclass
@@ -111,6 +125,7 @@ class Pande2021(Recipe):
             )
         self._results: dict[str, Atlas] = {}
         self._tests: dict[str, xr.Dataset] = {}
+        self._shifts: dict[str, pd.DataFrame] = {}
         self._role_sections: dict[str, dict[str, Section]] = {}
 
     @property
@@ -119,11 +134,12 @@ class Pande2021(Recipe):
         return frozenset({"tuned"} if self.tuned else ())
 
     def steps(self, part: str) -> Sequence[Step]:
-        """One summary; everything else has one section per corpus."""
-        if part == "summary":
-            return [self._summary]
-        make = self._shift if part == "shift" else partial(self._roles, part)
-        return [partial(make, name) for name in self._corpora]
+        """Summary, sieves and shift are one section; everything else has one per corpus."""
+        whole = {"summary": self._summary, "sieves": self._sieves, "shift": self._shift}
+        if part in whole:
+            return [whole[part]]
+        steps: list[Step] = [partial(self._roles, part, name) for name in self._corpora]
+        return [self._pooled, *steps] if part == "roles" and len(steps) > 1 else steps
 
     def facts(self) -> list[tuple[str, str]]:
         """The number of corpora, and the thresholds."""
@@ -135,10 +151,13 @@ class Pande2021(Recipe):
 
     def remarks(self) -> list[str]:
         """What to know beside the tests."""
+        said: dict[str, list[str]] = {}
+        for name, tests in self._tests.items():
+            for caution in cautions(self._results[name], tests):
+                said.setdefault(caution, []).append(name)
         return [
-            f"{name}: {caution}"
-            for name, tests in self._tests.items()
-            for caution in cautions(self._results[name], tests)
+            f"{', '.join(names)}: {caution}" if len(self._corpora) > 1 else caution
+            for caution, names in said.items()
         ]
 
     @property
@@ -176,10 +195,25 @@ class Pande2021(Recipe):
         model = as_model(self.tuned[place], device=self.device)
         return self._scores(f"{name}-tuned", model, name)
 
+    @property
+    def _tau(self) -> Tau:
+        """The thresholds; those from the data are of all corpora together, as in the paper."""
+        given = self.tau.values() if isinstance(self.tau, Mapping) else (self.tau,)
+        if AUTO not in given:
+            return self.tau
+        return pooled_tau([self._after(name) for name in self._corpora], self.tau)
+
     def _tested(self, name: str) -> xr.Dataset:
         if name not in self._tests:
-            self._tests[name] = role_tests(self._after(name), tau=self.tau, **self._how)
+            self._tests[name] = role_tests(self._after(name), tau=self._tau, **self._how)
         return self._tests[name]
+
+    def claims(self) -> Sequence[Finding]:
+        """All claims of the paper, if its four roles were asked for."""
+        tests = {name: self._tests[name] for name in self._corpora if name in self._tests}
+        if not tests or self.roles:
+            return ()
+        return findings(self._results, tests, self._shifts)
 
     def _summary(self) -> Section:
         """Our corpora, their mean, and the paper's means over its four tasks."""
@@ -190,18 +224,50 @@ class Pande2021(Recipe):
             f"share of syntactic heads that are local too ranges from {100 * low:.1f} % "
             f"to {100 * high:.1f} %."
         )
-        table = Table(summary_rows(rows), title="Shares of heads", note=note, id="summary-table")
-        return self.section("summary", tables=[table])
+        tables = [Table(summary_rows(rows), title="Shares of heads", note=note, id="summary-table")]
+        if len(self._corpora) > 1:
+            tables.append(self._lengths())
+        return self.section("summary", tables=tables)
 
-    def _shift(self, name: str) -> Section:
-        before, after = self._before(name), self._after(name)
-        shift = role_shift(
-            before, after, alpha=self.alpha, least=self.least, clusters=self.clusters
+    def _lengths(self) -> Table:
+        tau = usual_tau(self._tested(next(iter(self._corpora))))
+        return length_table({name: self._after(name) for name in self._corpora}, tau)
+
+    def _sieves(self) -> Section:
+        first = self._after(next(iter(self._corpora)))
+        direction = str(first["role"].attrs["direction"])
+        model = self.load(self.models[0])
+        plot = sieve_plot(model, list(self._corpora.values()), direction)
+        text = (
+            "The tokens that a head with each role should attend to, from one token. A head's "
+            "score is the mean attention to them, divided by the mean attention to all tokens."
         )
+        return self.section("sieves", text, plots=[plot])
+
+    def _pooled(self) -> Section:
+        """The paper's Figure 3: the scores and p-values of all corpora together."""
+        results = [self._after(name) for name in self._corpora]
+        tests = [self._tested(name) for name in self._corpora]
+        plots = pooled_plots(results, tests)
+        title = "All corpora: scores and p-values"
+        text = pooled_text(results, tests)
+        return self.section("roles", text, plots=plots, title=title, suffix="all")
+
+    def _shift(self) -> Section:
+        """What fine-tuning does, all corpora side by side."""
+        counts: list[Row] = []
+        for name in self._corpora:
+            before, after = self._before(name), self._after(name)
+            self._shifts[name] = role_shift(
+                before, after, alpha=self.alpha, least=self.least, clusters=self.clusters
+            ).assign(corpus=name)
+            old = role_tests(before, tau=self._tau, **self._how)
+            counts += [{"corpus": name} | row for row in count_rows(old, self._tested(name))]
+        shift = pd.concat(self._shifts.values(), ignore_index=True)
+        shift.attrs |= {"least": self.least, "alpha": self.alpha}
         section = shift_section(shift)
-        old = role_tests(before, tau=self.tau, **self._how)
-        counts = Table(count_rows(old, self._tested(name)), title="Heads with each role")
-        return _of_corpus(name, replace(section, tables=[counts, *section.tables]))
+        table = Table(counts, title="Heads with each role", id="shift-counts")
+        return replace(section, tables=[*section.tables, table])
 
     def _roles(self, part: str, name: str) -> Section:
         if name not in self._role_sections:

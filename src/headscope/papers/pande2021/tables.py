@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from headscope.page import Table
+from headscope.page.document import records
 from headscope.papers.pande2021 import facts
 from headscope.results import Atlas
-from headscope.stats import grand_mean, overlap_shares, role_correlations, undecided
+from headscope.stats import (
+    grand_mean,
+    matched_scores,
+    overlap_shares,
+    role_correlations,
+    undecided,
+)
+from headscope.stats.lengths import WIDTH
+from headscope.stats.role_scores import mean_lengths
 
 Row = dict[str, Any]
 LABELS = ("corpus", "model", "sequences")
@@ -36,6 +46,9 @@ def summary_row(name: str, results: Atlas, tests: xr.Dataset) -> Row:
         "corpus": name,
         "model": results.provenance["model"]["name"],
         "sequences": results.provenance["counts"]["seen"],
+        "mean length (tokens)": float(mean_lengths(results["role"]).sel(role="local"))
+        if "local" in results["role"]["role"].values
+        else np.nan,
         "mean score": grand_mean(results),
         "undecided p-values": undecided(tests),
         **overlap_shares(tests),
@@ -59,6 +72,7 @@ def summary_rows(rows: Sequence[Row]) -> list[Row]:
         "corpus": "paper, mean of four tasks",
         "model": "BERT base, fine-tuned",
         "sequences": facts.SEQUENCES,
+        "mean length (tokens)": None,
         "mean score": facts.MEAN_SCORE,
         "undecided p-values": facts.UNDECIDED,
         **facts.SHARES,
@@ -136,3 +150,40 @@ def count_rows(before: xr.Dataset, after: xr.Dataset) -> list[Row]:
                 }
             )
     return rows
+
+
+def length_table(results: Mapping[str, Atlas], tau: float) -> Table:
+    """Make the table of scores at equal lengths.
+
+    Parameters
+    ----------
+    results
+        Role scores by corpus.
+    tau
+        The threshold.
+
+    Returns
+    -------
+    Table
+        One row per role and corpus.
+    """
+    names = {
+        "role": "role",
+        "corpus": "corpus",
+        "length": "mean length (tokens)",
+        "mean": "mean score",
+        "over": "heads over τ",
+        "matched length": "mean length, matched",
+        "matched mean": "mean score, matched",
+        "matched over": "heads over τ, matched",
+        "matched": "sequences, matched",
+    }
+    matched = matched_scores(results, tau=tau)
+    if len(matched):
+        matched = matched.astype({"over": "Int64", "matched over": "Int64"})
+    rows = [{name: row[key] for key, name in names.items()} for row in records(matched)]
+    note = (
+        f"Scores grow with length. Sequences are weighted so that, in bins of {WIDTH} tokens, all "
+        "corpora have the same lengths. Heads over τ are counted by their means, without a test."
+    )
+    return Table(rows, title="The corpora at equal lengths", note=note, id="length-table")

@@ -1,0 +1,45 @@
+"""The section about what fine-tuning does to roles."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from headscope.figures import shift_dots
+from headscope.page.document import Plot, Section, Table
+from headscope.page.role_tables import shift_rows
+from headscope.stats import COARSE
+from headscope.stats.shift import LEAST
+
+
+def shift_section(shift: pd.DataFrame) -> Section:
+    """Return the section on what fine-tuning does to roles.
+
+    Parameters
+    ----------
+    shift : DataFrame
+        From :func:`headscope.stats.role_shift`.
+
+    Returns
+    -------
+    Section
+    """
+    text = (
+        "The mean score after minus before, over the heads of the first, middle and last third of "
+        "the layers. Scores are paired by sequence; the 95 % intervals are over sequences, or "
+        "over documents where the corpus names them. The effect is the shift in deviations of the "
+        "scores before. With many sequences even a tiny shift is certain, so the verdict is about "
+        f"shifts of more than {shift.attrs.get('least', LEAST):g}: higher or lower (p < 0.05, "
+        "paired t test, Holm over all rows), same (the 90 % interval lies within that range), or "
+        "unclear."
+    )
+    four = shift["role"].isin(COARSE)
+    plots = [
+        Plot(name, title, caption, shift_dots(part))
+        for name, title, caption, part in (
+            ("role-shift", "Shift of the four roles", "After Figure 6.", shift[four]),
+            ("role-shift-others", "Shift of all other roles", "Beyond the paper.", shift[~four]),
+        )
+        if len(part)
+    ]
+    table = Table(shift_rows(shift), title="Shift of the mean score", id="shift-table")
+    return Section("shift", "Shift by fine-tuning", text, [table], plots)

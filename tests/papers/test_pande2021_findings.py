@@ -1,0 +1,141 @@
+"""The claims of Pande et al. 2021 on hand-made scores, where the answers are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from headscope.corpus import Example, Word, from_examples, from_texts
+from headscope.papers.pande2021 import facts
+from headscope.papers.pande2021.findings import findings
+from headscope.papers.pande2021.sieves import drawn_sieves, telling_text
+from headscope.stats import fine_overlaps, role_shift, role_tests
+from planted import planted_bert
+from stats.made_roles import made_roles
+
+ROLES = (
+    *("local", "syntactic", "delimiter", "cls", "sep", "previous-local", "next-local"),
+    *("nsubj", "dobj", "amod", "advmod"),
+)
+LAYERS, HEADS, SEQUENCES = 12, 4, 40
+
+
+def made(has: dict[str, Any], seed: int = 0, **options: Any) -> Any:
+    """Results in which exactly some heads have each role: ``has`` maps it to (layer, head)."""
+    random = np.random.default_rng(seed)
+    scores = 1.0 + 0.1 * random.normal(size=(SEQUENCES, LAYERS, HEADS, len(ROLES)))
+    for role, heads in has.items():
+        for layer, head in heads:
+            scores[:, layer, head, ROLES.index(role)] += 3.2
+    return made_roles(scores, ROLES, **options)
+
+
+def verdicts(results: dict[str, Any], shifts: dict[str, Any] | None = None) -> dict[str, Any]:
+    tests = {name: role_tests(one) for name, one in results.items()}
+    found = findings(results, tests, shifts or {})
+    return dict(zip(facts.CLAIMS, found, strict=True))
+
+
+def test_a_model_as_the_paper_describes_it_makes_its_claims_hold() -> None:
+    later = [(layer, head) for layer in range(1, LAYERS) for head in range(HEADS)]
+    middle = [(layer, head) for layer in (6, 7, 8) for head in range(3)]
+    few = [(layer, 0) for layer in (0, 1, 2, 3, 4, 5)]
+    results = made(
+        {
+            "delimiter": later,
+            "cls": later,
+            "local": [*middle, *few],
+            "syntactic": middle,
+            "nsubj": [*middle, *few],
+            "next-local": [*middle, (0, 0)],
+            "dobj": middle[:2],
+            "previous-local": middle[:1],
+        }
+    )
+    found = verdicts({"one": results})
+    held = {name: finding.holds for name, finding in found.items()}
+    assert held.pop("outliers") is False  # all heads are far from tau
+    assert held.pop("block") is None
+    assert held.pop("block first") is None
+    for name in ("delimiter falls", "sep falls", "block rises", "early same"):
+        assert held.pop(name) is None
+        assert found[name].here == "no fine-tuned model was given"
+    local, syntactic = (results["role"]["mean"].sel(role=role).values.ravel() for role in ROLES[:2])
+    rho = stats.spearmanr(local, syntactic).statistic
+    assert (held.pop("spearman"), found["spearman"].here) == (rho >= 0.7, f"{rho:.2f}")
+    assert held == dict.fromkeys(held, True)
+    assert found["nsubj"].here == "10 of 15"
+    assert found["dobj"].here == "1 of 2"
+    assert found["delimiter"].here == "91.7 %"
+    assert found["delimiter first"].here == "0.0 % of its heads; others 100.0 % or more"
+    assert found["syntactic last"].here == "0.0 % against 37.5 %"
+
+
+def test_a_claim_holds_if_it_does_in_most_corpora() -> None:
+    everywhere = [(layer, head) for layer in range(LAYERS) for head in range(HEADS)]
+    many, none = made({"delimiter": everywhere}), made({})
+    two = verdicts({"a": many, "b": none})["delimiter"]
+    assert (two.holds, two.here) == (False, "a: 100.0 %; b: 0.0 %")
+    assert two.claim.rule == "more than half of the heads are; in most corpora"
+    assert verdicts({"a": many, "b": many, "c": none})["delimiter"].holds is True
+
+
+def test_shifts_decide_the_claims_on_fine_tuning() -> None:
+    before = made({})
+    scores = before["role"]["value"].values.astype(float)
+    scores[:, 8:, :, ROLES.index("delimiter")] -= 0.6
+    scores[:, 8:, :, ROLES.index("sep")] -= 0.9
+    scores[:, :4, :, ROLES.index("local")] += 0.01
+    after = made_roles(scores, ROLES)
+    found = verdicts({"a": after}, {"a": role_shift(before, after)})
+    assert found["delimiter falls"].here == "-0.60 (lower)"
+    assert found["sep falls"].here == "[SEP] -0.90, [CLS] +0.00"
+    assert found["early same"].here == "first 0.00, middle 0.00, last 0.20"
+    assert [found[name].holds for name in ("delimiter falls", "sep falls", "early same")] == [
+        True
+    ] * 3
+    assert found["block rises"].holds is None  # no pairs
+
+
+def test_fine_roles_are_sets() -> None:
+    results = made({"nsubj": [(0, 0), (0, 1), (2, 2)], "next-local": [(0, 1), (2, 2), (3, 3)]})
+    rows = fine_overlaps(role_tests(results)).set_index(["role", "other"])
+    row: Any = rows.loc[("nsubj", "next-local")]
+    assert (row["heads"], row["both"], row["which"]) == (3, 2, "1-2, 3-3")
+    assert row["share"] == pytest.approx(2 / 3)
+    assert np.isnan(rows.loc[("dobj", "next-local"), "share"])
+
+
+def test_the_text_of_figure_1_has_as_many_roles_as_there_are() -> None:
+    words = (
+        Word("old", head=1, relation="amod"),
+        Word("dog", head=2, relation="nsubj"),
+        Word("sat", head=-1, relation="root"),
+        Word("the", segment=1, head=4, relation="det"),
+        Word("cat", segment=1, head=-1, relation="root"),
+    )
+    pair = Example("1", ("old dog sat", "the cat"), words)
+    corpora = [from_texts(["a dog sat"]), from_examples([pair])]
+    found = telling_text(planted_bert(), corpora, direction="to head")
+    assert found is not None
+    tokens, sieves = found
+    assert tokens == ["[CLS]", "old", "dog", "sat", "[SEP]", "the", "cat", "[SEP]"]
+    by_role = {one.role: (one.query, one.keys) for one in sieves}
+    assert list(by_role) == ["block", "nsubj", "local", "amod", "delimiter"]
+    assert by_role["nsubj"] == (2, (3,))
+    assert by_role["amod"] == (1, (2,))
+    assert by_role["block"][1] == (1, 2, 3)
+    assert by_role["delimiter"][1] == (0, 4, 7)
+
+
+def test_a_causal_model_draws_only_what_a_token_sees() -> None:
+    [item] = (
+        planted_bert()
+        .encoder(max_length=24, long="truncate", stack="encoder")
+        .encode(from_texts(["a dog sat on the mat"]))
+    )
+    for one in drawn_sieves(item, direction="to head", causal=True):
+        assert max(one.keys) <= one.query
