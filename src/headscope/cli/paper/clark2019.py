@@ -69,15 +69,7 @@ def clark2019(
     epochs: Annotated[
         int, typer.Option("--epochs", help="The most passes over the training data of a probe.")
     ] = 20,
-    sample: Annotated[
-        str,
-        typer.Option(
-            "--sample",
-            metavar="NAME",
-            help="Which segments and examples to use where there are more than wanted: 'random' "
-            "ones, drawn with --seed, or the 'first' ones.",
-        ),
-    ] = "random",
+    sample: opt.Sample = "random",
     *,
     common: Common,
 ) -> Recipe:

@@ -67,6 +67,15 @@ Json = Annotated[
         help="Print the tables as JSON: a list of objects with name, columns and rows.",
     ),
 ]
+Sample = Annotated[
+    str,
+    typer.Option(
+        "--sample",
+        metavar="NAME",
+        help="Which segments and examples to use where there are more than wanted: 'random' ones, "
+        "drawn with --seed, or the 'first' ones.",
+    ),
+]
 Data = Annotated[
     str,
     typer.Option(

@@ -58,6 +58,7 @@ def pande2021(
     sieve: Sieves = None,
     direction: Direction = "auto",
     parser: Parser = None,
+    sample: opt.Sample = "random",
     *,
     common: Common,
 ) -> Recipe:
@@ -68,11 +69,14 @@ def pande2021(
 
     Example: headscope paper pande2021 --model bert-base-uncased --corpus MRPC/dev.tsv
     """
+    from headscope.errors import unknown
     from headscope.papers import find_paper
     from headscope.stats import parse_tau
 
     find_paper("pande2021").choose(common.part, given={"tuned"} if tuned else ())
     thresholds = parse_tau(tau or ())
+    if sample not in ("random", "first"):
+        raise unknown("sample", sample, ("random", "first"))
     from headscope.measures import load_sieves
     from headscope.papers import Pande2021
 
@@ -92,5 +96,6 @@ def pande2021(
         roles=role or (),
         direction=direction,
         parser=parser or "",
+        sample="first" if sample == "first" else "random",
         **common.options,
     )

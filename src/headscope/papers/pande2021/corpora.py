@@ -13,7 +13,13 @@ SPLITS = ("train", "dev", "test", "dev_matched")
 Given = str | Path | Corpus
 
 
-def open_corpora(given: Sequence[Given] | Mapping[str, Given], *, parser: str) -> dict[str, Corpus]:
+def open_corpora(
+    given: Sequence[Given] | Mapping[str, Given],
+    *,
+    parser: str,
+    most: int | None = None,
+    seed: int | None = None,
+) -> dict[str, Corpus]:
     """Open corpora and give each a short name.
 
     Parameters
@@ -22,6 +28,10 @@ def open_corpora(given: Sequence[Given] | Mapping[str, Given], *, parser: str) -
         Files, ``"demo"`` or corpora; a mapping names them.
     parser
         The spaCy pipeline for text without trees ("" for the small English one).
+    most
+        Use at most so many examples of each.
+    seed
+        Draws them at random with this seed; None takes the first ones.
 
     Returns
     -------
@@ -40,13 +50,15 @@ def open_corpora(given: Sequence[Given] | Mapping[str, Given], *, parser: str) -
     if not isinstance(given, Mapping):
         labels = [one.name if isinstance(one, Corpus) else str(one) for one in given]
         given = dict(zip(corpus_names(labels), given, strict=True))
-    return {name: _open(one, parser) for name, one in given.items()}
+    return {name: _open(one, parser, most, seed) for name, one in given.items()}
 
 
-def _open(given: Given, parser: str) -> Corpus:
-    if isinstance(given, Corpus):
-        return given
-    return read(given) if str(given) == "demo" else read(given, parse=parser or True)
+def _open(given: Given, parser: str, most: int | None, seed: int | None) -> Corpus:
+    corpus = given if isinstance(given, Corpus) else read(given)
+    corpus = corpus.first(most) if seed is None else corpus.sample(most, seed=seed)
+    # Only what is used is parsed.
+    parse = not isinstance(given, Corpus) and str(given) != "demo"
+    return read(corpus, parse=parser or True) if parse else corpus
 
 
 def corpus_names(paths: Sequence[str]) -> list[str]:

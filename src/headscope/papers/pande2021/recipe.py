@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pandas as pd
 import xarray as xr
@@ -37,6 +37,8 @@ from headscope.stats import cautions, pooled_tau, role_shift, role_tests
 from headscope.stats.roles import ROLE_CORRECTIONS, TESTS
 from headscope.stats.shift import LEAST
 from headscope.stats.tau import AUTO, Tau
+
+SAMPLES = ("random", "first")
 
 
 @dataclass
@@ -79,6 +81,9 @@ class Pande2021(Recipe):
         :class:`headscope.measures.Role`).
     parser
         The spaCy pipeline for text without trees. Default: the small English one.
+    sample
+        Which sequences are used of a corpus that has more than 1000: ``"random"`` draws them with
+        the seed, ``"first"`` takes the first ones.
 
     Examples
     --------
@@ -107,6 +112,7 @@ class Pande2021(Recipe):
     roles: Sequence[str] = ()
     direction: str = "auto"
     parser: str = ""
+    sample: Literal["random", "first"] = "random"
 
     name: ClassVar[str] = "pande2021"
 
@@ -116,7 +122,14 @@ class Pande2021(Recipe):
             raise unknown("test", self.test, TESTS)
         if self.correction not in ROLE_CORRECTIONS:
             raise unknown("correction", self.correction, ROLE_CORRECTIONS)
-        self._corpora = open_corpora(self.corpora, parser=self.parser)
+        if self.sample not in SAMPLES:
+            raise unknown("sample", self.sample, SAMPLES)
+        self._corpora = open_corpora(
+            self.corpora,
+            parser=self.parser,
+            most=self.at_most(facts.SEQUENCES),
+            seed=self.seed if self.sample == "random" else None,
+        )
         if len(self.tuned) not in (0, 1, len(self._corpora)):
             raise UserError(
                 "the number of fine-tuned models must be 1, or that of the corpora "

@@ -25,7 +25,7 @@ WIDEST = 1000
 """How wide a text may be drawn, in pixels, if there is any as short."""
 MOST_WORDS = 16
 """Two sentences with no more words may be drawn as a pair."""
-TRIED = 400
+TRIED = 150
 """Examples that are looked at."""
 
 
