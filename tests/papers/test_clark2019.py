@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Run
-from headscope.corpus import read
+from headscope.corpus import from_examples, read
 from headscope.errors import UserError
 from headscope.papers import Clark2019
 from headscope.papers.clark2019 import facts
@@ -199,3 +199,33 @@ def test_rows_that_need_no_vectors_are_made_although_the_vectors_are_damaged(
 def test_an_unknown_way_to_sample_is_refused() -> None:
     with pytest.raises(UserError, match="the sample must be one of first, random"):
         Clark2019("demo", sample="last")  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_heads_are_chosen_on_a_training_treebank(tmp_path: Path) -> None:
+    passages = list(read("demo", limit=12))
+    report = Clark2019(
+        "demo",
+        parts=["dependencies"],
+        treebank=passages[:4],
+        train=from_examples(passages[4:], name="others.conllu"),
+        output=tmp_path,
+    ).run()
+    there, here = (
+        Atlas.open(tmp_path / f"{name}.nc")["dependency"].sel(relation="det", words="every")
+        for name in ("dependency-train", "dependency")
+    )
+    best, most = (0, 0, 0), -1.0
+    for way in (0, 1):
+        for layer in range(6):
+            for head in range(12):
+                cell = there.isel(direction=way, layer=layer, head=head)
+                if float(cell["mean"]) > most:
+                    best, most = (way, layer, head), float(cell["mean"])
+    way, layer, head = best
+    chosen = here.isel(direction=way, layer=layer, head=head)
+    row = report.tables["dependencies/table-1"].set_index("relation").loc["det"]
+    assert row["here: held out"] == pytest.approx(100 * float(chosen["mean"]))
+    assert row["held-out head"].split(" ")[0] == f"{layer + 1}-{head + 1}"
+    note = report.sections[0].tables[0].note
+    assert "heads and offsets were chosen on others.conllu" in note

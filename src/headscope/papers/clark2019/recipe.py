@@ -125,7 +125,9 @@ class Clark2019(Recipe):
         self._text = read(self.text)
         self._treebank = read(self.treebank)
         self._coref = self._drawn(read_documents(self.coref), self.limit)
-        self._train = None if self.train is None else self._drawn(read(self.train), self.limit)
+        self._train = None
+        if self.train is not None:
+            self._train = by_sentence(self._drawn(read(self.train), self.limit))
         names = {part.name for part in self.chosen}
         self._found = Found(seed=self.seed, asked_for_gradients="gradients" in names)
 
@@ -228,7 +230,10 @@ class Clark2019(Recipe):
         train = None
         chosen = "one half of the documents and scored on the other, both ways"
         if self._train:
-            train = self.survey("dependency-train", self._loaded, self._train, [measure])
+            limit = self._train.size() if self.limit else None
+            train = self.survey(
+                "dependency-train", self._loaded, self._train, [measure], limit=limit
+            )
             self._found.dependency_train = train
             chosen = f"{_file(self._train)}"
         rows, notes = relation_rows(results, train)
@@ -300,8 +305,8 @@ class Clark2019(Recipe):
 
     def _probes(self) -> Section:
         source = by_sentence(self._treebank)
-        whole = (self._train, source) if self._train else split_treebank(source)
-        train, dev = (self._drawn(part, self.limit) for part in whole)
+        both = (self._train, source) if self._train else split_treebank(source)
+        train, dev = (self._drawn(part, self.limit) for part in both)
         vectors, missing = given_vectors(self.vectors, [train, dev])
         table = parse_probes(
             self._loaded,
