@@ -52,6 +52,7 @@ COMMANDS = {
     "compare": ("demo", "demo", "demo"),
     "ablate": ("demo",),
     "probe": ("demo", "demo"),
+    "tune": ("demo",),
 }
 
 

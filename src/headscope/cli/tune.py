@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -141,6 +142,9 @@ def tune(
     revision: opt.Revision = "",
     allow_pickle: opt.AllowPickle = False,
     trust_remote_code: opt.TrustRemoteCode = False,
+    engine: opt.Engine = "local",
+    workers: opt.Workers = None,
+    address: opt.Address = "",
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -155,11 +159,13 @@ def tune(
     """
     from headscope.files import check_writable
     from headscope.models.names import check_model_name
+    from headscope.runs.engines import check_engine
     from headscope.runs.tune.pooled.names import find_pooling
     from headscope.runs.tune.settings import TuneSettings, check_training
 
     console = Console(quiet=quiet, as_json=json)
     check_model_name(model)
+    check_engine(engine, workers, address)
     chosen = find_pooling(pooling, position)
     settings: dict[str, Any] = {
         "epochs": epochs,
@@ -178,31 +184,42 @@ def tune(
     check_writable(output / "headscope-tune.json")
     with console.status("loading libraries"):
         from headscope.runs.tune import tune as run
-    done: list[Tuned] = []
-    for job in jobs:
-        for name, number in plan:
-            folder = output / _folder_name(job.task.name, name, chosen, number)
-            tuned = run(
-                model,
-                task=job.task,
-                train=job.train,
-                dev=job.dev,
-                output=folder,
-                start=name,
-                pooling=chosen,
-                seed=number,
-                device=device,
-                revision=revision,
-                allow_pickle=allow_pickle,
-                trust_remote_code=trust_remote_code,
-                progress=console,
-                **settings,
-            )
-            if tuned.again:
-                console.say(f"{folder} is already finished; its scores are read from there")
-            for note in tuned.notes:
-                console.say(note)
-            done.append(tuned)
+        from headscope.runs.tune import tune_several
+    runs = [
+        partial(
+            run,
+            model,
+            task=job.task,
+            train=job.train,
+            dev=job.dev,
+            output=output / _folder_name(job.task.name, name, chosen, number),
+            start=name,
+            pooling=chosen,
+            seed=number,
+            device=device,
+            revision=revision,
+            allow_pickle=allow_pickle,
+            trust_remote_code=trust_remote_code,
+            **settings,
+        )
+        for job in jobs
+        for name, number in plan
+    ]
+
+    def tell(tuned: Tuned) -> None:
+        if tuned.again:
+            console.say(f"{tuned.folder} is already finished; its scores are read from there")
+        for note in tuned.notes:
+            console.say(note)
+
+    done = tune_several(
+        runs,
+        engine=cast("Any", engine),
+        workers=workers,
+        address=address,
+        progress=console,
+        finished=tell,
+    )
     seeds = len(seed or [0])
     console.table(
         [_record(tuned) for tuned in done] if json else _table(done),

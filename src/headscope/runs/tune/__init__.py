@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headscope.runs.tune.predictions import predict
     from headscope.runs.tune.record import Tuned, read_record
     from headscope.runs.tune.settings import STARTS, Precision, Start, TuneSettings
+    from headscope.runs.tune.several import tune_several
     from headscope.runs.tune.tuning import tune
 
 _WHERE = {
@@ -35,6 +36,7 @@ _WHERE = {
     "Start": "settings",
     "TuneSettings": "settings",
     "tune": "tuning",
+    "tune_several": "several",
 }
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "read_record",
     "task_for",
     "tune",
+    "tune_several",
 ]
 
 

@@ -1,0 +1,74 @@
+"""Fine-tuning runs by workers: the same weights as those of one process."""
+
+from __future__ import annotations
+
+import signal
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from headscope.errors import UserError
+from headscope.runs.tune import Tuned, tune, tune_several
+from runs.engines.workers import workers_of
+from runs.tune.animals import ANIMALS, QUICK, same, saved, sentences
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("workers")]
+
+
+def test_seeds_have_the_weights_of_local_runs_although_a_worker_is_killed(tmp_path: Path) -> None:
+    model = saved("bert", tmp_path / "model")
+    seeds = (3, 1, 2)
+
+    def runs(folder: str) -> list[partial[Tuned]]:
+        return [
+            partial(
+                tune,
+                model,
+                task=ANIMALS,
+                train=sentences(24, 1),
+                dev=sentences(12, 2),
+                output=tmp_path / folder / str(seed),
+                seed=seed,
+                epochs=1,
+                **QUICK,
+            )
+            for seed in seeds
+        ]
+
+    killed: list[int] = []
+    seen: list[tuple[int, int]] = []
+
+    def kill(done: int, total: int) -> None:
+        seen.append((done, total))
+        for process in workers_of("processes")[:1] if done == 1 else []:
+            process.send_signal(signal.SIGKILL)
+            killed.append(process.pid)
+
+    found = tune_several(runs("workers"), engine="processes", workers=2, progress=kill)
+    alone = tune_several(runs("local"))
+    assert killed
+    assert seen == [(done, 3) for done in range(4)]
+    assert [tuned.settings.seed for tuned in found] == list(seeds)
+    for one, other in zip(found, alone, strict=True):
+        assert same(one.folder, other.folder)
+        assert one.scores == other.scores
+    assert not same(found[0].folder, found[1].folder)
+
+
+def test_an_error_of_a_run_is_raised_with_its_advice(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "mine.txt").write_text("my own file")
+    model = saved("bert", tmp_path / "model")
+    run = partial(
+        tune,
+        model,
+        task=ANIMALS,
+        train=sentences(8, 1),
+        dev=sentences(8, 2),
+        output=tmp_path / "taken",
+        **QUICK,
+    )
+    with pytest.raises(UserError, match="is not empty, and not the folder") as caught:
+        tune_several([run], engine="processes", workers=1)
+    assert caught.value.hint == "choose another folder, or empty this one"
