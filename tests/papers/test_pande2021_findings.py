@@ -139,3 +139,9 @@ def test_a_causal_model_draws_only_what_a_token_sees() -> None:
     )
     for one in drawn_sieves(item, direction="to head", causal=True):
         assert max(one.keys) <= one.query
+
+
+def test_as_many_syntactic_heads_at_that_depth_as_elsewhere_are_not_more() -> None:
+    found = verdicts({"one": made({"nsubj": [(layer, 0) for layer in range(LAYERS)]})})
+    assert found["syntactic middle"].here == "25.0 % against 25.0 %"
+    assert found["syntactic middle"].holds is False

@@ -54,7 +54,7 @@ def skill_grid(tests: xr.Dataset, *, roles: Sequence[str] = FINE, subtitle: str 
     Returns
     -------
     altair chart
-        Rows are layers, 1 at the bottom; in each, heads with more roles come first. The key beside
+        Rows are layers, 1 at the bottom; in each, heads with more roles come first. The key below
         the grid says which part of a square is which role; colours only help.
 
     Raises
@@ -73,7 +73,7 @@ def skill_grid(tests: xr.Dataset, *, roles: Sequence[str] = FINE, subtitle: str 
         return note(
             "none of the nine roles could be tested" if tested else NOTHING, TITLE, subtitle
         )
-    whole = alt.hconcat(_grid(tests, roles), _key(tests, roles, there), spacing=28)
+    whole = alt.vconcat(_grid(tests, roles), _key(tests, roles, there), spacing=16)
     return styled(
         whole.resolve_scale(x="independent", y="independent"),
         TITLE,

@@ -28,6 +28,8 @@ from headscope.stats.overlap import RELATIONS
 
 Answer = tuple[str, bool] | None
 """What one corpus shows, in words, and whether the claim holds there; None if nothing."""
+ROUNDING = 1e-9
+"""A difference no larger is none."""
 NO_BLOCK = "no head has the role block, whose score is at most about 2.1"
 NO_TREE = "no corpus has trees"
 
@@ -161,7 +163,7 @@ def _at_depth(values: NDArray[np.float64], depth: tuple[float, float], text: str
     if inside.all() or not inside.any():
         return None
     here, elsewhere = float(values[inside].mean()), float(values[~inside].mean())
-    return text.format(here, elsewhere), here > elsewhere
+    return text.format(here, elsewhere), here > elsewhere + ROUNDING
 
 
 def _only_delimiters(results: Atlas, tests: xr.Dataset) -> Answer:
