@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
 from headscope.runs.probe import linear
@@ -202,3 +203,27 @@ def test_a_thousand_classes_are_solved() -> None:
     found: Fitted = solve(Problems(x, labels, 1000, everything(2000), (1e-4,)))
     assert found.unsolved == 0
     assert float((found.logits(x)[0, 0, 0].argmax(1) == labels).float().mean()) > 0.9
+
+
+@pytest.mark.parametrize("classes", [2, 6])
+def test_the_losses_of_wide_features_are_within_3e_5_of_the_optimum(
+    classes: int,
+) -> None:
+    x, labels = made(1, 600, 200, classes, seed=7)
+    values, gold = x[0].double().numpy(), labels.numpy()
+    fitted = solve(Problems(x, labels, classes, everything(600)))
+    assert fitted.unsolved == 0
+
+    def loss(l2: float, weight: np.ndarray, bias: np.ndarray) -> float:
+        logits = values @ weight + bias
+        lost = logsumexp(logits, axis=1) - logits[np.arange(600), gold]
+        return float(lost.mean() + l2 / 2 * (weight**2).sum())
+
+    for place, l2 in enumerate(L2):
+        strength = (2 if classes == 2 else 1) / (600 * l2)
+        known = LogisticRegression(C=strength, tol=1e-9, max_iter=20_000).fit(values, gold)
+        weight, bias = known.coef_.T, known.intercept_
+        if classes == 2:
+            weight, bias = np.hstack([-weight, weight]) / 2, np.array([-bias[0], bias[0]]) / 2
+        ours = (part[0, 0, place].double().numpy() for part in (fitted.weight, fitted.bias))
+        assert loss(l2, *ours) < loss(l2, weight, bias) * (1 + 3e-5)

@@ -18,9 +18,12 @@ from torch import Tensor
 from headscope.runs.probe.loss import TrainingRows, cross_entropy, row_shares
 from headscope.runs.probe.problems import Fitted, Problems
 
-TOLERANCE = 1e-5
-"""A problem is solved when no derivative of its mean loss is larger."""
-STEPS = 300
+TOLERANCE, SHARE = 1e-5, 1e-7
+"""A problem is solved when no derivative of its mean loss is larger than the first, and a step is
+expected to lower the loss by no more than the second, as a share of it. Small derivatives are not
+enough: where the penalty is weak, the loss of wide features can still be several percent too high.
+"""
+STEPS = 1000
 HISTORY = 8
 MEMORY = 1 << 28
 """Upper bound on the bytes of one step's logits; rows and units are divided accordingly."""
@@ -43,7 +46,12 @@ Pair = tuple[Tensor, Tensor, Tensor]
 
 
 def solve(
-    problems: Problems, *, tolerance: float = TOLERANCE, steps: int = STEPS, memory: int = MEMORY
+    problems: Problems,
+    *,
+    tolerance: float = TOLERANCE,
+    share: float = SHARE,
+    steps: int = STEPS,
+    memory: int = MEMORY,
 ) -> Fitted:
     """Minimise the loss of every problem.
 
@@ -55,7 +63,9 @@ def solve(
     problems
         The logistic regressions.
     tolerance
-        A problem is solved when no derivative of its loss is larger.
+        A problem is solved when no derivative of its loss is larger,
+    share
+        and a step is expected to lower the loss by this share of it, or less.
     steps
         Maximum number of L-BFGS steps.
     memory
@@ -80,7 +90,9 @@ def solve(
     cached = CACHE // (rows * width * problems.x.element_size()) or 1
     together = max(1, min(cached, memory // max(state, 1)))
     parts = [
-        LinearSolver(problems.part(slice(start, start + together)), tolerance, memory).solve(steps)
+        LinearSolver(problems.part(slice(start, start + together)), memory).solve(
+            steps, tolerance, share
+        )
         for start in range(0, units, together)
     ]
     return Fitted(
@@ -99,8 +111,8 @@ class LinearSolver:
     problems with many rows are several times faster that way.
     """
 
-    def __init__(self, problems: Problems, tolerance: float, memory: int) -> None:
-        self.tolerance, self.memory, self.classes = tolerance, memory, problems.classes
+    def __init__(self, problems: Problems, memory: int) -> None:
+        self.memory, self.classes = memory, problems.classes
         self.binary = problems.classes == 2
         self.data = _training_rows(problems)
         x = self.data.x
@@ -119,21 +131,21 @@ class LinearSolver:
             self.bend * curvature.clamp(min=1e-6)[:, None, None, None, :] + self.penalty
         )
 
-    def solve(self, steps: int) -> Fitted:
+    def solve(self, steps: int, tolerance: float, share: float) -> Fitted:
         """Train the classifiers, first on a part of the rows if there are many."""
         theta = self.data.x.new_zeros(self.shape)
         if self.data.x.shape[1] >= PILOT * PILOT_ROWS:
             theta, _, _ = self._descend(
-                self.data.every(PILOT), theta, steps, PILOT_SLACK * self.tolerance
+                self.data.every(PILOT), theta, steps, PILOT_SLACK * tolerance, 1.0
             )
-        theta, taken, unsolved = self._descend(self.data, theta, steps, self.tolerance)
+        theta, taken, unsolved = self._descend(self.data, theta, steps, tolerance, share)
         weight, bias = theta[..., :-1], theta[..., -1]
         if self.binary:
             weight, bias = torch.cat([-weight, weight], 3) / 2, torch.cat([-bias, bias], 3) / 2
         return Fitted(weight.transpose(3, 4).contiguous(), bias.contiguous(), taken, unsolved)
 
     def _descend(
-        self, data: TrainingRows, theta: Tensor, steps: int, tolerance: float
+        self, data: TrainingRows, theta: Tensor, steps: int, tolerance: float, share: float
     ) -> tuple[Tensor, int, int]:
         """L-BFGS: the parameters, the number of steps, and how many problems are not solved.
 
@@ -142,31 +154,28 @@ class LinearSolver:
         final, left = theta.clone(), torch.arange(self.shape[2], device=theta.device)
         value, gradient = self._evaluate(data, theta, left)
         past: deque[Pair] = deque(maxlen=HISTORY)
-        moving = gradient.abs().amax((3, 4)) > tolerance
         step = 0
-        while step < steps and bool(moving.any()):
+        while True:
+            direction = self._direction(gradient, past, left)
+            moving = gradient.abs().amax((3, 4)) > tolerance
+            moving |= -_dot(gradient, direction) / 2 > share * value
+            if step == steps or not bool(moving.any()):
+                break
+            going = moving.any(0).any(0)
+            if not bool(going.all()):
+                final[:, :, left[~going]] = theta[:, :, ~going]
+                theta, value, gradient, direction, moving = (
+                    each[:, :, going] for each in (theta, value, gradient, direction, moving)
+                )
+                past = _kept(past, going)
+                left = left[going]
             step += 1
-            direction = self._direction(gradient, past, left) * moving[..., None, None]
+            direction = direction * moving[..., None, None]
             moved, value, next_gradient = self._line_search(
                 data, theta, direction, value, gradient, left
             )
             past.append(_pair(moved - theta, next_gradient - gradient))
             theta, gradient = moved, next_gradient
-            moving = gradient.abs().amax((3, 4)) > tolerance
-            going = moving.any(0).any(0)
-            if not bool(going.all()):
-                final[:, :, left[~going]] = theta[:, :, ~going]
-                theta, value, gradient, moving = (
-                    each[:, :, going] for each in (theta, value, gradient, moving)
-                )
-                past = deque(
-                    (
-                        (change[:, :, going], bent[:, :, going], weight[:, :, going])
-                        for change, bent, weight in past
-                    ),
-                    maxlen=HISTORY,
-                )
-                left = left[going]
         final[:, :, left] = theta
         return final, step, int(moving.sum())
 
@@ -284,6 +293,15 @@ def _pair(change: Tensor, bent: Tensor) -> Pair:
     product = _dot(change, bent)
     weight = torch.where(product > LEAST, 1 / product.clamp(min=LEAST), torch.zeros_like(product))
     return change, bent, weight
+
+
+def _kept(past: Sequence[Pair], going: Tensor) -> deque[Pair]:
+    """The history of the L2 values that are not solved."""
+    kept = (
+        (change[:, :, going], bent[:, :, going], weight[:, :, going])
+        for change, bent, weight in past
+    )
+    return deque(kept, maxlen=HISTORY)
 
 
 def _as_slice(chosen: Tensor) -> Tensor | slice:

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 
 from headscope.runs.probe.descent import Descent, SoftmaxRegression
-from headscope.runs.probe.linear import STEPS
 from headscope.runs.probe.problems import Fitted, Problems
 
 MANY = 50
@@ -28,6 +27,7 @@ MANY = 50
 TOLERANCE = 1e-7
 """A problem is solved when a step is expected to lower the loss by this share of it, or less. The
 loss is then within 1e-5 of its minimum, relative to it."""
+STEPS = 1000
 ROUGH, ON_THE_WAY = 1e-4, 1e-3
 """Tolerances of rough solutions, and of values that only lead to a weaker one."""
 NEAR, FAR = 0.5, 1.0

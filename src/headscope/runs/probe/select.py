@@ -180,7 +180,7 @@ class _Judge:
     def _losses(self, x: Tensor, offset: Tensor | None = None) -> tuple[Tensor, Fitted]:
         """Train a classifier on each unit of ``x``: its validation loss, and the classifiers."""
         problems = Problems(x, self.targets, self.rows.outputs, self.sets, (JUDGE_L2,), offset)
-        fitted = solve(problems, tolerance=TOLERANCE)
+        fitted = solve(problems, tolerance=TOLERANCE, share=1.0)
         held_out, losses = self.rows.dev, []
         for one, weight, bias in zip(x, fitted.weight[:, 0, 0], fitted.bias[:, 0, 0], strict=True):
             logits = one[held_out] @ weight + bias + (0 if offset is None else offset[0, held_out])
