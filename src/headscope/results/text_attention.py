@@ -135,12 +135,12 @@ class TextAttention:
     @property
     def heads(self) -> tuple[Head, ...]:
         """The heads whose maps are here."""
-        known = self.maps.isel(query=0, key=0).notnull()
+        known = self.maps.isel(query=0, key=0).notnull().transpose("layer", "head").values
         return tuple(
             Head(int(layer) - 1, int(head) - 1)
-            for layer in self.maps["layer"].values
-            for head in self.maps["head"].values
-            if bool(known.sel(layer=layer, head=head))
+            for row, layer in zip(known, self.maps["layer"].values, strict=True)
+            for here, head in zip(row, self.maps["head"].values, strict=True)
+            if here
         )
 
     def head(self, head: HeadLike) -> xr.DataArray:
