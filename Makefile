@@ -7,7 +7,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PINNED := $(PIP) --constraint requirements/constraints.txt
 PINS := pyproject.toml requirements/constraints.txt requirements/demo.txt
 
-.PHONY: demo test lint docs coverage package bench freeze clean
+.PHONY: demo test lint docs coverage package bench bench-alternatives bench-growth bench-recipes \
+  freeze clean
 
 demo: $(VENV)/run.stamp
 	@$(BIN)/headscope demo --output out/demo
@@ -36,6 +37,19 @@ package: $(VENV)/dev.stamp
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks $(BENCH)
+
+# Against other tools, each in an environment of its own (the first time downloads them).
+bench-alternatives: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks.alternatives $(BENCH)
+
+# How cost grows, as a figure: benchmarks/growth.json and docs/images/growth.png.
+bench-growth: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks.growth
+
+# What each kind of run costs: benchmarks/recipes/recorded.json and docs/tasks/cluster.md.
+bench-recipes: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks.recipes $(BENCH)
+	$(BIN)/python -m benchmarks.recipes.page
 
 # Compare every number with those of the commit BASE (needs the research data beside the project).
 BASE ?= 4ad51ef
