@@ -17,12 +17,14 @@ from headscope.corpus.corpus import Corpus
 from headscope.corpus.example import Example
 from headscope.corpus.folders import is_collection
 from headscope.corpus.formats import (
+    COREFERENCE,
     TABLES,
     FileOptions,
     find_format,
     open_file,
     suggest_format,
 )
+from headscope.corpus.looks import looks_like
 from headscope.corpus.memory import (
     MEMORY,
     DatasetLike,
@@ -160,7 +162,8 @@ def read_documents(source: CorpusLike) -> Corpus:
     ----------
     source : path, Corpus or list of Example
         Whatever :func:`read` takes. The sentences of a CoNLL-U file are joined to documents; a
-        folder or archive of such files, or a folder of CoNLL-2012 files, is read too.
+        folder or archive of such files, or a folder of CoNLL-2012 files, is read too. A file whose
+        first lines are in a format of coreference is read so, whatever its ending.
 
     Returns
     -------
@@ -175,6 +178,8 @@ def read_documents(source: CorpusLike) -> Corpus:
     if isinstance(source, Corpus) or not isinstance(source, str | os.PathLike):
         return read(source)
     path = Path(source)
+    if source != DEMO and (likely := looks_like(path)) in COREFERENCE:
+        return read(source, format=likely)
     documents = source != DEMO and (".conll" in path.name or is_collection(path))
     return read(source, documents=documents)
 

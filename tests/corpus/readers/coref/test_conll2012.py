@@ -241,3 +241,11 @@ def test_a_file_that_is_read_as_a_table_but_looks_like_columns_has_a_note(tmp_pa
         note = f"{path} looks like conll2012, but it was read as {kind}; format conll2012 reads it"
         assert note in corpus.read(path, format=kind).notes
     assert corpus.read(write(tmp_path / "a.txt", "One.\n\nTwo.\n")).notes == ()
+
+
+def test_documents_are_read_in_the_format_of_their_first_lines(tmp_path):
+    for name in ("tale.conll", "tale.txt", "tale"):
+        assert corpus.read_documents(write(tmp_path / name, TALE)).format == "conll2012"
+    assert corpus.read_documents(tmp_path).format == "conll2012"
+    tree = "1\tDogs\tdog\tNOUN\tNNS\t_\t0\troot\t_\tEntity=(1)\n"
+    assert corpus.read_documents(write(tmp_path / "a.conllu", tree)).format == "coref-conllu"
