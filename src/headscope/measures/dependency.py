@@ -159,18 +159,23 @@ class Dependency(WordMeasure):
         found = [self._places(item, words, number) for number, item in enumerate(batch.items)]
         most = max((len(arcs) for arcs in found), default=0)
         places = np.full((4, len(batch), max(most, 1)), -1)
-        groups = np.zeros((len(batch), max(most, 1), len(self.relations), len(WORDS)), np.float32)
+        cells: list[tuple[int, int, int, int, int]] = []
         for example, arcs in enumerate(found):
             half = half_of(batch.items[example].example)
             for number, (where, arc) in enumerate(arcs):
                 places[:, example, number] = where
-                for relation in arc.relations:
-                    if relation in self._column:
-                        groups[example, number, self._column[relation]] = (
-                            1.0,
-                            arc.offset == self.offsets[relation],
-                            arc.offset == self._held_out(relation, half),
-                        )
+                away = arc.offset or 0  # 0 for a root, which is no offset
+                cells += [
+                    (example, number, self._column[relation], half, away)
+                    for relation in arc.relations
+                    if relation in self._column
+                ]
+        groups = np.zeros((len(batch), max(most, 1), len(self.relations), len(WORDS)), np.float32)
+        at, number_of, label, halves, offset = np.array(cells, np.int64).reshape(-1, 5).T
+        best, by_half = self._baselines()
+        groups[at, number_of, label] = np.stack(
+            [np.ones(len(at)), offset == best[label], offset == by_half[label, 1 - halves]], 1
+        )
         asked, head_row, head_column, column = torch.from_numpy(places).to(device)
         flat = torch.from_numpy(groups.reshape(*groups.shape[:2], -1)).to(device)
         sentence = _sentences(batch, words)
@@ -183,9 +188,11 @@ class Dependency(WordMeasure):
             None if sentence is None else torch.from_numpy(sentence).to(device),
         )
 
-    def _held_out(self, relation: str, half: int) -> int:
-        """The offset that the other half of the corpus chose."""
-        return self._by_half.get(relation, (1, 1))[1 - half]
+    def _baselines(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The best offset of each relation, (relation,), and of each half, (relation, half)."""
+        by_half = [self._by_half.get(name, (1, 1)) for name in self.relations]
+        best = [self.offsets[name] for name in self.relations]
+        return np.array(best, np.int64), np.array(by_half, np.int64).reshape(-1, 2)
 
     def _places(
         self, item: Encoded, words: WordRows, number: int
