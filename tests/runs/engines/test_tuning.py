@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from headscope.errors import UserError
 from headscope.runs.tune import Tuned, tune, tune_several
 from runs.engines.workers import workers_of
 from runs.tune.animals import ANIMALS, QUICK, same, saved, sentences
@@ -54,21 +53,3 @@ def test_seeds_have_the_weights_of_local_runs_although_a_worker_is_killed(tmp_pa
         assert same(one.folder, other.folder)
         assert one.scores == other.scores
     assert not same(found[0].folder, found[1].folder)
-
-
-def test_an_error_of_a_run_is_raised_with_its_advice(tmp_path: Path) -> None:
-    (tmp_path / "taken").mkdir()
-    (tmp_path / "taken" / "mine.txt").write_text("my own file")
-    model = saved("bert", tmp_path / "model")
-    run = partial(
-        tune,
-        model,
-        task=ANIMALS,
-        train=sentences(8, 1),
-        dev=sentences(8, 2),
-        output=tmp_path / "taken",
-        **QUICK,
-    )
-    with pytest.raises(UserError, match="is not empty, and not the folder") as caught:
-        tune_several([run], engine="processes", workers=1)
-    assert caught.value.hint == "choose another folder, or empty this one"

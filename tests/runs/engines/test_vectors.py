@@ -14,6 +14,7 @@ import headscope as hs
 from headscope.errors import Interrupted
 from headscope.models import Model
 from headscope.runs.engines import make_engine
+from headscope.runs.probe import probing
 from headscope.runs.probe.vectors import make_head_outputs
 from runs.engines.workers import same, workers_of
 from runs.in_process import OddFirst
@@ -79,9 +80,14 @@ def test_blocks_survive_a_killed_worker_and_a_stopped_run(
     assert contents(compute("here").blocks) == contents(compute("fresh").blocks)
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("workers")
-def test_a_probe_has_the_scores_of_a_local_one(tmp_path: Path) -> None:
+def test_a_probe_has_the_scores_of_a_local_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make(engine: str, *_: Any, **__: Any) -> OddFirst | None:
+        return OddFirst() if engine == "processes" else None
+
+    monkeypatch.setattr(probing, "make_engine", make)
+
     def run(name: str, **more: Any) -> Any:
         return hs.probe(
             "demo",

@@ -98,6 +98,11 @@ def time_passes(
     return PassTimes(full, lowest, highest, int(batch.ids.size))
 
 
+def tokens_of_example(window: Sequence[Batch]) -> float:
+    """The mean number of tokens of an example in some batches, padding included."""
+    return sum(batch.ids.size for batch in window) / sum(map(len, window))
+
+
 def describe_time(seconds: float, *, passes: int, examples: int, workers: int = 1) -> str:
     """The estimate as a sentence.
 

@@ -21,7 +21,7 @@ from headscope.encode.batch import WINDOW
 from headscope.errors import UserError
 from headscope.progress import Reporter, Update
 from headscope.results import Atlas
-from headscope.runs.ablate.estimate import describe_time, time_passes
+from headscope.runs.ablate.estimate import describe_time, time_passes, tokens_of_example
 from headscope.runs.ablate.inputs import AblationInputs
 from headscope.runs.ablate.outputs import (
     BatchOutputs,
@@ -88,6 +88,7 @@ class AblationRun(SplitRun):
             "disabling heads", output=output, checkpoint=checkpoint, every=every, engine=engine
         )
         self.model, self.objective = inputs.model, inputs.objective
+        self.shape = inputs.model.shape(settings.stack)
         self.corpus = inputs.corpus.first(settings.limit)
         self.passes, self.settings, self.way = list(passes), settings, way
         self.importance, self.prune = importance, prune
@@ -179,16 +180,13 @@ class AblationRun(SplitRun):
         window = list(islice(self._batches(self._new_encoder()), WINDOW))
         if not window:
             return None
-        stack = self.settings.stack
         threads = self.engine.threads if self.engine else None
         times = time_passes(self.works, window[len(window) // 2], self.passes, threads=threads)
-        tokens = sum(batch.ids.size for batch in window) / sum(map(len, window))
-        one = times.sweep(self.passes, self.model.shape(stack), importance=self.importance)
-        total = one * self.examples
+        total = times.sweep(self.passes, self.shape, importance=self.importance) * self.examples
         if self.pruning:  # most of its passes disable heads of low layers
             total += times.lowest * self.pruning.total
         done, all_work = self.progress()
-        return total * tokens / times.tokens * (1 - done / all_work)
+        return total * tokens_of_example(window) / times.tokens * (1 - done / all_work)
 
     def blocks(self) -> Iterator[Block]:
         """Batches of examples, then the steps of the pruning curve."""
@@ -309,9 +307,7 @@ class AblationRun(SplitRun):
         about = self.about["objective"]
         groups = {"ablation": outputs_dataset(self.passes, found, about, self.way)}
         if self.importance:
-            groups["importance"] = importance_dataset(
-                found, self.model.shape(self.settings.stack).labels
-            )
+            groups["importance"] = importance_dataset(found, self.shape.labels)
         if self.pruning:
             groups["pruning"] = self.pruning.dataset()
         counts = {
