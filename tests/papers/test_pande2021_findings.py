@@ -15,6 +15,7 @@ from headscope.papers.pande2021.sieves import drawn_sieves, telling_text
 from headscope.stats import fine_overlaps, role_shift, role_tests
 from planted import planted_bert
 from stats.made_roles import made_roles
+from tiny import tiny_model
 
 ROLES = (
     *("local", "syntactic", "delimiter", "cls", "sep", "previous-local", "next-local"),
@@ -72,6 +73,15 @@ def test_a_model_as_the_paper_describes_it_makes_its_claims_hold() -> None:
     assert found["delimiter"].here == "91.7 %"
     assert found["delimiter first"].here == "0.0 % of its heads; others 100.0 % or more"
     assert found["syntactic last"].here == "0.0 % against 37.5 %"
+
+
+def test_a_model_without_delimiters_cannot_test_the_claims_on_them() -> None:
+    scores = np.full((SEQUENCES, LAYERS, HEADS, 2), 1.0)
+    scores[:, :, 0] = 9.0
+    found = verdicts({"one": made_roles(scores, ("local", "previous-local"))})
+    for name in ("delimiter", "delimiter first", "delimiter last"):
+        assert found[name].holds is None
+        assert found[name].here.startswith("no delimiters")
 
 
 def test_a_claim_holds_if_it_does_in_most_corpora() -> None:
@@ -145,3 +155,10 @@ def test_as_many_syntactic_heads_at_that_depth_as_elsewhere_are_not_more() -> No
     found = verdicts({"one": made({"nsubj": [(layer, 0) for layer in range(LAYERS)]})})
     assert found["syntactic middle"].here == "25.0 % against 25.0 %"
     assert found["syntactic middle"].holds is False
+
+
+def test_tokens_of_figure_1_are_shown_without_marks_of_spaces() -> None:
+    found = telling_text(tiny_model("gpt2"), [from_texts(["the cat sat"])], direction="to head")
+    assert found is not None
+    assert not any("Ġ" in token for token in found[0])
+    assert "".join(found[0]).replace("␣", "") == "thecatsat"

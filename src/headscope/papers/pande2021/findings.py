@@ -30,7 +30,7 @@ Answer = tuple[str, bool] | None
 """What one corpus shows, in words, and whether the claim holds there; None if nothing."""
 ROUNDING = 1e-9
 """A difference no larger is none."""
-NO_BLOCK = "no head has the role block, whose score is at most about 2.1"
+NO_BLOCK = "no head has the role block"
 NO_TREE = "no corpus has trees"
 
 
@@ -168,6 +168,8 @@ def _at_depth(values: NDArray[np.float64], depth: tuple[float, float], text: str
 
 def _only_delimiters(results: Atlas, tests: xr.Dataset) -> Answer:
     there = present(tests, FINE)
+    if not {"cls", "sep"} & set(there):
+        return None
     layers = max(1, round(tests.sizes["layer"] / 4))
     last = tests["has"].sel(role=there).isel(layer=slice(-layers, None))
     skilled = last.any("role")
@@ -258,7 +260,7 @@ _CHECKS: dict[str, tuple[Callable[[Atlas, xr.Dataset], Answer], str]] = {
     "dobj": (_fine("dobj", "previous-local"), "no dobj heads"),
     "block": (_block, NO_BLOCK),
     "skilled": (_skilled, "none of the fine roles could be tested"),
-    "delimiter last": (_only_delimiters, "no head there has a fine role"),
+    "delimiter last": (_only_delimiters, "no delimiters, or no head there with a fine role"),
     "delimiter first": (_first_delimiter, "no delimiters"),
     "block first": (_first_block, NO_BLOCK),
     "syntactic everywhere": (_everywhere, NO_TREE),

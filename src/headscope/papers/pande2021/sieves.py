@@ -89,8 +89,7 @@ def telling_text(
         longest = min(128, model.longest or 128)
         encoder = model.encoder(max_length=longest, long="truncate", stack=stack)
         for item in encoder.encode(_short(corpus)):
-            ids = item.ids.tolist()
-            tokens = [str(token) for token in model.tokenizer.convert_ids_to_tokens(ids)]
+            tokens = _shown(model, item)
             sieves = drawn_sieves(item, direction=direction, causal=causal)
             width = text_width(tokens)
             rank = (width <= WIDEST, len(sieves), -_split(item), -width)
@@ -118,6 +117,16 @@ def _short(corpus: Iterable[Example]) -> Iterator[Example]:
                 )
                 texts = (one.texts[0], two.texts[0])
                 yield Example(f"{one.id}-pair", texts, (*one.words, *moved))
+
+
+def _shown(model: Model, item: Encoded) -> list[str]:
+    """The tokens as people read them, without the marks of spaces; a lone space is ␣."""
+    names = map(str, model.tokenizer.convert_ids_to_tokens(item.ids.tolist()))
+    shown = []
+    for name, text in zip(names, item.text, strict=True):
+        plain = text.strip() or ("␣" if text else name)
+        shown.append(name if name.startswith("##") else plain)
+    return shown
 
 
 def _split(item: Encoded) -> int:
