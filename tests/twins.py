@@ -147,12 +147,22 @@ def dependency(
     *,
     held_out: Mapping[str, int] | None = None,
     fold: bool = False,
+    special: bool = False,
 ) -> tuple[Counter[Answer], Counter[Answer]]:
     """Right answers and all answers, by direction, relation, and whether the fixed offset is right
     (the best of all sentences, and the best of the other half); keys are (direction, relation,
-    words). Only words of the same sentence are candidates.
+    words). Only words of the same sentence are candidates, and with ``special`` the first and the
+    last token, which are special.
     """
-    order, between, _ = word_map(map, words)
+    order, between, outside = word_map(map, words)
+
+    def rests(word: int) -> bool:
+        """Whether a special token has more attention than any candidate; of equals, the left."""
+        row = order.index(word)
+        best = _most(order, tree, word, lambda one, other: between[one][other])
+        most = between[row][order.index(best)] if best >= 0 else -1.0
+        return special and (outside[row][0] >= most or outside[row][-1] > most)
+
     right: Counter[Answer] = Counter()
     total: Counter[Answer] = Counter()
     for word in order:
@@ -168,10 +178,12 @@ def dependency(
             asked = word + 1
         answers = {
             "dependent to head": head != ROOT
+            and not rests(asked)
             and _most(order, tree, asked, lambda one, other: between[one][other]) == head
         }
         answers["head to dependent"] = (
             head != ROOT
+            and not rests(head)
             and _most(order, tree, head, lambda one, other: between[one][other]) == word
         )
         answers["head to dependent by column"] = (

@@ -47,11 +47,13 @@ def with_offsets(
     subtypes: Any = "keep",
     *,
     halves: tuple[dict[str, int], dict[str, int]] | None = None,
+    special: bool = False,
 ) -> Dependency:
     """The measure as if a corpus had given these relations and offsets (those of each half are
     more frequent there, and the others on the whole).
     """
-    measure = Dependency(subtypes=subtypes).bind(Context(Shape(1, HEADS, 1)), [])
+    measure = Dependency(subtypes=subtypes, special=special)
+    measure = measure.bind(Context(Shape(1, HEADS, 1)), [])
     counts = OffsetCounts({name: (Counter(), Counter()) for name in offsets})
     for name, offset in offsets.items():
         for half in (0, 1):
@@ -170,10 +172,10 @@ CUTS = st.lists(st.integers(1, 12), max_size=4)
 """Where maps are cut into blocks of rows, also within a word."""
 
 
-@given(case=CASES, subtypes=st.sampled_from(["keep", "fold"]), cuts=CUTS)
+@given(case=CASES, subtypes=st.sampled_from(["keep", "fold"]), cuts=CUTS, special=st.booleans())
 @SETTINGS
 def test_right_and_all_answers_equal_those_of_the_twin(
-    case: tuple[list[Any], int], subtypes: str, cuts: list[int]
+    case: tuple[list[Any], int], subtypes: str, cuts: list[int], special: bool
 ) -> None:
     drawn, seed = case
     batch = collate([encode(*one) for one in drawn])
@@ -182,17 +184,46 @@ def test_right_and_all_answers_equal_those_of_the_twin(
     offsets = twins.best_offsets([words for words, _, _ in drawn], fold=fold)
     random = np.random.default_rng(seed)
     halves = tuple({name: int(random.choice([-2, -1, 1, 2])) for name in offsets} for _ in "12")
-    right, total = counted(with_offsets(offsets, subtypes, halves=halves), batch, maps, cuts)
+    measure = with_offsets(offsets, subtypes, halves=halves, special=special)
+    right, total = counted(measure, batch, maps, cuts)
     for row, item in enumerate(batch.items):
         other = halves[1 - bucket_of(item.example) % 2]  # what the other half has chosen
         for head in range(HEADS):
             real = maps[row, head, : len(item), : len(item)].tolist()
             words = item.example.words
             expected, of = twins.dependency(
-                real, item.word.tolist(), words, offsets, held_out=other, fold=fold
+                real,
+                item.word.tolist(),
+                words,
+                offsets,
+                held_out=other,
+                fold=fold,
+                special=special,
             )
             assert right[row][head] == +expected
             assert total[row] == +of
+
+
+def test_special_tokens_are_candidates_only_if_asked_for_also_beside_other_measures() -> None:
+    words = ("the", "dog", "sat")
+    heads = (1, 2, ROOT)
+    tree = tuple(
+        Word(word, head=head, relation="dep") for word, head in zip(words, heads, strict=True)
+    )
+    corpus = [
+        Example("1", (" ".join(words),), tree, (Mention(0, 0, 0, "a"), Mention(1, 1, 1, "a")))
+    ]
+    where = {"relation": "all", "words": "every", "direction": "dependent to head"}
+    found = {}
+    for special in (False, True):
+        measures = [Dependency(special=special), "coreference"]
+        atlas = survey(planted_bert(), from_examples(corpus), measures=measures, max_length=24)
+        found[special] = atlas["dependency"]["sum"].sum("bucket").sel(where)
+        assert int(found[special].sel(place("word"))) == 1  # every token attends to "dog"
+        # "sat" attends to [SEP], the others to their head words
+        assert int(found[special].sel(place("next"))) == 2
+    assert int(found[False].sel(place("sep"))) > 0  # the leftmost word, by accident
+    assert int(found[True].sel(place("sep"))) == 0
 
 
 @given(drawn=st.lists(trees(), min_size=1, max_size=6))

@@ -17,6 +17,7 @@ from headscope.papers.clark2019.language_claims import (
     antecedent_findings,
     probe_findings,
     relation_findings,
+    special_finding,
 )
 from headscope.papers.clark2019.pieces import separator_share, split_share
 from planted import planted_bert, planted_gpt2
@@ -277,6 +278,31 @@ def test_a_treebank_without_the_papers_relations_tests_nothing() -> None:
     table = pd.DataFrame([{"relation": "all", "words": 100, "held_out": 0.3}])
     findings = relation_findings(table, {"all": "all", "det": None})
     assert [finding.holds for finding in findings] == [None] * 4
+
+
+class Accuracies:
+    """The accuracies of six heads over all words."""
+
+    def __init__(self, *shares: float) -> None:
+        labels = {"direction": [UP], "relation": ["all"], "words": ["every"]}
+        values = np.reshape(shares, (2, 3, 1, 1, 1))
+        means = xr.DataArray(
+            values, {"layer": [1, 2], "head": [1, 2, 3], **labels}, ("layer", "head", *labels)
+        )
+        self.data = {"dependency": xr.Dataset({"mean": means})}
+
+    def __getitem__(self, name: str) -> xr.Dataset:
+        return self.data[name]
+
+
+def test_special_tokens_matter_little_if_most_heads_change_by_less_than_a_point() -> None:
+    before = Accuracies(0.3, 0.3, 0.2, 0.2, 0.1, 0.1)
+    little = Accuracies(0.295, 0.295, 0.2, 0.2, 0.0, 0.0)
+    finding = special_finding(before, little)  # type: ignore[arg-type]
+    assert (finding.here, finding.holds) == ("4 of 6 heads; median change 0.5 points", True)
+    half = Accuracies(0.3, 0.3, 0.2, 0.1, 0.0, 0.0)
+    finding = special_finding(before, half)  # type: ignore[arg-type]
+    assert (finding.here, finding.holds) == ("3 of 6 heads; median change 5.0 points", False)
 
 
 def antecedents(**chosen: float) -> list[Finding]:

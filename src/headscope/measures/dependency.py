@@ -92,6 +92,9 @@ class Dependency(WordMeasure):
         For treebanks in Universal Dependencies: also score the relations of Stanford Dependencies
         that UD annotates in another way, as ``pobj (SD)``, ``aux (SD)``, ``mark (SD)``,
         ``neg (SD)`` and ``advmod (SD)``; see :mod:`headscope.measures.stanford`.
+    special
+        Whether special tokens are candidates too: a word that attends most to [SEP] is then wrong.
+        By default they are ignored, as in the paper (footnote 3).
 
     Notes
     -----
@@ -109,9 +112,12 @@ class Dependency(WordMeasure):
     source = "Clark et al. 2019, §4.2, Table 1"
     needs: ClassVar[frozenset[str]] = frozenset({"words", "tree"})
 
-    def __init__(self, subtypes: Subtypes = "keep", stanford: bool = False) -> None:
+    def __init__(
+        self, subtypes: Subtypes = "keep", stanford: bool = False, special: bool = False
+    ) -> None:
         self.subtypes: Subtypes = one_of("way with subtypes", subtypes, ("keep", "fold"))
         self.stanford = stanford
+        self.special = special
         self._set_offsets(OffsetCounts())
 
     def _set_offsets(self, counts: OffsetCounts) -> None:
@@ -215,7 +221,10 @@ class Dependency(WordMeasure):
         """Keep each row's prediction, and for each column the row that attends to it most."""
         if prepared.sentence is not None:
             rows = prepared.sentence[:, first_row : first_row + scores.shape[2], None]
-            other = rows != prepared.sentence[:, None, : scores.shape[3]]
+            columns = prepared.sentence[:, None, : scores.shape[3]]
+            other = rows != columns
+            if self.special:  # special tokens are in no sentence
+                other &= columns >= 0
             scores = scores.masked_fill(other[:, None], NO_WORD)
         prepared.predicted.append(scores.argmax(-1))  # ties: the leftmost
         largest, row = scores.max(-2)  # argmax takes twice as long down columns

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.encode import Batch
+from headscope.encode import TEXT, Batch
 from headscope.measures.base import Context, Measure, Together
 from headscope.models import LayerView, Model
 
@@ -133,6 +133,15 @@ class WordRows:
     first. By the last piece all rows of a word are known, also where it began in an earlier block.
     Rows and columns of other tokens, and each word's own column, hold :data:`NO_WORD` or less.
 
+    Parameters
+    ----------
+    batch
+        The batch.
+    device
+        Where attention is.
+    special
+        Whether special tokens keep their columns, as candidates beside the words.
+
     Attributes
     ----------
     row, column
@@ -140,7 +149,7 @@ class WordRows:
         or cut off, are missing.
     """
 
-    def __init__(self, batch: Batch, device: Any = "cpu") -> None:
+    def __init__(self, batch: Batch, device: Any = "cpu", *, special: bool = False) -> None:
         self.row: list[dict[int, int]] = []
         self.column: list[dict[int, int]] = []
         self.size, self.width = len(batch), batch.width
@@ -152,6 +161,8 @@ class WordRows:
             self.column.append({word: places[0] for word, places in pieces.items()})
             self.row.append({word: places[-1] for word, places in pieces.items()})
             columns[example, list(self.column[-1].values())] = True
+            if special:
+                columns[example, : len(item)] |= item.kind != TEXT
             rows[example, list(self.row[-1].values())] = True
             for places in pieces.values():
                 if len(places) > 1:
@@ -263,6 +274,8 @@ class WordMeasure(Measure):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"words"})
+    special = False
+    """Whether special tokens are candidates beside the words."""
     listed = False
     in_blocks = True
 
@@ -288,7 +301,7 @@ class WordMeasure(Measure):
 
     def prepare(self, batch: Batch, device: Any) -> tuple[WordRows, Any]:
         """Alone, a measure finds the words by itself; in a run all share them."""
-        words = WordRows(batch, device)
+        words = WordRows(batch, device, special=self.special)
         return words, self.prepare_words(batch, words, device)
 
     def rows(
@@ -315,22 +328,23 @@ class WordsTogether(Together):
     def __init__(self, measures: Sequence[Measure]) -> None:
         super().__init__(measures)
         self.of_words = [measure for measure in measures if isinstance(measure, WordMeasure)]
-        self.words: WordRows | None = None
+        self.words: dict[bool, WordRows] = {}
 
     def start(self, batch: Batch, device: Any) -> None:
-        """Find the words of a batch."""
-        self.words = WordRows(batch, device)
+        """Find the words of a batch, with special tokens where a measure wants them."""
+        kinds = {measure.special for measure in self.of_words}
+        self.words = {special: WordRows(batch, device, special=special) for special in kinds}
         self.prepared = [
-            measure.prepare_words(batch, self.words, device) for measure in self.of_words
+            measure.prepare_words(batch, self.words[measure.special], device)
+            for measure in self.of_words
         ]
         self.layers = [[] for _ in self.of_words]
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
         """Let every measure read the block's words."""
-        assert self.words is not None
-        scores = self.words.between(block, first_row)
+        scores = {kind: words.between(block, first_row) for kind, words in self.words.items()}
         for measure, prepared in zip(self.of_words, self.prepared, strict=True):
-            measure.word_rows(scores, first_row, prepared)
+            measure.word_rows(scores[measure.special], first_row, prepared)
 
     def end(self, view: LayerView) -> None:
         """Count the right answers of the layer."""

@@ -70,6 +70,13 @@ def clark2019(
         int, typer.Option("--epochs", help="The most passes over the training data of a probe.")
     ] = 20,
     sample: opt.Sample = "random",
+    special: Annotated[
+        bool,
+        typer.Option(
+            "--special",
+            help="Score the treebank a second time with special tokens as candidates (footnote 3).",
+        ),
+    ] = False,
     *,
     common: Common,
 ) -> Recipe:
@@ -103,5 +110,6 @@ def clark2019(
         vectors=vectors,
         epochs=epochs,
         sample="first" if sample == "first" else "random",
+        special=special,
         **common.options,
     )

@@ -17,6 +17,7 @@ from headscope.papers.clark2019.language_claims import (
     antecedent_findings,
     probe_findings,
     relation_findings,
+    special_finding,
 )
 from headscope.papers.clark2019.tables import treebank_labels
 from headscope.results import Atlas
@@ -38,6 +39,8 @@ class Found:
         The surveys.
     dependency_train
         The survey of the training treebank, if heads were chosen there.
+    dependency_special
+        The survey of the treebank with special tokens as candidates, if it was asked for.
     uniform
         The share that [SEP] would get if attention were uniform.
     probes
@@ -51,6 +54,7 @@ class Found:
     gradient: Atlas | None = None
     dependency: Atlas | None = None
     dependency_train: Atlas | None = None
+    dependency_special: Atlas | None = None
     coreference: Atlas | None = None
     probes: pd.DataFrame | None = None
     distance: Atlas | None = None
@@ -72,6 +76,8 @@ class Found:
             labels = treebank_labels(self.dependency)
             known = [label for label in labels.values() if label]
             table = best_heads(self.dependency, relations=known, train=self.dependency_train)
+            if self.dependency_special is not None:
+                findings.append(special_finding(self.dependency, self.dependency_special))
             findings += relation_findings(table, labels)
         if self.coreference is not None:
             findings += antecedent_findings(antecedent_table(self.coreference))

@@ -90,6 +90,10 @@ class Clark2019(Recipe):
         Which examples are used of a corpus that has more than are wanted: ``"random"`` draws them
         with the seed, ``"first"`` takes the first ones.
 
+    special
+        Score the treebank a second time with special tokens as candidates (footnote 3), for the
+        claim that this changes little.
+
     Examples
     --------
     >>> recipe = Clark2019("demo", parts=["dependencies"], limit=50)
@@ -113,6 +117,7 @@ class Clark2019(Recipe):
     vectors: str | Path | None = None
     epochs: int = 20
     sample: Literal["random", "first"] = "random"
+    special: bool = False
 
     name: ClassVar[str] = "clark2019"
 
@@ -227,6 +232,11 @@ class Clark2019(Recipe):
         limit = source.size() if self.limit else None  # sentences, where examples have several
         results = self.survey("dependency", self._loaded, source, [measure], limit=limit)
         self._found.dependency = results
+        if self.special:
+            again = Dependency(stanford=measure.stanford, special=True)
+            self._found.dependency_special = self.survey(
+                "dependency-special", self._loaded, source, [again], limit=limit
+            )
         train = None
         chosen = "one half of the documents and scored on the other, both ways"
         if self._train:
