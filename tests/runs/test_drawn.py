@@ -74,6 +74,22 @@ def test_the_sentence_drawn_is_the_one_on_which_the_head_is_right_most_often(mod
     assert relation_example(model, [right], relation="obj", head=head, direction=UP) is None
 
 
+def test_of_sentences_that_are_all_right_the_one_with_most_attention_is_drawn(
+    model: Model,
+) -> None:
+    # Of a split word, half of the attention stays within the word.
+    split = tree("the dogs saw a cat", [ROOT, 0, 1, 2, 3])
+    whole = tree("the dog saw a cat", [ROOT, 0, 1, 2, 3])
+    asked = {"relation": "dep", "head": planted("previous"), "direction": UP}
+    found = relation_example(model, [split, whole], **asked)
+    assert found is not None
+    assert found.words[2] == "dog"
+    assert found.weight == pytest.approx(4)
+    alone = relation_example(model, [split], **asked)
+    assert alone is not None
+    assert (alone.right, alone.weight) == (4, pytest.approx(3.5))
+
+
 def document(mentions: list[tuple[int, str]]) -> Example:
     """Two sentences of five words, with mentions of one word: (word, entity)."""
     texts = ["the", "dog", "saw", "a", "cat", "the", "cat", "saw", "a", "mat"]

@@ -55,6 +55,10 @@ class WordAttention:
         known = [other for other in candidates if other in self.place]
         return max(known, key=lambda other: row[self.place[other]], default=None)
 
+    def weight(self, word: int, other: int) -> float:
+        """The attention that a word pays to another."""
+        return float(self.weights[self.place[word], self.place[other]])
+
 
 def example_attention(model: Model, example: Example, head: Head) -> WordAttention:
     """Compute the attention of one head on one example, special tokens included.
@@ -109,8 +113,9 @@ def relation_example(
     Returns
     -------
     HeadExample or None
-        The sentence with the largest share of right answers, special tokens included; None if no
-        sentence has the relation. The words whose answers count are marked.
+        The sentence with the largest share of right answers (of equals, with the most attention
+        along them), special tokens included; None if no sentence has the relation. The words whose
+        answers count are marked.
     """
 
     upward = direction == "dependent to head"
@@ -175,7 +180,10 @@ def _best(
     most: int,
     both: bool = False,
 ) -> HeadExample | None:
-    """The example on which a head has the largest share of right answers; of equals, most."""
+    """The example on which a head has the largest share of right answers.
+
+    Of equals, the one with the most attention along right answers: there is something to see.
+    """
     best: HeadExample | None = None
     for example in islice((one for one in corpus if tasks(one)), most):
         seen = example_attention(model, example, head)
@@ -186,19 +194,25 @@ def _best(
         ]
         if not asked:
             continue
-        right = sum(seen.strongest(word, among) in answers for word, among, answers in asked)
+        right = []
+        for word, among, answers in asked:
+            answer = seen.strongest(word, among)
+            if answer is not None and answer in answers:
+                right.append(seen.weight(word, answer))
         marked = {word for word, _, _ in asked}
         if both:
             marked |= {answer for _, _, answers in asked for answer in answers}
         places = frozenset(seen.place[word] for word in marked if word in seen.place)
-        found = HeadExample(seen.words, seen.weights, places, right, len(asked))
+        found = HeadExample(
+            seen.words, seen.weights, places, len(right), len(asked), round(sum(right), 4)
+        )
         if best is None or _rank(found) > _rank(best):
             best = found
     return best
 
 
-def _rank(example: HeadExample) -> tuple[float, int]:
-    return example.right / example.total, example.right
+def _rank(example: HeadExample) -> tuple[float, float]:
+    return example.right / example.total, example.weight
 
 
 def _excerpts(corpus: Iterable[Example]) -> Iterator[Example]:

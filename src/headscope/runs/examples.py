@@ -50,6 +50,8 @@ class HeadExample:
         The positions of the words that are joined by the relation.
     right, total
         How many of the relation's arcs the head finds, and how many there are.
+    weight
+        The attention along those that it finds, summed.
     """
 
     words: tuple[str, ...]
@@ -57,6 +59,7 @@ class HeadExample:
     marked: frozenset[int]
     right: int = 1
     total: int = 1
+    weight: float = 0.0
 
 
 def word_attention(model: Model, example: Example, stack: str) -> tuple[Map, list[int]]:

@@ -28,9 +28,9 @@ WAYS = {
 }
 FIGURE_5 = (
     "As in Figure 5: {what}. Words whose attention counts are red, and so is all attention to and "
-    "from them. The number is the head's accuracy on the whole corpus; the sentence is the one of "
-    "the first 30 short sentences (60 excerpts for coreference) on which the head does best. Lines "
-    "to [CLS] and [SEP] show where words rest that the head has nothing to say about."
+    "from them. The number is the head's accuracy on the whole corpus. The sentence is chosen: of "
+    "the first 30 short ones (60 excerpts for coreference), the one on which the head does best. "
+    "Lines to [CLS] and [SEP] show where words rest that the head has nothing to say about."
 )
 
 
