@@ -1,7 +1,7 @@
 """Probe heads in a task with many classes: the search for L2 against solving all L2 values.
 
 The size is reduced: with 1000 classes and 10,000 rows, solving all values takes minutes. The bar
-guards against regressions; the goal for that full size is 10, and 5.4 was measured there.
+guards against regressions; the goal for heads of that full size is 10.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def run() -> list[dict[str, object]]:
             "base": f"{all_values:.2f} s",
             "ours": f"{some:.2f} s",
             "ratio": round(all_values / some, 1),
-            "bar": "≥ 2",
-            "ok": all_values / some >= 2,
+            "bar": "≥ 5",
+            "ok": all_values / some >= 5,
         },
         {
             "benchmark": f"{name}: heads with the same choice of L2",
