@@ -80,3 +80,9 @@ def test_a_page_without_claims_has_no_such_section(tiny_folder: Path, tmp_path: 
     report = Claiming(str(tiny_folder), parts=["surface"], output=tmp_path).run()
     assert [section.id for section in report.sections] == ["surface"]
     assert "claims hold" not in report.page.read_text(encoding="utf-8")
+
+
+def test_all_cells_of_a_column_with_long_text_are_wrapped() -> None:
+    table = claims_section([SEPARATOR.tested("12.0 %", False), BROAD.tested("x " * 30, True)])
+    assert table.tables[0].is_long("here")
+    assert not table.tables[0].is_long("holds")

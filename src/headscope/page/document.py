@@ -88,6 +88,11 @@ class Table:
                 return True
         return False
 
+    def is_long(self, column: str) -> bool:
+        """Tell whether some cell of a column is longer text: then all of them are wrapped."""
+        cells = [row.get(column) for row in self.rows]
+        return any(isinstance(cell, str) and len(cell) > LONG for cell in cells)
+
 
 @dataclass(frozen=True)
 class Plot:
