@@ -241,7 +241,7 @@ def run() -> list[dict[str, object]]:
             f"{name}: one at a time as SentEval {scaled} ÷ exact solver",
             senteval,
             exact,
-            bar=50,
+            bar=100,
         ),
         times(
             f"{name}: one at a time as the paper {scaled} ÷ exact solver",
