@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from headscope.encode import Batch
 from headscope.measures.base import Measure
@@ -49,8 +50,10 @@ FACTORS = (
 )
 NODES = FIRST * RATIO ** np.arange(len(FACTORS))
 WEIGHTS = np.array(FACTORS) * np.log(RATIO) / NODES
-COLUMNS, PARTS = 4096, 3
-"""How many weights of each map are taken at a time, and in how many parts the heads."""
+COLUMNS, SHARES, PARTS = 8192, 4, 3
+"""How many weights of each map are taken at a time, in how many shares, which threads divide among
+themselves, and in how many parts the heads.
+"""
 SMALL = 2e-3
 """Below this (nats) a difference of float32 products loses digits: such pairs of nearly equal heads
 are computed directly.
@@ -90,9 +93,11 @@ def _add_products(gram: Tensor, columns: Tensor) -> None:
     """Add the weighted products of every two heads at all nodes to the upper triangle of ``gram``,
     in place.
     """
-    size = len(columns)
+    size, count = columns.shape
+    columns = functional.pad(columns, (0, -count % SHARES))  # zeros add nothing
+    columns = columns.view(size, SHARES, -1).transpose(0, 1).contiguous()
     height = -(-size // PARTS)
-    product = columns.new_zeros(size, size)
+    products = columns.new_zeros(SHARES, size, size)
     chains = [torch.expm1(columns * (-node / 2)) for node in NODES[:2]]  # even and odd nodes
     factor = torch.empty_like(columns)
     for number, weight in enumerate(WEIGHTS):
@@ -102,8 +107,8 @@ def _add_products(gram: Tensor, columns: Tensor) -> None:
             power.mul_(torch.add(power, 3, out=factor).mul_(power).add_(3))
         for first in range(0, size, height):  # each pair once, or little more
             rows = slice(first, first + height)
-            torch.mm(power[rows], power[first:].T, out=product[rows, first:])
-        gram.add_(product, alpha=float(weight))
+            products[:, rows, first:] = torch.bmm(power[:, rows], power[:, first:].mT)
+        gram.add_(products.sum(0), alpha=float(weight))
 
 
 def _without_zeros(flat: Tensor) -> Tensor:
