@@ -46,6 +46,14 @@ def shared() -> Path:
     return SHARED
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give all tests of the embedded decoder to one process, so that it is loaded once."""
+    for item in items:
+        if "demo_llm" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("demo-llm"))
+
+
 @pytest.fixture(scope="session")
 def demo_llm() -> Any:
     """The embedded decoder with its language-model head, loaded once per run of the tests."""

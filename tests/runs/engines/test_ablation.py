@@ -39,6 +39,7 @@ def alone(model: Model) -> Atlas:
     return ablate(model, **GIVEN)
 
 
+@pytest.mark.parametrize("engine", ["processes"], indirect=True)
 def test_results_are_those_of_a_local_run(model: Model, alone: Atlas, engine: Any) -> None:
     same(ablate(model, engine=engine, workers=2, **GIVEN), alone)
 

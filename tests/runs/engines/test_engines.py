@@ -79,6 +79,7 @@ def test_a_wrapped_network_and_a_measure_of_one_s_own_travel(engine: str) -> Non
     )
 
 
+@pytest.mark.parametrize("engine", ["processes"], indirect=True)
 def test_two_models_are_compared(model: Model, engine: str) -> None:
     other = hs.wrap(tiny_network("bert", seed=4), tiny_tokenizer("bert"), name="other")
     how: dict[str, Any] = {"measures": "entropy", "batch_size": 2, "max_length": 40}

@@ -59,6 +59,7 @@ def test_a_block_of_texts_without_tokens_is_kept(model: Model, tmp_path: Path) -
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("workers")
+@pytest.mark.parametrize("engine", ["processes"], indirect=True)
 def test_blocks_survive_a_killed_worker_and_a_stopped_run(
     model: Model, tmp_path: Path, engine: str
 ) -> None:
