@@ -1,4 +1,4 @@
-"""Slow twins: each measure as plain loops over one example's map, written from METHODS.md and from
+"""Slow twins: each measure as plain loops over one example's map, written from the papers and from
 nothing else.
 
 A map is a list of rows, ``map[i][j]`` the attention from token i to token j, real tokens only. NaN
@@ -19,7 +19,7 @@ Answer = tuple[str, str, str]
 
 
 def position(map: Map, *, causal: bool = False) -> dict[str, float]:
-    """C2: mean attention to the previous, the current and the next token, over the tokens that have
+    """Mean attention to the previous, the current and the next token, over the tokens that have
     one; no next token in a causal model.
     """
     found = {}
@@ -35,7 +35,7 @@ def position(map: Map, *, causal: bool = False) -> dict[str, float]:
 
 
 def special(map: Map, kinds: Sequence[int], stops: Sequence[bool]) -> dict[tuple[str, str], float]:
-    """C3: mean attention to [CLS], to all [SEP]s together, to "." and "," together, from all rows,
+    """Mean attention to [CLS], to all [SEP]s together, to "." and "," together, from all rows,
     from [SEP] rows and from all others.
     """
     found = {}
@@ -60,7 +60,7 @@ def _is(token: str, kind: int, stop: bool) -> bool:
 
 
 def entropy(map: Map, kinds: Sequence[int], *, causal: bool = False) -> dict[str, float]:
-    """C5: mean over rows of -Σ α ln α; of the [CLS] row alone; and of uniform attention to what a
+    """Mean over rows of -Σ α ln α; of the [CLS] row alone; and of uniform attention to what a
     token sees (ln L where it sees all).
     """
     rows, starts, uniform = [], [], []
@@ -105,7 +105,7 @@ def peak(map: Map) -> dict[str, float]:
 def word_map(
     map: Map, words: Sequence[int]
 ) -> tuple[list[int], list[list[float]], list[list[float]]]:
-    """C6: the words with a piece, in order; the attention from each to each (mean over its pieces
+    """The words with a piece, in order; the attention from each to each (mean over its pieces
     of the sum over the other's); and to each token that is no word.
     """
     order: list[int] = []

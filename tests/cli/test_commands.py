@@ -19,7 +19,7 @@ from headscope.errors import Interrupted
 
 def test_a_survey_of_the_embedded_model_finds_its_previous_token_head(demo_nc: Path) -> None:
     found = hs.open(demo_nc)
-    # DESIGN.md: layer 1, head 3 is near 1.00 on the previous token.
+    # Known of this model: layer 1, head 3 is near 1.00 on the previous token.
     assert found.mean("position").sel(layer=1, head=3, offset="previous") > 0.97
     assert found["position"].sizes["layer"] == 6
     assert found["position"].sizes["head"] == 12

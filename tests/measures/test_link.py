@@ -55,7 +55,7 @@ def link(
     causal: bool,
 ) -> dict[str, float]:
     """the largest weight among the pairs; from [CLS] (in a causal model the last
-    token) to each feature of K5.
+    token) to each feature of Kovaleva et al. 2019, section 4.2.
     """
     found = {}
     for name in LINKS:

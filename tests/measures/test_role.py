@@ -1,5 +1,5 @@
-"""Sieve bias (Pande et al. 2021, P2): equal to a literal loop, 1 for uniform attention, exact on
-planted heads, and clear about the roles it leaves out.
+"""Sieve bias (Pande et al. 2021, section 3): equal to a literal loop, 1 for uniform attention,
+exact on planted heads, and clear about the roles it leaves out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PAIR = (
 
 
 def bias(map: twins.Map, pairs: Pairs, *, causal: bool) -> float:
-    """P2, to the letter: β(t) = (Σ_{s∈S(t)} α(t,s) / |S(t)|) / (1/L), and its mean over the tokens
+    """To the letter: β(t) = (Σ_{s∈S(t)} α(t,s) / |S(t)|) / (1/L), and its mean over the tokens
     with a sieve. A causal model has only what a token sees.
     """
     found = []
