@@ -14,6 +14,8 @@ from headscope.papers.clark2019 import facts
 from headscope.results import Atlas
 from papers.conftest import EPOCHS, LIMIT, rows_of
 
+pytestmark = pytest.mark.xdist_group("clark2019")  # one process makes the page
+
 SURVEYS = ("surface", "dependency", "coreference", "distance")
 FIGURES = (
     "figure-1",
