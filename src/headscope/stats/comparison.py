@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy import stats
+from scipy import special
 
 from headscope.labels import CHANGE
 from headscope.results import Atlas
@@ -86,7 +86,7 @@ def paired_test(data: xr.Dataset) -> xr.Dataset:
     ordered = data[["mean", "deviation", "n"]].transpose(*dims)
     mean, deviation, n = (ordered[key].values for key in ("mean", "deviation", "n"))
     with np.errstate(all="ignore"):
-        p = 2 * stats.t.sf(np.abs(mean / (deviation / np.sqrt(n))), n - 1)
+        p = 2 * special.stdtr(n - 1, -np.abs(mean / (deviation / np.sqrt(n))))
     return ordered.assign(
         p=(dims, p), p_corrected=(dims, correct(p, "holm", axis=(0, 1)))
     ).assign_attrs(data.attrs)

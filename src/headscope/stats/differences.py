@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from headscope.labels import CHANGE, label_text
 from headscope.results import Atlas
@@ -140,8 +140,8 @@ def welch(one: xr.Dataset, other: xr.Dataset, confidence: float = CONFIDENCE) ->
     with np.errstate(all="ignore"):
         degrees = error**4 / sum(squared**2 / freedom for squared, freedom in errors)
         statistic = change / error
-        p = 2 * stats.t.sf(np.abs(statistic), degrees)
-        half = stats.t.ppf(0.5 + confidence / 2, degrees) * error
+        p = 2 * special.stdtr(degrees, -np.abs(statistic))
+        half = special.stdtrit(degrees, 0.5 + confidence / 2) * error
     n = np.minimum(*counts)
     arrays = {
         "mean": change,

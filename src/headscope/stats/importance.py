@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from headscope.errors import ResultsError
 from headscope.results import Atlas
@@ -95,7 +95,7 @@ def row_spearman(one: Array, other: Array) -> Array:
     >>> row_spearman(np.array([[1, 2, 3], [1, 1, 1]]), np.array([[2, 4, 9], [1, 2, 3]])).tolist()
     [1.0, nan]
     """
-    ranks = [rankdata(values, axis=1) for values in (one, other)]
+    ranks = [scipy.stats.rankdata(values, axis=1) for values in (one, other)]
     first, second = (values - values.mean(1, keepdims=True) for values in ranks)
     scale = np.sqrt((first**2).sum(1) * (second**2).sum(1))
     empty = np.full(len(one), np.nan)

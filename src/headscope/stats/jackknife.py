@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from headscope.results.moments import CONFIDENCE
 
@@ -162,7 +162,7 @@ def cluster_test(difference: xr.DataArray, count: xr.DataArray) -> xr.DataArray:
     error = jackknife_error(difference, count)
     never = xr.full_like(mean, np.inf).where(mean > 0, -np.inf)  # the difference never varies
     t = (mean / error.where(error > 0)).where(error > 0, never)
-    p: xr.DataArray = xr.apply_ufunc(stats.t.sf, t, _buckets(count) - 1.0)
+    p: xr.DataArray = xr.apply_ufunc(special.stdtr, _buckets(count) - 1.0, -t)
     return p.where(error.notnull())
 
 
@@ -201,5 +201,5 @@ def _factor(counts: xr.DataArray, confidence: float) -> xr.DataArray:
 
 
 def _quantile(degrees: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
-    quantile: NDArray[np.float64] = stats.t.ppf(0.5 + confidence / 2, degrees)
+    quantile: NDArray[np.float64] = special.stdtrit(degrees, 0.5 + confidence / 2)
     return quantile

@@ -8,8 +8,8 @@ from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
+import scipy  # its parts are loaded when they are used
 import xarray as xr
-from scipy import stats
 
 from headscope.heads import Head
 from headscope.results import KEPT, Atlas
@@ -167,7 +167,7 @@ def _spearman(one: xr.DataArray, two: xr.DataArray, over: str) -> dict[str, floa
     left, right = one.values.ravel(), two.values.ravel()
     known = ~(np.isnan(left) | np.isnan(right))
     enough = known.sum() >= 3 and np.ptp(left[known]) > 0 and np.ptp(right[known]) > 0
-    rho, p = stats.spearmanr(left[known], right[known]) if enough else (np.nan, np.nan)
+    rho, p = scipy.stats.spearmanr(left[known], right[known]) if enough else (np.nan, np.nan)
     return {f"rho ({over})": float(rho), f"p ({over})": float(p), f"n ({over})": int(known.sum())}
 
 

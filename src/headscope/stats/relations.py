@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ import xarray as xr
 from headscope.errors import ResultsError, UserError, unknown
 from headscope.labels import STANFORD
 from headscope.results import Atlas
-from headscope.stats.crossfit import FIRST, SECOND, CrossFit, cross_fit, fit_apart
+from headscope.stats.crossfit import FIRST, SECOND, Array, CrossFit, cross_fit, fit_apart
 from headscope.stats.grid import check_same_heads, labelled_head
 from headscope.stats.jackknife import share_interval
 from headscope.stats.tests import correct, paired_sign
@@ -28,6 +29,8 @@ HELD_OUT = "held-out offset right"
 """Labels the words at which the offset that the other half of the corpus chose is right."""
 BETWEEN = " | "
 """Stands between what the two halves have chosen, where they differ."""
+Counts = tuple[Array, Array]
+"""Right answers, and all answers, by bucket."""
 LEAST = 20
 """Relations with fewer words are skipped unless they are named."""
 
@@ -123,32 +126,84 @@ def best_heads(
         chooser = train["dependency"].sel(direction=list(directions))
         check_same_heads(data, chooser)
     offsets: dict[str, int] = json.loads(data.attrs["offsets"])
-    rows = []
+    answers, given = Answers.of(data), None if chooser is None else Answers.of(chooser)
+    stacked = tests.stack(place=PLACE).transpose("relation", "place")
+    columns = {name: stacked[name].values for name in tests.data_vars}
+    rows, best, held_out = [], list[Counts](), list[Counts]()
     for name in _chosen(tests, relations, least):
-        one = tests.sel(relation=name).stack(place=PLACE)
-        if not bool(one["accuracy"].notnull().any()):
+        row = answers.relations[name]
+        accuracy = columns["accuracy"][row]
+        if np.isnan(accuracy).all():
             continue
-        best = one.isel(place=int(np.nanargmax(one["accuracy"].values)))
-        direction, layer, head = best["place"].item()
-        low, high = share_interval(*_answers(data, name, best))
+        place = int(np.nanargmax(accuracy))
+        direction, layer, head = answers.places[place]
+        right, count = answers.at(name)
+        fit = _fit_held_out(answers, given, name)
+        best.append((right[:, place], count[:, place]))
+        held_out.append((fit.total, fit.count))
         rows.append(
             {
                 "relation": name,
-                "words": int(best["n"]),
+                "words": int(columns["n"][row, place]),
                 "head": str(labelled_head(layer, head)),
                 "direction": direction,
-                "accuracy": float(best["accuracy"]),
-                "low": float(low),
-                "high": float(high),
-                **_held_out(data, chooser, name, direction),
-                "baseline": float(best["baseline"]),
+                "accuracy": float(accuracy[place]),
+                "low": np.nan,
+                "high": np.nan,
+                "held_out": fit.score,
+                "held_out_low": np.nan,
+                "held_out_high": np.nan,
+                "held_out_head": answers.names(fit.chosen or (), direction),
+                "baseline": float(columns["baseline"][row, place]),
                 "offset": offsets.get(name, 0),
                 **_held_out_baseline(data, chooser, name),
-                "p": float(best["p"]),
-                "p_corrected": float(best["p_corrected"]),
+                "p": float(columns["p"][row, place]),
+                "p_corrected": float(columns["p_corrected"][row, place]),
             }
         )
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    for prefix, counts in (("", best), ("held_out_", held_out)):
+        if counts:  # all relations at once
+            table[f"{prefix}low"], table[f"{prefix}high"] = _intervals(counts)
+    return table
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Right and all answers of every head at every relation, (bucket, relation, place).
+
+    A place is a direction, a layer and a head.
+    """
+
+    right: Array
+    count: Array
+    relations: dict[str, int]
+    places: list[tuple[str, int, int]]
+
+    @classmethod
+    def of(cls, data: xr.Dataset) -> Answers:
+        """The answers in a survey's results, or in the part of some directions."""
+        part = data[["sum", "count"]].sel(words="every").stack(place=PLACE)
+        part = part.transpose("bucket", "relation", "place")
+        return cls(
+            part["sum"].values,
+            part["count"].values,
+            {str(name): row for row, name in enumerate(part["relation"].values)},
+            list(part["place"].values),
+        )
+
+    def at(self, relation: str) -> Counts:
+        """Those at one relation, (bucket, place)."""
+        row = self.relations[relation]
+        return self.right[:, row], self.count[:, row]
+
+    def names(self, chosen: Iterable[int], direction: str) -> str:
+        """Names of heads, with their direction where it is not the given one."""
+        found = []
+        for place in chosen:
+            way, layer, head = self.places[place]
+            found.append(f"{labelled_head(layer, head)}{'' if way == direction else f' ({way})'}")
+        return BETWEEN.join(dict.fromkeys(found))
 
 
 def _check_held_out(data: xr.Dataset) -> None:
@@ -160,47 +215,25 @@ def _check_held_out(data: xr.Dataset) -> None:
         )
 
 
-def _answers(
-    data: xr.Dataset, relation: str, best: xr.Dataset
-) -> tuple[xr.DataArray, xr.DataArray]:
-    """A head's right answers, and all answers, by bucket."""
-    direction, layer, head = best["place"].item()
-    where = {"layer": layer, "head": head, "direction": direction, "words": "every"}
-    part = data[["sum", "count"]].sel(relation=relation, **where)
-    return part["sum"], part["count"]
-
-
-def _by_place(data: xr.Dataset, relation: str) -> xr.Dataset:
-    """Right and all answers at a relation, by bucket and place (direction, layer and head)."""
-    part = data[["sum", "count"]].sel(relation=relation, words="every")
-    return part.stack(place=PLACE).transpose("bucket", "place")
-
-
-def _held_out(
-    data: xr.Dataset, train: xr.Dataset | None, relation: str, direction: str
-) -> dict[str, object]:
-    """The accuracy of a head that was chosen on other words, and its name."""
-    part = _by_place(data, relation)
-    right, count = part["sum"].values, part["count"].values
+def _fit_held_out(answers: Answers, train: Answers | None, relation: str) -> CrossFit:
+    """A head that was chosen on other words."""
+    right, count = answers.at(relation)
     if train is None:
-        fit = cross_fit(right, count)
-    elif relation in train["relation"].values:
-        given = _by_place(train, relation).sum("bucket")
-        fit = fit_apart(given["sum"].values, given["count"].values, right, count)
-    else:
-        fit = CrossFit.nothing(len(right))
-    total, number = (xr.DataArray(values, dims="bucket") for values in (fit.total, fit.count))
-    low, high = share_interval(total, number)
-    names = []
-    for chosen in fit.chosen or ():
-        way, layer, head = part["place"].values[chosen]
-        names.append(f"{labelled_head(layer, head)}{'' if way == direction else f' ({way})'}")
-    return {
-        "held_out": fit.score,
-        "held_out_low": float(low),
-        "held_out_high": float(high),
-        "held_out_head": BETWEEN.join(dict.fromkeys(names)),
-    }
+        return cross_fit(right, count)
+    if relation not in train.relations:
+        return CrossFit.nothing(len(right))
+    given_right, given_count = train.at(relation)
+    return fit_apart(given_right.sum(0), given_count.sum(0), right, count)
+
+
+def _intervals(counts: Sequence[Counts]) -> tuple[Array, Array]:
+    """The ends of the intervals of several shares, each given by its answers by bucket."""
+    right, number = (
+        xr.DataArray(np.stack(values, 1), dims=("bucket", "row"))
+        for values in zip(*counts, strict=True)
+    )
+    low, high = share_interval(right, number)
+    return low.values, high.values
 
 
 def _held_out_baseline(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from headscope.errors import UserError
 from headscope.stats.bootstrap import CHUNK, draws
@@ -316,5 +316,5 @@ class _SignFlips(_Test):
     def interval(self) -> tuple[Array, Array]:
         """Student's interval: a permutation test has none of its own."""
         number = np.maximum(self.clusters.number, 2)
-        half = stats.t.ppf(0.975, number - 1) * np.where(self.flat, 0.0, self.error)
+        half = special.stdtrit(number - 1, 0.975) * np.where(self.flat, 0.0, self.error)
         return self.mean - half, self.mean + half

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from headscope.errors import UserError, unknown
 from headscope.results import KEPT, Atlas
@@ -267,5 +267,5 @@ def _moments(
     error = mean.copy(data=sums.error.reshape(mean.shape))
     error = error.where((error > ROUNDING * abs(mean)) | error.isnull(), 0.0)
     number = xr.zeros_like(mean) + sums.number
-    half = xr.apply_ufunc(stats.t.ppf, 0.975, number.where(number > 1) - 1) * error
+    half = xr.apply_ufunc(special.stdtrit, number.where(number > 1) - 1, 0.975) * error
     return mean - half, mean + half, number, error * np.sqrt(number)

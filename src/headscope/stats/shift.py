@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from headscope.errors import ResultsError, UserError
 from headscope.results import KEPT, Atlas
@@ -142,11 +142,11 @@ def _tested(
         return row | {"low": 0.0, "high": 0.0, "p": 1.0, "p_least": 1.0, "p_same": 0.0}
     if number > 1 and np.ptp(known) > 0:
         error, degrees = float(sums.error.item()), number - 1
-        half = stats.t.ppf(0.975, degrees) * error
+        half = special.stdtrit(degrees, 0.975) * error
         row |= {"low": shift - half, "high": shift + half}
-        row["p"] = 2 * stats.t.sf(abs(shift) / error, degrees)
-        row["p_least"] = min(1.0, 2 * stats.t.sf((abs(shift) - least) / error, degrees))
-        row["p_same"] = stats.t.sf((least - abs(shift)) / error, degrees)
+        row["p"] = 2 * special.stdtr(degrees, -abs(shift) / error)
+        row["p_least"] = min(1.0, 2 * special.stdtr(degrees, (least - abs(shift)) / error))
+        row["p_same"] = special.stdtr(degrees, (abs(shift) - least) / error)
     return row
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+import scipy  # its parts are loaded when they are used
 import xarray as xr
 from numpy.typing import NDArray
-from scipy import stats
 
 from headscope.errors import ResultsError
 from headscope.results import Atlas
@@ -115,7 +115,7 @@ def correlation(frame: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLE
             metric = METRICS[name].prepare(one[None, :, None], other)
             row["value"] = float(metric(np.ones((1, len(known))))[0, 0])
             if name == "pearson":
-                ends = stats.pearsonr(one, other).confidence_interval(CONFIDENCE)
+                ends = scipy.stats.pearsonr(one, other).confidence_interval(CONFIDENCE)
                 row["low"], row["high"] = float(ends.low), float(ends.high)
             else:
                 each = np.arange(len(known))

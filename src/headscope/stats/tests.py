@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 from headscope.errors import unknown
 from headscope.results.moments import wilson
@@ -41,8 +41,8 @@ def paired_sign(only_first: ArrayLike, only_second: ArrayLike) -> NDArray[np.flo
     0.0107
     """
     first, second = np.asarray(only_first, float), np.asarray(only_second, float)
-    p: NDArray[np.float64] = stats.binom.sf(first - 1, first + second, 0.5)
-    return np.where(first + second > 0, p, 1.0)
+    # The upper tail of a binomial distribution is an incomplete beta function.
+    return np.where(first > 0, special.betainc(np.maximum(first, 1.0), second + 1.0, 0.5), 1.0)
 
 
 def check_correction(method: str) -> None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from headscope.errors import UserError
 from headscope.registry import Registry
@@ -65,7 +65,7 @@ def spearman(predicted: Array, gold: Array) -> float:
     >>> spearman(np.array([1.0, 2.0, 9.0]), np.array([3.0, 4.0, 5.0]))
     1.0
     """
-    return pearson(rankdata(predicted), rankdata(gold))
+    return pearson(scipy.stats.rankdata(predicted), scipy.stats.rankdata(gold))
 
 
 def mean(predicted: Array, _gold: Array) -> float:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import altair as alt
 import numpy as np
 import pandas as pd
+import scipy  # its parts are loaded when they are used
 import xarray as xr
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from headscope.errors import UserError
 from headscope.figures.roles.common import (
@@ -207,7 +207,7 @@ def places(ellipses: Sequence[Ellipse]) -> dict[tuple[bool, ...], tuple[float, f
     for combination in product((False, True), repeat=len(ellipses)):
         if any(combination):
             region = (inside == np.array(combination)[:, None, None]).all(0)
-            farthest = int(np.argmax(ndimage.distance_transform_edt(region)))
+            farthest = int(np.argmax(scipy.ndimage.distance_transform_edt(region)))
             row, column = np.unravel_index(farthest, region.shape)
             points[combination] = (float(x[row, column]), float(y[row, column]))
     return points
