@@ -88,7 +88,7 @@ def test_every_label_of_every_registered_measure_has_words_of_its_own(measure: s
             {"direction": "target to element"},
             "largest attention from a frame's target to its elements",
         ),
-        ("feature", {"feature": "object"}, "largest attention to an object"),
+        ("feature", {"feature": "object"}, "largest attention to an object of the main predicate"),
         ("feature", {"feature": "sep"}, "largest attention to [SEP]"),
         ("link", {"link": "verb to subject"}, "largest attention from a verb to its subject"),
         ("link", {"link": "cls to noun"}, "largest attention from [CLS] to a noun"),

@@ -61,8 +61,9 @@ _FEATURES = {
     "verb": "a verb",
     "pronoun": "a pronoun",
     "subject": "a subject",
-    "object": "an object",
+    "object": "an object of the main predicate",
     "negation": "a negation",
+    "punctuation": "punctuation",
 }
 _LINKS = {
     "verb to subject": "from a verb to its subject",

@@ -13,7 +13,7 @@ import pytest
 import vl_convert
 
 from headscope.errors import UserError
-from headscope.figures import find_figure, gallery
+from headscope.figures import find_figure, gallery, measure_grid
 from headscope.figures.style import GREY
 from headscope.measures.feature import FEATURES
 from headscope.measures.link import LINKS
@@ -94,14 +94,27 @@ def test_a_grid_has_a_small_heat_map_for_each_label_with_the_label_s_own_values(
             {(layer + 1, head + 1): means[layer, head] for layer in range(3) for head in range(4)}
         )
         domain = panel["layer"][-1]["encoding"]["color"]["scale"]["domain"]
-        assert domain == pytest.approx(
-            [-np.abs(means).max() if "change" in name else 0, np.abs(means).max()]
-        )
+        drawn = np.abs(values.mean(0)[..., : len(labels)])  # changes have one scale for all labels
+        most = drawn.max() if "change" in name else means.max()
+        assert domain == pytest.approx([-most if "change" in name else 0, most])
         for layer in panel["layer"]:
             assert (layer["encoding"]["y"]["field"], layer["encoding"]["y"]["sort"]) == (
                 "layer",
                 "descending",
             )
+
+
+def test_a_change_map_can_have_a_colour_scale_of_its_own() -> None:
+    values = random_values("feature-change", layers=3, heads=4)
+    results = sampled({"feature-change": values})
+    spec = measure_grid(results, "feature-change", "Change", scale="each").to_dict()
+    for column, panel in enumerate(spec["concat"]):
+        most = np.abs(values.mean(0)[..., column]).max()
+        domain = panel["layer"][-1]["encoding"]["color"]["scale"]["domain"]
+        assert domain == pytest.approx([-most, most])
+    assert spec["resolve"]["scale"]["color"] == "independent"
+    with pytest.raises(UserError, match="the colour scale must be one of each, one"):
+        measure_grid(results, "feature-change", "Change", scale="own")  # type: ignore[arg-type]
 
 
 def test_more_is_orange_and_less_purple_in_a_difference() -> None:
@@ -137,7 +150,7 @@ def test_undefined_heads_are_grey_and_a_figure_of_undefined_heads_is_drawn(
     values = random_values(NEEDS[name])
     values[:, -1, 0] = np.nan
     svg = vl_convert.vegalite_to_svg(draw(name, values))
-    assert svg.count(f'fill="{GREY}"') == {"links": 4, "from-cls": 8}[name]
+    assert svg.count(f'fill="{GREY}"') == {"links": 4, "from-cls": len(FEATURES)}[name]
     assert "NaN" not in vl_convert.vegalite_to_svg(draw(name, np.full_like(values, np.nan)))
 
 

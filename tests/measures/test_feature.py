@@ -53,8 +53,23 @@ def has(feature: str, word: int, words: Sequence[Word]) -> bool:
         "verb": one.upos in ("VERB", "AUX", "MD") or one.upos.startswith("VB"),
         "pronoun": one.upos in ("PRON", "PRP", "PRP$", "WP", "WP$", "EX"),
         "subject": relation in ("nsubj", "nsubjpass", "csubj", "csubjpass"),
-        "object": relation in ("obj", "dobj"),
+        "object": relation in ("obj", "dobj") and of_main_predicate(one.head, words),
+        "punctuation": one.upos
+        in ("PUNCT", ".", ",", ":", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP"),
     }[feature]
+
+
+def of_main_predicate(word: int | None, words: Sequence[Word]) -> bool:
+    """Whether a word is the root, or a conjunct of the root, or of its conjunct …"""
+    seen: list[int] = []
+    while word is not None and word >= 0 and word not in seen:
+        if words[word].head == -1:
+            return True
+        if words[word].relation.split(":")[0] != "conj":
+            return False
+        seen.append(word)
+        word = words[word].head
+    return False
 
 
 def feature(
@@ -138,7 +153,23 @@ def test_universal_and_stanford_annotation_give_the_same_words(words: tuple[Word
         "subject": {1},
         "object": {7},
         "negation": set(),
+        "punctuation": set(),
     }
+
+
+def test_an_object_of_another_clause_is_no_object_of_the_main_predicate() -> None:
+    words = tree(
+        "she|PRON|nsubj|2 read|VERB|root|0 the|DET|det|4 book|NOUN|obj|2 that|PRON|mark|7 "
+        "he|PRON|nsubj|7 gave|VERB|acl:relcl|4 her|PRON|obj|7 .|PUNCT|punct|2"
+    )
+    found = feature_words(words)
+    assert found["object"] == {3}
+    assert found["punctuation"] == {8}
+
+
+def test_penn_tags_of_punctuation_count() -> None:
+    words = tree("well|UH|discourse|3 ,|,|punct|3 go|VB|root|0 -|HYPH|punct|3 !|.|punct|3")
+    assert feature_words(words)["punctuation"] == {1, 3, 4}
 
 
 # [CLS] it saw the dog ##s [SEP]

@@ -18,7 +18,8 @@ from stats.references import holm
 from stats.sampled import random_values, sampled
 
 WORDS = [
-    *("a noun", "a verb", "a pronoun", "a subject", "an object", "a negation"),
+    *("a noun", "a verb", "a pronoun", "a subject", "an object of the main predicate"),
+    *("a negation", "punctuation"),
     *("[CLS]", "[SEP]"),
 ]
 

@@ -23,7 +23,7 @@ ROW = 26
 def from_cls(results: Atlas) -> Any:
     """Draw heads by features for the last layer."""
     last = results.mean("link").isel(layer=-1)
-    frame = _features(last)
+    frame = cls_frame(last)
     order = list(dict.fromkeys(frame["feature"]))
     known = frame["value"].to_numpy()[np.isfinite(frame["value"])]
     most = float(known.max()) if known.size and known.max() > 0 else 1.0
@@ -48,8 +48,19 @@ def from_cls(results: Atlas) -> Any:
     return styled(alt.layer(*marks), title, subject(results.provenance))
 
 
-def _features(last: xr.DataArray) -> pd.DataFrame:
-    """Return one row per head and feature."""
+def cls_frame(last: xr.DataArray) -> pd.DataFrame:
+    """List the attention from [CLS] by head and feature.
+
+    Parameters
+    ----------
+    last : DataArray
+        The measure ``link`` of one layer, with dims head and link.
+
+    Returns
+    -------
+    DataFrame
+        One row per head and feature: head, feature, value.
+    """
     names = [str(link) for link in last["link"].values if str(link).startswith(START)]
     values = last.sel(link=names).reset_coords(drop=True)
     frame = values.to_dataframe(name="value").reset_index()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import numpy as np
 import xarray as xr
 
+from headscope.errors import unknown
 from headscope.figures.squares import coloured
-from headscope.figures.style import legend_ticks, styled, subject
+from headscope.figures.style import legend_ticks, legend_title, styled, subject
 from headscope.figures.tidy import tidy, unit_text
 from headscope.results import Atlas
 
@@ -18,6 +19,9 @@ SPECIAL = {"cls": "[CLS]", "sep": "[SEP]"}
 """How special tokens are written."""
 WIDTH = 180
 """Pixels of a small map at most."""
+Scale = Literal["one", "each"]
+SCALES: tuple[Scale, ...] = ("one", "each")
+"""One colour scale for all maps, or one for each."""
 
 
 def heat_grid(
@@ -29,10 +33,11 @@ def heat_grid(
     unit: str = "",
     diverging: bool = False,
     columns: int = 4,
+    scale: Scale = "each",
+    least: float = 0.0,
+    framed: xr.DataArray | None = None,
 ) -> Any:
     """Draw a small heat map of all heads for each label of a dimension.
-
-    Labels may differ by orders of magnitude, so each map has its own colour scale.
 
     Parameters
     ----------
@@ -48,10 +53,22 @@ def heat_grid(
         Whether values are differences: then each colour scale is centred on 0.
     columns : int
         How many maps stand in a row.
+    scale : {"each", "one"}
+        Whether each map has its own colour scale, or all have one. With one, maps can be compared,
+        and labels that differ by orders of magnitude look as different as they are.
+    least : float
+        Where the colour scale begins, unless it is diverging.
+    framed : DataArray, optional
+        True for the heads to be framed, with the dims of ``values``.
 
     Returns
     -------
     altair chart
+
+    Raises
+    ------
+    UserError
+        If there is no such scale.
 
     Examples
     --------
@@ -60,17 +77,31 @@ def heat_grid(
     >>> [part.title.text for part in heat_grid(values, "feature", title="Features").concat]
     ['noun']
     """
-    charts = [
-        _small(values.sel({dim: label}), str(label), unit, diverging=diverging)
-        for label in values[dim].values
-    ]
-    grid = alt.concat(*charts, columns=columns, spacing=22).resolve_scale(color="independent")
-    scales = "each map has its own colour scale"
+    if scale not in SCALES:
+        raise unknown("colour scale", scale, SCALES)
+    shared = scale == "one"
+    charts = []
+    for label in values[dim].values:
+        one = values.sel({dim: label})
+        domain = _domain(values if shared else one, least, diverging=diverging)
+        chart = _small(one, str(label), unit, domain, diverging=diverging, shared=shared)
+        if framed is not None:
+            chart = chart + _frames(framed.sel({dim: label}))
+        charts.append(chart)
+    grid = alt.concat(*charts, columns=columns, spacing=22)
+    grid = grid.resolve_scale(color="shared" if shared else "independent")
+    scales = "all maps have one colour scale" if shared else "each map has its own colour scale"
     return styled(grid, title, subtitle, f"{unit}; {scales}" if unit else scales)
 
 
 def measure_grid(
-    results: Atlas, measure: str, title: str, *, labels: Sequence[str] = (), columns: int = 4
+    results: Atlas,
+    measure: str,
+    title: str,
+    *,
+    labels: Sequence[str] = (),
+    columns: int = 4,
+    scale: Scale | None = None,
 ) -> Any:
     """Draw small heat maps of a measure that has one dimension of its own.
 
@@ -86,6 +117,8 @@ def measure_grid(
         The labels to draw; by default all.
     columns : int
         How many maps stand in a row.
+    scale : {"one", "each"}, optional
+        See :func:`heat_grid`. By default changes have one colour scale, and other values one each.
 
     Returns
     -------
@@ -94,26 +127,42 @@ def measure_grid(
     data = results[measure]
     values = data["mean"]
     dim = next(str(dim) for dim in values.dims if dim not in ("layer", "head"))
+    change = measure.endswith("-change")
     return heat_grid(
         values.sel({dim: list(labels)}) if labels else values,
         dim,
         title=title,
         subtitle=subject(results.provenance),
         unit=unit_text(str(data.attrs.get("unit", "share of attention"))),
-        diverging=measure.endswith("-change"),
+        diverging=change,
         columns=columns,
+        scale=scale or ("one" if change else "each"),
     )
 
 
-def _small(values: xr.DataArray, label: str, unit: str, *, diverging: bool) -> Any:
-    """Draw one map with its own legend."""
-    known = np.abs(values.values[np.isfinite(values.values)])
-    most = float(known.max()) if known.size and known.max() > 0 else 1.0
-    scale = (
-        alt.Scale(scheme="purpleorange", domain=[-most, most], domainMid=0)
-        if diverging
-        else alt.Scale(scheme="viridis", domain=[0, most])
-    )
+def _domain(values: xr.DataArray, least: float, *, diverging: bool) -> tuple[float, float]:
+    """The ends of a colour scale."""
+    known = values.values[np.isfinite(values.values)]
+    if diverging:
+        most = float(np.abs(known).max()) if known.size else 0.0
+        return (-most, most) if most > 0 else (-1.0, 1.0)
+    most = float(known.max()) if known.size else 0.0
+    return least, most if most > least else least + 1.0
+
+
+def _small(
+    values: xr.DataArray,
+    label: str,
+    unit: str,
+    domain: tuple[float, float],
+    *,
+    diverging: bool,
+    shared: bool,
+) -> Any:
+    """Draw one map, with its own legend or with that of all."""
+    scheme = "purpleorange" if diverging else "viridis"
+    middle = {"domainMid": 0} if diverging else {}
+    scale = alt.Scale(scheme=scheme, domain=list(domain), **middle)
     heads, layers = values.sizes["head"], values.sizes["layer"]
     side = max(4, min(15, WIDTH // heads))
     small: dict[str, Any] = {"labelFontSize": 8, "labelOverlap": True}
@@ -122,12 +171,12 @@ def _small(values: xr.DataArray, label: str, unit: str, *, diverging: bool) -> A
         y=alt.Y("layer:O", title="layer", sort="descending", axis=alt.Axis(**small)),
     )
     legend = alt.Legend(
-        title=None,
-        gradientLength=side * layers,
+        title=legend_title(unit) if shared and unit else None,
+        gradientLength=max(90, side * layers) if shared else side * layers,
         gradientThickness=8,
         labelFontSize=8,
         offset=6,
-        **legend_ticks(-most if diverging else 0.0, most),
+        **legend_ticks(*domain),
     )
     shown = [
         alt.Tooltip("name:N", title="head"),
@@ -136,3 +185,12 @@ def _small(values: xr.DataArray, label: str, unit: str, *, diverging: bool) -> A
     colour = alt.Color("value:Q", scale=scale, legend=legend)
     heading = alt.TitleParams(SPECIAL.get(label, label), fontSize=11, anchor="middle")
     return alt.layer(*coloured(base, colour, shown)).properties(title=heading)
+
+
+def _frames(framed: xr.DataArray) -> Any:
+    """Draw a frame around chosen heads."""
+    frame = tidy(framed)
+    base = alt.Chart(frame[frame["value"].astype(bool)][["layer", "head"]])
+    return base.mark_rect(filled=False, stroke="black", strokeWidth=1.5).encode(
+        x=alt.X("head:O", title="head"), y=alt.Y("layer:O", title="layer", sort="descending")
+    )

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.corpus import Word
+from headscope.corpus import ROOT, Word
 from headscope.encode import SEPARATOR, START, Batch, Encoded
 from headscope.measures.base import Measure
 from headscope.measures.strongest import Places, Sets, largest, pack
@@ -22,6 +22,7 @@ from headscope.models import LayerView
 NOUN = frozenset({"NOUN", "PROPN", "NN", "NNS", "NNP", "NNPS"})
 VERB = frozenset({"VERB", "AUX", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "MD"})
 PRONOUN = frozenset({"PRON", "PRP", "PRP$", "WP", "WP$", "EX"})
+PUNCTUATION = frozenset({"PUNCT", ".", ",", ":", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP"})
 # Universal, Stanford and CLEAR names; subtypes (nsubj:pass) go with their kind.
 SUBJECT = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass"})
 OBJECT = frozenset({"obj", "dobj"})
@@ -48,7 +49,17 @@ NEGATIONS = frozenset(
     ]
 )
 """The paper's list (footnote 6)."""
-FEATURES = ("noun", "verb", "pronoun", "subject", "object", "negation", "cls", "sep")
+FEATURES = (
+    "noun",
+    "verb",
+    "pronoun",
+    "subject",
+    "object",
+    "negation",
+    "punctuation",
+    "cls",
+    "sep",
+)
 
 
 def tag(word: Word) -> str:
@@ -80,17 +91,52 @@ def negations(words: Sequence[Word]) -> set[int]:
     return found
 
 
+def main_predicates(words: Sequence[Word]) -> set[int]:
+    """The roots of the sentences, and what is coordinated with them.
+
+    >>> came, saw = Word("came", head=-1, relation="root"), Word("saw", head=0, relation="conj")
+    >>> sorted(main_predicates([came, saw, Word("biting", head=1, relation="acl")]))
+    [0, 1]
+    """
+    found = {place for place, word in enumerate(words) if word.head == ROOT}
+    new = found
+    while new:
+        new = {
+            place
+            for place, word in enumerate(words)
+            if word.head in new and relation(word) == "conj" and place not in found
+        }
+        found = found | new
+    return found
+
+
+def main_objects(words: Sequence[Word]) -> set[int]:
+    """The direct objects of main predicates.
+
+    >>> saw, dog = Word("saw", head=-1, relation="root"), Word("dog", head=0, relation="obj")
+    >>> biting, me = Word("biting", head=1, relation="acl"), Word("me", head=2, relation="obj")
+    >>> main_objects([saw, dog, biting, me])
+    {1}
+    """
+    predicates = main_predicates(words)
+    return {
+        place
+        for place, word in enumerate(words)
+        if relation(word) in OBJECT and word.head in predicates
+    }
+
+
 def feature_words(words: Sequence[Word]) -> dict[str, set[int]]:
     """Which words have each feature, by their place in the example."""
-    by_tag = {
+    tagged = {"noun": NOUN, "verb": VERB, "pronoun": PRONOUN, "punctuation": PUNCTUATION}
+    found = {
         name: {place for place, word in enumerate(words) if tag(word) in tags}
-        for name, tags in (("noun", NOUN), ("verb", VERB), ("pronoun", PRONOUN))
+        for name, tags in tagged.items()
     }
-    by_tree = {
-        name: {place for place, word in enumerate(words) if relation(word) in kinds}
-        for name, kinds in (("subject", SUBJECT), ("object", OBJECT))
-    }
-    return {**by_tag, **by_tree, "negation": negations(words)}
+    found["subject"] = {place for place, word in enumerate(words) if relation(word) in SUBJECT}
+    found["object"] = main_objects(words)
+    found["negation"] = negations(words)
+    return {name: found[name] for name in FEATURES if name in found}
 
 
 def tokens_of(item: Encoded, words: Collection[int]) -> Places:

@@ -99,6 +99,9 @@ class Recipe(ABC):
     def steps(self, part: str) -> Sequence[Step]:
         """List the sections of a part, each as a function that makes it."""
 
+    def check(self) -> None:  # noqa: B027 (most recipes have nothing to check)
+        """Check what can be checked before any part runs; the models are loaded."""
+
     def facts(self) -> list[tuple[str, str]]:
         """List what stands in the boxes at the top of the page, beside the models' shapes."""
         return []
@@ -142,6 +145,7 @@ class Recipe(ABC):
         check_writable(path)
         for name in self.models:
             self.load(name)
+        self.check()
         sections: list[Section] = []
         skipped: dict[str, UserError] = {}
         for part in self.chosen:
@@ -264,6 +268,7 @@ class Recipe(ABC):
         measures: Sequence[str | Measure],
         *,
         limit: int | None = None,
+        whole: bool = False,
     ) -> Atlas:
         """Survey a corpus into ``NAME.nc``, or open that file if it holds this very survey.
 
@@ -275,6 +280,8 @@ class Recipe(ABC):
             What to survey.
         limit
             Use at most this many examples. Default: the recipe's limit.
+        whole
+            Use all examples of the corpus, whatever the limits are.
 
         Returns
         -------
@@ -282,6 +289,7 @@ class Recipe(ABC):
             The results.
         """
         path = self.folder / f"{name}.nc"
+        most = None if whole else (self.limit if limit is None else limit)
         with self.reporter.progress(name) as progress:
             results = survey(
                 model,
@@ -289,7 +297,7 @@ class Recipe(ABC):
                 measures=measures,
                 output=path,
                 progress=progress,
-                limit=self.limit if limit is None else limit,
+                limit=most,
                 seed=self.seed,
                 batch_size=self.batch_size,
                 max_length=self.max_length,

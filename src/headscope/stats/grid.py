@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from headscope.errors import UserError
@@ -51,6 +52,17 @@ def grid_heads(values: xr.DataArray | xr.Dataset) -> list[Head]:
     """
     places = product(values["layer"].values, values["head"].values)
     return [labelled_head(layer, head) for layer, head in places]
+
+
+def strongest_head(values: xr.DataArray) -> Head | None:
+    """The head with the largest value, the first of equals; None where no value is defined.
+
+    >>> grid = xr.DataArray([[0.1, 0.6, 0.9]], {"layer": [1], "head": [1, 2, 3]}, ("layer", "head"))
+    >>> str(strongest_head(grid))
+    '1-3'
+    """
+    flat = values.transpose("layer", "head").values.ravel()
+    return grid_heads(values)[int(np.nanargmax(flat))] if np.isfinite(flat).any() else None
 
 
 def heads_over(values: xr.DataArray, threshold: float) -> list[Head]:

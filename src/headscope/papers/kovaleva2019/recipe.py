@@ -4,29 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal, cast
 
 from headscope.corpus import Corpus, CorpusLike, read
-from headscope.errors import unknown
+from headscope.errors import UserError, unknown
 from headscope.figures import attention_lines, attention_panel, task_patterns
+from headscope.figures.grids import SCALES, Scale
 from headscope.heads import Head
 from headscope.models import Model, ModelLike
 from headscope.models.replacement import WAYS
 from headscope.page import Plot, Section, Table
 from headscope.papers.kovaleva2019 import facts
-from headscope.papers.kovaleva2019.glue_table import table_rows
+from headscope.papers.kovaleva2019.change import Change
+from headscope.papers.kovaleva2019.disabling import Disabling
+from headscope.papers.kovaleva2019.glue_table import gain_sentence, table_rows
+from headscope.papers.kovaleva2019.places import TunedLike, tuned_places
 from headscope.papers.kovaleva2019.tables import frame_rows, share_rows
 from headscope.papers.kovaleva2019.tuned import TunedModels
 from headscope.papers.recipe import Recipe, Step
-from headscope.papers.sections import as_sentence, counted, gallery_plots
+from headscope.papers.sections import as_sentence, gallery_plots
 from headscope.results import Atlas
 from headscope.runs.examples import frame_example
-from headscope.runs.tune import STARTS
+from headscope.runs.tune import STARTS, Precision, TuneSettings
 from headscope.stats import frame_table
 from headscope.tasks import Task, find_task
 
+SAMPLES = ("random", "first")
 EXAMPLES = 1000
 """The most dev examples of each task, as in the paper."""
 
@@ -36,7 +40,8 @@ class Kovaleva2019(Recipe):
     """Revealing the Dark Secrets of BERT: fine-tuning, patterns, frames, and disabled heads.
 
     Options that all recipes share are described in :class:`headscope.papers.recipe.Recipe`.
-    ``limit`` limits the dev examples; training uses all examples.
+    ``limit`` limits the dev examples (1000 at most, as in the paper), not the sentences with frame
+    links and not training; ``train_limit`` limits training.
 
     Parameters
     ----------
@@ -51,10 +56,19 @@ class Kovaleva2019(Recipe):
     frames
         Sentences with frame links: JSON lines, ``"framenet"`` for nltk's, or ``"demo"``.
     tuned
-        Where tuned models are, or will be: ``FOLDER/TASK-START``, as ``headscope tune`` makes them.
-        Finished ones are reused. Default: ``tuned/`` in the output folder.
+        Fine-tuned models. A folder in which they are, or will be (``FOLDER/TASK-START``, as
+        ``headscope tune`` makes them): models that are there are used as they are. Or checkpoints
+        of your own, folders and hub ids, with or without Headscope's record: ``"rte=FOLDER"``, a
+        list of such strings, or ``{"rte": "FOLDER"}``; a task may have several. Default: ``tuned/``
+        in the output folder.
     starts
         The columns of Table 1: pretrained, random, untrained.
+    seeds
+        How many models are tuned for each task and start, with the seeds ``seed``, ``seed`` + 1 ….
+    train_limit
+        Train on at most this many examples of each task, drawn at random. Default: all.
+    precision
+        Of training: ``"float32"``, or mixed precision ``"bf16"`` or ``"fp16"`` (GPU only).
     way
         How a head is disabled: uniform, zero or mean.
     parser
@@ -63,6 +77,11 @@ class Kovaleva2019(Recipe):
         Passes over the training examples.
     learning_rate
         The highest learning rate, reached after warm-up.
+    sample
+        Which dev examples are used where there are more than wanted: ``"random"`` ones, drawn with
+        ``seed``, or the ``"first"`` ones.
+    scale
+        Whether all maps of a figure of changes have ``"one"`` colour scale, or ``"each"`` its own.
 
     Examples
     --------
@@ -81,12 +100,17 @@ class Kovaleva2019(Recipe):
     tasks: Sequence[str | Task] = ()
     data: str | Path = "hub"
     frames: CorpusLike = "demo"
-    tuned: str | Path | None = None
+    tuned: TunedLike | None = None
     starts: Sequence[str] = STARTS
+    seeds: int = 1
+    train_limit: int | None = None
+    precision: str = "float32"
     way: str = "uniform"
     parser: str = ""
     epochs: int = 3
     learning_rate: float = 5e-5
+    sample: Literal["random", "first"] = "random"
+    scale: Scale = "one"
 
     name: ClassVar[str] = "kovaleva2019"
 
@@ -95,13 +119,28 @@ class Kovaleva2019(Recipe):
         for name in self.starts:
             if name not in STARTS:
                 raise unknown("start", name, STARTS)
-        self._starts = tuple(start for start in STARTS if start in self.starts)
+        self.chosen_starts = tuple(start for start in STARTS if start in self.starts)
         if self.way not in WAYS:
             raise unknown("way of disabling heads", self.way, WAYS)
+        if self.sample not in SAMPLES:
+            raise unknown("sample", self.sample, SAMPLES)
+        if self.scale not in SCALES:
+            raise unknown("colour scale", self.scale, SCALES)
+        if self.seeds < 1:
+            raise UserError(f"the number of seeds must be 1 or more, got {self.seeds} instead")
+        if self.train_limit is not None and self.train_limit < 1:
+            raise UserError(f"the training limit must be 1 or more, got {self.train_limit} instead")
         found = (find_task(task) if isinstance(task, str) else task for task in self.tasks)
-        self._tasks: tuple[Task, ...] = tuple(dict.fromkeys(found))
+        self.chosen_tasks: tuple[Task, ...] = tuple(dict.fromkeys(found))
+        TuneSettings(
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
+            precision=cast("Precision", self.precision),
+        )
         self._frames = read(self.frames)
-        self._tuned = TunedModels(self, limit=self.at_most(EXAMPLES))
+        places = tuned_places(self.tuned, self.chosen_tasks)
+        self.tuned_models = TunedModels(self, places, limit=self.at_most(EXAMPLES))
+        self._change, self._disabling = Change(self), Disabling(self)
 
     @property
     def given(self) -> frozenset[str]:
@@ -109,19 +148,44 @@ class Kovaleva2019(Recipe):
         return frozenset({"tasks"} if self.tasks else ())
 
     def steps(self, part: str) -> Sequence[Step]:
-        """Change and disabling have one section per task."""
-        steps: dict[str, list[Step]] = {
-            "tuning": [self._table],
-            "patterns": [self._patterns],
-            "frames": [self._frame_section],
-            "change": [partial(self._tuned.change, task) for task in self._tasks],
-            "disabling": [partial(self._tuned.disabling, task) for task in self._tasks],
+        """Each part has one section, with the tasks side by side."""
+        steps: dict[str, Step] = {
+            "tuning": self._table,
+            "patterns": self._patterns,
+            "frames": self._frame_section,
+            "change": self._change.run,
+            "disabling": self._disabling.run,
         }
-        return steps[part]
+        return [steps[part]]
+
+    def check(self) -> None:
+        """Check the fine-tuned models that are there, before anything is trained."""
+        if {part.name for part in self.chosen} - {"frames"}:
+            self.tuned_models.check()
 
     def facts(self) -> list[tuple[str, str]]:
         """The tasks."""
-        return [(", ".join(task.title for task in self._tasks) or "none", "tasks")]
+        return [(", ".join(task.title for task in self.chosen_tasks) or "none", "tasks")]
+
+    def drawn(self, corpus: Corpus, most: int | None) -> Corpus:
+        """At most so many examples of a corpus, drawn at random or the first ones."""
+        return (
+            corpus.sample(most, seed=self.seed) if self.sample == "random" else corpus.first(most)
+        )
+
+    def run_name(self, task: Task, place: int) -> str:
+        """What the files of a task's models are called: the first has the name of the task."""
+        return task.name + (f"-{place + 1}" if place else "")
+
+    def examples_sentence(self) -> str:
+        """Say which dev examples of each task are used."""
+        parts = []
+        for task in self.chosen_tasks:
+            whole, used = self.tuned_models.all_dev(task).size(), self.tuned_models.dev(task).size()
+            how = "drawn at random" if self.sample == "random" else "the first ones"
+            of = f"all {used:,}" if whole == used else f"{used:,} of {whole:,}, {how}"
+            parts.append(f"{task.title} {of}")
+        return f"Dev examples: {'; '.join(parts)}."
 
     @property
     def _pretrained(self) -> Model:
@@ -129,27 +193,34 @@ class Kovaleva2019(Recipe):
 
     def _look(self, name: str, model: Model, corpus: Corpus, measures: list[str]) -> Atlas:
         """Survey at most as many examples as the paper."""
-        return self.survey(name, model, corpus, measures, limit=self.at_most(EXAMPLES))
+        return self.survey(
+            name, model, self.drawn(corpus, self.at_most(EXAMPLES)), measures, whole=True
+        )
 
     def _table(self) -> Section:
-        done = [self._tuned.tune(task, start) for task in self._tasks for start in self._starts]
+        done = [
+            tuned
+            for task in self.chosen_tasks
+            for start in self.chosen_starts
+            for tuned in self.tuned_models.checkpoints(task, start)
+        ]
         notes = dict.fromkeys(note for tuned in done for note in tuned.notes)
         note = (
             "Dev scores in percent. Majority: always the most frequent class of the training data."
         )
-        settings = done[0].settings
-        text = (
-            f"Batches of {settings.batch_size}, {counted(settings.epochs, 'epoch')}, learning rate "
-            f"{settings.learning_rate:g}, seed {settings.seed}."
-        )
+        if self.seeds > 1:
+            note += " Several tuning seeds: the median, and in brackets the range."
+        ways = dict.fromkeys(tuned.training for tuned in done if tuned.start != "untrained")
+        text = " ".join([*map(as_sentence, ways), gain_sentence(done)])
         below = " ".join([note, *map(as_sentence, notes)])
         table = Table(table_rows(done), title="Table 1", note=below)
         return self.section("tuning", text, [table])
 
     def _patterns(self) -> Section:
         found: dict[str, Atlas] = {}
-        for task in self._tasks:
-            dev, after = self._tuned.dev(task), self._tuned.model(task)
+        for task in self.chosen_tasks:
+            dev = self.tuned_models.dev(task)
+            after = next(iter(self.tuned_models.models(task).values()))
             found[f"{task.title}, pretrained"] = self._look(
                 f"patterns-{task.name}-before", self._pretrained, dev, ["pattern"]
             )
@@ -176,8 +247,12 @@ class Kovaleva2019(Recipe):
             [by_task, *gallery_plots(last, "pattern-layers", "pattern-heads")],
         )
 
+    def frame_results(self) -> Atlas:
+        """The pretrained model's attention along frame links, on all sentences."""
+        return self.survey("frames", self._pretrained, self._frames, ["frame"], whole=True)
+
     def _frame_section(self) -> Section:
-        results = self._look("frames", self._pretrained, self._frames, ["frame"])
+        results = self.frame_results()
         first, second = facts.FRAME_HEADS
         note = (
             "The largest attention between a frame's target and a core element, in either "

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import pandas as pd
-
-from headscope.figures.ablation.scores import WAYS
 from headscope.numbers import interval
 from headscope.page import records
-from headscope.papers.kovaleva2019 import facts
-from headscope.papers.sections import counted
 from headscope.results import Atlas
 from headscope.stats import frame_table
+from headscope.stats.disabling import DisablingSummary
 from headscope.stats.patterns import pattern_shares
-from headscope.tasks import Task
+from headscope.tasks.metrics import METRICS, metric_title
 
 
 def share_rows(found: Mapping[str, Atlas]) -> list[dict[str, object]]:
@@ -69,64 +67,92 @@ def frame_rows(results: Atlas) -> list[dict[str, object]]:
     ]
 
 
-def gain_rows(table: pd.DataFrame, what: str) -> list[dict[str, object]]:
+def gain_rows(found: Sequence[Mapping[str, Any]], what: str) -> list[dict[str, object]]:
     """List what disabling heads or layers gains (Figures 8 and 9).
 
     Parameters
     ----------
-    table
-        What :func:`headscope.stats.ablation.change_table` returned, or some of its rows.
+    found
+        Rows of what :func:`headscope.stats.ablation.change_table` returned.
     what
         "head" or "layer".
 
     Returns
     -------
     list of dict
-        The score without the head or layer, and the gain over the baseline.
+        The score without the head or layer in percent, and the gain over the baseline in points.
     """
-    metric = table.columns[1]
-    return [
-        {
-            f"{what} disabled": row[f"{what} off"],
-            metric: row[metric],
-            "gain": row["gain"],
-            "95 % interval": interval(row["low"], row["high"]),
-            "p": row["p"],
-            "p (corrected)": row["p corrected"],
-        }
-        for row in records(table)
-    ]
+    rows = []
+    for row in found:
+        metric = next(key for key in row if key in METRICS)
+        ends = interval(100 * row["low"], 100 * row["high"], form=signed)
+        rows.append(
+            {
+                f"{what} disabled": row[f"{what} off"],
+                "metric": metric_title(metric),
+                "score": 100 * row[metric],
+                "gain": signed(100 * row["gain"]),
+                "95 % interval": ends,
+                "p": row["p"],
+                "p (corrected)": row["p corrected"],
+            }
+        )
+    return rows
 
 
-def disabling_text(task: Task, heads: pd.DataFrame, *, layers: int, seen: int, way: str) -> str:
-    """Say how many heads matter (Section 4.6).
+def summary_row(task: str, model: str, found: DisablingSummary, kind: str) -> dict[str, object]:
+    """Sum up one ablation in a row: a random head, the best head, and chance.
 
     Parameters
     ----------
-    task
-        The task.
-    heads
-        The table of gains with each head off.
-    layers
-        How many layers were disabled.
-    seen
-        How many dev examples were scored.
-    way
-        How heads were disabled.
+    task, model
+        The task, and the seed or name of its model.
+    found
+        The summary.
+    kind
+        "head" or "layer".
 
     Returns
     -------
-    str
-        A few sentences.
+    dict
+        Gains in points, as text.
     """
-    sure = heads[heads["p corrected"] < 0.05]
-    text = (
-        f"{len(heads)} heads and {layers} layers disabled in turn ({WAYS[way]}), on {seen} dev "
-        f"examples. "
-        f"The score rises without {int((heads['gain'] > 0).sum())} of the heads and falls without "
-        f"{int((heads['gain'] < 0).sum())}. Significant (p < 0.05, Holm over all heads): "
-        f"{counted((sure['gain'] > 0).sum(), 'gain')} and "
-        f"{counted((sure['gain'] < 0).sum(), 'loss')}."
-    )
-    gain = facts.GAINS.get(task.name)
-    return f"{text} The paper's largest gain from one head is {gain} points." if gain else text
+    ends = interval(100 * found.mean_low, 100 * found.mean_high, form=signed)
+    return {
+        "task": task,
+        "model": model,
+        "baseline": 100 * found.baseline,
+        f"{kind}s that gain / lose": f"{found.better} / {found.worse} of {found.tested}",
+        f"a random {kind}": f"{signed(100 * found.mean)} {ends}",
+        f"best {kind}": f"{found.best}: {signed(100 * found.best_gain)}",
+        "on other examples": (
+            f"{signed(100 * found.fitted)} ({found.chosen}: {found.chosen_share:.0%})"
+        ),
+        "best by chance": f"{signed(100 * found.chance)}, 95 %: {signed(100 * found.chance_high)}",
+        "p": found.p,
+    }
+
+
+def signed(value: object) -> str:
+    """Write points with their sign; a dash where there are none.
+
+    Examples
+    --------
+    >>> signed(1.24), signed(-0.04), signed(float("nan"))
+    ('+1.2', '0.0', '–')
+    """
+    known = float("nan") if value is None else float(value)  # type: ignore[arg-type]
+    if not math.isfinite(known):
+        return "–"
+    return "0.0" if abs(known) < 0.05 else f"{known:+.1f}"
+
+
+def points(share: float) -> str:
+    """Write a share as points, with enough digits not to be 0.
+
+    Examples
+    --------
+    >>> points(1 / 277), points(1 / 1500)
+    ('0.36', '0.067')
+    """
+    return f"{100 * share:.2g}"

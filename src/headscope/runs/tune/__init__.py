@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headscope.runs.tune.checkpoint import CheckpointScores, score_checkpoint
     from headscope.runs.tune.classifier import load_classifier, task_for
     from headscope.runs.tune.pooled.classifier import PooledClassifier
     from headscope.runs.tune.pooled.files import load_pooled
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from headscope.runs.tune.tuning import tune
 
 _WHERE = {
+    "CheckpointScores": "checkpoint",
+    "score_checkpoint": "checkpoint",
     "load_classifier": "classifier",
     "task_for": "classifier",
     "PooledClassifier": "pooled.classifier",
@@ -41,6 +44,7 @@ _WHERE = {
 
 __all__ = [
     "STARTS",
+    "CheckpointScores",
     "PooledClassifier",
     "Precision",
     "Start",
@@ -52,6 +56,7 @@ __all__ = [
     "pooling_slug",
     "predict",
     "read_record",
+    "score_checkpoint",
     "task_for",
     "tune",
     "tune_several",

@@ -125,8 +125,8 @@ def task_for(model: Model, task: Task) -> Task:
     task
         Returned unchanged if the classifier names other classes.
     """
-    names = _class_names(model.config)
-    if not _same_classes(names, task):
+    names = class_names(model.config)
+    if not same_classes(names, task):
         return task
     ordered = sorted(task.labels, key=lambda label: names.index(label.lower()))
     return replace(task, labels=tuple(ordered))
@@ -166,7 +166,7 @@ class _ClassifierClass:
     def _set_classes(self, config: Any, task: Task) -> None:
         """Put the task's classes in the config, unless the checkpoint already names them."""
         config.problem_type = "single_label_classification" if task.labels else "regression"
-        if not _same_classes(_class_names(config), task):
+        if not same_classes(class_names(config), task):
             config.num_labels = task.outputs
             config.id2label = dict(enumerate(task.labels or ("score",)))
             config.label2id = {label: index for index, label in config.id2label.items()}
@@ -201,11 +201,13 @@ def _weight_name(key: Any) -> str:
     return str(key[0] if isinstance(key, tuple) else key)
 
 
-def _class_names(config: Any) -> list[str]:
+def class_names(config: Any) -> list[str]:
+    """The names of a checkpoint's classes, in lower case."""
     return [str(config.id2label[index]).lower() for index in sorted(config.id2label)]
 
 
-def _same_classes(names: list[str], task: Task) -> bool:
+def same_classes(names: list[str], task: Task) -> bool:
+    """Whether a checkpoint's classes are a task's, in any order."""
     return bool(task.labels) and sorted(names) == sorted(label.lower() for label in task.labels)
 
 

@@ -12,7 +12,7 @@ from headscope.errors import UserError
 from headscope.files import write_text
 from headscope.models import Pooling
 from headscope.runs.tune.recorded import RECORD, task_of, unreadable
-from headscope.runs.tune.settings import TuneSettings
+from headscope.runs.tune.settings import Start, TuneSettings
 from headscope.tasks.task import Task
 
 SCORES = ("scores", "majority")
@@ -68,6 +68,11 @@ class Tuned:
     notes: list[str] = field(default_factory=list)
     pooling: Pooling | None = None
     again: bool = field(default=False, compare=False)
+
+    @property
+    def start(self) -> Start:
+        """The weights that training started from."""
+        return self.settings.start
 
     @property
     def minutes(self) -> float:
