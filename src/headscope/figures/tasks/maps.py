@@ -7,10 +7,11 @@ from typing import Any
 
 import xarray as xr
 
-from headscope.figures.ablation.scores import metric_title, way_text
+from headscope.figures.ablation.scores import way_text
 from headscope.figures.grids import SPECIAL, Scale, heat_grid
 from headscope.figures.style import subjects
 from headscope.results import Atlas
+from headscope.tasks.metrics import metric_title
 
 ALPHA = 0.05
 """Heads whose corrected p is smaller are framed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -145,7 +145,6 @@ class Change:
         return f"Cosine of the maps, mean over the heads of a layer; 1 is unchanged.{ranges}"
 
     def _plots(self, firsts: Mapping[str, Atlas]) -> list[Plot]:
-        scale = cast("Scale", self.recipe.scale)
         plots = [
             Plot(
                 "figure-5",
@@ -173,7 +172,7 @@ class Change:
                         "feature-change",
                         f"{name}: change in attention to features",
                         columns=3,
-                        scale=scale,
+                        scale=self.recipe.scale,
                     ),
                 )
             )
@@ -190,7 +189,7 @@ class Change:
                 "links-change",
                 "Change in attention from token to token",
                 "Section 4.5. The tuned model minus the pretrained one.",
-                links_by_task(firsts, scale),
+                links_by_task(firsts, self.recipe.scale),
             ),
         ]
 
