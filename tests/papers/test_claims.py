@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import pytest
+
 from headscope.page import Section
 from headscope.papers import Recipe
-from headscope.papers.claims import Claim, Finding, claims_section, verdict
+from headscope.papers.claims import INTERVALS, OURS, Claim, Finding, claims_section, verdict
 from headscope.papers.recipe import Step
 from papers.conftest import rows_of
 
@@ -86,3 +88,40 @@ def test_all_cells_of_a_column_with_long_text_are_wrapped() -> None:
     table = claims_section([SEPARATOR.tested("12.0 %", False), BROAD.tested("x " * 30, True)])
     assert table.tables[0].is_long("here")
     assert not table.tables[0].is_long("holds")
+
+
+GAIN = Claim("probes parse", "Section 5", "77 UAS", "10 points above", ours="10 points")
+
+
+@pytest.mark.parametrize(
+    ("intervals", "written"),
+    [
+        ([(0.10, 0.20)], "yes"),
+        ([(0.02, 0.0999)], "no"),
+        ([(0.09, 0.20)], "undecided"),
+        ([(0.12, 0.20), (0.09, 0.20)], "undecided"),
+        ([(0.09, 0.20), (0.01, 0.05)], "no"),
+        ([(float("nan"), float("nan"))], "undecided"),
+    ],
+)
+def test_intervals_decide_only_if_they_lie_on_one_side_of_the_threshold(
+    intervals: list[tuple[float, float]], written: str
+) -> None:
+    assert GAIN.judged("+10.0 points", intervals, least=0.1).row["holds"] == written
+
+
+def test_undecided_claims_are_counted_as_tested_and_explained() -> None:
+    findings = [GAIN.judged("+10", [(0.09, 0.2)], least=0.1), BROAD.tested("head 1-7", True)]
+    section = claims_section([*findings, SEPARATOR.untested("the model has no [SEP]")])
+    assert section.text == (
+        "1 of 2 claims that were tested hold here; 1 undecided; 1 could not be tested."
+    )
+    assert INTERVALS in section.tables[0].note
+    assert INTERVALS not in claims_section(findings[1:]).tables[0].note
+
+
+def test_what_is_our_choice_in_a_rule_is_marked() -> None:
+    section = claims_section([GAIN.tested("+12", True)])
+    assert section.tables[0].rows[0]["holds if"] == "10 points above (our choice: 10 points)"
+    assert OURS in section.tables[0].note
+    assert OURS not in claims_section([BROAD.tested("head 1-7", True)]).tables[0].note

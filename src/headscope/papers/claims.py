@@ -14,9 +14,15 @@ from headscope.page import Section, Table
 
 HOLDS = {True: "yes", False: "no", None: "not tested"}
 """How a verdict is written."""
+UNDECIDED = "undecided"
+"""The verdict on a claim if the interval of the number covers its threshold."""
 CAUTION = (
     "The rule in the last column decides, and nothing else does. A claim that does not hold here "
     "is not refuted: the model and the texts are not the paper's."
+)
+OURS = "Thresholds marked as our choice are not in the paper."
+INTERVALS = (
+    "A claim is undecided if the 95 % interval of its number includes the threshold of the rule."
 )
 
 
@@ -34,6 +40,8 @@ class Claim:
         The paper's number, as text.
     rule
         When the claim holds, as a condition: "at least one head has more than half".
+    ours
+        What in the rule is our choice because the paper does not state it: "10 points".
 
     Examples
     --------
@@ -48,6 +56,7 @@ class Claim:
     source: str
     published: str
     rule: str
+    ours: str = ""
 
     def tested(self, here: str, holds: bool) -> Finding:
         """State what was found.
@@ -65,6 +74,38 @@ class Claim:
             The claim with its verdict.
         """
         return Finding(self, here, bool(holds))
+
+    def judged(
+        self, here: str, intervals: Sequence[tuple[float, float]], *, least: float
+    ) -> Finding:
+        """State what was found, with a verdict that the intervals of the numbers decide.
+
+        Parameters
+        ----------
+        here
+            The numbers behind the verdict, as text.
+        intervals
+            The ends of the interval of each number.
+        least
+            The claim holds if every interval lies at or above this value, and does not hold if one
+            of them lies below it. Otherwise it is undecided.
+
+        Returns
+        -------
+        Finding
+            The claim with its verdict.
+
+        Examples
+        --------
+        >>> claim = Claim("probes parse", "Section 5", "77 UAS", "10 points above the baseline")
+        >>> claim.judged("+10.4 points", [(0.08, 0.13)], least=0.1).row["holds"]
+        'undecided'
+        """
+        if all(low >= least for low, _ in intervals):
+            return Finding(self, here, True)
+        if any(high < least for _, high in intervals):
+            return Finding(self, here, False)
+        return Finding(self, here, None, undecided=True)
 
     def untested(self, reason: str) -> Finding:
         """State why the claim could not be tested.
@@ -93,22 +134,26 @@ class Finding:
     here
         The number here, as text; for a claim that was not tested, the reason.
     holds
-        The verdict; None if the claim was not tested.
+        The verdict; None if the claim was not tested, or is undecided.
+    undecided
+        Whether the claim was tested, and the interval of its number includes the threshold.
     """
 
     claim: Claim
     here: str
     holds: bool | None
+    undecided: bool = False
 
     @property
     def row(self) -> dict[str, Any]:
         """The row of the table."""
+        ours = f" (our choice: {self.claim.ours})" if self.claim.ours else ""
         return {
             "the paper says": f"{self.claim.text} ({self.claim.source})",
             "paper": self.claim.published,
             "here": self.here,
-            "holds": HOLDS[self.holds],
-            "holds if": self.claim.rule,
+            "holds": UNDECIDED if self.undecided else HOLDS[self.holds],
+            "holds if": f"{self.claim.rule}{ours}",
         }
 
 
@@ -131,8 +176,12 @@ def verdict(findings: Sequence[Finding]) -> str:
     >>> verdict([claim.tested("3 heads", True), claim.untested("no heads")])
     '1 of 1'
     """
-    tested = [finding.holds for finding in findings if finding.holds is not None]
-    return f"{sum(tested)} of {len(tested)}"
+    tested = [finding for finding in findings if _is_tested(finding)]
+    return f"{sum(finding.holds is True for finding in tested)} of {len(tested)}"
+
+
+def _is_tested(finding: Finding) -> bool:
+    return finding.undecided or finding.holds is not None
 
 
 def claims_section(findings: Sequence[Finding]) -> Section:
@@ -148,10 +197,17 @@ def claims_section(findings: Sequence[Finding]) -> Section:
     Section
         With the anchor ``claims`` and one table.
     """
-    missing = sum(finding.holds is None for finding in findings)
+    missing = sum(not _is_tested(finding) for finding in findings)
+    undecided = sum(finding.undecided for finding in findings)
     text = "No claim could be tested."
     if missing < len(findings):
         text = f"{verdict(findings)} claims that were tested hold here"
+        text += f"; {undecided} undecided" if undecided else ""
         text += f"; {missing} could not be tested." if missing else "."
-    table = Table([finding.row for finding in findings], title="Claims", note=CAUTION)
+    notes = [CAUTION]
+    if undecided:
+        notes.append(INTERVALS)
+    if any(finding.claim.ours for finding in findings):
+        notes.append(OURS)
+    table = Table([finding.row for finding in findings], title="Claims", note=" ".join(notes))
     return Section("claims", "The paper's claims", text, [table])
