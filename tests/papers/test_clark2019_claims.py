@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,12 @@ def found(findings: list[Finding], claim: Any) -> tuple[str, bool | None]:
     """What was found for a claim, and the verdict."""
     (one,) = [finding for finding in findings if finding.claim is claim]
     return one.here, one.holds
+
+
+def verdict_of(findings: list[Finding], claim: Any) -> str:
+    """The verdict as the page has it."""
+    (one,) = [finding for finding in findings if finding.claim is claim]
+    return str(one.row["holds"])
 
 
 def surface(uniform: float | None = None, **changes: Any) -> list[Finding]:
@@ -233,23 +240,29 @@ def relations(**changes: dict[str, Any]) -> list[Finding]:
             "held_out_baseline": 0.4,
             "p_corrected": 0.001,
         }
-        rows.append(row | changes.get(name, {}))
+        row |= changes.get(name, {})
+        spread = {"held_out_low": row["held_out"] - 0.02, "held_out_high": row["held_out"] + 0.02}
+        rows.append(spread | row)
     labels: dict[str, str | None] = {row["relation"]: row["relation"] for row in rows}
     return relation_findings(pd.DataFrame(rows), labels | {"prep": None})
 
 
 def test_a_head_that_gets_half_of_all_words_would_be_a_parser() -> None:
     low = relations(all={"held_out": 0.345, "held_out_baseline": 0.263})
-    assert found(low, language_claims.NO_PARSER) == ("34.5 % (offset 26.3 %)", True)
-    assert found(relations(), language_claims.NO_PARSER)[1] is False
+    text = "34.5 % (32.5 to 36.5; offset 26.3 %)"
+    assert found(low, language_claims.NO_PARSER) == (text, True)
+    assert found(relations(all={"held_out": 0.6}), language_claims.NO_PARSER)[1] is False
+    assert verdict_of(relations(), language_claims.NO_PARSER) == "undecided"
 
 
 def test_all_four_relations_must_be_over_three_quarters() -> None:
     high = {name: {"held_out": 0.8} for name in ("dobj", "det", "pobj", "poss")}
-    text = "dobj 80.0, det 80.0, pobj 80.0, poss 80.0 %"
-    assert found(relations(**high), language_claims.OVER_75) == (text, True)
-    one_low = high | {"pobj": {"held_out": 0.75}}
+    numbers = ", ".join(f"{name} 80.0 (78.0 to 82.0)" for name in high)
+    assert found(relations(**high), language_claims.OVER_75) == (f"{numbers} %", True)
+    one_low = high | {"pobj": {"held_out": 0.72}}
     assert found(relations(**one_low), language_claims.OVER_75)[1] is False
+    one_near = high | {"pobj": {"held_out": 0.75}}
+    assert verdict_of(relations(**one_near), language_claims.OVER_75) == "undecided"
     few = high | {"poss": {"words": 19}}
     found_few = found(relations(**few), language_claims.OVER_75)
     assert found_few == ("poss: fewer than 20 words", None)
@@ -305,50 +318,106 @@ def test_special_tokens_matter_little_if_most_heads_change_by_less_than_a_point(
     assert (finding.here, finding.holds) == ("3 of 6 heads; median change 5.0 points", False)
 
 
-def antecedents(**chosen: float) -> list[Finding]:
-    rows: list[dict[str, Any]] = [
-        {"system": "nearest", "all": 0.27, "pronoun": 0.29, "proper": 0.29, "nominal": 0.19},
-        {"system": "same head word", "all": 0.52, "pronoun": 0.47, "proper": 0.67, "nominal": 0.40},
-        {"system": "rules", "all": 0.69, "pronoun": 0.70, "proper": 0.77, "nominal": 0.60},
-        {"system": "head 5-4", "all": 0.99, "pronoun": 0.99, "proper": 0.99, "nominal": 0.99},
-    ]
-    if chosen:
-        rows.append({"system": "held out: head 5-4", **chosen})
-    return antecedent_findings(pd.DataFrame(rows))
+BASELINES: list[dict[str, Any]] = [
+    {"system": "nearest", "all": 0.27, "pronoun": 0.29, "proper": 0.29, "nominal": 0.19},
+    {"system": "same head word", "all": 0.52, "pronoun": 0.47, "proper": 0.67, "nominal": 0.40},
+    {"system": "rules", "all": 0.69, "pronoun": 0.70, "proper": 0.77, "nominal": 0.60},
+    {"system": "head 5-4", "all": 0.99, "pronoun": 0.99, "proper": 0.99, "nominal": 0.99},
+]
+
+
+def antecedents(spread: float = 0.005, **chosen: float) -> list[Finding]:
+    """Findings for a head with these accuracies; intervals have this half width."""
+    rows = [*BASELINES, {"system": "held out: head 5-4", **chosen}] if chosen else BASELINES
+    gains = {}
+    for row in BASELINES[1:3]:
+        gain = pd.Series({kind: value - row[kind] for kind, value in chosen.items()}, dtype=float)
+        gains[row["system"]] = pd.DataFrame(
+            {"gain": gain, "low": gain - spread, "high": gain + spread}
+        )
+    gain = gains["same head word"]["gain"]
+    nominal = gain.get("nominal", np.nan) - gain.drop(["all", "nominal"], errors="ignore")
+    contrasts = pd.DataFrame({"low": nominal - spread, "high": nominal + spread})
+    return antecedent_findings(pd.DataFrame(rows), gains, contrasts)
+
+
+PAPER = {"all": 0.65, "pronoun": 0.64, "proper": 0.73, "nominal": 0.58}
 
 
 def test_the_papers_own_table_meets_its_claims() -> None:
-    findings = antecedents(all=0.65, pronoun=0.64, proper=0.73, nominal=0.58)
-    assert found(findings, language_claims.OVER_STRINGS) == ("65.0 against 52.0 %", True)
-    assert found(findings, language_claims.NEAR_RULES) == ("65.0 against 69.0 %", True)
+    findings = antecedents(**PAPER)
+    text = "65.0 against 52.0 %: +13.0 points (+12.5 to +13.5)"
+    assert found(findings, language_claims.OVER_STRINGS) == (text, True)
+    text = "65.0 against 69.0 %: -4.0 points (-4.5 to -3.5)"
+    assert found(findings, language_claims.NEAR_RULES) == (text, True)
     text = "nominal +18.0, pronoun +17.0, proper +6.0 points"
     assert found(findings, language_claims.NOMINAL) == (text, True)
+
+
+def test_wide_intervals_leave_the_claims_on_antecedents_undecided() -> None:
+    wide = antecedents(spread=0.05, **PAPER)
+    assert [finding.row["holds"] for finding in wide] == ["undecided"] * 3
 
 
 def test_a_head_chosen_on_the_same_mentions_does_not_count() -> None:
     findings = antecedents(all=0.61, pronoun=0.64, proper=0.73, nominal=0.50)
     assert [finding.holds for finding in findings] == [False, False, False]
-    assert [finding.holds for finding in antecedents()] == [None] * 3
+    assert [finding.row["holds"] for finding in antecedents()] == ["not tested"] * 3
     unknown = antecedents(all=0.65, pronoun=0.64, proper=np.nan, nominal=np.nan)
-    assert found(unknown, language_claims.NOMINAL)[1] is None
+    assert verdict_of(unknown, language_claims.NOMINAL) == "not tested"
 
 
-def probes(**uas: float) -> list[Finding]:
-    names = {"words": "attention + words", "distances": "words + distances"}
-    names |= {"random": "attention + words, random encoder", "right": "right-branching"}
-    table = pd.DataFrame(
-        [{"probe": names.get(key, key), "uas": value} for key, value in uas.items()]
-    )
+NAMES = {
+    "words": "attention + words",
+    "distances": "words + distances",
+    "random": "attention + words, random encoder",
+    "right": "right-branching",
+    "attention": "attention",
+}
+
+
+def probes(spread: float = 0.01, **uas: float) -> list[Finding]:
+    """Findings for probes with these scores; intervals of differences have this half width."""
+    table = pd.DataFrame([{"probe": NAMES[key], "uas": value} for key, value in uas.items()])
+    table.attrs["pairs"] = [
+        {
+            "probe": NAMES[one],
+            "other": NAMES[other],
+            "difference": uas[one] - uas[other],
+            "low": uas[one] - uas[other] - spread,
+            "high": uas[one] - uas[other] + spread,
+        }
+        for one, other in combinations(sorted(uas, key=lambda name: -uas[name]), 2)
+    ]
     return probe_findings(table)
 
 
-def test_probes_must_be_ten_points_above_the_best_baseline() -> None:
-    paper = probes(right=0.26, distances=0.58, random=0.30, attention=0.61, words=0.77)
-    assert found(paper, language_claims.PROBE) == ("77.0 against 58.0, 30.0, 26.0 UAS", True)
-    text = "61.0 UAS; right-branching 26.0"
+TABLE_3 = {"right": 0.26, "distances": 0.58, "random": 0.30, "attention": 0.61, "words": 0.77}
+
+
+def test_probes_must_be_ten_points_above_every_baseline() -> None:
+    paper = probes(**TABLE_3)
+    text = "77.0 against 58.0, 30.0, 26.0 UAS: +19.0 points (+18.0 to +20.0) over words + distances"
+    assert found(paper, language_claims.PROBE) == (text, True)
+    text = "61.0 against 26.0 UAS: +35.0 points (+34.0 to +36.0)"
     assert found(paper, language_claims.ATTENTION_ONLY) == (text, True)
-    near = probes(right=0.26, distances=0.68, random=0.30, attention=0.35, words=0.77)
+    near = probes(**TABLE_3 | {"distances": 0.69, "attention": 0.34})
     assert [finding.holds for finding in near] == [False, False]
+    worse = probes(**TABLE_3 | {"distances": 0.80})  # the pair is given the other way round
+    assert "-3.0 points (-4.0 to -2.0)" in found(worse, language_claims.PROBE)[0]
+
+
+def test_the_paired_bootstrap_decides_on_probes_not_the_difference_alone() -> None:
+    near = TABLE_3 | {"distances": 0.665, "attention": 0.365}  # 10.5 points
+    assert [finding.row["holds"] for finding in probes(**near)] == ["undecided"] * 2
+    assert [finding.holds for finding in probes(spread=0.004, **near)] == [True, True]
+
+
+def test_probes_that_were_not_compared_are_not_tested() -> None:
+    table = pd.DataFrame([{"probe": NAMES[key], "uas": value} for key, value in TABLE_3.items()])
+    assert [finding.here for finding in probe_findings(table)] == [
+        "the probes were not tested on the same sentences"
+    ] * 2
 
 
 def test_without_word_vectors_only_attention_is_tested() -> None:

@@ -3,6 +3,7 @@
 Nothing here needs torch.
 """
 
+from headscope.stats.antecedent_gains import antecedent_gains, gain_differences
 from headscope.stats.antecedents import antecedent_scores, antecedent_table
 from headscope.stats.behaviour import Thresholds, behaviours
 from headscope.stats.comparison import cosine_table, paired_table
@@ -22,6 +23,7 @@ from headscope.stats.overlap import (
     role_sets,
     skills,
 )
+from headscope.stats.paired import paired_test
 from headscope.stats.patterns import (
     leading_patterns,
     pattern_heads,
@@ -46,6 +48,7 @@ __all__ = [
     "CrossFit",
     "LayerCloseness",
     "Thresholds",
+    "antecedent_gains",
     "antecedent_scores",
     "antecedent_table",
     "behaviours",
@@ -64,6 +67,7 @@ __all__ = [
     "fine_overlaps",
     "fit_apart",
     "frame_table",
+    "gain_differences",
     "grand_mean",
     "jackknife",
     "layer_closeness",
@@ -75,6 +79,7 @@ __all__ = [
     "overlap_shares",
     "paired_sign",
     "paired_table",
+    "paired_test",
     "parse_tau",
     "pattern_heads",
     "pattern_layers",

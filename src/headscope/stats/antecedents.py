@@ -16,8 +16,9 @@ import xarray as xr
 from headscope.results import Atlas
 from headscope.stats.crossfit import best_choice, cross_fit, fit_apart
 from headscope.stats.grid import check_same_heads, labelled_head
-from headscope.stats.jackknife import cluster_test, share_interval
-from headscope.stats.tests import correct, paired_sign
+from headscope.stats.jackknife import share_interval
+from headscope.stats.paired import paired_test
+from headscope.stats.tests import correct
 
 RIGHT = " right"
 """How the labels end that stand for the mentions a baseline gets right."""
@@ -69,10 +70,10 @@ def antecedent_scores(
     UserError
         If ``train`` is of another model.
     """
-    answers = _Answers(results["coreference"].sel(candidates=candidates))
+    answers = AntecedentAnswers(results["coreference"].sel(candidates=candidates))
     chooser = None
     if train is not None:
-        chooser = _Answers(train["coreference"].sel(candidates=candidates))
+        chooser = AntecedentAnswers(train["coreference"].sel(candidates=candidates))
         check_same_heads(answers.data, chooser.data)
     rows = [
         {"system": name.removesuffix(RIGHT), **row}
@@ -126,7 +127,7 @@ def antecedent_table(
 
 
 @dataclass
-class _Answers:
+class AntecedentAnswers:
     """Right and all answers by bucket, place (layer and head), kind and mentions."""
 
     data: xr.Dataset
@@ -158,6 +159,35 @@ class _Answers:
         """The name of a head."""
         return str(labelled_head(*self.right["place"].values[place]))
 
+    def chosen_apart(
+        self, train: AntecedentAnswers | None = None
+    ) -> tuple[str, xr.DataArray] | None:
+        """The head that was chosen on other mentions, and its right answers.
+
+        Parameters
+        ----------
+        train
+            The answers to choose on. Default: each half of these is chosen on the other half.
+
+        Returns
+        -------
+        tuple of str and xarray.DataArray
+            The head, or both if the halves chose differently, and the right answers by bucket, kind
+            and mentions; None if there are too few documents to choose on.
+        """
+        right, count = self.by_bucket()
+        if train is None:
+            fit = cross_fit(right, count)
+        else:
+            fit = fit_apart(*train.by_head(), right, count)
+        if fit.chosen is None:
+            return None
+        first, second = fit.chosen  # each is scored where the other half's documents are
+        in_first = xr.DataArray(np.arange(len(right)) % 2 == 0, dims="bucket")
+        scored = self.right.isel(place=second, drop=True)
+        mine = scored.where(in_first, self.right.isel(place=first, drop=True))
+        return BETWEEN.join(dict.fromkeys((self.name(first), self.name(second)))), mine
+
     def tests(self, right: xr.DataArray, correction: str = "none") -> xr.DataArray:
         """p of heads against each baseline: (…, kind, mentions).
 
@@ -170,12 +200,7 @@ class _Answers:
         """
         both = right.sel(mentions=self.baselines)
         mine, its = right.sel(mentions="every", drop=True), self.count.sel(mentions=self.baselines)
-        single = xr.apply_ufunc(
-            paired_sign, (mine - both).sum("bucket"), (its - both).sum("bucket")
-        )
-        by_document = cluster_test(mine - its, self.every).fillna(0.0)
-        larger = single.where(single > by_document, by_document)
-        p: xr.DataArray = larger.where(self.every.sum("bucket") > 0)
+        p = paired_test(mine, its, both, self.every)
         if "place" not in p.dims:
             return p
         axis = p.get_axis_num("place")
@@ -203,18 +228,15 @@ class _Answers:
         return found
 
 
-def _held_out_rows(answers: _Answers, train: _Answers | None) -> list[dict[str, object]]:
+def _held_out_rows(
+    answers: AntecedentAnswers, train: AntecedentAnswers | None
+) -> list[dict[str, object]]:
     """The rows of a head that was chosen on other mentions; NaN if it cannot be chosen."""
-    right, count = answers.by_bucket()
-    fit = cross_fit(right, count) if train is None else fit_apart(*train.by_head(), right, count)
-    if fit.chosen is None:
+    chosen = answers.chosen_apart(train)
+    if chosen is None:
         none = answers.rows(answers.every * np.nan)
         return [{"system": f"{HELD_OUT}too few documents to choose on", **row} for row in none]
-    first, second = fit.chosen  # each is scored where the other half's documents are
-    in_first = xr.DataArray(np.arange(len(right)) % 2 == 0, dims="bucket")
-    scored = answers.right.isel(place=second, drop=True)
-    mine = scored.where(in_first, answers.right.isel(place=first, drop=True))
-    names = BETWEEN.join(dict.fromkeys((answers.name(first), answers.name(second))))
+    names, mine = chosen
     rows = answers.rows(mine.sel(mentions="every"), answers.tests(mine))
     return [{"system": f"{HELD_OUT}head {names}", **row} for row in rows]
 

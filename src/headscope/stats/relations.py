@@ -19,7 +19,8 @@ from headscope.results import Atlas
 from headscope.stats.crossfit import FIRST, SECOND, Array, CrossFit, cross_fit, fit_apart
 from headscope.stats.grid import check_same_heads, labelled_head
 from headscope.stats.jackknife import share_interval
-from headscope.stats.tests import correct, paired_sign
+from headscope.stats.paired import paired_test
+from headscope.stats.tests import correct
 
 DEFAULT_DIRECTIONS = ("dependent to head", "head to dependent")
 PLACE = ("direction", "layer", "head")
@@ -53,21 +54,21 @@ def relation_tests(
     -------
     xarray.Dataset
         With dims layer, head, direction and relation: ``accuracy``, ``right`` (how many words),
-        ``n``, ``baseline`` (the accuracy of the offset), ``p`` (paired, one-sided) and
-        ``p_corrected``.
+        ``n``, ``baseline`` (the accuracy of the offset), ``p`` (paired, one-sided, by documents;
+        see :func:`headscope.stats.paired.paired_test`) and ``p_corrected``.
     """
     data = results["dependency"].sel(direction=list(directions))
-    right, count = data["sum"].sum("bucket"), data["n"]
-    n = count.sel(words="every", drop=True)
-    offset_right = count.sel(words="offset right", drop=True)
-    mine, both = right.sel(words="every", drop=True), right.sel(words="offset right", drop=True)
-    p = xr.apply_ufunc(paired_sign, mine - both, offset_right - both).where(n > 0)
+    right, count = data["sum"], data["count"]
+    every, offset_right = (count.sel(words=words, drop=True) for words in ("every", "offset right"))
+    mine, both = (right.sel(words=words, drop=True) for words in ("every", "offset right"))
+    p = paired_test(mine, offset_right, both, every)
+    total, n = mine.sum("bucket"), every.sum("bucket")
     return xr.Dataset(
         {
-            "accuracy": mine / n.where(n > 0),
-            "right": mine,
+            "accuracy": total / n.where(n > 0),
+            "right": total,
             "n": n,
-            "baseline": offset_right / n.where(n > 0),
+            "baseline": offset_right.sum("bucket") / n.where(n > 0),
             "p": p,
             "p_corrected": (p.dims, correct(p.values, correction)),
         }

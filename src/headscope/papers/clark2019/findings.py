@@ -14,6 +14,8 @@ from headscope.papers.clark2019.claims import (
     surface_findings,
 )
 from headscope.papers.clark2019.language_claims import (
+    RULES,
+    STRINGS,
     antecedent_findings,
     probe_findings,
     relation_findings,
@@ -21,7 +23,10 @@ from headscope.papers.clark2019.language_claims import (
 )
 from headscope.papers.clark2019.tables import treebank_labels
 from headscope.results import Atlas
-from headscope.stats import antecedent_table, best_heads
+from headscope.stats import antecedent_gains, antecedent_table, best_heads, gain_differences
+
+SYSTEMS = (STRINGS, RULES)
+"""The baselines of Table 2 that claims are about."""
 
 
 @dataclass
@@ -80,7 +85,11 @@ class Found:
                 findings.append(special_finding(self.dependency, self.dependency_special))
             findings += relation_findings(table, labels)
         if self.coreference is not None:
-            findings += antecedent_findings(antecedent_table(self.coreference))
+            findings += antecedent_findings(
+                antecedent_table(self.coreference),
+                {name: antecedent_gains(self.coreference, baseline=name) for name in SYSTEMS},
+                gain_differences(self.coreference, baseline=STRINGS, kind="nominal"),
+            )
         if self.probes is not None:
             findings += probe_findings(self.probes)
         if self.distance is not None:

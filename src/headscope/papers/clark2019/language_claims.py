@@ -6,6 +6,7 @@ words or mentions ("held out").
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ from headscope.stats.relations import ALL, LEAST
 Row = dict[str, Any]
 SPECIALISTS = ("dobj", "det", "pobj", "poss")
 """The relations of which the paper says that heads find them with over 75 % accuracy."""
-ENOUGH, HIGH, SUBSTANTIAL, CLOSE = 0.5, 0.75, 0.2, 0.05
+ENOUGH, HIGH, SUBSTANTIAL, MUCH, CLOSE = 0.5, 0.75, 0.2, 0.1, 0.05
+STRINGS, RULES = "same head word", "rules"
+BASELINES = ("words + distances", "attention + words, random encoder", "right-branching")
 UP = "dependent to head"
 
 NO_PARSER = Claim(
@@ -29,6 +32,7 @@ NO_PARSER = Claim(
     "Section 4.2, Table 1",
     "34.5 % (offset 26.3 %)",
     "the best head gets under 50 % of all words (held out)",
+    ours="50 %",
 )
 OVER_75 = Claim(
     "Heads find direct objects, determiners, objects of prepositions and possessives",
@@ -41,6 +45,7 @@ SPECIALISE = Claim(
     "Section 4.2, Table 1",
     "7 of 14 relations by over 20 points",
     "for at least one relation the gain is over 20 points (held out), with p < 0.05 (Holm)",
+    ours="20 points, one relation",
 )
 DIRECTION = Claim(
     "In Table 1 the dependent attends to its head word, except for pobj",
@@ -53,6 +58,7 @@ FOOTNOTE = Claim(
     "Section 4.1, footnote 3",
     MISSING,
     "for more than half of the heads, accuracy over all words changes by less than 1 point",
+    ours="1 point",
 )
 OVER_STRINGS = Claim(
     "A head finds antecedents over 10 points better than string matching",
@@ -65,24 +71,28 @@ NEAR_RULES = Claim(
     "Section 4.3, Table 2",
     "65 against 69 %",
     "it is at most 5 points below the rules (held out)",
+    ours="5 points",
 )
 NOMINAL = Claim(
     "It is particularly good with nominal mentions",
     "Section 4.3, Table 2",
     "18 points over the same head word; pronouns 17, proper names 6",
     "the gain over the same head word is largest for nominal mentions (held out)",
+    ours="gains are compared",
 )
 PROBE = Claim(
     "Attention and words together parse substantially better than the baselines",
     "Section 5, Table 3",
     "77 against 58, 30 and 26 UAS",
-    "at least 10 points above the best baseline",
+    "at least 10 points above every baseline",
+    ours="10 points",
 )
 ATTENTION_ONLY = Claim(
     "Attention alone carries much syntax",
     "Section 5, Table 3",
     "61 UAS; right-branching 26",
     "at least 10 points above right-branching",
+    ours="10 points",
 )
 
 
@@ -122,17 +132,29 @@ def relation_findings(table: pd.DataFrame, labels: dict[str, str | None]) -> lis
 def _parser_finding(row: Row | None) -> Finding:
     if row is None:
         return NO_PARSER.untested("there are too few words")
-    text = f"{percent(row['held_out'])} (offset {percent(row['held_out_baseline'])})"
-    return NO_PARSER.tested(text, row["held_out"] < ENOUGH)
+    span = _span(row["held_out_low"], row["held_out_high"])
+    text = f"{percent(row['held_out'])} ({span}; offset {percent(row['held_out_baseline'])})"
+    return NO_PARSER.judged(text, [(-row["held_out_high"], -row["held_out_low"])], least=-ENOUGH)
 
 
 def _accuracy_finding(rows: dict[str, Row]) -> Finding:
     missing = [name for name in SPECIALISTS if name not in rows]
     if missing:
         return OVER_75.untested(f"{', '.join(missing)}: fewer than 20 words")
-    numbers = {name: float(rows[name]["held_out"]) for name in SPECIALISTS}
-    text = ", ".join(f"{name} {100 * value:.1f}" for name, value in numbers.items())
-    return OVER_75.tested(f"{text} %", min(numbers.values()) > HIGH)
+    ends = {
+        name: (float(rows[name]["held_out_low"]), float(rows[name]["held_out_high"]))
+        for name in SPECIALISTS
+    }
+    numbers = [
+        f"{name} {100 * rows[name]['held_out']:.1f} ({_span(low, high)})"
+        for name, (low, high) in ends.items()
+    ]
+    return OVER_75.judged(f"{', '.join(numbers)} %", list(ends.values()), least=HIGH)
+
+
+def _span(low: float, high: float) -> str:
+    """The ends of an interval of shares, in percent."""
+    return f"{100 * low:.1f} to {100 * high:.1f}"
 
 
 def _gain_finding(rows: dict[str, Row]) -> Finding:
@@ -184,13 +206,20 @@ def special_finding(without: Atlas, with_special: Atlas) -> Finding:
     return FOOTNOTE.tested(text, little > change.size / 2)
 
 
-def antecedent_findings(table: pd.DataFrame) -> list[Finding]:
+def antecedent_findings(
+    table: pd.DataFrame, gains: Mapping[str, pd.DataFrame], nominal: pd.DataFrame
+) -> list[Finding]:
     """Test the claims of Section 4.3.
 
     Parameters
     ----------
     table
         What :func:`headscope.stats.antecedent_table` returned.
+    gains
+        What :func:`headscope.stats.antecedent_gains` returned, by baseline.
+    nominal
+        What :func:`headscope.stats.gain_differences` returned for nominal mentions and the same
+        head word.
 
     Returns
     -------
@@ -199,26 +228,40 @@ def antecedent_findings(table: pd.DataFrame) -> list[Finding]:
     """
     rows = {str(row["system"]): row for row in records(table)}
     chosen = next((row for name, row in rows.items() if name.startswith("held out")), None)
-    if chosen is None:
+    if chosen is None or np.isnan(chosen["all"]):
         reason = "there are too few documents to choose a head on one half"
         return [claim.untested(reason) for claim in (OVER_STRINGS, NEAR_RULES, NOMINAL)]
-    strings, rules = rows["same head word"], rows["rules"]
-    gain, behind = chosen["all"] - strings["all"], rules["all"] - chosen["all"]
-    mine = 100 * chosen["all"]
     return [
-        OVER_STRINGS.tested(f"{mine:.1f} against {percent(strings['all'])}", gain > 0.1),
-        NEAR_RULES.tested(f"{mine:.1f} against {percent(rules['all'])}", behind <= CLOSE),
-        _nominal_finding(chosen, strings),
+        _over_finding(OVER_STRINGS, chosen, rows[STRINGS], gains[STRINGS], least=MUCH),
+        _over_finding(NEAR_RULES, chosen, rows[RULES], gains[RULES], least=-CLOSE),
+        _nominal_finding(gains[STRINGS], nominal),
     ]
 
 
-def _nominal_finding(chosen: Row, strings: Row) -> Finding:
+def _over_finding(
+    claim: Claim, chosen: Row, baseline: Row, gains: pd.DataFrame, *, least: float
+) -> Finding:
+    """Whether the head that was chosen apart gains at least so much over a baseline."""
+    every = gains.loc["all"]
+    text = (
+        f"{100 * chosen['all']:.1f} against {percent(baseline['all'])}: "
+        f"{_points(every['gain'], every['low'], every['high'])}"
+    )
+    return claim.judged(text, [(every["low"], every["high"])], least=least)
+
+
+def _points(gain: float, low: float, high: float) -> str:
+    """A difference of shares and its interval, in points."""
+    return f"{100 * gain:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f})"
+
+
+def _nominal_finding(gains: pd.DataFrame, nominal: pd.DataFrame) -> Finding:
     kinds = ("nominal", "pronoun", "proper")
-    gains = [float(chosen[kind] - strings[kind]) for kind in kinds]
-    if np.isnan(gains).any():
+    if any(kind not in gains.index or np.isnan(gains.loc[kind, "gain"]) for kind in kinds):
         return NOMINAL.untested("some type of mention does not occur, or types are not known")
-    text = ", ".join(f"{kind} {100 * g:+.1f}" for kind, g in zip(kinds, gains, strict=True))
-    return NOMINAL.tested(f"{text} points", gains[0] == max(gains))
+    text = ", ".join(f"{kind} {100 * gains.loc[kind, 'gain']:+.1f}" for kind in kinds)
+    others = nominal.loc[list(kinds[1:]), ["low", "high"]].itertuples(index=False, name=None)
+    return NOMINAL.judged(f"{text} points", list(others), least=0.0)
 
 
 def probe_findings(table: pd.DataFrame) -> list[Finding]:
@@ -227,24 +270,47 @@ def probe_findings(table: pd.DataFrame) -> list[Finding]:
     Parameters
     ----------
     table
-        What :func:`headscope.runs.parse.parse_probes` returned.
+        What :func:`headscope.runs.parse.parse_probes` returned. Its ``attrs`` hold the differences
+        between probes with their intervals, which decide.
 
     Returns
     -------
     list of Finding
         In the order of the paper.
     """
-    uas = {str(row["probe"]): float(row["uas"]) for row in records(table)}
-    branching, attention = uas["right-branching"], uas["attention"]
-    alone = ATTENTION_ONLY.tested(
-        f"{100 * attention:.1f} UAS; right-branching {100 * branching:.1f}",
-        attention - branching >= 0.1,
-    )
-    baselines = ("words + distances", "attention + words, random encoder", "right-branching")
-    known = [uas[name] for name in baselines if name in uas]
-    if "attention + words" not in uas or len(known) < len(baselines):
-        return [alone, PROBE.untested("no word vectors were given")]
-    mine, best = uas["attention + words"], max(known)
-    others = ", ".join(f"{100 * value:.1f}" for value in known)
-    text = f"{100 * mine:.1f} against {others} UAS"
-    return [alone, PROBE.tested(text, mine - best >= 0.1)]
+    uas = {str(row["probe"]): 100 * float(row["uas"]) for row in records(table)}
+    gains = _probe_gains(table.attrs.get("pairs", ()))
+    return [
+        _probe_finding(ATTENTION_ONLY, "attention", (BASELINES[-1],), uas, gains),
+        _probe_finding(PROBE, "attention + words", BASELINES, uas, gains),
+    ]
+
+
+def _probe_gains(pairs: Iterable[Row]) -> dict[tuple[str, str], tuple[float, float, float]]:
+    """The difference of each pair of probes with its interval, either way round."""
+    gains = {}
+    for pair in pairs:
+        one, other = str(pair["probe"]), str(pair["other"])
+        gain, low, high = (float(pair[key]) for key in ("difference", "low", "high"))
+        gains[one, other] = gain, low, high
+        gains[other, one] = -gain, -high, -low
+    return gains
+
+
+def _probe_finding(
+    claim: Claim,
+    probe: str,
+    baselines: Sequence[str],
+    uas: Mapping[str, float],
+    gains: Mapping[tuple[str, str], tuple[float, float, float]],
+) -> Finding:
+    """Whether a probe is enough above each of some baselines, by the paired bootstrap."""
+    if any(name not in uas for name in (probe, *baselines)):
+        return claim.untested("no word vectors were given")
+    if any((probe, name) not in gains for name in baselines):
+        return claim.untested("the probes were not tested on the same sentences")
+    least = min(baselines, key=lambda name: gains[probe, name])
+    others = ", ".join(f"{uas[name]:.1f}" for name in baselines)
+    text = f"{uas[probe]:.1f} against {others} UAS: {_points(*gains[probe, least])}"
+    text += f" over {least}" if len(baselines) > 1 else ""
+    return claim.judged(text, [gains[probe, name][1:] for name in baselines], least=MUCH)
