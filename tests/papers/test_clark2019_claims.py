@@ -12,15 +12,15 @@ import xarray as xr
 
 from headscope.corpus import Example, Word
 from headscope.papers.claims import Finding
-from headscope.papers.clark2019 import claims, language_claims
+from headscope.papers.clark2019 import claims, language_claims, probe_claims
 from headscope.papers.clark2019.claims import gradient_finding, layer_finding, surface_findings
 from headscope.papers.clark2019.language_claims import (
     antecedent_findings,
-    probe_findings,
     relation_findings,
     special_finding,
 )
 from headscope.papers.clark2019.pieces import separator_share, split_share
+from headscope.papers.clark2019.probe_claims import probe_findings
 from planted import planted_bert, planted_gpt2
 
 LAYERS, HEADS = 4, 3
@@ -337,7 +337,9 @@ def antecedents(spread: float = 0.005, **chosen: float) -> list[Finding]:
         )
     gain = gains["same head word"]["gain"]
     nominal = gain.get("nominal", np.nan) - gain.drop(["all", "nominal"], errors="ignore")
-    contrasts = pd.DataFrame({"low": nominal - spread, "high": nominal + spread})
+    contrasts = pd.DataFrame(
+        {"difference": nominal, "low": nominal - spread, "high": nominal + spread}
+    )
     return antecedent_findings(pd.DataFrame(rows), gains, contrasts)
 
 
@@ -398,13 +400,13 @@ TABLE_3 = {"right": 0.26, "distances": 0.58, "random": 0.30, "attention": 0.61, 
 def test_probes_must_be_ten_points_above_every_baseline() -> None:
     paper = probes(**TABLE_3)
     text = "77.0 against 58.0, 30.0, 26.0 UAS: +19.0 points (+18.0 to +20.0) over words + distances"
-    assert found(paper, language_claims.PROBE) == (text, True)
+    assert found(paper, probe_claims.PROBE) == (text, True)
     text = "61.0 against 26.0 UAS: +35.0 points (+34.0 to +36.0)"
-    assert found(paper, language_claims.ATTENTION_ONLY) == (text, True)
+    assert found(paper, probe_claims.ATTENTION_ONLY) == (text, True)
     near = probes(**TABLE_3 | {"distances": 0.69, "attention": 0.34})
     assert [finding.holds for finding in near] == [False, False]
     worse = probes(**TABLE_3 | {"distances": 0.80})  # the pair is given the other way round
-    assert "-3.0 points (-4.0 to -2.0)" in found(worse, language_claims.PROBE)[0]
+    assert "-3.0 points (-4.0 to -2.0)" in found(worse, probe_claims.PROBE)[0]
 
 
 def test_the_paired_bootstrap_decides_on_probes_not_the_difference_alone() -> None:
@@ -422,8 +424,8 @@ def test_probes_that_were_not_compared_are_not_tested() -> None:
 
 def test_without_word_vectors_only_attention_is_tested() -> None:
     findings = probes(right=0.26, attention=0.61)
-    assert found(findings, language_claims.PROBE) == ("no word vectors were given", None)
-    assert found(findings, language_claims.ATTENTION_ONLY)[1] is True
+    assert found(findings, probe_claims.PROBE) == ("no word vectors were given", None)
+    assert found(findings, probe_claims.ATTENTION_ONLY)[1] is True
 
 
 PAIR = Example("1", ("the dog sat", "a cat"))

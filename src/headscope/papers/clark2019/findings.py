@@ -17,10 +17,10 @@ from headscope.papers.clark2019.language_claims import (
     RULES,
     STRINGS,
     antecedent_findings,
-    probe_findings,
     relation_findings,
     special_finding,
 )
+from headscope.papers.clark2019.probe_claims import probe_findings
 from headscope.papers.clark2019.tables import treebank_labels
 from headscope.results import Atlas
 from headscope.stats import antecedent_gains, antecedent_table, best_heads, gain_differences

@@ -1,4 +1,4 @@
-"""The claims of Clark et al. 2019 on syntax, coreference and probes, each with its rule.
+"""The claims of Clark et al. 2019 on syntax and coreference, each with its rule.
 
 Heads are chosen by their score, so the numbers here are those of heads that were chosen on other
 words or mentions ("held out").
@@ -6,7 +6,7 @@ words or mentions ("held out").
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ SPECIALISTS = ("dobj", "det", "pobj", "poss")
 """The relations of which the paper says that heads find them with over 75 % accuracy."""
 ENOUGH, HIGH, SUBSTANTIAL, MUCH, CLOSE = 0.5, 0.75, 0.2, 0.1, 0.05
 STRINGS, RULES = "same head word", "rules"
-BASELINES = ("words + distances", "attention + words, random encoder", "right-branching")
 UP = "dependent to head"
 
 NO_PARSER = Claim(
@@ -79,20 +78,6 @@ NOMINAL = Claim(
     "18 points over the same head word; pronouns 17, proper names 6",
     "the gain over the same head word is largest for nominal mentions (held out)",
     ours="gains are compared",
-)
-PROBE = Claim(
-    "Attention and words together parse substantially better than the baselines",
-    "Section 5, Table 3",
-    "77 against 58, 30 and 26 UAS",
-    "at least 10 points above every baseline",
-    ours="10 points",
-)
-ATTENTION_ONLY = Claim(
-    "Attention alone carries much syntax",
-    "Section 5, Table 3",
-    "61 UAS; right-branching 26",
-    "at least 10 points above right-branching",
-    ours="10 points",
 )
 
 
@@ -242,75 +227,29 @@ def _over_finding(
     claim: Claim, chosen: Row, baseline: Row, gains: pd.DataFrame, *, least: float
 ) -> Finding:
     """Whether the head that was chosen apart gains at least so much over a baseline."""
-    every = gains.loc["all"]
+    gain, low, high = _by_kind(gains)["all"]
     text = (
-        f"{100 * chosen['all']:.1f} against {percent(baseline['all'])}: "
-        f"{_points(every['gain'], every['low'], every['high'])}"
+        f"{100 * chosen['all']:.1f} against {percent(baseline['all'])}: {points(gain, low, high)}"
     )
-    return claim.judged(text, [(every["low"], every["high"])], least=least)
+    return claim.judged(text, [(low, high)], least=least)
 
 
-def _points(gain: float, low: float, high: float) -> str:
+def _by_kind(numbers: pd.DataFrame) -> dict[str, tuple[float, float, float]]:
+    """A number of each kind of mention, with the ends of its interval."""
+    rows = zip(numbers.index, numbers.to_numpy(float), strict=True)
+    return {str(kind): (value, low, high) for kind, (value, low, high) in rows}
+
+
+def points(gain: float, low: float, high: float) -> str:
     """A difference of shares and its interval, in points."""
     return f"{100 * gain:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f})"
 
 
 def _nominal_finding(gains: pd.DataFrame, nominal: pd.DataFrame) -> Finding:
     kinds = ("nominal", "pronoun", "proper")
-    if any(kind not in gains.index or np.isnan(gains.loc[kind, "gain"]) for kind in kinds):
+    known = {kind: number for kind, (number, _, _) in _by_kind(gains).items()}
+    if any(np.isnan(known.get(kind, np.nan)) for kind in kinds):
         return NOMINAL.untested("some type of mention does not occur, or types are not known")
-    text = ", ".join(f"{kind} {100 * gains.loc[kind, 'gain']:+.1f}" for kind in kinds)
-    others = nominal.loc[list(kinds[1:]), ["low", "high"]].itertuples(index=False, name=None)
-    return NOMINAL.judged(f"{text} points", list(others), least=0.0)
-
-
-def probe_findings(table: pd.DataFrame) -> list[Finding]:
-    """Test the claims of Section 5.
-
-    Parameters
-    ----------
-    table
-        What :func:`headscope.runs.parse.parse_probes` returned. Its ``attrs`` hold the differences
-        between probes with their intervals, which decide.
-
-    Returns
-    -------
-    list of Finding
-        In the order of the paper.
-    """
-    uas = {str(row["probe"]): 100 * float(row["uas"]) for row in records(table)}
-    gains = _probe_gains(table.attrs.get("pairs", ()))
-    return [
-        _probe_finding(ATTENTION_ONLY, "attention", (BASELINES[-1],), uas, gains),
-        _probe_finding(PROBE, "attention + words", BASELINES, uas, gains),
-    ]
-
-
-def _probe_gains(pairs: Iterable[Row]) -> dict[tuple[str, str], tuple[float, float, float]]:
-    """The difference of each pair of probes with its interval, either way round."""
-    gains = {}
-    for pair in pairs:
-        one, other = str(pair["probe"]), str(pair["other"])
-        gain, low, high = (float(pair[key]) for key in ("difference", "low", "high"))
-        gains[one, other] = gain, low, high
-        gains[other, one] = -gain, -high, -low
-    return gains
-
-
-def _probe_finding(
-    claim: Claim,
-    probe: str,
-    baselines: Sequence[str],
-    uas: Mapping[str, float],
-    gains: Mapping[tuple[str, str], tuple[float, float, float]],
-) -> Finding:
-    """Whether a probe is enough above each of some baselines, by the paired bootstrap."""
-    if any(name not in uas for name in (probe, *baselines)):
-        return claim.untested("no word vectors were given")
-    if any((probe, name) not in gains for name in baselines):
-        return claim.untested("the probes were not tested on the same sentences")
-    least = min(baselines, key=lambda name: gains[probe, name])
-    others = ", ".join(f"{uas[name]:.1f}" for name in baselines)
-    text = f"{uas[probe]:.1f} against {others} UAS: {_points(*gains[probe, least])}"
-    text += f" over {least}" if len(baselines) > 1 else ""
-    return claim.judged(text, [gains[probe, name][1:] for name in baselines], least=MUCH)
+    text = ", ".join(f"{kind} {100 * known[kind]:+.1f}" for kind in kinds)
+    others = _by_kind(nominal)
+    return NOMINAL.judged(f"{text} points", [others[kind][1:] for kind in kinds[1:]], least=0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -16,20 +16,22 @@ from headscope.measures import Dependency
 from headscope.models import Model, ModelLike, load
 from headscope.page import Plot, Section, Table
 from headscope.papers.claims import Finding
-from headscope.papers.clark2019 import facts
 from headscope.papers.clark2019.drawings import antecedent_charts, language_plots
 from headscope.papers.clark2019.findings import Found
 from headscope.papers.clark2019.pieces import separator_share, split_share
-from headscope.papers.clark2019.surface_drawings import separator_plots, surface_plots
-from headscope.papers.clark2019.tables import (
-    antecedent_rows,
-    mention_rows,
-    probe_pairs,
-    probe_rows,
-    relation_rows,
-    surface_rows,
-    treebank_rows,
+from headscope.papers.clark2019.probes import ProbeRun
+from headscope.papers.clark2019.sections import (
+    coreference_tables,
+    coreference_text,
+    corpus_name,
+    dependency_tables,
+    dependency_text,
+    probe_tables,
+    probe_text,
+    surface_text,
 )
+from headscope.papers.clark2019.surface_drawings import separator_plots, surface_plots
+from headscope.papers.clark2019.tables import surface_rows
 from headscope.papers.clark2019.treebank import (
     by_sentence,
     given_vectors,
@@ -37,24 +39,15 @@ from headscope.papers.clark2019.treebank import (
     split_treebank,
 )
 from headscope.papers.recipe import Recipe, Step
-from headscope.papers.sections import as_sentence, gallery_plots
+from headscope.papers.sections import gallery_plots
 from headscope.results import Atlas
-from headscope.runs.parse import parse_probes
-from headscope.runs.run import describe, versions
-from headscope.stats import antecedent_table, rough_intervals
+from headscope.stats import antecedent_table
 
 SEGMENTS = 1000
 """Segments of the paper's Section 3."""
 DISTANCE_SEGMENTS = 200
 """Segments for the distances between heads, which cost more than the other measures."""
 SAMPLES = ("random", "first")
-PAIRS = (
-    "The better probe's UAS minus the other's, in points, by a paired bootstrap over sentences; p "
-    "is two-sided, and corrected (Holm) over all pairs."
-)
-STRUCTURAL = (
-    "* Not directly comparable, says the paper: undirected trees, from the vectors of one layer."
-)
 
 
 @dataclass
@@ -191,11 +184,7 @@ class Clark2019(Recipe):
 
     def _surface_section(self) -> Section:
         self._found.surface, self._found.uniform = self._surface, self._uniform
-        counts = self._surface.provenance["counts"]
-        text = (
-            f"{counts['seen']} segments of {_file(self._text)}, at most {self.max_length} tokens "
-            f"each ({counts['truncated']} were cut). {_notes(self._segments)}"
-        )
+        text = surface_text(self._surface, self._segments, max_length=self.max_length)
         return self.section(
             "surface",
             text,
@@ -238,40 +227,20 @@ class Clark2019(Recipe):
                 "dependency-special", self._loaded, source, [again], limit=limit
             )
         train = None
-        chosen = "one half of the documents and scored on the other, both ways"
         if self._train:
             limit = self._train.size() if self.limit else None
             train = self.survey(
                 "dependency-train", self._loaded, self._train, [measure], limit=limit
             )
             self._found.dependency_train = train
-            chosen = f"{_file(self._train)}"
-        rows, notes = relation_rows(results, train)
-        note = (
-            "Accuracy in percent, with intervals by documents. The head of each row is the best of "
-            f"all on these words. Held out: heads and offsets were chosen on {chosen}; where two "
-            "halves chose differently, both are named. Each head is compared with the best fixed "
-            "offset by a paired, exact, one-sided test, corrected (Holm) over all heads, both "
-            "directions and all relations."
-        )
+        split = split_share(self._loaded, source, limit=None, max_length=self.max_length)
         return self.section(
             "dependencies",
-            f"{results.provenance['counts']['seen']} sentences of {_file(self._treebank)}. "
-            f"{self._split_words(source)} "
-            f"{_notes(drawn)} {rough_intervals(results['dependency'])}",
-            [
-                Table(rows, title="Table 1", note=" ".join([note, *notes])),
-                Table(treebank_rows(results, train), title="All relations of the treebank"),
-            ],
+            dependency_text(results, drawn, split_words=split),
+            dependency_tables(
+                results, train, train_name=corpus_name(self._train) if self._train else ""
+            ),
             [*gallery_plots(results, "dependencies"), *self._drawings(results)],
-        )
-
-    def _split_words(self, treebank: Corpus) -> str:
-        """A sentence on how many words are split into pieces."""
-        share = split_share(self._loaded, treebank, limit=None, max_length=self.max_length)
-        return (
-            f"The tokenizer splits {100 * share:.1f} % of the words into pieces (paper: about "
-            f"{facts.SPLIT_WORDS} %)."
         )
 
     def _drawings(self, results: Atlas) -> list[Plot]:
@@ -291,73 +260,29 @@ class Clark2019(Recipe):
 
     def _coreference(self) -> Section:
         results = self._antecedents
-        note = (
-            "Of the mentions that have an antecedent, the percentage whose head word attends most "
-            "to the head word of an antecedent. Candidates are the head words of all earlier "
-            "mentions. * The paper calls this row only roughly comparable: whole documents, and "
-            "other mentions."
-        )
-        text = (
-            f"{results.provenance['counts']['seen']} documents of {_file(self._coref)}, cut to "
-            f"{self.max_length} tokens. {_notes(self._coref)} "
-            f"{rough_intervals(results['coreference'])}"
-        )
-        types = (
-            "Intervals and one-sided, paired tests are by documents; p of the best head is "
-            "corrected (Holm) over all heads. Held out: the head was chosen on one half of the "
-            "documents and scored on the other, both ways."
-        )
-        tables = [
-            Table(antecedent_rows(results), title="Table 2", note=note),
-            Table(mention_rows(results), title="By type of mention", note=types),
-        ]
-        return self.section("coreference", text, tables)
+        text = coreference_text(results, self._coref, max_length=self.max_length)
+        return self.section("coreference", text, coreference_tables(results))
 
     def _probes(self) -> Section:
         source = by_sentence(self._treebank)
         both = (self._train, source) if self._train else split_treebank(source)
         train, dev = (self._drawn(part, self.limit) for part in both)
         vectors, missing = given_vectors(self.vectors, [train, dev])
-        table = parse_probes(
+        run = ProbeRun(
             self._loaded,
             train,
             dev,
+            vectors,
             seed=self.seed,
-            vectors=vectors,
             epochs=self.epochs,
-            cache=self.folder / "word-maps",
-            progress=self.reporter,
+            folder=self.folder,
+            reporter=self.reporter,
         )
-        table.to_csv(self.folder / "probes.csv", index=False)
+        table = run.table()
         self._found.probes = table
-        sizes = table.attrs
-        self.about["probes"] = self._probe_provenance(train, dev, sizes)
-        text = (
-            f"Trained on {sizes['train']['sentences']} sentences of {_file(train)} and tested on "
-            f"{sizes['dev']['sentences']} of {_file(dev)}, without punctuation. Intervals come "
-            "from a bootstrap over sentences. The word maps take "
-            f"{(sizes['train']['bytes'] + sizes['dev']['bytes']) / 1e6:.0f} MB on disk. {missing}"
-        )
-        tables = [Table(probe_rows(table), title="Table 3 (UAS, %)", note=STRUCTURAL)]
-        if sizes["pairs"]:
-            tables.append(Table(probe_pairs(sizes["pairs"]), title="Pairs of probes", note=PAIRS))
-        return self.section("probes", text, tables)
-
-    def _probe_provenance(
-        self, train: Corpus, dev: Corpus, about: Mapping[Any, Any]
-    ) -> dict[str, Any]:
-        """What the probes were trained and tested on, as surveys say it."""
-        parts = {"train": train, "dev": dev}
-        both = {name: {"name": part.name, "sha256": part.checksum} for name, part in parts.items()}
-        return {
-            "model": describe(self._loaded, self._loaded.main_stack()),
-            "corpus": both["dev"],
-            "train": both["train"],
-            "counts": {"seen": about["dev"]["sentences"]},
-            "settings": {"seed": self.seed, "epochs": self.epochs},
-            "sizes": dict(about),
-            "versions": versions(),
-        }
+        self.about["probes"] = run.provenance(table.attrs)
+        text = f"{probe_text(table, train, dev)} {missing}"
+        return self.section("probes", text, probe_tables(table))
 
     def _clusters(self) -> Section:
         """Distances between heads, coloured by what the parts of this run found."""
@@ -379,13 +304,3 @@ class Clark2019(Recipe):
         return self.section(
             "clusters", text, plots=gallery_plots(whole, "heads-by-layer", "heads-by-behaviour")
         )
-
-
-def _notes(corpus: Corpus) -> str:
-    """The notes of a corpus as sentences."""
-    return " ".join(map(as_sentence, corpus.notes))
-
-
-def _file(corpus: Corpus) -> str:
-    """A corpus by the name of its file, without folders."""
-    return Path(corpus.name).name
