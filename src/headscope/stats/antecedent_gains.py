@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy import stats
+from scipy import special
 
 from headscope.errors import unknown
 from headscope.results import Atlas
@@ -79,7 +79,11 @@ def gain_differences(results: Atlas, *, baseline: str, kind: str) -> pd.DataFram
     without = _contrast(sums, counts, kind, others).where(filled)
     buckets = int(filled.sum())
     error = ((buckets - 1) * ((without - without.mean("bucket")) ** 2).mean("bucket")) ** 0.5
-    half = error * stats.t.ppf(0.5 + CONFIDENCE / 2, buckets - 1) if buckets > 1 else error * np.nan
+    half = (
+        error * special.stdtrit(buckets - 1.0, 0.5 + CONFIDENCE / 2)
+        if buckets > 1
+        else error * np.nan
+    )
     columns = {"difference": contrast, "low": contrast - half, "high": contrast + half}
     index = pd.Index(others, name="kind")
     return pd.DataFrame({name: values.values for name, values in columns.items()}, index=index)
