@@ -30,9 +30,9 @@ def rows(spec: dict[str, Any], mark: str) -> list[dict[str, Any]]:
 def test_rows_name_the_head_its_direction_and_the_offset() -> None:
     beside = {row["relation"]: row["words beside"] for row in rows(drawn(), "text")}
     assert beside == {
-        "all": "1-1, dependent → head word; offset +1",
-        "det": "2-3, dependent → head word; offset +1",
-        "pobj": "1-2, head word → dependent; offset -2",
+        "all": "1-1, dependent → head; +1",
+        "det": "2-3, dependent → head; +1",
+        "pobj": "1-2, head → dependent; -2",
     }
 
 

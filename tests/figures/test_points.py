@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from headscope.figures import head_points
-from headscope.figures.points import NAME, OTHERS, POINT, name_places
+from headscope.figures.points import LETTERS, OTHERS, POINT, name_places, name_size
 
 
 def heads(count: int, seed: int = 0) -> pd.DataFrame:
@@ -63,25 +63,39 @@ def test_names_stand_near_their_own_points() -> None:
     for row in named:
         point = points.loc[row["name"]]
         away = abs(row["x"] - point["x"]) * pixels[0], abs(row["y"] - point["y"]) * pixels[1]
-        assert away == pytest.approx((13, 7), abs=1e-6)
+        half, high = name_size(row["name"])
+        assert away[0] <= half + 2 * POINT + 1e-6
+        assert away[1] <= high + 2 * POINT + 1e-6
 
 
 @pytest.mark.parametrize("count", [30, 144])
 def test_names_hide_no_point_and_no_other_name(count: int) -> None:
     random = np.random.default_rng(1)
-    across, down = random.uniform(0, 460, count), random.uniform(0, 400, count)
-    places = name_places(list(across), list(down), [True] * count)
-    known = [place for place in places if place is not None]
-    assert len(known) > count / 2
-    for one, other in combinations(known, 2):
-        assert abs(one[0] - other[0]) >= 2 * NAME[0] or abs(one[1] - other[1]) >= 2 * NAME[1]
-    for x, y in known:
-        free = (abs(across - x) >= NAME[0] + POINT) | (abs(down - y) >= NAME[1] + POINT)
+    across, down = random.uniform(0, 575, count), random.uniform(0, 500, count)
+    names = [f"{1 + number // 12}-{1 + number % 12}" for number in range(count)]
+    places = name_places(list(across), list(down), names)
+    known = [
+        (*place, *name_size(name))
+        for place, name in zip(places, names, strict=True)
+        if place is not None
+    ]
+    assert len(known) > 2 * count / 3
+    for (x, y, wide, high), (right, below, other, tall) in combinations(known, 2):
+        assert abs(x - right) >= wide + other or abs(y - below) >= high + tall
+    for x, y, wide, high in known:
+        free = (abs(across - x) >= wide + POINT) | (abs(down - y) >= high + POINT)
         assert free.all()
+
+
+def test_names_are_large_enough_to_read() -> None:
+    spec = head_points(heads(3), title="Heads", colour="layer").to_dict()
+    assert spec["layer"][1]["mark"]["fontSize"] == LETTERS
+    # On a page 700 pixels wide, a figure has 622.
+    assert LETTERS * min(1, 622 / (spec["width"] + 30)) >= 10.5
 
 
 def test_heads_that_all_coincide_still_draw() -> None:
     table = heads(5).assign(x=0.0, y=0.0)
     spec = head_points(table, title="Heads", colour="layer").to_dict()
     assert len(rows(spec, 0)) == 5
-    assert len(rows(spec, 1)) == 4  # four corners
+    assert len(rows(spec, 1)) == 5

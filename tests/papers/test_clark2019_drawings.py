@@ -51,9 +51,11 @@ def test_figure_1_draws_the_clearest_head_of_each_kind() -> None:
         f"Head {name('stop')}: full stop, comma",
     ]
     assert drawn[f"Head {name('uniform')}: broad"]["title"]["subtitle"] == [
-        "100 % of uniform entropy"
+        "100 % of uniform entropy, on average"
     ]
-    assert drawn[f"Head {name('sep')}: [SEP]"]["title"]["subtitle"] == ["100 % of its attention"]
+    assert drawn[f"Head {name('sep')}: [SEP]"]["title"]["subtitle"] == [
+        "100 % of its attention, on average"
+    ]
 
 
 def test_figure_1_draws_tokens_with_their_separators() -> None:

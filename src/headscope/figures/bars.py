@@ -10,7 +10,7 @@ import pandas as pd
 from headscope.figures.style import BLUE, ORANGE, styled
 
 SERIES = {"accuracy": "best head", "baseline": "best fixed offset"}
-WIDTH, ROW = 610, 19
+WIDTH, ROW = 310, 20
 BESIDE = "words beside"
 """The column that is written beside the rows."""
 
@@ -51,7 +51,7 @@ def ranked_bars(
         y=rows, x=alt.X("low:Q", scale=scale, title=unit), x2="high:Q"
     )
     text = BESIDE if BESIDE in frame else "head"
-    names = base.mark_text(align="left", fontSize=10, color="#444").encode(
+    names = base.mark_text(align="left", fontSize=11, color="#444").encode(
         y=rows, x=alt.value(WIDTH + 8), text=f"{text}:N", tooltip=_tooltip(table)
     )
     dots = _dots(frame, label, rows, alt.X("value:Q", scale=scale, title=unit))

@@ -70,8 +70,9 @@ _SURVEY = {
         "dependencies:dependencies",
         "Best head of each dependency relation",
         "After Clark et al. 2019, Table 1: the accuracy of the best head, with its 95 % interval, "
-        "and of the best fixed offset. Beside each row: the head, which word attends to which, and "
-        "the offset (+1: the word to the right is predicted as the head word).",
+        "and of the best fixed offset. A word counts if it attends most to the right word. Beside "
+        "each row: the best head, which word attends to which, and the offset (+1: the word to "
+        "the right is predicted as the head word).",
         ("dependency",),
     ),
     "heads-by-layer": Row(

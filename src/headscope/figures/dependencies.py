@@ -12,24 +12,25 @@ from headscope.stats import best_heads
 MOST = 24
 """So many relations are drawn, the most frequent first."""
 WAYS = {
-    "dependent to head": "dependent → head word",
-    "head to dependent": "head word → dependent",
-    "head to dependent by column": "head word → dependent, by column",
+    "dependent to head": "dependent → head",
+    "head to dependent": "head → dependent",
+    "head to dependent by column": "head → dependent, by column",
 }
 """The directions of attention, as the figure writes them."""
+SHORT = {"all but root and punctuation": "all but root and punct"}
+"""Names of rows that would take too much room."""
 
 
 def dependencies(results: Atlas) -> Any:
     """Draw the accuracy of the best head of each relation, with its direction and the offset."""
     table = best_heads(results).head(MOST)
     beside = [
-        f"{row.head}, {WAYS[str(row.direction)]}; offset {row.offset:+d}"
-        for row in table.itertuples()
+        f"{row.head}, {WAYS[str(row.direction)]}; {row.offset:+d}" for row in table.itertuples()
     ]
     return ranked_bars(
-        table.assign(**{BESIDE: beside}),
+        table.assign(relation=table["relation"].replace(SHORT), **{BESIDE: beside}),
         label="relation",
         title="Dependencies: the best head of each relation",
         subtitle=subject(results.provenance),
-        unit="accuracy: share of words whose head word gets most attention, 0–1",
+        unit="accuracy: share of words, 0–1",
     )

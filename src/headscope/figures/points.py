@@ -23,11 +23,13 @@ SHAPES = [
 MORE = [*COLOURS, "#8C6D31", "#6B6ECF"]
 OTHERS = "#c4c9cf"
 """The colour of the last category, "none of these"."""
-WIDTH, HEIGHT = 460, 400
-LETTERS = 8
+WIDTH, HEIGHT = 575, 500
+LETTERS = 11
 """The size of names in pixels."""
-POINT, NAME = 3.0, (9.0, 3.5)
-"""Half the size of a point, and half the width and height of a name, in pixels."""
+POINT = 3.5
+"""Half the size of a point in pixels; a name may touch its edge."""
+DIGIT, HYPHEN, HIGH = 0.63, 0.36, 0.72
+"""The width of a digit and of a hyphen and the height of digits, as shares of a name's size."""
 Box = tuple[float, float, float, float]
 
 
@@ -93,7 +95,7 @@ def _names(
     places = name_places(
         [(x - across[0]) / width * WIDTH for x in frame["x"]],
         [(down[1] - y) / height * HEIGHT for y in frame["y"]],
-        list(~frame["context"]),
+        list(frame["name"].where(~frame["context"], "")),
     )
     rows = [
         {
@@ -114,17 +116,30 @@ def _ends(values: pd.Series[float]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
+def name_size(name: str) -> tuple[float, float]:
+    """Return half the width and half the height of a head's name, in pixels.
+
+    Examples
+    --------
+    >>> [round(side, 1) for side in name_size("3-12")]
+    [12.4, 4.0]
+    """
+    hyphens = name.count("-")
+    width = DIGIT * (len(name) - hyphens) + HYPHEN * hyphens
+    return LETTERS * width / 2, LETTERS * HIGH / 2
+
+
 def name_places(
-    across: Sequence[float], down: Sequence[float], wanted: Sequence[bool]
+    across: Sequence[float], down: Sequence[float], names: Sequence[str]
 ) -> list[tuple[float, float] | None]:
-    """Find room for the names of points: in one of four corners, hiding no point and no name.
+    """Find room for the names of points: at a corner or a side, hiding no point and no name.
 
     Parameters
     ----------
     across, down : sequence of float
         Where the points are, in pixels.
-    wanted : sequence of bool
-        Which points are to be named.
+    names : sequence of str
+        The names; empty for a point that is not to be named.
 
     Returns
     -------
@@ -133,17 +148,19 @@ def name_places(
 
     Examples
     --------
-    >>> name_places([50, 50], [50, 50], [True, True])[0]
-    (63, 43)
-    >>> name_places([50, 120], [50, 50], [True, False])[1] is None
+    >>> places = name_places([50, 120], [50, 50], ["1-3", ""])
+    >>> places[1] is None
     True
     """
     taken = [(x, y, POINT, POINT) for x, y in zip(across, down, strict=True)]
     places: list[tuple[float, float] | None] = []
-    for x, y, asked in zip(across, down, wanted, strict=True):
-        corners = [(x + dx, y + dy, *NAME) for dy in (-7, 7) for dx in (13, -13)]
-        free = [corner for corner in corners if not any(_touch(corner, box) for box in taken)]
-        if not asked or not free:
+    for x, y, name in zip(across, down, names, strict=True):
+        half, high = name_size(name)
+        beside, above = half + POINT + 2, high + POINT + 1
+        around = [(1, -1), (-1, -1), (1, 1), (-1, 1), (1, 0), (-1, 0), (0, -1), (0, 1)]
+        boxes = [(x + dx * beside, y + dy * above, half, high) for dx, dy in around]
+        free = [box for box in boxes if not any(_touch(box, other) for other in taken)]
+        if not name or not free:
             places.append(None)
             continue
         taken.append(free[0])

@@ -23,7 +23,7 @@ Otherwise heads with the same value would hide each other.
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross"]
 HALF = {"half": 0.5}
 """Clark et al. 2019 call attention heavy if it is over half of a head's."""
-NARROWEST, WIDTH, HEIGHT = 360, 46, 260
+NARROWEST, WIDTH, HEIGHT = 360, 43, 260
 """Pixels of the whole figure's width at least, of a layer's width, and of the height."""
 
 
@@ -162,7 +162,7 @@ def _levels(levels: Mapping[str, float], width: int) -> list[Any]:
         return []
     frame = pd.DataFrame([{"value": value, "what": name} for name, value in levels.items()])
     rules = alt.Chart(frame).mark_rule(color="#999", strokeDash=[2, 2])
-    words = alt.Chart(frame).mark_text(align="left", fontSize=10, color="#666")
+    words = alt.Chart(frame).mark_text(align="left", fontSize=11, color="#666")
     return [
         rules.encode(y="value:Q"),
         words.encode(x=alt.value(width + 5), y="value:Q", text="what:N"),

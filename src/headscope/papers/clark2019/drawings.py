@@ -197,7 +197,7 @@ def specialist_plot(name: str, title: str, what: str, charts: Sequence[Any]) -> 
     """
     if not charts:
         return []
-    panel = attention_panel(charts, title=title, columns=3)
+    panel = attention_panel(charts, title=title, columns=2)
     return [Plot(name, title, FIGURE_5.format(what=what), panel)]
 
 

@@ -21,7 +21,9 @@ from headscope.stats.grid import heads_over
 
 FIGURE_1 = (
     "As in Figure 1: the model's clearest heads of four kinds, on the sentences around a paragraph "
-    "break. The darker a line, the more attention; lines under 2 % are not drawn."
+    "break. The darker a line, the more attention; lines under 2 % are not drawn. The numbers are "
+    "means over all segments, so a head may behave differently on this text. If the number is "
+    "small, the model has no such head."
 )
 
 
@@ -63,18 +65,18 @@ def surface_kinds(results: Atlas) -> list[Kind]:
         Kind(
             "broad",
             entropy.sel(row="all") / entropy.sel(row="uniform"),
-            "{:.0f} % of uniform entropy",
+            "{:.0f} % of uniform entropy, on average",
         ),
         Kind(
             "next token",
             results.mean("position").sel(offset="next"),
-            "{:.0f} % of its attention",
+            "{:.0f} % of its attention, on average",
         ),
-        Kind("[SEP]", special.sel(token="sep"), "{:.0f} % of its attention"),
+        Kind("[SEP]", special.sel(token="sep"), "{:.0f} % of its attention, on average"),
         Kind(
             "full stop, comma",
             special.sel(token="punctuation"),
-            "{:.0f} % of its attention",
+            "{:.0f} % of its attention, on average",
         ),
     ]
     return [kind for kind in kinds if bool(kind.values.notnull().any())]
@@ -114,7 +116,7 @@ def surface_plots(model: Model, results: Atlas, corpus: Iterable[Example]) -> li
                 subtitle=kind.words.format(number),
             )
         )
-    panel = attention_panel(charts, title="Examples of surface patterns", columns=4)
+    panel = attention_panel(charts, title="Examples of surface patterns", columns=2)
     return [Plot("figure-1", "Examples of surface patterns", FIGURE_1, panel)]
 
 
