@@ -69,6 +69,28 @@ def share(value: object) -> str:
     return ">0.999" if text == "1.000" and part < 1 else _unsigned_zero(text)
 
 
+def percent(value: object) -> str:
+    """Format a share between 0 and 1 in percent, without the sign.
+
+    Parameters
+    ----------
+    value
+        The share, or something missing.
+
+    Examples
+    --------
+    >>> percent(0.43172), percent(0.0), percent(0.0004), percent(0.9999), percent(None)
+    ('43.2', '0.0', '<0.1', '>99.9', '–')
+    """
+    part = _number(value)
+    if part is None:
+        return MISSING
+    text = f"{100 * part:.1f}"
+    if text == "0.0" and part > 0:
+        return "<0.1"
+    return ">99.9" if text == "100.0" and part < 1 else _unsigned_zero(text)
+
+
 def count(value: object) -> str:
     """Format a count: no decimals, thousands separated by commas.
 

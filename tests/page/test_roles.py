@@ -31,8 +31,29 @@ def test_columns_are_in_words(sections: dict[str, Section]) -> None:
     shift = shift_section(role_shift(made(random_scores()), made(random_scores() + 0.5)))
     tables = [table for section in (*sections.values(), shift) for table in section.tables]
     columns = {column for table in tables for column in table.columns}
-    assert {"which heads", "ρ over heads", "τ = 3", "95 % interval", "p corrected"} <= columns
+    assert {"which heads", "ρ over heads", "τ = 3", "95 % interval"} <= columns
     assert not [name for name in columns if re.search(r"_|\brho\b|\btau\b|\bdegree\b|^low$", name)]
+
+
+def test_corrected_ps_are_shown_only_where_there_is_a_correction(
+    sections: dict[str, Section],
+) -> None:
+    results = made(random_scores())
+    held = role_sections(results, role_tests(results, correction="holm"))
+    assert "p corrected" in held[0].tables[0].columns
+    assert "p corrected" not in sections["roles"].tables[0].columns
+
+
+def test_shares_are_in_percent_as_in_the_paper(sections: dict[str, Section]) -> None:
+    tests = role_tests(made(random_scores()))
+    rows = {row["role"]: row for row in sections["roles"].tables[0].rows}
+    for role in NAMES:
+        share = 100 * float(tests["has"].sel(role=role).mean())
+        assert rows[role]["share of heads (%)"] == f"{share:.1f}"
+    (table,) = [one for one in sections["skills"].tables if one.id == "layer-table"]
+    for row in table.rows:
+        share = 100 * float(tests["has"].sel(role="local", layer=row["layer"]).mean())
+        assert row["local"] == f"{share:.1f}"
 
 
 def test_the_shift_of_a_role_is_beside_its_interval() -> None:

@@ -88,12 +88,12 @@ def test_the_whole_paper_from_the_command_line(
     assert "MRPC, SST-2: first token and cls are the same tokens here" in page
     rows = rows_of(folder / "pande2021.html")
     summary = next(row for row in rows if row and row[0] == "paper, mean of four tasks")
-    assert [cell.strip() for cell in summary[4:9]] == ["2.800", "0.018", "0.734", "0.094", "0.709"]
+    assert [cell.strip() for cell in summary[4:9]] == ["about 2.8", "1.8", "73.4", "9.4", "70.9"]
     assert [
         row[1].strip()
         for row in rows
         if row and row[0] == "Spearman, local and syntactic, over heads"
-    ] == ["0.850", "0.730"]
+    ] == ["0.85", "0.73"]
     assert any(row and row[0] == "even" for row in rows)
     # the same model before and after: nothing shifts
     thirds = ("first", "middle", "last")
@@ -128,7 +128,7 @@ def test_the_whole_paper_from_the_command_line(
         for row in rows
         if row and row[0] == "Spearman, local and syntactic, over heads and sequences"
     )
-    assert float(shown[2]) == pytest.approx(float(rho), abs=6e-4)
+    assert float(shown[2]) == pytest.approx(float(rho), abs=6e-3)
 
 
 @pytest.mark.slow

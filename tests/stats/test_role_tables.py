@@ -107,10 +107,15 @@ def test_fewer_than_30_sequences_are_cautioned_by_role() -> None:
     scores[29:, ..., 1] = np.nan
     scores[..., 2] = np.nan
     found = made_roles(scores, absent={"nsubj": "the corpus has no tree: parse it"})
-    assert cautions(found, role_tests(found, tau={"": 3.0, "block": 1.5})) == [
-        "Fewer than 30 sequences: syntactic (29). Do not trust the test of the mean there, above "
-        "all where scores are skewed to the left; use more sequences, or the bootstrap test, "
-        "which stands skewed scores best.",
+    tau = {"": 3.0, "block": 1.5}
+    few = (
+        "Fewer than 30 sequences: syntactic (29). Do not rely on the test there, above all where "
+        "scores are skewed to the left; use more sequences"
+    )
+    bootstrap = role_tests(found, tau=tau, test="bootstrap")
+    assert cautions(found, bootstrap)[0] == f"{few}."  # it does not advise what is used already
+    assert cautions(found, role_tests(found, tau=tau)) == [
+        f"{few}, or the bootstrap test, which errs least often on skewed scores.",
         "Not defined, since no sequence has such a token: delimiter.",
         "Absent: nsubj (the corpus has no tree: parse it).",
     ]

@@ -30,6 +30,8 @@ TITLE_WIDTH = 460
 
 SPLITS = frozenset({"train", "dev", "test", "dev_matched"})
 """File names that many tasks share: they are shown with their folder."""
+BUILTIN = "demo"
+"""What results call the built-in corpus."""
 
 
 def styled(chart: Any, title: str, *lines: str) -> Any:
@@ -228,12 +230,17 @@ def short_model(name: str) -> str:
 
 
 def short_corpus(name: str) -> str:
-    """Shorten a corpus's path to its file; one that every task has (dev.tsv) keeps its folder.
+    """Name a corpus: by its file or, where every task has such a file (dev.tsv), by its folder.
 
     Examples
     --------
     >>> short_corpus("data/ewt.conllu.gz"), short_corpus("glue/MRPC/dev.tsv.gz")
-    ('ewt.conllu.gz', 'MRPC/dev.tsv.gz')
+    ('ewt.conllu.gz', 'MRPC (dev)')
+    >>> short_corpus("demo")
+    'the built-in corpus'
     """
-    parts = name.split("/")
-    return "/".join(parts[-2:] if parts[-1].split(".")[0] in SPLITS else parts[-1:])
+    if name == BUILTIN:
+        return "the built-in corpus"
+    *folders, file = name.split("/")
+    split = file.split(".")[0]
+    return f"{folders[-1]} ({split})" if split in SPLITS and folders else file

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import xarray as xr
 
-from headscope.numbers import interval, share
+from headscope.numbers import interval, percent
 from headscope.page.document import Row, records
 from headscope.results import Atlas
 from headscope.stats import role_table
@@ -36,12 +36,14 @@ def role_rows(results: Atlas, tests: xr.Dataset) -> list[Row]:
     Returns
     -------
     list of dict
+        Without a correction there is no column of corrected p-values.
     """
+    corrected = tests.attrs["correction"] != "none"
     return [
         {
             "role": row["role"],
             "heads": row["heads"],
-            "share of heads (0–1)": share(row["share"]),
+            "share of heads (%)": percent(row["share"]),
             "sequences": row["sequences"],
             "mean length (tokens)": row["length"],
             "strongest head": row["strongest"] or None,
@@ -49,7 +51,7 @@ def role_rows(results: Atlas, tests: xr.Dataset) -> list[Row]:
             "95 % interval": interval(row["low"], row["high"]),
             "effect (d)": row["effect"],
             "p": row["p"],
-            "p corrected": row["p_corrected"],
+            **({"p corrected": row["p_corrected"]} if corrected else {}),
         }
         for row in records(role_table(results, tests))
     ]
@@ -104,7 +106,7 @@ def fine_rows(overlaps: pd.DataFrame) -> list[Row]:
             "other role": row["other"],
             "heads with the role": row["heads"],
             "with both": row["both"],
-            "share (0–1)": share(row["share"]),
+            "share (%)": percent(row["share"]),
             "which heads": row["which"] or None,
         }
         for row in records(overlaps)

@@ -21,7 +21,7 @@ from headscope.figures import (
 )
 from headscope.figures.roles.scores import telling_head
 from headscope.figures.style import subject
-from headscope.numbers import count, number, share
+from headscope.numbers import count, number, percent
 from headscope.page.document import Document, Plot, Row, Section, Table, records
 from headscope.page.role_shift import shift_section
 from headscope.page.role_tables import (
@@ -165,13 +165,14 @@ def _test_plots(results: Atlas, tests: xr.Dataset) -> list[Plot]:
         Plot("role-heat", "Sieve bias, head by head", "Outlined: the head has the role.", maps)
     ]
     tau = usual_tau(tests)
-    chosen = telling_head(results, tau=tau) if KEPT in results["role"] else None
+    chosen = telling_head(results, tests) if KEPT in results["role"] else None
     if chosen:
         caption = (
-            "After Figure 2 of Pande et al. 2021: of all heads with a mean above τ for one of the "
-            "four roles, the one whose scores are most skewed."
+            "After Figure 2 of Pande et al. 2021. Of the heads with a mean above τ for one of the "
+            "four roles, this one is the most skewed: of those that do not pass the test, as in "
+            "the paper, or of all if all pass."
         )
-        scores = score_histogram(results, *chosen, tau=tau)
+        scores = score_histogram(results, *chosen, tests=tests)
         plots.append(Plot("role-scores", "Scores of one head over sequences", caption, scores))
         caption = "After Figure 3a: the cumulative distribution over heads and sequences."
         curves = score_curves(results, tau=tau)
@@ -186,7 +187,7 @@ def _overlap_section(results: Atlas, tests: xr.Dataset, shares: Sequence[Row] | 
     """Return the section on heads with several roles."""
     sets, about = role_sets(tests), subject(results.provenance)
     own = [
-        {"of the paper's four roles": name, "share (0–1)": share(value)}
+        {"of the paper's four roles": name, "share (%)": percent(value)}
         for name, value in overlap_shares(tests).items()
     ]
     tables = [
@@ -199,7 +200,10 @@ def _overlap_section(results: Atlas, tests: xr.Dataset, shares: Sequence[Row] | 
         Table(
             records(role_correlations(results, list(sets)).rename(columns=CORRELATIONS)),
             title="Spearman's correlation of scores",
-            note="Over heads: of their mean scores. Over sequences: of all scores of all heads.",
+            note=(
+                "Over heads: of their mean scores. Over sequences: of all scores of all heads; "
+                "scores of one head or one sequence are not independent, so its p is too small."
+            ),
             id="correlation-table",
         ),
     ]
@@ -242,14 +246,16 @@ def _layer_section(results: Atlas, tests: xr.Dataset) -> Section:
     about = subject(results.provenance)
     skills = skill_grid(tests, subtitle=about)
     layers = role_layers(tests, subtitle=about)
-    caption = "The share of each layer's heads that have the role."
+    caption = "The share of each layer's heads that have the role, in percent."
     text = (
-        "Each head is a square of nine fine roles, each always in the same place. The heads of a "
-        "layer are sorted by how many roles they have."
+        "Each head is a square with nine parts, one for each fine role. The heads of a layer are "
+        "sorted by how many roles they have."
     )
+    shares = layer_shares(tests)
+    roles = [name for name in shares if name in tests["role"].values]
     table = Table(
-        records(layer_shares(tests)),
-        title="Share of each layer's heads (0–1), and fine roles per head",
+        records(shares.assign(**{name: shares[name].map(percent) for name in roles})),
+        title="Share of each layer's heads (%), and fine roles per head",
         id="layer-table",
     )
     plots = [

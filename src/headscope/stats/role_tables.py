@@ -22,6 +22,7 @@ from headscope.stats.role_scores import (
 )
 from headscope.stats.roles import ALPHA, RESAMPLING, role_tests_by_tau
 
+BOOTSTRAP = "bootstrap"
 FEW = 30
 """Below so many sequences the test of a mean is not to be trusted."""
 BLOCK_MOST = 2.2
@@ -170,8 +171,8 @@ def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
     if not causal and "block" in counts and float(tests["tau"].sel(role="block")) >= BLOCK_MOST:
         said.append(
             "By the paper's formula the score of block is at most about 2.1, even for a head that "
-            "never leaves its segment, so no head can have the role at this tau. "
-            "Give it a tau of its own, e.g. block=1.5."
+            "never leaves its segment, so no head can have the role at this threshold. Give it one "
+            "of its own: --tau block=1.5, or tau={'': 3, 'block': 1.5} in Python."
         )
     used, everything = max(counts.values()), int(data["n"].max())
     if tests.attrs["test"] in RESAMPLING and used < everything:
@@ -196,10 +197,14 @@ def _few(tests: xr.Dataset, counts: dict[str, int]) -> list[str]:
     said = []
     few = [f"{name} ({count})" for name, count in counts.items() if 0 < count < FEW]
     if few:
+        instead = (
+            ""
+            if tests.attrs["test"] == BOOTSTRAP
+            else (", or the bootstrap test, which errs least often on skewed scores")
+        )
         said.append(
-            f"Fewer than {FEW} sequences: {', '.join(few)}. Do not trust the test of the mean "
-            "there, above all where scores are skewed to the left; use more sequences, or the "
-            "bootstrap test, which stands skewed scores best."
+            f"Fewer than {FEW} sequences: {', '.join(few)}. Do not rely on the test there, above "
+            f"all where scores are skewed to the left; use more sequences{instead}."
         )
     if tests.attrs["clustered"]:
         clusters = _most(tests["clusters"])

@@ -20,7 +20,7 @@ OVER = {
     "heads": "over all heads: their mean scores",
     "sequences": "over all heads and sequences",
 }
-SIDE, HIGH = 51, 0.53
+SIDE, HIGH = 40, 0.6
 """Pixels of a square's width, and its height as a share of it."""
 
 

@@ -25,7 +25,6 @@ from headscope.numbers import p_value
 from headscope.results import Atlas
 from headscope.stats.role_scores import COARSE, kept_scores, role_data
 from headscope.stats.roles import role_tests
-from headscope.stats.tau import TAU
 
 BINS = 40
 """Bars of a histogram at most."""
@@ -33,7 +32,9 @@ BINS = 40
 Scores = NDArray[np.float64]
 
 
-def score_histogram(results: Atlas, role: str, head: HeadLike, *, tau: float = TAU) -> Any:
+def score_histogram(
+    results: Atlas, role: str, head: HeadLike, *, tests: xr.Dataset | None = None
+) -> Any:
     """Draw the sieve biases of one head and role over sequences.
 
     Parameters
@@ -44,8 +45,8 @@ def score_histogram(results: Atlas, role: str, head: HeadLike, *, tau: float = T
         The role.
     head : str or Head
         The head: ``"3-9"`` counts from 1, ``"L2H8"`` from 0.
-    tau : float
-        The threshold.
+    tests : Dataset, optional
+        From :func:`headscope.stats.role_tests`; by default tested as in the paper.
 
     Returns
     -------
@@ -70,8 +71,8 @@ def score_histogram(results: Atlas, role: str, head: HeadLike, *, tau: float = T
     about = subject(results.provenance)
     if not scores.size:
         return note("no sequence has a token with this role", title, about)
-    test = role_tests(results, tau=tau).sel(place)
-    mean, low, high = (float(test[key]) for key in ("mean", "low", "high"))
+    test = (role_tests(results) if tests is None else tests).sel(place)
+    mean, low, high, tau = (float(test[key]) for key in ("mean", "low", "high", "tau"))
     spread = f" (95 %: {low:.2f}–{high:.2f})" if test["low"].notnull() else ""
     marks = pd.DataFrame({"at": [mean, tau], "what": [f"mean {mean:.2f}{spread}", f"τ = {tau:g}"]})
     kept = f"; bars: the {scores.size} sequences whose scores were kept"
@@ -79,17 +80,19 @@ def score_histogram(results: Atlas, role: str, head: HeadLike, *, tau: float = T
         _histogram(scores, marks, low, high),
         title,
         f"{about}{kept if scores.size < int(test['n']) else ''}",
-        f"{_verdict(test, tau)}; skewness {float(skewness(scores[:, None])[0]):.1f}",
+        f"{_verdict(test)}; skewness {float(skewness(scores[:, None])[0]):.1f}",
     )
 
 
-def _verdict(test: xr.Dataset, tau: float) -> str:
+def _verdict(test: xr.Dataset) -> str:
     """Say whether the head has the role."""
     if not test["p"].notnull():
         return "a single sequence cannot be tested"
     has = "has the role" if bool(test["has"]) else "does not have the role"
-    p = p_value(float(test["p"]))
-    return f"mean above {tau:g}: p {p if p.startswith('<') else f'= {p}'}, {has}"
+    corrected = "" if test.attrs["correction"] == "none" else " (corrected)"
+    p = p_value(float(test["p_corrected"]))
+    p = f"< {p[1:]}" if p.startswith("<") else f"= {p}"
+    return f"mean above {float(test['tau']):g}: p {p}{corrected}, {has}"
 
 
 def _histogram(scores: Scores, marks: pd.DataFrame, low: float, high: float) -> Any:
@@ -156,33 +159,42 @@ def skewness(scores: Scores) -> Scores:
 
 
 def telling_head(
-    results: Atlas, *, roles: Sequence[str] = COARSE, tau: float = TAU
+    results: Atlas, tests: xr.Dataset | None = None, *, roles: Sequence[str] = COARSE
 ) -> tuple[str, Head] | None:
     """Find the head whose scores best show why a mean is not enough.
+
+    In the paper's Figure 2 this is a head whose mean is above the threshold, but which does not
+    pass the test.
 
     Parameters
     ----------
     results : Atlas
         Results of the measure ``role`` that keep the score of every sequence.
+    tests : Dataset, optional
+        From :func:`headscope.stats.role_tests`; by default tested as in the paper.
     roles : sequence of str
         The roles to look at; by default the paper's four.
-    tau : float
-        The threshold.
 
     Returns
     -------
     tuple of str and Head, or None
-        Role and head: the most skewed of those with a mean above ``tau`` or, if there are none, the
-        one with the largest mean. None if no role was tested.
+        Role and head: the most skewed of those with a mean above the threshold that do not pass
+        the test, or else of all with such a mean; if there are none, the one with the largest
+        mean. None if no role was tested.
     """
     data = role_data(results)
-    names = shown_roles(role_tests(results, tau=tau), roles)
+    tests = role_tests(results) if tests is None else tests
+    names = shown_roles(tests, roles)
     if not names:
         return None
     scores, mean = kept_scores(data).sel(role=names), data["mean"].sel(role=names)
     columns = scores.values.reshape(len(scores), -1).astype(np.float64)
     means = mean.values.ravel()
-    over = np.flatnonzero((means > tau) & ~np.isnan(columns).all(0))
+    taus = np.broadcast_to(tests["tau"].sel(role=names).values, mean.shape).ravel()
+    has = tests["has"].sel(role=names).transpose(*mean.dims).values.ravel()
+    over = np.flatnonzero((means > taus) & ~np.isnan(columns).all(0))
+    failing = over[~has[over]]
+    over = failing if failing.size else over
     best = over[np.argmax(skewness(columns[:, over]))] if over.size else np.nanargmax(means)
     layer, head, role = np.unravel_index(best, mean.shape)
     return names[role], Head(int(mean["layer"][layer]) - 1, int(mean["head"][head]) - 1)

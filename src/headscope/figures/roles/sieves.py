@@ -13,8 +13,8 @@ import pandas as pd
 from headscope.figures.roles.common import role_colours
 from headscope.figures.style import styled
 
-TITLE = "Sieves of a text"
-LETTER, GAP, HIGH = 8.2, 13, 96
+TITLE = "Sieves over one text"
+LETTER, GAP, HIGH = 6.7, 8, 92
 """Pixels of a letter, between tokens, and of a panel's height."""
 POINTS = 25
 """Points that draw an arc."""
@@ -67,7 +67,7 @@ def sieve_arcs(tokens: Sequence[str], sieves: Sequence[DrawnSieve], *, subtitle:
         alt.vconcat(*panels, spacing=4),
         TITLE,
         subtitle,
-        "boxed: the token; arcs: to the tokens that a head with the role should attend to",
+        "from the boxed token, a head with the role should attend to the tokens at the arcs",
     )
 
 
@@ -77,7 +77,7 @@ def token_places(tokens: Sequence[str]) -> list[float]:
     Examples
     --------
     >>> token_places(["a", "dog"])
-    [17.1, 46.5]
+    [11.4, 32.8]
     """
     places, at = [], float(GAP)
     for token in tokens:
@@ -93,7 +93,7 @@ def text_width(tokens: Sequence[str]) -> float:
     Examples
     --------
     >>> text_width(["a", "dog"])
-    71.8
+    50.8
     """
     return round(GAP + sum(LETTER * max(1, len(token)) + GAP for token in tokens), 1)
 
@@ -112,7 +112,7 @@ def _panel(
             "ink": [colour if place in sieve.keys else "#444" for place in range(len(tokens))],
         }
     )
-    text = alt.Chart(words).mark_text(fontSize=13)
+    text = alt.Chart(words).mark_text(fontSize=12)
     box = pd.DataFrame([_box(tokens, places, sieve.query)])
     frame = alt.Chart(box).mark_rect(filled=False, stroke="black", strokeWidth=1.4)
     arcs = alt.Chart(_arcs(places, sieve)).mark_line(strokeWidth=1.8, color=colour)
@@ -122,15 +122,24 @@ def _panel(
         frame.encode(x=x, x2="right:Q", y=y, y2="top:Q"),
     ]
     heading = alt.TitleParams(
-        f"{sieve.role}: {sieve.title}", anchor="start", fontSize=12, fontWeight="normal", dx=GAP
+        f"{sieve.role}: {_lowered(sieve.title)}",
+        anchor="start",
+        fontSize=12,
+        fontWeight="normal",
+        dx=GAP,
     )
     drawing = alt.layer(*marks, view=alt.ViewConfig(stroke=None))
     return drawing.properties(width=end, height=HIGH, title=heading)
 
 
+def _lowered(title: str) -> str:
+    """Begin a title with a small letter, as it stands behind a colon."""
+    return title[:1].lower() + title[1:]
+
+
 def _box(tokens: Sequence[str], places: list[float], query: int) -> dict[str, float]:
     """Return the box around a token."""
-    half = LETTER * max(1, len(tokens[query])) / 2 + 4
+    half = LETTER * max(1, len(tokens[query])) / 2 + 3
     middle = places[query]
     return {"x": middle - half, "right": middle + half, "y": -0.13, "top": 0.13}
 

@@ -111,7 +111,7 @@ CLAIMS = {
         "the first layer has very few delimiter heads",
         _LAYERS,
         "Figure 5",
-        "no layer has fewer",
+        "their share there is below half of that of the other layers",
     ),
     "block first": Claim(
         "block heads are prevalent in the first layer",
@@ -123,8 +123,8 @@ CLAIMS = {
         "almost all layers have at least 3 syntactic heads of 12",
         _LAYERS,
         "3 of 12",
-        "in three quarters of the layers, at least a quarter of the heads have nsubj, dobj, amod "
-        "or advmod",
+        "in at least three quarters of the layers, at least a quarter of the heads have nsubj, "
+        "dobj, amod or advmod",
     ),
     "syntactic middle": Claim(
         "syntactic heads are most prevalent in layers 7 to 9 of 12",
@@ -148,7 +148,8 @@ CLAIMS = {
         "it falls because of [SEP]; attention to [CLS] does not change much",
         _TUNING,
         "[SEP] falls",
-        "in the last third [SEP] falls, and by more than [CLS]",
+        "in the last third [SEP] is lower, by more than the smallest shift of interest, and "
+        "changes more than [CLS]",
     ),
     "block rises": Claim(
         "the block score rises in the last layers",

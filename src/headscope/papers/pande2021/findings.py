@@ -58,7 +58,7 @@ def findings(
     mean = pooled_mean(every)
     tau = facts.CLAIMS["tau"]
     found = {
-        "tau": tau.tested(f"{mean:.2f}", int(np.floor(mean)) + 1 == facts.TAU)
+        "tau": _tau(tau, mean)
         if np.isfinite(mean)
         else tau.untested("no sequence has any of the roles")
     }
@@ -69,6 +69,12 @@ def findings(
         answers = {corpus: shifted(shift) for corpus, shift in shifts.items()}
         found[name] = _most(facts.CLAIMS[name], answers, "no fine-tuned model was given")
     return [found[name] for name in facts.CLAIMS]
+
+
+def _tau(claim: Claim, mean: float) -> Finding:
+    """The threshold that follows from the mean of all scores."""
+    found = int(np.floor(mean)) + 1
+    return claim.tested(f"{mean:.2f}, so that τ = {found}", found == facts.TAU)
 
 
 def _most(claim: Claim, answers: Mapping[str, Answer], reason: str) -> Finding:
@@ -91,7 +97,8 @@ def _outliers(results: Atlas, tests: xr.Dataset) -> Answer:
     roles = present(tests, COARSE)
     part = tests.sel(role=roles)
     count = int(((part["mean"] > part["tau"]) & (part["p"] >= 0.05)).sum())
-    return (f"{count} of {int((part['mean'] > part['tau']).sum())}", count > 0) if roles else None
+    over = int((part["mean"] > part["tau"]).sum())
+    return (f"{count} of {over} with a mean above τ", count > 0) if roles else None
 
 
 def _bimodal(results: Atlas, tests: xr.Dataset) -> Answer:
@@ -182,15 +189,16 @@ def _first_delimiter(results: Atlas, tests: xr.Dataset) -> Answer:
     shares = _by_layer(tests, ("delimiter",))
     if shares is None or len(shares) < 2:
         return None
-    text = f"{_percent(shares[0])} of its heads; others {_percent(shares[1:].min())} or more"
-    return text, bool(shares[0] <= shares[1:].min())
+    others = float(shares[1:].mean())
+    text = f"{_percent(shares[0])} against {_percent(others)} in the others"
+    return text, bool(shares[0] < others / 2)
 
 
 def _first_block(results: Atlas, tests: xr.Dataset) -> Answer:
     shares = _by_layer(tests, ("block",))
     if shares is None or not shares.any() or len(shares) < 2:
         return None
-    text = f"{_percent(shares[0])} against {_percent(shares[1:].mean())}"
+    text = f"{_percent(shares[0])} against {_percent(shares[1:].mean())} in the others"
     return text, bool(shares[0] > shares[1:].mean())
 
 
@@ -206,7 +214,7 @@ def _middle(results: Atlas, tests: xr.Dataset) -> Answer:
     shares = _by_layer(tests, RELATIONS)
     if shares is None:
         return None
-    return _at_depth(100 * shares, facts.SYNTACTIC_LAYERS, "{:.1f} % against {:.1f} %")
+    return _at_depth(100 * shares, facts.SYNTACTIC_LAYERS, "{:.1f} % against {:.1f} % elsewhere")
 
 
 def _last(results: Atlas, tests: xr.Dataset) -> Answer:
@@ -215,7 +223,8 @@ def _last(results: Atlas, tests: xr.Dataset) -> Answer:
         return None
     layers = max(1, round(len(shares) / 6))
     here, others = shares[-layers:].mean(), shares[:-layers].mean()
-    return f"{_percent(here)} against {_percent(others)}", bool(here < others / 2)
+    text = f"{_percent(here)} against {_percent(others)} in the others"
+    return text, bool(here < others / 2)
 
 
 def _shifted(role: str, verdict: str) -> Callable[[pd.DataFrame], Answer]:
@@ -230,11 +239,12 @@ def _shifted(role: str, verdict: str) -> Callable[[pd.DataFrame], Answer]:
 
 
 def _separator(shift: pd.DataFrame) -> Answer:
-    last = shift[shift["third"] == "last"].set_index("role")["shift"]
-    if not {"cls", "sep"} <= set(last.dropna().index):
+    rows = shift[shift["third"] == "last"].dropna(subset=["shift"]).set_index("role")
+    if not {"cls", "sep"} <= set(rows.index):
         return None
-    text = f"[SEP] {last['sep']:+.2f}, [CLS] {last['cls']:+.2f}"
-    return text, bool(last["sep"] < 0 and abs(last["sep"]) > abs(last["cls"]))
+    last = rows["shift"]
+    text = f"[SEP] {last['sep']:+.2f} ({rows['verdict']['sep']}), [CLS] {last['cls']:+.2f}"
+    return text, rows["verdict"]["sep"] == "lower" and abs(last["sep"]) > abs(last["cls"])
 
 
 def _early(shift: pd.DataFrame) -> Answer:

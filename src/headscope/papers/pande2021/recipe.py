@@ -158,7 +158,7 @@ class Pande2021(Recipe):
         """The number of corpora, and the thresholds."""
         taus = {float(tau) for tests in self._tests.values() for tau in tests["tau"].values}
         return [
-            (str(len(self._corpora)), "corpora"),
+            (str(len(self._corpora)), "corpus" if len(self._corpora) == 1 else "corpora"),
             (", ".join(f"{tau:g}" for tau in sorted(taus)), "threshold τ"),
         ]
 
@@ -233,11 +233,13 @@ class Pande2021(Recipe):
         rows = [summary_row(name, self._after(name), self._tested(name)) for name in self._corpora]
         low, high = facts.SYNTACTIC_LOCAL_RANGE
         note = (
-            "Shares of all heads; the sections below say how heads were tested. In the paper, the "
-            f"share of syntactic heads that are local too ranges from {100 * low:.1f} % "
-            f"to {100 * high:.1f} %."
+            "The mean score is in times uniform attention, over the four roles. Shares are of all "
+            "heads, that of syntactic heads of these only. The sections below say how heads were "
+            "tested. In the paper, the share of syntactic heads that are local too ranges from "
+            f"{100 * low:.1f} % to {100 * high:.1f} %."
         )
-        tables = [Table(summary_rows(rows), title="Shares of heads", note=note, id="summary-table")]
+        table = Table(summary_rows(rows), title="Shares of heads", note=note, id="summary-table")
+        tables = [table]
         if len(self._corpora) > 1:
             tables.append(self._lengths())
         return self.section("summary", tables=tables)
@@ -287,9 +289,6 @@ class Pande2021(Recipe):
             results, tests = self._after(name), self._tested(name)
             made = role_sections(results, tests, shares=share_rows(name, results, tests))
             self._role_sections[name] = {section.id: section for section in made}
-        return _of_corpus(name, self._role_sections[name][part])
-
-
-def _of_corpus(name: str, section: Section) -> Section:
-    """A section whose heading and names say which corpus it is of."""
-    return with_suffix(section, name, title=f"{name}: {section.title}")
+        section = self._role_sections[name][part]
+        title = f"{name}: {section.title}" if len(self._corpora) > 1 else section.title
+        return with_suffix(section, name, title=title)

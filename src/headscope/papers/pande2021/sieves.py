@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice, pairwise
+from math import ceil
 
 import numpy as np
 
@@ -21,11 +22,12 @@ from headscope.runs.examples import sentences
 
 ROLES = ("block", "nsubj", "local", "amod", "delimiter")
 """The panels of the paper's figure, in its order."""
-WIDEST = 1000
-"""How wide a text may be drawn, in pixels, if there is any as short."""
+WIDEST, WIDER = 610, 150
+"""Pixels: up to the first, a text can be read on a narrow page too. Beyond it, a text is preferred
+that is narrower by the second."""
 MOST_WORDS = 16
 """Two sentences with no more words may be drawn as a pair."""
-TRIED = 150
+TRIED = 400
 """Examples that are looked at."""
 
 
@@ -84,7 +86,7 @@ def telling_text(
     """
     stack = model.main_stack()
     causal = model.causal(stack)
-    best: tuple[tuple[bool, int, int, float], list[str], list[DrawnSieve]] | None = None
+    best: tuple[tuple[int, int, int, float], list[str], list[DrawnSieve]] | None = None
     for corpus in corpora:
         longest = min(128, model.longest or 128)
         encoder = model.encoder(max_length=longest, long="truncate", stack=stack)
@@ -92,7 +94,8 @@ def telling_text(
             tokens = _shown(model, item)
             sieves = drawn_sieves(item, direction=direction, causal=causal)
             width = text_width(tokens)
-            rank = (width <= WIDEST, len(sieves), -_split(item), -width)
+            beyond = max(0, ceil((width - WIDEST) / WIDER))
+            rank = (-beyond, len(sieves), -_split(item), -width)
             if best is None or rank > best[0]:
                 best = rank, tokens, sieves
     return None if best is None else best[1:]

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.figures.style import BUILTIN
+from headscope.numbers import percent
 from headscope.page import Table
 from headscope.page.document import records
 from headscope.papers.pande2021 import facts
@@ -25,6 +27,8 @@ from headscope.stats.role_scores import mean_lengths
 Row = dict[str, Any]
 LABELS = ("corpus", "model", "sequences")
 """The columns of the summary that are not numbers to average."""
+SHARES = ("undecided p-values", *facts.SHARES, "heads with two roles or more")
+"""The columns of the summary that are shares."""
 
 
 def summary_row(name: str, results: Atlas, tests: xr.Dataset) -> Row:
@@ -40,10 +44,10 @@ def summary_row(name: str, results: Atlas, tests: xr.Dataset) -> Row:
     Returns
     -------
     dict
-        The mean score, the share of undecided p-values, and the shares of heads.
+        The mean score, the share of undecided p-values, and the shares of heads (0–1).
     """
     return {
-        "corpus": name,
+        "corpus": corpus_label(name),
         "model": results.provenance["model"]["name"],
         "sequences": results.provenance["counts"]["seen"],
         "mean length (tokens)": float(mean_lengths(results["role"]).sel(role="local"))
@@ -66,16 +70,18 @@ def summary_rows(rows: Sequence[Row]) -> list[Row]:
     Returns
     -------
     list of dict
-        The paper's means over its four tasks, our means, then the rows.
+        The paper's means over its four tasks, our means of several corpora, then the rows. Shares
+        are in percent.
     """
     paper: Row = {
         "corpus": "paper, mean of four tasks",
         "model": "BERT base, fine-tuned",
         "sequences": facts.SEQUENCES,
         "mean length (tokens)": None,
-        "mean score": facts.MEAN_SCORE,
+        "mean score": f"about {facts.MEAN_SCORE}",
         "undecided p-values": facts.UNDECIDED,
         **facts.SHARES,
+        "heads with two roles or more": None,
     }
     mean: Row = {"corpus": "mean here", "model": "", "sequences": None}
     for name in rows[0]:
@@ -83,7 +89,26 @@ def summary_rows(rows: Sequence[Row]) -> list[Row]:
             values = np.array([row[name] for row in rows], float)
             known = values[~np.isnan(values)]
             mean[name] = float(known.mean()) if known.size else np.nan
-    return [paper, mean, *rows]
+    return [_in_percent(row) for row in (paper, *([mean] if len(rows) > 1 else []), *rows)]
+
+
+def _in_percent(row: Row) -> Row:
+    """Write the shares of a row of the summary as the paper does."""
+    return {
+        f"{name} (%)" if name in SHARES else name: percent(value) if name in SHARES else value
+        for name, value in row.items()
+    }
+
+
+def corpus_label(name: str) -> str:
+    """Name a corpus for a reader.
+
+    Examples
+    --------
+    >>> corpus_label("demo"), corpus_label("MRPC")
+    ('built-in corpus', 'MRPC')
+    """
+    return "built-in corpus" if name == BUILTIN else name
 
 
 def share_rows(name: str, results: Atlas, tests: xr.Dataset) -> list[Row]:
@@ -102,7 +127,7 @@ def share_rows(name: str, results: Atlas, tests: xr.Dataset) -> list[Row]:
         Shares of heads, and Spearman's correlation of local with syntactic scores.
     """
     rows = [
-        _compared(quantity, facts.SHARES.get(quantity), value)
+        _compared(f"{quantity} (%)", _hundredfold(facts.SHARES.get(quantity)), 100 * value)
         for quantity, value in overlap_shares(tests).items()
     ]
     both = role_correlations(results, ("local", "syntactic"))
@@ -110,16 +135,26 @@ def share_rows(name: str, results: Atlas, tests: xr.Dataset) -> list[Row]:
     for over, words in (("heads", "over heads"), ("sequences", "over heads and sequences")):
         if len(both) and f"rho ({over})" in both:
             value = float(both[f"rho ({over})"].iloc[0])
-            rows.append(_compared(f"Spearman, local and syntactic, {words}", published, value))
+            quantity = f"Spearman, local and syntactic, {words}"
+            rows.append(_compared(quantity, published, value, places=2))
     return rows
 
 
-def _compared(quantity: str, paper: float | None, here: float) -> Row:
+def _hundredfold(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def _compared(quantity: str, paper: float | None, here: float, *, places: int = 1) -> Row:
+    """A published number beside ours, both with as many decimals as the paper gives."""
+
+    def shown(value: float, sign: str = "") -> str | None:
+        return None if np.isnan(value) else f"{value:{sign}.{places}f}"
+
     return {
         "quantity": quantity,
-        "paper": paper,
-        "here": here,
-        "difference": None if paper is None else here - paper,
+        "paper": None if paper is None else shown(paper),
+        "here": shown(here),
+        "difference": None if paper is None else shown(here - paper, "+"),
     }
 
 
