@@ -28,8 +28,8 @@ WIDE = 600
 LONG = 40
 """A longer cell is text, even if it is a list of numbers: it is left-aligned and wrapped."""
 LEADING = re.compile(r"[-+]?\d+(\.\d+)?(?= |$)")
-HEAD = re.compile(r"\d+-\d+")
-HEADS = re.compile(r"\d+-\d+(, \d+-\d+)+")
+WHOLE = re.compile(r"\b\w+-\d+\b|\d[\d.]* %")
+"""Heads (3-9), tasks (SST-2) and percentages."""
 NUMBERS = re.compile(r"[-+−–\d.,…()\[\]%<>e*\s]*")
 
 
@@ -274,18 +274,20 @@ def cell_text(value: object, column: str = "", measured: bool = False) -> str:
 
 
 def whole_heads(text: str) -> Markup:
-    """Keep the names of heads in a longer text from being broken at their hyphens.
+    """Keep heads, tasks and percentages in a longer text from being broken into two lines.
 
     Examples
     --------
     >>> whole_heads("1-9, 2-1")
     Markup('<span class="head">1-9</span>, <span class="head">2-1</span>')
+    >>> whole_heads("SST-2: 0.5 %")
+    Markup('<span class="head">SST-2</span>: <span class="head">0.5 %</span>')
     >>> whole_heads("3-9")
     Markup('3-9')
     """
-    if not HEADS.fullmatch(text):
+    if WHOLE.fullmatch(text):
         return escape(text)
-    return Markup(HEAD.sub(r'<span class="head">\g<0></span>', text))
+    return Markup(WHOLE.sub(r'<span class="head">\g<0></span>', str(escape(text))))
 
 
 def order(value: object) -> str:

@@ -145,3 +145,20 @@ def test_two_layers_have_two_groups() -> None:
     )
     assert list(drawn["part"]) == ["first (1)", "middle (2)"]
     assert list(drawn["shift"]) == pytest.approx([1.0, 1.0], abs=1e-5)
+
+
+@pytest.mark.parametrize(("corpora", "columns"), [(2, 2), (3, 3), (4, 2)])
+def test_several_corpora_stand_side_by_side_and_fit_a_narrow_page(
+    corpora: int, columns: int
+) -> None:
+    frame = shifted()[2]
+    several = pd.concat([frame.assign(corpus=f"task {number}") for number in range(corpora)])
+    chart = shift_dots(several).to_dict()
+    assert (len(chart["concat"]), chart["columns"]) == (corpora, columns)
+    assert [panel["title"]["text"] for panel in chart["concat"]] == [
+        f"task {number}" for number in range(corpora)
+    ]
+    # 622 pixels are left on a page of 700: text of 11 pixels shrinks to 10.5 at most, with 100 for
+    # the names of the roles.
+    row = sum(panel["width"] + 10 for panel in chart["concat"][:columns])
+    assert 11 * 622 / (100 + row) >= 10.5

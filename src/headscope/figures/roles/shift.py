@@ -14,12 +14,14 @@ from headscope.stats.roles import ALPHA
 from headscope.stats.shift import LEAST, THIRDS
 
 TITLE = "Sieve bias: after minus before"
-UNIT = "change of the sieve bias"
+UNIT = "change (times uniform)"
 COLOURS = dict(zip(THIRDS, (BLUE, ORANGE, GREEN), strict=True))
 SHAPES = dict(zip(THIRDS, ("circle", "square", "triangle-up"), strict=True))
 ROW = 42
-WIDTH, TOTAL, NARROW = 400, 760, 180
-"""Pixels: of a single panel, of several together, and of the narrowest."""
+WIDTH, TOTAL = 400, 510
+"""Pixels: of a single panel, and of several in a row, which can be read on a narrow page too."""
+ABREAST = 3
+"""So many panels stand in one row at most; more stand in rows of two."""
 
 
 def shift_dots(shift: pd.DataFrame, *, subtitle: str = "", alpha: float = ALPHA) -> Any:
@@ -50,12 +52,20 @@ def shift_dots(shift: pd.DataFrame, *, subtitle: str = "", alpha: float = ALPHA)
     if frame["shift"].isna().all():
         return note("no role is defined in both results", TITLE, subtitle)
     corpora = list(dict.fromkeys(frame["corpus"]))
-    width = WIDTH if len(corpora) == 1 else max(NARROW, TOTAL // len(corpora))
+    columns = len(corpora) if len(corpora) <= ABREAST else 2
+    width = WIDTH if len(corpora) == 1 else TOTAL // columns
     panels = [
-        _panel(frame[frame["corpus"] == name], frame, roles, (least, width), name, not place)
+        _panel(
+            frame[frame["corpus"] == name],
+            frame,
+            roles,
+            (least, width),
+            name,
+            place % columns == 0,
+        )
         for place, name in enumerate(corpora)
     ]
-    whole = panels[0] if len(panels) == 1 else alt.hconcat(*panels, spacing=10)
+    whole = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=columns, spacing=10)
     return styled(
         whole.resolve_scale(x="shared") if len(panels) > 1 else whole,
         TITLE,
@@ -109,7 +119,7 @@ def _dots(
         color=alt.Color("part:N", scale=colours, title="layers", legend=legend),
         tooltip=_tooltip(),
     )
-    x = alt.X("shift:Q", title=UNIT, scale=scale, axis=alt.Axis(tickCount=5))
+    x = alt.X("shift:Q", title=UNIT, scale=scale, axis=alt.Axis(tickCount=4))
     shape = alt.Shape("part:N", scale=shapes, title="layers", legend=legend)
     intervals = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2)
     hollow = base.transform_filter("!datum.changed").mark_point(
@@ -138,7 +148,7 @@ def _tooltip() -> list[Any]:
 
 
 def _role_axis(roles: list[str], first: bool, **options: float) -> alt.Y:
-    """Return one row per role; only the first panel names them."""
+    """Return one row per role; only the first panel of a row names them."""
     axis = alt.Axis(grid=False, labelFontSize=12, labels=first, ticks=first)
     scale = alt.Scale(domain=roles)
     return alt.Y("role:N", sort=roles, scale=scale, title=None, axis=axis, **options)
@@ -159,6 +169,7 @@ def _ground(roles: list[str], least: float, x: alt.Scale, first: bool) -> list[A
 def _absent(known: pd.DataFrame, roles: list[str], x: alt.Scale, y: alt.Y) -> Any:
     """Write "not defined" into the rows of roles without a change."""
     missing = [role for role in roles if role not in set(known["role"])]
-    frame = pd.DataFrame({"role": missing, "at": 0, "what": "not defined"})
-    words = alt.Chart(frame).mark_text(align="left", dx=6, color="#555")
+    middle = sum(x.domain) / 2
+    frame = pd.DataFrame({"role": missing, "at": middle, "what": "not defined"})
+    words = alt.Chart(frame).mark_text(color="#555")
     return words.encode(x=alt.X("at:Q", scale=x, title=UNIT), y=y, text="what:N")

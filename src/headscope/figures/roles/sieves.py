@@ -14,7 +14,7 @@ from headscope.figures.roles.common import role_colours
 from headscope.figures.style import styled
 
 TITLE = "Sieves over one text"
-LETTER, GAP, HIGH = 6.7, 8, 92
+LETTER, GAP, HIGH = 6.4, 7, 92
 """Pixels of a letter, between tokens, and of a panel's height."""
 POINTS = 25
 """Points that draw an arc."""
@@ -77,7 +77,7 @@ def token_places(tokens: Sequence[str]) -> list[float]:
     Examples
     --------
     >>> token_places(["a", "dog"])
-    [11.4, 32.8]
+    [10.2, 30.0]
     """
     places, at = [], float(GAP)
     for token in tokens:
@@ -93,7 +93,7 @@ def text_width(tokens: Sequence[str]) -> float:
     Examples
     --------
     >>> text_width(["a", "dog"])
-    50.8
+    46.6
     """
     return round(GAP + sum(LETTER * max(1, len(token)) + GAP for token in tokens), 1)
 
@@ -112,7 +112,7 @@ def _panel(
             "ink": [colour if place in sieve.keys else "#444" for place in range(len(tokens))],
         }
     )
-    text = alt.Chart(words).mark_text(fontSize=12)
+    text = alt.Chart(words).mark_text(fontSize=11.5)
     box = pd.DataFrame([_box(tokens, places, sieve.query)])
     frame = alt.Chart(box).mark_rect(filled=False, stroke="black", strokeWidth=1.4)
     arcs = alt.Chart(_arcs(places, sieve)).mark_line(strokeWidth=1.8, color=colour)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from headscope.corpus import Corpus, read
@@ -56,9 +57,13 @@ def open_corpora(
 def _open(given: Given, parser: str, most: int | None, seed: int | None) -> Corpus:
     corpus = given if isinstance(given, Corpus) else read(given)
     corpus = corpus.first(most) if seed is None else corpus.sample(most, seed=seed)
-    # Only what is used is parsed.
-    parse = not isinstance(given, Corpus) and str(given) != "demo"
-    return read(corpus, parse=parser or True) if parse else corpus
+    if isinstance(given, Corpus) or str(given) == "demo":
+        return corpus
+    path = Path(given)
+    corpus = read(corpus, parse=parser or True)  # only what is used is parsed
+    if path.name.split(".")[0] in SPLITS and path.parent.name:
+        corpus = replace(corpus, name=f"{path.parent.name}/{path.name}")
+    return corpus
 
 
 def corpus_names(paths: Sequence[str]) -> list[str]:

@@ -22,12 +22,12 @@ from headscope.runs.examples import sentences
 
 ROLES = ("block", "nsubj", "local", "amod", "delimiter")
 """The panels of the paper's figure, in its order."""
-WIDEST, WIDER = 610, 150
+WIDEST, WIDER = 635, 150
 """Pixels: up to the first, a text can be read on a narrow page too. Beyond it, a text is preferred
 that is narrower by the second."""
 MOST_WORDS = 16
 """Two sentences with no more words may be drawn as a pair."""
-TRIED = 400
+TRIED = 1000
 """Examples that are looked at."""
 
 
