@@ -162,3 +162,76 @@ def test_tokens_of_figure_1_are_shown_without_marks_of_spaces() -> None:
     assert found is not None
     assert not any("Ġ" in token for token in found[0])
     assert "".join(found[0]).replace("␣", "") == "thecatsat"
+
+
+def numbers_by_loop(has: dict[str, list[tuple[int, int]]]) -> dict[str, str]:
+    """What the claims on layers show, by plain counting; layers count from 0, as in the paper."""
+    fine = [role for role in ROLES if role not in ("local", "syntactic", "delimiter")]
+    skills = [0] * LAYERS
+    syntactic = [0] * LAYERS
+    delimiters = [0] * LAYERS
+    only = skilled = 0
+    for layer in range(LAYERS):
+        for head in range(HEADS):
+            mine = {role for role in fine if (layer, head) in has[role]}
+            skills[layer] += len(mine)
+            syntactic[layer] += bool(mine & {"nsubj", "dobj", "amod", "advmod"})
+            delimiters[layer] += (layer, head) in has["delimiter"]
+            if layer >= 9 and mine:
+                skilled += 1
+                only += mine <= {"cls", "sep"}
+
+    def mean(values: list[int], layers: list[int], unit: float) -> float:
+        return unit * sum(values[layer] for layer in layers) / len(layers) / HEADS
+
+    inside = [5, 6, 7, 8, 9]
+    outside = [layer for layer in range(LAYERS) if layer not in inside]
+    middle, other = [6, 7, 8], [0, 1, 2, 3, 4, 5, 9, 10, 11]
+    wide = sum(count >= HEADS / 4 for count in syntactic)
+    early, late = list(range(10)), [10, 11]
+    return {
+        "skilled": f"{mean(skills, inside, 1):.1f} against "
+        f"{mean(skills, outside, 1):.1f} elsewhere",
+        "delimiter last": f"{only} of {skilled}",
+        "delimiter first": f"{mean(delimiters, [0], 100):.1f} % against "
+        f"{mean(delimiters, list(range(1, LAYERS)), 100):.1f} % in the others",
+        "syntactic everywhere": f"{wide} of {LAYERS} layers",
+        "syntactic middle": f"{mean(syntactic, middle, 100):.1f} % against "
+        f"{mean(syntactic, other, 100):.1f} % elsewhere",
+        "syntactic last": f"{mean(syntactic, late, 100):.1f} % against "
+        f"{mean(syntactic, early, 100):.1f} % in the others",
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_claims_on_layers_count_as_a_plain_loop_does(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    share = random.uniform(0.1, 0.6, (len(ROLES), LAYERS))
+    has = {
+        role: [
+            (layer, head)
+            for layer in range(LAYERS)
+            for head in range(HEADS)
+            if random.random() < share[row, layer]
+        ]
+        for row, role in enumerate(ROLES)
+    }
+    found = verdicts({"one": made(has, seed)})
+    expected = numbers_by_loop(has)
+    assert {name: found[name].here for name in expected} == expected
+
+
+def test_delimiter_heads_in_every_layer_are_not_few_in_the_first() -> None:
+    everywhere = [(layer, head) for layer in range(LAYERS) for head in range(HEADS)]
+    found = verdicts({"one": made({"delimiter": everywhere})})["delimiter first"]
+    assert (found.holds, found.here) == (False, "100.0 % against 100.0 % in the others")
+
+
+def test_a_fall_of_sep_that_is_too_small_to_be_of_interest_does_not_count() -> None:
+    before = made({})
+    scores = before["role"]["value"].values.astype(float)
+    fall = np.random.default_rng(1).uniform(0.015, 0.025, (SEQUENCES, 4, HEADS))
+    scores[:, 8:, :, ROLES.index("sep")] -= fall
+    after = made_roles(scores, ROLES)
+    found = verdicts({"a": after}, {"a": role_shift(before, after)})["sep falls"]
+    assert (found.holds, found.here) == (False, "[SEP] -0.02 (same), [CLS] +0.00")
