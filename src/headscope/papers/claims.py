@@ -17,9 +17,8 @@ HOLDS = {True: "yes", False: "no", None: "not tested"}
 UNDECIDED = "undecided"
 """The verdict on a claim if the interval of the number covers its threshold."""
 CAUTION = (
-    "The rule in the last column decides, and nothing else does. The rules and their thresholds "
-    "are ours; most of the paper's statements have none. A claim that does not hold here is not "
-    "refuted: the model and the texts are not the paper's."
+    "The rule in the last column decides, and nothing else does. A claim that does not hold here "
+    "is not refuted: the model and the texts are not the paper's."
 )
 OURS = "Thresholds marked as our choice are not in the paper."
 INTERVALS = (
