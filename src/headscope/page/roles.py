@@ -252,7 +252,7 @@ def _layer_section(results: Atlas, tests: xr.Dataset) -> Section:
         "sorted by how many roles they have."
     )
     shares = layer_shares(tests)
-    roles = [name for name in shares if name in tests["role"].values]
+    roles = [str(name) for name in shares if name in tests["role"].values]
     table = Table(
         records(shares.assign(**{name: shares[name].map(percent) for name in roles})),
         title="Share of each layer's heads (%), and fine roles per head",
