@@ -14,7 +14,7 @@ demo: $(VENV)/run.stamp
 	@$(BIN)/headscope demo --output out/demo
 
 test: $(VENV)/dev.stamp
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -27,7 +27,7 @@ docs: $(VENV)/dev.stamp
 
 # The tests with a coverage report: a table here, and pages in htmlcov/.
 coverage: $(VENV)/dev.stamp
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term --cov-report=html $(PYTEST)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term --cov-report=html $(PYTEST)
 
 # The sdist, the wheel made from it, and a trial of the wheel outside the source tree.
 package: $(VENV)/dev.stamp

@@ -4,14 +4,24 @@ on the spot.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from distribution import make_scheduler, turn_of
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+# The same examples in every run, and no limit on seconds, which a busy machine would exceed.
+# Other examples: pytest --hypothesis-profile default
+settings.register_profile(
+    "tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("tests")
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 CHROMIUM = Path("/usr/bin/chromium")
@@ -23,6 +33,12 @@ OPTIONS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+def pytest_collection_finish() -> None:
+    """Exempt what is there before the first test from garbage collection: it stays."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -38,6 +54,25 @@ def cache(tmp_path_factory: pytest.TempPathFactory, pytestconfig: Any) -> Iterat
         yield folder
 
 
+@pytest.fixture(autouse=True)
+def registries() -> Iterator[None]:
+    """Forget the measures, sieves, figures and metrics that a test adds: the next must not meet
+    them. What Headscope itself adds when a module is imported stays.
+    """
+    from headscope.figures import FIGURES
+    from headscope.measures import MEASURES, SIEVES
+    from headscope.tasks.metrics import METRICS
+
+    known = [(one, dict(one._entries)) for one in (FIGURES, MEASURES, METRICS, SIEVES)]
+    yield
+    for registry, before in known:
+        registry._entries = {
+            name: before.get(name, entry)
+            for name, entry in (registry._entries | before).items()
+            if name in before or not entry.own
+        }
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of research data and models beside the project."""
@@ -46,12 +81,16 @@ def shared() -> Path:
     return SHARED
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all tests of the embedded decoder to one process, so that it is loaded once."""
-    for item in items:
-        if "demo_llm" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("demo-llm"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Share the tests among processes file by file."""
+    return make_scheduler(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let the processes of pytest-xdist begin with what takes longest."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: turn_of(item.nodeid))
 
 
 @pytest.fixture(scope="session")

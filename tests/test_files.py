@@ -86,7 +86,7 @@ def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
 def _hold(path: Path, ready: object, done: object) -> None:
     with locked(path):
         ready.set()  # type: ignore[attr-defined]
-        done.wait(30)  # type: ignore[attr-defined]
+        done.wait(300)  # type: ignore[attr-defined]
 
 
 def test_a_second_process_is_refused_until_the_first_is_done(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_second_process_is_refused_until_the_first_is_done(tmp_path: Path) -> 
     ready, done = context.Event(), context.Event()
     other = context.Process(target=_hold, args=(path, ready, done))
     other.start()
-    assert ready.wait(60)
+    assert ready.wait(300)
     with pytest.raises(UserError, match="another process is writing to"), locked(path):
         pass
     done.set()
@@ -111,7 +111,7 @@ def test_a_lock_of_a_killed_process_does_not_stay(tmp_path: Path) -> None:
     ready, done = context.Event(), context.Event()
     other = context.Process(target=_hold, args=(path, ready, done))
     other.start()
-    assert ready.wait(60)
+    assert ready.wait(300)
     other.kill()
     other.join()
     with locked(path):

@@ -5,7 +5,6 @@ and mistakes that are found before torch is loaded.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -197,28 +196,25 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("words", "named"), MISTAKES, ids=str)
-def test_a_wrong_path_measure_or_head_is_refused_without_torch(
-    tmp_path: Path, words: tuple[str, ...], named: str
-) -> None:
+def test_a_wrong_path_measure_or_head_is_refused_without_torch(tmp_path: Path) -> None:
     made_results().save(tmp_path / "made.nc")
     script = (
-        "import sys\n"
+        "import io, sys\n"
+        "from contextlib import redirect_stderr\n"
         "from headscope.cli import main\n"
-        "try:\n    main()\n"
-        "finally:\n    print('torch' in sys.modules)\n"
+        f"for words, named in {MISTAKES!r}:\n"
+        "    sys.argv = ['headscope', *words]\n"
+        "    code, told = 0, io.StringIO()\n"
+        "    try:\n"
+        "        with redirect_stderr(told):\n            main()\n"
+        "    except SystemExit as stop:\n        code = stop.code\n"
+        "    errors = [x for x in told.getvalue().splitlines() if x.startswith('error: ')]\n"
+        "    assert code == 2 and named in errors[0], (words, code, told.getvalue())\n"
+        "    assert 'Traceback' not in told.getvalue(), words\n"
+        "    assert 'torch' not in sys.modules, words\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, *words],
-        cwd=tmp_path,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 2, done.stderr
-    assert "Traceback" not in done.stderr
-    error = next(line for line in done.stderr.splitlines() if line.startswith("error: "))
-    assert named in error
-    assert done.stdout.splitlines()[-1] == "False"
+    assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["made.nc"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -15,8 +16,9 @@ import headscope as hs
 from cli.conftest import Run
 from cli.test_mistakes import mistake
 
-SMALL = ("demo", "demo", "--limit", "20", "--batch-size", "1", "--measure", "position")
+OPTIONS = ("--limit", "20", "--batch-size", "1", "--max-length", "40", "--measure", "position")
 """Twenty examples one by one: units of work of 8, 8 and 4."""
+SMALL = ("demo", "demo", *OPTIONS)
 SBATCH = """\
 #!{python}
 import os, subprocess, sys
@@ -31,12 +33,21 @@ for number in range(1, int(last or 1) + 1):
 print("7;cluster" if "--parsable" in sys.argv else "Submitted batch job 8")
 """
 """A stand-in for Slurm's command that runs a job at once, and an array task by task."""
+HEADSCOPE = """\
+#!{python}
+import json, sys
+with open("commands", "a") as log:
+    print(json.dumps(sys.argv[1:]), file=log)
+"""
+"""A stand-in for our command that writes down what it is asked to do."""
 
 
 @pytest.fixture(scope="module")
-def whole() -> hs.Atlas:
+def whole(tiny_folder: Path) -> hs.Atlas:
     """The survey in one piece."""
-    return hs.survey("demo", "demo", limit=20, batch_size=1, measures="position")
+    return hs.survey(
+        str(tiny_folder), "demo", limit=20, batch_size=1, max_length=40, measures="position"
+    )
 
 
 def same(merged: hs.Atlas, whole: hs.Atlas) -> None:
@@ -47,9 +58,11 @@ def same(merged: hs.Atlas, whole: hs.Atlas) -> None:
 
 @pytest.mark.parametrize("shards", [2, 3])
 def test_the_commands_give_the_numbers_of_the_whole(
-    run: Run, tmp_path: Path, whole: hs.Atlas, shards: int
+    run: Run, tmp_path: Path, tiny_folder: Path, whole: hs.Atlas, shards: int
 ) -> None:
-    planned = run("plan", *SMALL, "--shards", shards, "-o", tmp_path / "merged.nc")
+    planned = run(
+        "plan", tiny_folder, "demo", *OPTIONS, "--shards", shards, "-o", tmp_path / "merged.nc"
+    )
     assert planned.code == 0
     assert planned.err == (
         f"examples: 20; units of work (8 batches of 1 each): 3; shards: {shards}\n"
@@ -71,18 +84,18 @@ def test_the_commands_give_the_numbers_of_the_whole(
 
 
 def test_the_slurm_script_submits_an_array_and_a_merge_that_waits_for_it(
-    run: Run, tmp_path: Path, whole: hs.Atlas
+    run: Run, tmp_path: Path, tiny_folder: Path, whole: hs.Atlas
 ) -> None:
-    commands = {
+    stand_ins = {
         "sbatch": SBATCH.format(python=sys.executable),
-        "headscope": f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m headscope "$@"\n',
+        "headscope": HEADSCOPE.format(python=sys.executable),
     }
     (tmp_path / "bin").mkdir()
-    for name, text in commands.items():
+    for name, text in stand_ins.items():
         (tmp_path / "bin" / name).write_text(text)
         (tmp_path / "bin" / name).chmod(0o755)
     output = tmp_path / "it's $HOME {1..2}.nc"
-    planned = run("plan", *SMALL, "--shards", "2", "--slurm", "-o", output)
+    planned = run("plan", tiny_folder, "demo", *OPTIONS, "--shards", "2", "--slurm", "-o", output)
     assert planned.code == 0
     (tmp_path / "survey.sh").write_text(planned.out)
     subprocess.run(["bash", "-n", "survey.sh"], cwd=tmp_path, check=True)
@@ -90,7 +103,7 @@ def test_the_slurm_script_submits_an_array_and_a_merge_that_waits_for_it(
     done = subprocess.run(
         ["bash", "survey.sh", "--partition=short"],
         cwd=tmp_path,
-        env=os.environ | {"PATH": path, "PYTHONPATH": str(Path(hs.__file__).parents[1])},
+        env=os.environ | {"PATH": path},
         capture_output=True,
         text=True,
         check=False,
@@ -102,6 +115,10 @@ def test_the_slurm_script_submits_an_array_and_a_merge_that_waits_for_it(
         "--job-name=headscope-merge --dependency=afterok:7 --kill-on-invalid-dep=yes "
         "--partition=short",
     ]
+    commands = (tmp_path / "commands").read_text().splitlines()
+    assert len(commands) == 3  # two parts of the survey, and the merge
+    for words in map(json.loads, commands):
+        assert run(*words).code == 0
     same(hs.open(output), whole)
 
 

@@ -64,7 +64,7 @@ def equal(one: list[LayerView], other: list[LayerView]) -> bool:
     ("first", "second"), [("bert", "gpt2"), ("gpt", "mpnet"), ("llama", "gpt")]
 )
 def test_two_threads_can_observe_two_models_at_once(first: str, second: str) -> None:
-    meet = threading.Barrier(2, timeout=30)
+    meet = threading.Barrier(2, timeout=300)
     seen: dict[str, list[LayerView]] = {first: [], second: []}
     models = {kind: tiny_model(kind) for kind in seen}
     replacements = {first: None, second: Replacement("1-2")}
@@ -95,7 +95,7 @@ def test_two_threads_can_observe_one_model_at_once(kind: str) -> None:
     texts = [tiny_batch(kind, seed=1), tiny_batch(kind, seed=2)]
     expected = [views_of(model, batch) for batch in texts]
     seen: list[list[LayerView]] = [[], []]
-    meet = threading.Barrier(2, timeout=30)
+    meet = threading.Barrier(2, timeout=300)
 
     def wait(*_: object) -> None:
         meet.wait()

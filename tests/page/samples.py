@@ -5,7 +5,9 @@ Some are made by hand, with known numbers; one is a survey of the embedded model
 
 from __future__ import annotations
 
+import fcntl
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -133,27 +135,24 @@ def _provenance(
 def demo_file(base: Path) -> Path:
     """Return what ``headscope survey demo demo --limit 6`` writes, run once per session.
 
-    It is in a folder under ``base``, and what the command printed is beside it.
+    It is in a folder under ``base`` (that of all processes, where pytest-xdist has several), and
+    what the command printed is beside it. Tests read it and never write there.
     """
-    folder = base / "demo-survey"
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "demo-survey"
     path = folder / "demo.nc"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        command = [
-            sys.executable,
-            "-m",
-            "headscope",
-            "survey",
-            "demo",
-            "demo",
-            "--limit",
-            "6",
-            "-o",
-            str(path),
-            "--json",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        (folder / "out.json").write_text(done.stdout, encoding="utf-8")
-        (folder / "err.txt").write_text(done.stderr, encoding="utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be making it: wait
+        if not path.exists():
+            _survey_demo(path)
     return path
+
+
+def _survey_demo(path: Path) -> None:
+    command = [sys.executable, "-m", "headscope", "survey", "demo", "demo", "--limit", "6"]
+    done = subprocess.run(
+        [*command, "-o", str(path), "--json"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    path.with_name("out.json").write_text(done.stdout, encoding="utf-8")
+    path.with_name("err.txt").write_text(done.stderr, encoding="utf-8")

@@ -10,11 +10,10 @@ from cli.conftest import Run
 from headscope.corpus import from_examples, read
 from headscope.errors import UserError
 from headscope.papers import Clark2019
+from headscope.papers import recipe as base
 from headscope.papers.clark2019 import facts
 from headscope.results import Atlas
 from papers.conftest import EPOCHS, LIMIT, rows_of
-
-pytestmark = pytest.mark.xdist_group("clark2019")  # one process makes the page
 
 SURVEYS = ("surface", "dependency", "coreference", "distance")
 FIGURES = (
@@ -129,12 +128,15 @@ def test_a_model_without_a_language_model_head_has_all_parts_but_gradients(clark
 
 
 @pytest.mark.slow
-def test_a_second_run_computes_no_survey_again(clark: Path, run: Run) -> None:
+def test_a_second_run_computes_no_survey_again(
+    clark: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     surveys = [clark / f"{name}.nc" for name in SURVEYS]
     maps = [path for path in (clark / "word-maps").rglob("*") if path.is_file()]
     assert maps
     kept = {path: path.stat().st_mtime_ns for path in [*surveys, *maps]}
     before = rows_of(clark / PAGE)
+    monkeypatch.setattr(base, "save_chart", lambda _chart, path: path)  # they are drawn again
     done = run("paper", "clark2019", "--limit", LIMIT, "--epochs", EPOCHS, "-o", clark)
     assert (done.code, done.out) == (0, f"{clark / PAGE}\n")
     assert "skipped: Gradient importance (Figure 3): demo has no language-model head" in done.err

@@ -30,17 +30,18 @@ NAMES = ["position", "special", "entropy"]
 AGAIN = "call it again with the same arguments to resume"
 HOW: dict[str, Any] = {"batch_size": 1, "max_length": 40, "measures": NAMES}
 
-# A run in a process of its own, slow enough to be killed half way.
+# A run in a process of its own that waits half way to be killed.
 DRIVER = f"""
-import sys, time
+import sys
 import headscope as hs
 
-def slow(done, total):
+def wait(done, total):
     print(done, flush=True)
-    time.sleep(0.1)
+    if done >= 8:
+        sys.stdin.read()
 
 hs.survey(hs.load(sys.argv[1]), hs.corpus.read(sys.argv[2], pairs=False), checkpoint=sys.argv[3],
-every=0.0, progress=slow, **{HOW!r})
+every=0.0, progress=wait, **{HOW!r})
 """
 
 
@@ -117,7 +118,10 @@ def test_a_run_killed_half_way_goes_on_to_the_same_results(
     tiny_tokenizer("bert").save_pretrained(folder)
     text.write_text("\n\n".join(TEXTS))
     with subprocess.Popen(
-        [sys.executable, "-c", DRIVER, folder, text, checkpoint], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", DRIVER, folder, text, checkpoint],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:

@@ -26,7 +26,7 @@ def cluster() -> Iterator[None]:
     if find_spec("ray") is None:
         pytest.skip("Ray is not installed")
     ray = RayEngine(2).ray  # imported as the engine does it
-    start_cluster(ray, 4)
+    start_cluster(ray, 2)
     yield
     ray.shutdown()
 

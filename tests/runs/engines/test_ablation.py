@@ -17,7 +17,7 @@ from runs.engines.workers import same, workers_of
 from runs.in_process import stop_after
 from tiny import SENTENCES
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("workers")]
+pytestmark = pytest.mark.slow
 
 GIVEN: dict[str, Any] = {
     **RUN,
@@ -58,7 +58,7 @@ def test_nothing_is_lost_when_a_worker_is_killed_and_the_run_is_stopped(
 
     given = {**GIVEN, "output": tmp_path / "off.nc"}
     with pytest.raises(Interrupted, match="stopped after 4 examples"):
-        ablate(model, engine="processes", workers=2, progress=kill_one_then_stop, **given)
+        ablate(model, engine="processes", workers=1, progress=kill_one_then_stop, **given)
     assert killed
     assert not workers_of("processes")
     same(ablate(model, **given), alone)

@@ -24,10 +24,12 @@ from headscope.runs.engines import Task, make_engine
 from runs.engines.workers import same, workers_of
 from tiny import tiny_network, tiny_tokenizer
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("workers")]
+pytestmark = pytest.mark.slow
 
 TEXTS = [" ".join(["the cat sat on a mat, a dog saw it."] * (1 + index % 4)) for index in range(40)]
-ROLES = ("local", "cls", "duplicate")  # named: other tests add sieves to this process
+ROLES = ("local", "cls", "duplicate")
+WAIT = 300.0
+"""Seconds that nothing takes, not even on a busy machine."""
 HOW: dict[str, Any] = {
     "batch_size": 1,
     "max_length": 40,
@@ -75,7 +77,7 @@ def test_a_wrapped_network_and_a_measure_of_one_s_own_travel(engine: str) -> Non
     model = hs.wrap(tiny_network("gpt2"), tiny_tokenizer("gpt2"), name="tiny")
     how: dict[str, Any] = {"measures": [Mine], "batch_size": 1, "max_length": 30}
     same(
-        hs.survey(model, TEXTS[:20], engine=engine, workers=2, **how),
+        hs.survey(model, TEXTS[:20], engine=engine, workers=1, **how),
         hs.survey(model, TEXTS[:20], **how),
     )
 
@@ -115,21 +117,17 @@ def own_measure(prepare: Callable[[], Any]) -> type[hs.Measure]:
     return Own
 
 
-def test_workers_that_always_die_stop_the_run(model: Model, engine: str) -> None:
-    def die() -> None:  # like a process that runs out of memory
+def test_workers_that_always_die_stop_the_run(engine: str) -> None:
+    def die(number: int) -> None:  # like a process that runs out of memory
         os.kill(os.getpid(), signal.SIGKILL)
 
-    deadly = own_measure(die)
-    with pytest.raises(UserError, match=r"died .* unit \d") as caught:
-        hs.survey(
-            model,
-            TEXTS[:9],
-            engine=engine,
-            workers=1,
-            batch_size=1,
-            max_length=40,
-            measures=[deadly],
-        )
+    made = make_engine(engine, 1)
+    assert made is not None
+    with (
+        made.start(die) as workers,
+        pytest.raises(UserError, match=r"died .* unit 1 ") as caught,
+    ):
+        list(workers.map([Task(0, (0,))]))
     assert "fewer workers" in caught.value.hint
 
 
@@ -140,7 +138,7 @@ def test_an_error_of_the_work_is_raised_once_with_its_advice(model: Model, engin
     wrong = own_measure(fail)
     with pytest.raises(UserError, match="no such luck") as caught:
         hs.survey(
-            model, TEXTS, engine=engine, workers=2, batch_size=1, max_length=40, measures=[wrong]
+            model, TEXTS, engine=engine, workers=1, batch_size=1, max_length=40, measures=[wrong]
         )
     assert caught.value.hint == "try something else"
 
@@ -153,7 +151,7 @@ def test_a_worker_that_cannot_load_the_model_says_so(
     model = hs.load(place)
     shutil.rmtree(place)
     with pytest.raises(ModelError, match="gone"):
-        hs.survey(model, TEXTS, engine=engine, workers=2, **HOW)
+        hs.survey(model, TEXTS, engine=engine, workers=1, **HOW)
 
 
 def test_weights_that_were_changed_in_memory_are_not_loaded_anew(folder: Path) -> None:
@@ -189,20 +187,21 @@ def test_ctrl_c_stops_all_and_a_run_goes_on_with_any_engine(
             progress=stop_after(2),
             **HOW,
         )
-    _, alive = psutil.wait_procs(workers_of(engine), timeout=30)
+    _, alive = psutil.wait_procs(workers_of(engine), timeout=WAIT)
     assert not alive
     same(hs.survey(model, TEXTS, output=output, **HOW), alone)
 
 
 DRIVER = f"""
-import sys, time
+import sys
 import headscope as hs
 
 def tell(done, total):
     print(done, flush=True)
-    time.sleep(0.3)
+    if done >= 16:
+        sys.stdin.read()  # until this process is killed
 
-hs.survey(hs.load(sys.argv[1]), sys.argv[4:], output=sys.argv[2], engine=sys.argv[3], workers=2,
+hs.survey(hs.load(sys.argv[1]), sys.argv[4:], output=sys.argv[2], engine=sys.argv[3], workers=1,
     every=0.0, progress=tell, batch_size=1, max_length=40,
     measures=["entropy", hs.Role({ROLES!r}, keep=9)])
 """
@@ -211,7 +210,9 @@ hs.survey(hs.load(sys.argv[1]), sys.argv[4:], output=sys.argv[2], engine=sys.arg
 def test_a_killed_driver_leaves_what_was_done(folder: Path, alone: Atlas, tmp_path: Path) -> None:
     output = tmp_path / "run.nc"
     line = [sys.executable, "-c", DRIVER, str(folder), str(output), "processes", *TEXTS]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         children: list[psutil.Process] = []
         for told in process.stdout:
@@ -220,7 +221,7 @@ def test_a_killed_driver_leaves_what_was_done(folder: Path, alone: Atlas, tmp_pa
                 process.kill()
                 break
     assert process.returncode == -signal.SIGKILL
-    _, alive = psutil.wait_procs(children, timeout=30)
+    _, alive = psutil.wait_procs(children, timeout=WAIT)
     assert not alive  # no worker outlives its driver
     assert output.with_name("run.nc.partial").is_file()
     seen: list[int] = []
@@ -244,16 +245,25 @@ def test_a_local_cluster_can_be_reached_from_this_machine_alone(cluster: None) -
     assert heard
 
 
-def test_a_slow_worker_holds_up_nobody(cluster: None) -> None:
-    """Of three tasks the first takes long: the others are given back before it."""
+def test_a_slow_worker_holds_up_nobody(cluster: None, tmp_path: Path) -> None:
+    """The first task ends when the others have been given back, however slow they are."""
     engine = make_engine("ray", 2)
     assert engine is not None
+    given_back = tmp_path / "given back"
 
     def work(number: int) -> int:
-        time.sleep(8.0 if number == 0 else 0.0)
+        end = time.monotonic() + WAIT
+        while number == 0 and not given_back.exists():
+            if time.monotonic() > end:
+                raise TimeoutError("the first task held up the others")
+            time.sleep(0.05)
         return number * number
 
+    found = []
     with engine.start(work) as workers:
-        found = list(workers.map(Task(number, (number,)) for number in range(6)))
+        for result in workers.map(Task(number, (number,)) for number in range(6)):
+            found.append(result)
+            if len(found) == 5:
+                given_back.touch()
     assert sorted(found) == [(number, number * number) for number in range(6)]
     assert found[-1][0] == 0

@@ -58,7 +58,6 @@ def test_a_block_of_texts_without_tokens_is_kept(model: Model, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("workers")
 @pytest.mark.parametrize("engine", ["processes"], indirect=True)
 def test_blocks_survive_a_killed_worker_and_a_stopped_run(
     model: Model, tmp_path: Path, engine: str
@@ -76,7 +75,7 @@ def test_blocks_survive_a_killed_worker_and_a_stopped_run(
         return make_head_outputs(model, MANY, tmp_path / folder, **HOW, **more)
 
     with pytest.raises(Interrupted, match=r"the vectors of (32|0) of 70 texts"):
-        compute("here", engine=make_engine(engine, 2), progress=kill_then_stop)
+        compute("here", engine=make_engine(engine, 1), progress=kill_then_stop)
     assert killed
     assert contents(compute("here").blocks) == contents(compute("fresh").blocks)
 

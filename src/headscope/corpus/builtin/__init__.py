@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from headscope.corpus.builtin.markup import MarkedSpan, read_markup
@@ -31,16 +32,26 @@ def read_builtin() -> Iterator[Example]:
     >>> [passage.id for passage, _ in zip(read_builtin(), range(3))]
     ['news-01', 'narrative-01', 'encyclopaedic-01']
     """
-    by_style = [list(_read_style(style)) for style in STYLES]
-    for index in range(max(len(passages) for passages in by_style)):
-        yield from (passages[index] for passages in by_style if index < len(passages))
+    yield from _passages(FOLDER)
 
 
-def _read_style(style: str) -> Iterator[Example]:
+@cache
+def _passages(folder: Path) -> tuple[Example, ...]:
+    """All passages, parsed once: runs walk over them many times, and they cannot be changed."""
+    by_style = [list(_read_style(folder, style)) for style in STYLES]
+    return tuple(
+        passages[index]
+        for index in range(max(len(passages) for passages in by_style))
+        for passages in by_style
+        if index < len(passages)
+    )
+
+
+def _read_style(folder: Path, style: str) -> Iterator[Example]:
     trees: dict[str, list[Tree]] = {}
-    for tree in read_trees(FOLDER / f"{style}.conllu"):
+    for tree in read_trees(folder / f"{style}.conllu"):
         trees.setdefault(tree.comments["sent_id"].rsplit("-s", 1)[0], []).append(tree)
-    text = (FOLDER / f"{style}.txt").read_text(encoding="utf-8")
+    text = (folder / f"{style}.txt").read_text(encoding="utf-8")
     for block in re.split(r"^# id: *", text, flags=re.MULTILINE)[1:]:
         name, *paragraphs = [line.strip() for line in block.splitlines() if line.strip()]
         numbers = range(1, len(paragraphs) + 1)
