@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from itertools import product
 
+import numpy as np
 import pytest
 
 from headscope.corpus import Example, bucket_of, from_examples, read
@@ -22,13 +23,12 @@ def half(examples: Sequence[Example], number: int) -> list[Example]:
 
 def right_at(atlas: Atlas, relation: str) -> dict[tuple[str, int, int], tuple[float, int]]:
     """Right answers and words of every direction and head, in the order of the table."""
-    data = atlas["dependency"].sel(relation=relation, words="every")
+    data = atlas["dependency"].sel(relation=relation, words="every", direction=list(WAYS))
+    dims = ("direction", "layer", "head")
+    right = data["sum"].sum("bucket").transpose(*dims).values.ravel().tolist()
+    words = data["n"].transpose(*dims).values.ravel().tolist()
     places = product(WAYS, data["layer"].values.tolist(), data["head"].values.tolist())
-    found = {}
-    for way, layer, head in places:
-        cell = data.sel(direction=way, layer=layer, head=head)
-        found[way, layer, head] = (float(cell["sum"].sum()), int(cell["n"]))
-    return found
+    return dict(zip(places, zip(right, words, strict=True), strict=True))
 
 
 @pytest.mark.slow
@@ -76,14 +76,12 @@ def test_the_coreference_head_is_chosen_apart_too() -> None:
     for number in (0, 1):
         part = survey("demo", from_examples(half(passages, number)), measures=["coreference"])
         data = part["coreference"].sel(candidates="mentions", kind="all", mentions="every")
+        right_answers = data["sum"].sum("bucket").transpose("layer", "head").values
+        asked = data["n"].transpose("layer", "head").values
         scores.append(
             {
-                (layer, head): (
-                    float(data["sum"].sum("bucket").sel(layer=layer, head=head)),
-                    int(data["n"].sel(layer=layer, head=head)),
-                )
-                for layer in data["layer"].values.tolist()
-                for head in data["head"].values.tolist()
+                place: (float(right_answers[place]), int(asked[place]))
+                for place in np.ndindex(asked.shape)
             }
         )
     chosen = [max(one, key=one.__getitem__) for one in scores]

@@ -26,9 +26,12 @@ def cluster() -> Iterator[None]:
     if find_spec("ray") is None:
         pytest.skip("Ray is not installed")
     ray = RayEngine(2).ray  # imported as the engine does it
-    start_cluster(ray, 2)
-    yield
-    ray.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        # Workers have the priority of other processes, or they would wait for other tests.
+        patch.setenv("RAY_worker_niceness", "0")
+        start_cluster(ray, 2)
+        yield
+        ray.shutdown()
 
 
 @pytest.fixture(params=ENGINES)
