@@ -56,6 +56,12 @@ COMMANDS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers have one thread, as the tests have: the last bits depend on threads."""
+    monkeypatch.setattr("headscope.runs.engines.processes.threads_for", lambda workers: 1)
+
+
 @pytest.fixture
 def texts(text: Path) -> Path:
     """Twelve paragraphs: units of work of 8 and of 4, one by one."""

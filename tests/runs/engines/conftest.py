@@ -7,7 +7,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from headscope.runs.engines import base
+from headscope.runs.engines import base, processes
+from headscope.runs.engines import cluster as cluster_engine
 from headscope.runs.engines.cluster import RayEngine, start_cluster
 
 ENGINES = ["processes", "ray"]
@@ -15,9 +16,10 @@ ENGINES = ["processes", "ray"]
 
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two workers, also where a machine has one core."""
-    found = base.cores()
-    monkeypatch.setattr(base, "cores", lambda: max(2, found))
+    """Two cores and one thread per worker on every machine: the last bits depend on threads."""
+    monkeypatch.setattr(base, "cores", lambda: 2)
+    for module in (cluster_engine, processes):
+        monkeypatch.setattr(module, "threads_for", lambda workers: 1)
 
 
 @pytest.fixture(scope="session")

@@ -195,6 +195,9 @@ def test_ctrl_c_stops_all_and_a_run_goes_on_with_any_engine(
 DRIVER = f"""
 import sys
 import headscope as hs
+from headscope.runs.engines import processes
+
+processes.threads_for = lambda workers: 1
 
 def tell(done, total):
     print(done, flush=True)
