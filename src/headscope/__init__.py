@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headscope.figures import figure
     from headscope.heads import Head
     from headscope.measures import (
+        Activity,
         Coreference,
         Dependency,
         Distance,
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
         Position,
         Role,
         Special,
+        Spread,
+        Work,
         sieve,
     )
     from headscope.models import LayerView, Model, Pooling, Replacement, load, wrap
@@ -60,6 +63,7 @@ _WHERE = {
     "figures": ("figure",),
     "heads": ("Head",),
     "measures": (
+        "Activity",
         "Coreference",
         "Dependency",
         "Distance",
@@ -75,6 +79,8 @@ _WHERE = {
         "Position",
         "Role",
         "Special",
+        "Spread",
+        "Work",
         "sieve",
     ),
     "models": ("LayerView", "Model", "Pooling", "Replacement", "load", "wrap"),
@@ -92,6 +98,7 @@ _MODULES = {name: module for module, names in _WHERE.items() for name in names}
 
 # ``open`` is offered as ``hs.open`` but not exported by a star import: it would hide Python's own.
 __all__ = [
+    "Activity",
     "Atlas",
     "Coreference",
     "Corpus",
@@ -115,8 +122,10 @@ __all__ = [
     "Replacement",
     "Role",
     "Special",
+    "Spread",
     "TextAttention",
     "UserError",
+    "Work",
     "ablate",
     "attention",
     "compare",

@@ -356,3 +356,28 @@ _WORDS: dict[str, Callable[[Labels, Labels, Labels], str]] = {
     "pruning": _pruning,
 }
 """By measure: the function of labels, attributes and token texts that finds the words."""
+
+
+NOUN_PHRASE, CLAUSE = "noun phrase", "clause"
+_FAMILIES = {
+    NOUN_PHRASE: "det amod nmod nummod num compound nn poss possessive case appos",
+    CLAUSE: "nsubj nsubjpass csubj csubjpass obj dobj iobj obl expl aux auxpass cop advmod neg "
+    "xcomp ccomp mark prt",
+}
+"""Relations between a noun and what belongs to its phrase, and between a verb (or another
+predicate) and its dependents, in Universal Dependencies and Stanford's scheme."""
+_FAMILY = {label: family for family, labels in _FAMILIES.items() for label in labels.split()}
+
+
+def family_of(relation: str) -> str:
+    """The family of a dependency relation: noun phrase, clause, or "".
+
+    Subtypes go with their kind, except particles.
+
+    >>> family_of("nmod:poss"), family_of("nsubj:pass"), family_of("punct")
+    ('noun phrase', 'clause', '')
+    >>> family_of("compound:prt")
+    'clause'
+    """
+    kind = "prt" if relation == "compound:prt" else relation.split(":")[0]
+    return _FAMILY.get(kind, "")

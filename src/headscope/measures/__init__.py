@@ -39,9 +39,11 @@ if TYPE_CHECKING:
     from headscope.measures.role import Role
     from headscope.measures.sieves.base import SIEVES, Sieve, known_sieves, load_sieves, sieve
     from headscope.measures.special import Special
+    from headscope.measures.spread import Spread
     from headscope.measures.strongest import Strongest
     from headscope.measures.sums import Kept, Sums
     from headscope.measures.words import WordMap, WordMeasure, word_map
+    from headscope.measures.work import Activity, Work
 
 _WHERE = {
     "alignment": ("Alignment",),
@@ -74,15 +76,18 @@ _WHERE = {
     "role": ("Role",),
     "sieves.base": ("SIEVES", "Sieve", "known_sieves", "load_sieves", "sieve"),
     "special": ("Special",),
+    "spread": ("Spread",),
     "strongest": ("Strongest",),
     "sums": ("Kept", "Sums"),
     "words": ("WordMap", "WordMeasure", "word_map"),
+    "work": ("Activity", "Work"),
 }
 _MODULES = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
     "MEASURES",
     "SIEVES",
+    "Activity",
     "Alignment",
     "Change",
     "Columns",
@@ -110,12 +115,14 @@ __all__ = [
     "Role",
     "Sieve",
     "Special",
+    "Spread",
     "Strongest",
     "Sums",
     "Together",
     "Weighted",
     "WordMap",
     "WordMeasure",
+    "Work",
     "bias_weights",
     "choose",
     "exact_divergence",

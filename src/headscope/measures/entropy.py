@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -11,22 +13,30 @@ from torch import Tensor
 
 from headscope.encode import START, Batch
 from headscope.encode.cross import key_batch
-from headscope.measures.base import Measure
-from headscope.models import LayerView
+from headscope.measures.base import Context, Measure, Together
+from headscope.models import LayerView, Model
 
 TINY = torch.finfo(torch.float32).tiny
 
 
-def row_entropy(attention: Tensor, real: Tensor | None = None) -> Tensor:
+def logarithms(attention: Tensor) -> Tensor:
+    """ln α, with a large negative number for ln 0."""
+    return attention.clamp_min(TINY).log_()
+
+
+def row_entropy(
+    attention: Tensor, real: Tensor | None = None, logarithm: Tensor | None = None
+) -> Tensor:
     """-Σ α ln α over keys, in nats: (batch, head, query, key) -> (batch, head, query). A weight of
     0 adds nothing.
 
     ``real`` (batch, 1, 1, key) is 1 on the keys that count and 0 on padding; without it all count.
+    ``logarithm`` is ln α, if it is known; it is changed to 0 on padding.
 
     >>> row_entropy(torch.tensor([[[[0.5, 0.5], [1.0, 0.0]]]]))
     tensor([[[0.6931, 0.0000]]])
     """
-    logarithm = attention.clamp_min(TINY).log_()
+    logarithm = logarithms(attention) if logarithm is None else logarithm
     if real is not None:
         logarithm.mul_(real)
     return torch.einsum("bhqk,bhqk->bhq", attention, logarithm).neg_().abs_()
@@ -45,7 +55,46 @@ class EntropyRows:
     entropies: list[Tensor] = field(default_factory=list)  # of the layer's rows so far
 
 
-class Entropy(Measure):
+class OfLogarithms(Measure):
+    """A measure that needs ln α. Those of a run share it: it costs more than all else they do."""
+
+    in_blocks = True
+    spoils: ClassVar[bool] = False
+    """Whether it changes the logarithms that it is given."""
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: Any) -> None:
+        """Take in a block alone."""
+        self.take(block, logarithms(block), first_row, prepared)
+
+    @abstractmethod
+    def take(self, block: Tensor, logarithm: Tensor, first_row: int, prepared: Any) -> None:
+        """Take in a block whose logarithms are at hand."""
+
+    @classmethod
+    def together(
+        cls, measures: Sequence[Measure], model: Model, stack: str, context: Context
+    ) -> Together:
+        """One logarithm of every block for all measures of this kind."""
+        return LogarithmsTogether(measures)
+
+
+class LogarithmsTogether(Together):
+    """Measures that need ln α."""
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+        """Take in a block. Measures that spoil the logarithms come last."""
+        logarithm = logarithms(block)
+        order = sorted(
+            zip(self.measures, self.prepared, strict=True),
+            key=lambda pair: isinstance(pair[0], OfLogarithms) and pair[0].spoils,
+        )
+        for number, (measure, prepared) in enumerate(order, 1):
+            assert isinstance(measure, OfLogarithms)
+            shared = measure.spoils and number < len(order)  # two that spoil them
+            measure.take(block, logarithm.clone() if shared else logarithm, first_row, prepared)
+
+
+class Entropy(OfLogarithms):
     """Mean entropy of a head's attention, in nats.
 
     From all tokens, from [CLS] (or BOS) alone, and what uniform attention would have. In a model
@@ -62,7 +111,6 @@ class Entropy(Measure):
     unit = "nats"
     source = "Clark et al. 2019, §3.3, Figure 4"
     dims = {"row": ("all", "cls", "uniform")}
-    in_blocks = True
     cross = True
 
     def prepare(self, batch: Batch, device: Any) -> EntropyRows:
@@ -91,9 +139,9 @@ class Entropy(Measure):
             real,
         )
 
-    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: EntropyRows) -> None:
+    def take(self, block: Tensor, logarithm: Tensor, first_row: int, prepared: EntropyRows) -> None:
         """Keep the entropy of every row."""
-        prepared.entropies.append(row_entropy(block, prepared.real))
+        prepared.entropies.append(row_entropy(block, prepared.real, logarithm))
 
     def end(self, view: LayerView, prepared: EntropyRows) -> Tensor:
         """(batch, head, 3)."""

@@ -65,37 +65,49 @@ class Relation(ABC):
 class Diagonals(Relation):
     """The tokens at some offsets from each token: -1 is the one before, (-1, 0, 1) a band.
 
+    Parameters
+    ----------
+    length
+        The number of tokens.
+    offsets
+        From a token to its keys.
+    keys
+        Which tokens may be keys; None for all.
+
     >>> Diagonals(3, (-1, 1)).sizes()
     array([1, 2, 1])
     """
 
     length: int
     offsets: tuple[int, ...]
+    keys: Matrix | None = None
+
+    def _inside(self) -> Matrix:
+        """Whether each token (column) has a key at each offset (row)."""
+        there = np.arange(self.length) + np.array(self.offsets)[:, None]
+        inside = (there >= 0) & (there < self.length)
+        if self.keys is not None:
+            inside &= self.keys[there.clip(0, self.length - 1)]
+        return np.asarray(inside)
 
     def sizes(self, causal: bool = False) -> Numbers:
         """How many keys each query has; of a causal model, those up to itself."""
-        places = np.arange(self.length)
-        found = np.zeros(self.length, np.int64)
-        for offset in self.offsets:
-            if not (causal and offset > 0):
-                found += (places + offset >= 0) & (places + offset < self.length)
-        return found
+        seen = np.array([not (causal and offset > 0) for offset in self.offsets])
+        return np.asarray((self._inside() & seen[:, None]).sum(0), np.int64)
 
     def matrix(self) -> Matrix:
         """All pairs as a boolean matrix (query, key)."""
         found = np.zeros((self.length, self.length), np.bool_)
         for offset in self.offsets:
             found |= np.eye(self.length, k=offset, dtype=np.bool_)
-        return found
+        return found if self.keys is None else found & self.keys
 
     def parts(self, rows: Floats) -> Parts:
         """One diagonal for every offset, within the example."""
-        there = np.arange(self.length) + np.array(self.offsets)[:, None]
-        inside = (there >= 0) & (there < self.length)
         return Parts(
             diagonals=[
                 (offset, np.where(has, rows, np.float32(0)))
-                for offset, has in zip(self.offsets, inside, strict=True)
+                for offset, has in zip(self.offsets, self._inside(), strict=True)
             ]
         )
 

@@ -80,6 +80,9 @@ _declare("distance", "distance:Distance", offered=False)
 _declare("peak", "peak:Peak", offered=False, cross=True)
 _declare("alignment", "alignment:Alignment", offered=False, cross=True)
 _declare("gradient", "gradient:Gradient", needs=("lm",), offered=False)
+_declare("activity", "work:Activity", offered=False)
+_declare("work", "work:Work", offered=False)
+_declare("spread", "spread:Spread", offered=False)
 _declare("pattern", "patterns.measure:Pattern", offered=False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import itertools
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from headscope.labels import label_text
 from headscope.numbers import count, interval, number, p_value
 from headscope.results import Atlas
 from headscope.results.schema import label_dims, of_heads, statistics
+from headscope.stats.main_roles import NEEDED, main_role_sentence, main_roles
 from headscope.stats.relations import LEAST, relation_tests
 from headscope.stats.roles import role_tests
 
@@ -103,7 +105,8 @@ def passport(atlas: Atlas, head: Head) -> Passport:
     about = atlas.provenance
     statistics = _statistics(atlas, head)
     roles, relations = _roles(atlas, head), _relations(atlas, head)
-    sentences = [*_role_sentences(roles), *_relation_sentences(relations)]
+    sentences = [*_main_role(atlas, head), *_role_sentences(roles)]
+    sentences += _relation_sentences(relations)
     sentences += _statistic_sentences(statistics)
     if not sentences:
         sentences = ["Nothing stands out: no role, no relation, no extreme statistic."]
@@ -118,6 +121,16 @@ def passport(atlas: Atlas, head: Head) -> Passport:
     )
 
 
+def _main_role(atlas: Atlas, head: Head) -> list[str]:
+    """The head's main role, where the results have what it needs."""
+    if not set(NEEDED) <= set(atlas):
+        return []
+    table = main_roles(atlas)
+    titles = json.loads(atlas["work"].attrs["titles"])
+    row = table[table["head"] == str(head)].iloc[0]
+    return [main_role_sentence(row, titles)]
+
+
 def _at(values: xr.DataArray | xr.Dataset, head: Head) -> Any:
     return values.sel(layer=head.layer + 1, head=head.head + 1)
 
@@ -126,7 +139,7 @@ def _statistics(atlas: Atlas, head: Head) -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     for name in atlas:
         dataset = atlas[name]
-        if name in ("role", "dependency") or not of_heads(dataset):
+        if name in ("role", "dependency", "work", "spread") or not of_heads(dataset):
             continue
         own, found = label_dims(dataset), statistics(dataset)
         attributes = {str(key): str(text) for key, text in dataset.attrs.items()}
