@@ -61,7 +61,7 @@ def test_the_whole_paper_from_the_command_line(
     assert (done.code, done.out) == (0, f"{folder / 'kovaleva2019.html'}\n"), done.err
     page = (folder / "kovaleva2019.html").read_text(encoding="utf-8")
     assert "Skipped" not in page
-    for section in ("tuning", "patterns", "frames", "change", "disabling"):
+    for section in ("tuning", "patterns", "frames", "change", "disabling", "claims"):
         assert f'<h2 id="{section}">' in page
     table = next(row for row in rows_of(folder / "kovaleva2019.html") if row and row[0] == "RTE")
     assert [cell.strip() for cell in table if cell.strip() in ("52.7", "64.6")] == [
@@ -74,6 +74,9 @@ def test_the_whole_paper_from_the_command_line(
         "pattern-layers",
         "pattern-heads",
         "frames",
+        "figure-1",
+        "appendix-rte",
+        "frame-maps",
         "figure-5",
         "figure-6",
         "features-change-rte",

@@ -52,6 +52,8 @@ class HeadExample:
         How many of the relation's arcs the head finds, and how many there are.
     weight
         The attention along those that it finds, summed.
+    target
+        The positions of the words of a frame's target.
     """
 
     words: tuple[str, ...]
@@ -60,6 +62,7 @@ class HeadExample:
     right: int = 1
     total: int = 1
     weight: float = 0.0
+    target: frozenset[int] = frozenset()
 
 
 def word_attention(model: Model, example: Example, stack: str) -> tuple[Map, list[int]]:
@@ -127,7 +130,8 @@ def frame_example(model: Model, corpus: Iterable[Example], *, head: Head) -> Hea
             strongest = max(float(part.max()) for part in both)
             if strongest > most:
                 words = tuple(example.words[word].text for word in kept)
-                best = HeadExample(words, weights, frozenset(target + element))
+                marked = frozenset(target + element)
+                best = HeadExample(words, weights, marked, target=frozenset(target))
                 most = strongest
     return best
 

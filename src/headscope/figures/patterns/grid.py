@@ -122,7 +122,7 @@ def _places(
             "letter": LETTERS[patterns[layer][head]],
             "x": head * (CELL + GAP),
             "y": (layers - 1 - layer) * (CELL + GAP),
-            "url": _picture(maps[layer, head]),
+            "url": map_picture(maps[layer, head]),
         }
         for layer in range(layers)
         for head in range(heads)
@@ -199,7 +199,7 @@ def _letters(base: Any, x: Any, y: Any) -> Any:
     )
 
 
-def _picture(attention: NDArray[np.float64]) -> str:
+def map_picture(attention: NDArray[np.float64]) -> str:
     """Return a map in shades of grey, as an address that holds the picture itself."""
     dots = -(-LEAST // len(attention))
     grey = np.round(255 * (1.0 - shades(attention))).astype(np.uint8)

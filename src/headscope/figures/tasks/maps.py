@@ -97,13 +97,13 @@ def heads_off_by_task(results: Mapping[str, Atlas], *, scale: Scale = "each") ->
         label = f"{name}: {metric} {100 * float(data.attrs['baseline']):.1f}"
         changes[label] = 100 * sign * data["difference"]
         framed[label] = data["p_corrected"] < ALPHA
-    first = next(iter(results.values()))
+    way = way_text(str(next(iter(results.values()))["head_off"].attrs["way"]))
     return heat_grid(
         by_task(changes),
         "task",
         title="Gain from disabling one head",
-        subtitle=way_text(str(first["head_off"].attrs["way"])),
-        unit=f"points above the score with all heads; framed: p < {ALPHA:g}, corrected",
+        subtitle=f"{way}; framed: p < {ALPHA:g}, corrected",
+        unit="points above the score with all heads",
         diverging=True,
         columns=min(WIDEST, len(results)),
         scale=scale,

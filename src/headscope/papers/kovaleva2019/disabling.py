@@ -13,7 +13,9 @@ from headscope.figures.tasks.layers_off import layers_off_by_task
 from headscope.figures.tasks.maps import heads_off_by_task
 from headscope.heads import Head
 from headscope.page import Plot, Section, Table, records
+from headscope.papers.claims import Finding
 from headscope.papers.kovaleva2019 import facts
+from headscope.papers.kovaleva2019.disabling_claims import disabling_findings
 from headscope.papers.kovaleva2019.tables import gain_rows, points, summary_row
 from headscope.results import Atlas
 from headscope.runs.ablate import Way, ablate
@@ -78,6 +80,13 @@ class Disabling:
             ),
         ]
         return self.recipe.section("disabling", self._text(), tables, plots)
+
+    def findings(self) -> list[Finding]:
+        """What was found about the paper's claims; nothing if the part did not run."""
+        if not self.results:
+            return []
+        gains = {task: self.gains(task) for task in self.results}
+        return disabling_findings(self.heads, self.layers, self.results, gains, self.frame_heads())
 
     def frame_heads(self) -> list[Head]:
         """The heads of the pretrained model that attend most along frame links."""

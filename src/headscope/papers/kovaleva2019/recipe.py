@@ -9,25 +9,33 @@ from typing import ClassVar, Literal, cast
 
 from headscope.corpus import Corpus, CorpusLike, read
 from headscope.errors import UserError, unknown
-from headscope.figures import attention_lines, attention_panel, task_patterns
+from headscope.figures import task_patterns
 from headscope.figures.grids import SCALES, Scale
-from headscope.heads import Head
 from headscope.models import Model, ModelLike
 from headscope.models.replacement import WAYS
 from headscope.page import Plot, Section, Table
+from headscope.papers.claims import Finding
 from headscope.papers.kovaleva2019 import facts
 from headscope.papers.kovaleva2019.change import Change
+from headscope.papers.kovaleva2019.checkpoints import Checkpoint
+from headscope.papers.kovaleva2019.claims import (
+    change_findings,
+    frame_finding,
+    pattern_findings,
+    tuning_findings,
+)
 from headscope.papers.kovaleva2019.disabling import Disabling
+from headscope.papers.kovaleva2019.drawings import appendix_plots, random_maps, typical_plot
+from headscope.papers.kovaleva2019.frames import frame_section
 from headscope.papers.kovaleva2019.glue_table import gain_sentence, table_rows
 from headscope.papers.kovaleva2019.places import TunedLike, tuned_places
-from headscope.papers.kovaleva2019.tables import frame_rows, share_rows
+from headscope.papers.kovaleva2019.tables import share_rows
 from headscope.papers.kovaleva2019.tuned import TunedModels
 from headscope.papers.recipe import Recipe, Step
 from headscope.papers.sections import as_sentence, gallery_plots
 from headscope.results import Atlas
-from headscope.runs.examples import frame_example
+from headscope.runs.pattern_maps import ClassifiedMaps
 from headscope.runs.tune import STARTS, Precision, TuneSettings
-from headscope.stats import frame_table
 from headscope.tasks import Task, find_task
 
 SAMPLES = ("random", "first")
@@ -141,6 +149,8 @@ class Kovaleva2019(Recipe):
         places = tuned_places(self.tuned, self.chosen_tasks)
         self.tuned_models = TunedModels(self, places, limit=self.at_most(EXAMPLES))
         self._change, self._disabling = Change(self), Disabling(self)
+        self._done: list[Checkpoint] = []
+        self._patterns_found: dict[str, Atlas] | None = None
 
     @property
     def given(self) -> frozenset[str]:
@@ -157,6 +167,19 @@ class Kovaleva2019(Recipe):
             "disabling": self._disabling.run,
         }
         return [steps[part]]
+
+    def claims(self) -> list[Finding]:
+        """What this run found about the claims of the parts that ran, in the order of the paper."""
+        found: list[Finding] = []
+        if self._patterns_found is not None:
+            found += pattern_findings(self._patterns_found)
+        if "frames" in self.about:
+            found.append(frame_finding(self.frame_results()))
+        found += tuning_findings(self._done) if self._done else []
+        if self._change.after:
+            layers = {task: self._change.layers(task) for task in self._change.changes}
+            found += change_findings(layers, self._change.after)
+        return found + self._disabling.findings()
 
     def check(self) -> None:
         """Check the fine-tuned models that are there, before anything is trained."""
@@ -198,7 +221,7 @@ class Kovaleva2019(Recipe):
         )
 
     def _table(self) -> Section:
-        done = [
+        self._done = done = [
             tuned
             for task in self.chosen_tasks
             for start in self.chosen_starts
@@ -227,6 +250,9 @@ class Kovaleva2019(Recipe):
             found[f"{task.title}, tuned"] = self._look(
                 f"patterns-{task.name}", after, dev, ["pattern"]
             )
+        self._patterns_found = {
+            task.title: found[f"{task.title}, tuned"] for task in self.chosen_tasks
+        }
         if not found:
             name = "built-in pairs" if self._frames.format == "builtin" else self._frames.name
             found[name] = self._look("patterns", self._pretrained, self._frames, ["pattern"])
@@ -240,55 +266,34 @@ class Kovaleva2019(Recipe):
             "patterns-by-task", "Pattern classes", "As in Figure 2.", task_patterns(found)
         )
         last = list(found.values())[-1]
+        drawn = self._random_maps()
         return self.section(
             "patterns",
             f"Every map of every head, on at most {EXAMPLES} examples of each task.",
             [Table(share_rows(found), title="Share of each class", note=note)],
-            [by_task, *gallery_plots(last, "pattern-layers", "pattern-heads")],
+            [
+                typical_plot(drawn),
+                by_task,
+                *gallery_plots(last, "pattern-layers", "pattern-heads"),
+                *appendix_plots(drawn),
+            ],
         )
+
+    def _random_maps(self) -> dict[str, ClassifiedMaps]:
+        """All maps of one random example: of each task's tuned model, or of the built-in corpus."""
+        found = {}
+        for task in self.chosen_tasks:
+            tuned = next(iter(self.tuned_models.models(task).values()))
+            found[task.title] = random_maps(tuned, self.tuned_models.dev(task), seed=self.seed)
+        corpus = {"Pretrained": self._frames}
+        return found or {
+            name: random_maps(self._pretrained, texts, seed=self.seed)
+            for name, texts in corpus.items()
+        }
 
     def frame_results(self) -> Atlas:
         """The pretrained model's attention along frame links, on all sentences."""
         return self.survey("frames", self._pretrained, self._frames, ["frame"], whole=True)
 
     def _frame_section(self) -> Section:
-        results = self.frame_results()
-        first, second = facts.FRAME_HEADS
-        note = (
-            "The largest attention between a frame's target and a core element, in either "
-            "direction, averaged over sentences. Published: two heads above the 99th percentile, "
-            f"with {first} and {second}."
-        )
-        table = Table(
-            frame_rows(results),
-            title="Heads with the most attention along frame links",
-            note=note,
-        )
-        return self.section(
-            "frames",
-            f"{results.provenance['counts']['seen']} examples with frame links.",
-            [table],
-            [*gallery_plots(results, "frames"), *self._frame_lines(results)],
-        )
-
-    def _frame_lines(self, results: Atlas) -> list[Plot]:
-        """Draw the two strongest heads, each on the sentence that shows it best (Figure 3)."""
-        charts = []
-        for name in frame_table(results, count=2)["head"]:
-            head = Head.parse(str(name))
-            example = frame_example(self._pretrained, self._frames, head=head)
-            if example:
-                charts.append(
-                    attention_lines(
-                        example.words, example.attention, title=f"Head {name}", red=example.marked
-                    )
-                )
-        if not charts:
-            return []
-        title = "Frame links in a sentence"
-        caption = (
-            "Attention between words; the frame's target and its element are red. Each sentence "
-            "is the one in which the head attends most along a link, not a typical one."
-        )
-        panel = attention_panel(charts, title=title, columns=2)
-        return [Plot("frame-lines", title, caption, panel)]
+        return frame_section(self, self._pretrained, self._frames)
