@@ -76,7 +76,6 @@ def test_the_whole_paper_from_the_command_line(
         "frames",
         "figure-1",
         "appendix-rte",
-        "frame-maps",
         "figure-5",
         "figure-6",
         "features-change-rte",
