@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headscope.figures.patterns.grid import pattern_grid, shades
     from headscope.figures.patterns.shares import pattern_bars, task_patterns
     from headscope.figures.points import head_points
+    from headscope.figures.probing.agreement import agreement_grid
     from headscope.figures.probing.maps import task_maps
     from headscope.figures.probing.models import before_after, probe_grid
     from headscope.figures.probing.syntactic_semantic import scatter_grid
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "DrawnSieve": "roles.sieves",
     "FORMATS": "save",
+    "agreement_grid": "probing.agreement",
     "attention_lines": "lines",
     "attention_panel": "lines",
     "before_after": "probing.models",
@@ -86,6 +88,7 @@ __all__ = [
     "FORMATS",
     "DrawnSieve",
     "Figure",
+    "agreement_grid",
     "all_figures",
     "attention_lines",
     "attention_panel",

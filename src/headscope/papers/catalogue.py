@@ -29,6 +29,9 @@ INPUTS = {
     "tasks": Input("GLUE task", 'tasks=["rte"]', "--task rte"),
     "downstream": Input("downstream task", 'downstream=["mrpc"]', "--downstream mrpc"),
     "tuned": Input("fine-tuned model", 'tuned=["FOLDER"]', "--tuned FOLDER"),
+    "published": Input(
+        "folder of the authors' own numbers", 'published="FOLDER"', "--published FOLDER"
+    ),
 }
 """What parts may need, by the name of the recipe's field."""
 
@@ -186,6 +189,12 @@ PAPERS = {
                     "Downstream tasks, fine-tuned",
                     "Sections 5.2 and 6.1, Table 4, Figure 4",
                     ("downstream",),
+                ),
+                Part(
+                    "published",
+                    "The authors' own numbers",
+                    "Tables 3 and 5, Figures 3, 5, 6 and 7",
+                    ("published",),
                 ),
             ),
         ),

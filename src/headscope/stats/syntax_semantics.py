@@ -82,13 +82,21 @@ def syntactic_semantic(
     return frame
 
 
-def correlation(frame: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES) -> pd.DataFrame:
-    """Correlate the syntactic with the semantic score over heads.
+def correlation(
+    frame: pd.DataFrame,
+    columns: tuple[str, str] = ("syntactic", "semantic"),
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> pd.DataFrame:
+    """Correlate two scores over heads, such as the syntactic with the semantic one.
 
     Parameters
     ----------
     frame
-        What :func:`syntactic_semantic` returns.
+        One row per head: its layer and the two scores, such as :func:`syntactic_semantic` returns.
+    columns
+        The names of the two scores.
     seed, resamples
         Of the bootstraps.
 
@@ -101,8 +109,8 @@ def correlation(frame: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLE
         whole layers instead of heads (a clustered bootstrap) and are the ones to trust; with few
         layers they are rough.
     """
-    known = frame.dropna(subset=["syntactic", "semantic"])
-    one, other = (known[name].to_numpy(np.float64) for name in ("syntactic", "semantic"))
+    known = frame.dropna(subset=list(columns))
+    one, other = (known[name].to_numpy(np.float64) for name in columns)
     layers, place = np.unique(known["layer"].to_numpy(), return_inverse=True)
     rows = []
     for name in ("pearson", "spearman"):

@@ -121,8 +121,8 @@ def test_a_grid_has_models_in_rows_and_tasks_in_columns_each_map_with_its_own_co
     spec = probe_grid(models, tasks, sorted=False).to_dict()
     assert [row["title"]["text"] for row in spec["vconcat"]] == ["small", "large"]
     for results, row in zip(models.values(), spec["vconcat"], strict=True):
-        assert [panel["title"]["text"] for panel in row["hconcat"]] == ["Depth", "Length"]
-        for task, panel in zip(tasks, row["hconcat"], strict=True):
+        assert [panel["title"]["text"] for panel in row["concat"]] == ["Depth", "Length"]
+        for task, panel in zip(tasks, row["concat"], strict=True):
             values = scores(results, task)
             assert domain(panel) == pytest.approx([values.min(), values.max()])
             assert len(rows_of(spec, panel)) == values.size
@@ -133,7 +133,7 @@ def test_a_grid_has_models_in_rows_and_tasks_in_columns_each_map_with_its_own_co
             {
                 panel["layer"][0]["width"] if "width" in panel["layer"][0] else panel["width"]
                 for row in spec["vconcat"]
-                for panel in row["hconcat"]
+                for panel in row["concat"]
             }
         )
         == 1
@@ -142,18 +142,18 @@ def test_a_grid_has_models_in_rows_and_tasks_in_columns_each_map_with_its_own_co
 
 def test_the_maps_of_a_column_can_share_one_colour_range() -> None:
     models = {"one": made_probing(2, 4, SOME, seed=1), "other": made_probing(3, 3, SOME, seed=2)}
-    spec = probe_grid(models, shared=True).to_dict()
+    spec = probe_grid(models, colours="shared").to_dict()
     for column, task in enumerate(SOME):
         both = np.concatenate([scores(results, task).ravel() for results in models.values()])
         for row in spec["vconcat"]:
-            assert domain(row["hconcat"][column]) == pytest.approx([both.min(), both.max()])
-    assert spec["title"]["subtitle"] == ["all maps of a column have the same colour range"]
+            assert domain(row["concat"][column]) == pytest.approx([both.min(), both.max()])
+    assert spec["title"]["subtitle"] == ["all maps of a task have the same colour range"]
 
 
 def test_a_grid_has_the_tasks_that_all_models_have_and_refuses_others() -> None:
     models = {"one": made_probing(2, 3, TEN[:4]), "other": made_probing(2, 3, TEN[2:6])}
     assert [
-        panel["title"]["text"] for panel in probe_grid(models).to_dict()["vconcat"][0]["hconcat"]
+        panel["title"]["text"] for panel in probe_grid(models).to_dict()["vconcat"][0]["concat"]
     ] == ["Depth", "TopConst"]
     with pytest.raises(
         UserError,
@@ -174,9 +174,9 @@ def test_before_and_after_tuning_share_one_colour_range_per_task() -> None:
     spec = before_after(states).to_dict()
     assert [row["title"]["text"] for row in spec["vconcat"]] == ["MRPC", "STS-B"]
     for task, row in zip(("mrpc", "sts-b"), spec["vconcat"], strict=True):
-        assert [panel["title"]["text"] for panel in row["hconcat"]] == list(states)
+        assert [panel["title"]["text"] for panel in row["concat"]] == list(states)
         every = np.concatenate([scores(results, task).ravel() for results in states.values()])
-        for results, panel in zip(states.values(), row["hconcat"], strict=True):
+        for results, panel in zip(states.values(), row["concat"], strict=True):
             assert domain(panel) == pytest.approx([every.min(), every.max()])
             assert sorted(part["value"] for part in rows_of(spec, panel)) == pytest.approx(
                 sorted(scores(results, task).ravel())

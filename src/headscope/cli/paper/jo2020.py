@@ -72,6 +72,15 @@ def jo2020(
             show_default=False,
         ),
     ] = None,
+    published: Annotated[
+        Path | None,
+        typer.Option(
+            "--published",
+            metavar="PATH",
+            help="The authors' released numbers: their repository or a tar archive of it.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     common: Common,
 ) -> Recipe:
@@ -86,7 +95,9 @@ def jo2020(
     from headscope.tasks import find_task
 
     downstream_tasks = [find_task(name) for name in downstream or ()]
-    find_paper("jo2020").choose(common.part, given={"downstream"} if downstream_tasks else ())
+    there = {"downstream": bool(downstream_tasks), "published": published is not None}
+    given = {name for name, is_given in there.items() if is_given}
+    find_paper("jo2020").choose(common.part, given=given)
     from headscope.papers import Jo2020
 
     return Jo2020(
@@ -103,5 +114,6 @@ def jo2020(
         top=n,
         solver=cast("Solver", solver),
         cache=cache,
+        published=published,
         **common.options,
     )

@@ -6,16 +6,25 @@ from typing import Any
 
 import xarray as xr
 
-from headscope.figures.probing.panels import model_name, task_panel, value_panel, wrapped
+from headscope.figures.probing.panels import (
+    RANGES,
+    Colours,
+    check_colours,
+    legend_lines,
+    model_name,
+    task_panel,
+    task_range,
+    value_panel,
+    wrapped,
+)
 from headscope.figures.style import note, styled
 from headscope.results import Atlas
 from headscope.stats.probing import probing_of, task_titles
 
 TITLE = "Test scores of probes on heads"
-OWN = "each map has its own colour range"
 
 
-def task_maps(results: Atlas, *, ordered: bool = True) -> Any:
+def task_maps(results: Atlas, *, ordered: bool = True, colours: Colours = "own") -> Any:
     """Draw one heat map per task.
 
     Parameters
@@ -24,13 +33,25 @@ def task_maps(results: Atlas, *, ordered: bool = True) -> Any:
         Results of a probe.
     ordered : bool
         Whether the heads of each layer are sorted, the best on the left.
+    colours : {"own", "majority"}
+        Where the colour range of a map begins: at its smallest value or at the majority class.
 
     Returns
     -------
     altair chart
+
+    Raises
+    ------
+    UserError
+        If there is no such colour range.
     """
-    panels = [task_panel(results, task) for task in task_titles(results)]
-    return styled(wrapped(panels, ordered=ordered), TITLE, f"{model_name(results)}; {OWN}")
+    check_colours(colours)
+    panels = [
+        task_panel(results, task, task_range([results], task, colours))
+        for task in task_titles(results)
+    ]
+    lines = legend_lines(panels, colours)
+    return styled(wrapped(panels, ordered=ordered), TITLE, model_name(results), *lines)
 
 
 def probe(results: Atlas) -> Any:
@@ -41,6 +62,11 @@ def probe(results: Atlas) -> Any:
 def probe_unsorted(results: Atlas) -> Any:
     """Draw one map per task with every head in its own column."""
     return task_maps(results, ordered=False)
+
+
+def probe_from_majority(results: Atlas) -> Any:
+    """Draw one map per task with sorted heads, coloured from the majority class up."""
+    return task_maps(results, colours="majority")
 
 
 def probe_selectivity(results: Atlas) -> Any:
@@ -55,4 +81,4 @@ def probe_selectivity(results: Atlas) -> Any:
         for task, shown in task_titles(results).items()
     ]
     unit = "test score minus that with shuffled labels"
-    return styled(wrapped(panels, ordered=False), title, f"{name}; {unit}", OWN)
+    return styled(wrapped(panels, ordered=False), title, f"{name}; {unit}", RANGES["own"])

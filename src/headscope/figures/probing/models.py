@@ -12,8 +12,17 @@ from typing import Any
 import xarray as xr
 
 from headscope.errors import ResultsError, UserError, unknown
-from headscope.figures.probing.maps import OWN, TITLE
-from headscope.figures.probing.panels import in_rows, score_range, task_panel
+from headscope.figures.probing.maps import TITLE
+from headscope.figures.probing.panels import (
+    COLUMNS,
+    Colours,
+    check_colours,
+    in_rows,
+    legend_lines,
+    score_range,
+    task_panel,
+    task_range,
+)
 from headscope.figures.style import styled
 from headscope.results import Atlas
 from headscope.stats.probing import probing_of, task_titles
@@ -24,9 +33,10 @@ def probe_grid(
     tasks: Sequence[str] | None = None,
     *,
     sorted: bool = True,
-    shared: bool = False,
+    colours: Colours = "own",
+    columns: int = COLUMNS,
 ) -> Any:
-    """Draw probes of several models: models in rows, tasks in columns.
+    """Draw probes of several models: models below each other, their tasks side by side.
 
     Parameters
     ----------
@@ -36,9 +46,12 @@ def probe_grid(
         The tasks; by default those that all models were probed with.
     sorted : bool
         Whether the heads of each layer are sorted, the best on the left.
-    shared : bool
-        Whether the maps of a column share one colour range, so that models can be compared. By
-        default each map has its own, because models and tasks differ more than heads do.
+    colours : {"own", "shared", "majority"}
+        ``"own"`` gives each map its own colour range, because models and tasks differ more than
+        heads do. ``"shared"`` gives all maps of a task one range, so that models can be compared.
+        ``"majority"`` lets that range begin at the share of the majority class.
+    columns : int
+        The most maps of a line.
 
     Returns
     -------
@@ -47,21 +60,21 @@ def probe_grid(
     Raises
     ------
     UserError
-        If no results are given, or if a model was not probed with one of the tasks.
+        If no results are given, a model was not probed with one of the tasks, or there is no such
+        colour range.
     ResultsError
         If the models have no task in common.
     """
+    check_colours(colours)
     names = common_tasks(models, tasks)
-    ranges = {}
-    if shared:
-        for task in names:
-            ranges[task] = score_range([_scores(one, task) for one in models.values()])
+    every = list(models.values())
+    ranges = {task: task_range(every, task, colours) for task in names}
     rows = {
-        model: [task_panel(results, task, ranges.get(task)) for task in names]
+        model: [task_panel(results, task, ranges[task]) for task in names]
         for model, results in models.items()
     }
-    line = "all maps of a column have the same colour range" if shared else OWN
-    return styled(in_rows(rows, ordered=sorted), TITLE, line)
+    lines = legend_lines([panel for row in rows.values() for panel in row], colours)
+    return styled(in_rows(rows, ordered=sorted, columns=columns), TITLE, *lines)
 
 
 def before_after(

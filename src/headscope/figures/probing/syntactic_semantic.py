@@ -32,7 +32,7 @@ def syntactic_semantic_scatter(results: Atlas) -> Any:
 
 
 def scatter_grid(models: Mapping[str, Atlas]) -> Any:
-    """Draw the scatter of several models, each with its own axes and correlation.
+    """Draw the scatter of several models, each with its correlation, on the same axes.
 
     Parameters
     ----------
@@ -52,9 +52,10 @@ def scatter_grid(models: Mapping[str, Atlas]) -> Any:
     """
     if not models:
         raise UserError("there is nothing to draw: no results were given")
+    frames = {name: syntactic_semantic(results) for name, results in models.items()}
+    ends = pd.concat(frames.values())[["syntactic", "semantic"]].agg(["min", "max"])
     charts = []
-    for name, results in models.items():
-        frame = syntactic_semantic(results)
+    for name, frame in frames.items():
         heading = alt.TitleParams(
             name,
             subtitle=correlation_text(frame),
@@ -66,12 +67,12 @@ def scatter_grid(models: Mapping[str, Atlas]) -> Any:
             limit=230,
             offset=4,
         )
-        charts.append(_points(frame, 190, 180).properties(title=heading))
+        charts.append(_points(frame, 190, 180, ends).properties(title=heading))
     grid = alt.concat(*charts, columns=min(COLUMNS, len(charts)), spacing=24)
     return styled(
         grid.resolve_scale(x="independent", y="independent", color="independent"),
         TITLE,
-        "each model has its own axes; 95 % intervals over heads and over layers",
+        "all models have the same axes; 95 % intervals over heads and over layers",
     )
 
 
@@ -104,8 +105,11 @@ def correlation_text(frame: pd.DataFrame) -> list[str]:
     return lines
 
 
-def _points(frame: pd.DataFrame, width: int, height: int) -> Any:
-    """Draw one point per head, dark in low layers and bright in high ones."""
+def _points(frame: pd.DataFrame, width: int, height: int, ends: pd.DataFrame | None = None) -> Any:
+    """Draw one point per head, dark in low layers and bright in high ones.
+
+    ``ends`` has the smallest and the largest score of each axis.
+    """
     names = frame["layer"].astype(str) + "-" + frame["head"].astype(str)
     known = frame.assign(name=names).dropna(subset=["syntactic", "semantic"])
     layers = int(frame["layer"].max())
@@ -120,13 +124,18 @@ def _points(frame: pd.DataFrame, width: int, height: int) -> Any:
     )
     scale = alt.Scale(scheme="viridis", domain=[1, max(layers, 2)])
     small = alt.Axis(labelFontSize=9, titleFontSize=10, tickCount=5, format=".2f")
-    own = alt.Scale(zero=False)
+    x, y = (
+        alt.Scale(zero=False)
+        if ends is None
+        else alt.Scale(zero=False, nice=True, domain=ends[name].tolist())
+        for name in ("syntactic", "semantic")
+    )
     return (
         alt.Chart(known, width=width, height=height)
         .mark_point(filled=True, size=34, opacity=0.9, stroke="#333", strokeWidth=0.3)
         .encode(
-            x=alt.X("syntactic:Q", title="syntactic score: accuracy", scale=own, axis=small),
-            y=alt.Y("semantic:Q", title="semantic score: accuracy", scale=own, axis=small),
+            x=alt.X("syntactic:Q", title="syntactic score: accuracy", scale=x, axis=small),
+            y=alt.Y("semantic:Q", title="semantic score: accuracy", scale=y, axis=small),
             color=alt.Color("layer:Q", scale=scale, legend=legend),
             tooltip=[
                 alt.Tooltip("name:N", title="head"),

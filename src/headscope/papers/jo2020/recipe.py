@@ -16,8 +16,10 @@ from headscope.page import Plot, Section, Table
 from headscope.page.probing import SELECTIVITY, best_head_rows, layer_rows
 from headscope.papers.jo2020 import facts
 from headscope.papers.jo2020.downstream import Downstream
+from headscope.papers.jo2020.encoders import encoder_of
+from headscope.papers.jo2020.published import published_parts
+from headscope.papers.jo2020.release import Release, read_release
 from headscope.papers.jo2020.tables import (
-    ENCODERS,
     encoder_rows,
     gain_text,
     place_text,
@@ -73,6 +75,9 @@ class Jo2020(Recipe):
         exact, or rmsprop (as in the paper).
     cache
         Where vectors are kept. Default: ``vectors/`` in the output folder.
+    published
+        The numbers that the authors released: their repository, a folder with its results, or a
+        tar archive of one. Figures 3, 5, 6 and 7 are drawn from them, with ours beside them.
 
     Examples
     --------
@@ -100,12 +105,15 @@ class Jo2020(Recipe):
     top: int | None = None
     solver: Solver = "exact"
     cache: str | Path | None = None
+    published: str | Path | None = None
     batch_size: int = 32
 
     name: ClassVar[str] = "jo2020"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.published is None and not self.parts:  # an extra: nothing to be skipped
+            self.chosen = tuple(part for part in self.chosen if part.name != "published")
         if self.seeds < 0:
             raise UserError(f"the number of seeds must be 0 or more, got {self.seeds} instead")
         for name in self.models:
@@ -131,8 +139,9 @@ class Jo2020(Recipe):
 
     @property
     def given(self) -> frozenset[str]:
-        """Whether there are downstream tasks."""
-        return frozenset({"downstream"} if self.downstream else ())
+        """Whether there are downstream tasks and published numbers."""
+        there = {"downstream": bool(self.downstream), "published": self.published is not None}
+        return frozenset(name for name, given in there.items() if given)
 
     def steps(self, part: str) -> Sequence[Step]:
         """Heads have one section per model, downstream tasks one per model and task."""
@@ -144,6 +153,7 @@ class Jo2020(Recipe):
             "scatter": [self._scatter],
             "frozen": [partial(self._later.frozen, *pair) for pair in pairs],
             "tuning": [partial(self._later.tuning, *pair) for pair in pairs] if self.seeds else [],
+            "published": [self._beside],
         }
         return steps[part]
 
@@ -206,13 +216,13 @@ class Jo2020(Recipe):
 
     def _heads(self, name: str) -> Section:
         results = self._probed[name]
-        encoder = ENCODERS.get(results.provenance["model"]["type"], "")
+        encoder = encoder_of(results.provenance)
         published = (facts.TABLE_3 | facts.TABLE_5).get(encoder)
         table = top_table(results, published, n=self.top)
         beside = (
             f"The published numbers are for {encoder}, on other sentences."
-            if encoder
-            else "The paper has no table for this architecture."
+            if published
+            else "The paper has no table for an encoder of this family and shape."
         )
         note = (
             "Test scores in percent with 95 % intervals in parentheses, and gains over the last "
@@ -265,3 +275,14 @@ class Jo2020(Recipe):
         )
         table = Table(rows, title="Correlation over heads", note=note)
         return self.section("scatter", "Means of test scores.", [table], [plot])
+
+    @cached_property
+    def _release(self) -> Release:
+        assert self.published is not None
+        return read_release(self.published)
+
+    def _beside(self) -> Section:
+        probing = {"tasks", "heads", "maps", "scatter"} & {part.name for part in self.chosen}
+        ours = self._named if probing - {"tasks"} else {}
+        text, tables, plots = published_parts(self._release, ours, seed=self.seed)
+        return self.section("published", text, tables, plots)

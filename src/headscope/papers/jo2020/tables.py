@@ -22,8 +22,6 @@ from headscope.tasks import Task
 from headscope.tasks.probing import TITLES, ProbingTask, all_notes
 
 Row = dict[str, Any]
-ENCODERS = {"bert": "BERT base", "gpt2": "GPT2", "openai-gpt": "GPT"}
-"""Whose published numbers stand beside those of an architecture."""
 PLACES = {"cls": "the first token", "last": "the last token", "mean": "the mean over tokens"}
 STATES = ("last layer", "best layer", "top heads")
 """What the classifiers of Table 4 are trained on."""
