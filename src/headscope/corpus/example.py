@@ -37,6 +37,8 @@ class Word:
         The universal tag and the tag of the treebank, e.g. the Penn tag.
     lemma : str, default ""
         The dictionary form.
+    feats : str, default ""
+        Morphological features, as CoNLL-U writes them: ``"Number=Sing|Tense=Pres"``.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class Word:
     upos: str = ""
     xpos: str = ""
     lemma: str = ""
+    feats: str = ""
 
 
 @dataclass(frozen=True, slots=True)

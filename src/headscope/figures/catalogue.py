@@ -298,11 +298,20 @@ _PROBES = {
         "so that one head can be followed through the tasks.",
         ("probe",),
     ),
+    "probe-majority": Row(
+        "probing.maps:probe_from_majority",
+        "What each head knows of each task, above the majority class",
+        "The same scores with colours that begin at the share of the majority class, so that a "
+        "map on which no head knows anything is dark. A dot marks a head whose 95 % interval "
+        "includes that share.",
+        ("probe",),
+    ),
     "probe-selectivity": Row(
         "probing.maps:probe_selectivity",
-        "Selectivity of each head",
-        "The test score minus the score of a probe trained on shuffled labels (Hewitt and Liang "
-        "2019 call such a difference selectivity). Heads are in their places.",
+        "Score of each head above shuffled labels",
+        "The test score minus the score of a probe trained on shuffled labels. This is not the "
+        "selectivity of Hewitt and Liang (2019), who compare with a control task. Heads are in "
+        "their places.",
         ("probe",),
     ),
     "top-n": Row(

@@ -89,7 +89,10 @@ def _score(row: dict[str, Any], what: str) -> str:
     gain = row.get(f"{what} gain")
     gained = "" if missing(gain) else f" {gain:+.1f} %"
     layer = f" [{row['best layer']}]" if what == "best" else ""
-    return f"{row[what]:.1f}{layer} ({row[f'{what} low']:.0f}–{row[f'{what} high']:.0f}){gained}"
+    ranked = row.get(f"{what} spearman")
+    beside = "" if missing(ranked) else f", ρ {ranked:.1f}"
+    ends = f"{row[f'{what} low']:.0f}–{row[f'{what} high']:.0f}"
+    return f"{row[what]:.1f}{layer} ({ends}){beside}{gained}"
 
 
 def _percent(share: float) -> str:

@@ -104,8 +104,9 @@ def top_table(
     pandas.DataFrame
         Test scores in percent of the last layer, the best layer, the top n heads and n greedily
         chosen ones, each with its 95 % interval, and the gain of each in percent of the last
-        layer's score. Layer and heads are chosen by validation. (Section 3.1 reads as if the
-        paper's best layer were the best on the test data.)
+        layer's score; for a task with numbers, Spearman's correlation beside Pearson's. Layer and
+        heads are chosen by validation. (Section 3.1 reads as if the paper's best layer were the
+        best on the test data.)
 
     Raises
     ------
@@ -145,10 +146,11 @@ def top_table(
 
 
 def _score(what: str, data: xr.Dataset | None) -> dict[str, object]:
-    """A score with its interval, in percent."""
+    """A score with its interval, and Spearman's correlation where there is one, in percent."""
+    names = {"": "test", " low": "low", " high": "high", " spearman": "spearman"}
     return {
-        name: np.nan if data is None else 100 * float(data[part])
-        for part, name in zip(SCORE, (what, f"{what} low", f"{what} high"), strict=True)
+        f"{what}{ending}": np.nan if data is None or part not in data else 100 * float(data[part])
+        for ending, part in names.items()
     }
 
 

@@ -18,7 +18,14 @@ from headscope.results import Atlas
 from headscope.stats.syntax_semantics import correlation, syntactic_semantic
 from stats.made_probing import HALF, TEN, TITLES, changed, made_probing
 
-NAMES = ("probe", "probe-unsorted", "probe-selectivity", "top-n", "syntactic-semantic")
+NAMES = (
+    "probe",
+    "probe-unsorted",
+    "probe-majority",
+    "probe-selectivity",
+    "top-n",
+    "syntactic-semantic",
+)
 LAYERS, HEADS = 3, 4
 SOME = ("sentence_length", "tree_depth", "past_present")
 
@@ -166,27 +173,95 @@ def test_a_grid_has_the_tasks_that_all_models_have_and_refuses_others() -> None:
         probe_grid({})
 
 
-def test_before_and_after_tuning_share_one_colour_range_per_task() -> None:
-    states = {
-        name: made_probing(2, 3, ("mrpc", "sts-b"), seed=seed)
-        for seed, name in enumerate(("before", "last layer", "top-3 heads"))
+def test_before_and_after_tuning_is_one_grid_with_one_colour_range_per_model_and_task() -> None:
+    models = {
+        model: {
+            task: {
+                state: made_probing(2, heads, (task,), seed=10 * heads + seed)
+                for seed, state in enumerate(("before", "last layer", "top heads"))
+            }
+            for task in ("mrpc", "sts-b")
+        }
+        for model, heads in (("small", 3), ("large", 4))
     }
-    spec = before_after(states).to_dict()
+    spec = before_after(models).to_dict()
     assert [row["title"]["text"] for row in spec["vconcat"]] == ["MRPC", "STS-B"]
     for task, row in zip(("mrpc", "sts-b"), spec["vconcat"], strict=True):
-        assert [panel["title"]["text"] for panel in row["concat"]] == list(states)
-        every = np.concatenate([scores(results, task).ravel() for results in states.values()])
-        for results, panel in zip(states.values(), row["concat"], strict=True):
+        cells = [
+            (model, state, results)
+            for model, given in models.items()
+            for state, results in given[task].items()
+        ]
+        assert row["columns"] == 6
+        assert [panel["title"]["text"] for panel in row["concat"]] == [
+            f"{model}: {state}" for model, state, _ in cells
+        ]
+        for (model, _, results), panel in zip(cells, row["concat"], strict=True):
+            every = np.concatenate(
+                [scores(one, task).ravel() for one in models[model][task].values()]
+            )
             assert domain(panel) == pytest.approx([every.min(), every.max()])
             assert sorted(part["value"] for part in rows_of(spec, panel)) == pytest.approx(
                 sorted(scores(results, task).ravel())
             )
+    states = {"before": made_probing(2, 3, ("mrpc",)), "after": made_probing(3, 3, ("mrpc",))}
     with pytest.raises(
         ResultsError,
         match="the states must be of one model, with the same layers and heads; "
         "got before: 2 × 3, after: 3 × 3",
     ):
-        before_after({"before": states["before"], "after": made_probing(3, 3, ("mrpc",))})
+        before_after({"one": {"mrpc": states}})
+    with pytest.raises(UserError, match="no results were given"):
+        before_after({})
+
+
+def test_colours_can_begin_at_the_majority_and_heads_no_better_than_it_are_dotted() -> None:
+    results = made_probing(LAYERS, HEADS, SOME)
+    floor = float(results["probe"]["majority"].sel(task="past_present"))
+
+    def low_heads(values: Any) -> Any:
+        values[2, 0, :2] = floor + HALF / 2 * np.array([-1, 1])
+        return values
+
+    results = changed(results, "probe", test=low_heads)
+    results = changed(
+        results,
+        "probe",
+        low=results["probe"]["test"] - HALF,
+        high=results["probe"]["test"] + HALF,
+    )
+    for spec in (draw("probe-majority", results), draw("probe", results)):
+        panel = spec["concat"][2]
+        dotted = {row["name"] for row in rows_of(spec, panel) if row["chance"]}
+        gap = np.abs(scores(results, "past_present") - floor)
+        expected = {name for name, away in by_name(gap).items() if away <= HALF}
+        assert dotted == expected
+        assert {"1-1", "1-2"} <= dotted
+        assert panel["title"]["subtitle"] == ["accuracy; majority 0.50", "1,000 test examples"]
+        assert "dot: the head's 95 % interval includes the majority class" in repr(spec["title"])
+        marks = [layer for layer in panel["layer"] if layer["mark"]["type"] == "point"]
+        assert [layer["transform"] for layer in marks] == [[{"filter": "datum.chance"}]]
+    best = scores(results, "past_present").max()
+    assert domain(draw("probe-majority", results)["concat"][2]) == pytest.approx([floor, best])
+    grid = probe_grid({"one": results, "two": made_probing(2, 3, SOME, seed=4)}, colours="majority")
+    ends = {tuple(domain(row["concat"][2])) for row in grid.to_dict()["vconcat"]}
+    assert len(ends) == 1
+    assert next(iter(ends))[0] == pytest.approx(floor)
+    with pytest.raises(UserError, match="the colour range must be one of"):
+        probe_grid({"one": results}, colours="rainbow")  # type: ignore[arg-type]
+
+
+def test_at_most_five_maps_stand_in_a_line() -> None:
+    spec = probe_grid({"one": made_probing(2, 3), "two": made_probing(2, 3)}).to_dict()
+    assert [(row["columns"], len(row["concat"])) for row in spec["vconcat"]] == [(5, 10), (5, 10)]
+    six = probe_grid({"one": made_probing(2, 3, TEN[:6])}).to_dict()
+    assert six["vconcat"][0]["columns"] == 3
+    assert (
+        probe_grid({"one": made_probing(2, 3, TEN[:6])}, columns=6).to_dict()["vconcat"][0][
+            "columns"
+        ]
+        == 6
+    )
 
 
 def test_the_curves_of_chosen_heads_stand_beside_the_last_and_the_best_layer() -> None:
@@ -273,6 +348,11 @@ def test_a_grid_of_scatters_has_one_per_model_with_its_own_correlation() -> None
             *(syntactic_semantic(results)[name] for name in ("syntactic", "semantic"))
         )[0, 1]
         assert panel["title"]["subtitle"][0].startswith(f"r = {value:.2f} (")
+    every = [syntactic_semantic(results) for results in models.values()]
+    for name, axis in (("syntactic", "x"), ("semantic", "y")):
+        ends = [min(one[name].min() for one in every), max(one[name].max() for one in every)]
+        for panel in spec["concat"]:
+            assert panel["encoding"][axis]["scale"]["domain"] == pytest.approx(ends)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from scipy.stats import pearsonr
+from scipy.stats import pearsonr, spearmanr
 from sklearn.linear_model import LogisticRegression
 
 from headscope.corpus import Example
@@ -125,6 +125,9 @@ def test_a_regression_is_scored_by_scipys_correlation_of_the_expected_level() ->
     logits = torch.randn(5, 6, generator=torch.Generator().manual_seed(0))
     expected = logits.double().softmax(1).numpy() @ np.arange(6)
     assert float(rows.score(logits, np.arange(5))) == pytest.approx(pearsonr(expected, gold)[0])
+    assert float(rows.rank_score(logits, np.arange(5))) == pytest.approx(
+        spearmanr(expected, gold)[0]
+    )
     assert rows.targets[1].tolist() == pytest.approx([0, 0.6, 0.4, 0, 0, 0])
     assert rows.targets.sum(1).tolist() == pytest.approx([1] * 5)
 

@@ -219,6 +219,9 @@ def test_regression_follows_senteval_and_is_scored_by_pearson(tmp_path: Path) ->
         assert float(results["probe"]["test"][0, layer, head]) == pytest.approx(
             stats.pearsonr(predicted, gold["test"]).statistic, abs=0.005
         )
+        assert float(results["probe"]["spearman"][0, layer, head]) == pytest.approx(
+            stats.spearmanr(predicted, gold["test"]).statistic, abs=0.02
+        )
     data = results["probe"].sel(task="lengths", layer=1, head=3)
     assert (str(data["metric"].values), int(data["classes"]), int(data["dev"])) == ("pearson", 0, 0)
     assert np.isnan(float(data["majority"]))

@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 
 from headscope.corpus import ROOT, Word, read
-from headscope.tasks.make.labels import dependency_depth, dependents, number, tense
+from headscope.tasks.make.labels import dependency_depth, dependents
+from headscope.tasks.make.morphology import tagged_number, tagged_tense
 from headscope.tasks.make.sentences import OBJECT, SUBJECT, Sentence
 from headscope.tasks.make.treebank import make_tasks, report_tasks
 from headscope.tasks.probing import SPLITS
@@ -30,7 +31,7 @@ from tasks.make.handmade import examples, sentence
     ],
 )
 def test_tense_is_that_of_the_main_verb_or_its_first_auxiliary(text, expected):
-    assert tense(sentence(text)) == expected
+    assert tagged_tense(sentence(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -43,14 +44,14 @@ def test_tense_is_that_of_the_main_verb_or_its_first_auxiliary(text, expected):
     ],
 )
 def test_a_modal_an_imperative_or_another_tag_set_has_no_tense(text):
-    assert tense(sentence(text)) == "whose main verb is tagged neither past nor present"
+    assert tagged_tense(sentence(text)) == "whose main verb is tagged neither past nor present"
 
 
 def test_without_one_root_there_is_no_label():
     for text in ("Yes/UH/0/root no/UH/0/root", "a/NN/2/dep b/NN/1/dep"):
         assert (
-            tense(sentence(text))
-            == number(SUBJECT, "subject")(sentence(text))
+            tagged_tense(sentence(text))
+            == tagged_number(SUBJECT, "subject")(sentence(text))
             == "without a tree that has one root"
         )
 
@@ -87,8 +88,8 @@ def test_without_one_root_there_is_no_label():
     ],
 )
 def test_number_is_that_of_the_noun_that_depends_on_the_root(text, subject, thing):
-    assert number(SUBJECT, "subject")(sentence(text)) == subject
-    assert number(OBJECT, "direct object")(sentence(text)) == thing
+    assert tagged_number(SUBJECT, "subject")(sentence(text)) == subject
+    assert tagged_number(OBJECT, "direct object")(sentence(text)) == thing
 
 
 def test_depth_is_counted_in_arcs_punctuation_aside_and_the_sequence_goes_around_the_root():
@@ -174,7 +175,7 @@ def test_the_word_that_a_label_is_about_is_in_one_split_only(made, parsed):
         assert sum(map(len, forms)) == len(set().union(*forms))
     verbs = [
         {
-            tense(Sentence("1", "", tree_words(parsed[example.texts[0]])))[1]
+            tagged_tense(Sentence("1", "", tree_words(parsed[example.texts[0]])))[1]
             for example in made["Tense"].splits[split]
         }
         for split in SPLITS

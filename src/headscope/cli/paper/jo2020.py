@@ -12,6 +12,7 @@ from headscope.cli.paper import options as opt
 from headscope.cli.paper.group import Common, recipe_command
 
 if TYPE_CHECKING:
+    from headscope.figures.probing.panels import Colours
     from headscope.papers import Recipe
     from headscope.runs.probe.options import Position, Solver
 
@@ -81,6 +82,15 @@ def jo2020(
             show_default=False,
         ),
     ] = None,
+    colours: Annotated[
+        str,
+        typer.Option(
+            "--colours",
+            metavar="RANGE",
+            help="Colour ranges of maps: own, shared (by task), or majority (by task, from the "
+            "majority class up).",
+        ),
+    ] = "own",
     *,
     common: Common,
 ) -> Recipe:
@@ -115,5 +125,6 @@ def jo2020(
         solver=cast("Solver", solver),
         cache=cache,
         published=published,
+        colours=cast("Colours", colours),
         **common.options,
     )

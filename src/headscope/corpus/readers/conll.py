@@ -155,6 +155,7 @@ def tree_words(trees: Sequence[Tree], *, segments: Sequence[int] | None = None) 
                     upos=blank[3],
                     xpos=blank[4],
                     lemma=blank[2],
+                    feats=blank[5] if "=" in blank[5] else "",
                 )
             )
     return tuple(words)

@@ -72,7 +72,7 @@ def probe_from_majority(results: Atlas) -> Any:
 def probe_selectivity(results: Atlas) -> Any:
     """Draw one map per task: the score minus that of a probe trained on shuffled labels."""
     data = probing_of(results)
-    title, name = "Selectivity of heads", model_name(results)
+    title, name = "Scores of heads above shuffled labels", model_name(results)
     if not bool(data["control"].notnull().any()):
         return note("no probe was trained on shuffled labels", title, name)
     gain = xr.Dataset({"value": data["test"] - data["control"]})

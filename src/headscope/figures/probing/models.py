@@ -16,6 +16,7 @@ from headscope.figures.probing.maps import TITLE
 from headscope.figures.probing.panels import (
     COLUMNS,
     Colours,
+    Panel,
     check_colours,
     in_rows,
     legend_lines,
@@ -26,6 +27,9 @@ from headscope.figures.probing.panels import (
 from headscope.figures.style import styled
 from headscope.results import Atlas
 from headscope.stats.probing import probing_of, task_titles
+
+MOST = 6
+"""The most maps of a line before and after tuning: two models in three states, as in the paper."""
 
 
 def probe_grid(
@@ -77,45 +81,60 @@ def probe_grid(
     return styled(in_rows(rows, ordered=sorted, columns=columns), TITLE, *lines)
 
 
-def before_after(
-    states: Mapping[str, Atlas], tasks: Sequence[str] | None = None, *, sorted: bool = True
-) -> Any:
-    """Draw probes of one model in several states: tasks in rows, states in columns.
+States = Mapping[str, Atlas]
+"""Results of probes of one model by state, such as before and after tuning."""
+
+
+def before_after(models: Mapping[str, Mapping[str, States]], *, sorted: bool = True) -> Any:
+    """Draw probes of models in several states as one grid: tasks in rows, states in columns.
 
     Parameters
     ----------
-    states : mapping of str to Atlas
-        Results of probes by state, e.g. before tuning, tuned from the last layer, tuned from the
-        top heads. The maps of a row share one colour range.
-    tasks : sequence of str, optional
-        The tasks; by default those that all states were probed with.
+    models : mapping
+        By model and task name: results of probes by state, e.g. before tuning, tuned from the last
+        layer, tuned from the top heads. The maps of one model and task share one colour range.
     sorted : bool
         Whether the heads of each layer are sorted, the best on the left.
 
     Returns
     -------
     altair chart
+        The columns of one model stand beside those of the next.
 
     Raises
     ------
     UserError
-        If no results are given, or if a state was not probed with one of the tasks.
+        If no results are given, or a state was not probed with its task.
     ResultsError
-        If the states have different layers or heads, or no task in common.
+        If the states of a model have different layers or heads.
     """
-    names = common_tasks(states, tasks)
-    _check_shapes(states)
-    titles = task_titles(next(iter(states.values())))
-    rows = {}
-    for task in names:
-        domain = score_range([_scores(results, task) for results in states.values()])
-        rows[titles[task]] = [
-            task_panel(results, task, domain, title=state) for state, results in states.items()
-        ]
+    tasks = list(dict.fromkeys(task for given in models.values() for task in given))
+    if not tasks:
+        raise UserError("there is nothing to draw: no results were given")
+    rows: dict[str, list[Panel]] = {}
+    for task in tasks:
+        for model, given in models.items():
+            states = given.get(task, {})
+            if states:
+                common_tasks(states, [task])
+                _check_shapes(states)
+                title = task_titles(next(iter(states.values())))[task]
+                domain = score_range([_scores(results, task) for results in states.values()])
+                named = f"{model}: " if len(models) > 1 else ""
+                rows.setdefault(title, []).extend(
+                    task_panel(results, task, domain, title=f"{named}{state}")
+                    for state, results in states.items()
+                )
+    across = max(len(panels) for panels in rows.values())
+    columns = (
+        across if across <= MOST else max(len(one) for m in models.values() for one in m.values())
+    )
+    lines = legend_lines([panel for row in rows.values() for panel in row], "shared")
     return styled(
-        in_rows(rows, ordered=sorted),
+        in_rows(rows, ordered=sorted, columns=columns),
         f"{TITLE}, before and after tuning",
-        "all maps of a row have the same colour range",
+        "all maps of one model and task have the same colour range",
+        *lines[1:],
     )
 
 

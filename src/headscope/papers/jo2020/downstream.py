@@ -13,9 +13,15 @@ from headscope.files import slug
 from headscope.models import Model, Pooling, load
 from headscope.page import Plot, Section, Table
 from headscope.page.probing import best_head_rows, layer_rows
-from headscope.papers.jo2020.tables import (
+from headscope.papers.jo2020.encoders import encoder_of
+from headscope.papers.jo2020.tables import place_text
+from headscope.papers.jo2020.tuning import (
+    GAINS,
     STATES,
-    place_text,
+    Runs,
+    gain_rows,
+    mean_scores,
+    pooling_text,
     state_rows,
     table_4_poolings,
     tuning_rows,
@@ -72,11 +78,16 @@ class Downstream:
         examples = self._examples[task.name]
         return self.probe(f"{slug(name)}-{task.name}", self.recipe.load(name), [examples])
 
-    def _after(self, name: str, task: Task, state: str, tuned: Tuned) -> Atlas:
-        """The same in a fine-tuned model."""
-        model = load(tuned.folder, device=self.recipe.device)
-        file = f"{slug(name)}-{task.name}-{state.replace(' ', '-')}"
-        return self.probe(file, model, [self._examples[task.name]])
+    def _after(self, name: str, task: Task, state: str, runs: Sequence[Tuned]) -> Atlas:
+        """The same in the fine-tuned models of all seeds: the mean over them."""
+        found = []
+        for place, tuned in enumerate(runs):
+            model = load(tuned.folder, device=self.recipe.device)
+            seed = self.recipe.seed + place
+            ending = f"-seed{seed}" if seed else ""
+            file = f"{slug(name)}-{task.name}-{state.replace(' ', '-')}{ending}"
+            found.append(self.probe(file, model, [self._examples[task.name]]))
+        return mean_scores(found)
 
     def frozen(self, name: str, task: Task) -> Section:
         """Classifiers on the frozen heads and layers of a model (Section 5.1)."""
@@ -99,8 +110,48 @@ class Downstream:
             suffix=f"{slug(name)}-{task.name}",
         )
 
-    def tuning(self, name: str, task: Task) -> Section:
-        """Fine-tuning from the last layer, the best layer and the top heads (Table 4)."""
+    def tuning(self) -> Section:
+        """Fine-tuning from the last layer, the best layer and the top heads (Table 4, Figure 4)."""
+        done: dict[str, dict[str, Runs]] = {}
+        probed: dict[str, dict[str, dict[str, Atlas]]] = {}
+        chosen = []
+        for name in self.recipe.models:
+            short = short_name(name)
+            for task in self.tasks:
+                poolings, runs = self._runs(name, task)
+                done.setdefault(short, {})[task.name] = runs
+                chosen.append(pooling_text(short, task, poolings))
+                after = {s: self._after(name, task, s, runs[s]) for s in (STATES[0], STATES[2])}
+                states = {"before": self._before(name, task), **after}
+                probed.setdefault(short, {})[task.name] = states
+        encoders = {
+            short_name(name): encoder_of(self._before(name, self.tasks[0]).provenance)
+            for name in self.recipe.models
+        }
+        seeds = counted(self.recipe.seeds, "seed")
+        note = (
+            f"Dev scores in percent: the median over {seeds}, with the lowest and the highest. "
+            + " ".join(chosen)
+        )
+        plot = Plot(
+            "before-after",
+            "Heads before and after fine-tuning",
+            f"As in Figure 4: frozen scores of each head, after fine-tuning the mean over {seeds}.",
+            before_after(probed),
+        )
+        return self.recipe.section(
+            "tuning",
+            tuning_text(done),
+            [
+                Table(tuning_rows(self.tasks, done, encoders), title="Table 4", note=note),
+                Table(gain_rows(self.tasks, done, encoders), title="Mean gains", note=GAINS),
+                Table(state_rows(probed), title="Frozen scores of heads, before and after"),
+            ],
+            [plot],
+        )
+
+    def _runs(self, name: str, task: Task) -> tuple[dict[str, Pooling], Runs]:
+        """What the classifiers are trained on, and the tuned models of all seeds."""
         poolings = table_4_poolings(
             self._before(name, task),
             task.name,
@@ -108,38 +159,10 @@ class Downstream:
             top=self.recipe.top,
         )
         seeds = range(self.recipe.seed, self.recipe.seed + self.recipe.seeds)
-        done = {
+        return poolings, {
             state: [self._tune(name, task, pooling, seed) for seed in seeds]
             for state, pooling in poolings.items()
         }
-        note = (
-            f"Dev scores in percent: the median over {counted(self.recipe.seeds, 'seed')}, with "
-            f"the lowest and the highest. Best layer: {poolings['best layer'].title}; top heads: "
-            f"{poolings['top heads'].title.removeprefix('heads ')}. Published: BERT base."
-        )
-        after = {
-            state: self._after(name, task, state, done[state][0])
-            for state in (STATES[0], STATES[2])
-        }
-        probed = {"before": self._before(name, task), **after}
-        plot = Plot(
-            "before-after",
-            "Heads before and after fine-tuning",
-            "As in Figure 4: frozen scores of each head before and after fine-tuning with seed "
-            f"{self.recipe.seed}, in one colour range.",
-            before_after(probed),
-        )
-        return self.recipe.section(
-            "tuning",
-            tuning_text(done),
-            [
-                Table(tuning_rows(task, done), title="Table 4", note=note),
-                Table(state_rows(probed), title="Frozen scores of heads, before and after"),
-            ],
-            [plot],
-            title=f"{task.title}, fine-tuned {short_name(name)}",
-            suffix=f"{slug(name)}-{task.name}",
-        )
 
     def _tune(self, name: str, task: Task, pooling: Pooling, seed: int) -> Tuned:
         home = Path(self.recipe.tuned) if self.recipe.tuned else self.recipe.folder / "tuned"

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from headscope.errors import UserError
 from headscope.figures import probe_grid, scatter_grid
+from headscope.figures.probing.panels import RANGES, Colours, check_colours
 from headscope.files import slug
 from headscope.models import Model, ModelLike
 from headscope.page import Plot, Section, Table
@@ -78,6 +79,9 @@ class Jo2020(Recipe):
     published
         The numbers that the authors released: their repository, a folder with its results, or a
         tar archive of one. Figures 3, 5, 6 and 7 are drawn from them, with ours beside them.
+    colours
+        Colour ranges of heat maps: ``"own"``, ``"shared"`` (one for all maps of a task) or
+        ``"majority"`` (one for all maps of a task, from the majority class up).
 
     Examples
     --------
@@ -106,6 +110,7 @@ class Jo2020(Recipe):
     solver: Solver = "exact"
     cache: str | Path | None = None
     published: str | Path | None = None
+    colours: Colours = "own"
     batch_size: int = 32
 
     name: ClassVar[str] = "jo2020"
@@ -114,6 +119,7 @@ class Jo2020(Recipe):
         super().__post_init__()
         if self.published is None and not self.parts:  # an extra: nothing to be skipped
             self.chosen = tuple(part for part in self.chosen if part.name != "published")
+        check_colours(self.colours)
         if self.seeds < 0:
             raise UserError(f"the number of seeds must be 0 or more, got {self.seeds} instead")
         for name in self.models:
@@ -152,7 +158,7 @@ class Jo2020(Recipe):
             "maps": [self._maps],
             "scatter": [self._scatter],
             "frozen": [partial(self._later.frozen, *pair) for pair in pairs],
-            "tuning": [partial(self._later.tuning, *pair) for pair in pairs] if self.seeds else [],
+            "tuning": [self._later.tuning] if self.seeds else [],
             "published": [self._beside],
         }
         return steps[part]
@@ -254,15 +260,15 @@ class Jo2020(Recipe):
             "heads-sorted",
             "Scores of heads, sorted",
             "As in Figures 3 and 6: layer 1 at the bottom, the best head of a layer on the left.",
-            probe_grid(self._named),
+            probe_grid(self._named, colours=self.colours),
         )
         unordered = Plot(
             "heads-unsorted",
             "Scores of heads, in their order",
             "As in Figure 7: every head keeps its place, so that it can be followed across tasks.",
-            probe_grid(self._named, sorted=False),
+            probe_grid(self._named, sorted=False, colours=self.colours),
         )
-        text = "Models in rows, tasks in columns. Each map has its own colour range."
+        text = f"Models stand below each other; {RANGES[self.colours]}."
         return self.section("maps", text, plots=[ordered, unordered])
 
     def _scatter(self) -> Section:

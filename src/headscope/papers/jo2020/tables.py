@@ -5,26 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from headscope.heads import Head
-from headscope.models import Model, Pooling
+from headscope.models import Model
 from headscope.numbers import interval
 from headscope.page import records
 from headscope.papers.jo2020 import facts
-from headscope.papers.sections import as_sentence, counted
+from headscope.papers.sections import as_sentence
 from headscope.results import Atlas
-from headscope.runs.tune import Tuned
-from headscope.stats.probing import best_layer, median_gain
+from headscope.stats.probing import median_gain
 from headscope.stats.syntax_semantics import correlation, syntactic_semantic
-from headscope.tasks import Task
 from headscope.tasks.probing import TITLES, ProbingTask, all_notes
 
 Row = dict[str, Any]
 PLACES = {"cls": "the first token", "last": "the last token", "mean": "the mean over tokens"}
-STATES = ("last layer", "best layer", "top heads")
-"""What the classifiers of Table 4 are trained on."""
 
 
 def encoder_rows(models: Mapping[str, Model]) -> list[Row]:
@@ -141,60 +135,6 @@ def _correlation(model: str, row: Row) -> Row:
     }
 
 
-def tuning_rows(task: Task, done: Mapping[str, Sequence[Tuned]]) -> list[Row]:
-    """Make the rows of Table 4 for one task.
-
-    Parameters
-    ----------
-    task
-        The task.
-    done
-        Tuned models of all seeds, by what the classifier was trained on.
-
-    Returns
-    -------
-    list of dict
-        One row per metric: the median of all seeds, with the lowest and the highest score.
-    """
-    published = {
-        row.metric: (row.last, row.best, row.top)
-        for row in facts.TABLE_4["BERT base"]
-        if row.task == task.name
-    }
-    rows: list[Row] = []
-    for metric in task.metrics:
-        row: Row = {"task": f"{task.title} ({metric})"}
-        for place, state in enumerate(STATES):
-            scores = [100 * tuned.scores[metric] for tuned in done[state]]
-            row[f"{state}: paper"] = published.get(metric, (None, None, None))[place]
-            row[f"{state}: here"] = f"{np.median(scores):.1f} ({min(scores):.1f}–{max(scores):.1f})"
-        rows.append(row)
-    return rows
-
-
-def state_rows(probed: Mapping[str, Atlas]) -> list[Row]:
-    """Summarise the frozen scores of heads before and after fine-tuning (Figure 4).
-
-    Parameters
-    ----------
-    probed
-        Probing results of one task, by state.
-
-    Returns
-    -------
-    list of dict
-        The mean over heads and the best head, in percent.
-    """
-    return [
-        {
-            "state": state,
-            "mean over heads": 100 * float(results["probe"]["test"].mean()),
-            "best head": 100 * float(results["probe"]["test"].max()),
-        }
-        for state, results in probed.items()
-    ]
-
-
 def gain_text(table: pd.DataFrame) -> str:
     """Say how much the top heads gain (Section 4.4).
 
@@ -218,61 +158,6 @@ def gain_text(table: pd.DataFrame) -> str:
         "over the best layer; "
         "by its tables, that is the gain over the last layer.)"
     )
-
-
-def tuning_text(done: Mapping[str, Sequence[Tuned]]) -> str:
-    """Say how the models of Table 4 were tuned.
-
-    Parameters
-    ----------
-    done
-        Tuned models of all seeds, by what the classifier was trained on.
-
-    Returns
-    -------
-    str
-        The settings and the time that was spent.
-    """
-    runs = [tuned for several in done.values() for tuned in several]
-    first = runs[0]
-    return (
-        "A linear layer, tanh, dropout 0.1 and a classifier on top, all weights trainable; batches "
-        f"of {first.settings.batch_size}, {counted(first.settings.epochs, 'epoch')}, learning rate "
-        f"{first.settings.learning_rate:g}, {first.examples['train']} training examples; "
-        f"{sum(tuned.minutes for tuned in runs):.1f} minutes for {counted(len(runs), 'run')}."
-    )
-
-
-def table_4_poolings(
-    results: Atlas, task: str, *, position: str, top: int | None
-) -> dict[str, Pooling]:
-    """Say what the three classifiers of Table 4 are trained on.
-
-    Parameters
-    ----------
-    results
-        The frozen heads of the task, which the layer and the heads are chosen from.
-    task
-        The task's name.
-    position
-        Where vectors are read.
-    top
-        How many heads. Default: as many as a layer has.
-
-    Returns
-    -------
-    dict
-        Poolings by state: the last layer, the best layer and the top heads.
-    """
-    layer = best_layer(results, task)
-    count = top or results["probe"].sizes["head"]
-    ranked = results["probe_top"]["rank"].sel(task=task, way="top").values[:count]
-    poolings = (
-        Pooling(position=position),
-        Pooling(layer=layer, position=position),
-        Pooling([Head.parse(str(head)) for head in ranked], position=position),
-    )
-    return dict(zip(STATES, poolings, strict=True))
 
 
 def place_text(results: Atlas) -> str:

@@ -45,6 +45,8 @@ class ClassifierScores:
         Number of features that do not vary in the training split.
     unsolved
         Number of classifiers of all units that did not converge.
+    spearman
+        For a regression, Spearman's correlation on the test split; ``test`` is Pearson's.
     """
 
     validation: Array
@@ -53,6 +55,7 @@ class ClassifierScores:
     control: Array
     constant: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     unsolved: int = 0
+    spearman: Array = field(default_factory=lambda: np.full(1, np.nan))
 
 
 def classify(x: Tensor, rows: LabelledRows, options: ProbeOptions) -> ClassifierScores:
@@ -93,6 +96,11 @@ def classify(x: Tensor, rows: LabelledRows, options: ProbeOptions) -> Classifier
     validation = _each_unit(fitted, prepared, trainer.validation)  # (unit, l2)
     best = _best(validation)
     test = _each_unit(fitted, prepared, trainer.test).gather(1, best[:, None])[:, 0]
+    ranked = torch.full_like(test, torch.nan)
+    if rows.regression:
+        ranked = _each_unit(fitted, prepared, trainer.rank_test).gather(1, best[:, None].cpu())[
+            :, 0
+        ]
     control = (
         trainer.control(prepared, best) if options.control else torch.full_like(test, torch.nan)
     )
@@ -103,6 +111,7 @@ def classify(x: Tensor, rows: LabelledRows, options: ProbeOptions) -> Classifier
         control.cpu().numpy(),
         constant,
         fitted.unsolved,
+        ranked.cpu().numpy(),
     )
 
 
@@ -214,6 +223,10 @@ class _Trainer:
     def test(self, x: Tensor, fitted: Fitted) -> Tensor:
         """The test score of one unit for each L2, after training on all training rows."""
         return self.rows.score(_logits(x, fitted, -1, self.rows.test), self.rows.test)
+
+    def rank_test(self, x: Tensor, fitted: Fitted) -> Tensor:
+        """Spearman's correlation of one unit for each L2 on the test rows."""
+        return self.rows.rank_score(_logits(x, fitted, -1, self.rows.test), self.rows.test)
 
     def control(self, x: Tensor, best: Tensor) -> Tensor:
         """Test scores with labels shuffled within each split, and the L2 chosen before."""

@@ -130,14 +130,38 @@ class LabelledRows:
         gold = torch.from_numpy(self.gold[rows]).to(logits.device)
         if not self.regression:
             return (logits.argmax(-1) == gold.long()).double().mean(-1)
-        expected = logits.double().softmax(-1) @ torch.from_numpy(self.levels).to(logits.device)
-        one, two = expected - expected.mean(-1, keepdim=True), gold - gold.mean()
-        spread = (one.pow(2).sum(-1) * two.pow(2).sum()).sqrt()
-        return torch.where(
-            spread > 0,
-            (one * two).sum(-1) / spread.clamp(min=1e-300),
-            torch.full_like(spread, torch.nan),
-        )
+        return _pearson(self._expected(logits), gold)
+
+    def rank_score(self, logits: Tensor, rows: NDArray[np.int64]) -> Tensor:
+        """Spearman's correlation of the expected level with the labels; NaN for classes.
+
+        Parameters
+        ----------
+        logits, rows
+            As for :meth:`score`.
+        """
+        if not self.regression:
+            return torch.full(logits.shape[:-2], torch.nan, dtype=torch.float64)
+        from scipy.stats import rankdata  # slow to import
+
+        expected = self._expected(logits).cpu().numpy()
+        ranks = rankdata(expected, axis=-1), rankdata(self.gold[rows])
+        return _pearson(*(torch.from_numpy(np.asarray(one, np.float64)) for one in ranks))
+
+    def _expected(self, logits: Tensor) -> Tensor:
+        """The expected level of each row."""
+        return logits.double().softmax(-1) @ torch.from_numpy(self.levels).to(logits.device)
+
+
+def _pearson(one: Tensor, two: Tensor) -> Tensor:
+    """Pearson's correlation over the last dimension; NaN where it is undefined."""
+    one, two = one - one.mean(-1, keepdim=True), two - two.mean()
+    spread = (one.pow(2).sum(-1) * two.pow(2).sum()).sqrt()
+    return torch.where(
+        spread > 0,
+        (one * two).sum(-1) / spread.clamp(min=1e-300),
+        torch.full_like(spread, torch.nan),
+    )
 
 
 def _label(task: ProbingTask, index: Mapping[str, int], example: Example) -> float:

@@ -14,8 +14,8 @@ from headscope.runs.probe.classify import ClassifierScores
 
 WAYS = ("top", "greedy")
 """Ways of selecting heads: by their own scores, or greedily."""
-UNIT_SCORES = ("validation", "test", "l2", "control", "constant")
-TOP_SCORES = ("validation", "test", "l2")
+UNIT_SCORES = ("validation", "test", "l2", "control", "constant", "spearman")
+TOP_SCORES = ("validation", "test", "l2", "spearman")
 NOTHING = -1
 
 Arrays = Mapping[str, NDArray[Any]]

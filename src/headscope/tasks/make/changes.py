@@ -19,6 +19,7 @@ from random import Random
 
 from headscope.corpus.example import Word
 from headscope.tasks.make.drafts import Draft, Drafts
+from headscope.tasks.make.morphology import PLURALS, has_penn
 from headscope.tasks.make.sentences import (
     AUXILIARY,
     CLAUSE_SUBJECT,
@@ -98,21 +99,27 @@ def bigram_shift(sentences: Sequence[Sentence], rng: Random) -> Drafts:
     return _half(Drafts(how), sentences, rng, INVERTED, reason, change)
 
 
-def open_class(word: Word) -> str:
+def open_class(word: Word, *, tags: bool = True) -> str:
     """The tag of a noun or verb that may be replaced; empty for names, auxiliaries and other words.
 
-    It is the Penn tag if there is one, else the universal one.
+    It is the Penn tag if the treebank has them, else the universal one with the features, so that
+    a plural noun in the dative is replaced by another one.
 
     >>> open_class(Word("dogs", upos="NOUN", xpos="NNS")), open_class(Word("of", upos="ADP"))
     ('NNS', '')
+    >>> hund = Word("Hund", upos="NOUN", xpos="NN", lemma="Hund", feats="Number=Sing")
+    >>> open_class(hund, tags=False)
+    'NOUN|Number=Sing'
     """
     if (
         not word.text.isalpha()
-        or word.text != word.text.lower()
+        or (word.text != word.text.lower() and not (not tags and word.lemma[:1].isupper()))
         or relation(word) in AUXILIARY
         or word.upos in UNIVERSAL - {"NOUN", "VERB"}
     ):
         return ""
+    if not tags and word.upos in OPEN:
+        return f"{word.upos}|{word.feats}"
     tag = penn(word) or word.upos
     return tag if tag in OPEN else ""
 
@@ -122,22 +129,29 @@ def odd_man_out(sentences: Sequence[Sentence], rng: Random) -> Drafts:
 
     The bigrams of the new word with its neighbours are about as frequent as those of the old one.
     """
+    by_tags = has_penn(sentences, PLURALS)
     bigrams: Counter[tuple[str, str]] = Counter()
     tags: dict[str, set[str]] = defaultdict(set)
     lemmas: dict[str, set[str]] = defaultdict(set)
+    written: dict[str, str] = {}
     after: dict[tuple[str, str], set[str]] = defaultdict(set)
     before: dict[str, set[str]] = defaultdict(set)
     for sentence in sentences:
         lower = [word.text.lower() for word in sentence.words]
         bigrams.update(pairwise(lower))
         for word in sentence.words:
-            if tag := open_class(word):
-                tags[word.text].add(tag)
-                lemmas[word.text].add(word.lemma.lower() or word.text)
+            if tag := open_class(word, tags=by_tags):
+                lower_case = word.text.lower()
+                written[lower_case] = word.text
+                tags[lower_case].add(tag)
+                lemmas[lower_case].add(word.lemma.lower() or lower_case)
     for left, right in bigrams:
         before[right].add(left)
         for tag in tags.get(right, ()):
             after[left, tag].add(right)
+
+    def tag_of(word: Word) -> str:
+        return open_class(word, tags=by_tags)
 
     def near(one: tuple[str, str], other: tuple[str, str]) -> bool:
         return abs(log2(bigrams[one] + 1) - log2(bigrams[other] + 1)) <= SIMILAR
@@ -154,10 +168,10 @@ def odd_man_out(sentences: Sequence[Sentence], rng: Random) -> Drafts:
     def change(sentence: Sentence) -> list[str]:
         words = [word.text for word in sentence.words]
         lower = [word.lower() for word in words]
-        places = [at for at in range(1, len(words) - 1) if open_class(sentence.words[at])]
+        places = [at for at in range(1, len(words) - 1) if tag_of(sentence.words[at])]
         for at in rng.sample(places, len(places)):
-            if found := others(lower, at, open_class(sentence.words[at])):
-                return [*words[:at], rng.choice(found), *words[at + 1 :]]
+            if found := others(lower, at, tag_of(sentence.words[at])):
+                return [*words[:at], written[rng.choice(found)], *words[at + 1 :]]
         return []
 
     how = (
@@ -220,6 +234,7 @@ def invert(sentence: Sentence) -> list[str]:
     second = [word.text for word in words[joint + 1 : end]]
     if (
         not _NAME.match(first[0])
+        and not words[0].lemma[:1].isupper()  # German nouns keep their capitals
         and words[0].upos != "PROPN"
         and penn(words[0]) not in {"NNP", "NNPS"}
     ):

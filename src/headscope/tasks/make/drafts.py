@@ -43,11 +43,14 @@ class Drafts:
         The drafts.
     skipped : Counter of str
         How many sentences were skipped, by reason.
+    lacking : str, default ""
+        What the treebank lacks, so that the task cannot be made from it at all.
     """
 
     how: str
     items: list[Draft] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
+    lacking: str = ""
 
     def label(
         self, sentences: Iterable[Sentence], find: Callable[[Sentence], tuple[str, str] | str]

@@ -1,4 +1,4 @@
-"""The labels of the seven probing tasks that do not change their sentences.
+"""The labels of Length, WordContent, Depth and TopConst, which do not change their sentences.
 
 References
 ----------
@@ -8,7 +8,7 @@ Conneau et al. (2018), What you can cram into a single $&!#* vector, §2.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from random import Random
@@ -17,15 +17,11 @@ from headscope.corpus.example import ROOT
 from headscope.corpus.readers.brackets import BracketTree
 from headscope.tasks.make.drafts import Draft, Drafts
 from headscope.tasks.make.sentences import (
-    AUXILIARY,
     LONGEST,
-    OBJECT,
     SHORTEST,
-    SUBJECT,
     Sentence,
     is_content,
     is_punctuation,
-    penn,
     relation,
 )
 
@@ -44,8 +40,9 @@ WORDS = 1000
 """The most words of WordContent."""
 COMMON = 0.01
 """Words in more than this share of the sentences are too common for WordContent."""
+CONTENT_SHARE = 0.9
+"""A word of WordContent is tagged as a content word in at least this share of its places."""
 NO_TREE = "without a tree that has one root"
-APART = "no two splits share such a word"
 
 
 def sentence_length(sentences: Sequence[Sentence], rng: Random) -> Drafts:
@@ -72,11 +69,15 @@ def word_content(sentences: Sequence[Sentence], rng: Random) -> Drafts:
     counts = Counter(word for bag in bags for word in bag)
     most = max(COMMON * len(sentences), 4 * LEAST)
     content: Counter[str] = Counter()
+    places: Counter[str] = Counter()
     for sentence in sentences:
         for word in sentence.words:
-            content[word.text.lower()] += 1 if is_content(word) else -1
+            places[word.text.lower()] += 1
+            content[word.text.lower()] += is_content(word)
     chosen = {
-        word for word, count in counts.items() if LEAST <= count <= most and content[word] > 0
+        word
+        for word, count in counts.items()
+        if LEAST <= count <= most and content[word] >= CONTENT_SHARE * places[word]
     }
     while chosen:
         alone = Counter(word for bag in bags for word in (bag & chosen) if len(bag & chosen) == 1)
@@ -263,73 +264,3 @@ def _sequences(
         return reason if sequence is None else (sequence if sequence in frequent else OTHER, "")
 
     return drafts.label(sentences, find)
-
-
-def tense(sentence: Sentence) -> tuple[str, str] | str:
-    """PAST or PRES, by the Penn tag of the main verb or its first auxiliary; and that word.
-
-    >>> from headscope.corpus import Word
-    >>> dogs = Word("Dogs", head=1, relation="nsubj", xpos="NNS")
-    >>> sentence = Sentence("1", "", (dogs, Word("bark", head=ROOT, xpos="VBP")))
-    >>> tense(sentence)
-    ('PRES', 'bark')
-    """
-    if sentence.root is None:
-        return NO_TREE
-    root = sentence.words[sentence.root]
-    finite = {"VBD": "PAST", "VBP": "PRES", "VBZ": "PRES"}
-    for word in [
-        root,
-        *(sentence.words[place] for place in sentence.under(sentence.root, AUXILIARY)),
-    ]:
-        if penn(word) == "MD":
-            break
-        if penn(word) in finite:
-            return finite[penn(word)], word.text.lower()
-    return "whose main verb is tagged neither past nor present"
-
-
-def past_present(sentences: Sequence[Sentence], rng: Random) -> Drafts:
-    """Tense of the main verb."""
-    return Drafts(
-        f"tag of the main verb or its first auxiliary: VBD is PAST, VBP and VBZ are PRES; {APART}"
-    ).label(sentences, tense)
-
-
-def number(relations: frozenset[str], what: str) -> Callable[[Sentence], tuple[str, str] | str]:
-    """NN or NNS: the tag of the one dependent of the root in these relations.
-
-    A coordination (a dog and a cat) has no number of its own.
-
-    >>> from headscope.corpus import Word
-    >>> dogs = Word("Dogs", head=1, relation="nsubj", xpos="NNS")
-    >>> sentence = Sentence("1", "", (dogs, Word("bark", head=ROOT, xpos="VBP")))
-    >>> number(SUBJECT, "subject")(sentence)
-    ('NNS', 'dogs')
-    """
-
-    def find(sentence: Sentence) -> tuple[str, str] | str:
-        if sentence.root is None:
-            return NO_TREE
-        places = sentence.under(sentence.root, relations)
-        if len(places) != 1 or penn(sentence.words[places[0]]) not in {"NN", "NNS"}:
-            return f"whose main clause has no {what} tagged NN or NNS"
-        if sentence.under(places[0], {"conj"}):
-            return f"whose {what} is coordinated"
-        return penn(sentence.words[places[0]]), sentence.words[places[0]].text.lower()
-
-    return find
-
-
-def subj_number(sentences: Sequence[Sentence], rng: Random) -> Drafts:
-    """SubjNum: number of the main clause's subject."""
-    return Drafts(f"tag of the main clause's subject: NN or NNS; {APART}").label(
-        sentences, number(SUBJECT, "subject")
-    )
-
-
-def obj_number(sentences: Sequence[Sentence], rng: Random) -> Drafts:
-    """ObjNum: number of the main clause's object."""
-    return Drafts(f"tag of the main clause's direct object: NN or NNS; {APART}").label(
-        sentences, number(OBJECT, "direct object")
-    )

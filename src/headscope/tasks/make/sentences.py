@@ -71,7 +71,7 @@ UNIVERSAL = frozenset(
         "X",
     ]
 )
-CONTENT = frozenset({"NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM"})
+CONTENT = frozenset({"NOUN", "PROPN", "VERB", "ADJ"})
 # Universal, Stanford and CLEAR names, without subtypes (nsubj:pass).
 SUBJECT = frozenset({"nsubj", "nsubjpass"})
 CLAUSE_SUBJECT = SUBJECT | {"csubj", "csubjpass", "expl"}
@@ -169,16 +169,34 @@ def penn(word: Word) -> str:
     return next((tag for tag in (word.xpos, word.upos) if tag in PENN), "")
 
 
-def is_content(word: Word) -> bool:
-    """Whether a word is a noun, verb, adjective, adverb or number by its tag.
+def feature(word: Word, name: str) -> str:
+    """The value of a morphological feature; empty if the word has none.
 
-    Auxiliaries are not content words. A word without a tag may be one.
+    >>> feature(Word("Hunde", feats="Case=Nom|Number=Plur"), "Number")
+    'Plur'
+    """
+    for pair in word.feats.split("|"):
+        key, _, value = pair.partition("=")
+        if key == name:
+            return value
+    return ""
+
+
+def is_content(word: Word) -> bool:
+    """Whether a word is a noun, verb or adjective by its tag.
+
+    Auxiliaries are not content words. Neither are adverbs and numerals: many are function words
+    (*only*, *so*, *there*), and tags do not tell which. A word without a tag may be one.
 
     >>> is_content(Word("dog", upos="NOUN")), is_content(Word("of", upos="ADP"))
     (True, False)
+    >>> is_content(Word("is", xpos="VBZ", relation="cop")), is_content(Word("noch", upos="ADV"))
+    (False, False)
     """
+    if relation(word) in AUXILIARY:
+        return False
     return word.upos in CONTENT or (
-        word.upos not in UNIVERSAL and penn(word)[:2] in {"", "NN", "VB", "JJ", "RB", "CD"}
+        word.upos not in UNIVERSAL and penn(word)[:2] in {"", "NN", "VB", "JJ"}
     )
 
 

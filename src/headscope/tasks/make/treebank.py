@@ -21,14 +21,12 @@ from headscope.tasks.make.drafts import Draft, Drafts
 from headscope.tasks.make.labels import (
     bracket_constituents,
     bracket_depth,
-    obj_number,
-    past_present,
     sentence_length,
-    subj_number,
     top_constituents,
     tree_depth,
     word_content,
 )
+from headscope.tasks.make.morphology import obj_number, past_present, subj_number
 from headscope.tasks.make.sentences import Sentence, sentences_of, usable
 from headscope.tasks.make.splits import Sizes, divide, make_sizes
 from headscope.tasks.probing import SPLITS, TITLES, ProbingTask, sorted_labels, task_group
@@ -222,7 +220,7 @@ def _bracketed(path: str | Path) -> tuple[dict[str, BracketTree], list[Sentence]
 def _report(
     name: str, drafts: Drafts, before: Mapping[str, int], sizes: Sizes, rng: Random
 ) -> TaskReport:
-    splits = divide(drafts, sizes, rng)
+    splits = drafts.lacking or divide(drafts, sizes, rng)
     skipped = {**before, **{reason: count for reason, count in drafts.skipped.items() if count}}
     if isinstance(splits, str):
         return TaskReport(name, None, drafts.how, skipped, splits)
