@@ -55,7 +55,7 @@ def test_the_table_tells_what_was_made_and_the_files_show_the_same(
     assert [
         (row["task"], row["classes"], row["train"], row["dev"], row["test"]) for row in rows
     ] == [("BigramShift", 2, 60, 20, 20), ("Tense", 2, 60, 20, 20)]
-    assert "VBD is PAST" in rows[1]["label"]
+    assert "Past, Imp and Pqp are PAST" in rows[1]["label"]
     assert "42 without 5 to 28 words" in rows[0]["skipped"]
     assert str(tmp_path) in made.err
     shown = json.loads(run("tasks", tmp_path, "--json").out)

@@ -45,7 +45,7 @@ def test_multi_word_tokens_and_empty_nodes_are_skipped_and_comments_keep_equals_
         f"{tmp_path / 'a.conllu'}, line 7",
     )
     assert example.words == (
-        Word("vamos", 0, 0, ROOT, "root", "VERB", "V", "ir"),
+        Word("vamos", 0, 0, ROOT, "root", "VERB", "V", "ir", "Mood=Imp"),
         Word("nos", 0, 0, 0, "obj", "PRON", "", "nosotros"),
         Word("a", 0, 0, 4, "case", "ADP", "", "a"),
         Word("el", 0, 0, 4, "det", "DET", "", "el"),

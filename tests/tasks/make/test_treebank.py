@@ -257,9 +257,9 @@ def test_tense_and_number_of_a_universal_treebank_are_those_of_its_features(shar
             if task.title == "Tense":
                 finite = [
                     feats
-                    for feats in [
-                        root["feats"] or {},
+                    for feats in [  # the finite auxiliary decides: "it was whether he has"
                         *(feats for kind, feats in below if kind in {"aux", "cop"}),
+                        root["feats"] or {},
                     ]
                     if feats.get("VerbForm") == "Fin" and "Tense" in feats
                 ]
