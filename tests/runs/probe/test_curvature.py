@@ -110,3 +110,22 @@ def test_a_descent_that_runs_out_of_steps_can_be_continued() -> None:
     at_once = Descent(loss, loss.zeros, 1e-4)
     assert at_once.until(1e-9, steps=100)
     torch.testing.assert_close(descent.theta, at_once.theta)
+
+
+def test_rounding_does_not_turn_steps_uphill_when_classes_are_far_apart() -> None:
+    """Rows of other classes then hardly bend the loss, and nothing bounds the bias but this."""
+    random = torch.Generator().manual_seed(0)
+    classes, each, width = 60, 6, 96
+    own = torch.arange(classes).repeat_interleave(each)
+    places = torch.randn(classes, width, generator=random, dtype=torch.float64)
+    x = places[own] + 0.1 * torch.randn(len(own), width, generator=random, dtype=torch.float64)
+    x = torch.cat([x, torch.ones(len(own), 1, dtype=torch.float64)], 1)
+    theta = torch.cat([0.35 * places.t(), torch.zeros(1, classes, dtype=torch.float64)])
+    gradient = torch.randn(width + 1, classes, generator=random, dtype=torch.float64)
+    steps = []
+    for dtype in (torch.float32, torch.float64):
+        rows = x.to(dtype)
+        curvature = OwnRowsCurvature(rows, own, Axes(rows), theta.to(dtype), 1e-4, 100)
+        steps.append(curvature.inverse(gradient.to(dtype)).double())
+    error = (steps[0] - steps[1]).norm() / steps[1].norm()
+    assert error < 1e-3

@@ -91,44 +91,68 @@ def test_soft_targets_are_equivalent_to_classes_if_each_row_has_one() -> None:
     assert same.weight == pytest.approx(hard.weight, abs=1e-4)
 
 
-def test_the_search_stops_when_validation_has_fallen_and_solves_only_the_best() -> None:
+Asked = list[tuple[float, float]]
+"""The L2 value and the score of every validation, in order."""
+
+
+def searched(scores: dict[float, list[float]]) -> tuple[Fitted, Asked]:
+    """Search with given scores: those of each L2 value, first rough and then ever more exact."""
     x, rows = made(60, 1, rows=1200)
-    asked: list[Fitted] = []
+    problems = Problems(x, rows.targets, 60, everything(1200), tuple(sorted(scores)))
+    left = {l2: list(values) for l2, values in scores.items()}
+    asked: Asked = []
+    known: list[tuple[float, torch.Tensor]] = []
+
+    def l2_of(weight: torch.Tensor) -> float:
+        """A strong penalty makes small weights: the order of the sizes is that of the values."""
+        size = weight.norm()
+        for l2, found in known:
+            if abs(found - size) < 0.1 * size:
+                return l2
+        raise AssertionError("no such value")
+
+    exact = search(problems)
+    known = [(l2, exact.weight[0, 0, place].norm()) for place, l2 in enumerate(problems.l2)]
 
     def validate(unit: int, fitted: Fitted) -> torch.Tensor:
-        asked.append(fitted)
-        return torch.tensor([[0.5, 0.2, 0.3, 0.5][len(asked) - 1]])
+        l2 = l2_of(fitted.weight[0, 0, 0])
+        asked.append((l2, left[l2].pop(0)))
+        return torch.tensor([asked[-1][1]])
 
-    found = search(Problems(x, rows.targets, 60, everything(1200)), validate, held_out=400)
-    # 0.01 and 0.001 are tried, and the second is far below the first. So 0.1 may be better than
-    # 0.01; it is not, and 0.01 is solved.
-    assert len(asked) == 4
-    assert torch.equal(found.weight[:, :, 3], asked[3].weight[:, :, 0])
-    for untried in (0, 1):
-        assert torch.equal(found.weight[:, :, untried], found.weight[:, :, 2])
+    return search(problems, validate, held_out=400), asked
+
+
+def test_the_search_stops_when_validation_has_fallen_and_solves_only_the_best() -> None:
+    """0.001 is far below 0.01. So 0.1 may be better than 0.01; it is not, and 0.01 is solved."""
+    found, asked = searched({1e-4: [], 1e-3: [0.2], 1e-2: [0.5, 0.5, 0.5, 0.5], 1e-1: [0.3]})
+    assert [l2 for l2, _ in asked] == [1e-2, 1e-3, 1e-1, 1e-2, 1e-2, 1e-2]
+    assert torch.equal(found.weight[:, :, 0], found.weight[:, :, 1])  # not tried
+    assert found.unsolved == 0
 
 
 def test_the_strongest_value_is_not_tried_if_the_next_is_far_below_the_best() -> None:
-    x, rows = made(60, 1, rows=1200)
-    scores = iter([0.2, 0.5, 0.2, 0.5])  # 0.01, 0.001 and 0.0001 roughly, then 0.001 solved
-    found = search(
-        Problems(x, rows.targets, 60, everything(1200)),
-        lambda unit, fitted: torch.tensor([next(scores)]),
-        held_out=400,
-    )
-    assert next(scores, None) is None
-    assert torch.equal(found.weight[:, :, 4], found.weight[:, :, 3])
+    found, asked = searched({1e-4: [0.2], 1e-3: [0.5, 0.5, 0.5, 0.5], 1e-2: [0.2], 1e-1: []})
+    assert [l2 for l2, _ in asked] == [1e-2, 1e-3, 1e-4, 1e-3, 1e-3, 1e-3]
+    assert torch.equal(found.weight[:, :, 3], found.weight[:, :, 2])
 
 
 def test_a_best_value_that_falls_when_solved_is_compared_with_the_others_again() -> None:
-    x, rows = made(60, 1, rows=1200)
-    scores = iter([0.50, 0.45, 0.40, 0.46])  # 0.1 and 0.01 roughly, 0.1 solved, 0.01 solved
-    search(
-        Problems(x, rows.targets, 60, everything(1200), (1e-2, 1e-1)),
-        lambda unit, fitted: torch.tensor([next(scores)]),
-        held_out=400,
-    )
-    assert next(scores, None) is None
+    _, asked = searched({1e-2: [0.45, 0.46, 0.46, 0.46], 1e-1: [0.50, 0.50, 0.40]})
+    assert [l2 for l2, _ in asked] == [1e-1, 1e-2, 1e-1, 1e-1, 1e-2, 1e-2, 1e-2]
+
+
+def test_weaker_values_are_tried_after_all_if_the_best_value_falls() -> None:
+    """0.001 is far below 0.01, until 0.01 turns out to be no better."""
+    scores = {1e-4: [0.20], 1e-3: [0.45, 0.45, 0.45, 0.45], 1e-2: [0.50, 0.40], 1e-1: [0.20]}
+    _, asked = searched(scores)
+    assert [l2 for l2, _ in asked] == [1e-2, 1e-3, 1e-1, 1e-2, 1e-4, 1e-3, 1e-3, 1e-3]
+
+
+def test_the_fewer_values_are_improved_the_more_exact_they_are() -> None:
+    """A standard error is 0.025: 0.48 is within one of the best score, but not within a half."""
+    scores = {1e-3: [0.48, 0.48], 1e-2: [0.50, 0.50, 0.50, 0.50], 1e-1: [0.49, 0.49, 0.49]}
+    _, asked = searched(scores)
+    assert sorted(asked) == sorted((l2, score) for l2 in scores for score in scores[l2])
 
 
 @pytest.mark.parametrize(("classes", "costly"), [(49, False), (50, True)])

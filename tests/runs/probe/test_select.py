@@ -9,11 +9,12 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from headscope.runs.probe import select
+from headscope.runs.probe import judge, select
 from headscope.runs.probe.classify import classify, standardise
+from headscope.runs.probe.judge import JUDGE_L2
 from headscope.runs.probe.options import ProbeOptions
 from headscope.runs.probe.rows import LabelledRows
-from headscope.runs.probe.select import JUDGE_L2, candidates, greedy, judging_rows, ranking
+from headscope.runs.probe.select import candidates, greedy, judging_rows, ranking
 
 NONE = np.zeros(0, np.int64)
 
@@ -23,17 +24,15 @@ def literal(x: Any, wanted: Any, train: Any, held: Any, *, count: int) -> list[i
 
     ``wanted`` (row, class) may be shares: a row then counts once for each of its classes.
     """
-    repeated, answers = (
-        np.repeat(train, wanted.shape[1]),
-        np.tile(np.arange(wanted.shape[1]), len(train)),
-    )
+    place, answers = np.nonzero(wanted[train])
+    repeated, weight = train[place], wanted[train][place, answers]
     chosen: list[int] = []
     while len(chosen) < count:
         losses = {}
         for unit in set(range(len(x))) - set(chosen):
             features = np.concatenate([x[one] for one in [*chosen, unit]], 1)
             model = LogisticRegression(C=1 / (JUDGE_L2 * len(train)), tol=1e-8, max_iter=5000).fit(
-                features[repeated], answers, sample_weight=wanted[train].ravel()
+                features[repeated], answers, sample_weight=weight
             )
             losses[unit] = -(wanted[held] * model.predict_log_proba(features[held])).sum()
         chosen.append(min(losses, key=lambda unit: losses[unit]))
@@ -45,8 +44,8 @@ def literal(x: Any, wanted: Any, train: Any, held: Any, *, count: int) -> list[i
 def test_the_selection_is_that_of_new_classifiers(
     seed: int, regression: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(select, "SHORTLIST", 99)
-    monkeypatch.setattr(select, "TOLERANCE", 1e-5)
+    monkeypatch.setattr(judge, "SHORTLIST", 99)
+    monkeypatch.setattr(judge, "TOLERANCE", 1e-5)
     random = np.random.default_rng(seed)
     x = random.normal(size=(6, 90, 3))
     x[3] = 0.8 * x[1] + 0.6 * x[3]  # heads are correlated
@@ -81,6 +80,39 @@ def test_the_most_promising_heads_are_tried() -> None:
     rows = LabelledRows(gold, 3, np.arange(600), np.arange(600, 900), NONE)
     prepared = standardise(torch.from_numpy(x).float(), rows.train)[0]
     assert sorted(greedy(prepared, rows, count=6)) == sorted(known)
+
+
+def bits(
+    strengths: list[float], known: list[int], heads: int, seed: int
+) -> tuple[torch.Tensor, LabelledRows]:
+    """Six bits make 64 classes; each of six heads knows one of them, more or less surely."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(heads, 1500, 4))
+    told = random.integers(0, 2, (6, 1500))
+    for unit, bit, strength in zip(known, told, strengths, strict=True):
+        x[unit, :, 0] += strength * (2 * bit - 1)
+    gold = (told * 2 ** np.arange(6)[:, None]).sum(0).astype(float)
+    rows = LabelledRows(gold, 64, np.arange(1000), np.arange(1000, 1500), NONE)
+    return standardise(torch.from_numpy(x).float(), rows.train)[0], rows
+
+
+def test_the_selection_among_many_classes_is_that_of_new_classifiers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(judge, "SHORTLIST", 99)
+    x, rows = bits([1.4, 1.2, 1.0, 0.8, 0.6, 0.4], [2, 0, 5, 3, 1, 4], 6, seed=2)
+    expected = literal(
+        x.double().numpy(), np.eye(64)[rows.gold.astype(int)], rows.train, rows.dev, count=4
+    )
+    assert greedy(x, rows, count=4) == expected
+
+
+def test_the_most_promising_heads_are_tried_with_many_classes() -> None:
+    """Of 40 heads six know a bit each; a noisy copy of the best head is not selected."""
+    known = [31, 4, 17, 22, 38, 9]
+    x, rows = bits([1.6, 1.5, 1.4, 1.3, 1.2, 1.1], known, 40, seed=1)
+    x[12] = x[31] + 0.3 * torch.randn(x[31].shape, generator=torch.Generator().manual_seed(0))
+    assert sorted(greedy(x, rows, count=6)) == sorted(known)
 
 
 def test_ranking_selects_a_head_and_its_copy_but_greedy_selection_does_not() -> None:

@@ -155,6 +155,9 @@ class OwnRowsCurvature:
         diagonal = torch.outer(others, torch.cat([axes.variances, x.new_ones(1)]))
         diagonal += RIDGE * diagonal.mean(1, keepdim=True).clamp(min=1e-9)
         diagonal[:, :-1] += l2
+        # Where other rows hardly bend the loss of a class, the inverse for its bias would be so
+        # large that rounding outweighs everything else. Any bound does: this is an estimate.
+        diagonal[:, -1].clamp_(min=l2 / 100)
         rows = x.new_zeros(classes, int(place.max()) + 1, len(theta))
         rows[own[row], place] = (
             axes.to_axes(x[row].t()).t() * (weight[row] / len(x)).sqrt()[:, None]

@@ -5,8 +5,9 @@ which need many steps; this is avoided as follows:
 
 - Steps are scaled by the curvature of each class (:mod:`headscope.runs.probe.curvature`).
 - A descent starts from the solution of the value before, or where the last two point to.
-- Solutions are rough at first. Only values whose validation score comes near the best one are
-  solved to the optimum, and the choice is made among these.
+- Solutions are rough at first, and improved in stages. At each stage, only values whose validation
+  score is near the best one are improved further; the fewer, the more exact the solutions are. The
+  best value is solved to the optimum, with all that come within a few examples of it.
 - The search ends as soon as the validation score has fallen well below the best one. It begins with
   the second strongest value; the strongest is tried only if that one is not far below the best.
 """
@@ -28,10 +29,17 @@ TOLERANCE = 1e-7
 """A problem is solved when a step is expected to lower the loss by this share of it, or less. The
 loss is then within 1e-5 of its minimum, relative to it."""
 STEPS = 1000
-ROUGH, ON_THE_WAY = 1e-4, 1e-3
-"""Tolerances of rough solutions, and of values that only lead to a weaker one."""
-NEAR, FAR = 0.5, 1.0
-"""A score is near the best one or far below it if they differ by so many standard errors."""
+STAGES = ((1e-3, 1.0), (1e-4, 0.5), (1e-6, 0.2))
+"""Tolerances of solutions that are not final. Those at most so many standard errors below the best
+validation score are improved further; the last ones to the tolerance of the search. Wide features
+begin with the second: rougher solutions point in wrong directions, which costs more than it saves.
+"""
+ROUGH = STAGES[0][0]
+"""Tolerance of values that only lead to a weaker one, and of controls."""
+FAR = 1.0
+"""No weaker values are tried after one that is so many standard errors below the best."""
+SHARPEN = 1e-4
+"""Below this tolerance, a descent takes the curvature from where it is."""
 WEAKER = 10.0
 """On the way to a weak penalty, each value is the one before divided by this."""
 
@@ -77,9 +85,9 @@ def search(
     Returns
     -------
     Fitted
-        For each unit, the best L2 value and those near it are solved. Others are solved roughly.
-        Values that were not tried have the classifiers of the nearest value that was; its score
-        is far below the best.
+        For each unit, the best L2 value and those within a few examples of it are solved. Others
+        are solved less exactly, the farther they are from the best. Values that were not tried
+        have the classifiers of the nearest value that was; its score is far below the best.
 
     See Also
     --------
@@ -117,7 +125,7 @@ class _Path:
         if self.passed and l2 >= self.passed[-1].l2:
             self.passed = []
         if not self.passed and not self.loss.is_strong(l2):
-            self.descend(l2 * WEAKER, ON_THE_WAY)
+            self.descend(l2 * WEAKER, ROUGH)
         descent = Descent(self.loss, self._start(l2), l2)
         descent.until(tolerance, self.steps)
         self.passed.append(descent)
@@ -161,44 +169,72 @@ class _UnitSearch:
         ]
         self.descents: dict[int, list[Descent]] = {}
         self.scores = torch.full((len(self.l2),), -torch.inf, dtype=torch.float64)
-        self.solved: set[int] = set()
+        self.stage: dict[int, int] = {}
+        self.stages = STAGES if self.paths[0].loss.is_narrow else STAGES[1:]
+        self.tolerances = [*(rough for rough, _ in self.stages if rough > tolerance), tolerance]
         self.unsolved = 0
 
     def run(self) -> Fitted:
-        """Try L2 values from strong to weak, then solve those that may be the best."""
+        """Try L2 values from strong to weak, then improve those that may be the best."""
         if self.validate is None:
             for place in self.order:
-                self._try(place, self.tolerance)
-                self._solve(place)
+                self._try(place, len(self.tolerances) - 1)
             return self._fitted(range(len(self.l2)))
-        skipped = 1 if len(self.order) > 2 else 0
-        for place in self.order[skipped:]:
-            self._try(place, ROUGH)
-            if self._below_best(FAR)[place]:
-                break
-        while left := self._candidates():
-            for place in left:
-                self._solve(place)
-        return self._fitted(range(len(self.l2)))
+        while True:
+            untried, left = self._next_value(), self._near_the_best()
+            if untried is not None:
+                self._try(untried, 0)
+            elif left:
+                for place in left:
+                    self._improve(place)
+            else:
+                return self._fitted(range(len(self.l2)))
 
-    def _candidates(self) -> list[int]:
-        """Values near the best that are not yet solved; tries the strongest if it may be one."""
+    def _next_value(self) -> int | None:
+        """The next value to try: a weaker one, or the strongest if it may be the best."""
         strongest, *others = self.order
-        if strongest not in self.descents and not self._below_best(FAR)[others[0]]:
-            self._try(strongest, ROUGH)
-        near = torch.nonzero(~self._below_best(NEAR))[:, 0].tolist()
-        return [place for place in near if place not in self.solved]
+        tried = [place for place in self.order if place in self.descents]
+        if not tried:
+            return others[0] if len(others) > 1 else strongest
+        far = self._below_best(FAR)
+        weaker = self.order[self.order.index(tried[-1]) + 1 :]
+        if weaker and not far[tried[-1]]:
+            return weaker[0]
+        return strongest if strongest not in self.descents and not far[tried[0]] else None
 
-    def _try(self, place: int, tolerance: float) -> None:
+    def _near_the_best(self) -> list[int]:
+        """Of the values that may be the best, those with the roughest solutions."""
+        left = [
+            place
+            for place, stage in self.stage.items()
+            if stage < len(self.tolerances) - 1
+            and not self._below_best(self.stages[stage][1])[place]
+        ]
+        roughest = min((self.stage[place] for place in left), default=0)
+        return [place for place in left if self.stage[place] == roughest]
+
+    def _try(self, place: int, stage: int) -> None:
+        """Solve an L2 value for the first time."""
+        tolerance = self.tolerances[stage]
         self.descents[place] = [path.descend(self.l2[place], tolerance) for path in self.paths]
+        self.stage[place] = stage
+        self._count_unsolved(place)
         self._score(place)
 
-    def _solve(self, place: int) -> None:
-        """Find the optimum of an L2 value."""
+    def _improve(self, place: int) -> None:
+        """Solve an L2 value to the next tolerance."""
+        self.stage[place] += 1
+        tolerance = self.tolerances[self.stage[place]]
         for descent in self.descents[place]:
-            self.unsolved += not descent.until(self.tolerance, self.steps)
-        self.solved.add(place)
+            if tolerance < SHARPEN <= self.tolerances[self.stage[place] - 1]:
+                descent.sharpen()
+            descent.until(tolerance, self.steps)
+        self._count_unsolved(place)
         self._score(place)
+
+    def _count_unsolved(self, place: int) -> None:
+        if self.stage[place] == len(self.tolerances) - 1:
+            self.unsolved += sum(not descent.solved for descent in self.descents[place])
 
     def _score(self, place: int) -> None:
         if self.validate is not None:

@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
-from headscope.runs.probe.linear import solve
-from headscope.runs.probe.problems import Fitted, Problems
+from headscope.runs.probe.judge import Judge, ManyClassesJudge
+from headscope.runs.probe.many_classes import MANY
 from headscope.runs.probe.rows import LabelledRows
 
-JUDGE_L2, TOLERANCE = 1e-2, 1e-3
-"""L2 of the classifier that judges a selection, and its tolerance: losses need no more."""
-SHORTLIST = 4
-"""Number of heads for which a classifier is trained at each step."""
-RIDGE = 1e-2
-"""Added to the covariance of selected features in the ridge regression: 1 % of their variance."""
 CANDIDATES, NUMBERS, WORK = 144, 9216, 8e9
 """Greedy selection considers at most so many heads, so many features of them together (which must
 fit in memory), and so many rows × features × classes."""
@@ -125,7 +117,8 @@ def greedy(x: Tensor, rows: LabelledRows, *, count: int) -> list[int]:
     the lowest cross-entropy on the validation rows is selected (accuracy moves in steps of single
     examples). Only the most promising units are tried this way. How promising a unit is follows
     from a small problem: remove from its features what the selected units predict of them, add
-    them to the present classifier, leave everything else unchanged, and compute the loss.
+    them to the present classifier, leave everything else unchanged, and compute the loss. With
+    many classes a single Newton step stands for its solution.
 
     Parameters
     ----------
@@ -141,58 +134,7 @@ def greedy(x: Tensor, rows: LabelledRows, *, count: int) -> list[int]:
     list of int
         Units in the order of their selection.
     """
-    judge = _Judge(x, rows)
+    judge = (ManyClassesJudge if rows.outputs >= MANY else Judge)(x, rows)
     while judge.left and len(judge.selected) < count:
         judge.add()
     return judge.selected
-
-
-class _Judge:
-    """Selected units, the rest, and the classifier on the selected ones.
-
-    ``logits`` are those of this classifier; ``residual`` are the features of every unit without
-    what the selected ones predict of them.
-    """
-
-    def __init__(self, x: Tensor, rows: LabelledRows) -> None:
-        self.x, self.residual, self.rows = x, x.clone(), rows
-        self.targets = rows.targets
-        self.sets = torch.zeros(1, x.shape[1], dtype=torch.bool)
-        self.sets[0, rows.train] = True
-        self.left, self.selected = list(range(len(x))), list[int]()
-        self.logits = x.new_zeros(1, x.shape[1], rows.outputs)
-
-    def add(self) -> None:
-        """Select one more unit."""
-        estimates, _ = self._losses(self.residual[self.left], self.logits)
-        order = estimates.argsort(stable=True)[:SHORTLIST].tolist()
-        shortlist = [self.left[place] for place in order]
-        features = torch.stack(
-            [torch.cat([*self.x[self.selected], self.x[unit]], 1) for unit in shortlist]
-        )
-        losses, fitted = self._losses(features)
-        best = int(losses.argmin())
-        self.logits = features[best] @ fitted.weight[best, :, 0] + fitted.bias[best, :, :1]
-        self.left.remove(shortlist[best])
-        self.selected.append(shortlist[best])
-        self._subtract(shortlist[best])
-
-    def _losses(self, x: Tensor, offset: Tensor | None = None) -> tuple[Tensor, Fitted]:
-        """Train a classifier on each unit of ``x``: its validation loss, and the classifiers."""
-        problems = Problems(x, self.targets, self.rows.outputs, self.sets, (JUDGE_L2,), offset)
-        fitted = solve(problems, tolerance=TOLERANCE, share=1.0)
-        held_out, losses = self.rows.dev, []
-        for one, weight, bias in zip(x, fitted.weight[:, 0, 0], fitted.bias[:, 0, 0], strict=True):
-            logits = one[held_out] @ weight + bias + (0 if offset is None else offset[0, held_out])
-            losses.append(functional.cross_entropy(logits, self.targets[held_out]))
-        return torch.stack(losses), fitted
-
-    def _subtract(self, unit: int) -> None:
-        """Remove from all units what the new one predicts of them, by ridge regression."""
-        new, train = self.residual[unit].clone(), self.rows.train
-        inside = new[train]
-        covariance = inside.t() @ inside / len(train) + RIDGE * torch.eye(new.shape[1])
-        for other in self.left:
-            self.residual[other] -= new @ torch.linalg.solve(
-                covariance, inside.t() @ self.residual[other][train] / len(train)
-            )
