@@ -124,33 +124,33 @@ def searched(scores: dict[float, list[float]]) -> tuple[Fitted, Asked]:
 
 def test_the_search_stops_when_validation_has_fallen_and_solves_only_the_best() -> None:
     """0.001 is far below 0.01. So 0.1 may be better than 0.01; it is not, and 0.01 is solved."""
-    found, asked = searched({1e-4: [], 1e-3: [0.2], 1e-2: [0.5, 0.5, 0.5, 0.5], 1e-1: [0.3]})
-    assert [l2 for l2, _ in asked] == [1e-2, 1e-3, 1e-1, 1e-2, 1e-2, 1e-2]
+    found, asked = searched({1e-4: [], 1e-3: [0.2], 1e-2: [0.5, 0.5, 0.5], 1e-1: [0.3]})
+    assert [l2 for l2, _ in asked] == [1e-2, 1e-3, 1e-1, 1e-2, 1e-2]
     assert torch.equal(found.weight[:, :, 0], found.weight[:, :, 1])  # not tried
     assert found.unsolved == 0
 
 
 def test_the_strongest_value_is_not_tried_if_the_next_is_far_below_the_best() -> None:
-    found, asked = searched({1e-4: [0.2], 1e-3: [0.5, 0.5, 0.5, 0.5], 1e-2: [0.2], 1e-1: []})
-    assert [l2 for l2, _ in asked] == [1e-2, 1e-3, 1e-4, 1e-3, 1e-3, 1e-3]
+    found, asked = searched({1e-4: [0.2], 1e-3: [0.5, 0.5, 0.5], 1e-2: [0.2], 1e-1: []})
+    assert [l2 for l2, _ in asked] == [1e-2, 1e-3, 1e-4, 1e-3, 1e-3]
     assert torch.equal(found.weight[:, :, 3], found.weight[:, :, 2])
 
 
 def test_a_best_value_that_falls_when_solved_is_compared_with_the_others_again() -> None:
-    _, asked = searched({1e-2: [0.45, 0.46, 0.46, 0.46], 1e-1: [0.50, 0.50, 0.40]})
-    assert [l2 for l2, _ in asked] == [1e-1, 1e-2, 1e-1, 1e-1, 1e-2, 1e-2, 1e-2]
+    _, asked = searched({1e-2: [0.45, 0.46, 0.46], 1e-1: [0.50, 0.40]})
+    assert [l2 for l2, _ in asked] == [1e-1, 1e-2, 1e-1, 1e-2, 1e-2]
 
 
 def test_weaker_values_are_tried_after_all_if_the_best_value_falls() -> None:
     """0.001 is far below 0.01, until 0.01 turns out to be no better."""
-    scores = {1e-4: [0.20], 1e-3: [0.45, 0.45, 0.45, 0.45], 1e-2: [0.50, 0.40], 1e-1: [0.20]}
+    scores = {1e-4: [0.20], 1e-3: [0.45, 0.45, 0.45], 1e-2: [0.50, 0.40], 1e-1: [0.20]}
     _, asked = searched(scores)
-    assert [l2 for l2, _ in asked] == [1e-2, 1e-3, 1e-1, 1e-2, 1e-4, 1e-3, 1e-3, 1e-3]
+    assert [l2 for l2, _ in asked] == [1e-2, 1e-3, 1e-1, 1e-2, 1e-4, 1e-3, 1e-3]
 
 
 def test_the_fewer_values_are_improved_the_more_exact_they_are() -> None:
-    """A standard error is 0.025: 0.48 is within one of the best score, but not within a half."""
-    scores = {1e-3: [0.48, 0.48], 1e-2: [0.50, 0.50, 0.50, 0.50], 1e-1: [0.49, 0.49, 0.49]}
+    """A standard error is 0.025: 0.49 is within a half of it of the best score, 0.48 is not."""
+    scores = {1e-3: [0.48], 1e-2: [0.50, 0.50, 0.50], 1e-1: [0.49, 0.49]}
     _, asked = searched(scores)
     assert sorted(asked) == sorted((l2, score) for l2 in scores for score in scores[l2])
 

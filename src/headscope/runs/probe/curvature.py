@@ -108,12 +108,12 @@ class ClassCurvature:
         diagonal = whole.diagonal(dim1=1, dim2=2)
         diagonal += RIDGE * diagonal.mean(1, keepdim=True).clamp(min=1e-9)
         diagonal[:, :-1] += l2
-        self.blocks = torch.cholesky_inverse(torch.linalg.cholesky(whole))
+        inverse = torch.cholesky_inverse(torch.linalg.cholesky(whole))
+        self.blocks = inverse.permute(1, 2, 0).contiguous()  # ten times as fast with classes last
 
     def inverse(self, gradient: Tensor) -> Tensor:
         """The inverse times a gradient, (width + 1, class)."""
-        step = (self.blocks * _centred(gradient).t()[:, None]).sum(2)
-        return _centred(step.t())
+        return _centred((self.blocks * _centred(gradient)).sum(1))
 
 
 class OwnRowsCurvature:

@@ -22,7 +22,7 @@ from headscope.runs.probe.curvature import (
 )
 
 HISTORY = 8
-ARMIJO, HALVINGS = 1e-4, 12
+ARMIJO, TRIALS = 1e-4, 12
 ROUNDING = 1e-6
 """Relative error of a loss in float32, about: near the optimum it cannot tell steps apart."""
 LOGITS = 1 << 21
@@ -66,7 +66,8 @@ class SoftmaxRegression:
         # The part of the gradient that does not depend on the parameters, and that of the loss
         # which is linear in them: sums of the features of each class.
         if y.dim() == 1:
-            self.gold = x.new_zeros(classes, self.x.shape[1]).index_add_(0, y, self.x).t()
+            sums = x.new_zeros(classes, self.x.shape[1]).index_add_(0, y, self.x)
+            self.gold = sums.t().contiguous()
         else:
             self.gold = self.x.t() @ y.to(x.dtype)
         self.portion = max(64, LOGITS // (classes * x.element_size()))
@@ -104,15 +105,14 @@ class SoftmaxRegression:
         """Whether a penalty outweighs the cross-entropy."""
         return l2 >= STRONG * self.typical
 
-    def curvature(self, theta: Tensor, l2: float, damping: float = DAMPING) -> Curvature:
+    def curvature(self, theta: Tensor, l2: float) -> Curvature:
         """The curvature for steps from some parameters, the solution for a stronger penalty.
 
         Where the cross-entropy hardly bends, a weak penalty alone would allow far too long steps.
-        Near the solution it would not; there, ``damping`` is 1.
         """
         if self.is_strong(l2) or not bool(theta.any()):
             return self.uniform_curvature(l2)
-        damped = max(l2, min(sqrt(l2 * self.typical), damping * l2))
+        damped = max(l2, min(sqrt(l2 * self.typical), DAMPING * l2))
         if self.is_narrow:
             return ClassCurvature(self.x, theta, damped, self.portion)
         return OwnRowsCurvature(self.x, self.own, self.axes, theta, damped, self.portion)
@@ -133,6 +133,8 @@ class Descent:
         Where to start, (width + 1, class).
     l2
         The penalty.
+    evaluated
+        The loss and its gradient at the start, if they are known.
 
     Attributes
     ----------
@@ -153,11 +155,25 @@ class Descent:
     [0, 1, 2, 3]
     """
 
-    def __init__(self, loss: SoftmaxRegression, theta: Tensor, l2: float) -> None:
+    def __init__(
+        self,
+        loss: SoftmaxRegression,
+        theta: Tensor,
+        l2: float,
+        evaluated: tuple[float, Tensor] | None = None,
+    ) -> None:
         self.loss, self.theta, self.l2, self.steps, self.solved = loss, theta, l2, 0, False
         self.curvature = loss.curvature(theta, l2)
-        self.value, self.gradient = loss.evaluate(theta, l2)
+        self.value, self.gradient = evaluated or loss.evaluate(theta, l2)
         self.past: deque[tuple[Tensor, Tensor, float]] = deque(maxlen=HISTORY)
+
+    def onward(self, l2: float) -> Descent:
+        """A descent for another penalty, from the parameters reached. Nothing is evaluated."""
+        more, weight = l2 - self.l2, self.theta[:-1]
+        gradient = self.gradient.clone()
+        gradient[:-1].add_(weight, alpha=more)
+        value = self.value + more / 2 * float(weight.square().sum(dtype=torch.float64))
+        return Descent(self.loss, self.theta, l2, (value, gradient))
 
     def until(self, tolerance: float, steps: int) -> bool:
         """Descend until a step is expected to lower the loss by this share of it, or less.
@@ -187,24 +203,17 @@ class Descent:
                 return self.solved
             self._move(direction, slope)
 
-    def sharpen(self) -> None:
-        """Take the curvature from where the descent has arrived: fewer steps to the optimum.
-
-        Narrow features do not repay the time: their curvature costs as much as four steps.
-        """
-        if not self.loss.is_narrow:
-            self.curvature = self.loss.curvature(self.theta, self.l2, damping=1.0)
-
     def _move(self, direction: Tensor, slope: float) -> None:
-        """Halve the step until it lowers the loss."""
+        """Shorten the step until it lowers the loss, to where a parabola has its minimum."""
         self.steps += 1
         length = 1.0
-        for _ in range(HALVINGS):
+        for _ in range(TRIALS):
             theta = self.theta.add(direction, alpha=length)
             value, gradient = self.loss.evaluate(theta, self.l2)
             if value <= self.value + ARMIJO * length * slope + ROUNDING * abs(self.value):
                 break
-            length /= 2
+            above = value - self.value - length * slope
+            length *= min(0.5, max(0.1, -length * slope / (2 * above)))
         change, bent = theta - self.theta, gradient - self.gradient
         product = _dot(change, bent)
         if product > 0:

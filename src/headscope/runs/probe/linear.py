@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from headscope.runs.probe.loss import TrainingRows, cross_entropy, row_shares
+from headscope.runs.probe.loss import TrainingRows, cross_entropy
 from headscope.runs.probe.problems import Fitted, Problems
 
 TOLERANCE, SHARE = 1e-5, 1e-7
@@ -114,7 +114,7 @@ class LinearSolver:
     def __init__(self, problems: Problems, memory: int) -> None:
         self.memory, self.classes = memory, problems.classes
         self.binary = problems.classes == 2
-        self.data = _training_rows(problems)
+        self.data = TrainingRows.of(problems)
         x = self.data.x
         # Of two classes with weights w and -w, l2/2 · 2|w|² is l2/4 · |2w|².
         self.penalty = (x.new_tensor(problems.l2) / (2 if self.binary else 1))[:, None, None]
@@ -258,23 +258,6 @@ class LinearSolver:
         return loss, whole
 
 
-def _training_rows(problems: Problems) -> TrainingRows:
-    """The rows that any of the training sets contains."""
-    binary = problems.classes == 2
-    trained = _as_slice(problems.sets.any(0))
-    x, targets = problems.x[:, trained], problems.targets[trained]
-    if binary:
-        targets = (targets if targets.dim() == 1 else targets[:, 1]).to(x.dtype)[None]
-    elif targets.dim() == 2:
-        targets = targets.to(x.dtype).t().contiguous()
-    offset = problems.offset
-    if offset is not None:
-        offset = offset[:, None, trained].transpose(2, 3)
-        if binary:
-            offset = offset[:, :, 1:] - offset[:, :, :1]
-    return TrainingRows(x, targets, row_shares(problems.sets[:, trained], x.dtype), offset)
-
-
 def _spread(x: Tensor) -> tuple[Tensor, Tensor | None]:
     """Variances of the features along their principal axes, (unit, width), and the axes.
 
@@ -302,13 +285,6 @@ def _kept(past: Sequence[Pair], going: Tensor) -> deque[Pair]:
         for change, bent, weight in past
     )
     return deque(kept, maxlen=HISTORY)
-
-
-def _as_slice(chosen: Tensor) -> Tensor | slice:
-    """Adjacent rows as a slice, which saves a copy of the features."""
-    places = torch.nonzero(chosen)[:, 0]
-    adjacent = len(places) > 0 and int(places[-1] - places[0]) + 1 == len(places)
-    return slice(int(places[0]), int(places[-1]) + 1) if adjacent else chosen
 
 
 def _dot(one: Tensor, two: Tensor) -> Tensor:

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from headscope.runs.probe.problems import Problems
+
 
 @dataclass(frozen=True)
 class TrainingRows:
@@ -30,6 +32,23 @@ class TrainingRows:
     y: Tensor
     share: Tensor
     offset: Tensor | None
+
+    @classmethod
+    def of(cls, problems: Problems) -> TrainingRows:
+        """The rows that any training set of some problems contains."""
+        binary = problems.classes == 2
+        trained = _as_slice(problems.sets.any(0))
+        x, targets = problems.x[:, trained], problems.targets[trained]
+        if binary:
+            targets = (targets if targets.dim() == 1 else targets[:, 1]).to(x.dtype)[None]
+        elif targets.dim() == 2:
+            targets = targets.to(x.dtype).t().contiguous()
+        offset = problems.offset
+        if offset is not None:
+            offset = offset[:, None, trained].transpose(2, 3)
+            if binary:
+                offset = offset[:, :, 1:] - offset[:, :, :1]
+        return cls(x, targets, row_shares(problems.sets[:, trained], x.dtype), offset)
 
     def every(self, step: int) -> TrainingRows:
         """Every ``step``-th row."""
@@ -93,3 +112,10 @@ def cross_entropy(z: Tensor, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
         z.scatter_add_(3, at, -share[..., None, :].expand(at.shape))
         return loss, z
     return loss, z.sub_(y * share[..., None, :])
+
+
+def _as_slice(chosen: Tensor) -> Tensor | slice:
+    """Adjacent rows as a slice, which saves a copy of the features."""
+    places = torch.nonzero(chosen)[:, 0]
+    adjacent = len(places) > 0 and int(places[-1] - places[0]) + 1 == len(places)
+    return slice(int(places[0]), int(places[-1]) + 1) if adjacent else chosen

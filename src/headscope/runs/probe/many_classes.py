@@ -29,17 +29,14 @@ TOLERANCE = 1e-7
 """A problem is solved when a step is expected to lower the loss by this share of it, or less. The
 loss is then within 1e-5 of its minimum, relative to it."""
 STEPS = 1000
-STAGES = ((1e-3, 1.0), (1e-4, 0.5), (1e-6, 0.2))
+STAGES = ((1e-4, 0.5), (1e-6, 0.2))
 """Tolerances of solutions that are not final. Those at most so many standard errors below the best
-validation score are improved further; the last ones to the tolerance of the search. Wide features
-begin with the second: rougher solutions point in wrong directions, which costs more than it saves.
-"""
-ROUGH = STAGES[0][0]
+validation score are improved further; the last ones to the tolerance of the search. Rougher first
+solutions would be poor starts for the next value, which costs more than it saves."""
+ROUGH = 1e-3
 """Tolerance of values that only lead to a weaker one, and of controls."""
 FAR = 1.0
 """No weaker values are tried after one that is so many standard errors below the best."""
-SHARPEN = 1e-4
-"""Below this tolerance, a descent takes the curvature from where it is."""
 WEAKER = 10.0
 """On the way to a weak penalty, each value is the one before divided by this."""
 
@@ -126,25 +123,26 @@ class _Path:
             self.passed = []
         if not self.passed and not self.loss.is_strong(l2):
             self.descend(l2 * WEAKER, ROUGH)
-        descent = Descent(self.loss, self._start(l2), l2)
+        descent = self._start(l2)
         descent.until(tolerance, self.steps)
         self.passed.append(descent)
         return descent
 
-    def _start(self, l2: float) -> Tensor:
-        """The last solution, or where the last two point to.
+    def _start(self, l2: float) -> Descent:
+        """A descent from the last solution, or from where the last two point to.
 
         Wide features fit the training rows ever better when the penalty is lowered, and parameters
         grow about as much from one power of ten to the next. Those of narrow features level off.
         """
         if not self.passed:
-            return self.loss.zeros
+            return Descent(self.loss, self.loss.zeros, l2)
         last = self.passed[-1]
         if self.loss.is_narrow or len(self.passed) == 1 or self.loss.is_strong(last.l2):
-            return last.theta
+            return last.onward(l2)
         before = self.passed[-2]
         farther = log(last.l2 / l2) / log(before.l2 / last.l2)
-        return last.theta.add(last.theta - before.theta, alpha=min(farther, 1.0))
+        theta = last.theta.add(last.theta - before.theta, alpha=min(farther, 1.0))
+        return Descent(self.loss, theta, l2)
 
 
 class _UnitSearch:
@@ -170,8 +168,7 @@ class _UnitSearch:
         self.descents: dict[int, list[Descent]] = {}
         self.scores = torch.full((len(self.l2),), -torch.inf, dtype=torch.float64)
         self.stage: dict[int, int] = {}
-        self.stages = STAGES if self.paths[0].loss.is_narrow else STAGES[1:]
-        self.tolerances = [*(rough for rough, _ in self.stages if rough > tolerance), tolerance]
+        self.tolerances = [*(rough for rough, _ in STAGES if rough > tolerance), tolerance]
         self.unsolved = 0
 
     def run(self) -> Fitted:
@@ -207,8 +204,7 @@ class _UnitSearch:
         left = [
             place
             for place, stage in self.stage.items()
-            if stage < len(self.tolerances) - 1
-            and not self._below_best(self.stages[stage][1])[place]
+            if stage < len(self.tolerances) - 1 and not self._below_best(STAGES[stage][1])[place]
         ]
         roughest = min((self.stage[place] for place in left), default=0)
         return [place for place in left if self.stage[place] == roughest]
@@ -226,8 +222,6 @@ class _UnitSearch:
         self.stage[place] += 1
         tolerance = self.tolerances[self.stage[place]]
         for descent in self.descents[place]:
-            if tolerance < SHARPEN <= self.tolerances[self.stage[place] - 1]:
-                descent.sharpen()
             descent.until(tolerance, self.steps)
         self._count_unsolved(place)
         self._score(place)
