@@ -6,8 +6,8 @@ that its parts have numbers for, and the base class adds the table to the end of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headscope.page import Section, Table
@@ -155,6 +155,48 @@ class Finding:
             "holds": UNDECIDED if self.undecided else HOLDS[self.holds],
             "holds if": f"{self.claim.rule}{ours}",
         }
+
+
+Answer = tuple[str, bool] | None
+"""What one corpus or model shows, in words, and whether the claim holds there; None if nothing."""
+
+
+def held_by_most(
+    claim: Claim, answers: Mapping[str, Answer], reason: str, *, of: str = "corpora"
+) -> Finding:
+    """Decide on a claim that several corpora or models give an answer to.
+
+    Parameters
+    ----------
+    claim
+        The claim.
+    answers
+        What each of them shows, by name.
+    reason
+        Why the claim could not be tested, if none of them shows anything.
+    of
+        What they are, in the plural.
+
+    Returns
+    -------
+    Finding
+        The claim holds if it does in more than half of those that it can be tested on.
+
+    Examples
+    --------
+    >>> claim = Claim("heads are broad", "Section 3.3", "some", "any head is broad")
+    >>> answers = {"one": ("3 heads", True), "two": ("0 heads", False), "three": None}
+    >>> held_by_most(claim, answers, "nothing was measured").row["here"]
+    'one: 3 heads; two: 0 heads'
+    """
+    known = {name: answer for name, answer in answers.items() if answer is not None}
+    if not known:
+        return claim.untested(reason)
+    several = len(answers) > 1
+    if several:
+        claim = replace(claim, rule=f"{claim.rule}; in most {of}")
+    here = "; ".join(f"{name}: {text}" if several else text for name, (text, _) in known.items())
+    return claim.tested(here, 2 * sum(holds for _, holds in known.values()) > len(known))
 
 
 def verdict(findings: Sequence[Finding]) -> str:

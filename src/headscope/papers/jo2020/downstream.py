@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +20,10 @@ from headscope.papers.jo2020.tuning import (
     STATES,
     Runs,
     gain_rows,
+    mean_gain,
     mean_scores,
     pooling_text,
+    state_changes,
     state_rows,
     table_4_poolings,
     tuning_rows,
@@ -63,6 +65,10 @@ class Downstream:
     tasks: Sequence[Task]
     probe: Probe
     options: ProbeOptions
+    gains: dict[str, float] = field(default_factory=dict)
+    """Mean gain of fine-tuning from the top heads, by model, once it is known."""
+    changes: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    """Change of the mean over heads and rank correlation, once models are tuned."""
 
     @cached_property
     def _examples(self) -> dict[str, ProbingTask]:
@@ -128,6 +134,8 @@ class Downstream:
             short_name(name): encoder_of(self._before(name, self.tasks[0]).provenance)
             for name in self.recipe.models
         }
+        self.gains = {name: mean_gain(self.tasks, runs, STATES[2]) for name, runs in done.items()}
+        self.changes = state_changes(probed)
         seeds = counted(self.recipe.seeds, "seed")
         note = (
             f"Dev scores in percent: the median over {seeds}, with the lowest and the highest. "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
+
+import pandas as pd
 
 from headscope.errors import UserError
 from headscope.figures import probe_grid, scatter_grid
@@ -15,7 +17,9 @@ from headscope.files import slug
 from headscope.models import Model, ModelLike
 from headscope.page import Plot, Section, Table
 from headscope.page.probing import SELECTIVITY, best_head_rows, layer_rows
+from headscope.papers.claims import Finding
 from headscope.papers.jo2020 import facts
+from headscope.papers.jo2020.claims import findings, layer_scores
 from headscope.papers.jo2020.downstream import Downstream
 from headscope.papers.jo2020.encoders import encoder_of
 from headscope.papers.jo2020.published import published_parts
@@ -170,6 +174,23 @@ class Jo2020(Recipe):
             (str(len(self._tasks)), "probing tasks"),
             (titles or "none", "downstream tasks"),
         ]
+
+    def claims(self) -> Sequence[Finding]:
+        """The paper's claims, tested on our models; without any, on the authors' numbers."""
+        names = {part.name for part in self.chosen}
+        probed: Mapping[str, Atlas] = {}
+        tables: dict[str, pd.DataFrame] = {}
+        if names & {"heads", "maps", "scatter"}:
+            probed = self._named
+            made = {name: layer_scores(results) for name, results in probed.items()}
+            tables = {name: table for name, table in made.items() if table is not None}
+        elif "published" in names:
+            probed = self._release.encoders
+            tables = {
+                encoder: pd.DataFrame(list(rows.values()), columns=["last", "best", "top"])
+                for encoder, rows in self._release.table.items()
+            }
+        return findings(probed, tables, self._later.gains, self._later.changes)
 
     @cached_property
     def _tasks(self) -> list[ProbingTask]:

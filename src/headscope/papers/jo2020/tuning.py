@@ -71,6 +71,32 @@ def _scores(runs: Sequence[Tuned], metric: str) -> NDArray[np.float64]:
     return np.array([100 * tuned.scores[metric] for tuned in runs])
 
 
+def mean_gain(tasks: Sequence[Task], runs: Mapping[str, Runs], state: str) -> float:
+    """Average the gain over the last layer over all tasks and metrics, in points (Section 5.2).
+
+    Parameters
+    ----------
+    tasks
+        The tasks.
+    runs
+        Tuned models of one model, by task.
+    state
+        What the classifier was trained on.
+
+    Returns
+    -------
+    float
+        The mean difference between medians over seeds.
+    """
+    gains = [
+        np.median(_scores(runs[task.name][state], metric))
+        - np.median(_scores(runs[task.name][STATES[0]], metric))
+        for task in tasks
+        for metric in task.metrics
+    ]
+    return float(np.mean(gains))
+
+
 def gain_rows(
     tasks: Sequence[Task], done: Mapping[str, Mapping[str, Runs]], encoders: Mapping[str, str]
 ) -> list[Row]:
@@ -97,17 +123,11 @@ def gain_rows(
                     for metric in task.metrics
                 ]
             )
-            medians = [
-                np.median(_scores(runs[task.name][state], metric))
-                - np.median(_scores(runs[task.name][STATES[0]], metric))
-                for task in tasks
-                for metric in task.metrics
-            ]
             seeds = gains.mean(0)
             row: Row = {
                 "model": model,
                 "trained on": state,
-                "mean gain": f"{np.mean(medians):+.2f}",
+                "mean gain": f"{mean_gain(tasks, runs, state):+.2f}",
                 "lowest seed": f"{seeds.min():+.2f}",
                 "highest seed": f"{seeds.max():+.2f}",
             }
@@ -152,6 +172,33 @@ def state_rows(probed: Mapping[str, Mapping[str, Mapping[str, Atlas]]]) -> list[
                     }
                 )
     return rows
+
+
+def state_changes(
+    probed: Mapping[str, Mapping[str, Mapping[str, Atlas]]],
+) -> dict[str, list[tuple[float, float]]]:
+    """Collect how fine-tuning changed the heads, for the paper's claims.
+
+    Parameters
+    ----------
+    probed
+        Probing results by model, task and state.
+
+    Returns
+    -------
+    dict
+        By model, for each task and tuned state: the change of the mean over heads in points, and
+        the rank correlation with before.
+    """
+    found: dict[str, list[tuple[float, float]]] = {}
+    before = 0.0
+    for row in state_rows(probed):
+        if row["state"] == "before":
+            before = row["mean over heads"]
+        else:
+            change = row["mean over heads"] - before
+            found.setdefault(row["model"], []).append((change, row["Spearman with before"]))
+    return found
 
 
 def mean_scores(runs: Sequence[Atlas]) -> Atlas:

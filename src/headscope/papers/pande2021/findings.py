@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.papers.claims import Claim, Finding
+from headscope.papers.claims import Answer, Claim, Finding, held_by_most
 from headscope.papers.pande2021 import facts
 from headscope.results import Atlas
 from headscope.stats import (
@@ -26,8 +25,6 @@ from headscope.stats import (
 )
 from headscope.stats.overlap import RELATIONS
 
-Answer = tuple[str, bool] | None
-"""What one corpus shows, in words, and whether the claim holds there; None if nothing."""
 ROUNDING = 1e-9
 """A difference no larger is none."""
 NO_BLOCK = "no head has the role block"
@@ -64,10 +61,10 @@ def findings(
     }
     for name, (check, reason) in _CHECKS.items():
         answers = {corpus: check(results[corpus], tests[corpus]) for corpus in tests}
-        found[name] = _most(facts.CLAIMS[name], answers, reason)
+        found[name] = held_by_most(facts.CLAIMS[name], answers, reason)
     for name, shifted in _SHIFTED.items():
         answers = {corpus: shifted(shift) for corpus, shift in shifts.items()}
-        found[name] = _most(facts.CLAIMS[name], answers, "no fine-tuned model was given")
+        found[name] = held_by_most(facts.CLAIMS[name], answers, "no fine-tuned model was given")
     return [found[name] for name in facts.CLAIMS]
 
 
@@ -75,18 +72,6 @@ def _tau(claim: Claim, mean: float) -> Finding:
     """The threshold that follows from the mean of all scores."""
     found = int(np.floor(mean)) + 1
     return claim.tested(f"{mean:.2f}, so that τ = {found}", found == facts.TAU)
-
-
-def _most(claim: Claim, answers: Mapping[str, Answer], reason: str) -> Finding:
-    """A claim holds if it does in more than half of the corpora."""
-    known = {name: answer for name, answer in answers.items() if answer is not None}
-    if not known:
-        return claim.untested(reason)
-    several = len(answers) > 1
-    if several:
-        claim = replace(claim, rule=f"{claim.rule}; in most corpora")
-    here = "; ".join(f"{name}: {text}" if several else text for name, (text, _) in known.items())
-    return claim.tested(here, 2 * sum(holds for _, holds in known.values()) > len(known))
 
 
 def _percent(value: float) -> str:
