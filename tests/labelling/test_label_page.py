@@ -27,6 +27,10 @@ SHADE = """([row, column, count]) => {
   return map.getContext("2d").getImageData(at(column), at(row), 1, 1).data[0]; }"""
 
 
+WAIT = 120
+"""Seconds that nothing takes, not even on a busy machine."""
+
+
 @dataclass
 class Opened:
     """A page on a running session, with its requests and its console messages."""
@@ -54,7 +58,7 @@ def serving() -> Iterator[Callable[[LabelSession], tuple[str, threading.Thread]]
         )
         thread.start()
         threads.append(thread)
-        assert ready.wait(30)
+        assert ready.wait(WAIT)
         return found[0], thread
 
     yield serving
@@ -66,6 +70,7 @@ def opened(browser: Any, serving: Any, start: Callable[..., LabelSession]) -> It
     session = start()
     address, thread = serving(session)
     page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.set_default_timeout(1000 * WAIT)
     found = Opened(page, address, session)
     page.on("request", lambda request: found.requests.append(request.url))
     page.on(
@@ -80,14 +85,14 @@ def opened(browser: Any, serving: Any, start: Callable[..., LabelSession]) -> It
     yield found
     page.click("#stop")
     wait(page, "#message", "Finished. You can close this page.")
-    thread.join(20)
+    thread.join(WAIT)
     page.close()
 
 
 def wait(page: Any, place: str, text: str) -> None:
     from playwright.sync_api import expect
 
-    expect(page.locator(place)).to_have_text(text)
+    expect(page.locator(place)).to_have_text(text, timeout=1000 * WAIT)
 
 
 @pytest.mark.page
@@ -188,6 +193,7 @@ def test_names_that_contain_markup_are_shown_as_text(
     )
     address, thread = serving(session)
     page = browser.new_page()
+    page.set_default_timeout(1000 * WAIT)
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     page.goto(address)
@@ -200,7 +206,7 @@ def test_names_that_contain_markup_are_shown_as_text(
     assert dialogs == []
     page.click("#stop")
     wait(page, "#message", "Finished. You can close this page.")
-    thread.join(20)
+    thread.join(WAIT)
     page.close()
 
 
