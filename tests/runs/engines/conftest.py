@@ -29,8 +29,10 @@ def cluster() -> Iterator[None]:
         pytest.skip("Ray is not installed")
     ray = RayEngine(2).ray  # imported as the engine does it
     with pytest.MonkeyPatch.context() as patch:
-        # Workers have the priority of other processes, or they would wait for other tests.
+        # Workers have the priority of other processes, or they would wait for other tests; and
+        # none is killed because something else fills the memory.
         patch.setenv("RAY_worker_niceness", "0")
+        patch.setenv("RAY_memory_monitor_refresh_ms", "0")
         start_cluster(ray, 2)
         yield
         ray.shutdown()
