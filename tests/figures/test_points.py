@@ -71,7 +71,7 @@ def test_names_stand_near_their_own_points() -> None:
 @pytest.mark.parametrize("count", [30, 144])
 def test_names_hide_no_point_and_no_other_name(count: int) -> None:
     random = np.random.default_rng(1)
-    across, down = random.uniform(0, 575, count), random.uniform(0, 500, count)
+    across, down = random.uniform(0, 605, count), random.uniform(0, 520, count)
     names = [f"{1 + number // 12}-{1 + number % 12}" for number in range(count)]
     places = name_places(list(across), list(down), names)
     known = [

@@ -23,7 +23,7 @@ SHAPES = [
 MORE = [*COLOURS, "#8C6D31", "#6B6ECF"]
 OTHERS = "#c4c9cf"
 """The colour of the last category, "none of these"."""
-WIDTH, HEIGHT = 575, 500
+WIDTH, HEIGHT = 605, 520
 LETTERS = 11
 """The size of names in pixels."""
 POINT = 3.5

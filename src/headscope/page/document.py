@@ -96,12 +96,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """An Altair chart with its caption; ``name`` is used in file names and identifiers."""
+    """An Altair chart with its caption; ``name`` is used in file names and identifiers.
+
+    ``wide`` charts get the whole width of the page, because they have text beside them.
+    """
 
     name: str
     title: str
     caption: str
     chart: Any
+    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -207,7 +211,7 @@ def spec(plot: Plot) -> Row:
     # are checked here.
     ours = plot.name in FIGURES and not FIGURES.entry(plot.name).own
     chart = plot.chart.to_dict(validate=not ours)
-    wide = max(_widths(chart), default=0) > WIDE or _abreast(chart)
+    wide = plot.wide or max(_widths(chart), default=0) > WIDE or _abreast(chart)
     return {"json": script_json(chart), "wide": wide}
 
 

@@ -165,7 +165,7 @@ PAPERS = {
             "What Does BERT Look At?",
             BASE,
             (
-                Part("surface", "Surface patterns", "Sections 3.1 to 3.3, Figures 2 and 4"),
+                Part("surface", "Surface patterns", "Sections 3.1 to 3.3, Figures 1, 2 and 4"),
                 Part("gradients", "Gradient importance", "Section 3.2, Figure 3"),
                 Part("dependencies", "Dependency syntax", "Section 4.2, Table 1, Figure 5"),
                 Part("coreference", "Coreference", "Section 4.3, Table 2"),

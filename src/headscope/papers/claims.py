@@ -58,6 +58,22 @@ class Claim:
     rule: str
     ours: str = ""
 
+    @property
+    def condition(self) -> str:
+        """The rule, with what in it is our choice.
+
+        Examples
+        --------
+        >>> claim = Claim("no head parses", "Table 1", "34.5 %", "under 50 % (held out)", "50 %")
+        >>> claim.condition
+        'under 50 % (held out; our choice: 50 %)'
+        """
+        if not self.ours:
+            return self.rule
+        if self.rule.endswith(")"):
+            return f"{self.rule[:-1]}; our choice: {self.ours})"
+        return f"{self.rule} (our choice: {self.ours})"
+
     def tested(self, here: str, holds: bool) -> Finding:
         """State what was found.
 
@@ -147,13 +163,12 @@ class Finding:
     @property
     def row(self) -> dict[str, Any]:
         """The row of the table."""
-        ours = f" (our choice: {self.claim.ours})" if self.claim.ours else ""
         return {
             "the paper says": f"{self.claim.text} ({self.claim.source})",
             "paper": self.claim.published,
             "here": self.here,
             "holds": UNDECIDED if self.undecided else HOLDS[self.holds],
-            "holds if": f"{self.claim.rule}{ours}",
+            "holds if": self.claim.condition,
         }
 
 

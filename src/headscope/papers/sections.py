@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,9 @@ from typing import Any
 from headscope.figures import find_figure
 from headscope.page import Plot, Section
 from headscope.results import Atlas
+
+SIDE_BY_SIDE = 8
+"""Two charts with so many layers fit beside each other on a page."""
 
 
 def with_suffix(section: Section, suffix: str, *, title: str = "") -> Section:
@@ -63,6 +66,30 @@ def gallery_plots(results: Atlas, *names: str) -> list[Plot]:
     """
     figures = [find_figure(name, results) for name in names]
     return [Plot(item.name, item.title, item.caption, item.draw(results)) for item in figures]
+
+
+def readable(plots: Sequence[Plot], *, layers: int) -> list[Plot]:
+    """Give charts of many layers the whole width of the page, so that their text is not shrunk.
+
+    Parameters
+    ----------
+    plots
+        Charts with the layers side by side.
+    layers
+        How many there are.
+
+    Returns
+    -------
+    list of Plot
+        The same charts; those of few layers still stand two in a row.
+
+    Examples
+    --------
+    >>> plot = Plot("entropy", "Entropy", "", None)
+    >>> [readable([plot], layers=layers)[0].wide for layers in (6, 12)]
+    [False, True]
+    """
+    return [replace(plot, wide=plot.wide or layers > SIDE_BY_SIDE) for plot in plots]
 
 
 def run_rows(about: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -39,7 +39,7 @@ from headscope.papers.clark2019.treebank import (
     split_treebank,
 )
 from headscope.papers.recipe import Recipe, Step
-from headscope.papers.sections import gallery_plots
+from headscope.papers.sections import gallery_plots, readable
 from headscope.results import Atlas
 from headscope.stats import antecedent_table
 
@@ -185,15 +185,18 @@ class Clark2019(Recipe):
     def _surface_section(self) -> Section:
         self._found.surface, self._found.uniform = self._surface, self._uniform
         text = surface_text(self._surface, self._segments, max_length=self.max_length)
+        by_layer = [
+            *gallery_plots(self._surface, "position"),
+            *separator_plots(self._surface, self._uniform),
+            *gallery_plots(self._surface, "entropy"),
+        ]
         return self.section(
             "surface",
             text,
             [Table(surface_rows(self._surface), title="Surface patterns in numbers")],
             [
                 *surface_plots(self._loaded, self._surface, self._text),
-                *gallery_plots(self._surface, "position"),
-                *separator_plots(self._surface, self._uniform),
-                *gallery_plots(self._surface, "entropy"),
+                *readable(by_layer, layers=len(self._surface.layers)),
             ],
         )
 
@@ -211,7 +214,7 @@ class Clark2019(Recipe):
         return self.section(
             "gradients",
             "How much the loss of the language model would change with attention to a token.",
-            plots=gallery_plots(results, "gradient"),
+            plots=readable(gallery_plots(results, "gradient"), layers=len(results.layers)),
         )
 
     def _dependencies(self) -> Section:
@@ -233,6 +236,7 @@ class Clark2019(Recipe):
                 "dependency-train", self._loaded, self._train, [measure], limit=limit
             )
             self._found.dependency_train = train
+        best = [replace(plot, wide=True) for plot in gallery_plots(results, "dependencies")]
         split = split_share(self._loaded, source, limit=None, max_length=self.max_length)
         return self.section(
             "dependencies",
@@ -240,7 +244,7 @@ class Clark2019(Recipe):
             dependency_tables(
                 results, train, train_name=corpus_name(self._train) if self._train else ""
             ),
-            [*gallery_plots(results, "dependencies"), *self._drawings(results)],
+            [*best, *self._drawings(results)],
         )
 
     def _drawings(self, results: Atlas) -> list[Plot]:
