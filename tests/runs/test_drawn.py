@@ -140,6 +140,8 @@ def test_the_text_of_figure_1_is_short_and_has_a_comma_if_there_is_one() -> None
     assert short_text([long, plain]) == plain.texts
     assert short_text([plain, comma]) == ("He saw it, I think.", "She did not see it.")
     assert short_text([long]) is None
+    cut = Example("5", ("He lived there, now and then.", "The U.S. is far away."))
+    assert short_text([cut, plain]) == plain.texts  # the second sentence would be "The U.S."
     assert short_text([Example("4", ("The dog sat on the old mat. Then it left.",))]) == (
         "The dog sat on the old mat.",
     )

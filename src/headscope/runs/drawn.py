@@ -25,6 +25,8 @@ FEWEST, MOST = 8, 22
 """Words of an excerpt."""
 SHORT, LONG = 7, 16
 """Words of a text for Figure 1."""
+LEAST_WORDS = 3
+"""A shorter sentence is often an abbreviation that ends in a full stop ("The U.S.")."""
 Task = tuple[int, list[int], list[int]]
 """A word whose attention is asked for, the candidates, and the right answers."""
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -256,7 +258,8 @@ def short_text(corpus: Iterable[Example]) -> tuple[str, ...] | None:
     -------
     tuple of str or None
         The last sentence of the first text and the first of the second (of single texts, the first
-        sentence alone), 7 to 16 words together. The first such text with a comma, else the first.
+        sentence alone), 7 to 16 words together and at least 3 each. The first such text with a
+        comma, else the first.
 
     Examples
     --------
@@ -270,7 +273,7 @@ def short_text(corpus: Iterable[Example]) -> tuple[str, ...] | None:
         parts = [SENTENCE.split(text.strip()) for text in texts]
         chosen = (parts[0][-1], parts[1][0]) if len(parts) == 2 else (parts[0][0],)
         words = [len(text.split()) for text in chosen]
-        if min(words) < 2 or not SHORT <= sum(words) <= LONG:
+        if min(words) < LEAST_WORDS or not SHORT <= sum(words) <= LONG:
             continue
         if any("," in text for text in chosen):
             return chosen
