@@ -19,7 +19,7 @@ SHORTLIST = 4
 """Number of heads for which a classifier is trained at each step."""
 RIDGE = 1e-2
 """Added to the covariance of selected features in the ridge regression: 1 % of their variance."""
-SHARE, STEPS = 3e-4, 200
+SHARE, STEPS = 1e-4, 200
 """With many classes, a classifier of a judge is good enough when the next step is expected to lower
 its loss by this share of it; and the maximum number of steps."""
 
