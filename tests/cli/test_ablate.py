@@ -378,3 +378,19 @@ def test_mistakes_are_reported_before_torch_is_imported(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == ["2 False"] * len(mistakes)
+
+
+def test_an_undefined_baseline_has_dashes(capsys: pytest.CaptureFixture[str]) -> None:
+    """F1 is not defined where no example is of class 1 or taken for it."""
+    from headscope.cli.changes import _formatted, _show_baseline
+    from headscope.cli.console import Console
+    from headscope.stats.ablation import change_table, scored
+    from stats.made_ablation import made_ablation
+
+    outputs = np.tile(np.array([1.0, 0.0]), (9, 40, 1))
+    results = scored(made_ablation(outputs, np.zeros(40), metric="f1"), resamples=100)
+    about = results["head_off"].attrs
+    _show_baseline(Console(), about, {"seen": 40, "nonfinite": 0})
+    shown = capsys.readouterr().err
+    assert "baseline: f1 – – (not defined on these examples), 40 examples" in shown
+    assert set(_formatted(change_table(results)).iloc[0, 1:5]) == {"–"}

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """How many of the largest gains and of the largest losses are printed."""
-FEW = 30
-"""With fewer examples a warning is printed."""
 
 
 def show_changes(console: Console, atlas: Atlas) -> None:
@@ -44,19 +42,29 @@ def show_changes(console: Console, atlas: Atlas) -> None:
 
 
 def _show_baseline(console: Console, about: dict[str, Any], counts: dict[str, Any]) -> None:
+    from headscope.numbers import MISSING, interval
+    from headscope.stats.ablation import few_examples
+
     more = "more" if about["better"] == "higher" else "less"
+    ends = interval(about["baseline_low"], about["baseline_high"], form=_four_digits)
+    undefined = " (not defined on these examples)" if ends == MISSING else ""
     console.say(
-        f"baseline: {about['metric']} {about['baseline']:.4f} "
-        f"({about['baseline_low']:.4f} … {about['baseline_high']:.4f}), {counts['seen']} examples"
+        f"baseline: {about['metric']} {_four_digits(about['baseline'])} {ends}{undefined}, "
+        f"{counts['seen']} examples"
         + (f", {counts['nonfinite']} skipped" if counts["nonfinite"] else "")
         + f"; a gain is {more} {about['metric']}; "
         f"p from {about['resamples']} resamples, correction {about['correction']}"
     )
-    if counts["seen"] < FEW:
-        console.say(
-            f"warning: {counts['seen']} examples are few for a bootstrap: "
-            f"with fewer than about {FEW}, its intervals are too narrow"
-        )
+    few = few_examples(counts["seen"])
+    if few:
+        console.say(f"warning: {few}")
+
+
+def _four_digits(value: Any, sign: str = "") -> str:
+    """Four digits; a dash where a value is not defined."""
+    from headscope.numbers import MISSING
+
+    return MISSING if value is None or value != value else f"{value:{sign}.4f}"
 
 
 def _show_kind(console: Console, kind: str, table: pd.DataFrame) -> None:
@@ -80,7 +88,7 @@ def _formatted(table: pd.DataFrame) -> pd.DataFrame:
     shown = table.copy()
     for name in shown.columns[1:5]:
         sign = "+" if name in ("gain", "low", "high") else ""
-        shown[name] = [f"{value:{sign}.4f}" for value in shown[name]]
+        shown[name] = [_four_digits(value, sign) for value in shown[name]]
     for name in ("p", "p corrected"):
         shown[name] = [p_value(value) for value in shown[name]]
     return shown

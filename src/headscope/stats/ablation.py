@@ -25,6 +25,9 @@ KINDS = {"head": "head_off", "layer": "layer_off", "set": "set_off"}
 COPIED = ("metric", "better", "way", "objective", "source")
 """Attributes of an ablation that its scores keep."""
 
+FEW = 30
+"""With fewer examples, bootstrap intervals are too narrow."""
+
 AnyResults = TypeVar("AnyResults", bound=Atlas)
 
 
@@ -228,6 +231,24 @@ def ablation_of(results: Atlas) -> xr.Dataset:
             command="run: headscope ablate MODEL -o ablation.nc",
         )
     return results["ablation"]
+
+
+def few_examples(count: int) -> str:
+    """Warn of a bootstrap over few examples; empty if there are enough.
+
+    Examples
+    --------
+    >>> few_examples(24)
+    '24 examples are few for a bootstrap: with fewer than about 30, its intervals are too narrow'
+    >>> few_examples(277)
+    ''
+    """
+    if count >= FEW:
+        return ""
+    return (
+        f"{count} examples are few for a bootstrap: with fewer than about {FEW}, its intervals are "
+        "too narrow"
+    )
 
 
 def change_table(results: Atlas, kind: str = "head") -> pd.DataFrame:

@@ -70,8 +70,8 @@ class Change:
             Table(
                 link_rows(self.after),
                 title="The strongest head of each link",
-                note="Previous, same or next token: the head's attention to them together. The "
-                "paper's candidates coincide with diagonal maps.",
+                note="Neighbour: the head's attention to the previous, the same or the next token, "
+                "whichever gets most. The paper's candidates coincide with diagonal maps.",
             ),
         ]
         text = (
@@ -252,7 +252,7 @@ def link_rows(after: Mapping[str, Atlas]) -> list[dict[str, Any]]:
     """List the strongest head of each link between words, and whether it is a diagonal one."""
     rows = []
     for task, results in after.items():
-        links, near = results.mean("link"), results.mean("position").sum("offset", skipna=False)
+        links, near = results.mean("link"), results.mean("position").max("offset")
         for link in PAIRS:
             one = links.sel(link=link)
             head = strongest_head(one)
@@ -264,10 +264,8 @@ def link_rows(after: Mapping[str, Atlas]) -> list[dict[str, Any]]:
                     "link": link,
                     "head": str(head),
                     "largest attention": float(one.max()),
-                    "to previous, same or next token": float(
-                        near.sel(layer=head.layer + 1, head=head.head + 1)
-                    ),
-                    "the same of all heads": float(near.mean()),
+                    "to a neighbour": float(near.sel(layer=head.layer + 1, head=head.head + 1)),
+                    "all heads to a neighbour": float(near.mean()),
                 }
             )
     return rows

@@ -65,7 +65,7 @@ class Checkpoint:
             tuned.examples,
             tuned.minutes,
             tuned.settings,
-            tuple(tuned.notes),
+            tuple(f"{tuned.task.title}: {note}" for note in tuned.notes),
         )
 
     @property

@@ -99,7 +99,7 @@ DIAGONAL = Claim(
     "Section 4.5",
     "–",
     "more than half of the strongest heads put over half of their attention on the previous, the "
-    "same and the next token",
+    "same or the next token",
 )
 
 
@@ -268,7 +268,7 @@ def _diagonal(after: Mapping[str, Atlas]) -> Finding:
     rows = link_rows(after)
     if not rows:
         return DIAGONAL.untested("no example has such a link")
-    near = [float(row["to previous, same or next token"]) for row in rows]
+    near = [float(row["to a neighbour"]) for row in rows]
     heads = sum(value > HALF for value in near)
     here = f"{heads} of {len(rows)} (mean {number(float(np.mean(near)))})"
     return DIAGONAL.tested(here, heads > len(rows) / 2)

@@ -20,7 +20,7 @@ from headscope.papers.kovaleva2019.tables import gain_rows, points, summary_row
 from headscope.results import Atlas
 from headscope.runs.ablate import Way, ablate
 from headscope.stats import frame_table
-from headscope.stats.ablation import change_table
+from headscope.stats.ablation import change_table, few_examples
 from headscope.stats.disabling import DisablingSummary, disabling_summary, shared_heads
 from headscope.tasks import Task
 
@@ -131,12 +131,15 @@ class Disabling:
             f"{facts.GAINS['mrpc']} points (MRPC) and its smallest {facts.GAINS['sts-b']} (STS-B); "
             f"disabling the first layer gains {facts.LAYER_GAIN['rte']} points on RTE."
         )
+        narrow = few_examples(min(sizes.values()))
+        if narrow:
+            text += f" Warning: {narrow}."
         few = [f"{task} ({number})" for task, number in sizes.items() if number < FEW]
         if few:
             text += (
-                f" Warning: there are few dev examples for {', '.join(few)}. One example is "
-                f"{points(1 / min(sizes.values()))} points or less, and the best of many heads "
-                "gains that much by chance."
+                f" Warning: there are few dev examples for {', '.join(few)}. A single one makes up "
+                f"to {points(1 / min(sizes.values()))} points of accuracy, and the best of many "
+                "heads gains several by chance."
             )
         return text
 
