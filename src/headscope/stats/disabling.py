@@ -6,7 +6,6 @@ chosen on. The best of many heads gains something even if no head matters.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -29,6 +28,8 @@ SPLITS = 200
 """Times that the examples are divided into two halves."""
 SHUFFLES = 1000
 """Times that outputs with and without a head are exchanged at random."""
+ROUNDING = 1e-12
+"""Gains that differ by less are equal."""
 PART = 0.1
 """The part of all heads that counts as those a task relies on most."""
 
@@ -124,7 +125,7 @@ def disabling_summary(
     about: dict[str, Any] = {"sign": sign, "seed": seed, "groups": groups}
     fitted, chosen = cross_fitted_gain(metric, outputs, gold, splits=splits, **about)
     null = best_by_chance(metric, outputs, gold, shuffles=shuffles, **about)
-    often, times = chosen.most_common(1)[0]
+    often = max(chosen, key=lambda place: chosen[place])
     best = int(np.argmax(np.where(np.isfinite(gains), gains, -np.inf)))
     return DisablingSummary(
         float(scores[0]),
@@ -135,10 +136,10 @@ def disabling_summary(
         float(gains[best]),
         fitted,
         names[often],
-        times / chosen.total(),
+        chosen[often] / (sum(chosen.values()) or 1.0),
         float(null.mean()),
         float(np.quantile(null, CONFIDENCE)),
-        float((1 + (null >= gains[best] - 1e-12).sum()) / (1 + len(null))),
+        float((1 + (null >= gains[best] - ROUNDING).sum()) / (1 + len(null))),
         int((gains > 0).sum()),
         int((gains < 0).sum()),
         len(names),
@@ -189,7 +190,7 @@ def cross_fitted_gain(
     seed: int,
     splits: int = SPLITS,
     groups: Array | None = None,
-) -> tuple[float, Counter[int]]:
+) -> tuple[float, dict[int, float]]:
     """The gain of the best run on examples that it was not chosen on.
 
     Parameters
@@ -207,8 +208,9 @@ def cross_fitted_gain(
     -------
     gain : float
         The mean over halves that choose; NaN if the metric is defined on no half.
-    chosen : Counter of int
-        How often each run was chosen, counted from the first after the baseline.
+    chosen : dict of int to float
+        How many halves chose each run, counted from the first after the baseline. Runs that are
+        equally good share a half, and their mean is its gain.
 
     Examples
     --------
@@ -216,7 +218,7 @@ def cross_fitted_gain(
 
     >>> outputs = np.array([[0.0] * 4, [1.0] * 4, [2.0, -2.0, 1.0, -1.0]])[..., None]
     >>> gain, chosen = cross_fitted_gain("mean", outputs, np.zeros(4), seed=0, splits=50)
-    >>> gain < 1, chosen.most_common(1)[0][0]
+    >>> gain < 1, max(chosen, key=chosen.get)
     (True, 0)
     """
     document = _documents(groups, len(gold))
@@ -226,16 +228,16 @@ def cross_fitted_gain(
     prepared = METRICS[metric].prepare(outputs, gold)
     halves = [prepared(first), prepared(1 - first)]
     gains = [sign * (scores[:, 1:] - scores[:, :1]) for scores in halves]
-    found, chosen = [], Counter[int]()
+    found: list[float] = []
+    chosen = dict.fromkeys(range(len(outputs) - 1), 0.0)
     for choosing, scoring in (gains, gains[::-1]):
         for known, other in zip(choosing, scoring, strict=True):
-            if np.isfinite(known).any():
-                place = int(np.nanargmax(known))
-                chosen[place] += 1
-                found.append(other[place])
-    if not found:
-        return float("nan"), Counter({0: 1})
-    return float(np.nanmean(found)), chosen
+            if np.isfinite(known).any() and np.isfinite(other).any():
+                best = np.flatnonzero(known >= np.nanmax(known) - ROUNDING)
+                found.append(float(np.nanmean(other[best])))
+                for place in best.tolist():
+                    chosen[place] += 1 / len(best)
+    return (float(np.mean(found)) if found else float("nan")), chosen
 
 
 def best_by_chance(

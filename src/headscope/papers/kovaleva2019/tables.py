@@ -124,7 +124,9 @@ def summary_row(task: str, model: str, found: DisablingSummary, kind: str) -> di
         "baseline": 100 * found.baseline,
         f"{kind}s that gain / lose": f"{found.better} / {found.worse} of {found.tested}",
         f"a random {kind}": f"{signed(100 * found.mean)} {ends}",
-        f"best {kind}": f"{found.best}: {signed(100 * found.best_gain)}",
+        f"best {kind}": (
+            f"{found.best}: {signed(100 * found.best_gain)}" if found.better else "none gains"
+        ),
         "on other examples": (
             f"{signed(100 * found.fitted)} ({found.chosen}: {found.chosen_share:.0%})"
         ),
