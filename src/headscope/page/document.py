@@ -28,7 +28,7 @@ WIDE = 600
 LONG = 40
 """A longer cell is text, even if it is a list of numbers: it is left-aligned and wrapped."""
 LEADING = re.compile(r"[-+]?\d+(\.\d+)?(?= |$)")
-WHOLE = re.compile(r"\b\w+-\d+\b|\d[\d.]* %")
+WHOLE = re.compile(r"(?<![\w-])\w+-\d+(?![\w-])|\d[\d.]* %")
 """Heads (3-9), tasks (SST-2) and percentages."""
 NUMBERS = re.compile(r"[-+−–\d.,…()\[\]%<>e*\s]*")
 
@@ -286,8 +286,8 @@ def whole_heads(text: str) -> Markup:
     Markup('<span class="head">1-9</span>, <span class="head">2-1</span>')
     >>> whole_heads("SST-2: 0.5 %")
     Markup('<span class="head">SST-2</span>: <span class="head">0.5 %</span>')
-    >>> whole_heads("3-9")
-    Markup('3-9')
+    >>> whole_heads("3-9"), whole_heads("2026-11-16")
+    (Markup('3-9'), Markup('2026-11-16'))
     """
     if WHOLE.fullmatch(text):
         return escape(text)

@@ -78,7 +78,7 @@ def summary_rows(rows: Sequence[Row]) -> list[Row]:
         "model": "BERT base, fine-tuned",
         "sequences": facts.SEQUENCES,
         "mean length (tokens)": None,
-        "mean score": f"about {facts.MEAN_SCORE}",
+        "mean score": f"{facts.MEAN_SCORE}",
         "undecided p-values": facts.UNDECIDED,
         **facts.SHARES,
         "heads with two roles or more": None,
