@@ -235,3 +235,10 @@ def test_a_fall_of_sep_that_is_too_small_to_be_of_interest_does_not_count() -> N
     after = made_roles(scores, ROLES)
     found = verdicts({"a": after}, {"a": role_shift(before, after)})["sep falls"]
     assert (found.holds, found.here) == (False, "[SEP] -0.02 (same), [CLS] +0.00")
+
+
+def test_exactly_half_of_what_other_layers_have_is_not_very_few() -> None:
+    others = [(layer, head) for layer in range(10) for head in (0, 1)]
+    half = [(10, 0), (11, 0)]
+    found = verdicts({"one": made({"nsubj": others + half})})["syntactic last"]
+    assert (found.holds, found.here) == (False, "25.0 % against 50.0 % in the others")

@@ -176,7 +176,7 @@ def _first_delimiter(results: Atlas, tests: xr.Dataset) -> Answer:
         return None
     others = float(shares[1:].mean())
     text = f"{_percent(shares[0])} against {_percent(others)} in the others"
-    return text, bool(shares[0] < others / 2)
+    return text, bool(shares[0] < others / 2 - ROUNDING)
 
 
 def _first_block(results: Atlas, tests: xr.Dataset) -> Answer:
@@ -184,7 +184,7 @@ def _first_block(results: Atlas, tests: xr.Dataset) -> Answer:
     if shares is None or not shares.any() or len(shares) < 2:
         return None
     text = f"{_percent(shares[0])} against {_percent(shares[1:].mean())} in the others"
-    return text, bool(shares[0] > shares[1:].mean())
+    return text, bool(shares[0] > shares[1:].mean() + ROUNDING)
 
 
 def _everywhere(results: Atlas, tests: xr.Dataset) -> Answer:
@@ -209,7 +209,7 @@ def _last(results: Atlas, tests: xr.Dataset) -> Answer:
     layers = max(1, round(len(shares) / 6))
     here, others = shares[-layers:].mean(), shares[:-layers].mean()
     text = f"{_percent(here)} against {_percent(others)} in the others"
-    return text, bool(here < others / 2)
+    return text, bool(here < others / 2 - ROUNDING)
 
 
 def _shifted(role: str, verdict: str) -> Callable[[pd.DataFrame], Answer]:

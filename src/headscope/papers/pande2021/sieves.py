@@ -58,7 +58,8 @@ def drawn_sieves(item: Encoded, *, direction: str, causal: bool) -> list[DrawnSi
         pairs = np.tril(relation.matrix()) if causal else relation.matrix()
         rows = [place for place in middle if pairs[place].any()]
         if rows:
-            query = min(rows, key=lambda place: abs(place - len(item) / 3))
+            words = [place for place in rows if item.text[place].strip()[:1].isalnum()]
+            query = min(words or rows, key=lambda place: abs(place - len(item) / 3))
             keys = tuple(int(key) for key in np.flatnonzero(pairs[query]))
             title = sieves[role].title.removeprefix(f"{role}: ")
             found.append(DrawnSieve(role, title, query, keys))
