@@ -30,6 +30,8 @@ from tiny import tiny_network, tiny_tokenizer
 
 LENGTH = 60
 EXAMPLES = 11
+SHARDS = 3
+"""Two units of work, of 8 and of 3 examples, and a shard without any."""
 MEASURES = sorted(REGISTRY)
 KINDS = ("bert", "gpt2")
 
@@ -116,24 +118,24 @@ def test_the_corpus_of_the_battery_has_every_annotation_a_measure_needs(name: st
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shards", [2, 5])
-def test_shards_merge_to_the_whole_to_the_last_bit(name: str, kind: str, shards: int) -> None:
+def test_shards_merge_to_the_whole_to_the_last_bit(name: str, kind: str) -> None:
     parts = [
-        run(name, kind=kind, batch_size=1, shard=(number, shards))
-        for number in range(1, shards + 1)
+        run(name, kind=kind, batch_size=1, shard=(number, SHARDS))
+        for number in range(1, SHARDS + 1)
     ]
     seen = [part.provenance["counts"]["seen"] for part in parts]
     assert sum(seen) == EXAMPLES
-    assert sum(count > 0 for count in seen) == 2  # two units, of 8 and of 3 examples
+    assert sorted(seen) == [0, 3, 8]
     merged = merge(parts)
     same(merged, one_by_one(name, kind))
     assert timeless(merged, but="identity") == timeless(one_by_one(name, kind), but="identity")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("size", [1, 11])
+@pytest.mark.parametrize("size", [2, 11])
 def test_a_batch_gives_what_its_examples_give_one_by_one(name: str, kind: str, size: int) -> None:
-    one, other = whole(name, kind)[name], run(name, kind=kind, batch_size=size)[name]
+    batches = whole(name, kind) if size == 2 else run(name, kind=kind, batch_size=size)
+    one, other = batches[name], one_by_one(name, kind)[name]
     for key in ("mean", "deviation", "low", "high"):
         xr.testing.assert_allclose(one[key], other[key], rtol=1e-4, atol=1e-5)
     xr.testing.assert_equal(one["n"], other["n"])
@@ -300,7 +302,7 @@ def test_the_sums_are_those_of_the_values_of_a_pass_example_by_example(name: str
     count = known.sum(0)
     with np.errstate(invalid="ignore"):
         expected = np.nansum(values, 0) / count
-    dataset = run(name, batch_size=1)[name]
+    dataset = one_by_one(name, "bert")[name]
     np.testing.assert_array_equal(dataset["n"].values.ravel(), count.ravel())
     np.testing.assert_allclose(
         dataset["mean"].values.ravel(), expected.ravel(), rtol=1e-12, equal_nan=True
