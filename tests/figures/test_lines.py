@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from headscope.errors import UserError
-from headscope.figures.lines import BLUE, RED, attention_lines, attention_panel
+from headscope.figures.lines import BLUE, NARROW, NEAR, RED, attention_lines, attention_panel
 from headscope.figures.save import save_chart
 
 TOKENS = ["[CLS]", "dogs", "bark", "[SEP]"]
@@ -329,3 +329,13 @@ def test_a_panel_saves_in_every_format(tmp_path: Path, kind: str, start: bytes) 
     content = save_chart(panel, tmp_path / f"panel.{kind}").read_bytes()
     assert content.lstrip().startswith(start)
     assert len(content) > 5000
+
+
+def test_two_narrow_drawings_fit_a_page_of_700_pixels_whatever_the_words() -> None:
+    words = ["[CLS]", "industrial-production", "[SEP]"]
+    chart = attention_lines(
+        words, np.eye(3), title="Head 1-1", red=[1], widest=NARROW, between=NEAR
+    ).to_dict()
+    # Two of them with 40 pixels between; a figure has 622 pixels, and text is 11 pixels high.
+    assert 11 * 622 / (2 * chart["width"] + 40) >= 10.5
+    assert [layer["mark"]["limit"] for layer in chart["layer"][1:]] == [NARROW] * 2

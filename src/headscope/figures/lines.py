@@ -28,6 +28,8 @@ BETWEEN, GAP = 150, 6
 """Pixels from column to column, and from a word to the ends of its lines."""
 WIDEST = 150
 """Pixels after which a word is cut; the whole word shows on hover."""
+NARROW, NEAR = 90, 110
+"""The same for drawings that stand side by side: two are readable on a page 700 pixels wide."""
 BROAD = frozenset("mwæœ@%&#~<>=+_")
 """Letters and signs about as wide as capitals."""
 SLACK = 0.01
@@ -46,6 +48,8 @@ def attention_lines(
     red: Collection[int] = (),
     hide: Collection[int] = (),
     threshold: float = 0.02,
+    widest: float = WIDEST,
+    between: float = BETWEEN,
 ) -> Any:
     """Draw what one head does on one sentence.
 
@@ -64,6 +68,8 @@ def attention_lines(
         ``[SEP]``; the word is grey on the right.
     threshold : float
         Weights of at most this much are not drawn.
+    widest, between : float
+        Pixels after which a word is cut (the whole word shows on hover), and from column to column.
 
     Returns
     -------
@@ -93,8 +99,8 @@ def attention_lines(
     reds, hidden = _positions("red", red, len(words)), _positions("hidden", hide, len(words))
     size, row = (12, 18) if len(words) <= 30 else (10, 14)
     widths = [_wide(word, size, bold=place in reds) for place, word in enumerate([*words, "from"])]
-    column = min(WIDEST, max(widths))
-    left, right = column + GAP, column + GAP + BETWEEN
+    column = min(widest, max(widths))
+    left, right = column + GAP, column + GAP + between
     width, height = right + GAP + column, row * (len(words) + 1)  # one more row, for the headings
     # Pixels and colours are given as they are, with no scale, so that all heads of a panel are
     # drawn alike.
@@ -102,8 +108,8 @@ def attention_lines(
     y = alt.Y("query:Q", axis=None, scale=scale)
     lines = _rules(_lines(words, weights, reds, hidden, threshold), left, right, y)
     columns = [
-        _column(words, reds, set(), "from", left - GAP, "right", y, size),
-        _column(words, reds, hidden, "to", right + GAP, "left", y, size),
+        _column(words, reds, set(), "from", left - GAP, "right", y, size, widest),
+        _column(words, reds, hidden, "to", right + GAP, "left", y, size, widest),
     ]
     bare = alt.ViewBackground(strokeOpacity=0)
     drawing = alt.layer(lines, *columns, view=bare).properties(width=width, height=height)
@@ -213,6 +219,7 @@ def _column(
     align: str,
     y: alt.Y,
     size: int,
+    widest: float,
 ) -> Any:
     """Draw the words of one side, under its heading."""
     rows = [
@@ -231,7 +238,7 @@ def _column(
             baseline="middle",
             fontSize=size,
             fontWeight=alt.expr(f"datum.colour === '{RED}' ? 'bold' : 'normal'"),
-            limit=WIDEST,
+            limit=widest,
         )
         .encode(
             x=alt.value(x),

@@ -10,6 +10,7 @@ import pandas as pd
 
 from headscope.corpus import Example
 from headscope.figures import attention_lines, attention_panel
+from headscope.figures.lines import NARROW, NEAR
 from headscope.heads import Head
 from headscope.models import Model
 from headscope.page import Plot, records
@@ -172,7 +173,13 @@ def antecedent_charts(model: Model, documents: Iterable[Example], table: pd.Data
 
 def _chart(example: HeadExample, title: str, subtitle: str) -> Any:
     return attention_lines(
-        example.words, example.attention, title=title, subtitle=subtitle, red=example.marked
+        example.words,
+        example.attention,
+        title=title,
+        subtitle=subtitle,
+        red=example.marked,
+        widest=NARROW,
+        between=NEAR,
     )
 
 

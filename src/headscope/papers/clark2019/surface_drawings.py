@@ -10,6 +10,7 @@ import xarray as xr
 from headscope.corpus import Example
 from headscope.figures import attention_lines, attention_panel
 from headscope.figures.from_sep import from_sep
+from headscope.figures.lines import NARROW, NEAR
 from headscope.figures.special import special
 from headscope.models import Model
 from headscope.page import Plot
@@ -114,6 +115,8 @@ def surface_plots(model: Model, results: Atlas, corpus: Iterable[Example]) -> li
                 seen.head(head).values,
                 title=f"Head {head}: {kind.title}",
                 subtitle=kind.words.format(number),
+                widest=NARROW,
+                between=NEAR,
             )
         )
     panel = attention_panel(charts, title="Examples of surface patterns", columns=2)
