@@ -30,6 +30,8 @@ POINT = 3.5
 """Half the size of a point in pixels; a name may touch its edge."""
 DIGIT, HYPHEN, HIGH = 0.63, 0.36, 0.72
 """The width of a digit and of a hyphen and the height of digits, as shares of a name's size."""
+MARGIN = 1.5
+"""Pixels that stay free to the left and right of a name."""
 Box = tuple[float, float, float, float]
 
 
@@ -122,11 +124,11 @@ def name_size(name: str) -> tuple[float, float]:
     Examples
     --------
     >>> [round(side, 1) for side in name_size("3-12")]
-    [12.4, 4.0]
+    [13.9, 4.0]
     """
     hyphens = name.count("-")
     width = DIGIT * (len(name) - hyphens) + HYPHEN * hyphens
-    return LETTERS * width / 2, LETTERS * HIGH / 2
+    return LETTERS * width / 2 + MARGIN, LETTERS * HIGH / 2
 
 
 def name_places(
