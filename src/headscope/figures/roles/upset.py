@@ -20,7 +20,7 @@ TITLE = "Heads with exactly these roles"
 NONE = "none of these roles"
 MOST = 24
 """Combinations that are drawn, the largest first."""
-STEP, ROW, BARS, SIZES = 30, 24, 170, 130
+STEP, ROW, BARS, SIZES = 27, 24, 170, 130
 """Pixels of a combination's width, of a role's height, of the bars' height and the sizes' width."""
 
 
