@@ -29,6 +29,7 @@ INPUTS = {
     "tasks": Input("GLUE task", 'tasks=["rte"]', "--task rte"),
     "downstream": Input("downstream task", 'downstream=["mrpc"]', "--downstream mrpc"),
     "tuned": Input("fine-tuned model", 'tuned=["FOLDER"]', "--tuned FOLDER"),
+    "controls": Input("request for controls", "controls=True", "--controls"),
     "published": Input(
         "folder of the authors' own numbers", 'published="FOLDER"', "--published FOLDER"
     ),
@@ -190,6 +191,7 @@ PAPERS = {
                     "Sections 5.2 and 6.1, Table 4, Figure 4",
                     ("downstream",),
                 ),
+                Part("controls", "Controls", "Sections 3.2 and 3.3", ("controls",)),
                 Part(
                     "published",
                     "The authors' own numbers",

@@ -73,6 +73,13 @@ def jo2020(
             show_default=False,
         ),
     ] = None,
+    controls: Annotated[
+        bool,
+        typer.Option(
+            "--controls",
+            help="Control tasks, description lengths, random weights and random heads (slow).",
+        ),
+    ] = False,
     published: Annotated[
         Path | None,
         typer.Option(
@@ -105,7 +112,11 @@ def jo2020(
     from headscope.tasks import find_task
 
     downstream_tasks = [find_task(name) for name in downstream or ()]
-    there = {"downstream": bool(downstream_tasks), "published": published is not None}
+    there = {
+        "downstream": bool(downstream_tasks),
+        "controls": controls,
+        "published": published is not None,
+    }
     given = {name for name, is_given in there.items() if is_given}
     find_paper("jo2020").choose(common.part, given=given)
     from headscope.papers import Jo2020
@@ -124,6 +135,7 @@ def jo2020(
         top=n,
         solver=cast("Solver", solver),
         cache=cache,
+        controls=controls,
         published=published,
         colours=cast("Colours", colours),
         **common.options,

@@ -15,11 +15,13 @@ from headscope.figures import probe_grid, scatter_grid
 from headscope.figures.probing.panels import RANGES, Colours, check_colours
 from headscope.files import slug
 from headscope.models import Model, ModelLike
+from headscope.models.random import random_init
 from headscope.page import Plot, Section, Table
 from headscope.page.probing import SELECTIVITY, best_head_rows, layer_rows
 from headscope.papers.claims import Finding
 from headscope.papers.jo2020 import facts
 from headscope.papers.jo2020.claims import findings, layer_scores
+from headscope.papers.jo2020.controls import TEXT, head_table_of_controls, random_head_table
 from headscope.papers.jo2020.downstream import Downstream
 from headscope.papers.jo2020.encoders import encoder_of
 from headscope.papers.jo2020.published import published_parts
@@ -29,6 +31,7 @@ from headscope.papers.jo2020.tables import (
     gain_text,
     place_text,
     scatter_rows,
+    small_test_text,
     task_notes,
     task_rows,
 )
@@ -36,7 +39,9 @@ from headscope.papers.recipe import Recipe, Step
 from headscope.papers.sections import gallery_plots, short_name
 from headscope.results import Atlas
 from headscope.runs.probe import probe
+from headscope.runs.probe.controls import probe_controls
 from headscope.runs.probe.options import Position, ProbeOptions, Solver
+from headscope.stats.probe_tests import small_tests
 from headscope.stats.probing import probing_remarks, top_table
 from headscope.tasks import Task, find_task
 from headscope.tasks.find import find_tasks
@@ -80,6 +85,9 @@ class Jo2020(Recipe):
         exact, or rmsprop (as in the paper).
     cache
         Where vectors are kept. Default: ``vectors/`` in the output folder.
+    controls
+        Whether to compute controls: control tasks with selectivity, description lengths, the model
+        with random weights, and random heads beside the top heads. Takes several times as long.
     published
         The numbers that the authors released: their repository, a folder with its results, or a
         tar archive of one. Figures 3, 5, 6 and 7 are drawn from them, with ours beside them.
@@ -113,6 +121,7 @@ class Jo2020(Recipe):
     top: int | None = None
     solver: Solver = "exact"
     cache: str | Path | None = None
+    controls: bool = False
     published: str | Path | None = None
     colours: Colours = "own"
     batch_size: int = 32
@@ -121,8 +130,9 @@ class Jo2020(Recipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.published is None and not self.parts:  # an extra: nothing to be skipped
-            self.chosen = tuple(part for part in self.chosen if part.name != "published")
+        if not self.parts:  # extras that were not asked for are not skipped parts
+            extras = {"published", "controls"} - self.given
+            self.chosen = tuple(part for part in self.chosen if part.name not in extras)
         check_colours(self.colours)
         if self.seeds < 0:
             raise UserError(f"the number of seeds must be 0 or more, got {self.seeds} instead")
@@ -136,7 +146,7 @@ class Jo2020(Recipe):
                 )
         found = (find_task(task) if isinstance(task, str) else task for task in self.downstream)
         self._downstream: tuple[Task, ...] = tuple(dict.fromkeys(found))
-        options = ProbeOptions(
+        self._options = ProbeOptions(
             position=self.position,
             n=self.top,
             max_length=self.max_length,
@@ -145,12 +155,16 @@ class Jo2020(Recipe):
             seed=self.seed,
             device=self.device,
         )
-        self._later = Downstream(self, self._downstream, self._probe, options)
+        self._later = Downstream(self, self._downstream, self._probe, self._options)
 
     @property
     def given(self) -> frozenset[str]:
-        """Whether there are downstream tasks and published numbers."""
-        there = {"downstream": bool(self.downstream), "published": self.published is not None}
+        """Whether there are downstream tasks, controls and published numbers."""
+        there = {
+            "downstream": bool(self.downstream),
+            "controls": self.controls,
+            "published": self.published is not None,
+        }
         return frozenset(name for name, given in there.items() if given)
 
     def steps(self, part: str) -> Sequence[Step]:
@@ -163,6 +177,7 @@ class Jo2020(Recipe):
             "scatter": [self._scatter],
             "frozen": [partial(self._later.frozen, *pair) for pair in pairs],
             "tuning": [self._later.tuning] if self.seeds else [],
+            "controls": [partial(self._controls, name) for name in self.models],
             "published": [self._beside],
         }
         return steps[part]
@@ -230,14 +245,14 @@ class Jo2020(Recipe):
 
     def _what(self) -> Section:
         models = {short_name(name): self.load(name) for name in self.models}
-        notes = task_notes(self._tasks)
         sizes = facts.TASK_SIZES
         note = f"The paper has {sizes['train']} training and {sizes['test']} test sentences."
+        note = " ".join([note, *task_notes(self._tasks)])
         return self.section(
             "tasks",
             tables=[
                 Table(encoder_rows(models), title="Table 1"),
-                Table(task_rows(self._tasks), title="Table 2", note=" ".join([note, *notes])),
+                Table(task_rows(self._tasks), title="Table 2", note=note),
             ],
         )
 
@@ -256,9 +271,10 @@ class Jo2020(Recipe):
             "layer; the best layer's number is in square brackets. Layer, heads and L2 are chosen "
             f"on validation data. Vectors are read at {place_text(results)}."
         )
-        notes = [note, *(f"{remark}." for remark in probing_remarks(results)), beside]
+        small = small_test_text(small_tests(results))
+        notes = [note, *(f"{remark}." for remark in probing_remarks(results)), beside, small]
         tables = [
-            Table(layer_rows(table), title="Tables 3 and 5", note=" ".join(notes)),
+            Table(layer_rows(table), title="Tables 3 and 5", note=" ".join(filter(None, notes))),
             Table(
                 best_head_rows(results),
                 title="Best heads",
@@ -302,6 +318,40 @@ class Jo2020(Recipe):
         )
         table = Table(rows, title="Correlation over heads", note=note)
         return self.section("scatter", "Means of test scores.", [table], [plot])
+
+    def _controls(self, name: str) -> Section:
+        results, model = self._probed[name], self.load(name)
+        random = random_init(model, seed=self.seed)
+        nulls = self._probe(f"{slug(name)}-random", random, self._tasks)
+        path = self.folder / f"controls-{slug(name)}.nc"
+        controls = self._kept_controls(path, results)
+        if controls is None:
+            controls = probe_controls(
+                model,
+                self._tasks,
+                results,
+                self._options,
+                cache=Path(self.cache or self.folder / "vectors"),
+                progress=self.reporter,
+            )
+            controls.save(path)
+        self.keep(path, controls)
+        tables = [
+            head_table_of_controls(results, controls, nulls),
+            random_head_table(controls),
+        ]
+        return self.section(
+            "controls", TEXT, tables, title=f"Controls of {short_name(name)}", suffix=slug(name)
+        )
+
+    def _kept_controls(self, path: Path, results: Atlas) -> Atlas | None:
+        """The controls of an earlier run of these very probes, if there are any."""
+        if not path.exists():
+            return None
+        kept = Atlas.open(path)
+        same = ("model", "tasks", "settings")
+        equal = all(kept.provenance.get(key) == results.provenance.get(key) for key in same)
+        return kept if equal else None
 
     @cached_property
     def _release(self) -> Release:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -77,7 +78,7 @@ def task_rows(tasks: Sequence[ProbingTask]) -> list[Row]:
 
 
 def task_notes(tasks: Sequence[ProbingTask]) -> list[str]:
-    """Say how the tasks were made.
+    """Say what a reader must know of how the tasks were made.
 
     Parameters
     ----------
@@ -87,10 +88,44 @@ def task_notes(tasks: Sequence[ProbingTask]) -> list[str]:
     Returns
     -------
     list of str
-        Sentences: what the labels are, and which sentences were skipped.
+        Sentences. How labels were found and which sentences were skipped is in the results file.
     """
-    notes = (note.replace(": labels: ", " labels: ", 1) for note in all_notes(tasks))
-    return [as_sentence(note.replace(": skipped: ", ": skipped ", 1)) for note in notes]
+    made = any(note.startswith("labels: ") for task in tasks for note in task.notes)
+    where = "Tasks are made from a treebank; the notes of the results file say how."
+    others = (
+        replace(
+            task, notes=tuple(n for n in task.notes if not n.startswith(("labels: ", "skipped: ")))
+        )
+        for task in tasks
+    )
+    return [*([where] if made else []), *(as_sentence(note) for note in all_notes(list(others)))]
+
+
+def small_test_text(small: Mapping[str, int]) -> str:
+    """Warn of gains that rest on few test sentences.
+
+    Parameters
+    ----------
+    small
+        Tasks with small tests, with the number of their test sentences.
+
+    Returns
+    -------
+    str
+        A sentence; empty if there are none.
+
+    Examples
+    --------
+    >>> small_test_text({"Tense": 48})
+    'Small tests: Tense (48 sentences). A gain of a few points there is one or two sentences.'
+    """
+    if not small:
+        return ""
+    sizes = [
+        f"{title} ({size}{' sentences' if not place else ''})"
+        for place, (title, size) in enumerate(small.items())
+    ]
+    return f"Small tests: {', '.join(sizes)}. A gain of a few points there is one or two sentences."
 
 
 def scatter_rows(probed: Mapping[str, Atlas], *, seed: int) -> tuple[list[Row], str]:

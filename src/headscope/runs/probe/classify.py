@@ -47,6 +47,8 @@ class ClassifierScores:
         Number of classifiers of all units that did not converge.
     spearman
         For a regression, Spearman's correlation on the test split; ``test`` is Pearson's.
+    right
+        Which test examples each unit gets right, (unit, example); None unless asked for.
     """
 
     validation: Array
@@ -56,9 +58,12 @@ class ClassifierScores:
     constant: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     unsolved: int = 0
     spearman: Array = field(default_factory=lambda: np.full(1, np.nan))
+    right: NDArray[np.bool_] | None = None
 
 
-def classify(x: Tensor, rows: LabelledRows, options: ProbeOptions) -> ClassifierScores:
+def classify(
+    x: Tensor, rows: LabelledRows, options: ProbeOptions, *, keep_right: bool = False
+) -> ClassifierScores:
     """Train and score a classifier on each unit.
 
     Parameters
@@ -69,6 +74,8 @@ def classify(x: Tensor, rows: LabelledRows, options: ProbeOptions) -> Classifier
         Labels and splits.
     options
         Solver, L2 values, folds, control, seed and device.
+    keep_right
+        Whether to keep which test examples each unit gets right (classes only).
 
     Returns
     -------
@@ -112,6 +119,7 @@ def classify(x: Tensor, rows: LabelledRows, options: ProbeOptions) -> Classifier
         constant,
         fitted.unsolved,
         ranked.cpu().numpy(),
+        _right(fitted, prepared, trainer, best) if keep_right else None,
     )
 
 
@@ -234,6 +242,11 @@ class _Trainer:
         """Spearman's correlation of one unit for each L2 on the test rows."""
         return self.rows.rank_score(_logits(x, fitted, -1, self.rows.test), self.rows.test)
 
+    def right(self, x: Tensor, fitted: Fitted) -> Tensor:
+        """Which test rows one unit gets right, (l2, row)."""
+        gold = torch.from_numpy(self.rows.gold[self.rows.test]).to(x.device).long()
+        return _logits(x, fitted, -1, self.rows.test).argmax(-1) == gold
+
     def control(self, x: Tensor, best: Tensor) -> Tensor:
         """Test scores with labels shuffled within each split, and the L2 chosen before."""
         order = np.arange(len(self.rows.gold))
@@ -264,6 +277,12 @@ def _each_unit(fitted: Fitted, x: Tensor, score: Callable[[Tensor, Fitted], Tens
         one = slice(unit, unit + 1)
         scores.append(score(x[one], Fitted(fitted.weight[one], fitted.bias[one], fitted.steps)))
     return torch.stack(scores)
+
+
+def _right(fitted: Fitted, x: Tensor, trainer: _Trainer, best: Tensor) -> NDArray[np.bool_]:
+    """Which test examples each unit gets right with its L2, (unit, example)."""
+    every = _each_unit(fitted, x, trainer.right).cpu()
+    return every[torch.arange(len(x)), best.cpu()].numpy()
 
 
 def _best(validation: Tensor) -> Tensor:

@@ -1,0 +1,67 @@
+"""Controls on the page of Jo and Myaeng 2020, and notes that readers need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.test_probe import senteval  # noqa: F401 (fixture)
+from headscope.papers import Jo2020
+from headscope.papers import recipe as base
+from headscope.papers.jo2020 import recipe
+from headscope.papers.jo2020.tables import small_test_text, task_notes
+from headscope.results import Atlas
+from headscope.tasks.find import find_tasks
+
+
+def test_notes_say_where_made_tasks_come_from_in_one_sentence() -> None:
+    tasks = find_tasks(["demo"], only=["Tense", "Length"], limit=30, seed=0)
+    assert sum(len(note) for task in tasks for note in task.notes) > 300
+    first, *rest = task_notes(tasks)
+    assert first == "Tasks are made from a treebank; the notes of the results file say how."
+    assert all("skipped" not in note and len(note) < 120 for note in rest)
+
+
+def test_a_warning_names_the_small_tests() -> None:
+    assert small_test_text({"Tense": 48, "Depth": 5}) == (
+        "Small tests: Tense (48 sentences), Depth (5). A gain of a few points there is one or two "
+        "sentences."
+    )
+    assert small_test_text({}) == ""
+
+
+def test_controls_stand_on_the_page_and_are_computed_once(
+    tiny_folder: Path, senteval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "save_chart", lambda _chart, path: path)
+    asked = Jo2020(
+        tiny_folder,
+        tasks=[senteval],
+        only=["Depth"],
+        top=2,
+        max_length=32,
+        controls=True,
+        parts=["controls"],
+        output=tmp_path,
+    )
+    report, name = asked.run(), tiny_folder.name
+    best = report.tables[f"controls-{name}/controls-of-the-best-head"].iloc[0]
+    results, controls = (
+        Atlas.open(tmp_path / f"{kind}-{name}.nc") for kind in ("probe", "controls")
+    )
+    layer, head = map(int, best["best head"].split("-"))
+    mine = controls["probe_control"].sel(task="tree_depth", layer=layer, head=head)
+    test = results["probe"]["test"].sel(task="tree_depth", layer=layer, head=head)
+    assert best["test"] == pytest.approx(100 * float(test))
+    assert best["selectivity"] == pytest.approx(100 * float(test - mine["control_task"]))
+    assert best["compression"] == pytest.approx(float(mine["compression"]))
+    beside = report.tables[f"controls-{name}/top-heads-beside-random-ones"].iloc[0]
+    top = results["probe_top"]["test"].sel(task="tree_depth", way="top", n=2)
+    assert beside["top-2 heads"] == pytest.approx(100 * float(top))
+
+    def again(*_: object, **__: object) -> None:
+        raise AssertionError("controls are computed a second time")
+
+    monkeypatch.setattr(recipe, "probe_controls", again)
+    assert asked.run().tables.keys() == report.tables.keys()
