@@ -14,7 +14,7 @@ from headscope.stats.probing import head_table, probing_remarks, task_titles, to
 SHOWN = 5
 """How many heads of each task are shown."""
 SELECTIVITY = (
-    "Selectivity: the score minus that of a classifier trained on shuffled labels. Heads are in "
+    "Difference: the score minus that of a classifier trained on shuffled labels. Heads are in "
     "the order of their validation scores."
 )
 
@@ -124,7 +124,7 @@ def best_head_rows(results: Atlas, count: int = SHOWN) -> list[Row]:
                     "head": row["head"],
                     "test": f"{test} ({low}–{high})",
                     "shuffled labels": _percent(row["control"]),
-                    "selectivity": _percent(row["selectivity"]),
+                    "difference": _percent(row["selectivity"]),
                     "validation": _percent(row["validation"]),
                 }
             )
