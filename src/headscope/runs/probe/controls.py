@@ -269,4 +269,5 @@ class _Controls:
     def _right(self, heads: Sequence[Head]) -> NDArray[np.bool_]:
         scores = classify(self.features.together(heads), self.rows, self.options, keep_right=True)
         assert scores.right is not None
-        return scores.right[0]
+        right: NDArray[np.bool_] = scores.right[0]
+        return right
