@@ -63,6 +63,17 @@ def test_the_whole_paper_from_the_command_line(
     assert "Skipped" not in page
     for section in ("tuning", "patterns", "frames", "change", "disabling", "claims"):
         assert f'<h2 id="{section}">' in page
+    # what the paper says, and how far ours can be trusted
+    for said in (
+        "6 examples are few for a bootstrap",
+        "published: 35.9 over seven tasks",
+        "disabling the first layer gains 3.2 points on RTE",
+        "Dev examples: RTE 6 of 12, drawn at random.",
+    ):
+        assert said in page, said
+    assert not [
+        cell for row in rows_of(folder / "kovaleva2019.html") for cell in row if "nan" in cell
+    ]
     table = next(row for row in rows_of(folder / "kovaleva2019.html") if row and row[0] == "RTE")
     assert [cell.strip() for cell in table if cell.strip() in ("52.7", "64.6")] == [
         "52.7",
