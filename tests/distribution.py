@@ -13,7 +13,7 @@ from typing import Any
 TOGETHER: tuple[tuple[str, ...], ...] = (
     ("tests/runs/engines/",),
     ("tests/papers/test_clark2019",),
-    ("tests/papers/test_jo2020.py",),
+    ("tests/papers/test_jo2020",),
     (
         "tests/measures/test_induction.py",
         "tests/models/test_load_demo_llm.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,9 @@ def call(
     async def send(message: Any) -> None:
         messages.append(message)
 
-    asyncio.run(app(scope, receive, send))
+    # In a thread of its own: Playwright keeps a loop running in the main thread.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(app(scope, receive, send))).result()
     return Answer(
         messages[0]["status"],
         {name.decode(): value.decode() for name, value in messages[0]["headers"]},
