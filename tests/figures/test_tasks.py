@@ -85,7 +85,7 @@ def test_attention_from_cls_is_that_of_the_last_layer_of_each_task() -> None:
     spec = from_cls_by_task(
         {name: sampled({"link": one}) for name, one in values.items()}
     ).to_dict()
-    assert [part["title"]["text"] for part in spec["hconcat"]] == ["RTE", "MRPC"]
+    assert [part["title"]["text"] for part in spec["concat"]] == ["RTE", "MRPC"]
     for rows, one in zip(spec["datasets"].values(), values.values(), strict=True):
         noun = {row["head"]: row["value"] for row in rows if row["feature"] == "noun"}
         place = LINKS.index("cls to noun")

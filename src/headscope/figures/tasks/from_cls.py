@@ -15,6 +15,8 @@ from headscope.results import Atlas
 
 SIDE = 15
 """Pixels of a square."""
+WIDEST = 3
+"""Panels in a row; the first has the names of the features."""
 UNIT = "share of attention, 0–1"
 
 
@@ -46,14 +48,15 @@ def from_cls_by_task(results: Mapping[str, Atlas]) -> Any:
     charts = []
     for place, (name, frame) in enumerate(frames.items()):
         order, heads = list(dict.fromkeys(frame["feature"])), frame["head"].nunique()
-        axis = alt.Axis(labelFontSize=9, labels=place == 0, ticks=place == 0)
+        first = place % WIDEST == 0
+        axis = alt.Axis(labelFontSize=9, labels=first, ticks=first)
         base = alt.Chart(frame, width=SIDE * heads, height=SIDE * len(order)).encode(
             x=alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0, labelFontSize=8)),
             y=alt.Y("feature:N", sort=order, title=None, axis=axis),
         )
         heading = alt.TitleParams(name, fontSize=11, anchor="middle")
         charts.append(alt.layer(*coloured(base, colour, shown)).properties(title=heading))
-    panel = alt.hconcat(*charts, spacing=14).resolve_scale(color="shared")
+    panel = alt.concat(*charts, columns=WIDEST, spacing=14).resolve_scale(color="shared")
     abouts = [one.provenance for one in results.values()]
     title = "Attention from [CLS] in the last layer"
     return styled(panel, title, subjects(abouts), "all panels have one colour scale")

@@ -195,7 +195,7 @@ class Change:
 
 
 def links_by_task(changes: Mapping[str, Atlas], scale: Scale) -> Any:
-    """Draw the change of each kind of link, one row per task."""
+    """Draw the change of each kind of link, two rows per task."""
     maps = {
         f"{link}, {name}": one["link-change"]["mean"].sel(link=link, drop=True)
         for name, one in changes.items()
@@ -206,10 +206,10 @@ def links_by_task(changes: Mapping[str, Atlas], scale: Scale) -> Any:
         by_task(maps),
         "task",
         title="Change in attention from token to token",
-        subtitle=subject(first.provenance) if len(changes) == 1 else "one row per task",
+        subtitle=subject(first.provenance) if len(changes) == 1 else "two rows per task",
         unit="change in share of attention",
         diverging=True,
-        columns=len(PAIRS),
+        columns=2,  # four in a row could not be read on a narrow screen
         scale=scale,
     )
 
