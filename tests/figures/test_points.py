@@ -99,3 +99,8 @@ def test_heads_that_all_coincide_still_draw() -> None:
     spec = head_points(table, title="Heads", colour="layer").to_dict()
     assert len(rows(spec, 0)) == 5
     assert len(rows(spec, 1)) == 5
+
+
+def test_a_long_subtitle_has_lines_of_its_own() -> None:
+    chart = head_points(heads(3), title="Heads", subtitle="one\ntwo", colour="layer")
+    assert chart.to_dict()["title"]["subtitle"] == ["one", "two"]

@@ -53,7 +53,7 @@ def _over(what: str, limit: float | None) -> str:
 
 
 def _scaled(results: Atlas) -> tuple[pd.DataFrame, str]:
-    """Return the points, and a line on the subject and on how well the plane fits."""
+    """Return the points, and two lines: the subject, and how well the plane fits."""
     seed = int(results.provenance["settings"]["seed"])
     points, stress = scale(results.mean("distance"), seed=seed)
-    return points, f"{subject(results.provenance)}; stress {stress:.2f} (0 = a perfect fit)"
+    return points, f"{subject(results.provenance)}\nstress {stress:.2f} (0 = a perfect fit)"

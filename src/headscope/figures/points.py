@@ -50,7 +50,7 @@ def head_points(
     points : DataFrame
         With the columns name, x and y, and the one that colours the points.
     title, subtitle : str
-        Above the figure.
+        Above the figure; the subtitle may have several lines.
     colour : str
         The column that colours the points: a number (the layer), or a category.
     categories : list of str, optional
@@ -82,7 +82,7 @@ def head_points(
         marks.encode(x=x, y=y, size=size, tooltip=tooltip, **_colours(colour, categories)),
         words.encode(x=x, y=y, text="name:N"),
     )
-    return styled(drawn.properties(width=WIDTH, height=HEIGHT), title, subtitle)
+    return styled(drawn.properties(width=WIDTH, height=HEIGHT), title, *subtitle.splitlines())
 
 
 def _scale(ends: tuple[float, float]) -> alt.Scale:
