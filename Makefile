@@ -8,7 +8,7 @@ PINNED := $(PIP) --constraint requirements/constraints.txt
 PINS := pyproject.toml requirements/constraints.txt requirements/demo.txt
 
 .PHONY: demo test lint docs coverage package bench bench-alternatives bench-growth bench-recipes \
-  freeze clean
+  patterns freeze clean
 
 demo: $(VENV)/run.stamp
 	@$(BIN)/headscope demo --output out/demo
@@ -50,6 +50,10 @@ bench-growth: $(VENV)/dev.stamp
 bench-recipes: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.recipes $(BENCH)
 	$(BIN)/python -m benchmarks.recipes.page
+
+# Train the pattern network on the built-in labelled maps, and score it on the test maps.
+patterns: $(VENV)/dev.stamp
+	OMP_NUM_THREADS=1 $(BIN)/python tools/train_patterns.py
 
 # Compare every number with those of the commit BASE (needs the research data beside the project).
 BASE ?= 4ad51ef

@@ -1,4 +1,4 @@
-"""Draw attention maps on contact sheets: numbered pictures, 24 to a PNG file."""
+"""Draw attention maps on contact sheets: numbered pictures, 16 to a PNG file."""
 
 from __future__ import annotations
 
@@ -22,25 +22,45 @@ DIGITS = (
     "7 5 7 1 7",
 )
 """The digits in a font of 3 × 5 dots: five rows of three bits, from the top."""
-PICTURE, GAP, TOP, ACROSS, DOWN = 184, 10, 16, 6, 4
+PICTURE, GAP, TOP, ACROSS, DOWN = 256, 3, 11, 4, 4
+EDGE = 5
+"""The margin in which ticks are drawn."""
+EVERY = 16
+"""Grey ticks count tokens in steps of this many."""
 
 
-def picture(packed: np.ndarray, second: int) -> np.ndarray:
+def picture(packed: np.ndarray, second: int, special: Sequence[int] = ()) -> np.ndarray:
     """Draw a map as the paper does: queries in rows, keys in columns, dark means high.
 
-    Shades are square roots of weights, clipped at the 99th percentile. Ticks mark where a second
-    text begins.
+    Shades are square roots of weights, clipped at the 99th percentile. Long black ticks at all four
+    edges mark where a second text begins, short black ones special tokens, and grey ones every
+    sixteenth token. Each token is a whole number of dots, so that no line looks thicker than
+    another.
     """
     root = packed.astype(np.float64)
     shade = np.clip(root / max(float(np.quantile(root, 0.99)), 1.0), 0.0, 1.0)
-    places = np.arange(PICTURE) * len(packed) // PICTURE
-    drawn = np.full((PICTURE + 12, PICTURE + 12), 255, np.uint8)
-    drawn[6:-6, 6:-6] = np.round(255 * (1.0 - shade))[places][:, places]
-    drawn[5, 5:-5] = drawn[-6, 5:-5] = drawn[5:-5, 5] = drawn[5:-5, -6] = 150
+    dots = max(PICTURE // len(packed), 1)
+    size = dots * len(packed)
+    drawn = np.full((size + 2 * EDGE, size + 2 * EDGE), 255, np.uint8)
+    drawn[EDGE:-EDGE, EDGE:-EDGE] = np.kron(
+        np.round(255 * (1.0 - shade)).astype(np.uint8), np.ones((dots, dots), np.uint8)
+    )
+    drawn[EDGE - 1, EDGE - 1 : 1 - EDGE] = drawn[-EDGE, EDGE - 1 : 1 - EDGE] = 150
+    drawn[EDGE - 1 : 1 - EDGE, EDGE - 1] = drawn[EDGE - 1 : 1 - EDGE, -EDGE] = 150
+    for token in range(EVERY, len(packed), EVERY):
+        _tick(drawn, token * dots, 2, 150)
+    for token in special:
+        _tick(drawn, token * dots + dots // 2, 3, 0)
     if second:
-        at = 6 + second * PICTURE // len(packed)
-        drawn[at, :6] = drawn[at, -6:] = drawn[:6, at] = drawn[-6:, at] = 0
+        _tick(drawn, second * dots, EDGE, 0)
     return drawn
+
+
+def _tick(drawn: np.ndarray, at: int, long: int, shade: int) -> None:
+    """Mark a place at all four edges."""
+    at += EDGE
+    drawn[at, EDGE - long : EDGE] = drawn[at, -EDGE : len(drawn) - EDGE + long] = shade
+    drawn[EDGE - long : EDGE, at] = drawn[-EDGE : len(drawn) - EDGE + long, at] = shade
 
 
 def number(value: int) -> np.ndarray:
@@ -65,8 +85,9 @@ def sheets(
     seconds: Sequence[int],
     numbers: Sequence[int],
     first: int = 0,
+    specials: Sequence[Sequence[int]] | None = None,
 ) -> None:
-    """Write contact sheets of 24 maps each, as ``NAME_00.png`` and so on.
+    """Write contact sheets of 16 maps each, as ``NAME_00.png`` and so on.
 
     Parameters
     ----------
@@ -82,17 +103,22 @@ def sheets(
         The number printed above each map.
     first
         The number of the first sheet.
+    specials
+        The places of the special tokens of each map, to be marked.
     """
-    wide, high = PICTURE + 12 + GAP, PICTURE + 12 + TOP
+    wide, high = PICTURE + 2 * EDGE + GAP, PICTURE + 2 * EDGE + TOP
     for sheet, start in enumerate(range(0, len(maps), ACROSS * DOWN), first):
-        page = np.full((DOWN * high + GAP, ACROSS * wide + GAP), 255, np.uint8)
+        page = np.full((DOWN * high, ACROSS * wide + GAP), 255, np.uint8)
         for place in range(min(ACROSS * DOWN, len(maps) - start)):
             top, left = place // ACROSS * high, GAP + place % ACROSS * wide
             label = number(numbers[start + place])
-            page[top + 5 : top + 5 + label.shape[0], left + 6 : left + 6 + label.shape[1]] = label
-            page[top + TOP : top + high, left : left + wide - GAP] = picture(
-                maps[start + place], seconds[start + place]
+            page[top : top + label.shape[0], left + 6 : left + 6 + label.shape[1]] = label
+            drawn = picture(
+                maps[start + place],
+                seconds[start + place],
+                specials[start + place] if specials is not None else (),
             )
+            page[top + TOP : top + TOP + len(drawn), left : left + len(drawn)] = drawn
         write_png(folder / f"{name}_{sheet:02d}.png", page)
 
 

@@ -126,7 +126,7 @@ def collect(folder: Path, source: Path) -> None:
     taken: list[Found] = []
     for split, quota in QUOTA.items():
         for kind, wanted in quota.items():
-            taken += _draw(pools[split, kind], wanted, used, random)
+            taken += draw(pools[split, kind], wanted, used, random)
     _write(folder, [taken[index] for index in random.permutation(len(taken))])
 
 
@@ -143,9 +143,9 @@ def extend(folder: Path, source: Path) -> None:
     used = {
         key
         for row in table.itertuples()
-        for key in _keys((row.model, row.layer - 1, row.head - 1), row.example)
+        for key in sentence_keys((row.model, row.layer - 1, row.head - 1), row.example)
     }
-    _write(folder, _draw(pools["test", "block"], MORE, used, random))
+    _write(folder, draw(pools["test", "block"], MORE, used, random))
 
 
 def _pools(
@@ -176,13 +176,18 @@ def _pools(
     return pools
 
 
-def _keys(head: Head, example: str) -> set[Key]:
-    """Combine a head with each sentence of an input."""
-    passage, _, names = example.partition(":")
-    return {(*head, f"{passage}:{name}") for name in names.replace("|", "+").split("+")}
+def sentence_keys(head: Head, example: str) -> set[Key]:
+    """Combine a head with each sentence of an input, of one passage or of two."""
+    found: set[Key] = set()
+    passage = ""
+    for part in example.split("|"):
+        before, colon, names = part.rpartition(":")
+        passage = before if colon else passage
+        found |= {(*head, f"{passage}:{name}") for name in names.split("+")}
+    return found
 
 
-def _draw(
+def draw(
     pool: dict[Head, list[Found]], wanted: int, used: set[Key], random: np.random.Generator
 ) -> list[Found]:
     """Draw candidates from a pool, one per head in each round, until there are enough."""
@@ -196,7 +201,7 @@ def _draw(
             head = list(order)[index]
             while order[head] and len(found) < wanted:
                 one, packed = order[head].pop()
-                keys = _keys(head, one.example)
+                keys = sentence_keys(head, one.example)
                 if not keys & used:
                     used |= keys
                     found.append((one, packed))

@@ -130,6 +130,15 @@ def apart(model: Model, texts: Sequence[Example], *, steps: int, rate: float, se
     return wrap(network.eval(), model.tokenizer, name=f"{model.name} (apart)")
 
 
+def held_out_heads() -> set[tuple[int, int]]:
+    """Draw four of twelve heads in each layer of the embedded model, counted from 0.
+
+    No map of these heads, nor of the same heads of models made from it, is trained on.
+    """
+    random = np.random.default_rng(SEED)
+    return {(layer, int(head)) for layer in range(6) for head in random.permutation(12)[:4]}
+
+
 def models(folder: Path, texts: dict[str, list[Example]]) -> Iterator[Source]:
     """Give (split, name, how to make the model, heads counted from 0) for each model.
 
@@ -137,8 +146,7 @@ def models(folder: Path, texts: dict[str, list[Example]]) -> Iterator[Source]:
     variants, and heads of other models.
     """
     demo = hs.load("demo")
-    random = np.random.default_rng(SEED)
-    held_out = {(layer, int(head)) for layer in range(6) for head in random.permutation(12)[:4]}
+    held_out = held_out_heads()
     training = {(layer, head) for layer in range(6) for head in range(12)} - held_out
     names = (f"{layer + 1}-{head + 1}" for layer, head in sorted(held_out))
     print("held-out heads:", ", ".join(names))
