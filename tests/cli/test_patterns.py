@@ -17,10 +17,17 @@ from sklearn.metrics import f1_score
 
 from cli.conftest import Run
 from cli.test_mistakes import mistake
-from headscope.cli.pattern_shares import LABELLED
+from headscope.cli.pattern_shares import RELIABLE as WARNED
 from headscope.measures.patterns import labels as pattern_sets
 from headscope.measures.patterns.labels import read_labelled
-from headscope.measures.patterns.network import CLASSES, PatternNet, load_network, save_network
+from headscope.measures.patterns.network import (
+    CLASSES,
+    RELIABLE,
+    TESTED,
+    PatternNet,
+    load_network,
+    save_network,
+)
 from headscope.measures.patterns.training import predict
 from headscope.results import Atlas
 from stats.made_patterns import pattern_results, random_patterns
@@ -102,15 +109,16 @@ def test_shares_are_told_by_layer_and_by_head_beside_the_published_ones(
 def test_maps_longer_than_the_labelled_ones_are_warned_of(
     run: Run, tmp_path: Path, files: dict[str, np.ndarray]
 ) -> None:
-    assert max(len(one) for one in read_labelled().maps) == LABELLED
+    assert max(len(one) for one in read_labelled().part(split="test").maps) == TESTED
+    assert WARNED == RELIABLE
     results = pattern_results(files["qqp"], np.repeat(np.arange(4), 10))
     about = results.provenance
-    for length, warned in ((LABELLED, False), (LABELLED + 1, True)):
+    for length, warned in ((WARNED, False), (WARNED + 1, True)):
         Atlas.build(
             results.sums(), about | {"settings": about["settings"] | {"max_length": length}}
         ).save(tmp_path / "x.nc")
         assert (
-            "warning: the built-in network learnt from maps of at most 64 tokens"
+            "warning: the built-in network is often wrong on maps of more than 64 tokens"
             in run("patterns", tmp_path / "x.nc", "--json").err
         ) is warned
 

@@ -9,6 +9,8 @@ import pytest
 
 from cli.conftest import Run
 from cli.test_mistakes import mistake
+from headscope.measures.patterns.network import RELIABLE
+from headscope.models import load
 from headscope.papers import recipe as base
 from headscope.papers.kovaleva2019 import facts
 from headscope.results import Atlas
@@ -96,6 +98,11 @@ def test_the_whole_paper_from_the_command_line(
         "figure-9",
     ):
         assert (folder / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG"), name
+    # patterns are surveyed at a length for which the network is reliable, whatever --max-length is
+    patterns = Atlas.open(folder / "patterns-rte.nc").provenance["settings"]
+    assert patterns["max_length"] == min(RELIABLE, load(tiny_folder).longest)
+    assert patterns["max_length"] > 48
+    assert "cut at 64 tokens, whatever the length of tuning" in page
     # the tuned model is another one than the pretrained
     change = Atlas.open(folder / "change-rte.nc")["change"]
     assert bool((change["mean"] < 1).any())

@@ -10,8 +10,8 @@ from headscope.cli.console import Console
 if TYPE_CHECKING:
     from headscope.results import Atlas
 
-LABELLED = 64
-"""The most tokens of a map in the built-in labelled set."""
+RELIABLE = 64
+"""The most tokens up to which the built-in network does well, as in its own ``RELIABLE``."""
 
 
 def open_shares(paths: list[Path]) -> dict[str, Atlas]:
@@ -70,11 +70,11 @@ def show_shares(console: Console, opened: dict[str, Atlas]) -> None:
         "95 % intervals by jackknife (groups of documents left out in turn)"
         + (": needs at least two documents" if shares["low"].isna().any() else "")
     )
-    if any(results.provenance["settings"]["max_length"] > LABELLED for results in opened.values()):
+    if any(results.provenance["settings"]["max_length"] > RELIABLE for results in opened.values()):
         console.say(
-            f"warning: the built-in network learnt from maps of at most {LABELLED} tokens, and "
-            f"longer ones get other classes: survey with --max-length {LABELLED}, or label longer "
-            "maps"
+            f"warning: the built-in network is often wrong on maps of more than {RELIABLE} tokens "
+            f"(see headscope patterns --check): survey with --max-length {RELIABLE}, or label "
+            "longer maps and retrain"
         )
     console.say(
         "published: heterogeneous from "

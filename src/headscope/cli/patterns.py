@@ -4,6 +4,7 @@ example, and how good the network is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,9 @@ from headscope.cli.pattern_shares import draw_shares, open_shares, show_shares
 from headscope.cli.root import MEASURE, app
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.measures.patterns.labels import Labelled
     from headscope.measures.patterns.training import Report
 
 USAGE = (
@@ -214,12 +218,21 @@ def _check(console: Console, network: Path | None, output: Path | None, format: 
     labelled = read_labelled()
     held = labelled.part(split="test")
     report = evaluate(load_network(network or SHIPPED), held)
-    told = f"macro-F1 {report.f1:.3f}, accuracy {report.accuracy:.3f}"
+    tables = check_tables(labelled, report.predicted)
+    mean = tables["class"].iloc[-1]
+    told = (
+        f"macro-F1 {report.f1:.3f} ({mean['low']:.3f}–{mean['high']:.3f}), "
+        f"accuracy {report.accuracy:.3f}"
+    )
     console.say(
         f"{told} on {len(held)} held-out maps of {len(labelled)} (published: F1 0.86 on about 400 "
         "maps)"
     )
     show_report(console, report)
+    if not console.as_json:
+        for name, table in tables.items():
+            console.frame(table, title=f"F1 by {name}, with 95 % intervals (bootstrap over heads)")
+        console.say("a mean F1 is over the classes that occur among the labels")
     if output:
         from headscope.figures import confusion_map
         from headscope.figures.save import save_chart
@@ -236,6 +249,37 @@ def _check(console: Console, network: Path | None, output: Path | None, format: 
                 )
             )
         )
+
+
+def check_tables(labelled: Labelled, predicted: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """F1 of the test maps with intervals: by class, length and model, and by whether any map of
+    the model was trained on.
+    """
+    from headscope.measures.patterns.network import CLASSES
+    from headscope.stats.pattern_scores import (
+        HEAD,
+        class_scores,
+        head_confusions,
+        length_bin,
+        scores_by,
+    )
+
+    held = labelled.part(split="test")
+    trained = {row["model"] for row in labelled.part(split="train").known}
+    heads = [tuple(row[key] for key in HEAD) for row in held.known]
+    groups = {
+        "length": [length_bin(len(one)) for one in held.maps],
+        "model": [row["model"] for row in held.known],
+        "training": [
+            "other heads of a model trained on" if row["model"] in trained else "unseen model"
+            for row in held.known
+        ],
+    }
+    confusions = head_confusions(held.labels, predicted, heads, CLASSES)
+    return {"class": class_scores(confusions, CLASSES, seed=0)} | {
+        name: scores_by(held.labels, predicted, held.known, group, CLASSES, seed=0)
+        for name, group in groups.items()
+    }
 
 
 def show_report(console: Console, report: Report, *, title: str = "") -> None:

@@ -268,6 +268,7 @@ class Recipe(ABC):
         measures: Sequence[str | Measure],
         *,
         limit: int | None = None,
+        max_length: int | None = None,
         whole: bool = False,
     ) -> Atlas:
         """Survey a corpus into ``NAME.nc``, or open that file if it holds this very survey.
@@ -280,6 +281,8 @@ class Recipe(ABC):
             What to survey.
         limit
             Use at most this many examples. Default: the recipe's limit.
+        max_length
+            The largest number of tokens of an example. Default: the recipe's.
         whole
             Use all examples of the corpus, whatever the limits are.
 
@@ -300,7 +303,7 @@ class Recipe(ABC):
                 limit=most,
                 seed=self.seed,
                 batch_size=self.batch_size,
-                max_length=self.max_length,
+                max_length=max_length or self.max_length,
             )
         return self.keep(path, results)
 

@@ -34,8 +34,27 @@ def random_maps(count: int, length: int, seed: int) -> torch.Tensor:
     )
 
 
+def line_means(cells: list[list[float]], *, causal: bool) -> list[list[list[float]]]:
+    """In plain loops: the mean of each cell's column, and of its diagonal."""
+    length = len(cells)
+    columns, diagonals = ([[0.0] * length for _ in range(length)] for _ in range(2))
+    for query in range(length):
+        for key in range(length):
+            seen = [cells[row][key] for row in range(length) if row >= key or not causal]
+            columns[query][key] = sum(seen) / len(seen)
+            line = [
+                cells[row][row + key - query]
+                for row in range(length)
+                if 0 <= row + key - query < length
+            ]
+            diagonals[query][key] = sum(line) / max(len(line), ceil(length / 4))
+    return [columns, diagonals]
+
+
 def layers_of(attention: list[list[float]]) -> list[list[list[float]]]:
-    """In plain loops: shades, roots, the mean shade of each cell's column, and of its diagonal."""
+    """In plain loops: shades, roots, the mean shade of each cell's column and of its diagonal, and
+    the same means of how far a cell is darker than up to three cells on either side.
+    """
     length = len(attention)
     roots = [[sqrt(value) for value in row] for row in attention]
     dark = max(
@@ -45,18 +64,18 @@ def layers_of(attention: list[list[float]]) -> list[list[list[float]]]:
     causal = all(
         attention[query][key] == 0 for query in range(length) for key in range(query + 1, length)
     )
-    columns, diagonals = ([[0.0] * length for _ in range(length)] for _ in range(2))
+    clear = [[0.0] * length for _ in range(length)]
     for query in range(length):
         for key in range(length):
-            seen = [shades[row][key] for row in range(length) if row >= key or not causal]
-            columns[query][key] = sum(seen) / len(seen)
-            line = [
-                shades[row][row + key - query]
-                for row in range(length)
-                if 0 <= row + key - query < length
-            ]
-            diagonals[query][key] = sum(line) / max(len(line), ceil(length / 4))
-    return [shades, roots, columns, diagonals]
+            around = shades[query][max(key - 3, 0) : key] + shades[query][key + 1 : key + 4]
+            beside = sum(around) / max(len(around), 1)
+            clear[query][key] = min(max((shades[query][key] - beside) / 0.25, 0.0), 1.0)
+    return [
+        shades,
+        roots,
+        *line_means(shades, causal=causal),
+        *line_means(clear, causal=causal),
+    ]
 
 
 @pytest.mark.parametrize("length", [1, 3, 31, 32, 50, 75])

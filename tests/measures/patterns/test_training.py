@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 from sklearn.metrics import classification_report
 
 from headscope.errors import UserError
+from headscope.measures.patterns import training
 from headscope.measures.patterns.labels import (
     Labelled,
     label_maps,
@@ -22,8 +23,16 @@ from headscope.measures.patterns.labels import (
     unpack,
     write_labelled,
 )
-from headscope.measures.patterns.network import CLASSES, load_network
-from headscope.measures.patterns.training import evaluate, predict, recast, train, vary
+from headscope.measures.patterns.network import CLASSES, TESTED, load_network
+from headscope.measures.patterns.training import (
+    add_column,
+    draw_plain,
+    evaluate,
+    predict,
+    recast,
+    train,
+    vary,
+)
 
 FAMILY = ("demo", "minilm")
 RETRAINED = ("5", "6")
@@ -62,39 +71,44 @@ def heads(labelled: Labelled) -> set[tuple[str, str, str]]:
     found = set()
     for row in labelled.known:
         own = row["model"] == "minilm-l6-mlm" and row["layer"] in RETRAINED
-        found.add(
-            (
-                "minilm" if row["model"].startswith(FAMILY) and not own else row["model"],
-                row["layer"],
-                row["head"],
-            )
-        )
+        made = row["model"].startswith(FAMILY) and row["model"] != "demo-llm"
+        family = "minilm" if made and not own else row["model"]
+        found.add((family, row["layer"], row["head"]))
+    return found
+
+
+def sentences_of(example: str) -> set[str]:
+    """The sentences of an input such as "news-01:s1+s2|s3" or, of two passages, "a:s1|b:s2"."""
+    found, passage = set(), ""
+    for part in example.split("|"):
+        before, colon, names = part.rpartition(":")
+        passage = before if colon else passage
+        found |= {f"{passage}:{name}" for name in names.split("+")}
     return found
 
 
 def sentences(labelled: Labelled) -> set[str]:
-    found = set()
-    for row in labelled.known:
-        passage, _, names = row["example"].partition(":")
-        found |= {f"{passage}:{name}" for name in names.replace("|", "+").split("+")}
-    return found
+    return {name for row in labelled.known for name in sentences_of(row["example"])}
 
 
-def test_the_built_in_set_has_400_maps_and_40_of_every_class() -> None:
+def test_the_built_in_set_has_1000_maps_and_60_of_every_class() -> None:
     labelled = read_labelled()
-    assert len(labelled) >= 400
-    assert min(Counter(labelled.labels)[name] for name in CLASSES) >= 40
+    assert len(labelled) >= 1000
+    assert min(Counter(labelled.labels)[name] for name in CLASSES) >= 60
     assert all(
         len(one) == int(row["length"])
         for one, row in zip(labelled.maps, labelled.known, strict=True)
     )
     assert {row["split"] for row in labelled.known} == {"train", "test"}
-    assert len({len(one) for one in labelled.maps}) > 30
+    assert len({len(one) for one in labelled.maps}) > 80
+    assert max(len(one) for one in labelled.maps) <= TESTED
 
 
 def test_every_map_of_it_is_attention_and_was_seen_whole() -> None:
     for one in read_labelled().maps:
-        np.testing.assert_allclose(unpack(one).sum(1), 1.0, atol=0.06)
+        length = len(one)
+        # each root is rounded by up to 1/510, so a row's sum by up to 2/510 of its summed roots
+        np.testing.assert_allclose(unpack(one).sum(1), 1.0, atol=2 / 510 * length**0.5 + 0.02)
 
 
 def test_held_out_maps_share_no_sentence_and_no_head_with_those_trained_on() -> None:
@@ -102,21 +116,34 @@ def test_held_out_maps_share_no_sentence_and_no_head_with_those_trained_on() -> 
     inside, outside = labelled.part(split="train"), labelled.part(split="test")
     assert not sentences(inside) & sentences(outside)
     assert not heads(inside) & heads(outside)
-    assert {"gpt2-mini", "minilm-l6-mlm"} <= {row["model"] for row in outside.known} - {
-        row["model"] for row in inside.known
-    }
+    assert {"gpt2-mini", "minilm-l6-mlm", "mpnet-base"} <= {
+        row["model"] for row in outside.known
+    } - {row["model"] for row in inside.known}
+
+
+def test_held_out_maps_have_natural_blocks_and_lengths_never_trained_on() -> None:
+    labelled = read_labelled()
+    inside, outside = labelled.part(split="train"), labelled.part(split="test")
+    trained = max(len(one) for one in inside.maps)
+    assert sum(len(one) > trained for one in outside.maps) >= 40
+    assert sum(64 < len(one) <= trained for one in outside.maps) >= 60
+    natural = [
+        row["model"]
+        for label, row in zip(outside.labels, outside.known, strict=True)
+        if label == "block" and not row["model"].endswith("-apart")
+    ]
+    assert len(natural) >= 20
+    assert len(set(natural)) >= 3
 
 
 def test_no_two_maps_are_of_one_head_and_one_sentence() -> None:
     labelled = read_labelled()
-    seen = Counter()
+    seen = {part: Counter() for part in ("1", "2")}
     for row in labelled.known:
-        passage, _, names = row["example"].partition(":")
-        seen.update(
-            (row["model"], row["layer"], row["head"], passage, name)
-            for name in names.replace("|", "+").split("+")
+        seen[row["round"]].update(
+            (row["model"], row["layer"], row["head"], name) for name in sentences_of(row["example"])
         )
-    assert max(seen.values()) == 1
+    assert all(max(counts.values()) == 1 for counts in seen.values())
 
 
 def test_packed_weights_come_back_to_within_four_thousandths() -> None:
@@ -159,8 +186,20 @@ def test_the_scores_are_scikit_learns_and_the_table_is_plain_counting() -> None:
     )
 
 
-def test_the_network_that_is_shipped_agrees_with_the_labels_of_held_out_maps() -> None:
-    assert evaluate(load_network(), read_labelled().part(split="test")).f1 > 0.75
+@pytest.mark.parametrize(("maps", "bar"), [("1", 0.75), ("2", 0.58)])
+def test_the_network_that_is_shipped_agrees_with_the_labels_of_held_out_maps(
+    maps: str, bar: float
+) -> None:
+    """Maps of the first round have at most 64 tokens, those of the second up to 128. The network
+    before the second round has 0.53 there.
+    """
+    assert evaluate(load_network(), read_labelled().part(split="test", round=maps)).f1 > bar
+
+
+def test_it_agrees_with_most_labels_of_a_large_model_that_it_never_saw() -> None:
+    """The network before the second round has 0.46."""
+    held = read_labelled().part(split="test", model="mpnet-base")
+    assert evaluate(load_network(), held).accuracy > 0.55
 
 
 def test_training_learns_plain_maps_and_is_the_same_for_one_seed() -> None:
@@ -204,7 +243,10 @@ def test_a_varied_map_keeps_its_heaviest_columns_and_its_order() -> None:
         assert (varied >= 0).all()
 
 
-def test_a_map_is_recast_only_into_what_it_then_looks_like() -> None:
+def test_a_map_is_recast_only_into_what_it_then_looks_like(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(training, "DRAWN", 0.0)
     random = np.random.default_rng(2)
     seen = set()
     for _ in range(60):
@@ -217,7 +259,7 @@ def test_a_map_is_recast_only_into_what_it_then_looks_like() -> None:
             column = max(np.median(after[:, key]) for key in range(24))
             line = np.median(np.diagonal(after, -1))
             if (name, label) == ("diagonal", "vertical+diagonal"):
-                assert column > 0.25
+                assert column > 0.22
                 assert line > 0.25
             if (name, label) == ("vertical+diagonal", "diagonal"):
                 assert column < 0.05
@@ -226,6 +268,37 @@ def test_a_map_is_recast_only_into_what_it_then_looks_like() -> None:
         ("diagonal", "vertical+diagonal"),
         ("vertical+diagonal", "diagonal"),
     }
+
+
+def test_a_plain_drawing_has_the_lines_of_its_class_and_no_others() -> None:
+    random = np.random.default_rng(4)
+    for name in ("vertical", "diagonal", "vertical+diagonal", "block"):
+        for _ in range(40):
+            one = draw_plain(name, random)
+            length = len(one)
+            np.testing.assert_allclose(one.sum(1), 1.0, rtol=1e-4)
+            if name == "block":
+                quarter = length // 4
+                inside = (one[:quarter, :quarter].mean() + one[-quarter:, -quarter:].mean()) / 2
+                across = (one[:quarter, -quarter:].mean() + one[-quarter:, :quarter].mean()) / 2
+                assert inside > 3 * across
+                continue
+            light = np.median(one[one > 0])
+            long = [column[column > 0] for column in one.T if (column > 0).sum() > length // 2]
+            lines = [np.median(np.diagonal(one, offset)) for offset in (-1, 0, 1)]
+            assert (max(map(np.median, long)) > 2.5 * light) == ("vertical" in name)
+            assert (max(lines) > 2.5 * light) == ("diagonal" in name)
+
+
+def test_a_column_added_to_a_causal_map_leaves_the_rows_that_cannot_see_it() -> None:
+    causal = np.tril(np.ones((20, 20), np.float32))
+    causal /= causal.sum(1, keepdims=True)
+    for seed in range(10):
+        after = add_column(causal, 7, np.random.default_rng(seed))
+        assert not np.triu(after, 1).any()
+        np.testing.assert_allclose(after.sum(1), 1.0, rtol=1e-5)
+        np.testing.assert_array_equal(after[:7], causal[:7])
+        assert (after[8:, 7] > 0.15).all()
 
 
 def test_a_set_that_cannot_be_used_is_an_error_that_says_why(tmp_path: Path) -> None:

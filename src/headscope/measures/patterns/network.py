@@ -19,11 +19,19 @@ from headscope.errors import UserError
 CLASSES = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 SHIPPED = Path(__file__).parent / "data" / "network.safetensors"
 SIZE = 32
+RELIABLE, TESTED = 64, 128
+"""The most tokens of a map up to which the shipped network does well on test maps, and on which it
+was tested at all.
+"""
 CLIPPED, ROW = 0.01, 0.64
 """The share of cells that are darkest; in maps of more than 64 tokens so few that a single column
 would still be among them: a part of a row's length.
 """
-SEEN = 4
+BESIDE, CLEARLY = 3, 0.25
+"""A cell is compared with so many cells on either side of it in its row; this much darker is
+clearly darker.
+"""
+SEEN = 6
 """How many channels a picture has."""
 CHANNELS = (16, 16, 24, 24, 32, 32, 48, 48)
 STRIDED = frozenset({1, 3, 5})
@@ -35,8 +43,9 @@ def pictures(attention: Tensor) -> Tensor:
 
     The first channel is what a person sees when labelling: roots of weights, relative to the map's
     99th percentile. Then the roots as they are, and, for each cell, the mean of the first along its
-    column and along its diagonal. These two are shrunk by their maximum: a line one token wide
-    stays as dark as it was.
+    column and along its diagonal. The last two are the same means of how clearly each cell stands
+    out from those beside it, as a person judges a line. These four are shrunk by their maximum: a
+    line one token wide stays as dark as it was.
     """
     roots = attention.clamp(0.0, 1.0).sqrt()
     dark = percentile(roots.flatten(1), 1.0 - min(CLIPPED, ROW / roots.shape[-1])).clamp_min(1e-3)[
@@ -44,10 +53,34 @@ def pictures(attention: Tensor) -> Tensor:
     ]
     shade = (roots / dark).clamp_max(1.0)
     cells = functional.adaptive_avg_pool2d(torch.stack([shade, roots], 1), SIZE)
+    clear = stands_out(shade)
     lines = functional.adaptive_max_pool2d(
-        torch.stack([column_means(shade), diagonal_means(shade)], 1), SIZE
+        torch.stack(
+            [
+                column_means(shade),
+                diagonal_means(shade),
+                column_means(clear, shade),
+                diagonal_means(clear),
+            ],
+            1,
+        ),
+        SIZE,
     )
     return torch.cat([cells, lines], 1)
+
+
+def stands_out(shade: Tensor) -> Tensor:
+    """How clearly each cell is darker than the mean of those beside it in its row: 0 for not at
+    all, 1 for clearly.
+    """
+    ones = torch.ones(1, 1, shade.shape[-1], dtype=shade.dtype, device=shade.device)
+    wide = 2 * BESIDE + 1
+    sums, cells = (
+        wide * functional.avg_pool1d(functional.pad(rows, (BESIDE, BESIDE)), wide, 1)
+        for rows in (shade, ones)
+    )
+    beside = (sums - shade) / (cells - 1).clamp_min(1)
+    return ((shade - beside) / CLEARLY).clamp(0.0, 1.0)
 
 
 def percentile(values: Tensor, share: float) -> Tensor:
@@ -62,12 +95,12 @@ def percentile(values: Tensor, share: float) -> Tensor:
     return low + (high - low) * (place - int(place))
 
 
-def column_means(shade: Tensor) -> Tensor:
-    """Each cell's column mean; in a causal map (nothing above the diagonal) only over the rows that
-    see it.
+def column_means(shade: Tensor, seen: Tensor | None = None) -> Tensor:
+    """Each cell's column mean; in a causal map (nothing of ``seen`` above the diagonal) only over
+    the rows that see it.
     """
     length = shade.shape[-1]
-    causal = shade.triu(1).sum((1, 2)) == 0
+    causal = (shade if seen is None else seen).triu(1).sum((1, 2)) == 0
     rows = torch.where(
         causal[:, None], torch.arange(length, 0, -1, device=shade.device)[None], length
     )

@@ -4,6 +4,7 @@ well it does on others.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ DECAY = 1e-2
 SMOOTHING = 0.05
 RECAST = 0.3
 """How often a map of another class is made from one, where that can be done."""
+DRAWN = 0.08
+"""How often a plain drawing of its class takes the place of a map."""
 EVEN = 0.25
 """The largest share of attention that is spread evenly."""
 LOST = 0.1
@@ -32,14 +35,27 @@ LOST = 0.1
 
 @dataclass(frozen=True)
 class Report:
-    """How well predicted classes agree with labels: F1 averaged over classes, precision, recall, F1
-    and count of each, and labels (rows) against predictions.
+    """How well predicted classes agree with labels.
+
+    Parameters
+    ----------
+    f1
+        F1 averaged over classes.
+    accuracy
+        The share of maps whose class is predicted.
+    classes
+        Precision, recall, F1 and count of each class.
+    confusion
+        Labels (rows) against predictions (columns).
+    predicted
+        The predicted class of each map.
     """
 
     f1: float
     accuracy: float
     classes: pd.DataFrame
     confusion: pd.DataFrame
+    predicted: tuple[str, ...]
 
 
 def train(
@@ -64,7 +80,7 @@ def train(
         )
     random = np.random.default_rng(seed)
     gold = torch.tensor([CLASSES.index(label) for label in labelled.labels])
-    weights = len(gold) / (len(CLASSES) * torch.bincount(gold, minlength=len(CLASSES)).float())
+    weights = class_weights(labelled.labels)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = PatternNet()
@@ -97,6 +113,22 @@ def train(
     return network.eval()
 
 
+def class_weights(labels: Sequence[str]) -> torch.Tensor:
+    """Weights that make classes count alike: those that are rare among the maps as they are seen,
+    after some were recast, weigh more.
+
+    >>> names = ["vertical"] * 2 + ["diagonal", "vertical+diagonal", "block", "heterogeneous"]
+    >>> [round(weight, 2) for weight in class_weights(names).tolist()]
+    [0.6, 1.2, 1.2, 1.2, 1.2]
+    """
+    count = Counter(labels)
+    moved = RECAST * (count["diagonal"] - count["vertical+diagonal"])
+    seen: dict[str, float] = dict(count)
+    seen["diagonal"] -= moved
+    seen["vertical+diagonal"] += moved
+    return torch.tensor([len(labels) / (len(CLASSES) * seen[name]) for name in CLASSES])
+
+
 def _batches(count: int, random: np.random.Generator) -> list[list[int]]:
     """All numbers in random order; one left over would be a batch without a variance, and joins the
     batch before.
@@ -109,29 +141,63 @@ def _batches(count: int, random: np.random.Generator) -> list[list[int]]:
 def recast(
     attention: NDArray[np.float32], label: str, random: np.random.Generator
 ) -> tuple[NDArray[np.float32], str]:
-    """Now and then a map of another class made from this one: a column added to a diagonal, or the
-    columns beside a diagonal taken away.
+    """Now and then a map of another class made from this one.
 
-    Few heads are purely diagonal, and a network that knows only those takes any other for
-    vertical+diagonal.
+    A column is added to a diagonal, or the columns beside a diagonal are taken away: few heads are
+    purely diagonal, and a network that knows only those takes any other for vertical+diagonal. And
+    now and then a plain drawing, which few real maps are, takes its place.
     """
+    if label != "heterogeneous" and random.random() < DRAWN:
+        return draw_plain(label, random), label
     if random.random() > RECAST:
         return attention, label
     if label == "diagonal":
-        share = random.uniform(0.3, 0.7)
-        mixed = (1 - share) * attention
-        mixed[:, 0] += share
-        return np.asarray(mixed, np.float32), "vertical+diagonal"
+        return add_column(attention, 0, random), "vertical+diagonal"
     if label == "vertical+diagonal":
-        places = np.arange(len(attention))
-        away = np.abs(places[:, None] - places[None]) > 2
-        means = (attention * away).sum(0) / np.maximum((away & (attention > 0)).sum(0), 1)
-        heavy = means > 2 * np.median(means)
-        even = np.median(attention[:, ~heavy], axis=1, keepdims=True)
-        return np.where(heavy[None] & away & (attention > 0), even, attention).astype(
-            np.float32
-        ), "diagonal"
+        return take_columns(attention), "diagonal"
     return attention, label
+
+
+def draw_plain(label: str, random: np.random.Generator) -> NDArray[np.float32]:
+    """Draw a map of one class with nothing else in it: any length up to 128, sometimes causal."""
+    length = int(random.integers(10, 129))
+    causal = label != "block" and random.random() < 0.25
+    weights = 0.2 * np.exp(random.normal(0.0, random.uniform(0.0, 0.5), (length, length)))
+    if "vertical" in label:
+        column = 0 if causal else int(random.choice([0, length // 2, int(random.integers(length))]))
+        weights[:, column] += length * random.uniform(0.1, 1.0)
+    if "diagonal" in label:
+        offset = int(random.integers(-1, 1 if causal else 2))
+        line = np.arange(max(-offset, 0), min(length, length - offset))
+        weights[line, line + offset] += length * random.uniform(0.1, 1.0)
+    if label == "block":
+        second = np.arange(length) >= int(random.uniform(0.3, 0.7) * length)
+        weights[second[:, None] == second[None]] *= random.uniform(6.0, 30.0)
+    if causal:
+        weights = np.tril(weights)
+    return np.asarray(weights / weights.sum(1, keepdims=True), np.float32)
+
+
+def add_column(
+    attention: NDArray[np.float32], column: int, random: np.random.Generator
+) -> NDArray[np.float32]:
+    """Move a share of every row's attention to one column; in a causal map, of rows that see it."""
+    share = random.uniform(0.3, 0.7) * random.uniform(0.6, 1.0, (len(attention), 1))
+    if not np.triu(attention, 1).any():
+        share = share * (np.arange(len(attention)) >= column)[:, None]
+    mixed = (1 - share) * attention
+    mixed[:, column] += share[:, 0]
+    return np.asarray(mixed, np.float32)
+
+
+def take_columns(attention: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Make the columns of a map with a diagonal as light as what is beside them."""
+    places = np.arange(len(attention))
+    away = np.abs(places[:, None] - places[None]) > 2
+    means = (attention * away).sum(0) / np.maximum((away & (attention > 0)).sum(0), 1)
+    heavy = means > 2 * np.median(means)
+    even = np.median(attention[:, ~heavy], axis=1, keepdims=True)
+    return np.where(heavy[None] & away & (attention > 0), even, attention).astype(np.float32)
 
 
 def vary(attention: NDArray[np.float32], random: np.random.Generator) -> NDArray[np.float32]:
@@ -194,4 +260,5 @@ def evaluate(network: PatternNet, labelled: Labelled) -> Report:
         float(accuracy_score(gold, found)),
         classes,
         confusion,
+        tuple(found),
     )

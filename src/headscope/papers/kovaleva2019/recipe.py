@@ -11,6 +11,7 @@ from headscope.corpus import Corpus, CorpusLike, read
 from headscope.errors import UserError, unknown
 from headscope.figures import task_patterns
 from headscope.figures.grids import SCALES, Scale
+from headscope.measures.patterns.network import RELIABLE
 from headscope.models import Model, ModelLike
 from headscope.models.replacement import WAYS
 from headscope.page import Plot, Section, Table
@@ -214,12 +215,6 @@ class Kovaleva2019(Recipe):
     def _pretrained(self) -> Model:
         return self.load(self.models[0])
 
-    def _look(self, name: str, model: Model, corpus: Corpus, measures: list[str]) -> Atlas:
-        """Survey at most as many examples as the paper."""
-        return self.survey(
-            name, model, self.drawn(corpus, self.at_most(EXAMPLES)), measures, whole=True
-        )
-
     def _table(self) -> Section:
         self._done = done = [
             tuned
@@ -239,23 +234,29 @@ class Kovaleva2019(Recipe):
         table = Table(table_rows(done), title="Table 1", note=below)
         return self.section("tuning", text, [table])
 
+    def _pattern_survey(self, name: str, model: Model, corpus: Corpus) -> Atlas:
+        """Classify maps at a length for which the network is reliable, whatever tuning uses."""
+        length = min(RELIABLE, model.longest or RELIABLE)
+        drawn = self.drawn(corpus, self.at_most(EXAMPLES))
+        return self.survey(name, model, drawn, ["pattern"], max_length=length, whole=True)
+
     def _patterns(self) -> Section:
         found: dict[str, Atlas] = {}
         for task in self.chosen_tasks:
             dev = self.tuned_models.dev(task)
             after = next(iter(self.tuned_models.models(task).values()))
-            found[f"{task.title}, pretrained"] = self._look(
-                f"patterns-{task.name}-before", self._pretrained, dev, ["pattern"]
+            found[f"{task.title}, pretrained"] = self._pattern_survey(
+                f"patterns-{task.name}-before", self._pretrained, dev
             )
-            found[f"{task.title}, tuned"] = self._look(
-                f"patterns-{task.name}", after, dev, ["pattern"]
+            found[f"{task.title}, tuned"] = self._pattern_survey(
+                f"patterns-{task.name}", after, dev
             )
         self._patterns_found = {
             task.title: found[f"{task.title}, tuned"] for task in self.chosen_tasks
         }
         if not found:
             name = "built-in pairs" if self._frames.format == "builtin" else self._frames.name
-            found[name] = self._look("patterns", self._pretrained, self._frames, ["pattern"])
+            found[name] = self._pattern_survey("patterns", self._pretrained, self._frames)
         least, most = facts.HETEROGENEOUS.items()
         note = (
             "Percent of all maps, as the network classifies them, with 95 % intervals (jackknife "
@@ -269,7 +270,9 @@ class Kovaleva2019(Recipe):
         drawn = self._random_maps()
         return self.section(
             "patterns",
-            f"Every map of every head, on at most {EXAMPLES} examples of each task.",
+            f"Every map of every head, on at most {EXAMPLES} examples of each task. Examples are "
+            f"cut at {RELIABLE} tokens, whatever the length of tuning: on longer test maps the "
+            "network is often wrong.",
             [Table(share_rows(found), title="Share of each class", note=note)],
             [
                 typical_plot(drawn),
