@@ -60,7 +60,9 @@ def class_f1(confusion: NDArray[Any]) -> NDArray[np.float64]:
     counts = np.asarray(confusion, np.float64)
     right = np.diagonal(counts, axis1=-2, axis2=-1)
     both = counts.sum(-1) + counts.sum(-2)
-    return np.divide(2 * right, both, out=np.full(both.shape, np.nan), where=both > 0)
+    scores: NDArray[np.float64] = np.full(both.shape, np.nan)
+    np.divide(2 * right, both, out=scores, where=both > 0)
+    return scores
 
 
 def macro_f1(confusion: NDArray[Any]) -> NDArray[np.float64]:
@@ -83,7 +85,9 @@ def macro_f1(confusion: NDArray[Any]) -> NDArray[np.float64]:
     present = counts.sum(-1) > 0
     scores = np.where(present, np.nan_to_num(class_f1(counts)), 0.0).sum(-1)
     number = present.sum(-1)
-    return np.divide(scores, number, out=np.full(number.shape, np.nan), where=number > 0)
+    mean: NDArray[np.float64] = np.full(number.shape, np.nan)
+    np.divide(scores, number, out=mean, where=number > 0)
+    return mean
 
 
 def head_confusions(
