@@ -195,3 +195,13 @@ def test_the_controls_of_a_run_are_those_of_probing_the_control_tasks(tmp_path: 
         float(results["probe_top"]["test"].sel(way="top", n=3)[0])
     )
     assert sets["test"].shape == (1, 4)
+
+
+@pytest.mark.slow
+def test_every_classifier_of_a_small_task_reaches_its_optimum(tmp_path: Path) -> None:
+    """Length of the built-in corpus has 186 training sentences; a thousand steps left 3 short."""
+    results = probe(
+        "demo", "demo", only="Length", n=1, counts=[1], greedy=False, control=False, cache=tmp_path
+    )
+    assert int(results["probe"]["train"][0]) == 186
+    assert int(results["probe"]["unsolved"][0]) == int(results["probe_layer"]["unsolved"][0]) == 0

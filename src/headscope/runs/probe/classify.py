@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.errors import UserError
-from headscope.runs.probe.linear import solve
+from headscope.runs.probe.linear import STEPS, solve
 from headscope.runs.probe.many_classes import ROUGH, Validate, is_costly, search
 from headscope.runs.probe.options import ProbeOptions
 from headscope.runs.probe.problems import Fitted, Problems
@@ -24,6 +24,9 @@ from headscope.runs.probe.rows import LabelledRows
 
 STOPPING_SHARE = 0.1
 """Share of the training rows that decides when RMSProp stops if there is no validation split."""
+FEW_ROWS, FEW_STEPS = 2000, 5000
+"""Tasks with so few examples may take so many steps: classes that can be separated and a weak
+penalty need over a thousand, and they cost little."""
 Array = NDArray[np.float64]
 
 
@@ -219,7 +222,8 @@ class _Trainer:
             held_out = sum(len(rows) for rows in self.held_out)
             return search(problems, self._validate(x), held_out=held_out)
         if self.options.solver == "exact":
-            return solve(problems)
+            few = x.shape[1] <= FEW_ROWS
+            return solve(problems, steps=FEW_STEPS if few else STEPS)
         return solve_rmsprop(problems, self.stopping[part].to(x.device), seed=self.options.seed)
 
     def _validate(self, x: Tensor) -> Validate:
