@@ -23,6 +23,7 @@ from headscope.papers.report import PaperReport
 from headscope.papers.sections import run_rows, short_name, with_suffix
 from headscope.progress import ProgressLike, Reporter, as_reporter
 from headscope.results import Atlas
+from headscope.results.private import without_folders
 from headscope.runs.survey import survey
 
 Step = Callable[[], Section]
@@ -197,8 +198,8 @@ class Recipe(ABC):
             remarks=self.remarks(),
             notes=[f"Skipped: {reason}." for reason in skipped],
             sections=sections,
-            provenance=json.dumps(self.about, indent=2, ensure_ascii=False),
-            runs=Table(run_rows(self.about)) if self.about else None,
+            provenance=json.dumps(without_folders(self.about), indent=2, ensure_ascii=False),
+            runs=Table(run_rows(without_folders(self.about))) if self.about else None,
         )
         write_document(document, path)
 
