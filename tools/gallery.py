@@ -25,7 +25,7 @@ from headscope.results import Atlas
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "gallery.md"
 PICTURES = ROOT / "docs" / "images" / "gallery"
-SCALE = 1.2
+SCALE = 1.1
 MEASURES = ["position", "special", "entropy", "dependency", "coreference", "distance"]
 INTRODUCTION = """\
 # Gallery of figures
