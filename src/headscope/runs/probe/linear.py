@@ -37,6 +37,9 @@ AXES = 1024
 SPREAD_ROWS = 2048
 """About this many rows give the covariance of the features."""
 ARMIJO, HALVINGS = 1e-4, 12
+STUCK, STUCK_SLACK = 20, 10
+"""After so many steps that do not lower its loss, a problem with small derivatives (so many times
+the tolerance) is as solved as rounding allows."""
 LEAST = 1e-12
 PILOT, PILOT_ROWS, PILOT_SLACK = 8, 512, 30
 """A rougher solution on every eighth row comes first, if these rows are enough."""
@@ -154,26 +157,30 @@ class LinearSolver:
         final, left = theta.clone(), torch.arange(self.shape[2], device=theta.device)
         value, gradient = self._evaluate(data, theta, left)
         past: deque[Pair] = deque(maxlen=HISTORY)
-        step = 0
+        step, stuck = 0, torch.zeros_like(value)
         while True:
             direction = self._direction(gradient, past, left)
-            moving = gradient.abs().amax((3, 4)) > tolerance
+            steepest = gradient.abs().amax((3, 4))
+            moving = steepest > tolerance
             moving |= -_dot(gradient, direction) / 2 > share * value
+            moving &= (stuck < STUCK) | (steepest > STUCK_SLACK * tolerance)
             if step == steps or not bool(moving.any()):
                 break
             going = moving.any(0).any(0)
             if not bool(going.all()):
                 final[:, :, left[~going]] = theta[:, :, ~going]
-                theta, value, gradient, direction, moving = (
-                    each[:, :, going] for each in (theta, value, gradient, direction, moving)
+                theta, value, gradient, direction, moving, stuck = (
+                    each[:, :, going] for each in (theta, value, gradient, direction, moving, stuck)
                 )
                 past = _kept(past, going)
                 left = left[going]
             step += 1
             direction = direction * moving[..., None, None]
-            moved, value, next_gradient = self._line_search(
+            moved, lower, next_gradient = self._line_search(
                 data, theta, direction, value, gradient, left
             )
+            stuck = torch.where(lower < value * (1 - share), 0.0, stuck + 1)
+            value = lower
             past.append(_pair(moved - theta, next_gradient - gradient))
             theta, gradient = moved, next_gradient
         final[:, :, left] = theta
