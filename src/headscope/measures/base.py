@@ -61,7 +61,7 @@ class Measure(ABC):
     listed
         False for measures with too many labels for the table of heads.
     in_blocks
-        True for measures that reduce a map a block of rows at a time (:meth:`rows`, :meth:`end`);
+        True for measures that process maps in blocks of rows (:meth:`rows`, :meth:`end`);
         the others are given whole maps (:meth:`layer`).
     longest
         Where whole maps are needed: the largest number of tokens for which a run is begun.

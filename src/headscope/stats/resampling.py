@@ -7,6 +7,7 @@ does not grow with either.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -183,7 +184,7 @@ def resample(
     return Resampled(p, np.where(np.isnan(p), np.nan, np.maximum(p, p_max)), low, high)
 
 
-class _Test:
+class _Test(ABC):
     """What both tests share: chunks of resamples over a block of heads."""
 
     def __init__(self, clusters: ClusterSums, taus: Array) -> None:
@@ -213,17 +214,17 @@ class _Test:
             np.where(few, np.nan, high),
         )
 
+    @abstractmethod
     def draws(self, resamples: int, seed: int) -> Draws:
         """(resample, cluster), some resamples at a time."""
-        raise NotImplementedError
 
+    @abstractmethod
     def chunk(self, drawn: NDArray[np.floating], most: Array, done: int) -> NDArray[np.int64]:
         """How many of these resamples reach what was observed, (threshold, cell, role)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def interval(self) -> tuple[Array, Array]:
         """The ends of the 95 % interval of the mean."""
-        raise NotImplementedError
 
 
 class _Bootstrap(_Test):

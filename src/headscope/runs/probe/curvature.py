@@ -119,9 +119,9 @@ class ClassCurvature:
 class OwnRowsCurvature:
     """The curvature of each class from its own rows, and from the covariance of all others.
 
-    Once classes are told apart, the rows of a class bend its loss much more than all other rows.
-    They are few, so that the inverse of ``covariance + rows`` costs little (Woodbury's identity).
-    For wide features, where :class:`ClassCurvature` would take too long.
+    Once the classifier separates the classes, the rows of a class bend its loss much more than all
+    other rows. They are few, so the inverse of ``covariance + rows`` costs little (Woodbury's
+    identity). For wide features, where :class:`ClassCurvature` would take too long.
 
     Parameters
     ----------
