@@ -71,6 +71,9 @@ _declare("position", "position:Position")
 _declare("special", "special:Special", cross=True)
 _declare("entropy", "entropy:Entropy", cross=True)
 _declare("role", "role:Role")
+_declare("activity", "work:Activity")
+_declare("work", "work:Work")
+_declare("spread", "spread:Spread")
 _declare("dependency", "dependency:Dependency", needs=("words", "tree"))
 _declare("coreference", "coreference:Coreference", needs=("words", "mentions"))
 _declare("frame", "frame:Frame", needs=("frames",))
@@ -80,9 +83,6 @@ _declare("distance", "distance:Distance", offered=False)
 _declare("peak", "peak:Peak", offered=False, cross=True)
 _declare("alignment", "alignment:Alignment", offered=False, cross=True)
 _declare("gradient", "gradient:Gradient", needs=("lm",), offered=False)
-_declare("activity", "work:Activity", offered=False)
-_declare("work", "work:Work", offered=False)
-_declare("spread", "spread:Spread", offered=False)
 _declare("pattern", "patterns.measure:Pattern", offered=False)
 
 
@@ -97,7 +97,7 @@ def offered_measures(offered: Collection[str]) -> list[str]:
     Examples
     --------
     >>> offered_measures(["words"])
-    ['position', 'special', 'entropy', 'role']
+    ['position', 'special', 'entropy', 'role', 'activity', 'work', 'spread']
     """
     return [
         entry.name

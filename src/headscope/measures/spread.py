@@ -52,7 +52,6 @@ class Spread(OfLogarithms):
     title = "Spread of the attention at work"
     unit = "sum over tokens"
     source = "Headscope"
-    offered = False
     listed = False
     dims = {"part": ("entropy", "left")}
     spoils = True

@@ -75,7 +75,6 @@ class Activity(Linear):
     title = "Where attention goes"
     unit = "share of attention"
     source = "Headscope"
-    offered = False
     dims = {"where": ("at work", "start", "separator", "stops", "other")}
 
     def attributes(self) -> dict[str, str]:
@@ -191,7 +190,6 @@ class Work(Linear):
     title = "Attention at work, by role"
     unit = "sum over tokens"
     source = "Headscope"
-    offered = False
     listed = False
 
     def __init__(self) -> None:

@@ -305,12 +305,23 @@ def describe(model: Model, stack: str) -> dict[str, Any]:
         "adapter": model.adapter,
         "bos": model.bos,
         "chat": model.chat,
+        "tokens": _token_names(model.tokenizer),
         "weights": model.digest,
         "stack": stack,
         "layers": shape.layers,
         "heads": shape.heads,
+        "causal": model.causal(stack),
         **unusual,
     }
+
+
+def _token_names(tokenizer: Any) -> dict[str, str]:
+    """What the model calls its start token and its separator, as far as it has them."""
+    names = {
+        "start": tokenizer.cls_token or tokenizer.bos_token,
+        "separator": tokenizer.sep_token or tokenizer.eos_token,
+    }
+    return {kind: str(name) for kind, name in names.items() if name}
 
 
 def versions() -> dict[str, str]:

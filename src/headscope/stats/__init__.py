@@ -13,7 +13,7 @@ from headscope.stats.frames import frame_table, outstanding
 from headscope.stats.jackknife import cluster_test, jackknife, rough_intervals, share_interval
 from headscope.stats.layers import LayerCloseness, layer_closeness
 from headscope.stats.lengths import matched_scores
-from headscope.stats.main_roles import main_role_sentence, main_roles
+from headscope.stats.main_roles import main_roles, role_agreement
 from headscope.stats.overlap import (
     fine_overlaps,
     layer_shares,
@@ -74,7 +74,6 @@ __all__ = [
     "layer_closeness",
     "layer_shares",
     "leading_patterns",
-    "main_role_sentence",
     "main_roles",
     "matched_scores",
     "not_compared",
@@ -92,6 +91,7 @@ __all__ = [
     "present",
     "regions",
     "relation_tests",
+    "role_agreement",
     "role_correlations",
     "role_sets",
     "role_shift",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import itertools
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,6 @@ from headscope.labels import label_text
 from headscope.numbers import count, interval, number, p_value
 from headscope.results import Atlas
 from headscope.results.schema import label_dims, of_heads, statistics
-from headscope.stats.main_roles import NEEDED, main_role_sentence, main_roles
 from headscope.stats.relations import LEAST, relation_tests
 from headscope.stats.roles import role_tests
 
@@ -105,7 +103,7 @@ def passport(atlas: Atlas, head: Head) -> Passport:
     about = atlas.provenance
     statistics = _statistics(atlas, head)
     roles, relations = _roles(atlas, head), _relations(atlas, head)
-    sentences = [*_main_role(atlas, head), *_role_sentences(roles)]
+    sentences = _role_sentences(roles)
     sentences += _relation_sentences(relations)
     sentences += _statistic_sentences(statistics)
     if not sentences:
@@ -119,16 +117,6 @@ def passport(atlas: Atlas, head: Head) -> Passport:
         roles,
         relations,
     )
-
-
-def _main_role(atlas: Atlas, head: Head) -> list[str]:
-    """The head's main role, where the results have what it needs."""
-    if not set(NEEDED) <= set(atlas):
-        return []
-    table = main_roles(atlas)
-    titles = json.loads(atlas["work"].attrs["titles"])
-    row = table[table["head"] == str(head)].iloc[0]
-    return [main_role_sentence(row, titles)]
 
 
 def _at(values: xr.DataArray | xr.Dataset, head: Head) -> Any:
