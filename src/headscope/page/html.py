@@ -1,0 +1,79 @@
+"""The page as one HTML file: script, style and data inside, nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from html import escape
+from importlib import resources
+from typing import Any
+
+from headscope.page.packs.pack import to_text
+
+
+@cache
+def bundle(name: str) -> str:
+    """A file of the built front end: page.js, page.css or widget.js."""
+    return resources.files("headscope.page").joinpath("static", name).read_text(encoding="utf-8")
+
+
+def page_html(boot: Mapping[str, Any], packs: Mapping[str, bytes], *, connect: str = "'none'") -> str:
+    """The whole page.
+
+    Parameters
+    ----------
+    boot
+        What the page is told first; ``Boot`` in ``web/src/data/types.ts``.
+    packs
+        Data inside the page, by name.
+    connect
+        Where the page may load more data from, as a content-security policy says it.
+
+    Returns
+    -------
+    str
+        HTML. Its policy allows only this very script and style.
+    """
+    script, style = _inert(bundle("page.js")), bundle("page.css").replace("</", "<\\/")
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
+        f"img-src data: blob:; connect-src {connect}; base-uri 'none'; form-action 'none'"
+    )
+    data = "\n".join(
+        f'<script type="text/plain" data-pack="{escape(name)}">{to_text(one)}</script>'
+        for name, one in packs.items()
+    )
+    about = json.dumps(dict(boot), ensure_ascii=False).replace("<", "\\u003c")
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="content-security-policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{escape(str(boot.get("title", "Headscope")))}</title>
+<style>{style}</style>
+</head>
+<body class="hs-page">
+<div class="headscope" id="headscope">
+<noscript>This page needs JavaScript, which is inside the page; nothing is loaded.</noscript>
+</div>
+<script type="application/json" id="headscope-boot">{about}</script>
+{data}
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _inert(script: str) -> str:
+    """A script in which no text can end its element."""
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

@@ -1,0 +1,98 @@
+"""An atlas as one pack: everything the page shows of a model without asking for a single head."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope import __version__
+from headscope.page.packs.pack import pack
+from headscope.page.packs.papers import paper_sections
+from headscope.page.packs.roles import relation_columns, role_columns, test_columns
+from headscope.page.packs.statistics import statistic_columns
+from headscope.page.packs.words import convergence_lines, head_texts, summary_lines
+from headscope.results import Atlas
+
+FORMAT = 1
+"""The version of the pack's layout; ``web/src/data/types.ts`` describes it."""
+
+
+def atlas_pack(atlas: Atlas, *, name: str = "") -> bytes:
+    """Everything about a model's heads but their examples.
+
+    Parameters
+    ----------
+    atlas
+        Results of a survey, a comparison, an ablation or a probe.
+    name
+        What to call the model, where the results' own name would be ambiguous.
+    """
+    document, arrays = atlas_content(atlas)
+    if name:
+        document["model"]["name"] = name
+    return pack(document, arrays)
+
+
+def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The document and the arrays of :func:`atlas_pack`."""
+    about = atlas.provenance
+    statistics, arrays = statistic_columns(atlas)
+    roles, more = role_columns(atlas)
+    tests, tested = test_columns(atlas)
+    relations, accuracy = relation_columns(atlas)
+    distance = _distance(atlas)
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "version": __version__,
+        "model": _model(atlas),
+        "corpus": {
+            "name": str(about.get("corpus", {}).get("name", "")),
+            "examples": int(about.get("counts", {}).get("seen", 0)),
+        },
+        "notes": [str(note) for note in about.get("notes", [])],
+        "statistics": statistics,
+        **roles,
+        "tests": tests,
+        "relations": relations,
+        "heads": head_texts(atlas),
+        "summary": summary_lines(atlas),
+        "papers": paper_sections(atlas, statistics),
+        "convergence": convergence_lines(atlas),
+        "examples": _examples(about),
+        "distance": bool(distance),
+        "provenance": about,
+    }
+    return document, {**arrays, **more, **tested, **accuracy, **distance}
+
+
+def _model(atlas: Atlas) -> dict[str, Any]:
+    model = atlas.provenance.get("model", {})
+    return {
+        "name": str(model.get("name", "")),
+        "type": str(model.get("type", "")),
+        "stack": str(model.get("stack", "")),
+        "layers": atlas.shape[0],
+        "heads": atlas.shape[1],
+        "numbers": list(atlas.layers),
+        "causal": bool(model.get("causal", False)),
+    }
+
+
+def _examples(about: dict[str, Any]) -> dict[str, Any]:
+    kept = about.get("examples", {})
+    return {
+        "kept": int(kept.get("kept", 0)),
+        "strongest": int(kept.get("strongest", 0)),
+        "why": str(kept.get("why", "")) or ("" if kept else "these results keep none"),
+    }
+
+
+def _distance(atlas: Atlas) -> dict[str, NDArray[Any]]:
+    """Distances between all heads, (place, place), where they were measured."""
+    if "distance" not in atlas:
+        return {}
+    values = np.asarray(atlas["distance"]["mean"].values)
+    size = atlas.shape[0] * atlas.shape[1]
+    return {"distance": values} if values.shape == (size, size) else {}

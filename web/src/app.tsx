@@ -1,0 +1,83 @@
+import { useEffect } from "preact/hooks";
+
+import { Header } from "./components/header";
+import { KeyHelp } from "./components/keys";
+import { type Store, StoreContext } from "./store";
+import { AtlasView } from "./views/atlas";
+import { CompareView } from "./views/compare";
+import { FinderView } from "./views/finder";
+import { HeadView } from "./views/head";
+import { LiveView } from "./views/live";
+import { PapersView } from "./views/papers";
+
+/** The whole page: header, the view that the address names, a line for messages. */
+export function App({ store }: { store: Store }) {
+  useEffect(() => listen(store), [store]);
+  return (
+    <StoreContext.Provider value={store}>
+      <Header />
+      <main class="hs-main" id="hs-main" tabIndex={-1}>
+        <View store={store} />
+      </main>
+      {store.message.value && (
+        <p class="hs-message" role="status">
+          {store.message.value}
+        </p>
+      )}
+      {store.keys.value && <KeyHelp />}
+    </StoreContext.Provider>
+  );
+}
+
+function View({ store }: { store: Store }) {
+  const { view } = store.route.value;
+  const [name, ...rest] = view.split("/");
+  if (name === "live" && store.boot.live) return <LiveView />;
+  if (!store.atlas) {
+    if (store.boot.live) return <LiveView />;
+    return <p class="hs-empty">There are no results on this page.</p>;
+  }
+  switch (name) {
+    case "":
+    case "atlas":
+      return <AtlasView />;
+    case "finder":
+      return <FinderView />;
+    case "head":
+      return <HeadView name={rest.join("/")} />;
+    case "papers":
+      return <PapersView />;
+    case "compare":
+      return <CompareView />;
+    default:
+      return (
+        <p class="hs-empty">
+          There is no view called “{name}”. <a href="#/atlas">Go to the atlas.</a>
+        </p>
+      );
+  }
+}
+
+/** Keys that work everywhere: / searches, ? lists keys, Escape closes or clears. */
+function listen(store: Store): () => void {
+  const press = (event: KeyboardEvent) => {
+    const at = event.target as HTMLElement;
+    const typing = at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName);
+    if (event.key === "Escape") {
+      if (store.keys.value) store.keys.value = false;
+      else if (typing) at.blur();
+      else store.select(null);
+      return;
+    }
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "/") {
+      store.root.querySelector<HTMLInputElement>(".hs-search input")?.focus();
+      event.preventDefault();
+    } else if (event.key === "?") {
+      store.keys.value = !store.keys.value;
+    }
+  };
+  const target: HTMLElement | Document = store.addressed ? document : store.root;
+  target.addEventListener("keydown", press as EventListener);
+  return () => target.removeEventListener("keydown", press as EventListener);
+}

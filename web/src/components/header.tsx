@@ -1,0 +1,85 @@
+import { useStore, type Theme } from "../store";
+import { SearchBox } from "./search";
+
+const VIEWS: [string, string][] = [
+  ["atlas", "Atlas"],
+  ["finder", "Finder"],
+  ["head", "Heads"],
+  ["papers", "Papers"],
+  ["compare", "Compare"],
+  ["live", "Live"],
+];
+const NEXT: Record<Theme, Theme> = { auto: "dark", dark: "light", light: "auto" };
+
+/** Name, model, navigation, search, light or dark. */
+export function Header() {
+  const store = useStore();
+  const model = store.atlas?.document.model ?? store.boot.live;
+  const current = store.route.value.view.split("/")[0] || (store.atlas ? "atlas" : "live");
+  const shape = model ? `${model.type} · ${model.layers} layers × ${model.heads} heads` : "";
+  return (
+    <header class="hs-header">
+      <a class="hs-skip" href="#hs-main" onClick={(event) => skip(event, store.root)}>
+        Skip to the content
+      </a>
+      <strong class="hs-brand">Headscope</strong>
+      <span class="hs-model">
+        <b>{model?.name}</b> <span class="hs-soft">{shape}</span>
+      </span>
+      <nav class="hs-nav" aria-label="Views">
+        {VIEWS.filter(([id]) => shownView(id, store.boot.live !== undefined, store.atlases.length)).map(
+          ([id, title]) => (
+            <a
+              key={id}
+              href={`#/${id === "head" ? headTarget(store) : id}`}
+              aria-current={current === id ? "page" : undefined}
+              onClick={(event) => {
+                if (store.addressed) return;
+                event.preventDefault();
+                store.go(id === "head" ? headTarget(store) : id);
+              }}
+            >
+              {title}
+            </a>
+          ),
+        )}
+      </nav>
+      {store.atlas && <SearchBox />}
+      <button
+        type="button"
+        class="hs-icon"
+        title={`Colours: ${store.theme.value}. Click to change.`}
+        aria-label={`Colours: ${store.theme.value}`}
+        onClick={() => store.setTheme(NEXT[store.theme.value])}
+      >
+        {store.dark.value ? "☾" : "◐"}
+      </button>
+    </header>
+  );
+}
+
+function shownView(id: string, live: boolean, results: number): boolean {
+  if (id === "live") return live;
+  if (id === "compare") return results > 1;
+  return results > 0;
+}
+
+/** The head that "Heads" opens: the one in focus, or the clearest. */
+function headTarget(store: ReturnType<typeof useStore>): string {
+  const atlas = store.atlas;
+  if (!atlas) return "atlas";
+  let place = store.focus.value ?? -1;
+  if (place < 0) {
+    let most = -1;
+    for (let one = 0; one < atlas.size; one++) {
+      const excess = atlas.excess(one);
+      if (excess > most) [most, place] = [excess, one];
+    }
+  }
+  return `head/${atlas.name(Math.max(place, 0))}`;
+}
+
+function skip(event: Event, root: HTMLElement): void {
+  event.preventDefault();
+  root.querySelector<HTMLElement>("#hs-main")?.focus();
+}

@@ -1,0 +1,242 @@
+/** What the packs hold: the contract between headscope/page/content.py and the page. */
+
+export interface Model {
+  name: string;
+  type: string;
+  stack: string;
+  layers: number;
+  heads: number;
+  /** The model's own numbers of its layers, from 1. */
+  numbers: number[];
+  causal: boolean;
+  kvHeads?: number;
+}
+
+export interface Corpus {
+  name: string;
+  examples: number;
+}
+
+/** One statistic of every head: a row of the arrays value, low and high, (statistic, layer, head). */
+export interface Statistic {
+  /** As a query names it: "position:previous". */
+  id: string;
+  measure: string;
+  /** In plain words. */
+  title: string;
+  unit: string;
+  /** How numbers are shown: a share as per cent, times uniform, a plain number. */
+  kind: "share" | "times" | "number";
+  /** The paper it comes from. */
+  source: string;
+  /** Examples it rests on. */
+  n: number;
+  /** Whether small tables and the head page show it without being asked. */
+  listed: boolean;
+  /** Where even attention would be, if it is one number for all heads. */
+  reference?: number;
+}
+
+/** A role of the working attention, with arrays work/value, work/half, work/p, work/has (role, layer, head). */
+export interface WorkRole {
+  id: string;
+  title: string;
+  family: string;
+}
+
+/** A tested role (Pande et al. 2021), with arrays tests/mean, low, high, p, effect, has (role, layer, head). */
+export interface TestedRole {
+  id: string;
+  title: string;
+}
+
+/** A dependency relation in one direction, with arrays relations/accuracy, low, high, p (relation, layer, head). */
+export interface Relation {
+  id: string;
+  title: string;
+  relation: string;
+  direction: string;
+  /** Share right of the best fixed offset, and that offset. */
+  baseline: number;
+  offset: number;
+  n: number;
+  family: string;
+}
+
+export interface HeadText {
+  lead: string;
+  evidence: string;
+}
+
+export interface Part {
+  text: string;
+  heads?: string[];
+  strong?: boolean;
+}
+
+export interface SummaryLine {
+  /** A family of roles, or "" for other findings, or "lead". */
+  family: string;
+  parts: Part[];
+}
+
+export interface TableColumn {
+  title: string;
+  /** Right-aligned numbers. */
+  number: boolean;
+}
+
+export interface Table {
+  id: string;
+  title: string;
+  note: string;
+  columns: TableColumn[];
+  rows: (string | null)[][];
+}
+
+/** One point per head by layer, for one or several statistics (as in Clark et al. 2019, Figure 2). */
+export interface LayerChart {
+  id: string;
+  title: string;
+  caption: string;
+  statistics: string[];
+}
+
+/** What belongs to one paper. */
+export interface PaperSection {
+  id: string;
+  title: string;
+  tables: Table[];
+  charts: LayerChart[];
+}
+
+export interface Convergence {
+  /** What: words, and the head. */
+  title: string;
+  head: string;
+  unit: string;
+  examples: number[];
+  half: number[];
+  /** Examples that would halve the present interval. */
+  needed: number;
+}
+
+export interface AtlasDocument {
+  format: 1;
+  version: string;
+  model: Model;
+  corpus: Corpus;
+  /** Warnings, in sentences. */
+  notes: string[];
+  statistics: Statistic[];
+  /** Families of main roles, in the order of roles/family (uint8); empty without main roles. */
+  families: string[];
+  work: WorkRole[];
+  tests: TestedRole[];
+  relations: Relation[];
+  /** By place (layer index × heads + head). */
+  heads: HeadText[];
+  summary: SummaryLine[];
+  papers: PaperSection[];
+  convergence: Convergence[];
+  /** Heads on which the two halves of the corpus agree, of all; null without main roles. */
+  agreement: [number, number] | null;
+  /** Kinds of rest in the order of the array activity (kind, layer, head), "at work" first. */
+  activity: string[];
+  /** Examples kept per head; why there are none. */
+  examples: { kept: number; strongest: number; why: string };
+  /** Whether the array distance (place, place) is there: Jensen–Shannon, nats. */
+  distance: boolean;
+  provenance: Record<string, unknown>;
+}
+
+/*
+ * Arrays of an atlas:
+ *   value, low, high          f4 (statistic, layer, head); NaN where not defined
+ *   roles/family, roles/second u1 (layer, head): index into families; second 255 = none
+ *   roles/excess, low, high, p f4 (layer, head); roles/borderline u1
+ *   roles/activity, spread     f4 (layer, head)
+ *   activity                   f4 (kind, layer, head)
+ *   work/value, half, p f4, work/has u1   (role, layer, head)
+ *   tests/mean, low, high, p, effect f4, tests/has u1
+ *   relations/accuracy, low, high, p f4
+ *   distance f4 (place, place)
+ */
+
+/** A text of the pack "texts". */
+export interface Text {
+  id: string;
+  tokens: string[];
+  /** The word of each token, -1 for special tokens. */
+  unit: number[];
+  words: string[];
+  special: number[];
+  sink: number[];
+  /** Dependency head of each word (-1 root, -2 unknown), and its relation. */
+  head: number[];
+  relation: string[];
+  /** Tokens before the window was cut. */
+  length: number;
+}
+
+export interface TextsDocument {
+  texts: Text[];
+}
+
+export type ExampleKind = "strong" | "typical" | "weak" | "random";
+
+/** One kept example of a head; its sparse map is rows first … first + rows of the pack's arrays. */
+export interface HeadExample {
+  /** Index into the pack "texts". */
+  text: number;
+  kind: ExampleKind;
+  /** Share of attention off sinks and off itself. */
+  score: number;
+  /** Rank among the kept sample, or of all examples for the strongest. */
+  rank: number;
+  /** Where its rows begin in counts, and its links in keys and weights. */
+  row: number;
+  rows: number;
+  link: number;
+}
+
+export interface Pair {
+  query: string;
+  key: string;
+  mean: number;
+  n: number;
+}
+
+/** The pack "head/3-9". Arrays: counts u1 (row), keys u2, weights u2 (link; 65535 = 1), histogram, uniform f4 (33). */
+export interface HeadDocument {
+  examples: HeadExample[];
+  pairs: Pair[];
+  queries: { token: string; share: number }[];
+  keys: { token: string; share: number }[];
+  /** Texts in the sample. */
+  sample: number;
+}
+
+/** The document in the page itself: which packs there are and how they are reached. */
+export interface Boot {
+  title: string;
+  /** "embedded": in script elements; "folder": files beside the page; "server": the explorer. */
+  source: "embedded" | "folder" | "server";
+  /** Names of the atlases, the main one first; none in an explorer without results. */
+  atlases: string[];
+  /** The explorer's model; absent in reports. */
+  live?: LiveModel;
+}
+
+export interface LiveModel {
+  name: string;
+  type: string;
+  layers: number;
+  heads: number;
+  numbers: number[];
+  /** The most tokens that a text may have. */
+  longest: number;
+  causal: boolean;
+  /** What it predicts: next or masked tokens, a class, or nothing. */
+  predicts: "next" | "masked" | "class" | "";
+}

@@ -1,0 +1,62 @@
+import type { Statistic } from "./data/types";
+
+const MINUS = "\u2212";
+
+/** A number with sensible digits: about three, never an exponent for everyday sizes. */
+export function number(value: number, digits?: number): string {
+  if (!Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  let places = digits;
+  if (places === undefined) {
+    places = size >= 100 ? 0 : size >= 10 ? 1 : size >= 0.1 || size === 0 ? 2 : 3;
+  }
+  const text = size > 0 && size < 0.0005 && digits === undefined
+    ? size.toExponential(0)
+    : size.toFixed(places);
+  const zero = Number(text) === 0;
+  return value < 0 && !zero ? MINUS + text : text;
+}
+
+/** A share as per cent. Tiny shares are "< 0.1 %". */
+export function percent(share: number, digits?: number): string {
+  if (!Number.isFinite(share)) return "–";
+  const size = Math.abs(share) * 100;
+  if (size > 0 && size < 0.1) return share < 0 ? `${MINUS}0.1 % <` : "< 0.1 %";
+  const places = digits ?? (size >= 10 || size === 0 ? 0 : 1);
+  return `${share < 0 ? MINUS : ""}${size.toFixed(places)} %`;
+}
+
+export function count(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
+}
+
+/** A p-value: never 0. */
+export function pValue(p: number): string {
+  if (!Number.isFinite(p)) return "–";
+  if (p < 1e-15) return "< 1e-15";
+  if (p < 0.001) return p.toExponential(0);
+  return p.toFixed(p < 0.01 ? 3 : 2);
+}
+
+/** A statistic's value as its kind is read. */
+export function shown(value: number, statistic: Pick<Statistic, "kind">): string {
+  if (!Number.isFinite(value)) return "–";
+  if (statistic.kind === "share") return percent(value, Math.abs(value) < 0.995 ? 1 : undefined);
+  if (statistic.kind === "times") return `${number(value)} ×`;
+  return number(value);
+}
+
+/** Half the width of an interval, with digits by width: "± 0.003". */
+export function plusMinus(low: number, high: number, kind: Statistic["kind"]): string {
+  const half = (high - low) / 2;
+  if (!Number.isFinite(half)) return "";
+  const scaled = kind === "share" ? half * 100 : half;
+  if (scaled === 0) return "± 0";
+  const places = Math.min(4, Math.max(0, -Math.floor(Math.log10(scaled)) + (scaled < 1 ? 0 : 0)));
+  return `± ${scaled.toFixed(places)}`;
+}
+
+/** "one head", "3 heads". */
+export function plural(n: number, one: string, many = `${one}s`): string {
+  return `${count(n)} ${n === 1 ? one : many}`;
+}

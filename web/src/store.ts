@@ -1,0 +1,134 @@
+import { signal, type Signal } from "@preact/signals";
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+
+import type { Atlas } from "./data/atlas";
+import type { Source } from "./data/source";
+import type { Boot } from "./data/types";
+import { format, parse, type Route } from "./route";
+
+export type Theme = "auto" | "light" | "dark";
+
+/**
+ * What all views of one page share: the results, which view is shown, which heads are selected.
+ * There may be several on one HTML page (a notebook), so nothing of it is global.
+ */
+export class Store {
+  readonly route: Signal<Route>;
+  /** Places of the selected heads; null when nothing is selected. */
+  readonly selection = signal<ReadonlySet<number> | null>(null);
+  /** What the selection came from: a query, or words. */
+  readonly selectedBy = signal("");
+  /** The head under the pointer or the keyboard. */
+  readonly focus = signal<number | null>(null);
+  readonly theme = signal<Theme>("auto");
+  readonly dark = signal(false);
+  readonly message = signal("");
+  readonly keys = signal(false);
+
+  constructor(
+    readonly boot: Boot,
+    readonly source: Source,
+    /** The main results first. Empty in an explorer without results. */
+    readonly atlases: Atlas[],
+    /** The element that the page lives in. */
+    readonly root: HTMLElement,
+    /** Whether the address of the browser follows the route. */
+    readonly addressed: boolean,
+  ) {
+    this.route = signal(parse(addressed ? location.hash : ""));
+    if (addressed) addEventListener("hashchange", () => this.arrive());
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    scheme.addEventListener?.("change", () => this.applyTheme());
+    this.theme.value = (read("headscope-theme") as Theme | null) ?? "auto";
+    this.applyTheme();
+  }
+
+  get atlas(): Atlas | undefined {
+    return this.atlases[0];
+  }
+
+  private arrive(): void {
+    this.route.value = parse(location.hash);
+    this.message.value = "";
+  }
+
+  /** Show a view. `replace` changes the address without a new step to go back to. */
+  go(view: string, options: Record<string, string | undefined> = {}, replace = false): void {
+    const next = { view, options: clean(options) };
+    if (!this.addressed) {
+      this.route.value = next;
+      return;
+    }
+    const hash = format(next);
+    if (hash === location.hash) return;
+    if (replace) {
+      history.replaceState(null, "", hash);
+      this.route.value = next;
+    } else {
+      location.hash = hash;
+    }
+  }
+
+  /** Change options of the present view. */
+  set(options: Record<string, string | undefined>, replace = true): void {
+    const { view, options: before } = this.route.value;
+    this.go(view, { ...before, ...options }, replace);
+  }
+
+  option(name: string): string | undefined {
+    return this.route.value.options[name];
+  }
+
+  select(places: Iterable<number> | null, by = ""): void {
+    this.selection.value = places === null ? null : new Set(places);
+    this.selectedBy.value = by;
+  }
+
+  setTheme(theme: Theme): void {
+    this.theme.value = theme;
+    write("headscope-theme", theme);
+    this.applyTheme();
+  }
+
+  private applyTheme(): void {
+    const wanted = this.theme.value;
+    const dark =
+      wanted === "dark" ||
+      (wanted === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
+    this.dark.value = dark;
+    this.root.dataset.theme = dark ? "dark" : "light";
+    if (this.addressed) document.documentElement.dataset.theme = dark ? "dark" : "light";
+  }
+}
+
+function clean(options: Record<string, string | undefined>): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const [name, value] of Object.entries(options)) if (value) found[name] = value;
+  return found;
+}
+
+/** Storage may be refused: in frames, and for files in some browsers. */
+function read(name: string): string | null {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+function write(name: string, value: string): void {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    // the choice lasts for this page only
+  }
+}
+
+export const StoreContext = createContext<Store | null>(null);
+
+export function useStore(): Store {
+  const store = useContext(StoreContext);
+  if (!store) throw new Error("no store");
+  return store;
+}

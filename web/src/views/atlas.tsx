@@ -1,0 +1,4 @@
+/** To be written. */
+export function AtlasView() {
+  return <p class="hs-empty">Atlas</p>;
+}

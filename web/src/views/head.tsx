@@ -1,0 +1,4 @@
+/** To be written. */
+export function HeadView({ name }: { name: string }) {
+  return <p class="hs-empty">{name}</p>;
+}

@@ -1,0 +1,4 @@
+/** To be written. */
+export function LiveView() {
+  return <p class="hs-empty">Live</p>;
+}

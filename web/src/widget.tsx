@@ -1,0 +1,2 @@
+/** The notebook widget: to be written. */
+export default { render() {} };
