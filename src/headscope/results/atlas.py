@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -19,6 +20,7 @@ from headscope.results.summary import remarks, summary
 if TYPE_CHECKING:
     import altair as alt
 
+    from headscope.stats.analysis import Analysis
     from headscope.stats.passport import Passport
 
 
@@ -74,6 +76,21 @@ class Atlas(LabelledResults):
         'Head 1-3 puts more than half of the attention on the previous token.'
         """
         return remarks(self)
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """What tests say of all heads: each is run once, when it is first asked for.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> atlas = hs.survey("demo", "demo", limit=8)
+        >>> atlas.analysis.descriptions["1-3"].family
+        'previous'
+        """
+        from headscope.stats.analysis import Analysis
+
+        return Analysis(self)
 
     def head(self, head: HeadLike) -> Passport:
         """Everything known of one head: it prints itself, and shows itself in a notebook.

@@ -8,12 +8,14 @@ from headscope.stats.antecedents import antecedent_scores, antecedent_table
 from headscope.stats.behaviour import Thresholds, behaviours
 from headscope.stats.comparison import cosine_table, paired_table
 from headscope.stats.crossfit import CrossFit, best_choice, cross_fit, cross_score, fit_apart
+from headscope.stats.description import Description, descriptions
 from headscope.stats.differences import difference_atlas, difference_table, same_examples
 from headscope.stats.frames import frame_table, outstanding
 from headscope.stats.jackknife import cluster_test, jackknife, rough_intervals, share_interval
 from headscope.stats.layers import LayerCloseness, layer_closeness
 from headscope.stats.lengths import matched_scores
 from headscope.stats.main_roles import main_roles, role_agreement
+from headscope.stats.model_summary import model_summary
 from headscope.stats.overlap import (
     fine_overlaps,
     layer_shares,
@@ -39,6 +41,7 @@ from headscope.stats.roles import role_tests
 from headscope.stats.scaling import scale
 from headscope.stats.shared import not_compared
 from headscope.stats.shift import role_shift
+from headscope.stats.summary_parts import Part, SummaryLine
 from headscope.stats.tau import find_tau, find_taus, grand_mean, parse_tau, pooled_mean, pooled_tau
 from headscope.stats.tests import correct, paired_sign, wilson
 
@@ -47,7 +50,10 @@ __all__ = [
     "DEFAULT_DIRECTIONS",
     "FINE",
     "CrossFit",
+    "Description",
     "LayerCloseness",
+    "Part",
+    "SummaryLine",
     "Thresholds",
     "antecedent_gains",
     "antecedent_scores",
@@ -61,6 +67,7 @@ __all__ = [
     "cosine_table",
     "cross_fit",
     "cross_score",
+    "descriptions",
     "difference_atlas",
     "difference_table",
     "find_tau",
@@ -76,6 +83,7 @@ __all__ = [
     "leading_patterns",
     "main_roles",
     "matched_scores",
+    "model_summary",
     "not_compared",
     "outstanding",
     "overlap_shares",

@@ -1,0 +1,123 @@
+"""Everything that tests say of the heads of some results, each computed once for all heads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import xarray as xr
+
+from headscope.heads import all_heads
+from headscope.results import Atlas
+from headscope.stats.excess import Excess
+from headscope.stats.findings import (
+    AntecedentFinding,
+    DisablingFinding,
+    ProbeFinding,
+    RelationFinding,
+    antecedent_finding,
+    disabling_findings,
+    probe_findings,
+    relation_findings,
+)
+from headscope.stats.main_roles import MainRoles, has_main_roles
+from headscope.stats.role_words import sink_words
+from headscope.stats.roles import role_tests
+
+if TYPE_CHECKING:
+    from headscope.stats.description import Description
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The tests of all heads; each is run when it is first asked for, and then kept.
+
+    Parameters
+    ----------
+    results
+        Any results. What they do not have is empty here.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> atlas = hs.survey("demo", "demo", limit=8)
+    >>> analysis = Analysis(atlas)
+    >>> analysis.roles.loc["1-3", "role"]
+    'previous'
+    """
+
+    results: Atlas
+
+    @cached_property
+    def heads(self) -> list[str]:
+        """The names of all heads, in the order of the model."""
+        layers = [number - 1 for number in self.results.layers]
+        return [str(head) for head in all_heads(layers, self.results.shape[1])]
+
+    @cached_property
+    def descriptions(self) -> dict[str, Description]:
+        """What every head does, in words."""
+        from headscope.stats.description import describe_all
+
+        return describe_all(self)
+
+    @cached_property
+    def main(self) -> MainRoles | None:
+        """Main roles; None where a measure is missing."""
+        return MainRoles.of(self.results) if has_main_roles(self.results) else None
+
+    @property
+    def excess(self) -> Excess | None:
+        """The excess of every head at every role."""
+        return None if self.main is None else self.main.whole
+
+    @cached_property
+    def roles(self) -> pd.DataFrame:
+        """The table of main roles, by head; empty where a measure is missing."""
+        if self.main is None:
+            return pd.DataFrame(columns=["head", "role", "family"]).set_index("head")
+        return self.main.table().set_index("head")
+
+    @cached_property
+    def resting(self) -> dict[str, dict[str, float]]:
+        """By head: the share of attention at work, and on each kind of sink by its name."""
+        if "activity" not in self.results:
+            return {}
+        data = self.results["activity"]["mean"].transpose("layer", "head", "where")
+        names = sink_words(self.results)
+        kinds = [str(kind) for kind in data["where"].values]
+        heads = [f"{a}-{b}" for a in data["layer"].values for b in data["head"].values]
+        rows = data.values.reshape(len(heads), -1)
+        return {
+            head: {names.get(kind, kind): float(x) for kind, x in zip(kinds, row, strict=True)}
+            for head, row in zip(heads, rows, strict=True)
+        }
+
+    @cached_property
+    def sieves(self) -> xr.Dataset | None:
+        """Tests of sieve bias (Pande et al. 2021), corrected by Holm's method."""
+        if "role" not in self.results:
+            return None
+        return role_tests(self.results, correction="holm")
+
+    @cached_property
+    def relations(self) -> list[RelationFinding]:
+        """Heads that find a relation better than the best fixed offset."""
+        return relation_findings(self.results)
+
+    @cached_property
+    def antecedents(self) -> AntecedentFinding | None:
+        """The best head at antecedents."""
+        return antecedent_finding(self.results)
+
+    @cached_property
+    def disabling(self) -> list[DisablingFinding]:
+        """What disabling each head does."""
+        return disabling_findings(self.results)
+
+    @cached_property
+    def probes(self) -> list[ProbeFinding]:
+        """The best head of every task."""
+        return probe_findings(self.results)

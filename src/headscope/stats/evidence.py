@@ -1,0 +1,145 @@
+"""The evidence for what a head does: sentences with numbers, intervals and corrected tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headscope.stats.analysis import Analysis
+from headscope.stats.excess import BROADLY, CONTAINS, DIRECTION, LEAST, RESTS, Excess
+from headscope.stats.finding_words import (
+    antecedents_found,
+    disabling_does,
+    probe_score,
+    relations_found,
+)
+from headscope.stats.findings import ALPHA, RelationFinding
+from headscope.stats.phrases import capital, in_percent, listed, with_half
+from headscope.stats.role_words import ROLE_WORDS
+
+SHOWN = 2
+"""How many relations, and how many kinds of sinks, a sentence names."""
+SOME = 0.03
+"""Smaller shares at rest are not named."""
+CLOSE = LEAST / 2
+"""From this excess on, a role that does not count is mentioned."""
+AT_WORK = "at work"
+
+
+def role_evidence(analysis: Analysis, excess: Excess, place: int) -> list[str]:
+    """Where a head's attention goes, against even attention.
+
+    Parameters
+    ----------
+    analysis
+        The tests of all heads.
+    excess
+        The excess of every head at every role.
+    place
+        Which head.
+    """
+    row = analysis.roles.iloc[place]
+    role, found = str(row["role"]), [_at_work(analysis, str(row.name), role=str(row["role"]))]
+    if role == BROADLY:
+        part = in_percent(float(row["spread"]))
+        found.append(f"Its entropy over the words is {part} of that of even attention.")
+    elif role in ROLE_WORDS:
+        named = [role, *filter(None, [str(row["second"])])]
+        found += [f"{capital(_share(excess, place, name))}." for name in named]
+        found += _further(excess, place, named)
+    elif role != RESTS:
+        found += _tendency(excess, place)
+    if row["borderline"]:
+        halves = [_name(str(row[half])) for half in ("first_half", "second_half")]
+        found.append(f"One half of the corpus says “{halves[0]}”, the other “{halves[1]}”.")
+    return found
+
+
+def _name(role: str) -> str:
+    return ROLE_WORDS[role].name if role in ROLE_WORDS else role
+
+
+def _at_work(analysis: Analysis, head: str, *, role: str) -> str:
+    """How much attention is at work, and where the rest is."""
+    shares = analysis.resting[head]
+    rests = resting_on(analysis, head)
+    if role == RESTS:  # the lead has said how little is at work
+        parts = [f"{in_percent(shares[name])} on {name}" for name in rests]
+        return f"Of its attention, {listed(parts)}." if parts else ""
+    work = f"{capital(in_percent(shares[AT_WORK]))} of its attention is at work"
+    parts = [f"{in_percent(shares[name])} on {name}" for name in rests]
+    if parts:
+        parts[0] = parts[0].replace(" on ", " rests on ", 1)
+    return f"{work}; {', '.join(parts)}." if parts else f"{work}."
+
+
+def resting_on(analysis: Analysis, head: str) -> list[str]:
+    """The sinks on which a head rests most, by what they are called: one or two, if any."""
+    shares = {name: share for name, share in analysis.resting[head].items() if name != AT_WORK}
+    ranked = sorted(shares, key=lambda name: -np.nan_to_num(shares[name]))
+    return [name for name in ranked if shares[name] >= SOME][:SHOWN]
+
+
+def _share(excess: Excess, place: int, role: str) -> str:
+    """The share of the working attention on a role's tokens, against even attention."""
+    at = excess.names.index(role)
+    share = with_half(excess.share[place, at], excess.share_half[place, at])
+    even = in_percent(excess.even[place, at])
+    return f"{ROLE_WORDS[role].share.format(share)} (even attention: {even})"
+
+
+def _further(excess: Excess, place: int, named: list[str]) -> list[str]:
+    """The strongest other role that a head has, unless it contains one that was named."""
+    own = {*named, *(inside for name in named for inside in CONTAINS.get(name, ()))}
+    own |= {general for general, inside in CONTAINS.items() if set(named) & set(inside)}
+    others = [
+        (float(excess.value[place, at]), name)
+        for at, name in enumerate(excess.names)
+        if excess.counts[place, at] and name not in own
+    ]
+    return [f"Besides, {_share(excess, place, max(others)[1])}."] if others else []
+
+
+def _tendency(excess: Excess, place: int) -> list[str]:
+    """The strongest excess of a head without a role, if it is tested and not along arcs."""
+    ranked = [
+        (float(excess.value[place, at]), name)
+        for at, name in enumerate(excess.names)
+        if name not in DIRECTION and excess.p[place, at] < ALPHA
+    ]
+    value, role = max(ranked, default=(0.0, ""))
+    if value < CLOSE:
+        return ["No role comes close to counting."]
+    points = f"{100 * value:.0f} points over even attention"
+    return [f"Closest to a role: {_share(excess, place, role)}, {points} where 10 would count."]
+
+
+def findings_of(analysis: Analysis, head: str) -> list[str]:
+    """What else tests say of a head: relations, antecedents, disabling, probes.
+
+    Parameters
+    ----------
+    analysis
+        The tests of all heads.
+    head
+        The name of the head.
+    """
+    found = []
+    relations = shown_relations(analysis, head)
+    if relations:
+        found.append(relations_found(relations))
+    antecedents = analysis.antecedents
+    if antecedents is not None and antecedents.head == head:
+        found.append(f"{capital(antecedents_found(antecedents))}.")
+    for disabled in analysis.disabling:
+        if disabled.head == head:
+            found.append(f"Disabling it {disabling_does(disabled)}.")
+    probes = [probe_score(one) for one in analysis.probes if one.head == head][:SHOWN]
+    if probes:
+        found.append(f"Its output has the best probe of all heads for {listed(probes)}.")
+    return found
+
+
+def shown_relations(analysis: Analysis, head: str) -> list[RelationFinding]:
+    """The relations that are named with a head: those at which it is the best, or else others."""
+    mine = [one for one in analysis.relations if one.head == head]
+    return ([one for one in mine if one.best] or mine)[:SHOWN]

@@ -1,0 +1,282 @@
+"""What tests say of single heads: relations, antecedents, disabling, probes. For sentences.
+
+Everything here has passed a test that is corrected over all heads, or says that it has not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+from headscope.labels import STANFORD
+from headscope.results import Atlas
+from headscope.stats.antecedents import HELD_OUT as APART
+from headscope.stats.antecedents import antecedent_scores
+from headscope.stats.grid import grid_heads
+from headscope.stats.probing import probing_of, task_titles
+from headscope.stats.relation_words import DULL
+from headscope.stats.relations import ALL, HELD_OUT, LEAST, best_heads, relation_tests
+from headscope.stats.tests import correct
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class RelationFinding:
+    """A head that finds a relation more often than the best fixed offset, by a corrected test.
+
+    Parameters
+    ----------
+    head, relation, direction
+        Which head, and what it finds.
+    words, accuracy, offset, p
+        How many words have the relation, the share at which the head and the best fixed offset are
+        right, and the corrected p of the difference.
+    best
+        Whether it is the best of all heads, and both halves of the corpus choose it.
+    held_out
+        What the head that was chosen on the other half of the corpus has; NaN unless it is the
+        best.
+    """
+
+    head: str
+    relation: str
+    direction: str
+    words: int
+    accuracy: float
+    offset: float
+    p: float
+    best: bool = False
+    held_out: float = float("nan")
+
+    @property
+    def gained(self) -> float:
+        """How many more words the head finds than the offset."""
+        return self.words * (self.accuracy - self.offset)
+
+
+def relation_findings(results: Atlas) -> list[RelationFinding]:
+    """All heads and relations that pass the test, those with the most words gained first.
+
+    Groups of relations, punctuation and relations of fewer than 20 words are left out.
+
+    Parameters
+    ----------
+    results
+        Any results; without ``dependency`` there are no findings.
+    """
+    if "dependency" not in results:
+        return []
+    tests = relation_tests(results).transpose("layer", "head", "relation", "direction")
+    heads = [str(head) for head in grid_heads(tests)]
+    best = _best_heads(results, tests)
+    columns = {
+        name: tests[name].broadcast_like(tests["p"]).transpose(*tests["p"].dims).values
+        for name in ("accuracy", "baseline", "n", "p_corrected")
+    }
+    directions = [str(name) for name in tests["direction"].values]
+    found = []
+    for at, relation in enumerate(map(str, tests["relation"].values)):
+        if relation.startswith(ALL) or relation in DULL or relation.endswith(STANFORD):
+            continue
+        mine = {name: values[:, :, at].reshape(len(heads), -1) for name, values in columns.items()}
+        passed = (mine["p_corrected"] < ALPHA) & (mine["n"] >= LEAST)
+        for place in np.flatnonzero(passed.any(1)):
+            way = int(np.argmax(np.where(passed[place], mine["accuracy"][place], -1.0)))
+            chosen = best.get((relation, heads[place], directions[way]), float("nan"))
+            found.append(
+                RelationFinding(
+                    heads[place],
+                    relation,
+                    directions[way],
+                    int(mine["n"][place, way]),
+                    float(mine["accuracy"][place, way]),
+                    float(mine["baseline"][place, way]),
+                    float(mine["p_corrected"][place, way]),
+                    not np.isnan(chosen),
+                    chosen,
+                )
+            )
+    return sorted(found, key=lambda one: -one.gained)
+
+
+def _best_heads(results: Atlas, tests: xr.Dataset) -> dict[tuple[str, str, str], float]:
+    """The best head of each relation on which both halves agree, with its held-out accuracy."""
+    words = results["dependency"]["words"].values
+    if HELD_OUT not in words or int(tests["n"].max()) < LEAST:
+        return {}
+    table = best_heads(results, least=LEAST)
+    agreed = table[table["head"] == table["held_out_head"]]
+    return {
+        (str(row["relation"]), str(row["head"]), str(row["direction"])): float(row["held_out"])
+        for row in agreed.to_dict("records")
+    }
+
+
+@dataclass(frozen=True)
+class AntecedentFinding:
+    """The best head at antecedents, on which both halves of the corpus agree.
+
+    Parameters
+    ----------
+    head, mentions, accuracy, held_out
+        Which head, how many mentions there are, and the share it has right: on the mentions it was
+        chosen on, and on others.
+    baselines
+        Each baseline's accuracy, and the corrected p of "the head is no better".
+    """
+
+    head: str
+    mentions: int
+    accuracy: float
+    held_out: float
+    baselines: dict[str, tuple[float, float]]
+
+    @property
+    def beaten(self) -> list[str]:
+        """The baselines that the head beats."""
+        return [name for name, (_, p) in self.baselines.items() if p < ALPHA]
+
+    @property
+    def beats_all(self) -> bool:
+        """Whether it beats every baseline."""
+        return len(self.beaten) == len(self.baselines)
+
+
+def antecedent_finding(results: Atlas) -> AntecedentFinding | None:
+    """The best head at antecedents; None where there is none that beats a baseline.
+
+    Parameters
+    ----------
+    results
+        Any results; without ``coreference`` there is no finding.
+    """
+    if "coreference" not in results:
+        return None
+    scores = antecedent_scores(results)
+    every = scores[scores["kind"] == "all"].set_index("system")
+    heads = [str(name) for name in every.index if str(name).startswith("head ")]
+    if not heads or f"{APART}{heads[0]}" not in every.index:
+        return None
+    row = every.loc[heads[0]]
+    finding = AntecedentFinding(
+        heads[0].removeprefix("head "),
+        int(row["mentions"]),
+        float(row["accuracy"]),
+        float(every.loc[f"{APART}{heads[0]}", "accuracy"]),
+        {
+            name.removeprefix("p over "): (
+                float(every.loc[name.removeprefix("p over "), "accuracy"]),
+                float(row[name]),
+            )
+            for name in map(str, every.columns)
+            if name.startswith("p over ")
+        },
+    )
+    return finding if finding.mentions >= LEAST and finding.beaten else None
+
+
+@dataclass(frozen=True)
+class DisablingFinding:
+    """What disabling a head does to a score.
+
+    Parameters
+    ----------
+    head, metric
+        Which head, and what is scored.
+    gain, low, high
+        The change with its interval, positive where the score gets better.
+    p
+        Corrected over all heads.
+    """
+
+    head: str
+    metric: str
+    gain: float
+    low: float
+    high: float
+    p: float
+
+
+def disabling_findings(results: Atlas) -> list[DisablingFinding]:
+    """What disabling each head does, the largest loss first; nothing where no head was disabled.
+
+    Parameters
+    ----------
+    results
+        Any results; scores with single heads off are in ``head_off``.
+    """
+    if "head_off" not in results or "p_corrected" not in results["head_off"]:
+        return []
+    data = results["head_off"].transpose("layer", "head", ...)
+    sign = 1.0 if data.attrs["better"] == "higher" else -1.0
+    names = ("difference", "difference_low", "difference_high", "p_corrected")
+    columns = zip(*(data[name].values.ravel() for name in names), strict=True)
+    found = [
+        DisablingFinding(
+            str(head),
+            str(data.attrs["metric"]),
+            sign * change,
+            *sorted((sign * low, sign * high)),
+            p,
+        )
+        for head, (change, low, high, p) in zip(grid_heads(data), columns, strict=True)
+        if not np.isnan(change)
+    ]
+    return sorted(found, key=lambda one: one.gain)
+
+
+@dataclass(frozen=True)
+class ProbeFinding:
+    """The head whose probe has the best validation score of a task, by its score on test data.
+
+    Parameters
+    ----------
+    head, task
+        Which head, and the task's title.
+    score, majority, size
+        Accuracy on the test data, the share of its largest class, and how many examples it has.
+    p
+        Exact binomial test against the largest class, corrected (Holm) over all heads.
+    """
+
+    head: str
+    task: str
+    score: float
+    majority: float
+    size: int
+    p: float
+
+
+def probe_findings(results: Atlas) -> list[ProbeFinding]:
+    """The best head of every task with classes that beats the largest class, best gain first.
+
+    Parameters
+    ----------
+    results
+        Any results; without ``probe`` there are no findings.
+    """
+    if "probe" not in results:
+        return []
+    data, found = probing_of(results), []
+    for name, title in task_titles(results).items():
+        mine = data.sel(task=name).transpose("layer", "head", ...)
+        majority, size = float(mine["majority"]), float(mine["test_size"])
+        validation = mine["validation"].values.ravel()
+        if not np.isfinite(majority) or not size > 0 or np.isnan(validation).all():
+            continue
+        scores = mine["test"].values.ravel()
+        right = np.round(np.nan_to_num(scores) * size)
+        p = correct(np.where(np.isnan(scores), np.nan, stats.binom.sf(right - 1, size, majority)))
+        place = int(np.nanargmax(validation))
+        if p[place] < ALPHA:
+            head = str(grid_heads(mine)[place])
+            found.append(
+                ProbeFinding(
+                    head, title, float(scores[place]), majority, int(size), float(p[place])
+                )
+            )
+    return sorted(found, key=lambda one: one.majority - one.score)

@@ -1,0 +1,120 @@
+"""The findings of a summary: relations, antecedents, disabling, probes; and plain facts."""
+
+from __future__ import annotations
+
+from headscope.numbers import count
+from headscope.results import Atlas
+from headscope.stats.analysis import Analysis
+from headscope.stats.finding_words import (
+    antecedents_found,
+    disabling_does,
+    held_out,
+    probe_score,
+)
+from headscope.stats.findings import ALPHA, RelationFinding
+from headscope.stats.grid import heads_over
+from headscope.stats.phrases import in_words, p_words
+from headscope.stats.relation_words import relation_words
+from headscope.stats.summary_parts import FACT, FINDING, Part, SummaryLine, head_parts
+
+RELATIONS, PROBES, HEADS = 4, 4, 8
+"""How many relations, tasks and heads are named."""
+HALF, NEARLY = 0.5, 0.9
+
+
+def finding_lines(analysis: Analysis) -> list[SummaryLine]:
+    """What was found, each with its test.
+
+    Parameters
+    ----------
+    analysis
+        The tests of all heads.
+    """
+    facts = [] if analysis.main is not None else _facts(analysis.results)
+    best = [one for one in analysis.relations if one.best][:RELATIONS]
+    found = [*facts, *map(_relation, best)]
+    if analysis.antecedents is not None:
+        one = analysis.antecedents
+        text = f" {antecedents_found(one)}{held_out(one.held_out)}."
+        found.append(SummaryLine(FINDING, [Part(one.head, (one.head,)), Part(text)]))
+    return [*found, *_disabling(analysis), *_probes(analysis)]
+
+
+def _relation(one: RelationFinding) -> SummaryLine:
+    text = (
+        f" ({one.relation}): {one.accuracy:.2f} of {count(one.words)} words, best fixed offset "
+        f"{one.offset:.2f} ({p_words(one.p)}){held_out(one.held_out)}."
+    )
+    what = Part(relation_words(one.relation, one.direction), strong=True)
+    return SummaryLine(FINDING, [Part(one.head, (one.head,)), Part(" finds "), what, Part(text)])
+
+
+def _disabling(analysis: Analysis) -> list[SummaryLine]:
+    """The head whose removal costs most, the one whose removal helps most, and how many matter."""
+    every = analysis.disabling
+    if not every:
+        return []
+    sure = [one for one in every if one.p < ALPHA]
+    if not sure:
+        text = f"No single head of {len(every)} changes the score by more than chance if disabled."
+        return [SummaryLine(FINDING, [Part(text)])]
+    found = []
+    for one in dict.fromkeys((sure[0], sure[-1])):
+        parts = [Part("Disabling "), Part(one.head, (one.head,)), Part(f" {disabling_does(one)}")]
+        if one is sure[0]:
+            several = tuple(item.head for item in sure)
+            change = "changes" if len(several) == 1 else "change"
+            parts += [Part("; "), Part(f"{in_words(len(several))} of {len(every)} heads", several)]
+            parts.append(Part(f" {change} the score by more than chance"))
+        found.append(SummaryLine(FINDING, [*parts, Part(".")]))
+    return found
+
+
+def _probes(analysis: Analysis) -> list[SummaryLine]:
+    """The best head of a few tasks."""
+    return [
+        SummaryLine(
+            FINDING,
+            [Part(one.head, (one.head,)), Part(f" has the best probe for {probe_score(one)}.")],
+        )
+        for one in analysis.probes[:PROBES]
+    ]
+
+
+def _facts(results: Atlas) -> list[SummaryLine]:
+    """What can be said without main roles: heads on one position, and even attention."""
+    found = []
+    if "position" in results:
+        means = results.mean("position")
+        for offset in ("previous", "next"):
+            heads = [str(head) for head in heads_over(means.sel(offset=offset), HALF)]
+            text = f"more than half of the attention on the {offset} token"
+            found += _fact(heads, f"puts {text}", f"put {text}")
+    if "entropy" in results:
+        means = results.mean("entropy")
+        ratio = means.sel(row="all") / means.sel(row="uniform")
+        heads = [str(head) for head in heads_over(ratio, NEARLY)]
+        text = "almost uniformly (entropy over 90 % of the uniform line)"
+        found += _fact(heads, f"attends {text}", f"attend {text}")
+    return found
+
+
+def _fact(heads: list[str], one: str, many: str) -> list[SummaryLine]:
+    if not heads:
+        return []
+    if len(heads) == 1:
+        return [SummaryLine(FACT, [Part("Head "), *head_parts(heads), Part(f" {one}.")])]
+    return [
+        SummaryLine(
+            FACT, [Part(f"{len(heads)} heads", tuple(heads)), *_few(heads), Part(f" {many}.")]
+        )
+    ]
+
+
+def _few(heads: list[str]) -> list[Part]:
+    """The first few of many heads, in brackets."""
+    parts = [Part(" (")]
+    for at, head in enumerate(heads[:HEADS]):
+        parts += [Part(", " if at else ""), Part(head, (head,))]
+    more = f" and {len(heads) - HEADS} more" if len(heads) > HEADS else ""
+    return [*parts, Part(f"{more})")]
