@@ -10,6 +10,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from html import escape
+from typing import Any
 
 EVERY = 30.0
 """Seconds between two lines of progress in a log file."""
@@ -47,6 +49,10 @@ class Reporter:
         if not self.visible:
             yield
             return
+        if in_notebook():
+            with NotebookBar(what):
+                yield
+            return
         from rich.console import Console
 
         with Console(stderr=True).status(what):
@@ -58,10 +64,14 @@ class Reporter:
         if not self.visible:
             yield _nothing
             return
+        if in_notebook():
+            with NotebookBar(what) as bar:
+                yield bar.update
+            return
         from rich.console import Console
 
         console = Console(stderr=True)
-        if not (console.is_terminal or console.is_jupyter):
+        if not console.is_terminal:
             lines = _Lines(what, self.say)
             yield lines.update
             lines.end()
@@ -143,6 +153,96 @@ def clock(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02d}:{second:02d}"
 
 
+def in_notebook() -> bool:
+    """Whether this runs in the kernel of a notebook.
+
+    >>> in_notebook()
+    False
+    """
+    if "IPython" not in sys.modules:  # a kernel has imported it
+        return False
+    from IPython.core.getipython import get_ipython
+
+    return getattr(get_ipython(), "kernel", None) is not None
+
+
+class _Pace:
+    """How much is done, since when, and how long the rest will take."""
+
+    def __init__(self) -> None:
+        self.begun = self.last = time.monotonic()
+        # How much was done at the first update, and when: a resumed run did not do that part now.
+        self.first: tuple[int, float] | None = None
+        self.done = self.total = 0
+
+    def due(self, done: int, total: int, every: float) -> bool:
+        """Take note of an update; tell whether so many seconds have passed since the last line."""
+        now = time.monotonic()
+        self.first = self.first or (done, now)
+        self.done, self.total = done, total
+        if now - self.last < every:
+            return False
+        self.last = now
+        return True
+
+    def left(self) -> str:
+        """An estimate, once there is something to go by."""
+        before, since = self.first or (0, self.begun)
+        if self.done <= before:
+            return ""
+        seconds = (self.total - self.done) * (self.last - since) / (self.done - before)
+        return f", about {clock(seconds)} left"
+
+    def took(self) -> str:
+        """The time since the beginning."""
+        return clock(time.monotonic() - self.begun)
+
+
+class NotebookBar:
+    """A bar below a cell that changes in place, and stays there as one line of text.
+
+    Parameters
+    ----------
+    what
+        What is being done; shown before the bar.
+    every
+        Seconds between two changes: every change is a message to the browser.
+    """
+
+    def __init__(self, what: str, *, every: float = 0.25) -> None:
+        self.what, self.every = what, every
+
+    def __enter__(self) -> NotebookBar:
+        from IPython.display import display
+
+        self.pace = _Pace()
+        first = self._bundle(f"{self.what} …")
+        self.handle: Any = display(first, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        pace = self.pace
+        end = "stopped after" if kind else "done in"
+        if pace.total:
+            end = f"{pace.done:,} of {pace.total:,}, {end}"
+        self._show(f"{self.what}: {end} {pace.took()}")
+
+    def update(self, done: int, total: int) -> None:
+        """Show how far the job is, if enough time has passed since the last change."""
+        if self.pace.due(done, total, self.every):
+            self._show(f"{self.what}: {done:,} of {total:,}{self.pace.left()}", bar=True)
+
+    def _show(self, line: str, *, bar: bool = False) -> None:
+        self.handle.update(self._bundle(line, bar=bar), raw=True)
+
+    def _bundle(self, line: str, *, bar: bool = False) -> dict[str, str]:
+        """The line as text, and as HTML with a bar."""
+        drawn = ""
+        if bar:
+            drawn = f'<progress value="{self.pace.done}" max="{self.pace.total}"></progress> '
+        return {"text/plain": line, "text/html": f"<span>{drawn}{escape(line)}</span>"}
+
+
 def _nothing(done: int, total: int) -> None:
     """Show nothing."""
 
@@ -152,27 +252,15 @@ class _Lines:
 
     def __init__(self, what: str, say: Callable[[str], None]) -> None:
         self.what, self.say = what, say
-        self.begun = self.last = time.monotonic()
-        # How much was done at the first update, and when: a resumed run did not do that part now.
-        self.first: tuple[int, float] | None = None
-        self.done = self.total = 0
+        self.pace = _Pace()
 
     def update(self, done: int, total: int) -> None:
         """Print how far the job is, if enough time has passed."""
-        now = time.monotonic()
-        before, since = self.first = self.first or (done, now)
-        self.done, self.total = done, total
-        if now - self.last < EVERY:
-            return
-        self.last = now
-        line = f"{self.what}: {done} of {total}, {clock(now - self.begun)} elapsed"
-        if done > before:
-            left = (total - done) * (now - since) / (done - before)
-            line += f", about {clock(left)} left"
-        self.say(line)
+        if self.pace.due(done, total, EVERY):
+            line = f"{self.what}: {done} of {total}, {self.pace.took()} elapsed"
+            self.say(line + self.pace.left())
 
     def end(self) -> None:
         """Print what was done, and how long it took."""
-        if self.total:
-            took = clock(time.monotonic() - self.begun)
-            self.say(f"{self.what}: {self.done} of {self.total} in {took}")
+        if self.pace.total:
+            self.say(f"{self.what}: {self.pace.done} of {self.pace.total} in {self.pace.took()}")

@@ -98,7 +98,9 @@ class Figure:
             A chart, to be shown in a notebook or saved with
             :func:`~headscope.figures.save.save_chart`.
         """
-        return FIGURES[self.name](results)
+        from headscope.figures.offline import offline
+
+        return offline(FIGURES[self.name](results))
 
 
 def _check(name: str, target: Any) -> None:

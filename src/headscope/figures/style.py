@@ -10,6 +10,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from headscope.figures.offline import offline
+
 # Okabe and Ito's palette.
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
     "#0072B2",
@@ -49,7 +51,7 @@ def styled(chart: Any, title: str, *lines: str) -> Any:
     Returns
     -------
     altair chart
-        The chart with title and configuration.
+        The chart with title and configuration. It draws itself in a notebook without a network.
 
     Examples
     --------
@@ -78,7 +80,7 @@ def styled(chart: Any, title: str, *lines: str) -> Any:
         ),
         legend=alt.LegendConfig(labelFontSize=11, titleFontSize=11, titleFontWeight="normal"),
     )
-    return chart
+    return offline(chart)
 
 
 def either_colour(test: str, then: str, otherwise: str) -> Any:

@@ -1,0 +1,104 @@
+"""Charts that draw themselves in a notebook without a network.
+
+Altair's default renderer writes a page that loads Vega from a CDN: without a network the cell stays
+empty. Headscope's charts are drawn to SVG in the kernel instead. They are Altair charts all the
+same, and another renderer that the user enabled is used as it is.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import altair as alt
+
+DEFAULT = "default"
+"""The name of Altair's renderer when the user chose none."""
+
+
+class Offline:
+    """Draws a chart as SVG where Altair would load its scripts from a CDN."""
+
+    def _repr_mimebundle_(self, *args: Any, **kwds: Any) -> Any:
+        if alt.renderers.active != DEFAULT:
+            return super()._repr_mimebundle_(*args, **kwds)  # type: ignore[misc]
+        return {"image/svg+xml": chart_svg(self), "text/plain": repr(self)}
+
+
+class Chart(Offline, alt.Chart):
+    """A chart of one mark."""
+
+
+class LayerChart(Offline, alt.LayerChart):
+    """Several marks on top of each other."""
+
+
+class HConcatChart(Offline, alt.HConcatChart):
+    """Charts in a row."""
+
+
+class VConcatChart(Offline, alt.VConcatChart):
+    """Charts in a column."""
+
+
+class ConcatChart(Offline, alt.ConcatChart):
+    """Charts in rows of a given length."""
+
+
+class FacetChart(Offline, alt.FacetChart):
+    """One chart per part of the data."""
+
+
+class RepeatChart(Offline, alt.RepeatChart):
+    """One chart per field."""
+
+
+def offline(chart: Any) -> Any:
+    """The same chart, which draws itself in a notebook without a network.
+
+    Parameters
+    ----------
+    chart : altair chart
+        Any chart. It is changed in place: nothing is copied.
+
+    Returns
+    -------
+    altair chart
+        The chart, of a subclass of its class. What is made of it by ``properties``,
+        ``configure_axis`` and the like is of that class too.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> chart = offline(alt.Chart(pd.DataFrame({"x": [1]})).mark_point().encode(x="x:Q"))
+    >>> isinstance(chart, alt.Chart), sorted(chart._repr_mimebundle_())
+    (True, ['image/svg+xml', 'text/plain'])
+    """
+    if type(chart) in _classes():
+        # Altair would take a plain assignment for an entry of the chart's specification.
+        object.__setattr__(chart, "__class__", _classes()[type(chart)])
+    return chart
+
+
+def chart_svg(chart: Any) -> str:
+    """Draw a chart as SVG, in this process.
+
+    Parameters
+    ----------
+    chart : altair chart
+        Any chart.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element.
+    """
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(chart.to_dict()))
+
+
+@cache
+def _classes() -> dict[type, type]:
+    own = (Chart, LayerChart, HConcatChart, VConcatChart, ConcatChart, FacetChart, RepeatChart)
+    return {getattr(alt, one.__name__): one for one in own}
