@@ -51,6 +51,12 @@ export function fill(id: string, excess: number, dark: boolean): string {
   return mix(base, dark ? "#1B1C1E" : "#FFFFFF", SHARES[tint(excess)]!);
 }
 
+/** The colour of a point: heads without a role are grey, so that they can be seen on the ground. */
+export function pointFill(id: string, excess: number, dark: boolean): string {
+  if (isRole(id)) return fill(id, excess, dark);
+  return dark ? "#6B6C71" : "#B9B8B4";
+}
+
 /** Black or white, whichever reads better on a colour. */
 export function ink(colour: string): string {
   const [r, g, b] = channels(colour);

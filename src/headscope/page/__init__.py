@@ -9,7 +9,7 @@ from headscope.page.document import (
     render_document,
     write_document,
 )
-from headscope.page.report import render, survey_document, write_report
+from headscope.page.report import render, write_folder, write_report
 from headscope.page.role_shift import shift_section
 from headscope.page.roles import role_sections, roles_document
 
@@ -24,7 +24,7 @@ __all__ = [
     "role_sections",
     "roles_document",
     "shift_section",
-    "survey_document",
     "write_document",
+    "write_folder",
     "write_report",
 ]

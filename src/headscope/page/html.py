@@ -20,7 +20,9 @@ def bundle(name: str) -> str:
     return resources.files("headscope.page").joinpath("static", name).read_text(encoding="utf-8")
 
 
-def page_html(boot: Mapping[str, Any], packs: Mapping[str, bytes], *, connect: str = "'none'") -> str:
+def page_html(
+    boot: Mapping[str, Any], packs: Mapping[str, bytes], *, connect: str = "'none'"
+) -> str:
     """The whole page.
 
     Parameters

@@ -1,66 +1,40 @@
-"""The report of a survey: what stands out, summary, figures, every head, provenance."""
+"""The report of results: one page to explore, as one file or as a folder for large models."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headscope.figures import gallery
-from headscope.figures.gallery import has_values
-from headscope.numbers import count
-from headscope.page.document import (
-    Document,
-    Plot,
-    Row,
-    Section,
-    Table,
-    render_document,
-    write_document,
-)
-from headscope.page.probing import probe_section
-from headscope.page.statistics import (
-    antecedent_rows,
-    dependency_rows,
-    head_rows,
-    summary_rows,
-)
-from headscope.results import Atlas, remarks
+from headscope.errors import ResultsError, UserError
+from headscope.files import check_writable, write_bytes, write_text
+from headscope.page.html import page_html
+from headscope.page.packs.atlas import atlas_pack
+from headscope.page.packs.examples import example_packs
+from headscope.results import Atlas
 
-TABLES: dict[str, tuple[str, str, str, Callable[[Atlas], list[Row]]]] = {
-    "dependency": (
-        "dependencies",
-        "Dependencies",
-        "The best head and direction of each relation, with a 95 % interval by documents, beside "
-        "the best fixed offset. Held out: chosen on one half of the documents and scored on the "
-        "other, both ways; where the halves chose differently, both heads are named. The test is "
-        "paired, exact and one-sided; p is corrected (Holm) over all heads, directions and "
-        "relations.",
-        dependency_rows,
-    ),
-    "coreference": (
-        "coreference",
-        "Coreference",
-        "The share of mentions whose head word attends most to the head word of an antecedent. "
-        "Candidates are the head words of all earlier mentions. Held out: the head was chosen on "
-        "one half of the documents and scored on the other, both ways. Intervals and tests are by "
-        "documents. The last row counts mentions.",
-        antecedent_rows,
-    ),
-}
-"""Measures with a table of their own: the section's id, title and text, and its rows."""
+EMBEDDED = 10
+"""Examples of each head in a report of one file."""
+LARGE = 20_000_000
+"""A page of more bytes than this is better written as a folder."""
 
 
-def write_report(results: Atlas, path: Path) -> Path:
-    """Write the report of a run, whole or not at all.
+def write_report(
+    results: Atlas, path: Path, *, others: Sequence[Atlas] = (), figures: bool = False
+) -> Path:
+    """Write the report of a run as one self-contained page, whole or not at all.
 
     Parameters
     ----------
-    results : Atlas
+    results
         Results of a survey, a comparison, an ablation or a probe.
-    path : Path
+    path
         The HTML file.
+    others
+        Further results to compare with.
+    figures
+        Also draw the figures of the gallery (Altair) into the page. This takes some seconds.
 
     Returns
     -------
@@ -72,78 +46,103 @@ def write_report(results: Atlas, path: Path) -> Path:
     ResultsError
         If it cannot be written.
     """
-    return write_document(survey_document(results), path)
+    check_writable(path, error=ResultsError)
+    return _written(path, render(results, others=others, figures=figures))
 
 
-def render(results: Atlas) -> str:
+def render(results: Atlas, *, others: Sequence[Atlas] = (), figures: bool = False) -> str:
     """Return the report as HTML."""
-    return render_document(survey_document(results))
+    packs = report_packs(results, others, figures=figures)
+    return page_html(_boot(results, others, "embedded"), packs)
 
 
-def survey_document(results: Atlas) -> Document:
-    """Return the report of a run as data.
+def write_folder(
+    results: Atlas, folder: Path, *, others: Sequence[Atlas] = (), figures: bool = False
+) -> Path:
+    """Write the report as a folder: a page, and one file per head that is loaded when asked for.
+
+    Any static web server can serve it. Browsers do not let a page that was opened from the disk
+    load other files, so a local copy needs a server too: ``python -m http.server``.
 
     Parameters
     ----------
-    results : Atlas
-        Any results. Measures whose attribute ``listed`` is "yes" are in the summary and in the
-        table of all heads.
+    results, others, figures
+        As in :func:`write_report`.
+    folder
+        The folder; it is made if it does not exist.
 
     Returns
     -------
-    Document
+    Path
+        The page, ``index.html``.
     """
+    if folder.exists() and not folder.is_dir():
+        raise ResultsError(f"{folder} is a file, not a folder", hint="give another folder")
+    page = folder / "index.html"
+    check_writable(page, error=ResultsError)
+    for name, data in report_packs(results, others, figures=figures, most=None).items():
+        target = folder / "data" / f"{name}.pack"
+        check_writable(target, error=ResultsError)
+        try:
+            write_bytes(target, data)
+        except UserError as error:
+            raise ResultsError(error.message, hint=error.hint, command=error.command) from None
+    boot = _boot(results, others, "folder")
+    return _written(page, page_html(boot, {}, connect="'self'"))
+
+
+def report_packs(
+    results: Atlas,
+    others: Sequence[Atlas] = (),
+    *,
+    figures: bool = False,
+    most: int | None = EMBEDDED,
+) -> dict[str, bytes]:
+    """Everything that the page is given, by name.
+
+    Parameters
+    ----------
+    results, others, figures
+        As in :func:`write_report`.
+    most
+        How many examples of each head; None for all that were kept.
+    """
+    names = [one.provenance.get("model", {}).get("name", "") for one in (results, *others)]
+    packs: dict[str, bytes] = {}
+    for number, atlas in enumerate((results, *others)):
+        doubled = names.count(names[number]) > 1
+        name = f"{names[number]} ({_told_apart(atlas, number)})" if doubled else ""
+        packs[_pack_name(number)] = atlas_pack(atlas, name=name, figures=figures and not number)
+    return packs | example_packs(results, most=most)
+
+
+def _told_apart(atlas: Atlas, number: int) -> str:
+    """What tells two results of one model apart: their corpus."""
+    corpus = atlas.provenance.get("corpus", {}).get("name", "")
+    return f"{corpus}, {number + 1}" if corpus else str(number + 1)
+
+
+def _pack_name(number: int) -> str:
+    return "atlas" if number == 0 else f"atlas-{number + 1}"
+
+
+def _boot(results: Atlas, others: Sequence[Atlas], source: str) -> Mapping[str, Any]:
     about = results.provenance
-    plots = [
-        Plot(item.name, item.title, item.caption, item.draw(results)) for item in gallery(results)
-    ]
-    sections = table_sections(results)
-    sections.append(Section("figures", "Figures", plots=plots))
-    if results.listed:
-        summary = Section("summary", "Summary", tables=[Table(summary_rows(results))])
-        heads = Section(
-            "heads",
-            "Every head",
-            "Means over examples. Click a column to sort by it. Layers and heads count from 1.",
-            [Table(head_rows(results), sortable=True, id="head-table")],
-        )
-        sections = [summary, *sections, heads]
-    return Document(
-        title=about["model"]["name"],
-        subtitle=f"every attention head, on {about['corpus']['name']}",
-        facts=facts(about),
-        remarks=remarks(results),
-        sections=sections,
-        provenance=json.dumps(about, indent=2, ensure_ascii=False),
-    )
+    model, corpus = about.get("model", {}), about.get("corpus", {})
+    return {
+        "title": f"{model.get('name', 'model')} on {corpus.get('name', 'corpus')} – Headscope",
+        "source": source,
+        "atlases": [_pack_name(number) for number in range(1 + len(others))],
+    }
 
 
-def table_sections(results: Atlas) -> list[Section]:
-    """Return the sections of measures that have a table of their own."""
-    sections = []
-    for measure, (name, title, text, rows) in TABLES.items():
-        if measure in results and has_values(results[measure]):
-            table = Table(rows(results), id=f"{measure}-table")
-            sections.append(Section(name, title, text, [table]))
-    if "probe" in results:
-        sections.append(probe_section(results))
-    return sections
+def _written(path: Path, text: str) -> Path:
+    try:
+        return write_text(path, text)
+    except UserError as error:
+        raise ResultsError(error.message, hint=error.hint, command=error.command) from None
 
 
-def facts(about: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the numbers at the top of the page, with what they count."""
-    counts, model, longest = about["counts"], about["model"], about["settings"]["max_length"]
-    shown = [
-        (
-            f"{model['layers']} × {model['heads']}",
-            f"layers × heads ({model['type']}, {model['stack']})",
-        ),
-        (count(counts["seen"]), "examples used"),
-        (count(counts["empty"] + counts["too_long"]), "skipped: empty or too long"),
-        (count(counts["truncated"]), f"truncated to {longest} tokens"),
-    ]
-    if counts["split"]:
-        shown.append((count(counts["split"]), f"split into parts of at most {longest} tokens"))
-    if counts["nonfinite"]:
-        shown.append((count(counts["nonfinite"]), "skipped: attention not finite"))
-    return shown
+def provenance_text(results: Atlas) -> str:
+    """The provenance as people read it."""
+    return json.dumps(results.provenance, indent=2, ensure_ascii=False)

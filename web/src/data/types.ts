@@ -94,20 +94,36 @@ export interface Table {
   rows: (string | null)[][];
 }
 
-/** One point per head by layer, for one or several statistics (as in Clark et al. 2019, Figure 2). */
-export interface LayerChart {
+/**
+ * A chart of some statistics: "layers", one point per head by layer (as in Clark et al. 2019,
+ * Figure 2), or "grids", one small grid of heads per statistic.
+ */
+export interface PaperChart {
   id: string;
+  kind: "layers" | "grids";
   title: string;
   caption: string;
+  unit: string;
   statistics: string[];
+}
+
+/** A figure of the gallery, drawn beforehand. */
+export interface Figure {
+  name: string;
+  title: string;
+  caption: string;
+  /** SVG text, shown as an image: nothing in it runs. */
+  svg: string;
 }
 
 /** What belongs to one paper. */
 export interface PaperSection {
   id: string;
   title: string;
+  /** The command that runs the paper's whole recipe; "" where there is none. */
+  command: string;
   tables: Table[];
-  charts: LayerChart[];
+  charts: PaperChart[];
 }
 
 export interface Convergence {
@@ -129,6 +145,8 @@ export interface AtlasDocument {
   /** Warnings, in sentences. */
   notes: string[];
   statistics: Statistic[];
+  /** Labels that queries may name: measure → dimension → labels. */
+  labels: Record<string, Record<string, string[]>>;
   /** Families of main roles, in the order of roles/family (uint8); empty without main roles. */
   families: string[];
   work: WorkRole[];
@@ -138,6 +156,7 @@ export interface AtlasDocument {
   heads: HeadText[];
   summary: SummaryLine[];
   papers: PaperSection[];
+  figures: Figure[];
   convergence: Convergence[];
   /** Heads on which the two halves of the corpus agree, of all; null without main roles. */
   agreement: [number, number] | null;
@@ -158,7 +177,7 @@ export interface AtlasDocument {
  *   roles/activity, spread     f4 (layer, head)
  *   activity                   f4 (kind, layer, head)
  *   work/value, half, p f4, work/has u1   (role, layer, head)
- *   tests/mean, low, high, p, effect f4, tests/has u1
+ *   tests/mean, low, high, p, effect f4, tests/has u1 (corrected), tests/plain u1 (not corrected)
  *   relations/accuracy, low, high, p f4
  *   distance f4 (place, place)
  */

@@ -8,18 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope import __version__
+from headscope.page.packs.figures import drawn_figures
 from headscope.page.packs.pack import pack
 from headscope.page.packs.papers import paper_sections
 from headscope.page.packs.roles import relation_columns, role_columns, test_columns
 from headscope.page.packs.statistics import statistic_columns
 from headscope.page.packs.words import convergence_lines, head_texts, summary_lines
 from headscope.results import Atlas
+from headscope.stats.query import value_labels
 
 FORMAT = 1
 """The version of the pack's layout; ``web/src/data/types.ts`` describes it."""
 
 
-def atlas_pack(atlas: Atlas, *, name: str = "") -> bytes:
+def atlas_pack(atlas: Atlas, *, name: str = "", figures: bool = False) -> bytes:
     """Everything about a model's heads but their examples.
 
     Parameters
@@ -28,8 +30,11 @@ def atlas_pack(atlas: Atlas, *, name: str = "") -> bytes:
         Results of a survey, a comparison, an ablation or a probe.
     name
         What to call the model, where the results' own name would be ambiguous.
+    figures
+        Also draw all figures of the gallery. A user's own figures are always drawn.
     """
     document, arrays = atlas_content(atlas)
+    document["figures"] = drawn_figures(atlas, everything=figures)
     if name:
         document["model"]["name"] = name
     return pack(document, arrays)
@@ -53,6 +58,7 @@ def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         },
         "notes": [str(note) for note in about.get("notes", [])],
         "statistics": statistics,
+        "labels": value_labels(atlas),
         **roles,
         "tests": tests,
         "relations": relations,

@@ -1,12 +1,212 @@
-"""What the page shows by paper: tables and charts, from the results alone."""
+"""What the page shows by paper: tables and charts, from the results alone.
+
+The charts are drawn by the page itself, from the statistics that it has anyway.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
+from headscope.figures.gallery import has_values
+from headscope.figures.tidy import is_share
+from headscope.labels import CHANGE
+from headscope.page.document import Table, cell_text
+from headscope.page.probing import probe_section
+from headscope.page.role_tables import role_rows
+from headscope.page.statistics import antecedent_rows, dependency_rows
 from headscope.results import Atlas
+from headscope.stats.roles import role_tests
+
+LAYERS, GRIDS = "layers", "grids"
+"""Kinds of charts: one point per head by layer; one small grid of heads per statistic."""
+MOST = 24
+"""Panels of a chart; a measure with more labels than that is left to the atlas and the finder."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper, and which measures follow it."""
+
+    id: str
+    title: str
+    recipe: bool = True
+    measures: tuple[str, ...] = field(default=())
+
+
+PAPERS = (
+    Paper(
+        "clark2019",
+        "Clark et al. 2019, “What Does BERT Look At?”",
+        measures=("position", "special", "entropy", "gradient", "dependency", "coreference"),
+    ),
+    Paper(
+        "kovaleva2019",
+        "Kovaleva et al. 2019, “Revealing the Dark Secrets of BERT”",
+        measures=(
+            "frame",
+            "feature",
+            "link",
+            "pattern",
+            "change",
+            "head_off",
+            "layer_off",
+            "set_off",
+        ),
+    ),  # fmt: skip
+    Paper("pande2021", "Pande et al. 2021, “The Heads Hypothesis”", measures=("role",)),
+    Paper(
+        "jo2020",
+        "Jo and Myaeng 2020, “Roles and Utilization of Attention Heads”",
+        measures=("probe",),
+    ),
+    Paper("other", "Other measures", recipe=False),
+)
+CHARTS: dict[str, tuple[str, str, str]] = {
+    "position": (
+        LAYERS,
+        "Attention to neighbouring tokens (§3.1)",
+        "One point per head; the line is the mean of a layer.",
+    ),
+    "special": (
+        LAYERS,
+        "Attention to special tokens and punctuation (§3.2, Figure 2)",
+        "One point per head; the line is the mean of a layer.",
+    ),
+    "entropy": (
+        LAYERS,
+        "Entropy of attention (§3.3, Figure 4)",
+        "One point per head; the dashed line is uniform attention.",
+    ),
+    "gradient": (LAYERS, "Gradient importance (§3.2, Figure 3)", "One point per head."),
+    "frame": (GRIDS, "Attention along frame relations (§4.2, Figure 3)", ""),
+    "feature": (GRIDS, "Attention to linguistic features (§4.4, Figure 6)", ""),
+    "link": (GRIDS, "Attention between words (§4.5, Figure 7)", ""),
+    "pattern": (GRIDS, "Pattern classes (§4.1, Figure 2)", ""),
+    "change": (GRIDS, "Change of the maps (§4.3, Figure 5)", ""),
+    "head_off": (GRIDS, "Score with each head disabled (§4.6, Figure 8)", ""),
+    "role": (GRIDS, "Mean sieve bias of every role", "1 is uniform attention."),
+    "probe": (GRIDS, "Probing accuracy of every head (Figure 3)", ""),
+}
+"""How the statistics of a measure are drawn: kind, title, caption."""
 
 
 def paper_sections(atlas: Atlas, statistics: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The papers whose measures these results have, each with its tables and charts."""
-    return []
+    """The papers whose measures these results have, each with its tables and charts.
+
+    Parameters
+    ----------
+    atlas
+        The results.
+    statistics
+        As :func:`headscope.page.packs.statistics.statistic_columns` names them.
+    """
+    claimed = {measure for paper in PAPERS for measure in paper.measures}
+    found = []
+    for paper in PAPERS:
+        mine = [
+            name
+            for name in atlas
+            if _plain(name) in paper.measures
+            or (paper.id == "other" and _plain(name) not in claimed)
+        ]
+        charts = [chart for name in mine if (chart := _chart(name, atlas, statistics))]
+        tables = [_table(table) for name in mine for table in _tables(name, atlas)]
+        if charts or tables:
+            model = str(atlas.provenance.get("model", {}).get("name", "MODEL"))
+            command = f"headscope paper {paper.id} --model {model}" if paper.recipe else ""
+            found.append(
+                {
+                    "id": paper.id,
+                    "title": paper.title,
+                    "command": command,
+                    "charts": charts,
+                    "tables": tables,
+                }
+            )
+    return found
+
+
+def _plain(measure: str) -> str:
+    return measure.removesuffix(CHANGE)
+
+
+def _chart(name: str, atlas: Atlas, statistics: list[dict[str, Any]]) -> dict[str, Any] | None:
+    ids = [one["id"] for one in statistics if one["measure"] == name]
+    if not ids or len(ids) > MOST or name in ("coreference", "activity"):
+        return None  # the atlas shows activity; coreference has a table
+    own = (GRIDS, str(atlas[name].attrs.get("title", name)), "")
+    kind, title, caption = CHARTS.get(name, own)
+    unit = str(atlas[name].attrs.get("unit", ""))
+    words = f"{unit}, 0–1" if is_share(unit) else unit
+    return {
+        "id": name,
+        "kind": kind,
+        "title": title,
+        "caption": caption,
+        "unit": words,
+        "statistics": ids,
+    }
+
+
+def _dependencies(atlas: Atlas) -> list[Table]:
+    note = (
+        "The best head and direction of each relation, with a 95 % interval by documents, beside "
+        "the best fixed offset. Held out: chosen on one half of the documents and scored on the "
+        "other, both ways; where the halves chose differently, both heads are named. The test is "
+        "paired, exact and one-sided; p is corrected (Holm) over all heads, directions and "
+        "relations."
+    )
+    return [Table(dependency_rows(atlas), title="Dependencies (§4.2, Table 1)", note=note)]
+
+
+def _antecedents(atlas: Atlas) -> list[Table]:
+    note = (
+        "The share of mentions whose head word attends most to the head word of an antecedent. "
+        "Candidates are the head words of all earlier mentions. Held out: the head was chosen on "
+        "one half of the documents and scored on the other, both ways. Intervals and tests are by "
+        "documents. The last row counts mentions."
+    )
+    return [Table(antecedent_rows(atlas), title="Coreference (§4.3, Table 2)", note=note)]
+
+
+def _roles(atlas: Atlas) -> list[Table]:
+    note = (
+        "One-sided z test of the mean sieve bias against 3, corrected (Holm) over heads and roles."
+    )
+    rows = role_rows(atlas, role_tests(atlas, correction="holm"))
+    return [Table(rows, title="Heads with each role", note=note)]
+
+
+def _probes(atlas: Atlas) -> list[Table]:
+    return list(probe_section(atlas).tables)
+
+
+TABLES: dict[str, Callable[[Atlas], list[Table]]] = {
+    "dependency": _dependencies,
+    "coreference": _antecedents,
+    "role": _roles,
+    "probe": _probes,
+}
+"""Measures with tables of their own."""
+
+
+def _tables(name: str, atlas: Atlas) -> list[Table]:
+    """The tables of one measure, if it has any values."""
+    return TABLES[name](atlas) if name in TABLES and has_values(atlas[name]) else []
+
+
+def _table(table: Table) -> dict[str, Any]:
+    columns = table.columns
+    measured = table.measured
+    return {
+        "id": table.id,
+        "title": table.title,
+        "note": table.note,
+        "columns": [{"title": name, "number": not table.is_text(name)} for name in columns],
+        "rows": [
+            [cell_text(row.get(name), name, name in measured) for name in columns]
+            for row in table.rows
+        ],
+    }
