@@ -33,7 +33,7 @@ export function DiffGrid({ atlas, id, title, changes }: Props) {
       const one = byPlace.get(place);
       if (!one) return "transparent";
       const side = one.difference > 0 ? (dark ? "#F0975A" : "#B5480F") : dark ? "#6DB3EE" : "#1F6FB5";
-      return mix(side, ground, Math.sqrt(Math.abs(one.difference) / largest));
+      return mix(side, ground, Math.abs(one.difference) / largest);
     }
     if (!statistic) return fill(atlas.family(place), atlas.excess(place), dark);
     const value = atlas.values(statistic.at)[place]!;
@@ -49,7 +49,10 @@ export function DiffGrid({ atlas, id, title, changes }: Props) {
   };
   return (
     <figure class="hs-diffgrid">
-      <figcaption>{title}</figcaption>
+      <figcaption>
+        {title}
+        {changes && <span class="hs-soft"> · darkest: {number(largest)}; dots: more than chance</span>}
+      </figcaption>
       <svg
         viewBox={`0 0 ${left + cell * atlas.heads} ${top + tall * atlas.layers}`}
         style={{ maxWidth: `${left + cell * atlas.heads}px` }}

@@ -25,10 +25,10 @@ export function PairScatter({ found, about, first, second }: Props) {
   const store = useStore();
   const chart = useRef<SVGSVGElement>(null);
   const [low = 0, high = 1] = extent(found.flatMap((one) => [one.a, one.b])) as [number, number];
-  const scale = scaleLinear().domain([low, high]).nice().range([PAD, SIZE - 8]);
+  const scale = scaleLinear().domain([low, high]).nice().range([PAD, SIZE - 24]);
   const x = (value: number) => scale(value);
   const y = (value: number) => SIZE - scale(value);
-  const named = new Set(found.filter((one) => one.sure).slice(0, 8).map((one) => one.place));
+  const named = apart(found.filter((one) => one.sure), x, y);
   const ends = scale.domain() as [number, number];
   const data = () => ({
     columns: ["head", "a", "b"],
@@ -44,8 +44,8 @@ export function PairScatter({ found, about, first, second }: Props) {
       <svg ref={chart} viewBox={`0 0 ${SIZE} ${SIZE}`} style={{ maxWidth: `${SIZE}px` }} role="img" aria-label={`${about.title}: A across, B upward`}>
         {scale.ticks(5).map((tick) => (
           <g key={tick}>
-            <line class="hs-rule" x1={PAD} x2={SIZE - 8} y1={y(tick)} y2={y(tick)} />
-            <line class="hs-rule" x1={x(tick)} x2={x(tick)} y1={8} y2={SIZE - PAD} />
+            <line class="hs-rule" x1={PAD} x2={SIZE - 24} y1={y(tick)} y2={y(tick)} />
+            <line class="hs-rule" x1={x(tick)} x2={x(tick)} y1={24} y2={SIZE - PAD} />
             <text class="hs-tick" x={PAD - 6} y={y(tick) + 4} text-anchor="end">{number(tick)}</text>
             <text class="hs-tick" x={x(tick)} y={SIZE - PAD + 16} text-anchor="middle">{number(tick)}</text>
           </g>
@@ -65,4 +65,17 @@ export function PairScatter({ found, about, first, second }: Props) {
       </svg>
     </section>
   );
+}
+
+/** The heads to name: those that changed most, no two names on top of each other. */
+function apart(found: Change[], x: (value: number) => number, y: (value: number) => number): Set<number> {
+  const kept: Change[] = [];
+  for (const one of found) {
+    const free = kept.every(
+      (other) => Math.abs(x(one.a) - x(other.a)) > 32 || Math.abs(y(one.b) - y(other.b)) > 14,
+    );
+    if (free) kept.push(one);
+    if (kept.length === 8) break;
+  }
+  return new Set(kept.map((one) => one.place));
 }
