@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -9,6 +12,9 @@ import typer
 from headscope.cli import options as opt
 from headscope.cli.console import Console
 from headscope.cli.root import LOOK, app
+
+WIDEST = 100
+"""Longer lines are hard to read."""
 
 
 @app.command(rich_help_panel=LOOK)
@@ -24,7 +30,7 @@ def head(
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
-    """Show everything that a results file says about one head.
+    """Say what one head does, with the evidence, and show all of its statistics.
 
     Example: headscope head demo.nc 3-9
     """
@@ -37,6 +43,7 @@ def head(
     if json:
         console.tables(
             {
+                "description": [asdict(found.description)],
                 "sentences": [{"sentence": sentence} for sentence in found.sentences],
                 "roles": found.roles.to_dict("records"),
                 "relations": found.relations.to_dict("records"),
@@ -44,9 +51,13 @@ def head(
             }
         )
         return
-    print(found.title)
+    print(f"{found.title}\n")
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    for text in (found.description.lead, found.description.evidence):
+        if text:
+            print(textwrap.fill(text, width) + "\n")
     for sentence in found.sentences:
-        print(f"* {sentence}")
+        print(textwrap.fill(sentence, width, initial_indent="* ", subsequent_indent="  "))
     for title, frame in found.tables().items():
         more = f" (first {top} of {len(frame)})" if len(frame) > top else ""
         console.frame(frame.head(top), title=title + more)

@@ -4,7 +4,7 @@ from headscope.results.atlas import Atlas
 from headscope.results.export import export
 from headscope.results.merge import merge
 from headscope.results.schema import KEPT, SCHEMA, SUMS
-from headscope.results.summary import head_name, heads_over, remarks, summary
+from headscope.results.summary import head_name, heads_over, summary
 from headscope.results.text_attention import TextAttention
 
 __all__ = [
@@ -17,6 +17,5 @@ __all__ = [
     "head_name",
     "heads_over",
     "merge",
-    "remarks",
     "summary",
 ]

@@ -15,7 +15,7 @@ from headscope.errors import UserError
 from headscope.heads import Head, HeadLike
 from headscope.results.export import export
 from headscope.results.labelled import LabelledResults
-from headscope.results.summary import remarks, summary
+from headscope.results.summary import summary
 
 if TYPE_CHECKING:
     import altair as alt
@@ -65,7 +65,11 @@ class Atlas(LabelledResults):
         return summary(self)
 
     def remarks(self) -> list[str]:
-        """What a reader should know first, in plain sentences.
+        """What a reader should know first, in plain sentences: what the heads do, and warnings.
+
+        See Also
+        --------
+        headscope.stats.model_summary : the same sentences, with the heads that each is about.
 
         Examples
         --------
@@ -75,7 +79,9 @@ class Atlas(LabelledResults):
         >>> atlas.remarks()[0]
         'Head 1-3 puts more than half of the attention on the previous token.'
         """
-        return remarks(self)
+        from headscope.stats.model_summary import model_summary
+
+        return [line.text for line in model_summary(self)]
 
     @cached_property
     def analysis(self) -> Analysis:
@@ -105,8 +111,8 @@ class Atlas(LabelledResults):
         >>> import headscope as hs
         >>> texts = ["The dog barks.", "A cat sleeps."]
         >>> atlas = hs.survey("demo", texts, measures="position")
-        >>> atlas.head("1-3").sentences[0].split(" (")[0]
-        'Attention to the previous token: 1.000'
+        >>> atlas.head("1-3").description.lead
+        'Puts 100 % of its attention on the previous token.'
         """
         from headscope.stats.passport import passport
 

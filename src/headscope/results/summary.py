@@ -1,4 +1,4 @@
-"""What stands out in a survey: the strongest head of each statistic, and remarks in plain words."""
+"""What stands out in a survey: the strongest head of each statistic."""
 
 from __future__ import annotations
 
@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from headscope.results.atlas import Atlas
 
 MOST = 0.5
-SINK = 0.8
-SHOWN = 8
-TOKENS = {
-    "cls": "the start token ([CLS] or BOS)",
-    "sep": "the separator ([SEP] or EOS)",
-    "punctuation": "full stops and commas",
-}
 
 
 def head_name(layer: int, head: int) -> str:
@@ -96,62 +89,3 @@ def _row(
         "over": int((means > threshold).sum()) if share else None,
         "n": int(dataset["count"].max()),
     }
-
-
-def remarks(results: Atlas) -> list[str]:
-    """Plain sentences on what a reader should know first, warnings included."""
-    found: list[str] = []
-    if results.provenance.get("model", {}).get("sink"):
-        found.append(
-            "The rows of this model's attention sum to less than 1: the rest goes to a learned "
-            "sink, which is not a token."
-        )
-    if "position" in results:
-        means = results.mean("position")
-        for offset in ("previous", "next"):
-            heads = heads_over(means.sel(offset=offset), MOST)
-            if heads:
-                found.append(
-                    f"{_heads(heads)} more than half of the attention on the {offset} token."
-                )
-    if "special" in results:
-        found += _sinks(results.mean("special").sel(row="all"))
-    if "entropy" in results:
-        means = results.mean("entropy")
-        heads = heads_over(means.sel(row="all") / means.sel(row="uniform"), 0.9)
-        if heads:
-            found.append(
-                f"{_heads(heads, 'attends', 'attend')} almost uniformly "
-                "(entropy over 90 % of the uniform line)."
-            )
-    return [*found, *_not_finite(results.provenance.get("counts", {}))]
-
-
-def _sinks(means: xr.DataArray) -> list[str]:
-    """Heads that put nearly all of their attention on special tokens."""
-    found = []
-    for token, words in TOKENS.items():
-        heads = heads_over(means.sel(token=token), SINK)
-        total = int(means.sel(token=token).notnull().sum())
-        if heads and len(heads) * 3 >= total:
-            found.append(
-                f"Collapsed onto a sink: {len(heads)} of {total} heads put more than {SINK:.0%} of "
-                f"their attention on {words}. Read other statistics of these heads with care."
-            )
-        elif heads:
-            found.append(f"{_heads(heads)} more than {SINK:.0%} of the attention on {words}.")
-    return found
-
-
-def _not_finite(counts: dict[str, object]) -> list[str]:
-    number, examples = counts.get("nonfinite"), counts.get("nonfinite_examples")
-    if not number or not isinstance(examples, list):
-        return []
-    those = "1 example was skipped" if number == 1 else f"{number} examples were skipped"
-    return [f"{those} because of attention that was not finite, e.g. {examples[0]}."]
-
-
-def _heads(heads: list[str], one: str = "puts", many: str = "put") -> str:
-    more = f" and {len(heads) - SHOWN} more" if len(heads) > SHOWN else ""
-    shown = ", ".join(heads[:SHOWN]) + more
-    return f"Head {shown} {one}" if len(heads) == 1 else f"{len(heads)} heads ({shown}) {many}"

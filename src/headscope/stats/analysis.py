@@ -11,6 +11,7 @@ import xarray as xr
 
 from headscope.heads import all_heads
 from headscope.results import Atlas
+from headscope.stats.columns import Column, columns_of
 from headscope.stats.excess import Excess
 from headscope.stats.findings import (
     AntecedentFinding,
@@ -23,6 +24,7 @@ from headscope.stats.findings import (
     relation_findings,
 )
 from headscope.stats.main_roles import MainRoles, has_main_roles
+from headscope.stats.relations import relation_tests
 from headscope.stats.role_words import sink_words
 from headscope.stats.roles import role_tests
 
@@ -96,6 +98,11 @@ class Analysis:
         }
 
     @cached_property
+    def columns(self) -> list[Column]:
+        """Every statistic of single heads."""
+        return columns_of(self.results)
+
+    @cached_property
     def sieves(self) -> xr.Dataset | None:
         """Tests of sieve bias (Pande et al. 2021), corrected by Holm's method."""
         if "role" not in self.results:
@@ -103,9 +110,15 @@ class Analysis:
         return role_tests(self.results, correction="holm")
 
     @cached_property
+    def relation_tests(self) -> xr.Dataset | None:
+        """Tests of every head at every relation, corrected by Holm's method."""
+        return relation_tests(self.results) if "dependency" in self.results else None
+
+    @cached_property
     def relations(self) -> list[RelationFinding]:
         """Heads that find a relation better than the best fixed offset."""
-        return relation_findings(self.results)
+        tests = self.relation_tests
+        return [] if tests is None else relation_findings(self.results, tests)
 
     @cached_property
     def antecedents(self) -> AntecedentFinding | None:

@@ -18,7 +18,7 @@ from headscope.stats.antecedents import antecedent_scores
 from headscope.stats.grid import grid_heads
 from headscope.stats.probing import probing_of, task_titles
 from headscope.stats.relation_words import DULL
-from headscope.stats.relations import ALL, HELD_OUT, LEAST, best_heads, relation_tests
+from headscope.stats.relations import ALL, HELD_OUT, LEAST, best_heads
 from headscope.stats.tests import correct
 
 ALPHA = 0.05
@@ -58,7 +58,7 @@ class RelationFinding:
         return self.words * (self.accuracy - self.offset)
 
 
-def relation_findings(results: Atlas) -> list[RelationFinding]:
+def relation_findings(results: Atlas, tests: xr.Dataset) -> list[RelationFinding]:
     """All heads and relations that pass the test, those with the most words gained first.
 
     Groups of relations, punctuation and relations of fewer than 20 words are left out.
@@ -66,11 +66,11 @@ def relation_findings(results: Atlas) -> list[RelationFinding]:
     Parameters
     ----------
     results
-        Any results; without ``dependency`` there are no findings.
+        Results with the measure ``dependency``.
+    tests
+        What :func:`headscope.stats.relation_tests` says of them.
     """
-    if "dependency" not in results:
-        return []
-    tests = relation_tests(results).transpose("layer", "head", "relation", "direction")
+    tests = tests.transpose("layer", "head", "relation", "direction")
     heads = [str(head) for head in grid_heads(tests)]
     best = _best_heads(results, tests)
     columns = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +11,10 @@ import pandas as pd
 import xarray as xr
 
 from headscope.heads import Head
-from headscope.labels import label_text
 from headscope.numbers import count, interval, number, p_value
 from headscope.results import Atlas
-from headscope.results.schema import label_dims, of_heads, statistics
-from headscope.stats.relations import LEAST, relation_tests
-from headscope.stats.roles import role_tests
+from headscope.stats.description import Description
+from headscope.stats.relations import LEAST
 
 ALPHA = 0.05
 TOP = 3
@@ -36,8 +33,10 @@ class Passport:
         The head.
     model, corpus
         What was surveyed.
+    description
+        What it does, in one sentence, and the evidence for it.
     sentences
-        What stands out, in plain words; only what the tests allow.
+        What else stands out, in plain words; only what the tests allow.
     statistics
         One row per statistic: words, mean, interval, n, and the head's rank (1 is the largest).
     roles
@@ -50,6 +49,7 @@ class Passport:
     head: Head
     model: str
     corpus: str
+    description: Description
     sentences: list[str]
     statistics: pd.DataFrame
     roles: pd.DataFrame
@@ -72,7 +72,8 @@ class Passport:
         return {title: frame for title, frame in found.items() if len(frame)}
 
     def __str__(self) -> str:
-        parts = [self.title, *(f"* {sentence}" for sentence in self.sentences)]
+        parts = [self.title, str(self.description)]
+        parts += [f"* {sentence}" for sentence in self.sentences]
         for title, frame in self.tables().items():
             parts += ["", title, frame.head(SHOWN).to_string(index=False)]
             if len(frame) > SHOWN:
@@ -87,7 +88,11 @@ class Passport:
             f"<h4>{html.escape(title)}</h4>{frame.to_html(index=False, escape=True, border=0)}"
             for title, frame in self.tables().items()
         )
-        return f"<div><h3>{html.escape(self.title)}</h3><ul>{items}</ul>{tables}</div>"
+        said = f"<p><b>{html.escape(self.description.lead)}</b></p>"
+        if self.description.evidence:
+            said += f"<p>{html.escape(self.description.evidence)}</p>"
+        more = f"<ul>{items}</ul>" if items else ""
+        return f"<div><h3>{html.escape(self.title)}</h3>{said}{more}{tables}</div>"
 
 
 def passport(atlas: Atlas, head: Head) -> Passport:
@@ -103,15 +108,12 @@ def passport(atlas: Atlas, head: Head) -> Passport:
     about = atlas.provenance
     statistics = _statistics(atlas, head)
     roles, relations = _roles(atlas, head), _relations(atlas, head)
-    sentences = _role_sentences(roles)
-    sentences += _relation_sentences(relations)
-    sentences += _statistic_sentences(statistics)
-    if not sentences:
-        sentences = ["Nothing stands out: no role, no relation, no extreme statistic."]
+    sentences = [*_role_sentences(roles), *_statistic_sentences(statistics)]
     return Passport(
         head,
         str(about.get("model", {}).get("name", "?")),
         str(about.get("corpus", {}).get("name", "?")),
+        atlas.analysis.descriptions[str(head)],
         sentences,
         statistics,
         roles,
@@ -124,37 +126,10 @@ def _at(values: xr.DataArray | xr.Dataset, head: Head) -> Any:
 
 
 def _statistics(atlas: Atlas, head: Head) -> pd.DataFrame:
-    rows: list[dict[str, object]] = []
-    for name in atlas:
-        dataset = atlas[name]
-        if name in ("role", "dependency", "work", "spread") or not of_heads(dataset):
-            continue
-        own, found = label_dims(dataset), statistics(dataset)
-        attributes = {str(key): str(text) for key, text in dataset.attrs.items()}
-        for labels in itertools.product(*(dataset[dim].values for dim in own)):
-            chosen = dict(zip(own, labels, strict=True))
-            if dataset.attrs.get("kind") == "share" and not set(labels) & {"every"}:
-                continue  # counts of a baseline's right answers, kept for a paired test
-            part = found.sel(chosen)
-            mine, values = float(_at(part["value"], head)), part["value"].values
-            known = values[~np.isnan(values)]
-            if np.isnan(mine) or np.ptp(known) == 0:  # the same for all heads: a reference line
-                continue
-            rows.append(
-                {
-                    "measure": name,
-                    "statistic": label_text(
-                        name, {dim: str(label) for dim, label in chosen.items()}, attributes
-                    ),
-                    "unit": attributes.get("unit", ""),
-                    "mean": mine,
-                    "low": float(_at(part["low"], head)),
-                    "high": float(_at(part["high"], head)),
-                    "n": int(_at(part["count"], head)),
-                    "rank": int((known > mine).sum()) + 1,
-                    "of": len(known),
-                }
-            )
+    place = atlas.analysis.heads.index(str(head))
+    rows = [
+        column.row(place) for column in atlas.analysis.columns if not np.isnan(column.value[place])
+    ]
     columns = ["measure", "statistic", "unit", "mean", "low", "high", "n", "rank", "of"]
     frame = pd.DataFrame(rows, columns=columns)
     return frame.sort_values("rank", kind="stable").reset_index(drop=True)
@@ -162,49 +137,43 @@ def _statistics(atlas: Atlas, head: Head) -> pd.DataFrame:
 
 def _roles(atlas: Atlas, head: Head) -> pd.DataFrame:
     columns = ["role", "mean", "low", "high", "effect", "p", "has"]
-    if "role" not in atlas:
+    tests = atlas.analysis.sieves
+    if tests is None:
         return pd.DataFrame(columns=columns)
-    mine = _at(role_tests(atlas, correction="holm"), head)
-    rows = [
-        {
-            "role": str(role),
-            "mean": float(mine["mean"].sel(role=role)),
-            "low": float(mine["low"].sel(role=role)),
-            "high": float(mine["high"].sel(role=role)),
-            "effect": float(mine["effect"].sel(role=role)),
-            "p": float(mine["p_corrected"].sel(role=role)),
-            "has": bool(mine["has"].sel(role=role)),
-        }
-        for role in mine["role"].values
-    ]
-    frame = pd.DataFrame(rows, columns=columns).dropna(subset="mean")
+    mine = _at(tests, head)
+    names = {"p": "p_corrected"}
+    frame = pd.DataFrame(
+        {"role": mine["role"].values.astype(str)}
+        | {name: mine[names.get(name, name)].values for name in columns[1:]}
+    ).dropna(subset="mean")
     order = frame.sort_values(["has", "mean"], ascending=False, kind="stable")
     return order.reset_index(drop=True)
 
 
 def _relations(atlas: Atlas, head: Head) -> pd.DataFrame:
     columns = ["relation", "direction", "accuracy", "offset", "n", "p", "best head"]
-    if "dependency" not in atlas:
+    tests = atlas.analysis.relation_tests
+    if tests is None:
         return pd.DataFrame(columns=columns)
-    tests = relation_tests(atlas)
-    enough = tests["n"].isel(layer=0, head=0, direction=0) >= LEAST
+    mine = _at(tests, head).transpose("relation", "direction")
+    most = tests["accuracy"].max(("layer", "head", "direction")).values
+    accuracy, offset, number_, p = (
+        mine[name].values for name in ("accuracy", "baseline", "n", "p_corrected")
+    )
     rows = []
-    for relation in tests["relation"].values[enough.values]:
-        if str(relation).startswith("all"):
+    for at, relation in enumerate(map(str, mine["relation"].values)):
+        if relation.startswith("all") or number_[at, 0] < LEAST:
             continue
-        part = tests.sel(relation=relation)
-        mine = _at(part, head)
-        direction = int(mine["accuracy"].values.argmax())
-        one = mine.isel(direction=direction)
+        way = int(accuracy[at].argmax())
         rows.append(
             {
-                "relation": str(relation),
-                "direction": str(mine["direction"].values[direction]),
-                "accuracy": float(one["accuracy"]),
-                "offset": float(one["baseline"]),
-                "n": int(one["n"]),
-                "p": float(one["p_corrected"]),
-                "best head": bool(one["accuracy"] >= part["accuracy"].max()),
+                "relation": relation,
+                "direction": str(mine["direction"].values[way]),
+                "accuracy": float(accuracy[at, way]),
+                "offset": float(offset[at, way]),
+                "n": int(number_[at, way]),
+                "p": float(p[at, way]),
+                "best head": bool(accuracy[at, way] >= most[at]),
             }
         )
     frame = pd.DataFrame(rows, columns=columns)
@@ -218,18 +187,6 @@ def _role_sentences(roles: pd.DataFrame) -> list[str]:
         return []
     word = "role" if len(having) == 1 else "roles"
     return [f"Has the {word} {', '.join(having)} (mean sieve bias over 3, Holm-corrected z test)."]
-
-
-def _relation_sentences(relations: pd.DataFrame) -> list[str]:
-    found = []
-    for row in relations[relations["p"] < ALPHA].to_dict("records"):
-        best = "the best of all heads; " if row["best head"] else ""
-        found.append(
-            f"Finds {row['relation']} ({row['direction']}) in {row['accuracy']:.2f} of "
-            f"{count(row['n'])} cases; {best}the best fixed offset finds {row['offset']:.2f} "
-            f"(p {_sign(row['p'])}, corrected over all heads and relations)."
-        )
-    return found[:TOP]
 
 
 def _statistic_sentences(statistics: pd.DataFrame) -> list[str]:
