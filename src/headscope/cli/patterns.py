@@ -157,7 +157,9 @@ def _survey(
 
         classes = hs.Pattern(network)
         texts, loaded = hs.corpus.read(corpus), hs.load(model, **load)
-    results = hs.survey(loaded, texts, measures=classes, output=output, progress=console, **run)
+    results = hs.survey(
+        loaded, texts, measures=classes, examples=0, output=output, progress=console, **run
+    )
     show_shares(console, {output.stem: results})
     console.result(str(output))
 

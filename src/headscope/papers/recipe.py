@@ -305,6 +305,7 @@ class Recipe(ABC):
                 seed=self.seed,
                 batch_size=self.batch_size,
                 max_length=max_length or self.max_length,
+                examples=0,
             )
         return self.keep(path, results)
 

@@ -21,6 +21,7 @@ from headscope.results.schema import (
     SCHEMA,
     SUMS,
     contents,
+    is_measure,
     label_dims,
     of_heads,
 )
@@ -85,7 +86,7 @@ class LabelledResults:
     @property
     def measures(self) -> tuple[str, ...]:
         """The measures in it."""
-        return tuple(self.tree.children)
+        return tuple(name for name, node in self.tree.children.items() if is_measure(node))
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -98,12 +99,12 @@ class LabelledResults:
         return tuple(name for name in self if self[name].attrs.get("listed", "yes") == "yes")
 
     def __getitem__(self, measure: str) -> xr.Dataset:
-        if measure not in self.tree.children:
+        if measure not in self:
             raise unknown("measure", str(measure), self.measures, error=ResultsError)
         return self.tree[measure].to_dataset()
 
     def __contains__(self, measure: object) -> bool:
-        return measure in self.tree.children
+        return measure in self.measures
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.measures)

@@ -12,9 +12,10 @@ from headscope.errors import ResultsError
 from headscope.labels import first_names
 from headscope.results.atlas import Atlas
 from headscope.results.fixed import carried, from_fixed
-from headscope.results.schema import EXACT, KEPT, SUMS
+from headscope.results.kept_store import ExampleStore
+from headscope.results.schema import EXACT, EXAMPLES, KEPT, SUMS
 
-SAME = ("model", "corpus", "settings", "measures", "details")
+SAME = ("model", "corpus", "settings", "measures", "details", EXAMPLES)
 """What the shards of one run have in common."""
 _ONLY = {
     "hint": "merge only shards of one run: hs.survey(..., shard='1/n'), ... shard='n/n'",
@@ -75,6 +76,8 @@ def merge(parts: Sequence[Atlas], *, partial: bool = False) -> Atlas:
         sums = {name: add(dataset, other[name]) for name, dataset in sums.items()}
     if not missing:
         sums = {name: _finished(dataset) for name, dataset in sums.items()}
+    if all(EXAMPLES in part.tree.children for part in parts):
+        sums[EXAMPLES] = _examples(parts)
     about = {
         "shards": shards if missing else ["1/1"],
         "counts": _counts([part.provenance for part in parts]),
@@ -139,6 +142,15 @@ def add(left: xr.Dataset, right: xr.Dataset) -> xr.Dataset:
         kept = xr.concat([left[[KEPT]], right[[KEPT]]], "example").sortby("example")
         total = total.merge(kept)
     return total
+
+
+def _examples(parts: Sequence[Atlas]) -> xr.Dataset:
+    """The examples that the whole run would have kept."""
+    size = int(parts[0].provenance[EXAMPLES]["kept"])
+    store, *others = (ExampleStore.of(part.tree[EXAMPLES].to_dataset(), size) for part in parts)
+    for other in others:
+        store.merge(other.arrays())
+    return store.dataset()
 
 
 def _finished(dataset: xr.Dataset) -> xr.Dataset:

@@ -8,6 +8,9 @@ never guess from the names of variables.
 A group of a survey holds ``sum``, ``square`` and ``count`` by ``bucket`` (a fixed number of groups
 of documents), and what follows from them: ``mean`` with its interval ``low`` … ``high``,
 ``deviation`` and ``n``.
+
+The group ``examples``, whose kind is "examples", is not a measure: it holds texts, and maps of
+every head on some of them (:mod:`headscope.results.kept`).
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ EXACT = "_exact"
 """Ends the names of the exact sums that shards carry until they are merged."""
 KEPT = "value"
 """The values of single examples, where a measure keeps them."""
+EXAMPLES = "examples"
+"""The group that holds examples of every head, and its kind: it is not a measure."""
 GRID = ("layer", "head")
 
 Spread = Literal["examples", "error", ""]
@@ -72,6 +77,15 @@ KINDS: Mapping[str, Contents] = {
 """What a group can hold: means over examples; shares of right answers; changes of means, tested
 without pairs; scores with heads disabled; a pruning curve's scores; correlations over heads; test
 scores of probes."""
+
+
+def is_measure(data: xr.Dataset | xr.DataTree) -> bool:
+    """Whether a group holds a measure, and not examples.
+
+    >>> is_measure(xr.Dataset(attrs={"kind": "examples"}))
+    False
+    """
+    return data.attrs.get("kind") != EXAMPLES
 
 
 def contents(data: xr.Dataset) -> Contents:

@@ -201,6 +201,8 @@ def check_alike(first: Model, second: Model, stack: str) -> None:
 class Comparison(Survey):
     """A run of two models: it sums up the likeness of their maps, and paired differences."""
 
+    no_examples = "two models were compared"
+
     def __init__(
         self,
         first: Model,

@@ -15,6 +15,7 @@ from headscope.encode import Batch
 from headscope.encode.cross import key_batch
 from headscope.measures.base import Context, Measure, Together
 from headscope.models import LayerView, Listener, Model
+from headscope.runs.keeping.keeper import BatchExamples, Keeper
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,14 @@ class BatchValues:
         For measures that count right answers: how many answers there were, (example, label).
     broken
         For each example the layer (from 0) whose attention was not finite, or -1.
+    examples
+        Those that may be kept for some head, where examples are kept.
     """
 
     values: dict[str, NDArray[Any]]
     totals: dict[str, NDArray[Any]]
     broken: NDArray[np.int64]
+    examples: BatchExamples | None = None
 
 
 class Pass:
@@ -41,14 +45,20 @@ class Pass:
 
     The maps of a layer are reduced as soon as they are computed, and dropped. Measures of one kind
     are computed together (:meth:`headscope.measures.Measure.together`), so that they can share
-    work.
+    work. A keeper, if there is one, finds the examples that are worth keeping.
     """
 
     def __init__(
-        self, model: Model, measures: Sequence[Measure], stack: str, context: Context
+        self,
+        model: Model,
+        measures: Sequence[Measure],
+        stack: str,
+        context: Context,
+        keeper: Keeper | None = None,
     ) -> None:
         self.model = model
         self.stack = stack
+        self.keeper = keeper
         kinds: dict[Any, list[Measure]] = {}
         for measure in measures:
             together: Any = type(measure).together
@@ -56,10 +66,16 @@ class Pass:
         self.groups: list[Together] = [
             type(kind[0]).together(kind, model, stack, context) for kind in kinds.values()
         ]
+        if keeper is not None:
+            self.groups.append(keeper)
 
     def run(self, batch: Batch) -> BatchValues:
-        """One forward pass."""
-        return self.attempt(batch) or self.attempt(batch, careful=True)
+        """One forward pass; rarely another one, with more room for examples."""
+        found = self.attempt(batch) or self.attempt(batch, careful=True)
+        if self.keeper is None or found.examples is None or found.examples.complete:
+            return found
+        with self.keeper.more_room(found.examples.most):
+            return self.attempt(batch) or self.attempt(batch, careful=True)
 
     @overload
     def attempt(
@@ -86,6 +102,8 @@ class Pass:
         careful
             Find the examples whose attention is not finite.
         """
+        if self.keeper is not None:
+            self.keeper.careful = careful
         for group in self.groups:
             group.start(batch, self.model.device)
         hearing = Hearing(self.groups, self.stack, batch, self.model.device, careful)
@@ -98,7 +116,8 @@ class Pass:
         for group in self.groups:
             values |= {name: found.cpu().numpy() for name, found in group.finish().items()}
             totals |= {name: found.cpu().numpy() for name, found in group.totals().items()}
-        return BatchValues(values, totals, hearing.broken.cpu().numpy())
+        examples = None if self.keeper is None else self.keeper.take()
+        return BatchValues(values, totals, hearing.broken.cpu().numpy(), examples)
 
 
 @dataclass

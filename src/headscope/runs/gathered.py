@@ -14,6 +14,8 @@ from headscope.encode import UNIT, Batch, Counts
 from headscope.labels import first_names
 from headscope.measures.base import Measure
 from headscope.measures.sums import Kept, Sums
+from headscope.results.kept_store import ExampleStore
+from headscope.results.schema import EXAMPLES
 from headscope.runs.forward import BatchValues
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -45,13 +47,21 @@ class Gathered:
         Bound to the run.
     batch_size
         How many examples a batch has.
+    examples
+        For the examples that are kept for every head; None keeps none.
     """
 
-    def __init__(self, measures: Iterable[Measure], batch_size: int) -> None:
+    def __init__(
+        self,
+        measures: Iterable[Measure],
+        batch_size: int,
+        examples: ExampleStore | None = None,
+    ) -> None:
         measures = list(measures)
         self.batch_size = batch_size
         self.sums = {measure.name: Sums(measure) for measure in measures}
         self.kept = {measure.name: Kept(measure) for measure in measures if measure.keep}
+        self.examples = examples
         self.tally, self.counts = Tally(), Counts()
 
     def add(self, unit: int, batch: Batch, found: BatchValues) -> None:
@@ -73,6 +83,8 @@ class Gathered:
                     batch.lengths[rows].tolist(),
                     values[keep],
                 )
+        if self.examples is not None and found.examples is not None:
+            found.examples.into(self.examples, keep)
 
     def _kept_units(self, name: str) -> int:
         """Of how many units values are kept: whole ones, whose batches are sorted by length."""
@@ -91,17 +103,25 @@ class Gathered:
         """Take up a state."""
         self.tally, self.counts = Tally(**state["tally"]), Counts(**state["counts"])
         for name, store in self._stores():
-            store.restore({key: arrays[f"{name}/{key}"] for key in store.arrays()})
+            store.restore(_part(name, arrays))
 
     def merge(self, state: Mapping[str, Any], arrays: Arrays) -> None:
         """Add the state of others."""
         self.tally.add(Tally(**state["tally"]))
         self.counts.add(Counts(**state["counts"]))
         for name, store in self._stores():
-            store.merge({key: arrays[f"{name}/{key}"] for key in store.arrays()})
+            store.merge(_part(name, arrays))
 
-    def _stores(self) -> list[tuple[str, Sums | Kept]]:
-        return [*self.sums.items(), *((f"{name}/kept", kept) for name, kept in self.kept.items())]
+    def _stores(self) -> list[tuple[str, Sums | Kept | ExampleStore]]:
+        kept = ((f"{name}/kept", kept) for name, kept in self.kept.items())
+        examples = [] if self.examples is None else [(EXAMPLES, self.examples)]
+        return [*self.sums.items(), *kept, *examples]
+
+
+def _part(name: str, arrays: Arrays) -> Arrays:
+    """The arrays of one store."""
+    split = ((key.rpartition("/"), array) for key, array in arrays.items())
+    return {last: array for (store, _, last), array in split if store == name}
 
 
 def _tally(batch: Batch, found: BatchValues) -> Tally:

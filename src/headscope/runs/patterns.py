@@ -65,6 +65,7 @@ def patterns(
         long=long,
         batch_size=batch_size,
         stack=stack,
+        examples=0,
         output=output,
         progress=progress,
     )

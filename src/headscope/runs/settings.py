@@ -10,6 +10,8 @@ from headscope.errors import UserError, unknown
 
 Long = Literal["truncate", "split", "drop"]
 """What to do with examples that are too long."""
+MOST = 1024
+"""Examples that are kept for every head."""
 NAMES = {"long": "treatment of long examples"}
 """What some settings are called in messages."""
 
@@ -68,4 +70,21 @@ def check_shard(shard: tuple[int, int] | str) -> tuple[int, int]:
         f"the shard must be i/n with 1 ≤ i ≤ n, got {shard!r} instead",
         hint="e.g. shard='1/4'",
         command="e.g. --shard 1/4",
+    )
+
+
+def check_examples(examples: int) -> int:
+    """How many examples a survey keeps for every head.
+
+    >>> check_examples(-1)
+    Traceback (most recent call last):
+    headscope.errors.UserError: the number of examples to keep must be 0 to 1024, got -1 instead
+    next: e.g. examples=32, or 0 to keep none
+    """
+    if isinstance(examples, int) and not isinstance(examples, bool) and 0 <= examples <= MOST:
+        return examples
+    raise UserError(
+        f"the number of examples to keep must be 0 to {MOST}, got {examples!r} instead",
+        hint="e.g. examples=32, or 0 to keep none",
+        command="e.g. --examples 32, or 0 to keep none",
     )

@@ -23,12 +23,18 @@ from headscope.models import Model
 from headscope.models.like import ModelLike, using_model
 from headscope.progress import ProgressLike, Update
 from headscope.results import Atlas
+from headscope.results.schema import EXAMPLES
 from headscope.runs.engines import Engine, EngineName, Task, Work, make_engine
-from headscope.runs.gathered import Gathered
 from headscope.runs.run import EVERY, Arrays, Block, describe
-from headscope.runs.settings import Long, RunSettings, check_shard, make_settings
+from headscope.runs.settings import (
+    Long,
+    RunSettings,
+    check_examples,
+    check_shard,
+    make_settings,
+)
 from headscope.runs.split_run import SplitRun
-from headscope.runs.survey_work import SurveyWork
+from headscope.runs.survey_work import SurveyWork, strongest
 
 MeasuresLike = Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure]
 """Names of measures, configured objects, or classes; one or several."""
@@ -46,6 +52,7 @@ def survey(
     seed: int = 0,
     stack: str = "",
     token_types: bool = True,
+    examples: int = 32,
     shard: tuple[int, int] | str = (1, 1),
     output: str | Path | None = None,
     checkpoint: str | Path | None = None,
@@ -84,6 +91,10 @@ def survey(
         the decoder the second; a single text goes to both.
     token_types
         Tell the two texts of a pair apart by token types, where the model has them.
+    examples
+        How many examples to keep for looking at heads: a random sample of so many that all heads
+        share, and of each head a quarter as many on which it is strongest. Their texts are stored
+        in the results; 0 keeps none. See :attr:`headscope.Atlas.kept`.
     shard
         ``(i, n)`` or ``"i/n"`` does the i-th of n parts of the work; see :func:`headscope.merge`.
     output
@@ -137,6 +148,7 @@ def survey(
             read(corpus),
             measures,
             settings,
+            examples=check_examples(examples),
             shard=check_shard(shard),
             output=output,
             checkpoint=checkpoint,
@@ -171,6 +183,9 @@ def check_lengths(measures: Iterable[Measure], max_length: int) -> None:
 class Survey(SplitRun):
     """One pass of a corpus through a model. Blocks of work are units of examples."""
 
+    no_examples = "switched off"
+    """Why no examples are kept, where they are not."""
+
     def __init__(
         self,
         model: Model,
@@ -178,6 +193,7 @@ class Survey(SplitRun):
         measures: MeasuresLike | None,
         settings: RunSettings,
         *,
+        examples: int = 0,
         shard: tuple[int, int] = (1, 1),
         output: str | Path | None = None,
         checkpoint: str | Path | None = None,
@@ -194,16 +210,19 @@ class Survey(SplitRun):
         self.context = Context(model.shape(self.stack), model.causal(self.stack), settings.seed)
         chosen = self.chosen(measures)
         check_lengths(chosen, settings.max_length)
+        self.examples = 0 if self.stack == "cross" else examples
         self.measures = [measure.bind(self.context, self.corpus) for measure in chosen]
-        self.gathered = Gathered(self.measures, settings.batch_size)
         self.works = self.make_work()
+        self.gathered = self.works.gathered()
         self.works.encoder(model)  # what is wrong with the settings is said now
         self.batches_done = self.total = 0
         self.examples_done = 0.0
 
     def make_work(self) -> SurveyWork:
         """What is done to every unit."""
-        return SurveyWork(self.model, self.measures, self.stack, self.context, self.settings)
+        return SurveyWork(
+            self.model, self.measures, self.stack, self.context, self.settings, self.examples
+        )
 
     def chosen(self, measures: MeasuresLike | None) -> list[Measure]:
         """The measures asked for, or all that corpus and model allow."""
@@ -238,7 +257,7 @@ class Survey(SplitRun):
         counts = Counts()
         found = list(self.works.batches(unit, counts))
         for batch in found[self.batches_done :]:
-            values = self.works.run(batch)
+            values = self.works.run(batch, self.gathered.examples)
             self.whole = False
             self.gathered.add(unit.index, batch, values)
             self.batches_done = batch.index + 1
@@ -298,7 +317,15 @@ class Survey(SplitRun):
             "settings": self.settings.model_dump(),
             "measures": [measure.name for measure in self.measures],
             "details": {measure.name: measure.identity() for measure in self.measures},
+            "examples": self.examples_kept(),
         }
+
+    def examples_kept(self) -> dict[str, Any]:
+        """How many examples are kept for every head, or why none are."""
+        if self.examples:
+            return {"kept": self.examples, "strongest": strongest(self.examples)}
+        cross = "the rows and keys of cross attention are different texts"
+        return {"kept": 0, "why": cross if self.stack == "cross" else self.no_examples}
 
     @cached_property
     def identity(self) -> str:
@@ -320,6 +347,8 @@ class Survey(SplitRun):
         kept = self.gathered.kept
         sums = {name: sums.dataset(exact=exact) for name, sums in self.gathered.sums.items()}
         sums |= {name: sums[name].merge(one.dataset()) for name, one in kept.items()}
+        if self.gathered.examples is not None:
+            sums[EXAMPLES] = self.gathered.examples.dataset()
         return Atlas.build(sums, self.provenance())
 
     def state(self) -> tuple[dict[str, Any], Arrays]:

@@ -1,0 +1,297 @@
+"""Examples that a survey kept for every head, read without torch.
+
+The group ``examples`` of a results file is not a measure. It holds texts, each once, and for every
+head the maps of its strongest examples and of a random sample that all heads share. A map is
+*sparse*: of each row, the eight largest weights over 0.005. Long inputs are kept up to their first
+128 tokens.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from headscope.heads import Head, HeadLike
+
+REACH = 16
+"""Histograms tell distances up to this many tokens apart; the end bins hold everything beyond."""
+SCALE = 65535
+"""Weights are kept as multiples of 1 / SCALE."""
+NO_HEAD = -2
+"""The ``head`` of a word whose head word is not known, or not kept."""
+
+
+@dataclass(frozen=True)
+class KeptText:
+    """The tokens and words of a kept example.
+
+    Parameters
+    ----------
+    number
+        The number of the example in its corpus, from 1.
+    id, group
+        The example's own name, and its document.
+    tokens
+        The pieces as they are shown; special tokens by their names, such as ``[CLS]``.
+    unit
+        The word of each token, as a place in ``words``; -1 for special tokens.
+    words
+        The words that the tokens belong to.
+    special, sink
+        Which tokens are special, and which are sinks: special tokens, the first token, full stops
+        and commas.
+    head
+        The head word of each word, as a place in ``words``; -1 for a root, -2 if it is not known.
+    relation
+        The dependency label of each word; "" if it is not known.
+    sentence
+        The number of each word's sentence.
+    length
+        How many tokens the model saw; more than ``tokens`` has if only a window was kept.
+    part
+        Which part it is of a long example that was split, from 0.
+
+    Examples
+    --------
+    >>> text = KeptText(1, "1", "", ("[CLS]", "Dogs"), (-1, 0), ("Dogs",), (True, False),
+    ...                 (True, False), (-1,), ("root",), (0,), 2)
+    >>> KeptText.from_json(text.to_json()) == text
+    True
+    """
+
+    number: int
+    id: str
+    group: str
+    tokens: tuple[str, ...]
+    unit: tuple[int, ...]
+    words: tuple[str, ...]
+    special: tuple[bool, ...]
+    sink: tuple[bool, ...]
+    head: tuple[int, ...]
+    relation: tuple[str, ...]
+    sentence: tuple[int, ...]
+    length: int
+    part: int = 0
+
+    def to_json(self) -> str:
+        """The text as JSON in ASCII, which any characters survive."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        for name in ("special", "sink"):
+            values[name] = [int(value) for value in values[name]]
+        return json.dumps(values, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> KeptText:
+        """The text that :meth:`to_json` wrote."""
+        values: dict[str, Any] = json.loads(text)
+        for name, value in values.items():
+            if isinstance(value, list):
+                values[name] = tuple(value)
+        for name in ("special", "sink"):
+            values[name] = tuple(bool(value) for value in values[name])
+        return cls(**values)
+
+    def __str__(self) -> str:
+        shown: list[str] = []
+        last = -1
+        for token, unit, special in zip(self.tokens, self.unit, self.special, strict=True):
+            if special:
+                continue
+            if unit >= 0 and unit == last:  # another piece of the same word
+                shown[-1] += token
+            else:
+                shown.append(token)
+            last = unit
+        return " ".join(shown)
+
+
+@dataclass(frozen=True, eq=False)
+class KeptMap:
+    """What a head attends to in a kept text.
+
+    Parameters
+    ----------
+    text
+        The text.
+    score
+        The head's strength there: the mean over the tokens of words of the attention that is
+        neither on sinks nor on the token itself.
+    counts
+        (row,): how many keys each row has.
+    keys, weights
+        The keys of all rows, one row after the other, and their weights. The largest weight of a
+        row comes first.
+    """
+
+    text: KeptText
+    score: float
+    counts: NDArray[np.uint8]
+    keys: NDArray[np.uint16]
+    weights: NDArray[np.float32]
+
+    @property
+    def queries(self) -> NDArray[np.int64]:
+        """The row of each of ``keys``."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+    def dense(self) -> NDArray[np.float32]:
+        """The map as an array (row, token), with 0 for weights that were not kept."""
+        found = np.zeros((len(self.counts), len(self.text.tokens)), np.float32)
+        found[self.queries, self.keys] = self.weights
+        return found
+
+
+class KeptExamples:
+    """The examples of every head in some results: ``atlas.kept``.
+
+    Parameters
+    ----------
+    data
+        The group ``examples`` of a results file.
+
+    Attributes
+    ----------
+    texts : tuple of KeptText
+        All texts, each once, in the order of the corpus.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> kept = hs.survey("demo", ["The dog barks.", "A cat sleeps."], measures="position").kept
+    >>> [str(text) for text in kept.texts]
+    ['The dog barks .', 'A cat sleeps .']
+    >>> strongest = kept.strongest("1-3")[0]
+    >>> strongest.text.tokens[int(strongest.dense()[3].argmax())]
+    'cat'
+    >>> offsets, share, uniform = kept.histogram("1-3")
+    >>> int(offsets[share.argmax()])
+    -1
+    """
+
+    def __init__(self, data: xr.Dataset) -> None:
+        self._arrays: dict[str, NDArray[Any]] = {
+            str(name): array.values for name, array in data.data_vars.items()
+        }
+        self._layers = [int(label) - 1 for label in data["layer"].values]
+        self._heads = int(data.sizes["head"])
+
+    @cached_property
+    def texts(self) -> tuple[KeptText, ...]:
+        """All texts, each once, in the order of the corpus."""
+        whole = self._arrays["texts"].tobytes()
+        ends = np.cumsum(self._arrays["text_bytes"]).tolist()
+        return tuple(
+            KeptText.from_json(whole[start:end])
+            for start, end in zip([0, *ends], ends, strict=False)
+        )
+
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the rows and the keys of each map begin, and where the last ends."""
+        strongest = self._arrays["strongest_text"]
+        heads = len(self._layers) * self._heads
+        of = np.concatenate(
+            [strongest[strongest >= 0], np.repeat(self._arrays["sample_text"], heads)]
+        )
+        rows = np.concatenate([[0], np.cumsum(self._arrays["text_rows"][of], dtype=np.int64)])
+        links = np.concatenate([[0], np.cumsum(self._arrays["counts"], dtype=np.int64)])
+        return rows, links[rows]
+
+    @cached_property
+    def _first(self) -> NDArray[np.int64]:
+        """(layer · head,): the number of each head's strongest map among all maps."""
+        kept = (self._arrays["strongest_text"] >= 0).sum(-1).ravel()
+        return np.concatenate([[0], np.cumsum(kept)])
+
+    def _head(self, head: HeadLike) -> tuple[int, int]:
+        """The places of a head's layer and of the head in the arrays."""
+        found = Head.parse(head, layers=self._layers, heads=self._heads)
+        return self._layers.index(found.layer), found.head
+
+    def _map(self, number: int, text: int, score: float) -> KeptMap:
+        rows, links = self._places
+        counts = self._arrays["counts"][rows[number] : rows[number + 1]]
+        span = slice(links[number], links[number + 1])
+        weights = self._arrays["weights"][span].astype(np.float32) / np.float32(SCALE)
+        return KeptMap(self.texts[text], score, counts, self._arrays["keys"][span], weights)
+
+    def strongest(self, head: HeadLike) -> list[KeptMap]:
+        """The examples on which a head is strongest, the strongest first.
+
+        Parameters
+        ----------
+        head
+            ``"3-9"`` (from 1), ``"L2H8"`` (from 0), or a :class:`~headscope.Head`.
+        """
+        layer, number = self._head(head)
+        first = int(self._first[layer * self._heads + number])
+        texts = self._arrays["strongest_text"][layer, number].tolist()
+        scores = self._arrays["strongest_score"][layer, number].tolist()
+        return [
+            self._map(first + rank, text, score)
+            for rank, (text, score) in enumerate(zip(texts, scores, strict=True))
+            if text >= 0
+        ]
+
+    def sample(self, head: HeadLike) -> list[KeptMap]:
+        """The random sample that all heads share, by the strength of one head.
+
+        Parameters
+        ----------
+        head
+            As in :meth:`strongest`.
+        """
+        layer, number = self._head(head)
+        heads = len(self._layers) * self._heads
+        begin = int(self._first[-1]) + layer * self._heads + number
+        scores = self._arrays["sample_score"][:, layer, number]
+        texts = self._arrays["sample_text"]
+        return [
+            self._map(begin + int(place) * heads, int(texts[place]), float(scores[place]))
+            for place in np.lexsort((texts, -scores))
+        ]
+
+    def histogram(
+        self, head: HeadLike
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """How far away a head attends, over the sample.
+
+        Parameters
+        ----------
+        head
+            As in :meth:`strongest`.
+
+        Returns
+        -------
+        offsets
+            From -16 to 16: key minus query. The ends hold everything beyond, too.
+        share
+            The share of attention at each offset that is not on sinks, from the tokens of words.
+            They sum to the head's activity.
+        uniform
+            What it would be if each token spread its attention that is not on sinks evenly over
+            the tokens it sees, sinks excepted. NaN, like ``share``, without any sample.
+        """
+        layer, number = self._head(head)
+        rows = float(self._arrays["sample_rows"].sum()) or np.nan
+        share, uniform = (
+            self._arrays[name][:, layer, number].sum(0, dtype=np.float64) / rows
+            for name in ("sample_share", "sample_uniform")
+        )
+        return np.arange(-REACH, REACH + 1), share, uniform
+
+    def __len__(self) -> int:
+        return len(self._arrays["text_rows"])
+
+    def __repr__(self) -> str:
+        strongest = self._arrays["strongest_text"].shape[-1]
+        return (
+            f"{len(self)} texts: up to {strongest} strongest examples of each head, and a sample "
+            f"of {len(self._arrays['sample_text'])}"
+        )
