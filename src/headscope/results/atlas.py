@@ -14,7 +14,9 @@ import xarray as xr
 from headscope.errors import UserError
 from headscope.heads import Head, HeadLike
 from headscope.results.export import export
+from headscope.results.kept import KeptExamples
 from headscope.results.labelled import LabelledResults
+from headscope.results.schema import EXAMPLES
 from headscope.results.summary import summary
 
 if TYPE_CHECKING:
@@ -50,6 +52,37 @@ class Atlas(LabelledResults):
     >>> atlas.measures, atlas.shape, atlas.provenance["counts"]["seen"]
     (('position',), (6, 12), 2)
     """
+
+    @cached_property
+    def kept(self) -> KeptExamples:
+        """The examples of every head that the survey kept: texts, and maps on them.
+
+        Raises
+        ------
+        UserError
+            If the results hold none; the message says why, and how to add them.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures="position")
+        >>> str(atlas.kept.strongest("1-3")[0].text)
+        'A cat sleeps .'
+        """
+        if EXAMPLES in self.tree.children:
+            return KeptExamples(self.tree[EXAMPLES].to_dataset())
+        about = self.provenance
+        name = about.get("model", {}).get("name", "MODEL")
+        corpus = about.get("corpus", {}).get("name", "CORPUS")
+        why = about.get(EXAMPLES, {}).get("why", "they were made without any")
+        raise UserError(
+            f"these results hold no examples ({why})",
+            hint=f"survey again with hs.survey({name!r}, {corpus!r}, examples=32), or look for "
+            f'them on demand: hs.examples({name!r}, {corpus!r}, "3-9")',
+            command=f"survey again with headscope survey {name} {corpus} --examples 32, or look "
+            f"for them on demand: headscope examples {name} {corpus} HEAD",
+        )
 
     def summary(self) -> pd.DataFrame:
         """One row per statistic: its mean over all heads, and the strongest head.
