@@ -3,12 +3,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+STATIC := src/headscope/page/static
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PINNED := $(PIP) --constraint requirements/constraints.txt
 PINS := pyproject.toml requirements/constraints.txt requirements/demo.txt
 
 .PHONY: demo test lint docs coverage package bench bench-alternatives bench-growth bench-recipes \
-  patterns freeze clean
+  patterns freeze web web-check clean
 
 demo: $(VENV)/run.stamp
 	@$(BIN)/headscope demo --output out/demo
@@ -28,6 +29,22 @@ docs: $(VENV)/dev.stamp
 # The tests with a coverage report: a table here, and pages in htmlcov/.
 coverage: $(VENV)/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term --cov-report=html $(PYTEST)
+
+# The front end of the page, in web/ (needs Node 20). The built files are committed, so that users
+# need no Node: run this after every change there.
+web: web/node_modules/.stamp
+	cd web && npm run --silent build
+
+# Types and tests of the front end, and that the committed files are those of these sources.
+web-check: web/node_modules/.stamp
+	cd web && npm run --silent check && npm run --silent test
+	cd web && HEADSCOPE_OUT=node_modules/.built npm run --silent build
+	diff -r web/node_modules/.built $(STATIC) || \
+	  { echo "the built front end is out of date: run 'make web' and commit $(STATIC)"; exit 1; }
+
+web/node_modules/.stamp: web/package.json web/package-lock.json
+	cd web && npm ci --silent --no-audit --no-fund
+	@touch $@
 
 # The sdist, the wheel made from it, and a trial of the wheel outside the source tree.
 package: $(VENV)/dev.stamp
@@ -77,4 +94,4 @@ $(VENV)/dev.stamp: $(VENV)/run.stamp
 	@touch $@
 
 clean:
-	rm -rf $(VENV) dist htmlcov out site .coverage
+	rm -rf $(VENV) dist htmlcov out site .coverage web/node_modules

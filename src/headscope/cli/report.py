@@ -1,4 +1,4 @@
-"""``headscope report``: write the report of a results file."""
+"""``headscope report``: write the report of results."""
 
 from __future__ import annotations
 
@@ -15,19 +15,47 @@ from headscope.cli.root import FILES, app
 @app.command(rich_help_panel=FILES)
 def report(
     results: opt.ResultsFile,
+    others: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RESULTS...]", help="Further results to compare with.", show_default=False
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="The page. Default: RESULTS with .html.", show_default=False
+            "--output",
+            "-o",
+            help="The page, or the folder. Default: RESULTS with .html.",
+            show_default=False,
         ),
     ] = None,
+    folder: Annotated[
+        bool,
+        typer.Option(
+            "--folder",
+            help="Write a folder for a web server, with one file per head: for large models.",
+        ),
+    ] = False,
+    figures: Annotated[
+        bool,
+        typer.Option("--figures", help="Also draw all figures of the gallery into the page."),
+    ] = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Write one self-contained HTML page about a results file.
+    """Write a page to explore results: every head, its roles, statistics and examples.
 
     Example: headscope report demo.nc -o demo.html
     """
+    from headscope.page.report import write_folder, write_report
     from headscope.results import Atlas
 
     console = Console(quiet=quiet)
-    console.result(str(Atlas.open(results).report(output or results.with_suffix(".html"))))
+    atlas, more = Atlas.open(results), [Atlas.open(path) for path in others or ()]
+    place = output or results.with_suffix("" if folder else ".html")
+    if folder:
+        page = write_folder(atlas, place, others=more, figures=figures)
+        console.say(f"serve it: python -m http.server --directory {place}\npage:")
+    else:
+        page = write_report(atlas, place, others=more, figures=figures)
+    console.result(str(page))
