@@ -2,6 +2,7 @@ import { useEffect } from "preact/hooks";
 
 import { Header } from "./components/header";
 import { KeyHelp } from "./components/keys";
+import { parse } from "./route";
 import { type Store, StoreContext } from "./store";
 import { AtlasView } from "./views/atlas";
 import { CompareView } from "./views/compare";
@@ -9,13 +10,14 @@ import { FinderView } from "./views/finder";
 import { HeadView } from "./views/head";
 import { LiveView } from "./views/live";
 import { PapersView } from "./views/papers";
+import { TextView } from "./views/text";
 
 /** The whole page: header, the view that the address names, a line for messages. */
 export function App({ store }: { store: Store }) {
   useEffect(() => listen(store), [store]);
   return (
     <StoreContext.Provider value={store}>
-      <Header />
+      {(store.atlas || store.boot.live) && <Header />}
       <main class="hs-main" id="hs-main" tabIndex={-1}>
         <View store={store} />
       </main>
@@ -33,6 +35,7 @@ function View({ store }: { store: Store }) {
   const { view } = store.route.value;
   const [name, ...rest] = view.split("/");
   if (name === "live" && store.boot.live) return <LiveView />;
+  if (name === "text" && store.boot.source === "notebook") return <TextView />;
   if (!store.atlas) {
     if (store.boot.live) return <LiveView />;
     return <p class="hs-empty">There are no results on this page.</p>;
@@ -78,6 +81,22 @@ function listen(store: Store): () => void {
     }
   };
   const target: HTMLElement | Document = store.addressed ? document : store.root;
+  const click = (event: Event) => inside(store, event);
   target.addEventListener("keydown", press as EventListener);
-  return () => target.removeEventListener("keydown", press as EventListener);
+  if (!store.addressed) store.root.addEventListener("click", click);
+  return () => {
+    target.removeEventListener("keydown", press as EventListener);
+    store.root.removeEventListener("click", click);
+  };
+}
+
+/** In a notebook, links between views must not change the notebook's address. */
+function inside(store: Store, event: Event): void {
+  const link = (event.target as Element).closest<HTMLAnchorElement>('a[href^="#"]');
+  if (!link || event.defaultPrevented) return;
+  event.preventDefault();
+  const href = link.getAttribute("href") ?? "";
+  if (!href.startsWith("#/")) return;
+  const { view, options } = parse(href);
+  store.go(view, options);
 }

@@ -25,6 +25,7 @@ export class Store {
   readonly dark = signal(false);
   readonly message = signal("");
   readonly keys = signal(false);
+  private ended = new AbortController();
 
   constructor(
     readonly boot: Boot,
@@ -35,11 +36,14 @@ export class Store {
     readonly root: HTMLElement,
     /** Whether the address of the browser follows the route. */
     readonly addressed: boolean,
+    /** Whether what surrounds the page is dark; undefined where only the browser's wish is known. */
+    private surroundings: () => boolean | undefined = () => undefined,
   ) {
     this.route = signal(parse(addressed ? location.hash : ""));
     if (addressed) addEventListener("hashchange", () => this.arrive());
     const scheme = matchMedia("(prefers-color-scheme: dark)");
-    scheme.addEventListener?.("change", () => this.applyTheme());
+    const { signal: until } = this.ended;
+    scheme.addEventListener?.("change", () => this.applyTheme(), { signal: until });
     this.theme.value = (read("headscope-theme") as Theme | null) ?? "auto";
     this.applyTheme();
   }
@@ -91,11 +95,15 @@ export class Store {
     this.applyTheme();
   }
 
-  private applyTheme(): void {
+  /** Forget the listeners: a notebook's cell was closed. */
+  end(): void {
+    this.ended.abort();
+  }
+
+  applyTheme(): void {
     const wanted = this.theme.value;
-    const dark =
-      wanted === "dark" ||
-      (wanted === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
+    const around = this.surroundings() ?? matchMedia("(prefers-color-scheme: dark)").matches;
+    const dark = wanted === "dark" || (wanted === "auto" && around);
     this.dark.value = dark;
     this.root.dataset.theme = dark ? "dark" : "light";
     if (this.addressed) document.documentElement.dataset.theme = dark ? "dark" : "light";
