@@ -236,11 +236,27 @@ export interface HeadDocument {
   sample: number;
 }
 
+/** The pack "text" of a notebook: one text. Its maps are packs "text/3-9": weights u2 (query, key; 65535 = 1). */
+export interface TextDocument {
+  model: string;
+  /** "tokens" or "words". */
+  units: string;
+  tokens: string[];
+  /** Places of special tokens. */
+  special: number[];
+  /** All heads whose maps are known, by their strongest link. */
+  heads: string[];
+  /** Those that are offered first. */
+  shown: string[];
+  /** The strongest link between two words of these heads: "barked → dog 0.79". */
+  strongest: Record<string, string>;
+}
+
 /** The document in the page itself: which packs there are and how they are reached. */
 export interface Boot {
   title: string;
-  /** "embedded": in script elements; "folder": files beside the page; "server": the explorer. */
-  source: "embedded" | "folder" | "server";
+  /** In script elements; in files beside the page; from the explorer; from a notebook's kernel. */
+  source: "embedded" | "folder" | "server" | "notebook";
   /** Names of the atlases, the main one first; none in an explorer without results. */
   atlases: string[];
   /** The explorer's model; absent in reports. */
