@@ -1,17 +1,40 @@
-"""Pages: the report of a run, and documents of sections, tables and charts."""
+"""Pages: the report of a run, and documents of sections, tables and charts.
 
-from headscope.page.document import (
-    Document,
-    Plot,
-    Section,
-    Table,
-    records,
-    render_document,
-    write_document,
-)
-from headscope.page.report import render, write_folder, write_report
-from headscope.page.role_shift import shift_section
-from headscope.page.roles import role_sections, roles_document
+Names are imported when they are first used: writing a report loads no Altair.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headscope.page.document import (
+        Document,
+        Plot,
+        Section,
+        Table,
+        records,
+        render_document,
+        write_document,
+    )
+    from headscope.page.report import render, write_folder, write_report
+    from headscope.page.role_shift import shift_section
+    from headscope.page.roles import role_sections, roles_document
+
+_WHERE = {
+    "document": (
+        "Document",
+        "Plot",
+        "Section",
+        "Table",
+        "records",
+        "render_document",
+        "write_document",
+    ),
+    "report": ("render", "write_folder", "write_report"),
+    "role_shift": ("shift_section",),
+    "roles": ("role_sections", "roles_document"),
+}
+_MODULES = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
     "Document",
@@ -28,3 +51,9 @@ __all__ = [
     "write_folder",
     "write_report",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'headscope.page' has no attribute {name!r}")
+    return getattr(import_module(f"headscope.page.{_MODULES[name]}"), name)
