@@ -68,7 +68,7 @@ class Atlas(LabelledResults):
         >>> texts = ["The dog barks.", "A cat sleeps."]
         >>> atlas = hs.survey("demo", texts, measures="position")
         >>> str(atlas.kept.strongest("1-3")[0].text)
-        'A cat sleeps .'
+        'The dog barks .'
         """
         if EXAMPLES in self.tree.children:
             return KeptExamples(self.tree[EXAMPLES].to_dataset())

@@ -168,7 +168,7 @@ class KeptExamples:
     ['The dog barks .', 'A cat sleeps .']
     >>> strongest = kept.strongest("1-3")[0]
     >>> strongest.text.tokens[int(strongest.dense()[3].argmax())]
-    'cat'
+    'dog'
     >>> offsets, share, uniform = kept.histogram("1-3")
     >>> int(offsets[share.argmax()])
     -1
