@@ -175,7 +175,7 @@ def test_loading_a_model_or_an_unknown_head_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError) as error:
         load(tmp_path, head="mlm")  # type: ignore[arg-type]
     assert error.value.message == (
-        "head must be None, 'lm' or a transformers auto class; got 'mlm' instead"
+        "head must be None, 'lm', 'own' or a transformers auto class; got 'mlm' instead"
     )
 
 

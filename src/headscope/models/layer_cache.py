@@ -8,7 +8,7 @@ re-implemented.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -89,12 +89,13 @@ class LayerCache:
         *,
         replacement: Replacement | FittedReplacement | None = None,
         listeners: Sequence[Listener] = (),
+        **inputs: Any,
     ) -> Any:
         """Run a full pass, and keep the output of every layer until the next recording.
 
         Parameters
         ----------
-        batch, replacement, listeners
+        batch, replacement, listeners, **inputs
             See :meth:`Model.forward`.
 
         Returns
@@ -116,7 +117,9 @@ class LayerCache:
             return output
 
         with _replaced(self.blocks, keep) as forwards:
-            output = self.model.forward(batch, replacement=self._recorded, listeners=listeners)
+            output = self.model.forward(
+                batch, replacement=self._recorded, listeners=listeners, **inputs
+            )
         # Later layers of Gemma 4 use keys and values of earlier ones, which must be computed.
         alone = not getattr(text_config(self.model.network), "num_kv_shared_layers", 0)
         layers = sum(shape.layers for shape in self.model.shapes.values())
@@ -128,6 +131,8 @@ class LayerCache:
         replacement: Replacement | FittedReplacement | None = None,
         *,
         listeners: Sequence[Listener] = (),
+        layer: tuple[str, int] | None = None,
+        **inputs: Any,
     ) -> Any:
         """Run the recorded batch with heads replaced.
 
@@ -137,6 +142,10 @@ class LayerCache:
             The heads to replace, in place of those of the recorded pass.
         listeners
             Called only with the layers that are computed.
+        layer
+            A stack, and the number of a layer of it, from 0, which is to be computed in any case.
+        **inputs
+            See :meth:`Model.forward`.
 
         Returns
         -------
@@ -148,9 +157,19 @@ class LayerCache:
             If no batch has been recorded.
         """
         fitted = self._fit(replacement)
-        return self._run(self._recorded_batch(), fitted, self.start(fitted), listeners)
+        batch, start = self._recorded_batch(), self.start(fitted)
+        if layer is not None and self.skips:
+            place = self.model.shape(layer[0]).place(layer[1])
+            start = min(start, self._call_of(layer[0], place))
+        return self._run(batch, fitted, start, listeners, inputs)
 
-    def forward_stacked(self, replacements: Sequence[Replacement | FittedReplacement]) -> Any:
+    def forward_stacked(
+        self,
+        replacements: Sequence[Replacement | FittedReplacement],
+        *,
+        listeners: Sequence[Listener] = (),
+        **inputs: Any,
+    ) -> Any:
         """Run the recorded batch once for each replacement, all in one pass.
 
         Small batches leave a processor idle; several of them at once do not. The layers from the
@@ -160,6 +179,10 @@ class LayerCache:
         ----------
         replacements
             What is replaced in the first copy of the examples, in the second, and so on.
+        listeners
+            Called only with the layers that are computed, each with all copies.
+        **inputs
+            See :meth:`Model.forward`.
 
         Returns
         -------
@@ -173,7 +196,7 @@ class LayerCache:
         fitted = tuple(one.fit(self.model) for one in replacements)
         batch = repeated_batch(self._recorded_batch(), len(fitted))
         start = min(map(self.start, fitted))
-        return self._run(batch, StackedReplacement(fitted), start, ())
+        return self._run(batch, StackedReplacement(fitted), start, listeners, inputs)
 
     def _recorded_batch(self) -> Batch:
         if self._batch is None:
@@ -186,6 +209,7 @@ class LayerCache:
         replacement: FittedReplacement | StackedReplacement | None,
         start: int,
         listeners: Sequence[Listener],
+        inputs: Mapping[str, Any],
     ) -> Any:
         """Run a batch, which may hold the recorded one several times, from one layer up."""
         recorded = len(self._recorded_batch().ids)
@@ -205,6 +229,7 @@ class LayerCache:
                 replacement=replacement,
                 listeners=listeners,
                 first=first if start else None,
+                **inputs,
             )
 
     def start(self, replacement: Replacement | FittedReplacement | None) -> int:
@@ -220,10 +245,13 @@ class LayerCache:
         for stack, shape in self.model.shapes.items():
             for place, layer in enumerate(shape.numbers):
                 if _changed(self._recorded, fitted, stack, layer):
-                    calls = sum(call.before.get(stack, 0) <= place for call in self._calls)
-                    first = min(first, calls - 1)
+                    first = min(first, self._call_of(stack, place))
                     break
         return max(first, 0)
+
+    def _call_of(self, stack: str, place: int) -> int:
+        """The call in which a layer with attention, counted from 0, was computed."""
+        return sum(call.before.get(stack, 0) <= place for call in self._calls) - 1
 
     def _fit(self, replacement: Replacement | FittedReplacement | None) -> FittedReplacement | None:
         return None if replacement is None else replacement.fit(self.model)

@@ -22,7 +22,7 @@ with its tokenizer.
 def as_model(
     model: ModelLike,
     *,
-    head: Literal["lm"] | AutoClass | None = None,
+    head: Literal["lm", "own"] | AutoClass | None = None,
     seed: int = 0,
     **options: Unpack[LoadOptions],
 ) -> Model:
@@ -78,7 +78,7 @@ def as_model(
 def using_model(
     model: ModelLike,
     *,
-    head: Literal["lm"] | AutoClass | None = None,
+    head: Literal["lm", "own"] | AutoClass | None = None,
     seed: int = 0,
     **options: Unpack[LoadOptions],
 ) -> Iterator[Model]:

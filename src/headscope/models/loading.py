@@ -41,7 +41,7 @@ def load(
     revision: str = "",
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
-    head: Literal["lm"] | AutoClass | None = None,
+    head: Literal["lm", "own"] | AutoClass | None = None,
     bos: Bos = "keep",
     chat: bool = False,
     seed: int = 0,
@@ -76,9 +76,10 @@ def load(
     trust_remote_code
         Run code that comes with the model.
     head
-        ``"lm"`` loads the masked or causal language-model head, too. A transformers auto class,
-        such as ``AutoModelForSequenceClassification``, loads that kind of model. The default is
-        the base model.
+        ``"lm"`` loads the masked or causal language-model head, too; ``"own"`` whatever the
+        checkpoint was saved with: a language-model head, a classifier of texts, or neither. A
+        transformers auto class, such as ``AutoModelForSequenceClassification``, loads that kind of
+        model. The default is the base model.
     bos
         Whether texts begin with the beginning-of-sequence token: ``"add"`` (always), ``"keep"`` (as
         the tokenizer has it) or ``"none"``.
@@ -264,10 +265,10 @@ def _check_loadable(name: object) -> None:
 
 
 def _check_head(head: object) -> None:
-    if head is None or head == "lm" or hasattr(head, "from_pretrained"):
+    if head is None or head in ("lm", "own") or hasattr(head, "from_pretrained"):
         return
     raise ModelError(
-        f"head must be None, 'lm' or a transformers auto class; got {head!r} instead",
+        f"head must be None, 'lm', 'own' or a transformers auto class; got {head!r} instead",
         hint="use e.g. head='lm' or head=transformers.AutoModelForSequenceClassification",
     )
 

@@ -24,6 +24,7 @@ from headscope.models.peft_adapters import add_adapter
 from headscope.models.pretrained import (
     first_line,
     language_model_class,
+    own_class,
     read_config,
     read_network,
     read_tokenizer,
@@ -79,7 +80,7 @@ class NetworkReader:
     seed: int
 
     def read(
-        self, name: str, place: str, head: Literal["lm"] | AutoClass | None
+        self, name: str, place: str, head: Literal["lm", "own"] | AutoClass | None
     ) -> tuple[Any, Any]:
         """The network, with its adapter and where it belongs, and its tokenizer; both checked."""
         options: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
@@ -97,7 +98,8 @@ class NetworkReader:
         register()
         with quiet():
             config = read_config(place, options)
-            auto = language_model_class(name, config) if head == "lm" else head or AutoModel
+            choose = {"lm": language_model_class, "own": own_class}.get(str(head))
+            auto = choose(name, config) if choose else head or AutoModel
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(self.seed)
                 network, report = read_network(

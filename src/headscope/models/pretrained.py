@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,10 @@ from transformers import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
     MODEL_FOR_MASKED_LM_MAPPING,
     AutoConfig,
+    AutoModel,
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
+    AutoModelForSequenceClassification,
     AutoTokenizer,
 )
 from transformers.utils.hub import cached_file
@@ -124,6 +127,20 @@ def language_model_class(name: str, config: Any) -> Any:
         f"{name} ({config.model_type}) has no language-model head",
         hint="choose a masked or causal language model",
     )
+
+
+def own_class(name: str, config: Any) -> Any:
+    """The auto class of the head that a checkpoint was saved with; the base model's if none fits.
+
+    Classifiers of whole texts, and masked and causal language models, have one.
+    """
+    saved = " ".join(getattr(config, "architectures", None) or ())
+    if "ForSequenceClassification" in saved:
+        return AutoModelForSequenceClassification
+    writes = re.search(r"For(Masked|Causal)LM|LMHead|BertForPreTraining", saved)
+    if writes and not getattr(config, "is_encoder_decoder", False):
+        return language_model_class(name, config)
+    return AutoModel
 
 
 def first_line(error: Exception) -> str:

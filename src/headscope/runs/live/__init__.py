@@ -1,0 +1,7 @@
+"""A model that answers questions about one text at a time: what the live explorer runs on."""
+
+from headscope.runs.live.answers import Answers
+from headscope.runs.live.model import LiveModel
+from headscope.runs.live.predictions import Choice, Prediction
+
+__all__ = ["Answers", "Choice", "LiveModel", "Prediction"]
