@@ -54,6 +54,8 @@ export interface TestedRole {
 export interface Relation {
   id: string;
   title: string;
+  /** What a head finds that follows its arcs: "the noun of a determiner". */
+  words: string;
   relation: string;
   direction: string;
   /** Share right of the best fixed offset, and that offset. */

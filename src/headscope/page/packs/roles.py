@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.labels import family_of
-from headscope.results import Atlas
-from headscope.stats.jackknife import jackknife
-from headscope.stats.main_roles import FAMILIES, NEEDED, main_roles
-from headscope.stats.relations import LEAST, relation_tests
+from headscope.stats.analysis import Analysis
+from headscope.stats.excess import FAMILIES, Excess
+from headscope.stats.relations import LEAST
 from headscope.stats.roles import role_tests
 
 Array = NDArray[Any]
@@ -26,14 +24,15 @@ ORDER = (
 NONE = 255
 """No second role."""
 GRID = ("layer", "head")
+UP = "dependent to head"
 
 
-def role_columns(atlas: Atlas) -> tuple[dict[str, Any], dict[str, Array]]:
+def role_columns(analysis: Analysis) -> tuple[dict[str, Any], dict[str, Array]]:
     """The main role of every head, and its excess at every role."""
-    if not set(NEEDED) <= set(atlas):
+    atlas, excess = analysis.results, analysis.excess
+    if excess is None:
         return {"families": [], "work": [], "activity": [], "agreement": None}, {}
-    table = main_roles(atlas)
-    shape = atlas.shape
+    table, shape = analysis.roles, atlas.shape
     arrays: dict[str, Array] = {
         "roles/family": _family(table["family"], shape),
         "roles/second": _family(table["second"].map(lambda role: FAMILIES.get(role, role)), shape),
@@ -42,16 +41,16 @@ def role_columns(atlas: Atlas) -> tuple[dict[str, Any], dict[str, Array]]:
     for name in ("excess", "low", "high", "p_corrected", "activity", "spread"):
         key = name.removesuffix("_corrected")
         arrays[f"roles/{key}"] = table[name].to_numpy(float).reshape(shape)
-    work, excess = _work(atlas)
     activity = atlas["activity"]["mean"].transpose("where", *GRID)
-    arrays |= excess | {"activity": activity.values}
-    kinds = [str(kind) for kind in activity["where"].values]
-    same = int((~table["borderline"]).sum())
+    arrays |= _work(excess, shape) | {"activity": activity.values}
+    titles = json.loads(atlas["work"].attrs["titles"])
     document = {
         "families": list(ORDER),
-        "work": work,
-        "activity": kinds,
-        "agreement": [same, len(table)],
+        "work": [
+            {"id": name, "title": titles[name], "family": FAMILIES[name]} for name in excess.names
+        ],
+        "activity": [str(kind) for kind in activity["where"].values],
+        "agreement": [int((~table["borderline"]).sum()), len(table)],
     }
     return document, arrays
 
@@ -61,89 +60,69 @@ def _family(names: pd.Series, shape: tuple[int, int]) -> Array:
     return np.array(numbers, np.uint8).reshape(shape)
 
 
-def _work(atlas: Atlas) -> tuple[list[dict[str, str]], dict[str, Array]]:
+def _work(excess: Excess, shape: tuple[int, int]) -> dict[str, Array]:
     """The excess over even attention at every role of the working attention."""
-    data = atlas["work"]
-    titles = json.loads(data.attrs["titles"])
-    sums = data["sum"]
-    left = sums.sel(part="left", drop=True)
-    more = sums.sel(part="attention", drop=True) - sums.sel(part="uniform", drop=True)
-    value = more.sum("bucket") / left.sum("bucket").where(left.sum("bucket") > 0)
-    order = ("role", *GRID)
-    about = [
-        {"id": str(role), "title": titles[str(role)], "family": FAMILIES[str(role)]}
-        for role in data["role"].values
-    ]
-    arrays = {
-        "work/value": value.transpose(*order).values,
-        "work/half": jackknife(more, left).transpose(*order).values,
-    }
-    return about, arrays
+    parts = {"value": excess.value, "half": excess.half, "p": excess.p, "has": excess.counts}
+    return {f"work/{name}": part.T.reshape(-1, *shape) for name, part in parts.items()}
 
 
-def test_columns(atlas: Atlas) -> tuple[list[dict[str, str]], dict[str, Array]]:
+def test_columns(analysis: Analysis) -> tuple[list[dict[str, str]], dict[str, Array]]:
     """The tested roles of Pande et al. 2021."""
-    if "role" not in atlas:
+    tests = analysis.sieves
+    if tests is None:
         return [], {}
-    tests = role_tests(atlas, correction="holm")
-    titles = json.loads(str(atlas["role"].attrs.get("titles", "{}")))
+    titles = json.loads(str(analysis.results["role"].attrs.get("titles", "{}")))
     about = [
         {"id": str(role), "title": titles.get(str(role), str(role))}
         for role in tests["role"].values
     ]
     order = ("role", *GRID)
+    sources = {"p": "p_corrected"}
     arrays = {
-        f"tests/{name}": tests[source].transpose(*order).values
-        for name, source in (
-            ("mean", "mean"),
-            ("low", "low"),
-            ("high", "high"),
-            ("p", "p_corrected"),
-            ("effect", "effect"),
-            ("has", "has"),
-        )
+        f"tests/{name}": tests[sources.get(name, name)].transpose(*order).values
+        for name in ("mean", "low", "high", "p", "effect", "has")
     }
+    # a query's is:ROLE asks for the test of the single head and role
+    plain = role_tests(analysis.results)
+    arrays["tests/plain"] = plain["has"].transpose(*order).values
     return about, arrays
 
 
-def relation_columns(atlas: Atlas) -> tuple[list[dict[str, Any]], dict[str, Array]]:
+def relation_columns(analysis: Analysis) -> tuple[list[dict[str, Any]], dict[str, Array]]:
     """The accuracy of every head at dependency relations with enough words, both directions."""
-    if "dependency" not in atlas:
+    tests = analysis.relation_tests
+    if tests is None:
         return [], {}
-    tests = relation_tests(atlas)
-    data = atlas["dependency"].sel(words="every", direction=tests["direction"].values)
-    offsets: dict[str, int] = json.loads(str(atlas["dependency"].attrs.get("offsets", "{}")))
-    about: list[dict[str, Any]] = []
-    names = ("accuracy", "low", "high", "p")
-    columns: dict[str, list[Array]] = {name: [] for name in names}
-    first = tests.isel(layer=0, head=0)
-    for relation in tests["relation"].values:
-        for direction in tests["direction"].values:
-            place = {"relation": relation, "direction": direction}
-            here = first.sel(place)
-            if int(here["n"]) < LEAST or str(relation).startswith("all"):
+    dependency = analysis.results["dependency"]
+    data = dependency.sel(words="every", direction=tests["direction"].values)
+    offsets: dict[str, int] = json.loads(str(dependency.attrs.get("offsets", "{}")))
+    order = ("relation", "direction", *GRID)
+    sources = (tests["accuracy"], data["low"], data["high"], tests["p_corrected"])
+    columns = np.stack([source.transpose(*order).values for source in sources])
+    counts, baselines = (tests[name].transpose(*order).values for name in ("n", "baseline"))
+    about, kept = list[dict[str, Any]](), list[Array]()
+    for row, relation in enumerate(map(str, tests["relation"].values)):
+        for column, direction in enumerate(map(str, tests["direction"].values)):
+            n = int(counts[row, column, 0, 0])
+            if n < LEAST or relation.startswith("all"):
                 continue
-            about.append(_relation(str(relation), str(direction), here, offsets))
-            sources = (tests["accuracy"], data["low"], data["high"], tests["p_corrected"])
-            for name, source in zip(names, sources, strict=True):
-                columns[name].append(source.sel(place).transpose(*GRID).values)
-    if not about:
+            one = _relation(relation, direction, offsets)
+            about.append(one | {"n": n, "baseline": float(baselines[row, column, 0, 0])})
+            kept.append(columns[:, row, column])
+    if not kept:
         return [], {}
-    return about, {f"relations/{name}": np.stack(column) for name, column in columns.items()}
+    names = ("accuracy", "low", "high", "p")
+    stacked = np.stack(kept, 1)
+    return about, {f"relations/{name}": part for name, part in zip(names, stacked, strict=True)}
 
 
-def _relation(
-    relation: str, direction: str, here: xr.Dataset, offsets: dict[str, int]
-) -> dict[str, Any]:
-    up = direction == "dependent to head"
-    offset = offsets.get(relation, 0)
+def _relation(relation: str, direction: str, offsets: dict[str, int]) -> dict[str, Any]:
+    up, offset = direction == UP, offsets.get(relation, 0)
     return {
         "id": f"{relation}:{direction}",
         "title": f"{relation}: {'dependent → head' if up else 'head → dependent'}",
         "relation": relation,
         "direction": direction,
-        "baseline": float(here["baseline"]),
         "offset": offset if up else -offset,
-        "n": int(here["n"]),
         "family": family_of(relation),
     }
