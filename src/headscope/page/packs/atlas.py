@@ -42,11 +42,11 @@ def atlas_pack(atlas: Atlas, *, name: str = "", figures: bool = False) -> bytes:
 
 def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The document and the arrays of :func:`atlas_pack`."""
-    about = atlas.provenance
+    about, analysis = atlas.provenance, atlas.analysis
     statistics, arrays = statistic_columns(atlas)
-    roles, more = role_columns(atlas)
-    tests, tested = test_columns(atlas)
-    relations, accuracy = relation_columns(atlas)
+    roles, more = role_columns(analysis)
+    tests, tested = test_columns(analysis)
+    relations, accuracy = relation_columns(analysis)
     distance = _distance(atlas)
     document: dict[str, Any] = {
         "format": FORMAT,

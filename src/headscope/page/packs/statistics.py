@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from headscope.labels import label_text
 from headscope.results import Atlas
-from headscope.results.schema import label_dims, of_heads, statistics
+from headscope.results.schema import GRID, label_dims, of_heads, statistics
 from headscope.stats.query import DEFAULTS
 
 Array = NDArray[Any]
 HIDDEN = ("dependency", "work", "spread")
 """Measures that the page shows in a way of their own, or not at all."""
+PARTS = ("value", "low", "high")
 
 
 def statistic_columns(atlas: Atlas) -> tuple[list[dict[str, Any]], dict[str, Array]]:
@@ -30,41 +31,36 @@ def statistic_columns(atlas: Atlas) -> tuple[list[dict[str, Any]], dict[str, Arr
         ``value``, ``low`` and ``high``, (statistic, layer, head).
     """
     about: list[dict[str, Any]] = []
-    columns: dict[str, list[Array]] = {"value": [], "low": [], "high": []}
+    columns: list[Array] = []
     for name in atlas:
         data = atlas[name]
         if name in HIDDEN or not of_heads(data):
             continue
-        found = statistics(data).transpose("layer", "head", ...)
-        for labels in itertools.product(*(data[dim].values for dim in label_dims(data))):
-            chosen = dict(zip(label_dims(data), labels, strict=True))
-            one = _statistic(name, data, found.sel(chosen), chosen)
-            if one is None:
+        own = label_dims(data)
+        found = statistics(data).transpose(*own, *GRID)
+        parts = np.stack([found[part].values.astype(np.float32) for part in PARTS])
+        counts = found["count"].values
+        for place in itertools.product(*(range(found.sizes[dim]) for dim in own)):
+            labels = {dim: str(data[dim].values[at]) for dim, at in zip(own, place, strict=True)}
+            values = parts[(slice(None), *place)]
+            if not _is_statistic(data, labels, values[0]):
                 continue
-            about.append(one)
-            for key, column in columns.items():
-                column.append(found[key].sel(chosen).values.astype(np.float32))
-    shape = (0, *atlas.shape)
-    arrays = {
-        key: np.stack(column) if column else np.zeros(shape, np.float32)
-        for key, column in columns.items()
-    }
-    return about, arrays
+            about.append(_described(name, data, labels) | {"n": int(np.nanmax(counts[place]))})
+            columns.append(values)
+    stacked = np.stack(columns, 1) if columns else np.zeros((3, 0, *atlas.shape), np.float32)
+    return about, dict(zip(PARTS, stacked, strict=True))
 
 
-def _statistic(
-    name: str, data: xr.Dataset, part: xr.Dataset, chosen: dict[str, Any]
-) -> dict[str, Any] | None:
-    """What a statistic is called; None for those that are no statistic of heads."""
-    values = part["value"].values
+def _is_statistic(data: xr.Dataset, labels: dict[str, str], values: Array) -> bool:
+    """Whether heads differ in it. Reference lines and counts kept for paired tests are left out."""
+    if data.attrs.get("kind") == "share" and "every" not in labels.values():
+        return False
     known = values[~np.isnan(values)]
-    if not len(known):
-        return None
-    labels = {dim: str(label) for dim, label in chosen.items()}
-    if data.attrs.get("kind") == "share" and not set(labels.values()) & {"every"}:
-        return None  # counts of a baseline's right answers, kept for a paired test
-    if np.ptp(known) == 0:
-        return None  # the same for all heads: a reference line
+    return len(known) > 0 and bool(np.ptp(known) > 0)
+
+
+def _described(name: str, data: xr.Dataset, labels: dict[str, str]) -> dict[str, Any]:
+    """What a statistic is called."""
     attributes = {str(key): str(text) for key, text in data.attrs.items()}
     unit = attributes.get("unit", "")
     return {
@@ -74,7 +70,6 @@ def _statistic(
         "unit": unit,
         "kind": "share" if unit.startswith("share") else "times" if "times" in unit else "number",
         "source": attributes.get("source", ""),
-        "n": int(np.nanmax(part["count"].values)),
         "listed": attributes.get("listed", "yes") == "yes",
         "reference": _reference(name, data, labels),
     }
