@@ -1,0 +1,191 @@
+import { extent } from "d3-array";
+import { scaleLinear } from "d3-scale";
+import { useRef } from "preact/hooks";
+
+import { useWidth } from "../../components/arcs";
+import type { Atlas } from "../../data/atlas";
+import { family } from "../../families";
+import { number, plusMinus, pValue } from "../../format";
+import { useStore } from "../../store";
+import { Block } from "./block";
+import { capital, fit, workTitle } from "./titles";
+
+const ROW = 24;
+const TOP = 28;
+/** From this excess on a role counts. */
+const LEAST = 0.1;
+
+interface Row {
+  title: string;
+  full: string;
+  colour: string;
+  value: number;
+  half: number;
+  p: number;
+  passes: boolean;
+}
+
+function rows(atlas: Atlas, place: number, dark: boolean): Row[] {
+  return atlas.document.work
+    .map((role, at) => ({
+      title: workTitle(role),
+      full: role.title,
+      colour: family(role.family).colour[dark ? 1 : 0],
+      value: atlas.number("work/value", place, at),
+      half: atlas.number("work/half", place, at),
+      p: atlas.number("work/p", place, at),
+      passes: atlas.number("work/has", place, at) === 1,
+    }))
+    .filter((row) => Number.isFinite(row.value))
+    .sort((a, b) => b.value - a.value);
+}
+
+/** How far the head is over even attention at each role. */
+export function Roles({ place }: { place: number }) {
+  const store = useStore();
+  const atlas = store.atlas!;
+  const box = useRef<HTMLDivElement>(null);
+  const chart = useRef<SVGSVGElement>(null);
+  const [width] = useWidth(box);
+  const all = rows(atlas, place, store.dark.value);
+  const head = atlas.name(place);
+  const data = () => ({
+    columns: ["head", "role", "excess", "low", "high", "p_corrected", "has"],
+    rows: all.map((row) => [head, row.full, row.value, row.value - row.half, row.value + row.half, row.p, row.passes ? 1 : 0]),
+  });
+  return (
+    <Block
+      title="Roles"
+      note="excess over even attention, 95 % interval"
+      name={`roles-${head}`}
+      chart={all.length ? () => chart.current : undefined}
+      data={all.length ? data : undefined}
+    >
+      <div ref={box} class="hs-chart">
+        {all.length > 0 && width > 0 && <RoleChart {...{ all, width, head, chart }} />}
+      </div>
+      {all.length > 0 ? (
+        <p class="hs-note">
+          Filled: passes the test and the line at 0.1. Hollow: does not, or does not beat a fixed offset.
+        </p>
+      ) : (
+        <p class="hs-note">
+          These results have no main roles. Survey again with{" "}
+          <code>--measure activity --measure work --measure spread --measure dependency</code>.
+        </p>
+      )}
+      <Tested place={place} />
+    </Block>
+  );
+}
+
+function RoleChart(props: { all: Row[]; width: number; head: string; chart: preact.Ref<SVGSVGElement> }) {
+  const { all, width, head } = props;
+  const left = Math.min(170, width * 0.4);
+  const right = 104;
+  const [low = 0, high = 0] = extent(all.flatMap((row) => [row.value - row.half, row.value + row.half]));
+  const x = scaleLinear()
+    .domain([Math.min(-0.05, low), Math.max(0.3, high)])
+    .range([left, width - right]);
+  const height = TOP + all.length * ROW;
+  const ticks = x.ticks(width < 400 ? 3 : 4);
+  return (
+    <svg
+      ref={props.chart}
+      width={width}
+      height={height}
+      role="img"
+      aria-label={`Roles of head ${head}: ${all.slice(0, 3).map((row) => `${row.title} ${number(row.value)}`).join(", ")}`}
+    >
+      {ticks.map((tick) => (
+        <g key={tick}>
+          <line class={tick === 0 ? "hs-axis-zero" : "hs-axis"} x1={x(tick)} x2={x(tick)} y1={TOP - 6} y2={height} />
+          <text class="hs-axis-text" x={x(tick)} y={12} text-anchor="middle">
+            {number(tick, tick === 0 ? 0 : 1)}
+          </text>
+        </g>
+      ))}
+      <line class="hs-least" x1={x(LEAST)} x2={x(LEAST)} y1={TOP - 6} y2={height}>
+        <title>A role counts from 0.1 on.</title>
+      </line>
+      {all.map((row, at) => (
+        <RoleRow key={row.full} {...{ row, x, left, width }} y={TOP + at * ROW + ROW / 2 - 4} />
+      ))}
+    </svg>
+  );
+}
+
+function RoleRow(props: { row: Row; x: (value: number) => number; y: number; left: number; width: number }) {
+  const { row, x, y, left, width } = props;
+  const said = plusMinus(row.value - row.half, row.value + row.half, "number");
+  return (
+    <g class={row.passes ? "hs-row" : "hs-row hs-row-fails"}>
+      <title>{`${capital(row.full)}: ${number(row.value)} ${said}, corrected p ${pValue(row.p)}`}</title>
+      <rect x={0} y={y - ROW / 2} width={width} height={ROW} fill="transparent" />
+      <text class="hs-row-name" x={0} y={y + 4}>
+        {fit(row.title, left - 8)}
+      </text>
+      <line stroke={row.colour} stroke-width={2} x1={x(row.value - row.half)} x2={x(row.value + row.half)} y1={y} y2={y} />
+      <circle
+        class={row.passes ? "" : "hs-hollow"}
+        cx={x(row.value)}
+        cy={y}
+        r={row.passes ? 5 : 4.25}
+        fill={row.passes ? row.colour : undefined}
+        stroke={row.passes ? "none" : row.colour}
+        stroke-width={1.5}
+      />
+      <text class="hs-row-value" x={width - 60} y={y + 4} text-anchor="end">
+        {number(row.value, 2)}
+      </text>
+      <text class="hs-row-soft" x={width} y={y + 4} text-anchor="end">
+        {said}
+      </text>
+    </g>
+  );
+}
+
+/** The roles of Pande et al. 2021 with their tests, folded away. */
+function Tested({ place }: { place: number }) {
+  const atlas = useStore().atlas!;
+  const tests = atlas.document.tests
+    .map((role, at) => ({ role, at, mean: atlas.number("tests/mean", place, at) }))
+    .filter((one) => Number.isFinite(one.mean))
+    .sort((a, b) => b.mean - a.mean);
+  if (!tests.length) return null;
+  const passing = tests.filter((one) => atlas.number("tests/has", place, one.at) === 1).length;
+  return (
+    <details class="hs-details">
+      <summary>
+        {tests.length} tested roles <span class="hs-soft">Pande et al. 2021, × uniform; {passing} pass</span>
+      </summary>
+      <table class="hs-tight">
+        <thead>
+          <tr>
+            <th scope="col">role</th>
+            <th scope="col" class="hs-num">× uniform</th>
+            <th scope="col" class="hs-num" title="Corrected p (Holm) of the test that the mean is over 3">p</th>
+            <th scope="col" class="hs-num" title="Effect size: how many standard deviations the mean is over 3">effect</th>
+          </tr>
+        </thead>
+        <tbody>
+          {tests.map(({ role, at, mean }) => (
+            <tr key={role.id} class={atlas.number("tests/has", place, at) === 1 ? "" : "hs-soft"}>
+              <td title={role.title}>
+                <span class="hs-pass">{atlas.number("tests/has", place, at) === 1 ? "●" : "○"}</span> {role.id}
+              </td>
+              <td class="hs-num">
+                {number(mean)}{" "}
+                <span class="hs-quiet">
+                  {plusMinus(atlas.number("tests/low", place, at), atlas.number("tests/high", place, at), "times")}
+                </span>
+              </td>
+              <td class="hs-num">{pValue(atlas.number("tests/p", place, at))}</td>
+              <td class="hs-num">{number(atlas.number("tests/effect", place, at))}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}

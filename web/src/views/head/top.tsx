@@ -1,0 +1,190 @@
+import { useEffect, useRef } from "preact/hooks";
+
+import type { Atlas } from "../../data/atlas";
+import { family, fill, isRole } from "../../families";
+import { percent } from "../../format";
+import { type Store, useStore } from "../../store";
+
+/** Name, families, what the head does and how that is known, where it is in the model. */
+export function Top({ place }: { place: number }) {
+  const store = useStore();
+  const atlas = store.atlas!;
+  const text = atlas.document.heads[place] ?? { lead: "", evidence: "" };
+  return (
+    <header class="hs-head-top">
+      <div class="hs-head-name">
+        <h1>
+          {atlas.name(place)}
+          <span title="The same head counted from zero: layer, then head">{atlas.zeroBased(place)}</span>
+        </h1>
+        <Chips place={place} />
+      </div>
+      <div class="hs-head-said">
+        <p class="hs-head-lead">{text.lead || plainLead(atlas, place)}</p>
+        {text.evidence && <p class="hs-head-evidence">{text.evidence}</p>}
+      </div>
+      <div class="hs-head-where">
+        <MiniGrid place={place} />
+        <Neighbours place={place} />
+      </div>
+    </header>
+  );
+}
+
+function plainLead(atlas: Atlas, place: number): string {
+  const role = atlas.family(place);
+  if (!role) return `Head ${atlas.name(place)} of ${atlas.document.model.name}.`;
+  return isRole(role) ? `${family(role).title}.` : `${family(role).title}: no role passes its test.`;
+}
+
+/** The families of the main role and of a second one that is close. */
+function Chips({ place }: { place: number }) {
+  const store = useStore();
+  const atlas = store.atlas!;
+  if (!atlas.hasRoles) return null;
+  const dark = store.dark.value;
+  const found = [atlas.family(place), atlas.second(place)].filter((one, at, all) => one && all.indexOf(one) === at);
+  return (
+    <p class="hs-chips">
+      {found.map((id) => (
+        <span key={id} class="hs-chip">
+          <Swatch id={id} excess={1} dark={dark} />
+          {family(id).title}
+        </span>
+      ))}
+      {Boolean(atlas.number("roles/borderline", place)) && (
+        <span class="hs-chip hs-quiet" title="The two halves of the corpus give this head different roles.">
+          borderline
+        </span>
+      )}
+    </p>
+  );
+}
+
+/** A square in a family's colour with its symbol. */
+export function Swatch({ id, excess, dark }: { id: string; excess: number; dark: boolean }) {
+  const colour = fill(id, excess, dark);
+  return (
+    <span
+      class={id === "rests" ? "hs-swatch hs-swatch-rests" : "hs-swatch"}
+      style={{ background: colour }}
+      aria-hidden="true"
+    />
+  );
+}
+
+/** All heads, this one in a frame. Arrow keys walk over them. */
+function MiniGrid({ place }: { place: number }) {
+  const store = useStore();
+  const atlas = store.atlas!;
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const across = Math.max(2, Math.min(14, Math.floor(168 / atlas.heads)));
+  const up = Math.max(2, Math.min(10, Math.floor(160 / atlas.layers)));
+  const [width, height] = [across * atlas.heads + 3, up * atlas.layers + 3];
+  const dark = store.dark.value;
+  useEffect(() => {
+    const pen = canvas.current?.getContext("2d");
+    if (!pen || !canvas.current) return;
+    const dense = Math.min(devicePixelRatio || 1, 3);
+    canvas.current.width = width * dense;
+    canvas.current.height = height * dense;
+    pen.setTransform(dense, 0, 0, dense, 1.5 * dense, 1.5 * dense);
+    const gap = across > 4 && up > 4 ? 1 : 0;
+    for (let one = 0; one < atlas.size; one++) {
+      const [x, y] = corner(atlas, one, across, up);
+      pen.fillStyle = fill(atlas.family(one) || "broad", atlas.excess(one), dark);
+      pen.fillRect(x, y, across - gap, up - gap);
+    }
+    const [x, y] = corner(atlas, place, across, up);
+    pen.strokeStyle = getComputedStyle(canvas.current).color;
+    pen.lineWidth = 1.5;
+    pen.strokeRect(x - 0.5, y - 0.5, across, up);
+  }, [atlas, place, dark, across, up]);
+  return (
+    <canvas
+      ref={canvas}
+      class="hs-minigrid"
+      style={{ width: `${width}px`, height: `${height}px` }}
+      tabIndex={0}
+      role="application"
+      aria-label={`Head ${atlas.name(place)} among all heads, layer 1 at the bottom. Arrow keys open the head beside it.`}
+      onKeyDown={(event) => walk(event, store, place)}
+      onClick={(event) => {
+        const box = canvas.current!.getBoundingClientRect();
+        const head = Math.floor((event.clientX - box.left - 1.5) / across);
+        const layer = atlas.layers - 1 - Math.floor((event.clientY - box.top - 1.5) / up);
+        if (head >= 0 && head < atlas.heads && layer >= 0 && layer < atlas.layers) {
+          open(store, layer * atlas.heads + head);
+        }
+      }}
+    />
+  );
+}
+
+function corner(atlas: Atlas, place: number, across: number, up: number): [number, number] {
+  const layer = Math.floor(place / atlas.heads);
+  return [(place % atlas.heads) * across, (atlas.layers - 1 - layer) * up];
+}
+
+function walk(event: KeyboardEvent, store: Store, place: number): void {
+  const atlas = store.atlas!;
+  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: atlas.heads, ArrowDown: -atlas.heads }[event.key];
+  if (step === undefined) return;
+  event.preventDefault();
+  const next = place + step;
+  if (next >= 0 && next < atlas.size) open(store, next, true);
+}
+
+/** Show another head with the same options. */
+export function open(store: Store, place: number, replace = false): void {
+  store.go(`head/${store.atlas!.name(place)}`, store.route.value.options, replace);
+}
+
+/** Links to the heads before and after. */
+function Neighbours({ place }: { place: number }) {
+  const store = useStore();
+  const atlas = store.atlas!;
+  const link = (other: number, words: (name: string) => [string, string], key: string) => {
+    if (other < 0 || other >= atlas.size) return <span />;
+    const name = atlas.name(other);
+    const [before, after] = words(name);
+    return (
+      <HeadLink place={other} title={`${hint(atlas, other)} (key ${key})`}>
+        {before && <kbd>{before}</kbd>} {name} {after && <kbd>{after}</kbd>}
+      </HeadLink>
+    );
+  };
+  return (
+    <nav class="hs-neighbours" aria-label="Neighbouring heads">
+      {link(place - 1, () => ["←", ""], "[")}
+      {link(place + 1, () => ["", "→"], "]")}
+    </nav>
+  );
+}
+
+/** What a head does, in a few words, for tooltips. */
+export function hint(atlas: Atlas, place: number): string {
+  const id = atlas.family(place);
+  const excess = atlas.excess(place);
+  const more = isRole(id) && Number.isFinite(excess) ? `, ${percent(excess, 0)} over even attention` : "";
+  return `Head ${atlas.name(place)} (${atlas.zeroBased(place)})${id ? `: ${family(id).title.toLowerCase()}${more}` : ""}`;
+}
+
+/** A link to a head that works with and without an address. */
+export function HeadLink(props: { place: number; title?: string; children: preact.ComponentChildren }) {
+  const store = useStore();
+  const name = store.atlas!.name(props.place);
+  return (
+    <a
+      href={`#/head/${name}`}
+      title={props.title ?? hint(store.atlas!, props.place)}
+      onClick={(event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        open(store, props.place);
+      }}
+    >
+      {props.children}
+    </a>
+  );
+}
