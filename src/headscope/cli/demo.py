@@ -22,6 +22,7 @@ def demo(
     seed: opt.Seed = 0,
     batch_size: opt.BatchSize = 16,
     max_length: opt.MaxLength = 128,
+    examples: opt.Examples = 32,
     device: opt.Device = "cpu",
     quiet: opt.Quiet = False,
     json: opt.Json = False,
@@ -33,7 +34,10 @@ def demo(
     console = Console(quiet=quiet, as_json=json)
     results = output / "demo.nc"
     run = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length}
-    atlas = run_survey(console, "demo", "demo", results, load={"device": device}, read={}, run=run)
+    load = {"device": device}
+    atlas = run_survey(
+        console, "demo", "demo", results, load=load, read={}, run=run, examples=examples
+    )
     show_summary(console, atlas)
     console.say(f"results: {results}\nlook at a head: headscope head {results} 1-3\nreport:")
     console.result(str(atlas.report(output / "demo.html")))

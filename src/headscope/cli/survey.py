@@ -32,6 +32,7 @@ def survey(
     seed: opt.Seed = 0,
     batch_size: opt.BatchSize = 16,
     max_length: opt.MaxLength = 128,
+    examples: opt.Examples = 32,
     device: opt.Device = "cpu",
     parse: opt.Parse = False,
     quiet: opt.Quiet = False,
@@ -83,6 +84,7 @@ def survey(
         files=measure_file or (),
         sieves=sieve or (),
         shard=shard,
+        examples=examples,
         load={
             "device": device,
             "dtype": dtype,

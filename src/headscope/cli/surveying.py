@@ -39,6 +39,7 @@ def run_survey(
     files: Any = (),
     sieves: Any = (),
     shard: str = "1/1",
+    examples: int = 32,
     load: dict[str, Any],
     read: dict[str, Any],
     run: dict[str, Any],
@@ -48,10 +49,11 @@ def run_survey(
     """Check what can be checked without torch, then load, read and survey."""
     from headscope.files import check_writable
     from headscope.measures.registry import cross_measures, offered_measures
-    from headscope.runs.settings import check_shard
+    from headscope.runs.settings import check_examples, check_shard
 
     check_writable(output)
     part = check_shard(shard)
+    check_examples(examples)
     texts = check_survey(
         model,
         corpus,
@@ -81,6 +83,7 @@ def run_survey(
         texts,
         measures=chosen,
         shard=part,
+        examples=examples,
         output=output,
         progress=console,
         **run,

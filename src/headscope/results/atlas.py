@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 import xarray as xr
@@ -22,6 +22,7 @@ from headscope.results.summary import summary
 if TYPE_CHECKING:
     import altair as alt
 
+    from headscope.page.notebook import AtlasViews
     from headscope.stats.analysis import Analysis
     from headscope.stats.passport import Passport
 
@@ -83,6 +84,20 @@ class Atlas(LabelledResults):
             command=f"survey again with headscope survey {name} {corpus} --examples 32, or look "
             f"for them on demand: headscope examples {name} {corpus} HEAD",
         )
+
+    @cached_property
+    def _views(self) -> AtlasViews:
+        """What a notebook shows of these results."""
+        from headscope.page.notebook import AtlasViews
+
+        return AtlasViews(self)
+
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        from headscope.page.inline import atlas_html
+
+        return self._views.bundle("atlas", html=atlas_html(self), text=repr(self))
 
     def summary(self) -> pd.DataFrame:
         """One row per statistic: its mean over all heads, and the strongest head.
@@ -229,16 +244,49 @@ class Atlas(LabelledResults):
         return top_heads(self, n, task=task)
 
     def examples(self, head: HeadLike, *, relation: str = "", k: int = 10) -> pd.DataFrame:
-        """Sentences on which a head does what it does.
+        """Texts on which a head does what it does, from the examples that the survey kept.
 
-        No survey keeps examples yet, so this says how to look at one text instead.
+        Parameters
+        ----------
+        head
+            ``"3-9"`` (from 1), ``"L2H8"`` (from 0), or a :class:`~headscope.Head`.
+        relation
+            Look for a dependency (``"det"``) or one of ``"previous"``, ``"next"``, ``"near"``,
+            ``"itself"``, ``"same"``: how many of its pairs the head finds in each text. A
+            dependency is looked at in the direction in which the head finds more.
+        k
+            At most so many texts. With a relation, half of them are those that count most for it,
+            and half those that count most against it.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``rank``, ``score`` (the head's strength in the text: its attention that is neither on
+            sinks nor on the token itself), ``id``, ``text`` and ``links``, the strongest ones. With
+            a relation also ``side`` ("for" or "against"), ``found`` ``of`` the relation's pairs,
+            ``attention`` along them, and ``direction``. It prints its texts with their links.
+
+        See Also
+        --------
+        kept : the maps themselves.
+        headscope.examples : the same from a whole corpus, where results hold no examples.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures="position")
+        >>> atlas.examples("1-3", k=1)
+        Head 1-3: the examples on which it is strongest
+          1  strength 0.80  1
+             The dog barks .
+             dog → The 1.00; barks → dog 0.50
         """
-        name = self.provenance.get("model", {}).get("name", "MODEL")
-        raise UserError(
-            "these results hold no examples",
-            hint=f'look at one text: hs.attention({name!r}, "The dog barks.").head({str(head)!r})',
-            command=f'look at one text: headscope attention {name} "The dog barks." --head {head}',
-        )
+        from headscope.stats.example_table import kept_table
+
+        layers = [number - 1 for number in self.layers]
+        name = str(Head.parse(head, layers=layers, heads=self.shape[1]))
+        return kept_table(self.kept, name, relation=relation, k=k)
 
     def roles(
         self,

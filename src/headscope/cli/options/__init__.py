@@ -47,6 +47,7 @@ from headscope.cli.options.roles import (
 )
 from headscope.cli.options.run import (
     BatchSize,
+    Examples,
     Limit,
     Long,
     MaxLength,
@@ -79,6 +80,7 @@ __all__ = [
     "Documents",
     "Dtype",
     "Engine",
+    "Examples",
     "Format",
     "Header",
     "Json",

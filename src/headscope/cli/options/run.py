@@ -54,6 +54,16 @@ Shard = Annotated[
     ),
 ]
 
+Examples = Annotated[
+    int,
+    typer.Option(
+        "--examples",
+        metavar="N",
+        help="Keep N example texts that all heads share, and N/4 for each head, to look at with "
+        "'headscope examples'. 0 keeps no text, for private corpora.",
+    ),
+]
+
 Measures = Annotated[
     list[str] | None,
     typer.Option(
