@@ -9,7 +9,18 @@ import pytest
 
 from headscope.errors import UserError
 from headscope.page.show import show
+from headscope.page.widget import HeadscopeWidget
 from page.samples import made_results
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is displayed in a notebook."""
+    found: list[Any] = []
+    monkeypatch.setattr("headscope.page.show.in_notebook", lambda: True)
+    monkeypatch.setattr("headscope.page.notebook.in_notebook", lambda: True)
+    monkeypatch.setattr("IPython.display.display", lambda data, raw=False: found.append(data))
+    return found
 
 
 def test_outside_a_notebook_the_report_opens_in_the_browser(
@@ -19,28 +30,46 @@ def test_outside_a_notebook_the_report_opens_in_the_browser(
     monkeypatch.setattr("webbrowser.open", opened.append)
     page = show(made_results(), path=tmp_path / "a b.html")
     assert page == tmp_path / "a b.html"
-    assert "position" in page.read_text(encoding="utf-8")
-    assert opened == [page.as_uri()]
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert opened == [f"{page.as_uri()}#/atlas"]
     show(made_results(), path=tmp_path / "quiet.html", browser=False)
     assert len(opened) == 1
+    show(made_results(), view="head/1-2")
+    assert opened[1].endswith("/report.html#/head/1-2")
 
 
-def test_in_a_notebook_it_is_shown_in_a_frame_that_holds_the_page_escaped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_in_a_notebook_the_widget_is_shown_at_the_view_and_height_asked_for(
+    tmp_path: Path, shown: list[Any]
 ) -> None:
-    shown: list[Any] = []
-    monkeypatch.setattr("headscope.page.show._in_notebook", lambda: True)
-    monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
-    page = show(made_results(), path=tmp_path / "x.html")
+    assert show(made_results(), view="finder", height=300) is None
+    assert isinstance(shown[0], HeadscopeWidget)
+    assert (shown[0].route, shown[0].height) == ("finder", 300)
+    page = show(made_results(), path=tmp_path / "also.html")
+    assert page == tmp_path / "also.html"
+    assert page.exists()
+
+
+def test_without_anywidget_the_report_is_shown_in_a_frame_that_holds_it_escaped(
+    monkeypatch: pytest.MonkeyPatch, shown: list[Any]
+) -> None:
+    monkeypatch.setattr("headscope.page.notebook.find_spec", lambda name: None)
+    show(made_results(), height=444)
     frame = shown[0]["text/html"]
     assert frame.startswith("<iframe srcdoc=")
+    assert 'height="444"' in frame
     assert "<script" not in frame  # all of the page is inside the attribute
-    assert len(frame) > len(page.read_text(encoding="utf-8"))
+
+
+def test_a_height_of_nothing_is_refused() -> None:
+    with pytest.raises(UserError, match="height must be 1 or more, got 0 instead"):
+        show(made_results(), height=0)
 
 
 def test_a_results_file_is_opened(tmp_path: Path) -> None:
     path = made_results().save(tmp_path / "run.nc")
-    assert show(path, browser=False).name == "report.html"
+    page = show(path, browser=False)
+    assert page is not None
+    assert page.name == "report.html"
 
 
 @pytest.mark.parametrize("wrong", [None, 3, {"a": 1}])

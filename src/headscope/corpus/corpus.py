@@ -60,6 +60,11 @@ class Corpus:
         cut = "" if self.limit is None else f", limit={self.limit}"
         return f"Corpus({self.name!r}, format={self.format!r}{cut})"
 
+    def _repr_html_(self) -> str:
+        from headscope.corpus.card import corpus_html
+
+        return corpus_html(self)
+
     def __iter__(self) -> Iterator[Example]:
         """Walk over the examples."""
         found = False

@@ -25,31 +25,31 @@ class Offline:
         return {"image/svg+xml": chart_svg(self), "text/plain": repr(self)}
 
 
-class Chart(Offline, alt.Chart):
+class Chart(Offline, alt.Chart):  # type: ignore[misc]
     """A chart of one mark."""
 
 
-class LayerChart(Offline, alt.LayerChart):
+class LayerChart(Offline, alt.LayerChart):  # type: ignore[misc]
     """Several marks on top of each other."""
 
 
-class HConcatChart(Offline, alt.HConcatChart):
+class HConcatChart(Offline, alt.HConcatChart):  # type: ignore[misc]
     """Charts in a row."""
 
 
-class VConcatChart(Offline, alt.VConcatChart):
+class VConcatChart(Offline, alt.VConcatChart):  # type: ignore[misc]
     """Charts in a column."""
 
 
-class ConcatChart(Offline, alt.ConcatChart):
+class ConcatChart(Offline, alt.ConcatChart):  # type: ignore[misc]
     """Charts in rows of a given length."""
 
 
-class FacetChart(Offline, alt.FacetChart):
+class FacetChart(Offline, alt.FacetChart):  # type: ignore[misc]
     """One chart per part of the data."""
 
 
-class RepeatChart(Offline, alt.RepeatChart):
+class RepeatChart(Offline, alt.RepeatChart):  # type: ignore[misc]
     """One chart per field."""
 
 

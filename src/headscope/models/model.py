@@ -20,6 +20,7 @@ from headscope.errors import ModelError, unknown
 from headscope.heads import HeadsLike
 from headscope.models.architecture import SINK_NOTE, position_limit, stack_names, text_config
 from headscope.models.attention import Watch
+from headscope.models.card import model_html, model_text
 from headscope.models.forward import find_shapes, run_network, start_token
 from headscope.models.names import model_label
 from headscope.models.observation import Observation
@@ -106,6 +107,12 @@ class Model:
         except BaseException:
             self.close()
             raise
+
+    def __repr__(self) -> str:
+        return model_text(self)
+
+    def _repr_html_(self) -> str:
+        return model_html(self)
 
     def __enter__(self) -> Self:
         self._check_open()

@@ -7,34 +7,47 @@ import webbrowser
 from html import escape
 from pathlib import Path
 
-from headscope.errors import wrong_type
+from headscope.errors import UserError, wrong_type
+from headscope.page.notebook import HEIGHT, widgets_work
 from headscope.page.report import write_report
+from headscope.progress import in_notebook
 from headscope.results import Atlas
-
-HEIGHT = 700
-"""Pixels of the frame in a notebook."""
 
 
 def show(
-    atlas: Atlas | str | Path, *, path: str | Path | None = None, browser: bool = True
-) -> Path:
-    """Write the report of some results, and show it.
+    atlas: Atlas | str | Path,
+    *,
+    view: str = "atlas",
+    height: int = HEIGHT,
+    path: str | Path | None = None,
+    browser: bool = True,
+) -> Path | None:
+    """Show results: below the cell of a notebook, elsewhere in the browser.
 
-    In a notebook the report appears below the cell; elsewhere it opens in the browser.
+    In a notebook this is the widget, with the same views as the report. Without the extra
+    ``notebook`` (anywidget) the report appears in a frame.
 
     Parameters
     ----------
     atlas
         Results, or the path of a results file.
+    view
+        The view to begin with: "atlas", "finder", "head/3-9", "papers".
+    height
+        Pixels in a notebook; the rest scrolls.
     path
-        Where the page is written. Default: a temporary file.
+        Also write the report to this file.
     browser
-        False only writes the page.
+        False only writes the report.
 
     Returns
     -------
-    Path
-        The page.
+    Path or None
+        The report; None in a notebook, unless ``path`` was given.
+
+    See Also
+    --------
+    headscope.Atlas.report : only writes the report.
 
     Examples
     --------
@@ -46,30 +59,30 @@ def show(
     """
     if not isinstance(atlas, Atlas | str | Path):
         raise wrong_type("atlas", atlas, "an Atlas or the path of a results file")
+    if height < 1:
+        raise UserError(f"height must be 1 or more, got {height} instead")
     results = atlas if isinstance(atlas, Atlas) else Atlas.open(atlas)
-    folder = Path(tempfile.mkdtemp(prefix="headscope-")) if path is None else Path(path).parent
-    page = write_report(results, folder / "report.html" if path is None else Path(path))
-    if _in_notebook():
-        _display(page)
-    elif browser:
-        webbrowser.open(page.resolve().as_uri())
+    written = None if path is None else write_report(results, Path(path))
+    if browser and in_notebook():
+        _display(results, view, height)
+        return written
+    page = written or write_report(results, _temporary())
+    if browser:
+        webbrowser.open(f"{page.resolve().as_uri()}#/{view}")
     return page
 
 
-def _in_notebook() -> bool:
-    """Whether this runs in a notebook's kernel."""
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return False
-    shell = get_ipython()
-    return shell is not None and hasattr(shell, "kernel")
+def _temporary() -> Path:
+    return Path(tempfile.mkdtemp(prefix="headscope-")) / "report.html"
 
 
-def _display(page: Path) -> None:
-    """Show a page in a frame of its own, whose styles and scripts stay there."""
+def _display(results: Atlas, view: str, height: int) -> None:
+    """Show the widget; without anywidget, the report in a frame of its own."""
     from IPython.display import display
 
-    source = escape(page.read_text(encoding="utf-8"), quote=True)
-    frame = f'<iframe srcdoc="{source}" width="100%" height="{HEIGHT}" frameborder="0"></iframe>'
+    if widgets_work():
+        display(results._views.widget(view, height=height))  # type: ignore[no-untyped-call]
+        return
+    source = escape(write_report(results, _temporary()).read_text(encoding="utf-8"), quote=True)
+    frame = f'<iframe srcdoc="{source}" width="100%" height="{height}" frameborder="0"></iframe>'
     display({"text/html": frame}, raw=True)  # type: ignore[no-untyped-call]

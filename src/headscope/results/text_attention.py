@@ -341,6 +341,13 @@ class TextAttention:
         table = links.to_string(index=False, formatters={"weight": "{:.3f}".format})
         return "\n".join([first, " ".join(self.tokens), table if len(links) else ""]).rstrip()
 
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        from headscope.page.notebook import TextViews
+
+        return TextViews(self).bundle(html=self._repr_html_(), text=repr(self))
+
     def _repr_html_(self) -> str:
         from headscope.figures.inline import attention_html
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,8 @@ class Passport:
         role.
     relations
         Dependency relations by gain over the best fixed offset, with their corrected p.
+    atlas
+        The results it comes from, for the view in a notebook.
     """
 
     head: Head
@@ -54,6 +56,7 @@ class Passport:
     statistics: pd.DataFrame
     roles: pd.DataFrame
     relations: pd.DataFrame
+    atlas: Atlas | None = field(default=None, repr=False, compare=False)
 
     @property
     def title(self) -> str:
@@ -81,6 +84,14 @@ class Passport:
         return "\n".join(parts)
 
     __repr__ = __str__
+
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        html, text = self._repr_html_(), str(self)
+        if self.atlas is None:
+            return {"text/html": html, "text/plain": text}, {}
+        return self.atlas._views.bundle(f"head/{self.head}", html=html, text=text)
 
     def _repr_html_(self) -> str:
         items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self.sentences)
@@ -118,6 +129,7 @@ def passport(atlas: Atlas, head: Head) -> Passport:
         statistics,
         roles,
         relations,
+        atlas,
     )
 
 

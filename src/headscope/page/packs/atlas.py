@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope import __version__
 from headscope.page.packs.figures import drawn_figures
 from headscope.page.packs.pack import pack
 from headscope.page.packs.papers import paper_sections
@@ -50,7 +50,7 @@ def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
     distance = _distance(atlas)
     document: dict[str, Any] = {
         "format": FORMAT,
-        "version": __version__,
+        "version": version("headscope"),
         "model": _model(atlas),
         "corpus": {
             "name": str(about.get("corpus", {}).get("name", "")),
