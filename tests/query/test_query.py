@@ -15,6 +15,7 @@ from headscope.heads import Head
 from headscope.results import Atlas
 from headscope.results.query import parse_query
 from page.samples import made_results, made_values
+from stats.test_main_roles import atlas_of
 
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 """The page's tests read the same file."""
@@ -52,7 +53,7 @@ def test_any_text_is_read_or_refused_in_words(text: str) -> None:
         tree = parse_query(text)
     except UserError:
         return
-    assert tree[0] in {"and", "or", "not", "compare", "is", "layer", "heads"}
+    assert tree[0] in {"and", "or", "not", "compare", "is", "layer", "heads", "top"}
 
 
 @pytest.mark.parametrize("query", ["(" * 5000 + "is:a" + ")" * 5000, "not " * 400 + "is:a"])
@@ -133,3 +134,53 @@ def test_a_table_of_heads_is_filtered_sorted_and_cut(atlas: Atlas) -> None:
     assert len(atlas.heads()) == LAYERS * HEADS
     with pytest.raises(UserError, match="must be 1 or more, got 0"):
         atlas.heads(top=0)
+
+
+@pytest.mark.parametrize("count", [1, 5, 100])
+def test_the_top_heads_are_those_with_the_largest_values_of_all(atlas: Atlas, count: int) -> None:
+    means = values("entropy", 0).ravel()
+    order = sorted(range(means.size), key=lambda place: -means[place])[:count]
+    expected = {Head(*divmod(place, HEADS)) for place in order}
+    assert set(atlas.find(f"top {count} by entropy")) == expected
+    late = {head for head in expected if head.layer == 2}
+    assert set(atlas.find(f"layer 3 and top {count} by entropy")) == late
+
+
+def test_among_equal_values_the_first_heads_of_the_model_are_on_top() -> None:
+    equal = made_values(LAYERS, HEADS)
+    equal["entropy"][..., 0] = 0.5
+    atlas = made_results(LAYERS, HEADS, values=equal)
+    assert atlas.find("top 2 by entropy") == (Head(0, 0), Head(0, 1))
+
+
+def test_a_head_without_a_value_is_never_on_top() -> None:
+    assert made_results(LAYERS, HEADS, causal=True).find("top 5 by position:next") == ()
+
+
+def test_is_finds_heads_by_the_family_of_their_main_role() -> None:
+    results = atlas_of([{"previous": 0.5}, {"same": 0.4}, {"spread": 0.95}, {"activity": 0.01}])
+    found = {
+        role: [str(head) for head in results.find(f'is:"{role}"')]
+        for role in ("previous", "same", "broad", "rests", "next")
+    }
+    assert found == {
+        "previous": ["1-1"],
+        "same": ["1-2"],
+        "broad": ["1-3"],
+        "rests": ["1-4"],
+        "next": [],
+    }
+    with pytest.raises(UserError, match="the role must be one of broad, clause, .* 'previous'"):
+        results.find("is:previos")
+
+
+def test_sums_behind_main_roles_do_not_make_a_label_ambiguous() -> None:
+    positions = made_results(1, 4)
+    sums = atlas_of([{}, {}, {}, {}])
+    both = Atlas.build(
+        {name: results[name] for results in (positions, sums) for name in results},
+        positions.provenance,
+    )
+    assert both.find("previous > 0.4") == positions.find("position:previous > 0.4")
+    with pytest.raises(UserError, match="the value of a query must be one of"):
+        both.find("work:near > 1")

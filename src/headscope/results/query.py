@@ -6,10 +6,12 @@
     is:nsubj or role:nsubj >= 3
     layer 3-5 and not special:sep > 0.8
     heads 3-9,4-*
+    top 10 by entropy
 
 A value is ``measure``, ``measure:label`` or ``measure:label:label``; a label with spaces is quoted.
 A role's name alone stands for its mean (``induction > 5``). ``is:ROLE`` holds for heads that have
-the role by its test. Parsing knows nothing of results: it gives a tree, which
+the role by its test. ``top 10 by VALUE`` holds for the ten heads with the largest value among all
+heads of the model. Parsing knows nothing of results: it gives a tree, which
 :mod:`headscope.stats.query` evaluates and which the page evaluates in the browser.
 """
 
@@ -50,7 +52,7 @@ Tree = list[Any]
 
 ``["and", tree, tree]``, ``["or", tree, tree]``, ``["not", tree]``,
 ``["compare", [measure, label, ...], comparison, number]``, ``["is", role]``,
-``["layer", first, last]``, ``["heads", "3-9,4-*"]``.
+``["layer", first, last]``, ``["heads", "3-9,4-*"]``, ``["top", count, [measure, label, ...]]``.
 """
 
 
@@ -186,12 +188,15 @@ class _Parser:
             return self.layers()
         if word.lower() in ("head", "heads") and not self._comparison():
             return ["heads", self.word("the names of heads")]
+        if word.lower() == "top" and not self._comparison():
+            return self.top()
         return self.comparison(word)
 
     def _comparison(self) -> bool:
         return self.at < len(self.tokens) and self.tokens[self.at].kind == "op"
 
     def comparison(self, word: str) -> Tree:
+        value = self.value(word)
         if not self._comparison():
             raise self.stop("a comparison (> < >= <= = !=)")
         operator = self.tokens[self.at].text
@@ -200,7 +205,15 @@ class _Parser:
             raise self.stop("a number")
         number = float(self.tokens[self.at].text)
         self.at += 1
-        return ["compare", split_value(word), operator, number]
+        return ["compare", value, operator, number]
+
+    def value(self, word: str) -> list[str]:
+        """The measure and labels of the word just read."""
+        value = split_value(word)
+        if not value:
+            self.at -= 1
+            raise self.stop("a value")
+        return value
 
     def layers(self) -> Tree:
         text = self.word("a layer or a range of layers")
@@ -210,6 +223,19 @@ class _Parser:
             raise self.stop("a layer or a range of layers, such as 3-5")
         first = int(match[1])
         return ["layer", first, int(match[2] or first)]
+
+    def top(self) -> Tree:
+        count = self.word("a number of heads")
+        if not re.fullmatch(r"[0-9]{1,6}", count) or int(count) < 1:
+            self.at -= 1
+            raise self.stop("a number of heads, such as 10,")
+        if not self.next_is("by"):
+            raise self.stop("'by'")
+        self.at += 1
+        if self.at >= len(self.tokens) or self.tokens[self.at].kind != "word":
+            raise self.stop("the value to sort by")
+        self.at += 1
+        return ["top", int(count), self.value(self.tokens[self.at - 1].text)]
 
     def word(self, wanted: str) -> str:
         if self.at >= len(self.tokens) or self.tokens[self.at].kind not in ("word", "number"):

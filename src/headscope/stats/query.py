@@ -17,11 +17,17 @@ from headscope.labels import label_text
 from headscope.results import Atlas
 from headscope.results.query import Tree, parse_query, split_value
 from headscope.results.schema import label_dims, of_heads, statistics
+from headscope.stats.excess import FAMILIES
+from headscope.stats.main_roles import has_main_roles, main_roles
 from headscope.stats.roles import role_tests
 
 Mask = NDArray[np.bool_]
 DEFAULTS = ("all", "every", "dependent to head", "mentions", "both")
 """The label that is meant where a query names none."""
+SUMS = ("work", "spread")
+"""Measures that keep sums for main roles: a query cannot compare them."""
+MAIN = (*dict.fromkeys(FAMILIES.values()), "broad", "no clear role", "rests")
+"""What ``is:`` knows besides tested roles: families of main roles, and heads without one."""
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -140,7 +146,7 @@ def head_values(atlas: Atlas, value: Sequence[str]) -> tuple[xr.Dataset, str]:
 
 def _measure_of(atlas: Atlas, value: Sequence[str]) -> tuple[str, list[str]]:
     """A value's measure and its labels; a bare label is looked up in all measures."""
-    usable = [name for name in atlas if of_heads(atlas[name])]
+    usable = [name for name in atlas if of_heads(atlas[name]) and name not in SUMS]
     if value[0] in usable:
         return value[0], list(value[1:])
     having = [name for name in usable if value[0] in _labels(atlas[name])]
@@ -153,6 +159,31 @@ def _measure_of(atlas: Atlas, value: Sequence[str]) -> tuple[str, list[str]]:
         raise UserError(f"{value[0]!r} may mean {choices}", hint="name the measure too")
     labels = {label for name in usable for label in _labels(atlas[name])}
     raise unknown("value of a query", value[0], {*usable, *labels, "layer"})
+
+
+def value_labels(atlas: Atlas) -> dict[str, dict[str, list[str]]]:
+    """The labels of every measure that a query can compare, by dimension.
+
+    Parameters
+    ----------
+    atlas
+        The results.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> atlas = hs.survey("demo", "demo", measures=["position"], limit=2)
+    >>> value_labels(atlas)
+    {'position': {'offset': ['previous', 'current', 'next']}}
+    """
+    return {
+        name: {
+            dim: [str(label) for label in atlas[name][dim].values]
+            for dim in label_dims(atlas[name])
+        }
+        for name in atlas
+        if of_heads(atlas[name]) and name not in SUMS
+    }
 
 
 def _labels(dataset: xr.Dataset) -> set[str]:
@@ -207,25 +238,51 @@ def _evaluate(atlas: Atlas, tree: Tree) -> Mask:
         return mask
     if kind == "is":
         return _has_role(atlas, rest[0])
+    if kind == "top":
+        return _largest(_values(atlas, rest[1]), rest[0])
     value, sign, number = rest
-    if value == ["layer"]:
-        values = np.broadcast_to(np.array(atlas.layers, float)[:, None], (layers, heads))
-    else:
-        values = head_values(atlas, value)[0]["value"].values
+    values = _values(atlas, value)
     found = _COMPARE[sign](values, number) & ~np.isnan(values)
     return np.asarray(found, bool)
 
 
+def _values(atlas: Atlas, value: Sequence[str]) -> NDArray[Any]:
+    """A value of every head, (layer, head)."""
+    if list(value) == ["layer"]:
+        return np.broadcast_to(np.array(atlas.layers, float)[:, None], _shape(atlas))
+    return np.asarray(head_values(atlas, value)[0]["value"].values)
+
+
+def _largest(values: NDArray[Any], count: int) -> Mask:
+    """Where the largest values are; among equal ones the first heads of the model.
+
+    The page holds float32 numbers. Sorting the same numbers here gives the same heads.
+    """
+    flat = values.astype(np.float32).ravel()
+    order = np.argsort(-flat, kind="stable")[:count]  # NaN comes last
+    mask = np.zeros(flat.size, bool)
+    mask[order] = True
+    return (mask & ~np.isnan(flat)).reshape(values.shape)
+
+
 def _has_role(atlas: Atlas, role: str) -> Mask:
-    if "role" not in atlas:
+    """Heads that have a tested role; else heads whose main role is of a family of this name."""
+    named: list[str] = []
+    if "role" in atlas:
+        tests = role_tests(atlas)
+        named += [str(name) for name in tests["role"].values]
+        if role in named:
+            return np.asarray(tests["has"].sel(role=role).transpose("layer", "head").values, bool)
+    if has_main_roles(atlas):
+        named += [family for family in MAIN if family not in named]
+        if role in MAIN:
+            return (main_roles(atlas)["family"] == role).to_numpy(bool).reshape(_shape(atlas))
+    if not named:
         raise UserError(
             "these results have no roles, which is: asks for",
             hint="survey with the measure role",
         )
-    tests = role_tests(atlas)
-    if role not in tests["role"].values:
-        raise unknown("role", role, [str(name) for name in tests["role"].values])
-    return np.asarray(tests["has"].sel(role=role).transpose("layer", "head").values, bool)
+    raise unknown("role", role, named)
 
 
 def _first_value(tree: Tree | None) -> list[str] | None:
@@ -236,4 +293,6 @@ def _first_value(tree: Tree | None) -> list[str] | None:
         return None if tree[1] == ["layer"] else list(tree[1])
     if tree[0] in ("and", "or", "not"):
         return next((found for part in tree[1:] if (found := _first_value(part))), None)
+    if tree[0] == "top":
+        return None if tree[2] == ["layer"] else list(tree[2])
     return None

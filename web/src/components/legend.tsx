@@ -1,0 +1,123 @@
+import { useMemo } from "preact/hooks";
+
+import type { Colouring } from "../colour";
+import type { Atlas } from "../data/atlas";
+import { fieldText, unitText } from "../data/fields";
+import { family, fill, isRole } from "../families";
+
+interface Props {
+  atlas: Atlas;
+  colouring: Colouring;
+  dark: boolean;
+  /** The second model's name and how it is shown. */
+  second?: { name: string; mode: string };
+}
+
+/** What colours and marks in the grid mean. */
+export function Legend(props: Props) {
+  const { colouring, second, atlas } = props;
+  return (
+    <span class="hs-key">
+      {colouring.kind === "roles" ? <RoleMarks {...props} /> : <Ramp colouring={colouring} />}
+      {second && colouring.kind === "roles" && second.mode === "difference" && (
+        <span>faded: same role in {second.name}; split: left this model, right {second.name}</span>
+      )}
+      {second && second.mode === "split" && (
+        <span>left: {atlas.document.model.name}; right: {second.name}</span>
+      )}
+    </span>
+  );
+}
+
+function RoleMarks({ atlas, dark, second }: Props) {
+  const borderline = useMemo(() => atlas.arrays["roles/borderline"]?.some((one) => one === 1), [atlas]);
+  const example = fill("noun phrase", 1, dark);
+  const cell = fill("broad", 0, dark);
+  return (
+    <>
+      <span title="How far the share of working attention is over what even attention would give">
+        Three tints: 0.10, 0.25, 0.50 over even attention
+      </span>
+      <span>
+        <svg width="40" height="8" aria-hidden="true">
+          <rect class="hs-foot" y="2" width="40" height="4" />
+          <rect class="hs-foot-work" y="2" width="22" height="4" />
+        </svg>
+        share at work
+      </span>
+      {!second && (
+        <span>
+          <svg width="14" height="12" aria-hidden="true">
+            <rect width="14" height="12" fill={cell} />
+            <path d="M4 0H14V10Z" fill={example} />
+          </svg>
+          second role within 10 %
+        </span>
+      )}
+      {!second && borderline && (
+        <span title="The two halves of the corpus give this head different roles">
+          <svg width="22" height="12" aria-hidden="true">
+            <rect width="22" height="12" fill={cell} />
+            <line class="hs-borderline hs-borderline-key" x1="3" x2="19" y1="8.5" y2="8.5" />
+          </svg>
+          borderline: halves of the corpus disagree
+        </span>
+      )}
+    </>
+  );
+}
+
+const STEPS = 24;
+
+/** The map of a statistic: a strip with its ends, and even attention marked. */
+export function Ramp({ colouring }: { colouring: Colouring }) {
+  const { field, domain, at } = colouring;
+  if (!field) return null;
+  const [low, high] = domain;
+  const width = 144;
+  const reference = field.reference;
+  const inside = reference !== undefined && reference > low && reference < high;
+  return (
+    <span class="hs-ramp">
+      <span>{fieldText(field, low)}</span>
+      <svg width={width} height="14" role="img" aria-label={`from ${fieldText(field, low)} to ${fieldText(field, high)}`}>
+        {Array.from({ length: STEPS }, (_, step) => (
+          <rect
+            key={step} x={(step * width) / STEPS} y="2" width={width / STEPS + 0.5} height="10"
+            fill={at(low + ((step + 0.5) / STEPS) * (high - low))}
+          />
+        ))}
+        {inside && (
+          <line class="hs-reference" x1={((reference - low) / (high - low)) * width} x2={((reference - low) / (high - low)) * width} y1="0" y2="14" />
+        )}
+      </svg>
+      <span>{fieldText(field, high)}</span>
+      <span class="hs-soft">
+        {field.kind === "share" ? unitText(field) : unitText(field) || field.title}
+        {inside && `; line: ${field.id.startsWith("relation:") ? "best fixed offset" : "even attention"}, ${fieldText(field, reference)}`}
+        {field.passes && "; pale: fails the test"}
+      </span>
+    </span>
+  );
+}
+
+/** A family's three tints and its symbol, as in the summary. */
+export function FamilyMark({ id, dark }: { id: string; dark: boolean }) {
+  const role = isRole(id);
+  const tints = role ? [0.1, 0.25, 0.5] : [0];
+  return (
+    <span class="hs-family">
+      <svg width="36" height="12" aria-hidden="true">
+        {tints.map((excess, at) => (
+          <rect
+            key={at} x={at * 12} width={36 / tints.length} height="12" fill={fill(id, excess, dark)}
+          />
+        ))}
+        {!role && id !== "broad" && (
+          <rect class={id === "rests" ? "hs-rests" : "hs-hairline"} x="0.5" y="0.5" width="35" height="11" fill="none" />
+        )}
+      </svg>
+      <span aria-hidden="true">{family(id).symbol}</span>
+    </span>
+  );
+}

@@ -1,0 +1,228 @@
+import { useMemo, useRef, useState } from "preact/hooks";
+
+import type { Colouring } from "../colour";
+import type { Atlas } from "../data/atlas";
+import { extent, type Field, unitText } from "../data/fields";
+import { isRole } from "../families";
+import { useStore } from "../store";
+import { extremity, placeLabels, type Dot } from "./scatter-labels";
+import { axis, type Axis } from "./scatter-scale";
+
+interface Props {
+  atlas: Atlas;
+  x: Field;
+  y: Field;
+  colouring: Colouring;
+  size?: Field;
+  logX?: boolean;
+  logY?: boolean;
+  width: number;
+  height: number;
+  /** How many labels at most. */
+  labels?: number;
+  svgRef?: { current: SVGSVGElement | null };
+}
+
+interface Point extends Dot {
+  radius: number;
+}
+
+const EDGE = { left: 44, right: 12, top: 24, bottom: 44 };
+
+/** One point per head. Dragging selects; a click opens the head. */
+export function Scatter(props: Props) {
+  const { atlas, x, y, size, logX = false, logY = false, width, height, labels = 14 } = props;
+  const store = useStore();
+  const own = useRef<SVGSVGElement>(null);
+  const svg = props.svgRef ?? own;
+  const room = { left: EDGE.left, right: width - EDGE.right, top: EDGE.top, bottom: height - EDGE.bottom };
+  const across = useMemo(() => axis(x, room.left, room.right, logX), [x, width, logX]);
+  const upward = useMemo(() => axis(y, room.bottom, room.top, logY), [y, height, logY]);
+  const points = useMemo(() => pointsOf(atlas, x, y, across, upward, size), [atlas, across, upward, size]);
+  const selection = store.selection.value;
+  const written = useMemo(() => {
+    const wanted = selection ? points.filter((point) => selection.has(point.place)) : points;
+    const order = extremity(wanted, width, height);
+    return placeLabels(order, points, (place) => atlas.name(place), { ...room, right: width }, labels);
+  }, [points, selection, labels]);
+  const drag = useBrush(svg, points);
+  const title = `${x.title} against ${y.title}, one point per head`;
+  return (
+    <svg
+      ref={svg} class={drag.near ? "hs-scatter hs-scatter-near" : "hs-scatter"} width={width} height={height}
+      viewBox={`0 0 ${width} ${height}`} role="img" aria-label={title} {...drag.events}
+    >
+      <Axes {...{ across, upward, room, x, y }} />
+      {points.map((point) => (
+        <Mark key={point.place} {...props} point={point} dim={selection !== null && !selection.has(point.place)} />
+      ))}
+      {written.map((label) => (
+        <text key={label.place} class="hs-point-label" x={label.anchor === "middle" ? label.x : label.anchor === "start" ? label.left : label.left + label.width} y={label.top + 10.5} text-anchor={label.anchor}>
+          {label.text}
+        </text>
+      ))}
+      <Ring points={points} atlas={atlas} room={room} />
+      {drag.box && <rect class="hs-brush" {...drag.box} />}
+    </svg>
+  );
+}
+
+function pointsOf(atlas: Atlas, x: Field, y: Field, across: Axis, upward: Axis, size?: Field): Point[] {
+  const [low, high] = size ? extent(size.values) : [0, 0];
+  const points: Point[] = [];
+  for (let place = 0; place < atlas.size; place++) {
+    const [left, top] = [across.at(x.values[place]!), upward.at(y.values[place]!)];
+    if (!Number.isFinite(left) || !Number.isFinite(top)) continue;
+    const value = size?.values[place];
+    const share = value === undefined ? 0.25 : Number.isNaN(value) ? 0 : (value - low) / (high - low || 1);
+    points.push({ place, x: left, y: top, radius: size ? 2 + 6 * Math.sqrt(share) : 4 });
+  }
+  return points;
+}
+
+function Mark({ atlas, colouring, point, dim }: Props & { point: Point; dim: boolean }) {
+  const id = atlas.family(point.place);
+  const hollow = colouring.kind === "roles" && !isRole(id) && id !== "broad";
+  return (
+    <circle
+      class={`hs-point${hollow ? " hs-hollow" : ""}${dim ? " hs-dim" : ""}`}
+      cx={point.x} cy={point.y} r={point.radius} fill={hollow ? undefined : colouring.of(point.place)}
+    />
+  );
+}
+
+interface AxesProps {
+  across: Axis;
+  upward: Axis;
+  room: { left: number; right: number; top: number; bottom: number };
+  x: Field;
+  y: Field;
+}
+
+function Axes({ across, upward, room, x, y }: AxesProps) {
+  const words = (field: Field) => [field.title, unitText(field)].filter(Boolean).join(": ");
+  return (
+    <g class="hs-axes">
+      {across.ticks.map((tick) => (
+        <g key={`x${tick.text}`}>
+          <line x1={tick.at} x2={tick.at} y1={room.top} y2={room.bottom} />
+          <text x={tick.at} y={room.bottom + 16} text-anchor="middle">{tick.text}</text>
+        </g>
+      ))}
+      {upward.ticks.map((tick) => (
+        <g key={`y${tick.text}`}>
+          <line x1={room.left} x2={room.right} y1={tick.at} y2={tick.at} />
+          <text x={room.left - 8} y={tick.at + 4} text-anchor="end">{tick.text}</text>
+        </g>
+      ))}
+      <text x={room.left} y={12}>{short(words(y), room.right)}</text>
+      <text x={room.left} y={room.bottom + 34}>{short(words(x), room.right - room.left)}</text>
+    </g>
+  );
+}
+
+/** Words that fit an axis. */
+function short(text: string, room: number): string {
+  const letters = Math.floor(room / 5.6);
+  return text.length <= letters ? text : `${text.slice(0, Math.max(letters - 1, 1))}…`;
+}
+
+/** A ring around the head in focus, with its name. */
+function Ring({ points, atlas, room }: { points: Point[]; atlas: Atlas; room: { right: number } }) {
+  const store = useStore();
+  const place = store.focus.value;
+  const point = place === null ? undefined : points.find((one) => one.place === place);
+  if (!point) return null;
+  const end = point.x > room.right - 60;
+  return (
+    <g class="hs-ring">
+      <circle cx={point.x} cy={point.y} r={point.radius + 3} />
+      <text x={end ? point.x - point.radius - 8 : point.x + point.radius + 8} y={point.y + 4} text-anchor={end ? "end" : "start"}>{atlas.name(point.place)}</text>
+    </g>
+  );
+}
+
+interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** Dragging a rectangle with a mouse or a pen; a finger scrolls. */
+function useBrush(svg: { current: SVGSVGElement | null }, points: Point[]) {
+  const store = useStore();
+  const [box, setBox] = useState<Box | null>(null);
+  const [near, setNear] = useState(false);
+  const start = useRef<{ x: number; y: number } | null>(null);
+  const position = (event: PointerEvent) => {
+    const frame = svg.current!.getBoundingClientRect();
+    return { x: event.clientX - frame.left, y: event.clientY - frame.top };
+  };
+  const move = (event: PointerEvent) => {
+    const at = position(event);
+    if (start.current) {
+      setBox(between(start.current, at));
+      return;
+    }
+    const found = nearest(points, at.x, at.y);
+    setNear(found >= 0);
+    if (found >= 0 && store.focus.value !== found) store.focus.value = found;
+  };
+  const end = (event: PointerEvent) => {
+    const [from, at] = [start.current, position(event)];
+    start.current = null;
+    setBox(null);
+    if (!from) return;
+    const area = between(from, at);
+    if (area.width > 4 || area.height > 4) {
+      const chosen = points.filter((one) => contains(area, one)).map((one) => one.place);
+      store.select(chosen.length ? chosen : null, chosen.length ? "chosen in the chart" : "");
+      return;
+    }
+    const found = nearest(points, at.x, at.y);
+    if (found >= 0) store.go(`head/${store.atlas!.name(found)}`);
+    else store.select(null);
+  };
+  return {
+    box,
+    near,
+    events: {
+      onPointerDown: (event: PointerEvent) => {
+        if (event.button !== 0) return;
+        if (event.pointerType === "touch") {
+          const at = position(event);
+          const found = nearest(points, at.x, at.y);
+          if (found >= 0) store.focus.value = found;
+          return;
+        }
+        start.current = position(event);
+        svg.current!.setPointerCapture(event.pointerId);
+      },
+      onPointerMove: move,
+      onPointerUp: end,
+      onPointerCancel: () => {
+        start.current = null;
+        setBox(null);
+      },
+    },
+  };
+}
+
+function between(a: { x: number; y: number }, b: { x: number; y: number }): Box {
+  return { x: Math.min(a.x, b.x), y: Math.min(a.y, b.y), width: Math.abs(a.x - b.x), height: Math.abs(a.y - b.y) };
+}
+
+export function contains(box: Box, point: { x: number; y: number }): boolean {
+  return point.x >= box.x && point.x <= box.x + box.width && point.y >= box.y && point.y <= box.y + box.height;
+}
+
+/** The place of the nearest point within reach; -1 if there is none. */
+export function nearest(points: Dot[], x: number, y: number, reach = 12): number {
+  let [best, apart] = [-1, reach];
+  for (const point of points) {
+    const distance = Math.hypot(point.x - x, point.y - y);
+    if (distance < apart) [best, apart] = [point.place, distance];
+  }
+  return best;
+}

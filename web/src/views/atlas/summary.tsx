@@ -1,0 +1,111 @@
+import { FamilyMark } from "../../components/legend";
+import type { Part, SummaryLine } from "../../data/types";
+import { family } from "../../families";
+import { plural } from "../../format";
+import { useStore } from "../../store";
+
+/** What the heads do: the lead, one line per family (the legend of the grid), then findings. */
+export function Summary() {
+  const store = useStore();
+  const atlas = store.atlas!;
+  const { summary, notes } = atlas.document;
+  const of = (name: string) => summary.filter((line) => line.family === name);
+  const lead = of("lead");
+  const findings = of("");
+  const said = summary.map((line) => line.parts.map((part) => part.text).join("")).join(" ");
+  return (
+    <section class="hs-summary" aria-label="What the heads do">
+      <h2>What the heads do</h2>
+      {lead.map((line, at) => (
+        <p key={at} class="hs-lead"><Parts parts={line.parts} /></p>
+      ))}
+      {atlas.hasRoles ? (
+        <ul class="hs-families">
+          {atlas.document.families.map((id) => (
+            <FamilyLine key={id} id={id} line={of(id)[0]} />
+          ))}
+        </ul>
+      ) : (
+        <p class="hs-small hs-without">
+          These results have no main roles. Survey again with the default measures to get them:{" "}
+          <code>headscope survey {atlas.document.model.name} CORPUS -o results.nc</code>
+        </p>
+      )}
+      {findings.length > 0 && (
+        <ul class="hs-findings">
+          {findings.map((line, at) => (
+            <li key={at}><Parts parts={line.parts} /></li>
+          ))}
+        </ul>
+      )}
+      {notes.filter((note) => !said.includes(note)).map((note) => (
+        <p key={note} class="hs-small hs-note">Note: {note}.</p>
+      ))}
+    </section>
+  );
+}
+
+function FamilyLine({ id, line }: { id: string; line?: SummaryLine }) {
+  const store = useStore();
+  const atlas = store.atlas!;
+  const heads: string[] = [];
+  for (let place = 0; place < atlas.size; place++) {
+    if (atlas.family(place) === id) heads.push(atlas.name(place));
+  }
+  if (!line && !heads.length) return null;
+  const parts = line?.parts ?? [
+    { text: plural(heads.length, "head"), heads },
+    { text: `: ${family(id).title.toLowerCase()}` },
+  ];
+  return (
+    <li>
+      <FamilyMark id={id} dark={store.dark.value} />
+      <span><Parts parts={parts} /></span>
+    </li>
+  );
+}
+
+/** Sentences whose parts select the heads they speak of. */
+export function Parts({ parts }: { parts: Part[] }) {
+  return (
+    <>
+      {parts.map((part, at) =>
+        part.heads?.length ? <HeadsPart key={at} part={part} /> : part.strong ? <b key={at}>{part.text}</b> : <span key={at}>{part.text}</span>,
+      )}
+    </>
+  );
+}
+
+function HeadsPart({ part }: { part: Part }) {
+  const store = useStore();
+  const atlas = store.atlas!;
+  const places = (part.heads ?? []).flatMap((name) => atlas.place(name) ?? []);
+  const single = places.length === 1 && part.text === atlas.name(places[0]!);
+  const words = part.strong ? <b>{part.text}</b> : part.text;
+  if (single) {
+    const name = part.text;
+    return (
+      <a
+        class="hs-part" href={`#/head/${name}`}
+        onMouseEnter={() => (store.focus.value = places[0]!)} onFocus={() => (store.focus.value = places[0]!)}
+        onClick={(event) => {
+          if (store.addressed) return;
+          event.preventDefault();
+          store.go(`head/${name}`);
+        }}
+      >
+        {words}
+      </a>
+    );
+  }
+  const chosen = store.selection.value;
+  const on = chosen !== null && chosen.size === places.length && places.every((place) => chosen.has(place));
+  return (
+    <button
+      type="button" class="hs-part" aria-pressed={on} title={`Select ${plural(places.length, "head")}`}
+      onClick={() => store.select(on ? null : places, on ? "" : "from the summary")}
+    >
+      {words}
+    </button>
+  );
+}
