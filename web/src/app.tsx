@@ -2,6 +2,7 @@ import { useEffect } from "preact/hooks";
 
 import { Header } from "./components/header";
 import { KeyHelp } from "./components/keys";
+import { SelectionBar } from "./components/search-selection";
 import { parse } from "./route";
 import { type Store, StoreContext } from "./store";
 import { AtlasView } from "./views/atlas";
@@ -18,6 +19,7 @@ export function App({ store }: { store: Store }) {
   return (
     <StoreContext.Provider value={store}>
       {(store.atlas || store.boot.live) && <Header />}
+      <SelectionBar />
       <main class="hs-main" id="hs-main" tabIndex={-1}>
         <View store={store} />
       </main>
