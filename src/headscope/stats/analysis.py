@@ -23,6 +23,7 @@ from headscope.stats.findings import (
     probe_findings,
     relation_findings,
 )
+from headscope.stats.grid import labelled_head
 from headscope.stats.main_roles import MainRoles, has_main_roles
 from headscope.stats.relations import relation_tests
 from headscope.stats.role_words import sink_words
@@ -55,6 +56,8 @@ class Analysis:
     @cached_property
     def heads(self) -> list[str]:
         """The names of all heads, in the order of the model."""
+        if self.main is not None:
+            return [str(labelled_head(*place)) for place in self.main.whole.places]
         layers = [number - 1 for number in self.results.layers]
         return [str(head) for head in all_heads(layers, self.results.shape[1])]
 

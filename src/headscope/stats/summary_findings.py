@@ -13,9 +13,10 @@ from headscope.stats.finding_words import (
 )
 from headscope.stats.findings import ALPHA, RelationFinding
 from headscope.stats.grid import heads_over
-from headscope.stats.phrases import in_words, p_words
+from headscope.stats.phrases import in_percent, in_words, p_words
 from headscope.stats.relation_words import relation_words
 from headscope.stats.summary_parts import FACT, FINDING, Part, SummaryLine, head_parts
+from headscope.stats.summary_warnings import SINK, collapsed_heads, token_words
 
 RELATIONS, PROBES, HEADS = 4, 4, 8
 """How many relations, tasks and heads are named."""
@@ -82,7 +83,7 @@ def _probes(analysis: Analysis) -> list[SummaryLine]:
 
 
 def _facts(results: Atlas) -> list[SummaryLine]:
-    """What can be said without main roles: heads on one position, and even attention."""
+    """What can be said without main roles: heads on one kind of token, and even attention."""
     found = []
     if "position" in results:
         means = results.mean("position")
@@ -90,6 +91,13 @@ def _facts(results: Atlas) -> list[SummaryLine]:
             heads = [str(head) for head in heads_over(means.sel(offset=offset), HALF)]
             text = f"more than half of the attention on the {offset} token"
             found += _fact(heads, f"puts {text}", f"put {text}")
+    if "special" in results:
+        means = results.mean("special").sel(row="all")
+        for token, words in token_words(results).items():
+            named, many = collapsed_heads(means.sel(token=token))
+            if not many:  # many are a warning
+                text = f"more than {in_percent(SINK)} of the attention on {words}"
+                found += _fact(list(named), f"puts {text}", f"put {text}")
     if "entropy" in results:
         means = results.mean("entropy")
         ratio = means.sel(row="all") / means.sel(row="uniform")

@@ -6,16 +6,19 @@ from typing import Any
 
 import xarray as xr
 
+from headscope.results import Atlas
 from headscope.stats.analysis import Analysis
 from headscope.stats.grid import heads_over
 from headscope.stats.jackknife import rough_intervals
+from headscope.stats.phrases import in_percent
 from headscope.stats.summary_parts import WARNING, Part, SummaryLine
 
 SINK = 0.8
 """A head with more attention than this on one token has collapsed onto it."""
 MANY = 3
 """If one head in so many has collapsed, it is a warning about the model."""
-SHOWN = 8
+SURVEYED = ("activity", "position", "special", "entropy", "role", "dependency")
+"""Measures of a survey, whose sums are kept by document."""
 CARE = "Read other statistics of these heads with care."
 
 
@@ -37,39 +40,53 @@ def warning_lines(analysis: Analysis) -> list[SummaryLine]:
         )
         said.append(SummaryLine(WARNING, [Part(text)]))
     if "special" in results:
-        tokens = about.get("model", {}).get("tokens", {})
-        said += _collapsed(results.mean("special").sel(row="all"), tokens)
-    said += _not_finite(about.get("counts", {}))
-    for measure in ("activity", "position"):
-        if measure in results and "count" in results[measure]:
-            rough = rough_intervals(results[measure])
-            return [*said, SummaryLine(WARNING, [Part(rough)])] if rough else said
-    return said
+        for token, words in token_words(results).items():
+            said += _collapsed(results.mean("special").sel(row="all", token=token), words)
+    return [*said, *_few_documents(results), *_not_finite(about.get("counts", {}))]
 
 
-def _collapsed(means: xr.DataArray, tokens: dict[str, str]) -> list[SummaryLine]:
-    """Heads that put nearly all of their attention on one kind of token."""
-    names = {
+def _few_documents(results: Atlas) -> list[SummaryLine]:
+    """Whether intervals come from few documents."""
+    measured = [name for name in SURVEYED if name in results and "count" in results[name]]
+    rough = rough_intervals(results[measured[0]]) if measured else ""
+    return [SummaryLine(WARNING, [Part(rough)])] if rough else []
+
+
+def _collapsed(values: xr.DataArray, words: str) -> list[SummaryLine]:
+    """Whether many heads put nearly all of their attention on one kind of token."""
+    heads, many = collapsed_heads(values)
+    if not many:
+        return []
+    total = int(values.notnull().sum())
+    put, whose = ("puts", "its") if len(heads) == 1 else ("put", "their")
+    parts = [
+        Part("Collapsed onto a sink: "),
+        Part(f"{len(heads)} of {total} heads", heads),
+        Part(f" {put} more than {in_percent(SINK)} of {whose} attention on {words}. {CARE}"),
+    ]
+    return [SummaryLine(WARNING, parts)]
+
+
+def collapsed_heads(values: xr.DataArray) -> tuple[tuple[str, ...], bool]:
+    """The heads with nearly all of their attention on a kind of token, and whether they are many.
+
+    Parameters
+    ----------
+    values
+        The share of attention of every head, by layer and head.
+    """
+    heads = tuple(str(head) for head in heads_over(values, SINK))
+    return heads, bool(heads) and len(heads) * MANY >= int(values.notnull().sum())
+
+
+def token_words(results: Atlas) -> dict[str, str]:
+    """What the tokens of the measure ``special`` are called, as the model names its own."""
+    tokens = results.provenance.get("model", {}).get("tokens", {})
+    return {
         "cls": tokens.get("start", "the start token"),
         "sep": tokens.get("separator", "the separator"),
         "punctuation": "full stops and commas",
     }
-    found = []
-    for token, words in names.items():
-        values = means.sel(token=token)
-        heads = tuple(str(head) for head in heads_over(values, SINK))
-        total = int(values.notnull().sum())
-        if len(heads) * MANY < max(total, 1) or not heads:
-            continue
-        put = "puts" if len(heads) == 1 else "put"
-        their = "its" if len(heads) == 1 else "their"
-        parts = [
-            Part("Collapsed onto a sink: "),
-            Part(f"{len(heads)} of {total} heads", heads),
-            Part(f" {put} more than 80 % of {their} attention on {words}. {CARE}"),
-        ]
-        found.append(SummaryLine(WARNING, parts))
-    return found
 
 
 def _not_finite(counts: dict[str, Any]) -> list[SummaryLine]:

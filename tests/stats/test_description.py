@@ -1,0 +1,292 @@
+"""Sentences about heads: written by hand for planted heads, and never more than the tests allow."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+import headscope as hs
+from headscope.results import Atlas
+from headscope.stats import Description, descriptions, main_roles
+from headscope.stats.ablation import scored
+from headscope.stats.role_words import ROLE_WORDS
+from page.samples import made_results
+from stats.made_ablation import planted
+from stats.made_probing import made_probing
+from stats.made_work import BUCKETS, ROLES, atlas_of, relations_of
+
+
+def described(*heads: dict[str, Any], **options: Any) -> list[Description]:
+    return list(descriptions(atlas_of(heads, **{"noise": 0.0, "even": 0.1, **options})).values())
+
+
+def leads(*heads: dict[str, Any], **options: Any) -> list[str]:
+    return [one.lead for one in described(*heads, **options)]
+
+
+def test_each_role_has_its_sentence() -> None:
+    assert leads(
+        {"near": 0.85, "previous": 0.85},
+        {"near": 0.3, "previous": 0.3},
+        {"near": 0.6, "next": 0.6},
+        {"near": 0.6},
+        {"itself": 0.45},
+        {"same": 0.53},
+        {"same": 0.13},
+    ) == [
+        "Previous-token head: 95 % of its working attention is on the token before.",
+        "Leans towards the previous token: 40 % of its working attention is on the token before.",
+        "Next-token head: 70 % of its working attention is on the token after.",
+        "Looks one or two tokens away: 70 % of its working attention is there.",
+        "Looks at the token itself: 55 % of its working attention is there.",
+        "Finds the same word elsewhere: where a word recurs, 63 % of its working attention is on "
+        "the other occurrences.",
+        "Leans towards the same word elsewhere: where a word recurs, 23 % of its working attention "
+        "is on the other occurrences.",
+    ]
+
+
+def test_induction_and_the_arcs_of_the_tree_have_theirs() -> None:
+    roles = ("induction", "modifier to noun")
+    heads = [{"induction": 0.6}, {"induction": 0.2}, {"modifier to noun": 0.5}]
+    assert leads(*heads, roles=roles, relations=relations_of([0, 0, 288])) == [
+        "Induction head: where a word recurs, 70 % of its working attention is there.",
+        "Leans towards what followed the same word before: where a word recurs, 30 % of its "
+        "working attention is there.",
+        "Looks from modifiers to their noun; best of 3 heads at finding the noun of a determiner.",
+    ]
+
+
+def test_without_a_role_it_says_what_the_head_does_instead() -> None:
+    assert leads(
+        {"spread": 0.9},
+        {},
+        {"activity": 0.03, "stops": 0.2},
+        {"activity": 0.004, "spread": 0.9},
+        {"activity": 0.02, "start": 0.0, "other": 0.98},
+    ) == [
+        "Reads broadly, nearly evenly over the words.",
+        "No clear role.",
+        "Rests on [CLS] and full stops and commas: 3 % of its attention is at work.",
+        "Rests on [CLS]: less than 1 % of its attention is at work.",
+        "Rests on other special tokens: 2 % of its attention is at work.",
+    ]
+
+
+def test_two_close_roles_are_both_named() -> None:
+    found = described({"itself": 0.5, "same": 0.47}, {"near": 0.5, "itself": 0.49})
+    assert [one.lead for one in found] == [
+        "Looks at the token itself, and at the same word elsewhere.",
+        "Looks one or two tokens away, and at the token itself.",
+    ]
+    assert [(one.family, one.second) for one in found] == [("itself", "same"), ("near", "itself")]
+    assert found[0].evidence == (
+        "50 % of its attention is at work; 50 % rests on [CLS]. 60 % of its working attention is "
+        "on the token itself (even attention: 10 %). Where a word recurs, 57 % of its working "
+        "attention is on the other occurrences (even attention: 10 %)."
+    )
+
+
+def test_borderline_heads_are_hedged_and_both_halves_quoted() -> None:
+    found = described(
+        {"itself": (0.9, 0.1), "same": (0.1, 0.4)},
+        {"near": (0.8, 0.6), "previous": (0.8, 0.4)},
+        {"same": (0.13, 0.0)},
+        {"same": (0.3, 0.0), "spread": 0.9},
+        noise=0.001,
+    )
+    assert [one.lead for one in found] == [
+        "Mostly looks at the token itself; the two halves of the corpus disagree.",
+        "Mostly a previous-token head; the two halves of the corpus disagree.",
+        "No clear role; the two halves of the corpus disagree.",
+        "Mostly leans towards the same word elsewhere; the two halves of the corpus disagree.",
+    ]
+    assert all(one.borderline for one in found)
+    assert [one.evidence.split(". ")[-1] for one in found] == [
+        "One half of the corpus says “the token itself”, the other “the same word elsewhere”.",
+        "One half of the corpus says “the previous token”, the other “near tokens”.",
+        "One half of the corpus says “the same word elsewhere”, the other “no clear role”.",
+        "One half of the corpus says “the same word elsewhere”, the other “broad”.",
+    ]
+
+
+def test_sinks_are_named_as_the_model_names_them() -> None:
+    found = described(
+        {"activity": 0.4, "separator": 0.1}, {"activity": 0.98}, tokens={"start": "<s>"}
+    )
+    assert [one.evidence.split(". ")[0] for one in found] == [
+        "40 % of its attention is at work; 50 % rests on <s>, 10 % on [SEP]",
+        "98 % of its attention is at work",
+    ]
+    without = described({"activity": 0.4, "other": 0.6})
+    assert without[0].evidence.startswith(
+        "40 % of its attention is at work; 60 % rests on the first token."
+    )
+
+
+def test_a_head_without_a_role_says_how_far_it_is_from_one() -> None:
+    found = described({"near": 0.08}, {"near": 0.02}, {"spread": 0.9})
+    assert [one.evidence.split(". ", 1)[1] for one in found] == [
+        "Closest to a role: 18 % of its working attention is on tokens one or two away (even "
+        "attention: 10 %), 8 points over even attention where 10 would count.",
+        "No role comes close to counting.",
+        "Its entropy over the words is 90 % of that of even attention.",
+    ]
+
+
+def test_the_share_has_the_interval_of_a_jackknife_written_out() -> None:
+    results = atlas_of([{"same": 0.4}], noise=0.1, even=0.1)
+    sums = results["work"]["sum"].sel(role="same").isel(layer=0, head=0)
+    on, left = (sums.sel(part=part).values for part in ("attention", "left"))
+    share, terms = on.sum() / left.sum(), []
+    for out in range(BUCKETS):
+        rest = np.arange(BUCKETS) != out
+        times = left.sum() / left[out]
+        pseudo = times * share - (times - 1) * on[rest].sum() / left[rest].sum()
+        terms.append((pseudo - share) ** 2 / (times - 1))
+    half = scipy_stats.t.ppf(0.975, BUCKETS - 1) * np.sqrt(np.mean(terms))
+    assert 0.0095 < half < 0.095  # shown without decimals
+    expected = f"{100 * share:.0f} ± {100 * half:.0f} % of its working attention"
+    assert expected in descriptions(results)["1-1"].evidence
+
+
+def test_relations_need_the_corrected_test_and_the_best_head_both_halves() -> None:
+    found = described({}, {}, {}, relations=relations_of([288, 250, 165]))
+    assert [one.lead for one in found] == [
+        "No clear role, but the best of 3 heads at finding the noun of a determiner.",
+        "No clear role.",
+        "No clear role.",
+    ]
+    said = "Finds the noun of a determiner (det) in {} of 320 cases (best fixed offset 0.50, p < "
+    assert said.format("0.90") in found[0].evidence
+    assert said.format("0.78") in found[1].evidence
+    assert "determiner" not in found[2].evidence
+
+
+def test_the_best_head_is_not_called_so_if_the_halves_choose_another() -> None:
+    relations = relations_of([280, 280])
+    relations["sum"][0::2, :, 0] += 1  # the first head is better in one half only
+    relations["sum"][1::2, :, 1] += 0.5
+    found = described({}, {}, relations=relations)
+    assert [one.lead for one in found] == ["No clear role.", "No clear role."]
+    assert all("Finds the noun of a determiner" in one.evidence for one in found)
+
+
+def test_disabling_a_head_is_told_with_its_test() -> None:
+    found = descriptions(scored(planted(), resamples=2000))
+    assert found["2-3"].lead.startswith("Disabling it costs 25.0 points of accuracy (95 % ")
+    assert found["1-2"].lead.startswith("Disabling it gains 20.0 points of accuracy (95 % ")
+    assert found["1-1"].lead == (
+        "Disabling it changes accuracy by no more than chance (0.0 points, 95 % 0.0 to 0.0)."
+    )
+    assert found["1-1"].family == ""
+
+
+def test_disabling_is_part_of_the_evidence_for_a_role() -> None:
+    off = scored(planted(), resamples=2000)["head_off"]
+    made = atlas_of([{"itself": 0.5}] * 6, layers=2, noise=0.0, even=0.1, more={"head_off": off})
+    found = descriptions(made)
+    assert found["2-3"].lead.startswith("Looks at the token itself: 60 %")
+    assert "Disabling it costs 25.0 points of accuracy" in found["2-3"].evidence
+
+
+def test_the_best_probe_of_a_task_is_named_with_its_head_only() -> None:
+    results = made_probing(2, 3, ["past_present", "subj_number"])
+    found = descriptions(results)
+    for task, title in (("past_present", "Tense"), ("subj_number", "SubjNum")):
+        validation = results["probe"]["validation"].sel(task=task).values
+        layer, head = np.unravel_index(int(validation.argmax()), validation.shape)
+        named = [name for name, one in found.items() if f"{title} (" in str(one)]
+        assert named == [f"{layer + 1}-{head + 1}"]
+    others = [one for one in found.values() if one.lead == "Nothing stands out."]
+    assert len(others) >= 4
+    assert all(one.evidence == "" for one in others)
+
+
+def test_results_without_main_roles_say_what_can_be_tested_and_how_to_get_more() -> None:
+    values = {"position": np.full((2, 3, 3), 0.1)}
+    values["position"][1, 2, 0] = 0.9
+    made = made_results(2, 3, values=values)
+    more = "These results have no main roles: survey again with the default measures."
+    assert descriptions(made)["1-1"] == Description("1-1", "Nothing stands out.", more)
+    # Two examples, 0.01 below and above the mean: Student's t with one degree of freedom.
+    half = scipy_stats.t.ppf(0.975, 1) * 0.01
+    lead = f"Puts 90 ± {100 * half:.0f} % of its attention on the previous token."
+    assert descriptions(made)["2-3"] == Description("2-3", lead, more)
+
+
+def test_a_share_whose_interval_reaches_below_one_half_is_not_claimed() -> None:
+    values = {"position": np.full((2, 3, 3), 0.1)}
+    values["position"][1, 2, 0] = 0.55  # ± 0.13
+    assert descriptions(made_results(2, 3, values=values))["2-3"].lead == "Nothing stands out."
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    noise=st.floats(0.0, 3.0),
+    sizes=st.lists(st.floats(-0.3, 0.8), min_size=12, max_size=12),
+    right=st.lists(st.integers(120, 300), min_size=2, max_size=2),
+)
+def test_no_sentence_claims_a_role_or_relation_that_fails_its_test(
+    seed: int, noise: float, sizes: list[float], right: list[int]
+) -> None:
+    heads = [dict(zip(ROLES, part, strict=True)) for part in (sizes[:6], sizes[6:])]
+    relations = relations_of(right)
+    noisy = np.random.default_rng(seed).normal(0, noise, relations["sum"].shape)
+    relations["sum"] = (relations["sum"] + noisy).clip(0, 10)
+    results = atlas_of(heads, noise=noise, seed=seed, relations=relations)
+    table = main_roles(results).set_index("head")
+    p = hs.stats.relation_tests(results)["p_corrected"].min("direction").values.ravel()
+    for place, (head, one) in enumerate(descriptions(results).items()):
+        claimed = [
+            role
+            for role, words in ROLE_WORDS.items()
+            if one.lead.startswith((words.does, f"Leans towards {words.leans}"))
+        ]
+        for role in claimed:
+            assert table.loc[head, "role"] == role
+            assert table.loc[head, "p_corrected"] < 0.05
+            assert table.loc[head, "excess"] >= 0.1
+        if "determiner" in str(one):
+            assert p[place] < 0.05
+
+
+@cache
+def demo() -> Atlas:
+    """The embedded model on the built-in corpus."""
+    measures = ["activity", "work", "spread", "dependency", "coreference"]
+    return hs.survey("demo", "demo", measures=measures)
+
+
+@pytest.mark.slow
+def test_what_is_known_of_the_embedded_model() -> None:
+    found = descriptions(demo())
+    assert found["1-3"].lead.startswith("Previous-token head: more than 99 %")
+    assert found["2-9"].lead.startswith("Next-token head: 83 %")
+    near = found["3-9"]
+    assert near.family == "near"
+    assert near.lead == (
+        "Looks one or two tokens away; best of 72 heads at finding the object of a preposition and "
+        "the noun of a determiner."
+    )
+    assert "of the working attention of modifiers is on their noun" in near.evidence
+    assert "(det) in 0.90 of 1,277 cases (best fixed offset 0.80, p < 1e-4)" in near.evidence
+    assert "finds the antecedent" not in near.evidence
+    assert "Finds the antecedent of 0.77 of 839 mentions" in found["3-5"].evidence
+    assert "not reliably more than the rules" in found["3-5"].evidence
+
+
+@pytest.mark.slow
+def test_every_sentence_of_the_embedded_model_is_whole() -> None:
+    for one in descriptions(demo()).values():
+        for text in (one.lead, one.evidence):
+            assert text.endswith(".")
+            assert text == " ".join(text.split())
+            assert not any(bad in text for bad in ("nan", "..", " .", "{", "None"))
