@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from headscope.labels import family_of
 from headscope.stats.analysis import Analysis
 from headscope.stats.excess import FAMILIES, Excess
+from headscope.stats.relation_words import relation_words
 from headscope.stats.relations import LEAST
 from headscope.stats.roles import role_tests
 
@@ -121,6 +122,7 @@ def _relation(relation: str, direction: str, offsets: dict[str, int]) -> dict[st
     return {
         "id": f"{relation}:{direction}",
         "title": f"{relation}: {'dependent → head' if up else 'head → dependent'}",
+        "words": relation_words(relation, direction),
         "relation": relation,
         "direction": direction,
         "offset": offset if up else -offset,
