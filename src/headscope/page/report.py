@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,6 @@ from headscope.results import Atlas
 
 EMBEDDED = 10
 """Examples of each head in a report of one file."""
-LARGE = 20_000_000
-"""A page of more bytes than this is better written as a folder."""
 
 
 def write_report(
@@ -141,8 +138,3 @@ def _written(path: Path, text: str) -> Path:
         return write_text(path, text)
     except UserError as error:
         raise ResultsError(error.message, hint=error.hint, command=error.command) from None
-
-
-def provenance_text(results: Atlas) -> str:
-    """The provenance as people read it."""
-    return json.dumps(results.provenance, indent=2, ensure_ascii=False)

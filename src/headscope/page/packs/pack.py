@@ -1,7 +1,7 @@
 """Packs: how numbers reach the page, as typed arrays instead of JSON text.
 
-A pack is gzip over a small header (JSON: a document, and where each array is) and the arrays' bytes.
-The page reads it with ``web/src/data/pack.ts``.
+A pack is gzip over a small header (JSON: a document, and where each array is) and the arrays'
+bytes. The page reads it with ``web/src/data/pack.ts``.
 """
 
 from __future__ import annotations

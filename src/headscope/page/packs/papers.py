@@ -54,7 +54,7 @@ PAPERS = (
             "layer_off",
             "set_off",
         ),
-    ),  # fmt: skip
+    ),
     Paper("pande2021", "Pande et al. 2021, “The Heads Hypothesis”", measures=("role",)),
     Paper(
         "jo2020",
