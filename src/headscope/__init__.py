@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from headscope.runs.ablate import ablate
     from headscope.runs.attention import attention
     from headscope.runs.compare import compare
+    from headscope.runs.keeping.on_demand import examples
     from headscope.runs.patterns import patterns
     from headscope.runs.probe import probe
     from headscope.runs.survey import survey
@@ -89,6 +90,7 @@ _WHERE = {
     "runs.ablate": ("ablate",),
     "runs.attention": ("attention",),
     "runs.compare": ("compare",),
+    "runs.keeping.on_demand": ("examples",),
     "runs.patterns": ("patterns",),
     "runs.probe": ("probe",),
     "runs.survey": ("survey",),
@@ -129,6 +131,7 @@ __all__ = [
     "ablate",
     "attention",
     "compare",
+    "examples",
     "figure",
     "load",
     "merge",

@@ -1,6 +1,6 @@
 """The whole command line: importing this brings all commands together, in the order of help."""
 
-from headscope.cli import demo, head, heads, attention  # isort: skip
+from headscope.cli import demo, head, heads, examples, attention  # isort: skip
 from headscope.cli import survey, plan, paper, compare  # isort: skip
 from headscope.cli import dependencies, coreference, roles, frames, patterns  # isort: skip
 from headscope.cli import probe, tasks, tune, ablate, label  # isort: skip
@@ -16,6 +16,7 @@ __all__ = [
     "coreference",
     "demo",
     "dependencies",
+    "examples",
     "export",
     "figures",
     "frames",

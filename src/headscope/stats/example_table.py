@@ -57,7 +57,7 @@ class ExampleTable(pd.DataFrame):
 
     def _repr_html_(self) -> str | None:
         if not self._whole():
-            found: str | None = super()._repr_html_()  # type: ignore[operator]
+            found: str | None = super()._repr_html_()  # type: ignore[misc]
             return found
         rows = "".join(
             f"<tr><td>{row['rank']}</td><td>{html.escape(_facts(row))}</td>"
@@ -133,7 +133,7 @@ def example_table(
     ExampleTable
         A data frame with the columns :data:`PLAIN` or :data:`RELATED`.
     """
-    if not isinstance(k, int) or k < 1:
+    if k < 1:
         raise UserError(f"the number of examples must be 1 or more, got {k!r} instead")
     ordered = sorted(maps, key=lambda one: (-one.score, one.text.number, one.text.part))
     if relation:

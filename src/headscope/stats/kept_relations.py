@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headscope.corpus import ROOT, Example
 from headscope.errors import UserError, unknown
 from headscope.results.kept import KeptMap, KeptText
 from headscope.stats.word_links import Weights, word_weights
@@ -116,19 +117,38 @@ def relation_ways(relation: str, texts: Iterable[KeptText]) -> dict[str, Find]:
         return {"": lambda found: _role(found, relation)}
     labels = sorted({label for text in texts for label in known_relations(text)})
     if not labels:
-        raise UserError(
-            f"the texts have no dependency trees, so there is no relation {relation!r} in them; "
-            f"without trees there are {', '.join(ROLES)}",
-            hint="parse the corpus: hs.examples(model, hs.read(path, parse=True), head, "
-            f"relation={relation!r})",
-            command=f"headscope examples MODEL CORPUS HEAD --parse --relation {relation}",
-        )
+        raise no_trees(relation)
     if relation not in labels:
         raise unknown("relation", relation, [*ROLES, *labels])
     return {
         UP: lambda found: _arcs(found, relation, up=True),
         DOWN: lambda found: _arcs(found, relation, up=False),
     }
+
+
+def check_relation(corpus: Iterable[Example], relation: str) -> None:
+    """Refuse a relation that no example of a corpus has."""
+    if not relation or relation in ROLES:
+        return
+    words = [word for example in corpus for word in example.words]
+    labels = {word.relation for word in words if word.head is not None and word.head != ROOT}
+    labels |= {label.partition(":")[0] for label in labels}
+    if not labels:
+        raise no_trees(relation)
+    if relation not in labels:
+        raise unknown("relation", relation, [*ROLES, *labels])
+
+
+def no_trees(relation: str) -> UserError:
+    """The error for a dependency where there are no trees."""
+    return UserError(
+        f"the texts have no dependency trees, so {relation!r} cannot be looked for; without trees "
+        f"there are {', '.join(ROLES)}",
+        hint="parse the corpus: hs.examples(model, hs.read(path, parse=True), head, "
+        f"relation={relation!r})",
+        command=f"parse the corpus: headscope examples MODEL CORPUS HEAD --relation {relation} "
+        "--parse",
+    )
 
 
 def known_relations(text: KeptText) -> set[str]:

@@ -47,7 +47,7 @@ def word_weights(found: KeptMap, *, sinks: bool = True) -> Weights:
 def word_groups(text: KeptText) -> Weights:
     """Which tokens make up each word, (word, token)."""
     unit = np.array(text.unit, np.int64)
-    return (np.arange(len(text.words))[:, None] == unit).astype(np.float64)
+    return np.asarray(np.arange(len(text.words))[:, None] == unit, np.float64)
 
 
 def strongest_links(found: KeptMap, count: int) -> list[tuple[int, int, float]]:
@@ -92,7 +92,7 @@ def excerpt(words: Sequence[str], places: Sequence[int], width: int) -> str:
     Examples
     --------
     >>> excerpt("the old dog saw a cat on the mat".split(), [4, 5], 21)
-    '… dog saw a cat on …'
+    '… saw a cat on the …'
     """
     if not places:
         places = [0]
