@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from headscope.errors import UserError
 from headscope.heads import Head
 from headscope.page.packs.pack import pack
+from headscope.page.packs.sample_words import SampleWords
 from headscope.results import Atlas
-from headscope.results.kept import SCALE, KeptExamples, KeptMap, KeptText
+from headscope.results.kept import SCALE, KeptMap, KeptText
 
 STRONG, TYPICAL, WEAK, RANDOM = "strong", "typical", "weak", "random"
 QUOTA = {STRONG: 3, TYPICAL: 3, WEAK: 1, RANDOM: 3}
@@ -59,16 +60,20 @@ def example_packs(atlas: Atlas, *, most: int | None = 10) -> dict[str, bytes]:
     if not kept.texts:
         return {}
     lottery = Lottery(kept.texts)
-    chosen = {
-        str(head): choose(kept.strongest(head), kept.sample(head), lottery, most=most)
-        for head in _heads(atlas)
-    }
+    words: SampleWords | None = None
+    chosen, about = dict[str, list[Chosen]](), dict[str, dict[str, Any]]()
+    for head in map(str, _heads(atlas)):
+        sample = kept.sample(head)
+        words = words or SampleWords([one.text for one in sample])
+        chosen[head] = choose(kept.strongest(head), sample, lottery, most=most)
+        about[head] = words.top(sample) | {"sample": len(sample)}
     used = {id(one.map.text) for some in chosen.values() for one in some}
     texts = [text for text in kept.texts if id(text) in used]
     number = {id(text): at for at, text in enumerate(texts)}
     packs = {"texts": pack({"texts": [_text(text) for text in texts]}, {})}
     for name, some in chosen.items():
-        packs[f"head/{name}"] = _head_pack(kept, name, some, number)
+        arrays = dict(zip(("histogram", "uniform"), kept.histogram(name)[1:], strict=True))
+        packs[f"head/{name}"] = _head_pack(some, number, about[name], arrays)
     return packs
 
 
@@ -93,6 +98,7 @@ class Lottery:
         }
 
     def __call__(self, one: KeptMap) -> int:
+        """The place of a map's text in the order."""
         return self._ticket[id(one.text)]
 
 
@@ -158,38 +164,26 @@ def _turns(most: int | None) -> list[tuple[str, int]]:
 
 
 def _head_pack(
-    kept: KeptExamples, name: str, chosen: list[Chosen], number: dict[int, int]
+    chosen: list[Chosen],
+    number: dict[int, int],
+    about: dict[str, Any],
+    more: dict[str, NDArray[Any]],
 ) -> bytes:
+    """The pack of one head: its examples, and what is known of the sample."""
     examples = []
     row = link = 0
     for kind, rank, one in chosen:
-        examples.append(
-            {
-                "text": number[id(one.text)],
-                "kind": kind,
-                "score": round(float(one.score), 5),
-                "rank": rank,
-                "row": row,
-                "rows": len(one.counts),
-                "link": link,
-            }
-        )
+        example = {"text": number[id(one.text)], "kind": kind, "rank": rank}
+        example |= {"score": round(float(one.score), 5)}
+        examples.append(example | {"row": row, "rows": len(one.counts), "link": link})
         row += len(one.counts)
         link += len(one.keys)
-    _, share, uniform = kept.histogram(name)
     arrays: dict[str, NDArray[Any]] = {
         "counts": _joined([one.map.counts for one in chosen], np.uint8),
         "keys": _joined([one.map.keys for one in chosen], np.uint16),
         "weights": _joined([np.rint(one.map.weights * SCALE) for one in chosen], np.uint16),
-        "histogram": share,
-        "uniform": uniform,
     }
-    document = {"examples": examples, **_tokens(kept, name), "sample": len(kept.sample(name))}
-    return pack(document, arrays, level=LEVEL)
-
-
-def _tokens(kept: KeptExamples, name: str) -> dict[str, Any]:
-    return {"pairs": [], "queries": [], "keys": []}
+    return pack({"examples": examples} | about, arrays | more, level=LEVEL)
 
 
 def _joined(parts: list[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
