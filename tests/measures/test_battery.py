@@ -22,10 +22,11 @@ from headscope.encode import Batch, collate
 from headscope.measures import MEASURES as REGISTRY
 from headscope.measures import Context, Measure
 from headscope.models import LayerView, Model, rowblocks, wrap
-from headscope.results import Atlas, export, merge, remarks, summary
+from headscope.results import Atlas, export, merge, summary
 from headscope.runs import forward
 from headscope.runs.forward import Hearing, Pass, Place
 from headscope.runs.survey import survey
+from headscope.stats import model_summary
 from tiny import tiny_network, tiny_tokenizer
 
 LENGTH = 60
@@ -324,7 +325,8 @@ def test_a_run_of_one_measure_alone_can_be_shown_and_exported(name: str, tmp_pat
     grid = ("layer", "head")
     labels = int(means.notnull().any(grid).sum()) if name in results.listed else 0
     assert shown["measure"].tolist() == [name] * labels if labels else shown.empty
-    assert remarks(results) == []  # weights are random: no head stands out
+    lines = model_summary(results)
+    assert {line.family for line in lines} <= {"warning"}  # weights are random: nothing stands out
     assert (
         len(results.table())
         == len(pd.read_parquet(export(results, tmp_path / "table.parquet")))

@@ -223,8 +223,7 @@ import headscope
 atlas = headscope.open(sys.argv[1])
 assert atlas.measures == ("position", "special", "entropy")
 atlas.table(), headscope.merge([atlas]), atlas.export(sys.argv[2])
-from headscope.results import remarks, summary
-summary(atlas), remarks(atlas)
+atlas.summary(), atlas.remarks(), atlas.head("1-1")
 """
 
 

@@ -11,7 +11,7 @@ import headscope
 from headscope.corpus import Corpus, from_texts
 from headscope.errors import UserError
 from headscope.models import Model, wrap
-from headscope.results import Atlas, remarks
+from headscope.results import Atlas
 from headscope.runs.survey import survey
 from planted import VOCABULARY, planted_bert, planted_tokenizer
 from tiny import tiny_model
@@ -76,7 +76,7 @@ def test_examples_whose_attention_is_not_finite_are_named_with_their_layer_and_t
             )
     assert (
         "3 examples were skipped because of attention that was not finite, e.g. "
-        in remarks(results)[-1]
+        in results.remarks()[-1]
     )
 
 
@@ -105,6 +105,8 @@ def test_provenance_says_which_model_corpus_settings_and_versions_made_the_numbe
         "adapter": "",
         "bos": "keep",
         "chat": False,
+        "tokens": {"start": "<|endoftext|>", "separator": "<|endoftext|>"},
+        "causal": True,
         "weights": model.digest,
         "stack": "decoder",
         "layers": 2,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from headscope.errors import UserError
 from headscope.heads import Head
 from headscope.results import Atlas
 from headscope.runs.survey import survey
+from headscope.stats import analysis, descriptions, relation_tests
 from page.samples import made_results, made_values
 from planted import place, planted_bert
 
@@ -46,6 +49,7 @@ def test_what_is_the_same_for_all_heads_is_left_out() -> None:
 
 def test_a_planted_previous_token_head_says_so() -> None:
     found = planted_atlas().head(planted_head("previous"))
+    assert found.description.lead.startswith("Previous-token head: 100 %")
     assert any(
         sentence.startswith("Attention to the previous token: 1.000")
         for sentence in found.sentences
@@ -62,11 +66,47 @@ def test_a_uniform_head_has_no_role() -> None:
     assert not any(sentence.startswith(("Has the role", "Finds")) for sentence in found.sentences)
 
 
-def test_relations_in_sentences_beat_the_offset_by_a_corrected_test() -> None:
-    found = planted_atlas().head(planted_head("previous"))
-    named = {sentence.split()[1] for sentence in found.sentences if sentence.startswith("Finds")}
-    tested = set(found.relations[found.relations["p"] < 0.05]["relation"])
-    assert named <= tested
+def test_the_description_is_the_one_of_all_heads_and_comes_first() -> None:
+    atlas = planted_atlas()
+    for head, description in descriptions(atlas).items():
+        found = atlas.head(head)
+        assert found.description == description
+        lines = str(found).splitlines()
+        assert lines[1:3] == [description.lead, description.evidence]
+
+
+def test_all_passports_come_from_one_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    atlas = survey(planted_bert(), read("demo", limit=6), max_length=24)
+    for module, name in (
+        (analysis, "relation_tests"),
+        (analysis, "role_tests"),
+        (analysis, "columns_of"),
+    ):
+        plain = getattr(module, name)
+        counted = functools.partial(_counted, calls, name, plain)
+        monkeypatch.setattr(module, name, counted)
+    for head in atlas.analysis.heads:
+        atlas.head(head)
+    assert sorted(calls) == ["columns_of", "relation_tests", "role_tests"]
+
+
+def _counted(calls: list[str], name: str, plain: Any, *given: Any, **named: Any) -> Any:
+    calls.append(name)
+    return plain(*given, **named)
+
+
+def test_relations_are_those_of_the_test_with_the_better_direction() -> None:
+    atlas, name = planted_atlas(), planted_head("previous")
+    tests = relation_tests(atlas).sel(**place("previous"))
+    table = atlas.head(name).relations.set_index("relation")
+    assert len(table) == 3  # those with 20 words or more
+    for relation, row in table.iterrows():
+        part = tests.sel(relation=relation)
+        assert row["accuracy"] == pytest.approx(float(part["accuracy"].max()))
+        chosen = part.sel(direction=row["direction"])
+        assert (row["p"], row["n"]) == (float(chosen["p_corrected"]), int(chosen["n"]))
+        assert row["offset"] == pytest.approx(float(chosen["baseline"]))
 
 
 def test_it_prints_itself_and_shows_itself_escaped_in_a_notebook() -> None:
@@ -89,4 +129,5 @@ def test_a_head_of_which_nothing_stands_out_says_that() -> None:
     values = {"position": np.full((2, 3, 3), 0.1)}
     values["position"][1, 2] = 0.2
     found = made_results(2, 3, values=values).head("1-1")
-    assert found.sentences == ["Nothing stands out: no role, no relation, no extreme statistic."]
+    assert found.sentences == []
+    assert found.description.lead == "Nothing stands out."

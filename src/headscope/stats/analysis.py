@@ -11,6 +11,7 @@ import xarray as xr
 
 from headscope.heads import all_heads
 from headscope.results import Atlas
+from headscope.results.schema import of_heads
 from headscope.stats.columns import Column, columns_of
 from headscope.stats.excess import Excess
 from headscope.stats.findings import (
@@ -23,7 +24,7 @@ from headscope.stats.findings import (
     probe_findings,
     relation_findings,
 )
-from headscope.stats.grid import labelled_head
+from headscope.stats.grid import grid_heads, labelled_head
 from headscope.stats.main_roles import MainRoles, has_main_roles
 from headscope.stats.relations import relation_tests
 from headscope.stats.role_words import sink_words
@@ -59,7 +60,15 @@ class Analysis:
         if self.main is not None:
             return [str(labelled_head(*place)) for place in self.main.whole.places]
         layers = [number - 1 for number in self.results.layers]
-        return [str(head) for head in all_heads(layers, self.results.shape[1])]
+        named = [str(head) for head in all_heads(layers, self.results.shape[1])]
+        return named or self._measured()
+
+    def _measured(self) -> list[str]:
+        """The heads of the first measure that has any, where the provenance does not say."""
+        for name in self.results:
+            if of_heads(self.results[name]):
+                return [str(head) for head in grid_heads(self.results[name])]
+        return []
 
     @cached_property
     def descriptions(self) -> dict[str, Description]:

@@ -19,6 +19,8 @@ from headscope.stats.summary_parts import LEAD, Part, SummaryLine, head_parts
 from headscope.stats.summary_warnings import warning_lines
 
 HALF = 0.5
+SOME = 0.1
+"""Sinks with less of the attention at rest are not named."""
 MOST = 2
 """How many heads with the least attention at work are named."""
 NAMED = 4
@@ -66,10 +68,13 @@ def _lead(analysis: Analysis) -> list[SummaryLine]:
         *_resting(analysis),
     ]
     border = tuple(table.index[table["borderline"]].astype(str))
-    agreed = len(table) - len(border)
-    parts.append(Part(f" The two halves of the corpus agree on {agreed} of {len(table)} heads"))
+    parts.append(Part(" The two halves of the corpus agree on "))
     if border:
-        parts += [Part("; the others are "), Part("borderline", border)]
+        others = "other is" if len(border) == 1 else "others are"
+        parts.append(Part(f"{len(table) - len(border)} of {len(table)} heads; the {others} "))
+        parts.append(Part("borderline", border))
+    else:
+        parts.append(Part("all heads"))
     return [SummaryLine(LEAD, [*parts, Part(".")])]
 
 
@@ -104,7 +109,7 @@ def _sinks(analysis: Analysis, heads: Sequence[str]) -> str:
                 totals[name] = totals.get(name, 0.0) + share
     whole = sum(totals.values())
     ranked = sorted(totals, key=lambda name: -totals[name])
-    return " or ".join([name for name in ranked if totals[name] >= 0.1 * whole] or ["sinks"])
+    return listed([name for name in ranked if totals[name] >= SOME * whole] or ["sinks"], "or")
 
 
 def _families(analysis: Analysis) -> list[SummaryLine]:
@@ -131,7 +136,7 @@ def _family(
     if family == RESTS:
         parts += [Part(" "), Part("rests" if alone else "rest", strong=True)]
         whose = "its" if alone else "their"
-        parts.append(Part(f": under {in_percent(RESTING)} of {whose} attention is at work"))
+        parts.append(Part(f" (under {in_percent(RESTING)} of {whose} attention is at work)"))
     else:
         parts += [Part(one if alone else many), Part(words, strong=True)]
     if family == BROADLY:

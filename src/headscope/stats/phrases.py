@@ -12,13 +12,13 @@ _NUMBERS = (*_SMALL, "eleven", "twelve")
 """Numbers that are written out."""
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names in a row, with "and" before the last.
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """Names in a row, with "and" (or another word) before the last.
 
-    >>> listed(["1-3"]), listed(["1-3", "2-9"]), listed(["1-3", "2-9", "3-1"])
-    ('1-3', '1-3 and 2-9', '1-3, 2-9 and 3-1')
+    >>> listed(["1-3"]), listed(["1-3", "2-9"]), listed(["1-3", "2-9", "3-1"], "or")
+    ('1-3', '1-3 and 2-9', '1-3, 2-9 or 3-1')
     """
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return f" {last} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def in_words(number: int) -> str:
