@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         sieve,
     )
     from headscope.models import LayerView, Model, Pooling, Replacement, load, wrap
+    from headscope.page.explorer.start import explore
     from headscope.page.show import show
     from headscope.results import Atlas, TextAttention, merge
     from headscope.runs.ablate import ablate
@@ -85,6 +86,7 @@ _WHERE = {
         "sieve",
     ),
     "models": ("LayerView", "Model", "Pooling", "Replacement", "load", "wrap"),
+    "page.explorer.start": ("explore",),
     "page.show": ("show",),
     "results": ("Atlas", "TextAttention", "merge"),
     "runs.ablate": ("ablate",),
@@ -132,6 +134,7 @@ __all__ = [
     "attention",
     "compare",
     "examples",
+    "explore",
     "figure",
     "load",
     "merge",

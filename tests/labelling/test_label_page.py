@@ -16,9 +16,10 @@ from headscope.corpus import from_texts
 from headscope.errors import UserError
 from headscope.figures.patterns.grid import shades
 from headscope.labelling import CorpusMaps, LabelSession, LabelStore
-from headscope.labelling.server import open_port, serve
+from headscope.labelling.server import serve
 from headscope.measures.patterns.labels import read_labelled
 from headscope.measures.patterns.network import CLASSES
+from headscope.page.serving import open_port
 from labelling.conftest import SIZE, network, planted
 
 SHADE = """([row, column, count]) => {

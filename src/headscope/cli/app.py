@@ -1,6 +1,6 @@
 """The whole command line: importing this brings all commands together, in the order of help."""
 
-from headscope.cli import demo, head, heads, examples, attention  # isort: skip
+from headscope.cli import demo, head, heads, examples, attention, explore  # isort: skip
 from headscope.cli import survey, plan, paper, compare  # isort: skip
 from headscope.cli import dependencies, coreference, roles, frames, patterns  # isort: skip
 from headscope.cli import probe, tasks, tune, ablate, label  # isort: skip
@@ -17,6 +17,7 @@ __all__ = [
     "demo",
     "dependencies",
     "examples",
+    "explore",
     "export",
     "figures",
     "frames",

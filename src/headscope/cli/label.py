@@ -122,7 +122,7 @@ def _label(
     open_page: bool,
     terminal: bool,
 ) -> None:
-    from headscope.labelling.server import open_port
+    from headscope.page.serving import open_port
 
     opened = None if terminal else open_port(port)
     with console.status("loading libraries and model"):

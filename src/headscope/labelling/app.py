@@ -6,22 +6,19 @@ loaded from elsewhere, and nothing is cached.
 
 from __future__ import annotations
 
-import json
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from headscope.errors import UserError
 from headscope.labelling.session import CurrentMap, LabelSession
 from headscope.measures.patterns.labels import pack
+from headscope.page.local_app import make_local_app, read_object
 
 STATIC = Path(__file__).parent / "static"
 FILES = {
@@ -33,12 +30,6 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-HEADERS = {
-    "content-security-policy": POLICY,
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-}
 LONGEST_BODY = 1000
 """Bytes that a request may send."""
 HINTS = {
@@ -48,11 +39,6 @@ HINTS = {
     "block": "dark squares along the diagonal, one per text",
     "heterogeneous": "anything else: spots, many stripes, even grey",
 }
-
-
-def new_token() -> str:
-    """Make the secret part of the address, which other pages and users cannot guess."""
-    return secrets.token_urlsafe(24)
 
 
 def make_app(session: LabelSession, *, token: str, port: int, stop: Callable[[], None]) -> ASGIApp:
@@ -65,7 +51,7 @@ def make_app(session: LabelSession, *, token: str, port: int, stop: Callable[[],
     token
         The secret part of the address.
     port
-        The port it is served on; requests that name another one are refused.
+        The port it is served on; requests of pages from elsewhere are refused.
     stop
         Called when the user presses Finish.
     """
@@ -75,8 +61,7 @@ def make_app(session: LabelSession, *, token: str, port: int, stop: Callable[[],
         Route(f"/{token}/state", page.state, methods=["GET"]),
         Route(f"/{token}/{{action}}", page.act, methods=["POST"]),
     ]
-    app = Starlette(routes=routes, exception_handlers={UserError: _show_error})
-    return _Guard(app, frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost")))
+    return make_local_app(routes, port=port, policy=POLICY, handlers={UserError: _show_error})
 
 
 class _Page:
@@ -98,7 +83,7 @@ class _Page:
 
         If another map is shown by now (a key pressed twice, a second window), nothing changes.
         """
-        sent = await _read_body(request)
+        sent = await read_object(request, LONGEST_BODY)
         if sent is None:
             return PlainTextResponse("the request must be a small JSON object", 400)
         action, current = request.path_params["action"], self.session.current()
@@ -124,22 +109,6 @@ async def _show_error(_request: Request, error: Exception) -> Response:
     if isinstance(error, UserError) and error.command:
         return PlainTextResponse(f"{error.message}\nnext: {error.command}", 400)
     return PlainTextResponse(str(error), 400)
-
-
-async def _read_body(request: Request) -> dict[str, Any] | None:
-    """Read the JSON object that was sent.
-
-    Another site's page cannot send this content type without the browser asking us first.
-    """
-    length = request.headers.get("content-length", "")
-    is_json = request.headers.get("content-type") == "application/json"
-    if not (is_json and length.isascii() and length.isdigit() and int(length) <= LONGEST_BODY):
-        return None
-    try:
-        sent = json.loads(await request.body())
-    except ValueError:
-        return None
-    return sent if isinstance(sent, dict) else None
 
 
 def describe(session: LabelSession) -> dict[str, Any]:
@@ -176,32 +145,3 @@ def _drawn(current: CurrentMap) -> dict[str, Any]:
         "second": current.example.second,
         "cells": pack(current.attention).ravel().tolist(),
     }
-
-
-class _Guard:
-    """Answer only requests to this machine's own name, and add the safe headers to every answer.
-
-    Another host name means that another site's page was pointed at this machine.
-    """
-
-    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
-        self.app = app
-        self.hosts = hosts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def safe(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
-            await send(message)
-
-        if scope["type"] == "http" and not self._is_local(Headers(scope=scope)):
-            refused = PlainTextResponse("this page is only for this machine", 403)
-            await refused(scope, receive, safe)
-        else:
-            await self.app(scope, receive, safe)
-
-    def _is_local(self, headers: Headers) -> bool:
-        origin = headers.get("origin")
-        return headers.get("host") in self.hosts and (
-            origin is None or origin.removeprefix("http://") in self.hosts
-        )

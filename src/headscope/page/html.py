@@ -39,11 +39,8 @@ def page_html(
     str
         HTML. Its policy allows only this very script and style.
     """
-    script, style = _inert(bundle("page.js")), bundle("page.css").replace("</", "<\\/")
-    policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
-        f"img-src data: blob:; connect-src {connect}; base-uri 'none'; form-action 'none'"
-    )
+    script, style = _script_and_style()
+    policy = page_policy(connect=connect)
     data = "\n".join(
         f'<script type="text/plain" data-pack="{escape(name)}">{to_text(one)}</script>'
         for name, one in packs.items()
@@ -69,6 +66,26 @@ def page_html(
 </body>
 </html>
 """
+
+
+def page_policy(*, connect: str = "'none'") -> str:
+    """The content-security policy of the page: only its own script and style.
+
+    Parameters
+    ----------
+    connect
+        Where the page may load more data from.
+    """
+    script, style = _script_and_style()
+    return (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
+        f"img-src data: blob:; connect-src {connect}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _script_and_style() -> tuple[str, str]:
+    """The script and the style sheet as they stand in the page."""
+    return _inert(bundle("page.js")), bundle("page.css").replace("</", "<\\/")
 
 
 def _inert(script: str) -> str:
