@@ -42,6 +42,8 @@ function Passport({ place }: { place: number }) {
             <Examples place={place} loaded={ready} />
           ) : loaded === undefined ? (
             <p class="hs-note">Loading examples …</p>
+          ) : typeof loaded === "string" && examples.kept > 0 ? (
+            <p class="hs-note">{loaded}</p>
           ) : (
             <NoExamples name={atlas.name(place)} kept={examples.kept} why={examples.why} />
           )}

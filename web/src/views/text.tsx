@@ -183,6 +183,7 @@ function Lines({ text, head, map, svg }: LinesProps) {
         more={weak}
         rest={rest}
         quiet={text.special}
+        colour="var(--seq)"
         picked={picked}
         onPick={setPicked}
         svg={svg}
