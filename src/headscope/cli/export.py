@@ -1,4 +1,4 @@
-"""``headscope export``: results as tables."""
+"""``headscope export``: results as tables, or as files for other tools."""
 
 from __future__ import annotations
 
@@ -18,9 +18,21 @@ def export(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="The table: .csv, .parquet or .tex (LaTeX).", show_default=False
+            "--output",
+            "-o",
+            help="The table: .csv, .parquet or .tex (LaTeX); or a folder.",
+            show_default=False,
         ),
     ],
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="csv, parquet, latex, or headvis: a folder that HeadVis' front end reads. "
+            "Default: as the file's ending says.",
+            show_default=False,
+        ),
+    ] = "",
     measure: Annotated[
         str | None, typer.Option("--measure", help="Only this measure.", show_default=False)
     ] = None,
@@ -32,4 +44,5 @@ def export(
     """
     from headscope.results import Atlas
 
-    Console(quiet=quiet).result(str(Atlas.open(results).export(output, measure=measure)))
+    console, atlas = Console(quiet=quiet), Atlas.open(results)
+    console.result(str(atlas.export(output, measure=measure, format=format)))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import xarray as xr
@@ -399,9 +399,9 @@ class Atlas(LabelledResults):
         path: str | Path,
         *,
         measure: str | None = None,
-        format: Literal["", "csv", "parquet", "latex"] = "",
+        format: str = "",
     ) -> Path:
-        """Write a long table as CSV, Parquet or LaTeX.
+        """Write a long table as CSV, Parquet or LaTeX, or a folder for HeadVis.
 
         Parameters
         ----------
@@ -410,7 +410,8 @@ class Atlas(LabelledResults):
         measure
             Only this measure.
         format
-            The format, where the ending does not say it.
+            "csv", "parquet" or "latex", where the ending does not say it; or "headvis", a folder
+            that the front end of HeadVis reads.
 
         Examples
         --------
@@ -421,4 +422,8 @@ class Atlas(LabelledResults):
         >>> atlas.export(tempfile.mkdtemp() + "/demo.tex", measure="position").name
         'demo.tex'
         """
+        if format == "headvis":
+            from headscope.page.headvis import write_headvis
+
+            return write_headvis(self, Path(path))
         return export(self, Path(path), measure=measure, format=format)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from headscope.results.atlas import Atlas
 
 ENDINGS = {".csv": "csv", ".parquet": "parquet", ".tex": "latex"}
+FORMATS = (*ENDINGS.values(), "headvis")
+"""What :meth:`headscope.Atlas.export` can write: tables, and a folder for HeadVis."""
 
 
 def export(results: Atlas, path: Path, *, measure: str | None = None, format: str = "") -> Path:

@@ -38,11 +38,11 @@ def statistic_columns(atlas: Atlas) -> tuple[list[dict[str, Any]], dict[str, Arr
             continue
         own = label_dims(data)
         found = statistics(data).transpose(*own, *GRID)
-        parts = np.stack([found[part].values.astype(np.float32) for part in PARTS])
+        parts = [found[part].values.astype(np.float32) for part in PARTS]
         counts = found["count"].values
         for place in itertools.product(*(range(found.sizes[dim]) for dim in own)):
             labels = {dim: str(data[dim].values[at]) for dim, at in zip(own, place, strict=True)}
-            values = parts[(slice(None), *place)]
+            values = np.stack([part[place] for part in parts])
             if not _is_statistic(data, labels, values[0]):
                 continue
             about.append(_described(name, data, labels) | {"n": int(np.nanmax(counts[place]))})
@@ -89,9 +89,11 @@ def _query_name(name: str, data: xr.Dataset, labels: dict[str, str]) -> str:
 
 
 def _reference(name: str, data: xr.Dataset, labels: dict[str, str]) -> float | None:
-    """Where even attention would be, if that is one number."""
+    """Where even attention would be, or a score with all heads on, if that is one number."""
     if name == "role":
         return 1.0
+    if name == "head_off" and "difference" in data:
+        return float((data["mean"] - data["difference"]).mean())
     if name == "entropy" and labels.get("row") in ("all", "cls"):
         return float(data["mean"].sel(row="uniform").isel(layer=0, head=0))
     return None
