@@ -180,6 +180,17 @@ def check_lengths(measures: Iterable[Measure], max_length: int) -> None:
             )
 
 
+def _check_names(measures: Iterable[Measure], examples: int) -> None:
+    """Refuse a measure whose results would be kept under the name of the examples."""
+    if examples and any(measure.name == EXAMPLES for measure in measures):
+        raise UserError(
+            f"a measure cannot be called {EXAMPLES!r}: results keep the examples of all heads "
+            "under that name",
+            hint="give the class another name, or keep none with examples=0",
+            command="give the class another name, or keep none with --examples 0",
+        )
+
+
 class Survey(SplitRun):
     """One pass of a corpus through a model. Blocks of work are units of examples."""
 
@@ -211,6 +222,7 @@ class Survey(SplitRun):
         chosen = self.chosen(measures)
         check_lengths(chosen, settings.max_length)
         self.examples = 0 if self.stack == "cross" else examples
+        _check_names(chosen, self.examples)
         self.measures = [measure.bind(self.context, self.corpus) for measure in chosen]
         self.works = self.make_work()
         self.gathered = self.works.gathered()
