@@ -18,15 +18,18 @@ const ORDER = ["at work", "stops", "separator", "start", "other"];
 
 /** Names of sinks as the model writes them, where that is known by its type. */
 function sinkName(id: string, atlas: Atlas): string {
-  const { type, causal } = atlas.document.model;
+  const { type } = atlas.document.model;
+  const at = atlas.document.activity.indexOf("start");
+  const started = at >= 0 && atlas.row("activity", at).some((one) => one > 0);
   const roberta = /roberta|mpnet|bart|camembert/i.test(type);
   const bert = /bert|electra/i.test(type) && !roberta;
+  const { tokens = {} } = (atlas.document.provenance.model ?? {}) as { tokens?: Record<string, string> };
   const names: Record<string, string> = {
     "at work": "at work",
     stops: "“.” and “,”",
-    separator: bert ? "[SEP]" : roberta ? "</s>" : "separators",
-    start: causal ? "first token" : bert ? "[CLS]" : roberta ? "<s>" : "start token",
-    other: "other sinks",
+    separator: tokens.separator ?? (bert ? "[SEP]" : roberta ? "</s>" : "separators"),
+    start: tokens.start ?? (bert ? "[CLS]" : roberta ? "<s>" : "start token"),
+    other: started ? "other special tokens" : "first token",
   };
   return names[id] ?? id;
 }
@@ -68,8 +71,8 @@ export function LayerBars({ atlas, layout, form, room }: Props) {
     .join(", ")}`;
   if (!rests.length) return null;
   return (
-    <div class={`hs-bars hs-bars-${form}`}>
-      <p class="hs-bars-title hs-small">
+    <div class={`hs-layerbars hs-layerbars-${form}`}>
+      <p class="hs-layerbars-title hs-small">
         where attention goes <SaveMenu name="layers" chart={() => svg.current} data={data} />
       </p>
       {form === "below" ? (
@@ -102,7 +105,7 @@ function Rows({ svg, rests, layout, names, label, form, room }: Drawing & { form
         const middle = (names.length - 1 - layer) * step + (step - layout.gap) / 2;
         return (
           <g key={layer}>
-            {alone && <text class="hs-axis-text" x={left - 10} y={middle + 4} text-anchor="end">{name}</text>}
+            {alone && <text class="hs-tick" x={left - 10} y={middle + 4} text-anchor="end">{name}</text>}
             {stacked(rests, layer).map(({ rest, from, share }) => (
               <rect
                 key={rest.id} class={`hs-tone-${rest.tone}`} height={thick} y={middle - thick / 2}
@@ -112,7 +115,7 @@ function Rows({ svg, rests, layout, names, label, form, room }: Drawing & { form
               </rect>
             ))}
             {step >= 12 && (
-              <text class="hs-axis-text" x={left + length + 8} y={middle + 4}>{percent(rests[0]!.shares[layer]!)}</text>
+              <text class="hs-tick" x={left + length + 8} y={middle + 4}>{percent(rests[0]!.shares[layer]!)}</text>
             )}
           </g>
         );
@@ -160,7 +163,7 @@ export function BarsKey({ atlas }: { atlas: Atlas }) {
     <span class="hs-key">
       {rests.map((rest) => (
         <span key={rest.id}>
-          <i class={`hs-swatch hs-tone-${rest.tone}`} aria-hidden="true" /> {rest.title}
+          <i class={`hs-key-colour hs-tone-${rest.tone}`} aria-hidden="true" /> {rest.title}
         </span>
       ))}
     </span>

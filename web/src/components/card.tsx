@@ -2,13 +2,15 @@ import { useMemo } from "preact/hooks";
 
 import type { Atlas } from "../data/atlas";
 import { family, isRole } from "../families";
-import { number, percent, plusMinus, shown } from "../format";
+import { count, number, percent, plusMinus, shown } from "../format";
 import { useStore } from "../store";
 import { follow } from "./link";
 
 /** A number that says much about a head, with its rank among all heads. */
 export interface Telling {
   title: string;
+  /** More words, on hover. */
+  about?: string;
   value: string;
   interval: string;
   rank: number;
@@ -36,10 +38,11 @@ function mainNumber(atlas: Atlas, place: number): Telling | undefined {
     .filter(({ role }) => role.family === id)
     .sort((a, b) => b.value - a.value)[0];
   if (!at) return undefined;
-  const title = `${family(id).title.toLowerCase()}, over even attention`;
+  const title = `${family(id).title.toLowerCase()}: excess`;
   const half = atlas.number("work/half", place, at.index);
   const one = ranked(atlas.row("work/value", at.index), place, title, (value) => number(value));
-  return { ...one, interval: plusMinus(at.value - half, at.value + half, "number") };
+  const about = "Share of the working attention on the role’s tokens, over what even attention would give";
+  return { ...one, about, interval: plusMinus(at.value - half, at.value + half, "number") };
 }
 
 function ranked(
@@ -103,18 +106,18 @@ export function HeadCard({ keys = true }: { keys?: boolean }) {
         <tbody>
           {numbers.map((one) => (
             <tr key={one.title}>
-              <th scope="row">{one.title}</th>
+              <th scope="row" title={one.about}>{one.title}</th>
               <td class="hs-num">
                 {one.value} {one.interval && <span class="hs-quiet" title="95 % interval">{one.interval}</span>}
               </td>
-              <td class="hs-num hs-soft" title="Rank among all heads, from the largest">{one.rank} of {one.of}</td>
+              <td class="hs-num hs-soft" title="Rank among all heads, from the largest">{count(one.rank)} of {count(one.of)}</td>
             </tr>
           ))}
         </tbody>
       </table>
       {keys && (
         <p class="hs-small hs-card-keys">
-          <kbd>Enter</kbd> open the head <kbd>↑↓←→</kbd> move
+          <span><kbd>Enter</kbd> open the head</span> <span><kbd>↑↓←→</kbd> move</span>
         </p>
       )}
     </section>

@@ -15,7 +15,9 @@ export function CorpusSize({ width }: { width: number }) {
   const { document } = useStore().atlas!;
   const lines = document.convergence.filter((one) => one.half.some((half) => half > 0));
   const svg = useRef<SVGSVGElement>(null);
-  const agreement = document.agreement;
+  // the summary may have said it already
+  const told = document.summary.some((one) => one.parts.some((part) => part.text.includes("halves")));
+  const agreement = told ? null : document.agreement;
   if (!lines.length && !agreement) return null;
   const data = () => ({
     columns: ["statistic", "head", "unit", "examples", "half-width"],
@@ -27,12 +29,11 @@ export function CorpusSize({ width }: { width: number }) {
         <h2>Is the corpus large enough?</h2>
         {lines.length > 0 && <SaveMenu name="corpus-size" chart={() => svg.current} data={data} />}
       </div>
-      {agreement && (
-        <p class="hs-corpus-words">
-          The two halves of the corpus agree on the main role of {count(agreement[0])} of {count(agreement[1])} heads.{" "}
-          {lines.length > 0 && halving(lines, document.corpus.examples)}
-        </p>
-      )}
+      <p class="hs-corpus-words">
+        {agreement &&
+          `The two halves of the corpus agree on the main role of ${count(agreement[0])} of ${count(agreement[1])} heads. `}
+        {lines.length > 0 && halving(lines, document.corpus.examples)}
+      </p>
       {lines.length > 0 && width > 0 && (
         <div class="hs-corpus-chart">
           <Chart svg={svg} lines={lines} width={Math.min(width, 440)} />
@@ -92,7 +93,7 @@ function Chart({ svg, lines, width }: { svg: { current: SVGSVGElement | null }; 
           <g key={at}>
             <path class="hs-convergence-line" d={path(all) ?? ""} />
             {last && <circle class="hs-convergence-dot" cx={x(last[0])} cy={y(last[1])} r={2.5} />}
-            {last && <text class="hs-axis-text" x={x(last[0]) + 6} y={y(last[1]) + 4}>{at + 1}</text>}
+            {last && <text class="hs-tick" x={x(last[0]) + 6} y={y(last[1]) + 4}>{at + 1}</text>}
           </g>
         );
       })}

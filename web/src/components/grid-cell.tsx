@@ -20,7 +20,8 @@ interface Props {
 export function CellFace({ atlas, place, box, colouring, dark, other }: Props) {
   const [x, y, width, height] = box;
   const roles = colouring.kind === "roles";
-  const foot = roles && height >= 13 ? (height >= 26 ? 5 : 3) : 0;
+  const marks = width >= 12 && height >= 13;
+  const foot = roles && marks ? (height >= 26 ? 5 : 3) : 0;
   const inner: Box = [x, y, width, height - foot];
   const same = other?.differing && atlas.family(place) === other.atlas.family(place);
   return (
@@ -32,8 +33,8 @@ export function CellFace({ atlas, place, box, colouring, dark, other }: Props) {
           <Whole atlas={atlas} place={place} box={inner} colouring={colouring} />
         </g>
       )}
-      {roles && !other && <Corner atlas={atlas} place={place} box={inner} dark={dark} />}
-      {roles && !other && <Borderline atlas={atlas} place={place} box={inner} colour={colouring.of(place)} />}
+      {roles && marks && !other && <Corner atlas={atlas} place={place} box={inner} dark={dark} />}
+      {roles && marks && !other && <Borderline atlas={atlas} place={place} box={inner} colour={colouring.of(place)} />}
       {foot > 0 && <Foot share={atlas.number("roles/activity", place)} box={box} foot={foot} />}
     </>
   );
@@ -126,7 +127,7 @@ function Corner({ atlas, place, box, dark }: { atlas: Atlas; place: number; box:
 /** Dots under a role that the two halves of the corpus do not agree on. */
 function Borderline({ atlas, place, box, colour }: { atlas: Atlas; place: number; box: Box; colour: string }) {
   const [x, y, width, height] = box;
-  if (atlas.number("roles/borderline", place) !== 1 || width < 8 || height < 10) return null;
+  if (atlas.number("roles/borderline", place) !== 1 ) return null;
   const inset = width >= 44 ? 7 : 3;
   return (
     <line

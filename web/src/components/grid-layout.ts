@@ -15,6 +15,8 @@ export interface Layout {
   height: number;
   /** Over 2,000 cells are drawn on a canvas. */
   canvas: boolean;
+  /** Whether cells have room for the bar at their foot and other marks. */
+  marks: boolean;
 }
 
 export interface Shape {
@@ -43,6 +45,7 @@ export function gridLayout({ layers, heads }: Shape, room: number): Layout {
     width: left + columns * stepX,
     height: top + rows * stepY,
     canvas: layers * heads > CANVAS,
+    marks: layers * heads <= CANVAS && stepX >= 14 && stepY >= 15,
   };
 }
 

@@ -110,9 +110,9 @@ export function GridLabels({ atlas, layout, numbered }: GridProps) {
   const columnName = (at: number) => (across ? layer(at) : numbered ? at + 1 : "");
   const rowName = (at: number) => (across ? (numbered ? at + 1 : "") : layer(rows - 1 - at));
   const shown = (value: number | string, skip: number) =>
-    skip === 1 || value === 1 || (typeof value === "number" && value % skip === 0);
+    skip === 1 || (typeof value === "number" && (skip === 2 ? value % 2 === 1 : value === 1 || value % skip === 0));
   return (
-    <g class="hs-axis" aria-hidden="true">
+    <g class="hs-grid-axis" aria-hidden="true">
       <text x={0} y={12}>{across ? "layer →" : "layer"}</text>
       {Array.from({ length: columns }, (_, at) => at).filter((at) => shown(columnName(at), skipX)).map((at) => (
         <text key={at} x={left + at * stepX + (stepX - gap) / 2} y={top - 8} text-anchor="middle">{columnName(at)}</text>

@@ -9,6 +9,8 @@ interface Props {
   atlas: Atlas;
   colouring: Colouring;
   dark: boolean;
+  /** Whether cells are large enough for marks. */
+  marks: boolean;
   /** The second model's name and how it is shown. */
   second?: { name: string; mode: string };
 }
@@ -29,7 +31,7 @@ export function Legend(props: Props) {
   );
 }
 
-function RoleMarks({ atlas, dark, second }: Props) {
+function RoleMarks({ atlas, dark, marks, second }: Props) {
   const borderline = useMemo(() => atlas.arrays["roles/borderline"]?.some((one) => one === 1), [atlas]);
   const example = fill("noun phrase", 1, dark);
   const cell = fill("broad", 0, dark);
@@ -38,14 +40,16 @@ function RoleMarks({ atlas, dark, second }: Props) {
       <span title="How far the share of working attention is over what even attention would give">
         Three tints: 0.10, 0.25, 0.50 over even attention
       </span>
-      <span>
-        <svg width="40" height="8" aria-hidden="true">
-          <rect class="hs-foot" y="2" width="40" height="4" />
-          <rect class="hs-foot-work" y="2" width="22" height="4" />
-        </svg>
-        share at work
-      </span>
-      {!second && (
+      {marks && (
+        <span title="Share of attention that is not on sinks">
+          <svg width="40" height="8" aria-hidden="true">
+            <rect class="hs-foot" y="2" width="40" height="4" />
+            <rect class="hs-foot-work" y="2" width="22" height="4" />
+          </svg>
+          share at work
+        </span>
+      )}
+      {marks && !second && (
         <span>
           <svg width="14" height="12" aria-hidden="true">
             <rect width="14" height="12" fill={cell} />
@@ -54,13 +58,13 @@ function RoleMarks({ atlas, dark, second }: Props) {
           second role within 10 %
         </span>
       )}
-      {!second && borderline && (
-        <span title="The two halves of the corpus give this head different roles">
+      {marks && !second && borderline && (
+        <span title="Borderline: the two halves of the corpus give this head different roles">
           <svg width="22" height="12" aria-hidden="true">
             <rect width="22" height="12" fill={cell} />
             <line class="hs-borderline hs-borderline-key" x1="3" x2="19" y1="8.5" y2="8.5" />
           </svg>
-          borderline: halves of the corpus disagree
+          borderline
         </span>
       )}
     </>
@@ -78,7 +82,7 @@ export function Ramp({ colouring }: { colouring: Colouring }) {
   const reference = field.reference;
   const inside = reference !== undefined && reference > low && reference < high;
   return (
-    <span class="hs-ramp">
+    <span class="hs-ramp-legend">
       <span>{fieldText(field, low)}</span>
       <svg width={width} height="14" role="img" aria-label={`from ${fieldText(field, low)} to ${fieldText(field, high)}`}>
         {Array.from({ length: STEPS }, (_, step) => (
@@ -88,7 +92,7 @@ export function Ramp({ colouring }: { colouring: Colouring }) {
           />
         ))}
         {inside && (
-          <line class="hs-reference" x1={((reference - low) / (high - low)) * width} x2={((reference - low) / (high - low)) * width} y1="0" y2="14" />
+          <line class="hs-ramp-line" x1={((reference - low) / (high - low)) * width} x2={((reference - low) / (high - low)) * width} y1="0" y2="14" />
         )}
       </svg>
       <span>{fieldText(field, high)}</span>

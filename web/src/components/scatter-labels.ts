@@ -16,6 +16,8 @@ export interface Label extends Dot {
 
 const LETTER = 6.2;
 const HIGH = 13;
+/** Only the outermost points are looked at closely: a large model has thousands. */
+const CANDIDATES = 400;
 const SIDES = ["right", "left", "above", "below"] as const;
 
 /** The order in which points get labels: far from the middle and from other points first. */
@@ -24,15 +26,17 @@ export function extremity(dots: Dot[], width: number, height: number): Dot[] {
   const middle = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
   const x = middle(dots.map((dot) => dot.x));
   const y = middle(dots.map((dot) => dot.y));
+  const out = (dot: Dot) => Math.hypot((dot.x - x) / width, (dot.y - y) / height);
   const score = (dot: Dot) => {
     let nearest = Infinity;
     for (const other of dots) {
       if (other === dot) continue;
       nearest = Math.min(nearest, Math.hypot((other.x - dot.x) / width, (other.y - dot.y) / height));
     }
-    return Math.hypot((dot.x - x) / width, (dot.y - y) / height) + 2 * Math.min(nearest, 0.2);
+    return out(dot) + 2 * Math.min(nearest, 0.2);
   };
-  return dots
+  const outer = [...dots].sort((a, b) => out(b) - out(a)).slice(0, CANDIDATES);
+  return outer
     .map((dot) => ({ dot, score: score(dot) }))
     .sort((a, b) => b.score - a.score)
     .map(({ dot }) => dot);

@@ -9,9 +9,9 @@ export interface Axis {
 }
 
 /** An axis over the values of a field, from one pixel to another. */
-export function axis(field: Field, from: number, to: number, log: boolean): Axis {
+export function axis(field: Field, from: number, to: number, log = false, apart = 120): Axis {
   const [low, high] = extent(field.values);
-  const count = Math.max(2, Math.round(Math.abs(to - from) / 90));
+  const count = Math.max(2, Math.round(Math.abs(to - from) / apart));
   if (log && low > 0) {
     const scale = scaleLog().domain([low / 1.1, high * 1.1]).range([from, to]);
     const powers = scale.ticks(count).filter((one) => /^1(\.0*)?(e|$)/.test(one.toExponential()) || count > 6);
@@ -30,7 +30,8 @@ function linearDomain(field: Field, low: number, high: number): [number, number]
   if (!(high > low)) return Number.isNaN(low) ? [0, 1] : [low - 0.5, low + 0.5];
   const room = (high - low) * 0.03;
   const zero = low >= 0 && (field.kind !== "number" || low < high * 0.4);
-  return [zero ? 0 : low - room, high + (field.kind === "share" && high > 0.9 ? 0 : room)];
+  const most = field.most ?? (field.kind === "share" ? 1 : Infinity);
+  return [zero ? 0 : low - room, high <= most ? Math.min(high + room, most) : high + room];
 }
 
 /** A tick's number, without digits that say nothing. */

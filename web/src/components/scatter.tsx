@@ -1,3 +1,4 @@
+import { memo } from "preact/compat";
 import { useMemo, useRef, useState } from "preact/hooks";
 
 import type { Colouring } from "../colour";
@@ -37,7 +38,7 @@ export function Scatter(props: Props) {
   const svg = props.svgRef ?? own;
   const room = { left: EDGE.left, right: width - EDGE.right, top: EDGE.top, bottom: height - EDGE.bottom };
   const across = useMemo(() => axis(x, room.left, room.right, logX), [x, width, logX]);
-  const upward = useMemo(() => axis(y, room.bottom, room.top, logY), [y, height, logY]);
+  const upward = useMemo(() => axis(y, room.bottom, room.top, logY, 72), [y, height, logY]);
   const points = useMemo(() => pointsOf(atlas, x, y, across, upward, size), [atlas, across, upward, size]);
   const selection = store.selection.value;
   const written = useMemo(() => {
@@ -53,9 +54,7 @@ export function Scatter(props: Props) {
       viewBox={`0 0 ${width} ${height}`} role="img" aria-label={title} {...drag.events}
     >
       <Axes {...{ across, upward, room, x, y }} />
-      {points.map((point) => (
-        <Mark key={point.place} {...props} point={point} dim={selection !== null && !selection.has(point.place)} />
-      ))}
+      <Marks {...{ atlas, points, selection }} colouring={props.colouring} />
       {written.map((label) => (
         <text key={label.place} class="hs-point-label" x={label.anchor === "middle" ? label.x : label.anchor === "start" ? label.left : label.left + label.width} y={label.top + 10.5} text-anchor={label.anchor}>
           {label.text}
@@ -80,16 +79,33 @@ function pointsOf(atlas: Atlas, x: Field, y: Field, across: Axis, upward: Axis, 
   return points;
 }
 
-function Mark({ atlas, colouring, point, dim }: Props & { point: Point; dim: boolean }) {
-  const id = atlas.family(point.place);
-  const hollow = colouring.kind === "roles" && !isRole(id) && id !== "broad";
-  return (
-    <circle
-      class={`hs-point${hollow ? " hs-hollow" : ""}${dim ? " hs-dim" : ""}`}
-      cx={point.x} cy={point.y} r={point.radius} fill={hollow ? undefined : colouring.of(point.place)}
-    />
-  );
+interface MarksProps {
+  atlas: Atlas;
+  points: Point[];
+  colouring: Colouring;
+  selection: ReadonlySet<number> | null;
 }
+
+/** The points; not drawn anew while the pointer moves. */
+const Marks = memo(function Marks({ atlas, points, colouring, selection }: MarksProps) {
+  const roles = colouring.kind === "roles";
+  return (
+    <>
+      {points.map(({ place, x, y, radius }) => {
+        const id = atlas.family(place);
+        const hollow = roles && !isRole(id) && id !== "broad";
+        const dim = selection !== null && !selection.has(place);
+        const kind = hollow ? " hs-point-hollow" : roles ? "" : " hs-point-edged";
+        return (
+          <circle
+            key={place} class={`hs-point${kind}${dim ? " hs-dim" : ""}`} cx={x} cy={y} r={radius}
+            fill={hollow ? undefined : colouring.of(place)}
+          />
+        );
+      })}
+    </>
+  );
+});
 
 interface AxesProps {
   across: Axis;

@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 
 import { plural } from "../format";
-import { followSelection, isQuery } from "../query/selection";
+import { followSelection, isQuery, selectionQuery } from "../query/selection";
 import { useStore } from "../store";
 import { follow, HeadLink } from "./link";
 
@@ -16,7 +16,7 @@ export function SelectionBar() {
   const places = [...chosen].sort((a, b) => a - b);
   const words = /^heads? /i.test(by) && isQuery(by) ? "" : by;
   return (
-    <div class="hs-selection" role="region" aria-label="Selected heads">
+    <div class="hs-selection" data-query={selectionQuery(store)} role="region" aria-label="Selected heads">
       <span class="hs-selection-words">
         <b>{plural(places.length, "head")}</b>
         {words && <>: {isQuery(words) ? <code>{words}</code> : words}</>}

@@ -15,6 +15,8 @@ interface Props {
   onPick: (id: string) => void;
   /** With a search line; on from a dozen options. */
   searchable?: boolean;
+  /** What the button says while nothing is chosen. */
+  empty?: string;
   /** Opens towards the left. */
   end?: boolean;
 }
@@ -22,7 +24,7 @@ interface Props {
 let made = 0;
 
 /** A choice from a list, which can be searched where it is long. */
-export function Select({ label, value, options, onPick, searchable = options.length > 12, end }: Props) {
+export function Select({ label, value, options, onPick, searchable = options.length > 12, end, empty = "none" }: Props) {
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   const chosen = options.find((one) => one.id === value);
@@ -48,7 +50,7 @@ export function Select({ label, value, options, onPick, searchable = options.len
           setOpen(true);
         }}
       >
-        <span class="hs-soft">{label}</span> <span class="hs-select-value">{chosen?.title ?? "none"}</span>
+        <span class="hs-soft">{label}</span> <span class="hs-select-value">{chosen?.title ?? empty}</span>
         <svg width="10" height="6" aria-hidden="true"><path d="M1 1L5 5L9 1" /></svg>
       </button>
       {open && (
@@ -127,7 +129,7 @@ function Choice({ one, index, prefix, head, active, current, onPick }: OneChoice
       {head && one.group && <p class="hs-choices-group">{one.group}</p>}
       <div
         id={`${prefix}-${index}`} role="option" aria-selected={active}
-        class={current ? "hs-choice hs-choice-current" : "hs-choice"}
+        class={current ? "hs-option hs-option-current" : "hs-option"}
         onMouseDown={(event) => event.preventDefault()} onClick={() => onPick(one.id)}
       >
         {one.title}

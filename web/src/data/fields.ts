@@ -11,6 +11,8 @@ export interface Field {
   query: string;
   group: string;
   title: string;
+  /** For the heads of columns, where the title is long. */
+  short?: string;
   unit: string;
   kind: Statistic["kind"];
   values: ArrayLike<number>;
@@ -20,6 +22,8 @@ export interface Field {
   passes?: ArrayLike<number>;
   /** Where even attention would be. */
   reference?: number;
+  /** The largest value that is possible. */
+  most?: number;
   /** Whether 0 is in the middle: an excess or a change. */
   diverging?: boolean;
 }
@@ -72,7 +76,7 @@ function mainFields(atlas: Atlas): Field[] {
   const row = (name: string) => atlas.row(name, 0);
   return [
     {
-      id: "main:excess", query: "", group, title: "excess of the main role over even attention",
+      id: "main:excess", query: "", group, title: "excess of the main role over even attention", short: "excess",
       unit: "share of the working attention", kind: "share", values: row("roles/excess"),
       low: row("roles/low"), high: row("roles/high"),
     },
@@ -83,7 +87,7 @@ function mainFields(atlas: Atlas): Field[] {
     },
     {
       id: "main:spread", query: "", group, title: "spread over the words",
-      unit: "entropy ÷ uniform, sinks removed", kind: "number", values: row("roles/spread"),
+      unit: "entropy ÷ uniform, sinks removed", kind: "number", values: row("roles/spread"), most: 1,
     },
   ];
 }
@@ -93,7 +97,7 @@ function workFields(atlas: Atlas): Field[] {
     const [values, half] = [atlas.row("work/value", at), atlas.row("work/half", at)];
     return {
       id: `work:${role.id}`, query: "", group: "Excess of a role over even attention",
-      title: `working attention on ${role.title}`, unit: "share of the working attention",
+      title: `working attention on ${role.title}`, short: `excess on ${role.title}`, unit: "share of the working attention",
       kind: "share" as const, values, diverging: true,
       low: Float32Array.from(values, (one, place) => one - half[place]!),
       high: Float32Array.from(values, (one, place) => one + half[place]!),
@@ -107,6 +111,7 @@ function statisticFields(atlas: Atlas): Field[] {
     return {
       id: one.id, query: one.id, group: GROUPS[one.measure] ?? sentence(one.measure),
       title: one.title, unit: one.unit, kind: one.kind, values,
+      short: one.measure === "role" ? `${one.title.split(": ")[0]}, × even attention` : undefined,
       low: atlas.row("low", at), high: atlas.row("high", at),
       reference: one.reference ?? undefined,
       diverging: one.measure.endsWith("-change"),

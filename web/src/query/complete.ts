@@ -164,18 +164,24 @@ export function matching(all: Suggestion[], typed: string): Suggestion[] {
       ? 0
       : name.split(":").some((part) => part.startsWith(wanted))
         ? 1
-        : name.includes(wanted)
+        : words(name, item.about).some((word) => word.startsWith(wanted))
           ? 2
-          : item.about.toLowerCase().includes(wanted)
+          : `${name} ${item.about}`.toLowerCase().includes(wanted)
             ? 3
             : 9;
     return { item, at, score };
   });
+  // letters within words count only where nothing begins with them
+  const worst = scored.some(({ score }) => score < 3) ? 3 : 9;
   return scored
-    .filter(({ score }) => score < 9)
+    .filter(({ score }) => score < worst)
     .sort((a, b) => a.score - b.score || a.at - b.at)
     .slice(0, MOST)
     .map(({ item }) => item);
+}
+
+function words(name: string, about: string): string[] {
+  return `${name} ${about}`.toLowerCase().split(/[^\p{L}\p{N}[\]]+/u);
 }
 
 /** Numbers to compare with: the median and the top tenth of all heads. */

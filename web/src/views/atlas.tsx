@@ -24,7 +24,7 @@ export function AtlasView() {
   const colours = useColours(store);
   return (
     <div class="hs-atlas">
-      <div class="hs-toolbar">
+      <div class="hs-tools">
         <Select label="Colour" value={colours.colour} options={colours.choices} onPick={(id) => store.set({ colour: id === colours.first ? undefined : id })} />
         <Select
           label="Sort heads" value={colours.sorted ? "value" : "number"}
@@ -34,14 +34,14 @@ export function AtlasView() {
         {colours.seconds.length > 1 && (
           <Select label="Second model" value={colours.second} options={colours.seconds} onPick={(id) => store.set({ second: id === "none" ? undefined : id })} />
         )}
-        <span class="hs-toolbar-end hs-small">
-          {count(corpus.examples)} examples, corpus {corpus.name}
+        <span class="hs-tools-end hs-small">
+          {count(corpus.examples)} examples of {corpus.name}
         </span>
       </div>
       <div class="hs-columns">
         <div class="hs-wide">
           <GridBlock colours={colours} />
-          <div class="hs-pair">
+          <div class="hs-atlas-pair">
             <SmallFinder />
             <Clearest />
           </div>
@@ -91,7 +91,7 @@ function GridBlock({ colours }: { colours: ReturnType<typeof useColours> }) {
         </div>
       )}
       <div class="hs-keys-row hs-small">
-        <Legend atlas={atlas} colouring={colouring} dark={dark} second={colours.secondAbout} />
+        <Legend atlas={atlas} colouring={colouring} dark={dark} marks={layout.marks} second={colours.secondAbout} />
         {bars && <BarsKey atlas={atlas} />}
         <SaveMenu name="heads" chart={() => grid.current?.querySelector<SVGSVGElement | HTMLCanvasElement>("svg.hs-grid, canvas")} data={data} />
       </div>
@@ -102,7 +102,7 @@ function GridBlock({ colours }: { colours: ReturnType<typeof useColours> }) {
 function Corpus() {
   const [block, width] = useWidth<HTMLDivElement>();
   return (
-    <div ref={block}>
+    <div ref={block} class="hs-atlas-corpus">
       <CorpusSize width={width} />
     </div>
   );

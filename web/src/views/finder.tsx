@@ -7,7 +7,7 @@ import { Scatter } from "../components/scatter";
 import { QueryLine } from "../components/search";
 import { Select } from "../components/select";
 import { useWidth } from "../components/size";
-import { field, type Field, fields, spansDecades } from "../data/fields";
+import { extent, field, type Field, fields, fieldText, spansDecades } from "../data/fields";
 import { family } from "../families";
 import { useStore } from "../store";
 import { colourChoices, colouringOf } from "./atlas/colours";
@@ -37,11 +37,11 @@ export function FinderView() {
   const height = Math.min(520, Math.max(320, width * 0.6));
   return (
     <div class="hs-finder">
-      <div class="hs-toolbar">
+      <div class="hs-tools">
         <QueryLine form="hs-query" label="Query" placeholder="Query: induction > 5 and entropy < 1.5, is:previous, layer 3-5" />
         <TopControl fields={all} />
       </div>
-      <div class="hs-toolbar">
+      <div class="hs-tools">
         <Select label="x" value={x.id} options={options} onPick={(id) => store.set({ x: id })} />
         <LogToggle name="x" of={x} log={log} />
         <Select label="y" value={y.id} options={options} onPick={(id) => store.set({ y: id })} />
@@ -66,6 +66,7 @@ export function FinderView() {
             />
           )}
           <div class="hs-keys-row hs-small">
+            {size && <SizeKey of={size} />}
             {colouring.kind === "roles" ? <Families /> : <span class="hs-key"><Ramp colouring={colouring} /></span>}
           </div>
         </div>
@@ -97,6 +98,23 @@ function LogToggle({ name, of, log }: { name: string; of: Field; log: string[] }
     <button type="button" class="hs-button hs-toggle" aria-pressed={on} title={`Logarithmic ${name} axis`} onClick={() => store.set({ log: next.filter(Boolean).join(",") || undefined })}>
       log
     </button>
+  );
+}
+
+/** What the sizes of points mean. */
+function SizeKey({ of }: { of: Field }) {
+  const [low, high] = extent(of.values);
+  return (
+    <span class="hs-key">
+      <span>
+        {of.short ?? of.title}: {fieldText(of, low)}
+        <svg width="28" height="16" aria-hidden="true">
+          <circle class="hs-size-key" cx="4" cy="8" r="2" />
+          <circle class="hs-size-key" cx="18" cy="8" r="8" />
+        </svg>
+        {fieldText(of, high)}
+      </span>
+    </span>
   );
 }
 

@@ -43,7 +43,7 @@ export function Clearest() {
             <tr key={place} onMouseEnter={() => (store.focus.value = place)}>
               <td><HeadLink place={place} /></td>
               <td>
-                <svg class="hs-swatch" width="10" height="10" aria-hidden="true">
+                <svg class="hs-key-colour" width="10" height="10" aria-hidden="true">
                   <rect width="10" height="10" fill={fill(atlas.family(place), 1, store.dark.value)} />
                 </svg>{" "}
                 {family(atlas.family(place)).title}

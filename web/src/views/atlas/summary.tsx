@@ -17,7 +17,7 @@ export function Summary() {
     <section class="hs-summary" aria-label="What the heads do">
       <h2>What the heads do</h2>
       {lead.map((line, at) => (
-        <p key={at} class="hs-lead"><Parts parts={line.parts} /></p>
+        <p key={at} class="hs-summary-lead"><Parts parts={line.parts} /></p>
       ))}
       {atlas.hasRoles ? (
         <ul class="hs-families">
@@ -39,7 +39,7 @@ export function Summary() {
         </ul>
       )}
       {notes.filter((note) => !said.includes(note)).map((note) => (
-        <p key={note} class="hs-small hs-note">Note: {note}.</p>
+        <p key={note} class="hs-small hs-summary-note">Note: {note}.</p>
       ))}
     </section>
   );

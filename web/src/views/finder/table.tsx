@@ -36,14 +36,14 @@ export function HeadTable({ fields }: { fields: Field[] }) {
         <h2>{selection ? plural(places.length, "selected head") : `All ${plural(places.length, "head")}`}</h2>
         <SaveMenu name={selection ? "selected-heads" : "all-heads"} data={data} />
       </div>
-      <div class="hs-scroll">
+      <div class="hs-table-scroll">
         <table>
           <thead>
             <tr>
               <Column id="head" title="head" {...{ by, rising }} />
               {atlas.hasRoles && <Column id="role" title="main role" {...{ by, rising }} />}
               {fields.map((one) => (
-                <Column key={one.id} id={one.id} title={one.title} about={one.unit} number {...{ by, rising }} />
+                <Column key={one.id} id={one.id} title={one.short ?? one.title} about={`${one.title}: ${one.unit}`} number {...{ by, rising }} />
               ))}
               <th scope="col">what it does</th>
             </tr>
@@ -71,7 +71,7 @@ function Row({ place, fields }: { place: number; fields: Field[] }) {
       <td><HeadLink place={place} /> <span class="hs-quiet">{atlas.zeroBased(place)}</span></td>
       {atlas.hasRoles && (
         <td class="hs-role-cell">
-          <svg class="hs-swatch" width="10" height="10" aria-hidden="true">
+          <svg class="hs-key-colour" width="10" height="10" aria-hidden="true">
             <rect class={isRole(id) ? undefined : "hs-hairline"} width="10" height="10" fill={fill(id, atlas.excess(place), store.dark.value)} />
           </svg>{" "}
           {family(id).title}
