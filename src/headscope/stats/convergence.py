@@ -213,7 +213,8 @@ def _examples(atlas: Atlas) -> Array:
     if not found:  # only shares of words: their numbers have to do
         first = atlas[next(iter(atlas))]["count"]
         found = [first.max([dim for dim in first.dims if dim != "bucket"]).values]
-    return np.max(np.stack(found), 0).astype(np.float64)
+    most: Array = np.max(np.stack(found), 0).astype(np.float64)
+    return most
 
 
 def _usual(atlas: Atlas) -> list[Trace | None]:

@@ -93,10 +93,13 @@ class Work:
         return cls(
             [str(name) for name in data["role"].values],
             [(int(a), int(b)) for a in data["layer"].values for b in data["head"].values],
-            *(_flat(data.sel(part=part), "role") for part in ("attention", "uniform", "left")),
-            _flat(activity["sum"]),
-            _flat(activity["count"]),
-            *(_flat(spread.sel(part=part)) for part in ("entropy", "left")),
+            attention=_flat(data.sel(part="attention"), "role"),
+            even=_flat(data.sel(part="uniform"), "role"),
+            left=_flat(data.sel(part="left"), "role"),
+            active=_flat(activity["sum"]),
+            rows=_flat(activity["count"]),
+            entropy=_flat(spread.sel(part="entropy")),
+            entropy_left=_flat(spread.sel(part="left")),
         )
 
 

@@ -22,6 +22,8 @@ from headscope.stats.relations import ALL, HELD_OUT, LEAST, best_heads
 from headscope.stats.tests import correct
 
 ALPHA = 0.05
+OVER = "p over "
+"""How the columns begin that test a head against a baseline."""
 
 
 @dataclass(frozen=True)
@@ -157,23 +159,23 @@ def antecedent_finding(results: Atlas) -> AntecedentFinding | None:
     if "coreference" not in results:
         return None
     scores = antecedent_scores(results)
-    every = scores[scores["kind"] == "all"].set_index("system")
-    heads = [str(name) for name in every.index if str(name).startswith("head ")]
-    if not heads or f"{APART}{heads[0]}" not in every.index:
+    every = {str(row["system"]): row for row in scores[scores["kind"] == "all"].to_dict("records")}
+    heads = [name for name in every if name.startswith("head ")]
+    if not heads or f"{APART}{heads[0]}" not in every:
         return None
-    row = every.loc[heads[0]]
+    row = every[heads[0]]
     finding = AntecedentFinding(
         heads[0].removeprefix("head "),
         int(row["mentions"]),
         float(row["accuracy"]),
-        float(every.loc[f"{APART}{heads[0]}", "accuracy"]),
+        float(every[f"{APART}{heads[0]}"]["accuracy"]),
         {
-            name.removeprefix("p over "): (
-                float(every.loc[name.removeprefix("p over "), "accuracy"]),
+            name.removeprefix(OVER): (
+                float(every[name.removeprefix(OVER)]["accuracy"]),
                 float(row[name]),
             )
-            for name in map(str, every.columns)
-            if name.startswith("p over ")
+            for name in map(str, row)
+            if name.startswith(OVER)
         },
     )
     return finding if finding.mentions >= LEAST and finding.beaten else None
@@ -215,17 +217,11 @@ def disabling_findings(results: Atlas) -> list[DisablingFinding]:
     sign = 1.0 if data.attrs["better"] == "higher" else -1.0
     names = ("difference", "difference_low", "difference_high", "p_corrected")
     columns = zip(*(data[name].values.ravel() for name in names), strict=True)
-    found = [
-        DisablingFinding(
-            str(head),
-            str(data.attrs["metric"]),
-            sign * change,
-            *sorted((sign * low, sign * high)),
-            p,
-        )
-        for head, (change, low, high, p) in zip(grid_heads(data), columns, strict=True)
-        if not np.isnan(change)
-    ]
+    metric, found = str(data.attrs["metric"]), []
+    for head, (change, one, other, p) in zip(grid_heads(data), columns, strict=True):
+        low, high = sorted((sign * one, sign * other))
+        if not np.isnan(change):
+            found.append(DisablingFinding(str(head), metric, sign * change, low, high, p))
     return sorted(found, key=lambda one: one.gain)
 
 
