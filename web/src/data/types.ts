@@ -77,7 +77,7 @@ export interface Part {
 }
 
 export interface SummaryLine {
-  /** A family of roles, or "" for other findings, or "lead". */
+  /** A family of roles, or "lead", "finding", "fact", "warning". */
   family: string;
   parts: Part[];
 }

@@ -11,7 +11,8 @@ export function Summary() {
   const { summary, notes } = atlas.document;
   const of = (name: string) => summary.filter((line) => line.family === name);
   const lead = of("lead");
-  const findings = of("");
+  const findings = [...of("finding"), ...of("fact")];
+  const warnings = of("warning");
   const said = summary.map((line) => line.parts.map((part) => part.text).join("")).join(" ");
   return (
     <section class="hs-summary" aria-label="What the heads do">
@@ -38,6 +39,9 @@ export function Summary() {
           ))}
         </ul>
       )}
+      {warnings.map((line, at) => (
+        <p key={at} class="hs-small hs-summary-note"><Parts parts={line.parts} /></p>
+      ))}
       {notes.filter((note) => !said.includes(note)).map((note) => (
         <p key={note} class="hs-small hs-summary-note">Note: {note}.</p>
       ))}
