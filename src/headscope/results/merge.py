@@ -12,8 +12,8 @@ from headscope.errors import ResultsError
 from headscope.labels import first_names
 from headscope.results.atlas import Atlas
 from headscope.results.fixed import carried, from_fixed
-from headscope.results.kept_store import ExampleStore
 from headscope.results.schema import EXACT, EXAMPLES, KEPT, SUMS
+from headscope.results.stored import ExampleStore
 
 SAME = ("model", "corpus", "settings", "measures", "details", EXAMPLES)
 """What the shards of one run have in common."""

@@ -15,7 +15,8 @@ from headscope.encode import Batch
 from headscope.encode.cross import key_batch
 from headscope.measures.base import Context, Measure, Together
 from headscope.models import LayerView, Listener, Model
-from headscope.runs.keeping.keeper import BatchExamples, Keeper
+from headscope.runs.keeping.found import BatchExamples
+from headscope.runs.keeping.keeper import Keeper
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from headscope.encode import UNIT, Batch, Counts
 from headscope.labels import first_names
 from headscope.measures.base import Measure
 from headscope.measures.sums import Kept, Sums
-from headscope.results.kept_store import ExampleStore
 from headscope.results.schema import EXAMPLES
+from headscope.results.stored import ExampleStore
 from headscope.runs.forward import BatchValues
 
 Arrays = Mapping[str, NDArray[Any]]

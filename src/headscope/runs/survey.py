@@ -15,7 +15,6 @@ from headscope.encode import (
     WorkUnit,
     work_units,
 )
-from headscope.errors import UserError
 from headscope.files import digest_of
 from headscope.measures.base import Context, Measure
 from headscope.measures.registry import choose
@@ -24,6 +23,7 @@ from headscope.models.like import ModelLike, using_model
 from headscope.progress import ProgressLike, Update
 from headscope.results import Atlas
 from headscope.results.schema import EXAMPLES
+from headscope.runs.checks import check_lengths, check_names
 from headscope.runs.engines import Engine, EngineName, Task, Work, make_engine
 from headscope.runs.run import EVERY, Arrays, Block, describe
 from headscope.runs.settings import (
@@ -168,29 +168,6 @@ def _head_for(measures: MeasuresLike | None) -> Literal["lm"] | None:
     return "lm" if any(needs) else None
 
 
-def check_lengths(measures: Iterable[Measure], max_length: int) -> None:
-    """Refuse lengths at which the whole maps that a measure needs would fill the memory."""
-    for measure in measures:
-        if not measure.in_blocks and max_length > measure.longest:
-            raise UserError(
-                f"the measure {measure.name!r} needs whole attention maps, which is possible up to "
-                f"{measure.longest} tokens, got a maximum length of {max_length} instead",
-                hint=f"give max_length={measure.longest}, or measure it in a run of its own",
-                command=f"give --max-length {measure.longest}, or measure it in a run of its own",
-            )
-
-
-def _check_names(measures: Iterable[Measure], examples: int) -> None:
-    """Refuse a measure whose results would be kept under the name of the examples."""
-    if examples and any(measure.name == EXAMPLES for measure in measures):
-        raise UserError(
-            f"a measure cannot be called {EXAMPLES!r}: results keep the examples of all heads "
-            "under that name",
-            hint="give the class another name, or keep none with examples=0",
-            command="give the class another name, or keep none with --examples 0",
-        )
-
-
 class Survey(SplitRun):
     """One pass of a corpus through a model. Blocks of work are units of examples."""
 
@@ -222,7 +199,7 @@ class Survey(SplitRun):
         chosen = self.chosen(measures)
         check_lengths(chosen, settings.max_length)
         self.examples = 0 if self.stack == "cross" else examples
-        _check_names(chosen, self.examples)
+        check_names(chosen, self.examples)
         self.measures = [measure.bind(self.context, self.corpus) for measure in chosen]
         self.works = self.make_work()
         self.gathered = self.works.gathered()

@@ -13,7 +13,7 @@ from headscope.encode.cross import CrossEncoder
 from headscope.measures.base import Context, Measure
 from headscope.models import Model
 from headscope.models.sending import ModelWork
-from headscope.results.kept_store import PARTS, ExampleStore, Standing
+from headscope.results.stored import PARTS, ExampleStore, Standing
 from headscope.runs.forward import BatchValues, Pass
 from headscope.runs.gathered import Arrays, Gathered
 from headscope.runs.keeping.keeper import Keeper

@@ -15,8 +15,8 @@ from headscope.corpus import Corpus, from_texts
 from headscope.errors import Interrupted, ResultsError, UserError
 from headscope.models import Model
 from headscope.results import Atlas, merge
-from headscope.results.kept_store import ExampleStore
 from headscope.results.schema import EXAMPLES
+from headscope.results.stored import ExampleStore
 from headscope.runs.engines import base, processes
 from headscope.runs.keeping import keeper
 from headscope.runs.keeping.keeper import Keeper

@@ -8,7 +8,7 @@ from headscope.files import digest_of
 from headscope.measures.work import sinks
 from headscope.models import Model
 from headscope.results.kept import NO_HEAD, KeptText
-from headscope.results.kept_store import PARTS, StoredText
+from headscope.results.stored import PARTS, StoredText
 from headscope.runs.attention import token_names
 
 LONGEST_WORD = 256
@@ -25,7 +25,7 @@ def kept_text(model: Model, item: Encoded, key: int, window: int) -> KeptText:
     item
         The example.
     key
-        Its number and part; see :data:`headscope.results.kept_store.PARTS`.
+        Its number and part; see :data:`headscope.results.stored.PARTS`.
     window
         How many tokens are kept.
     """

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.results.kept import REACH, SCALE
-from headscope.results.kept_store import SparseMap
+from headscope.results.stored import SparseMap
 
 WINDOW = 128
 """How many rows and keys of a map are kept."""

@@ -9,131 +9,22 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from headscope.results.kept import REACH
-from headscope.results.schema import EXAMPLES
-
-Array = NDArray[Any]
-PARTS = 2**20
-"""An example that is split has fewer parts than this. A key is its number times this, plus the
-number of its part, so that keys sort as the corpus does."""
-LAST = 2**63 - 1
-"""Larger than every key."""
-_DIMS = {
-    "texts": ("byte",),
-    "text_bytes": ("text",),
-    "text_rows": ("text",),
-    "text_key": ("text",),
-    "strongest_text": ("layer", "head", "rank"),
-    "strongest_score": ("layer", "head", "rank"),
-    "sample_text": ("sample",),
-    "sample_digest": ("sample", "digest_byte"),
-    "sample_rows": ("sample",),
-    "sample_score": ("sample", "layer", "head"),
-    "sample_share": ("sample", "layer", "head", "offset"),
-    "sample_uniform": ("sample", "layer", "head", "offset"),
-    "counts": ("row",),
-    "keys": ("link",),
-    "weights": ("link",),
-}
-"""The arrays that everything is kept in, and their dimensions. Maps are in ``counts``, ``keys`` and
-``weights``, one after the other: first the strongest of each head, then those of the sample."""
-
-
-class StoredText(NamedTuple):
-    """A :class:`~headscope.results.kept.KeptText`: how many tokens it has, and its JSON."""
-
-    rows: int
-    json: str
-
-
-class SparseMap(NamedTuple):
-    """The largest weights of a map; see :class:`headscope.results.kept.KeptMap`."""
-
-    counts: NDArray[np.uint8]
-    keys: NDArray[np.uint16]
-    weights: NDArray[np.uint16]
-
-
-@dataclass(frozen=True, eq=False)
-class Sampled:
-    """An example of the sample, with the maps of all heads.
-
-    Parameters
-    ----------
-    digest
-        By which the sample is drawn.
-    key
-        Number and part of the example.
-    rows
-        How many of its tokens were asked: those of words.
-    scores
-        (layer, head).
-    share, uniform
-        (layer, head, offset), summed over the rows.
-    maps
-        Of all heads, layer by layer.
-    """
-
-    digest: bytes
-    key: int
-    rows: int
-    scores: Array
-    share: Array
-    uniform: Array
-    maps: Sequence[SparseMap]
-
-    @property
-    def rank(self) -> tuple[bytes, int]:
-        """What the sample is sorted by."""
-        return self.digest, self.key
-
-
-class Bars(NamedTuple):
-    """What an example must reach to be kept.
-
-    Parameters
-    ----------
-    scores, keys
-        Score and key of the last of each head's strongest, (layer, head). Everything reaches minus
-        infinity, where there is room.
-    sample
-        Digest and key of the last of the sample; None while there is room.
-    """
-
-    scores: NDArray[np.float32]
-    keys: NDArray[np.int64]
-    sample: tuple[bytes, int] | None
-
-
-@dataclass
-class Standing:
-    """Who is kept so far, without the maps: what others must be better than.
-
-    Parameters
-    ----------
-    best
-        Of each head: minus the score and the key of its strongest examples, in order.
-    sample
-        Digest and key of each example of the sample, in order.
-    """
-
-    best: list[list[tuple[float, int]]]
-    sample: list[tuple[bytes, int]] = field(default_factory=list)
-
-    def joined(self, other: Standing, strongest: int, size: int) -> Standing:
-        """Those who would be kept of both. One that is in both counts once."""
-        best = [
-            sorted({*one, *two})[:strongest] for one, two in zip(self.best, other.best, strict=True)
-        ]
-        return Standing(best, sorted({*self.sample, *other.sample})[:size])
+from headscope.results.stored.arrays import DIMS, StoredMaps, joined_maps, label_arrays, stacked
+from headscope.results.stored.entries import (
+    LAST,
+    Array,
+    Bars,
+    Sampled,
+    SparseMap,
+    Standing,
+    StoredText,
+)
 
 
 class ExampleStore:
@@ -252,7 +143,7 @@ class ExampleStore:
             "strongest_text": texts.reshape(shape),
             "strongest_score": scores.reshape(shape),
             **self._sample_arrays(place),
-            **_joined(list(self._maps())),
+            **joined_maps(list(self._maps())),
         }
 
     def _sample_arrays(self, place: Mapping[int, int]) -> dict[str, Array]:
@@ -264,9 +155,9 @@ class ExampleStore:
             if self.sample
             else np.zeros((0, 32), np.uint8),
             "sample_rows": np.array([one.rows for one in self.sample], np.int32),
-            "sample_score": _stacked([one.scores for one in self.sample], grid),
-            "sample_share": _stacked([one.share for one in self.sample], (*grid, bins)),
-            "sample_uniform": _stacked([one.uniform for one in self.sample], (*grid, bins)),
+            "sample_score": stacked([one.scores for one in self.sample], grid),
+            "sample_share": stacked([one.share for one in self.sample], (*grid, bins)),
+            "sample_uniform": stacked([one.uniform for one in self.sample], (*grid, bins)),
         }
 
     def _maps(self) -> Iterator[SparseMap]:
@@ -282,7 +173,7 @@ class ExampleStore:
 
     def merge(self, arrays: Mapping[str, Array]) -> None:
         """Keep what another has kept, given as its arrays, as far as it is better."""
-        maps = _Maps(arrays)
+        maps = StoredMaps(arrays)
         for place, texts in enumerate(arrays["strongest_text"].reshape(-1, self.most)):
             scores = arrays["strongest_score"].reshape(-1, self.most)[place]
             for text, score in zip(texts.tolist(), scores.tolist(), strict=True):
@@ -310,62 +201,5 @@ class ExampleStore:
         """What some results hold, to merge it with others."""
         layers = [int(number) for number in data["layer"].values]
         store = cls(layers, data.sizes["head"], size, data.sizes["rank"])
-        store.restore({name: data[name].values for name in _DIMS})
+        store.restore({name: data[name].values for name in DIMS})
         return store
-
-
-class _Maps:
-    """The maps of some arrays, taken one after the other."""
-
-    def __init__(self, arrays: Mapping[str, Array]) -> None:
-        self.arrays = arrays
-        self.row = self.link = 0
-        self.links = np.concatenate([[0], np.cumsum(arrays["counts"], dtype=np.int64)])
-        self.ends = np.concatenate([[0], np.cumsum(arrays["text_bytes"])])
-
-    def take(self, text: int) -> SparseMap:
-        """The next map, which is of this text. Copied: the arrays it comes from are let go."""
-        end = self.row + int(self.arrays["text_rows"][text])
-        links = slice(int(self.links[self.row]), int(self.links[end]))
-        rows, self.row = slice(self.row, end), end
-        return SparseMap(
-            self.arrays["counts"][rows].copy(),
-            self.arrays["keys"][links].copy(),
-            self.arrays["weights"][links].copy(),
-        )
-
-    def text(self, text: int) -> StoredText:
-        """A text."""
-        span = slice(int(self.ends[text]), int(self.ends[text + 1]))
-        json = str(self.arrays["texts"][span].tobytes(), "ascii")
-        return StoredText(int(self.arrays["text_rows"][text]), json)
-
-
-def label_arrays(arrays: Mapping[str, Array], layers: Sequence[int]) -> xr.Dataset:
-    """The arrays of a store with labels."""
-    heads = arrays["strongest_text"].shape[1]
-    coordinates = {
-        "layer": np.array(layers, np.int64),
-        "head": np.arange(1, heads + 1),
-        "offset": np.arange(-REACH, REACH + 1),
-    }
-    about = {
-        "title": "Examples of every head",
-        "unit": "share of attention",
-        "kind": EXAMPLES,
-        "listed": "no",
-    }
-    variables = {name: (dims, arrays[name]) for name, dims in _DIMS.items()}
-    return xr.Dataset(variables, coordinates, about)
-
-
-def _joined(maps: Sequence[SparseMap]) -> dict[str, Array]:
-    kinds = {"counts": np.uint8, "keys": np.uint16, "weights": np.uint16}
-    return {
-        name: np.concatenate([np.zeros(0, kind), *(one[place] for one in maps)]).astype(kind)
-        for place, (name, kind) in enumerate(kinds.items())
-    }
-
-
-def _stacked(parts: Sequence[Array], shape: tuple[int, ...]) -> NDArray[np.float32]:
-    return np.array(parts, np.float32).reshape(len(parts), *shape)
