@@ -52,7 +52,8 @@ export function plusMinus(low: number, high: number, kind: Statistic["kind"]): s
   if (!Number.isFinite(half)) return "";
   const scaled = kind === "share" ? half * 100 : half;
   if (scaled === 0) return "± 0";
-  const places = Math.min(4, Math.max(0, -Math.floor(Math.log10(scaled)) + (scaled < 1 ? 0 : 0)));
+  const rounded = Number(scaled.toPrecision(1)); // 0.0099 is 0.01, not 0.010
+  const places = Math.min(4, Math.max(0, -Math.floor(Math.log10(rounded))));
   return `± ${scaled.toFixed(places)}`;
 }
 

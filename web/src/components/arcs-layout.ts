@@ -30,6 +30,8 @@ export interface Arc {
   path: string;
   /** Where the dot at the key is; absent on the part of an arc that leaves its line. */
   tip?: [number, number];
+  /** Part of an arc between two lines. */
+  leaves?: boolean;
 }
 
 export const TEXT = 15;
@@ -103,10 +105,11 @@ export function place(
   return { x, width, line, lines: placed, across: available, height: top };
 }
 
-/** How high arcs run that leave their line. */
-const CROSSING = 34;
+/** How high arcs run that leave their line, and how far they are drawn towards its edge. */
+const CROSSING = 44;
+const FAR = 96;
 
-/** The arcs of some links. A link between two lines is two arcs that run to the lines' edges. */
+/** The arcs of some links. A link between two lines is two arcs that run towards the lines' edges. */
 export function arcs(placed: Placed, links: readonly ArcLink[]): Arc[] {
   const found: Arc[] = [];
   links.forEach((link, at) => {
@@ -148,13 +151,23 @@ function crossing(placed: Placed, link: ArcLink, at: number, a: number, b: numbe
   const up = link.below ? 1 : -1;
   const side = (line: number) => (link.below ? placed.lines[line]!.under : placed.lines[line]!.arcs);
   const [leave, arrive] = b > a ? [placed.across, 0] : [0, placed.across];
-  const [from, to] = [centre(placed, link.from), centre(placed, link.to)];
-  const start = from + Math.sign(leave - from) * shift(placed, link.from);
-  const end = to + Math.sign(arrive - to) * shift(placed, link.to);
-  const high = up * CROSSING;
-  const out = `M${n(start)} ${n(side(a))}Q${n(start)} ${n(side(a) + high)} ${n(leave)} ${n(side(a) + high)}`;
-  const into = `M${n(arrive)} ${n(side(b) + high)}Q${n(end)} ${n(side(b) + high)} ${n(end)} ${n(side(b))}`;
-  return [{ link: at, path: out }, { link: at, path: into, tip: [end, side(b)] }];
+  const start = centre(placed, link.from) + Math.sign(leave) * shift(placed, link.from);
+  const end = centre(placed, link.to) + Math.sign(arrive) * shift(placed, link.to);
+  const quarter = (x: number, y: number, edge: number) => {
+    const way = edge > x ? 1 : -1;
+    const reach = Math.min(Math.abs(edge - x), FAR);
+    const height = Math.min(CROSSING, rise(2 * reach));
+    return { x: x + way * reach, y: y + up * height, reach, height, way };
+  };
+  const off = quarter(start, side(a), leave);
+  const on = quarter(end, side(b), arrive);
+  const sweep = (way: number) => ((way > 0) !== Boolean(link.below) ? 1 : 0);
+  const out = `M${n(start)} ${n(side(a))}A${n(off.reach)} ${n(off.height)} 0 0 ${sweep(off.way)} ${n(off.x)} ${n(off.y)}`;
+  const into = `M${n(on.x)} ${n(on.y)}A${n(on.reach)} ${n(on.height)} 0 0 ${sweep(-on.way)} ${n(end)} ${n(side(b))}`;
+  return [
+    { link: at, path: out, leaves: true },
+    { link: at, path: into, tip: [end, side(b)], leaves: true },
+  ];
 }
 
 function n(value: number): string {

@@ -125,7 +125,7 @@ function Lines({ placed, props, active, near, labels }: LinesProps) {
     <>
       {others.map((arc, at) => {
         const link = links[arc.link]!;
-        const strength = (0.3 + 0.55 * link.weight) * (active === null ? 1 : 0.5);
+        const strength = (0.3 + 0.55 * link.weight) * (active === null ? 1 : 0.5) * (arc.leaves ? 0.6 : 1);
         return draw(arc, at, link, link.colour ?? colour, link.dashed ? 0.9 : strength, labels);
       })}
       {own.map((arc, at) => {
@@ -234,11 +234,20 @@ function spoken(word: number, links: readonly ArcLink[], labels: readonly string
   return `${labels[word]}${out ? `: looks at ${out}` : ""}${into ? `; seen by ${into}` : ""}`;
 }
 
+/** A text cut to so many pixels, in type of another size. */
+export function fitText(text: string, width: number, size: number, font: string): string {
+  const scale = size / TEXT;
+  if (textWidth(text, font) * scale <= width) return text;
+  let most = text.length;
+  while (most > 2 && textWidth(`${text.slice(0, most)}…`, font) * scale > width) most--;
+  return `${text.slice(0, most).trimEnd()}…`;
+}
+
 let pen: CanvasRenderingContext2D | null | undefined;
 const widths = new Map<string, number>();
 
 /** The width of a word in the page's typeface. */
-function textWidth(word: string, font: string): number {
+export function textWidth(word: string, font: string): number {
   const key = `${font}\n${word}`;
   let known = widths.get(key);
   if (known === undefined) {

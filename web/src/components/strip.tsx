@@ -14,8 +14,9 @@ interface Props {
   /** The 95 % interval of this head. */
   low?: number;
   high?: number;
-  /** Where even attention is. */
+  /** A line for comparison: by default, where even attention is. */
   reference?: number;
+  referenceTitle?: string;
   width?: number;
   height?: number;
   label: string;
@@ -38,7 +39,7 @@ export function Strip(props: Props) {
       <path class="hs-strip-layer" d={drawn.layer.map((at) => tick(at, 5)).join("")} />
       {inside(props.reference, drawn) && (
         <path class="hs-strip-even" d={tick(drawn.at(props.reference!), 8)}>
-          <title>even attention</title>
+          <title>{props.referenceTitle ?? "even attention"}</title>
         </path>
       )}
       {Number.isFinite(low) && Number.isFinite(high) && (

@@ -5,6 +5,7 @@ import { Among } from "./head/among";
 import { Examples } from "./head/examples";
 import { useExamples } from "./head/load";
 import { More } from "./head/more";
+import { surveyed } from "./head/order";
 import { Relations } from "./head/relations";
 import { Roles } from "./head/roles";
 import { Distance, Nearest, Pairs } from "./head/side";
@@ -23,8 +24,19 @@ export function HeadView({ name }: { name: string }) {
 }
 
 function Passport({ place }: { place: number }) {
-  const store = useStore();
-  const atlas = store.atlas!;
+  if (surveyed(useStore().atlas!)) return <Surveyed place={place} />;
+  return (
+    <div class="hs-head">
+      <Top place={place} />
+      <div class="hs-head-alone">
+        <More place={place} />
+      </div>
+    </div>
+  );
+}
+
+function Surveyed({ place }: { place: number }) {
+  const atlas = useStore().atlas!;
   const { examples } = atlas.document;
   const loaded = useExamples(atlas.name(place), true);
   const ready = typeof loaded === "object" ? loaded : undefined;
@@ -87,7 +99,7 @@ function Unknown({ name }: { name: string }) {
   const layers = numbers.length === 1 ? `layer ${last}` : `layers ${numbers[0] ?? 1} to ${last}`;
   return (
     <p class="hs-empty">
-      There is no head “{name.slice(0, 40)}”. These results have {layers} with heads 1 to {atlas!.heads} each, such as{" "}
+      {name ? `There is no head “${name.slice(0, 40)}”.` : "Which head?"} These results have {layers} with heads 1 to {atlas!.heads} each, such as{" "}
       <a href={`#/head/${atlas!.name(0)}`}>{atlas!.name(0)}</a> ({atlas!.zeroBased(0)}).{" "}
       <a href="#/atlas">Choose one in the atlas.</a>
     </p>

@@ -1,13 +1,13 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 
-import { useWidth } from "../../components/arcs";
+import { fitText, useWidth } from "../../components/arcs";
 import { Strip } from "../../components/strip";
 import { family, isRole } from "../../families";
 import { plusMinus, shown } from "../../format";
 import { useStore } from "../../store";
 import { Block } from "./block";
 import { allStatistics, chosenStatistics } from "./order";
-import { fit, statisticTitle } from "./titles";
+import { statisticTitle } from "./titles";
 
 const ROW = 24;
 const TOP = 22;
@@ -24,7 +24,7 @@ export function Among({ place }: { place: number }) {
   const atlas = store.atlas!;
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<SVGSVGElement>(null);
-  const [width] = useWidth(box);
+  const [width, font] = useWidth(box);
   const [everything, setEverything] = useState(false);
   const chosen = useMemo(
     () => (everything ? allStatistics(atlas, place) : chosenStatistics(atlas, place, SHOWN)),
@@ -51,7 +51,7 @@ export function Among({ place }: { place: number }) {
       data={data}
     >
       <div ref={box} class="hs-chart">
-        {width > 0 && chosen.length > 0 && <Rows {...{ chosen, place, width, chart }} />}
+        {width > 0 && chosen.length > 0 && <Rows {...{ chosen, place, width, chart, font }} />}
       </div>
       {!chosen.length && <p class="hs-note">These results have no statistics of single heads.</p>}
       {total > chosen.length || everything ? (
@@ -67,10 +67,11 @@ interface RowsProps {
   chosen: number[];
   place: number;
   width: number;
+  font: string;
   chart: preact.Ref<SVGSVGElement>;
 }
 
-function Rows({ chosen, place, width, chart }: RowsProps) {
+function Rows({ chosen, place, width, chart, font }: RowsProps) {
   const store = useStore();
   const atlas = store.atlas!;
   const right = 132;
@@ -97,7 +98,7 @@ function Rows({ chosen, place, width, chart }: RowsProps) {
           <g key={one.id} class="hs-row">
             <title>{`${said} (${one.unit}${one.source ? `; ${one.source}` : ""}; ${one.n} examples)`}</title>
             <rect x={0} y={y} width={width} height={ROW} fill="transparent" />
-            <text class="hs-row-name" x={0} y={y + 16}>{fit(statisticTitle(one), left - 6)}</text>
+            <text class="hs-row-name" x={0} y={y + 16}>{fitText(statisticTitle(one), left - 6, 12.5, font)}</text>
             <g transform={`translate(${left} ${y + 2})`}>
               <Strip
                 values={atlas.values(at)}

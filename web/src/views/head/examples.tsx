@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 
 import { Arcs } from "../../components/arcs";
@@ -197,7 +198,9 @@ function Example({ one, show, relation, colour, place, loaded }: ExampleProps) {
   });
   return (
     <article class="hs-example">
-      <About example={one.example} one={one} loaded={loaded} relation={relation} />
+      <About example={one.example} one={one} loaded={loaded} relation={relation}>
+        <SaveMenu name={name} chart={() => (show === "map" ? canvas.current : svg.current)} data={data} />
+      </About>
       <div class="hs-example-drawn">
         {show === "map" ? (
           <ExampleMap one={full} canvas={canvas} name={store.atlas!.name(place)} />
@@ -213,7 +216,7 @@ function Example({ one, show, relation, colour, place, loaded }: ExampleProps) {
             label={`Attention of head ${store.atlas!.name(place)} in ${full.labels.slice(0, 8).join(" ")} …`}
           />
         )}
-        {one.total > LONG && show !== "map" && (
+        {one.total > LONG && (
           <button type="button" class="hs-more" aria-expanded={whole} onClick={() => { setWhole(!whole); setPicked(null); }}>
             {whole ? "Show a passage" : `Show all ${one.total} ${show === "pieces" ? "pieces" : "words"}`}
           </button>
@@ -222,13 +225,20 @@ function Example({ one, show, relation, colour, place, loaded }: ExampleProps) {
           <p class="hs-note">The first {one.text.tokens.length} of {count(one.text.length)} tokens are kept.</p>
         )}
       </div>
-      <SaveMenu name={name} chart={() => (show === "map" ? canvas.current : svg.current)} data={data} />
     </article>
   );
 }
 
+interface AboutProps {
+  example: HeadExample;
+  one: Prepared;
+  loaded: Loaded;
+  relation: string;
+  children: ComponentChildren;
+}
+
 /** Kind, score and rank at the left of an example. */
-function About({ example, one, loaded, relation }: { example: HeadExample; one: Prepared; loaded: Loaded; relation: string }) {
+function About({ example, one, loaded, relation, children }: AboutProps) {
   const { corpus } = useStore().atlas!.document;
   const [title, why] = KINDS[example.kind] ?? [capital(example.kind), ""];
   const strong = example.kind === "strong";
@@ -245,6 +255,7 @@ function About({ example, one, loaded, relation }: { example: HeadExample; one: 
       </span>
       {relation && <span class="hs-verdict">{found} of {one.verdicts.length} found</span>}
       <span class="hs-example-id" title={`Example ${one.text.id}`}>{one.text.id}</span>
+      {children}
     </div>
   );
 }
@@ -252,14 +263,20 @@ function About({ example, one, loaded, relation }: { example: HeadExample; one: 
 function ExampleMap({ one, canvas, name }: { one: Prepared; canvas: { current: HTMLCanvasElement | null }; name: string }) {
   const { labels, weights, columns } = useMemo(() => {
     const all = one.units.labels.map((_, at) => at);
-    return { labels: one.units.labels, weights: part(one.weights, all.length, all), columns: all.length };
+    const passage = new Set(one.shown);
+    const keep = all.filter((at) => one.units.special[at] || passage.has(at));
+    return {
+      labels: keep.map((at) => one.units.labels[at]!),
+      weights: part(one.weights, all.length, keep),
+      columns: keep.length,
+    };
   }, [one]);
   return (
     <HeatMap
       rows={labels}
       columns={labels}
       weights={weights}
-      cell={columns > 40 ? 14 : 22}
+      cell={columns > 60 ? 14 : 22}
       canvas={canvas}
       label={`Map of head ${name}: ${columns} words`}
     />

@@ -1,44 +1,49 @@
-import { plusMinus, shown } from "../../format";
+import { useRef } from "preact/hooks";
+
+import { useWidth } from "../../components/arcs";
+import { Strip } from "../../components/strip";
+import type { Statistic } from "../../data/types";
+import { number, percent, plusMinus, shown } from "../../format";
 import { useStore } from "../../store";
 import { headColour } from "./among";
 import { Block } from "./block";
 import { ofMeasure } from "./order";
 import { Bar } from "./side";
-import { capital } from "./titles";
+import { capital, partTitle } from "./titles";
 
-const PARTS: { measure: string; title: string; note: string; share: boolean }[] = [
-  { measure: "pattern", title: "Patterns", note: "share of its maps by class", share: true },
-  { measure: "probe", title: "Probes", note: "test score of a classifier on this head alone", share: true },
-  { measure: "head_off", title: "What disabling it does", note: "score without this head", share: false },
-  { measure: "importance", title: "Importance", note: "gradient of the loss for this head’s gate", share: false },
+interface Part {
+  measure: string;
+  title: string;
+  note: string;
+  /** Shares as bars from 0; other numbers as strips among all heads. */
+  bars: boolean;
+}
+
+const PARTS: Part[] = [
+  { measure: "pattern", title: "Patterns", note: "share of its maps by class", bars: true },
+  { measure: "probe", title: "Probes", note: "test score of a classifier on this head alone", bars: true },
+  { measure: "head_off", title: "What disabling it does", note: "score without this head; dashed: all heads on", bars: false },
+  { measure: "importance", title: "Importance", note: "how the loss reacts to this head, among all heads", bars: false },
 ];
+const MOST = 12;
 
 /** Patterns, probes and ablation: each only where it was measured. */
 export function More({ place }: { place: number }) {
   return (
     <>
-      {PARTS.map((one) => (
-        <Measured key={one.measure} {...one} place={place} />
+      {PARTS.map((part) => (
+        <Measured key={part.measure} part={part} place={place} />
       ))}
     </>
   );
 }
 
-interface Props {
-  place: number;
-  measure: string;
-  title: string;
-  note: string;
-  share: boolean;
-}
+type Row = ReturnType<typeof ofMeasure>[number];
 
-function Measured({ place, measure, title, note, share }: Props) {
-  const store = useStore();
-  const atlas = store.atlas!;
-  const rows = ofMeasure(atlas, place, measure).sort((a, b) => b.value - a.value);
+function Measured({ place, part }: { place: number; part: Part }) {
+  const atlas = useStore().atlas!;
+  const rows = ofMeasure(atlas, place, part.measure).sort((a, b) => b.value - a.value);
   if (!rows.length) return null;
-  const colour = headColour(atlas.family(place), store.dark.value);
-  const largest = share ? 1 : Math.max(...rows.map((row) => Math.abs(row.value)), 1e-9);
   const data = () => ({
     columns: ["head", "statistic", "value", "low", "high", "rank"],
     rows: rows.map(({ at, about, value }) => [
@@ -46,20 +51,57 @@ function Measured({ place, measure, title, note, share }: Props) {
     ]),
   });
   return (
-    <Block title={title} note={note} name={`${measure}-${atlas.name(place)}`} data={data}>
-      <ul class="hs-bars">
-        {rows.slice(0, 12).map(({ at, about, value }) => (
-          <li key={about.id} title={`${capital(about.title)}: ${about.unit}; rank ${atlas.rank(at, place)} of ${atlas.defined(at)}`}>
-            <span class="hs-bars-name">{capital(about.title)}</span>
-            <Bar share={Math.abs(value) / largest} colour={colour} />
-            <span class="hs-num">
-              {shown(value, about)}{" "}
-              <span class="hs-quiet">{plusMinus(atlas.number("low", place, at), atlas.number("high", place, at), about.kind)}</span>
-            </span>
-            <span class="hs-num hs-quiet" title="Rank among all heads">{atlas.rank(at, place)}</span>
-          </li>
+    <Block title={part.title} note={part.note} name={`${part.measure}-${atlas.name(place)}`} data={data}>
+      <ul class="hs-bars hs-bars-wide">
+        {rows.slice(0, MOST).map((row) => (
+          <Line key={row.about.id} row={row} place={place} bars={part.bars} />
         ))}
       </ul>
     </Block>
   );
+}
+
+function Line({ row, place, bars }: { row: Row; place: number; bars: boolean }) {
+  const store = useStore();
+  const atlas = store.atlas!;
+  const box = useRef<HTMLSpanElement>(null);
+  const [width] = useWidth(box);
+  const { at, about, value } = row;
+  const colour = headColour(atlas.family(place), store.dark.value);
+  const [low, high] = [atlas.number("low", place, at), atlas.number("high", place, at)];
+  const rank = atlas.rank(at, place);
+  const title = `${capital(about.title)}: ${about.unit}; rank ${rank} of ${atlas.defined(at)}`;
+  return (
+    <li title={title}>
+      <span class="hs-bars-name">{partTitle(about.title)}</span>
+      <span ref={box} class="hs-bars-drawn">
+        {bars ? (
+          <Bar share={value} colour={colour} />
+        ) : (
+          <Strip
+            values={atlas.values(at)}
+            place={place}
+            heads={atlas.heads}
+            {...{ colour, low, high }}
+            reference={about.reference ?? undefined}
+            referenceTitle="all heads on"
+            width={Math.max(width, 40)}
+            label={`${title}: ${shown(value, about)}`}
+          />
+        )}
+      </span>
+      <span class="hs-num">
+        {shown(value, about)} <span class="hs-quiet">{change(value, about) || plusMinus(low, high, about.kind)}</span>
+      </span>
+      <span class="hs-num hs-quiet" title="Rank among all heads">{rank}</span>
+    </li>
+  );
+}
+
+/** How far a score is from that with all heads on. */
+function change(value: number, about: Statistic): string {
+  if (about.measure !== "head_off" || about.reference == null) return "";
+  const more = value - about.reference;
+  const said = about.kind === "share" ? percent(more, 1) : number(more, 3);
+  return more > 0 ? `+${said}` : said;
 }

@@ -28,10 +28,15 @@ export function chosenStatistics(atlas: Atlas, place: number, most: number): num
     .sort((a, b) => b.extreme - a.extreme || a.at - b.at);
   const limit = Math.max(2, Math.ceil((most - chosen.length) / 3));
   const extra: number[] = [];
+  const value = (at: number) => atlas.number("value", place, at);
+  const twin = (at: number) =>
+    [...chosen, ...extra].some(
+      (other) => all[other]!.unit === all[at]!.unit && Math.abs(value(other) - value(at)) < 1e-4,
+    );
   for (const { one, at } of ranked) {
     if (chosen.length + extra.length >= most) break;
     const used = per.get(one.measure) ?? 0;
-    if (used >= limit || HEADLINE_MEASURES.has(one.measure)) continue;
+    if (used >= limit || HEADLINE_MEASURES.has(one.measure) || twin(at)) continue;
     per.set(one.measure, used + 1);
     extra.push(at);
   }
@@ -67,6 +72,9 @@ export interface RelationRow {
   passes: boolean;
 }
 
+/** Relations that say nothing about grammar: they come last. */
+const DULL = ["punct", "root", "ROOT", "dep", "p"];
+
 /** Relations by gain over the best fixed offset. */
 export function relationRows(atlas: Atlas, place: number): RelationRow[] {
   const rows: RelationRow[] = [];
@@ -85,7 +93,14 @@ export function relationRows(atlas: Atlas, place: number): RelationRow[] {
       passes: p < 0.05 && gain > 0,
     });
   });
-  return rows.sort((a, b) => b.gain - a.gain);
+  const dull = (row: RelationRow) => (DULL.includes(row.relation.relation) ? 1 : 0);
+  return rows.sort((a, b) => dull(a) - dull(b) || b.gain - a.gain);
+}
+
+/** Whether these are results of a survey, and not only of probes or an ablation. */
+export function surveyed(atlas: Atlas): boolean {
+  const { statistics, work, relations } = atlas.document;
+  return work.length > 0 || relations.length > 0 || statistics.some((one) => !BLOCKS.includes(one.measure));
 }
 
 /** The nearest heads by a square matrix of distances. */

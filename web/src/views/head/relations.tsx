@@ -1,13 +1,13 @@
 import { scaleLinear } from "d3-scale";
 import { useMemo, useRef, useState } from "preact/hooks";
 
-import { useWidth } from "../../components/arcs";
+import { fitText, useWidth } from "../../components/arcs";
 import { family, isRole } from "../../families";
 import { count, number, percent, pValue } from "../../format";
 import { useStore } from "../../store";
 import { Block } from "./block";
 import { type RelationRow, relationRows } from "./order";
-import { fit, relationTitle } from "./titles";
+import { relationTitle } from "./titles";
 
 const ROW = 24;
 const TOP = 28;
@@ -19,7 +19,7 @@ export function Relations({ place }: { place: number }) {
   const atlas = store.atlas!;
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<SVGSVGElement>(null);
-  const [width] = useWidth(box);
+  const [width, font] = useWidth(box);
   const [everything, setEverything] = useState(false);
   const all = useMemo(() => relationRows(atlas, place), [atlas, place]);
   const rows = everything ? all : all.slice(0, SHOWN);
@@ -52,7 +52,7 @@ export function Relations({ place }: { place: number }) {
       data={data}
     >
       <div ref={box} class="hs-chart">
-        {width > 0 && <Chart {...{ rows, width, name, chart }} />}
+        {width > 0 && <Chart {...{ rows, width, name, chart, font }} />}
       </div>
       <p class="hs-note">
         Words right, with a 95 % interval. Hollow: not better than the offset (p corrected over heads and relations).
@@ -66,8 +66,8 @@ export function Relations({ place }: { place: number }) {
   );
 }
 
-function Chart(props: { rows: RelationRow[]; width: number; name: string; chart: preact.Ref<SVGSVGElement> }) {
-  const { rows, width, name } = props;
+function Chart(props: { rows: RelationRow[]; width: number; name: string; font: string; chart: preact.Ref<SVGSVGElement> }) {
+  const { rows, width, name, font } = props;
   const dark = useStore().dark.value;
   const right = 118;
   const left = Math.min(176, (width - right) * 0.56);
@@ -99,14 +99,14 @@ function Chart(props: { rows: RelationRow[]; width: number; name: string; chart:
         <title>Among all heads, by words right</title>
       </text>
       {rows.map((row, at) => (
-        <Line key={row.relation.id} {...{ row, x, left, width, dark }} y={TOP + at * ROW + ROW / 2 - 4} />
+        <Line key={row.relation.id} {...{ row, x, left, width, dark, font }} y={TOP + at * ROW + ROW / 2 - 4} />
       ))}
     </svg>
   );
 }
 
-function Line(props: { row: RelationRow; x: (value: number) => number; y: number; left: number; width: number; dark: boolean }) {
-  const { row, x, y, left, width, dark } = props;
+function Line(props: { row: RelationRow; x: (value: number) => number; y: number; left: number; width: number; dark: boolean; font: string }) {
+  const { row, x, y, left, width, dark, font } = props;
   const { relation } = row;
   const known = isRole(relation.family);
   const colour = known ? family(relation.family).colour[dark ? 1 : 0] : dark ? "#b9babf" : "#5a5b60";
@@ -119,7 +119,7 @@ function Line(props: { row: RelationRow; x: (value: number) => number; y: number
           `fixed offset ${offset}: ${percent(relation.baseline, 0)}; corrected p ${pValue(row.p)}`}
       </title>
       <rect x={0} y={y - ROW / 2} width={width} height={ROW} fill="transparent" />
-      <text class="hs-row-name" x={0} y={y + 4}>{fit(relationTitle(relation), left - 8)}</text>
+      <text class="hs-row-name" x={0} y={y + 4}>{fitText(relationTitle(relation), left - 8, 12.5, font)}</text>
       <line stroke={colour} stroke-opacity={0.5} x1={x(0)} x2={x(row.accuracy)} y1={y} y2={y} />
       <line stroke={colour} stroke-width={2} x1={x(row.low)} x2={x(row.high)} y1={y} y2={y} />
       <line class="hs-offset" x1={x(relation.baseline)} x2={x(relation.baseline)} y1={y - 7} y2={y + 7} />

@@ -2,13 +2,13 @@ import { extent } from "d3-array";
 import { scaleLinear } from "d3-scale";
 import { useRef } from "preact/hooks";
 
-import { useWidth } from "../../components/arcs";
+import { fitText, useWidth } from "../../components/arcs";
 import type { Atlas } from "../../data/atlas";
 import { family } from "../../families";
 import { number, plusMinus, pValue } from "../../format";
 import { useStore } from "../../store";
 import { Block } from "./block";
-import { capital, fit, workTitle } from "./titles";
+import { capital, workTitle } from "./titles";
 
 const ROW = 24;
 const TOP = 28;
@@ -46,7 +46,7 @@ export function Roles({ place }: { place: number }) {
   const atlas = store.atlas!;
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<SVGSVGElement>(null);
-  const [width] = useWidth(box);
+  const [width, font] = useWidth(box);
   const all = rows(atlas, place, store.dark.value);
   const head = atlas.name(place);
   const data = () => ({
@@ -62,7 +62,7 @@ export function Roles({ place }: { place: number }) {
       data={all.length ? data : undefined}
     >
       <div ref={box} class="hs-chart">
-        {all.length > 0 && width > 0 && <RoleChart {...{ all, width, head, chart }} />}
+        {all.length > 0 && width > 0 && <RoleChart {...{ all, width, head, chart, font }} />}
       </div>
       {all.length > 0 ? (
         <p class="hs-note">
@@ -79,8 +79,8 @@ export function Roles({ place }: { place: number }) {
   );
 }
 
-function RoleChart(props: { all: Row[]; width: number; head: string; chart: preact.Ref<SVGSVGElement> }) {
-  const { all, width, head } = props;
+function RoleChart(props: { all: Row[]; width: number; head: string; font: string; chart: preact.Ref<SVGSVGElement> }) {
+  const { all, width, head, font } = props;
   const left = Math.min(170, width * 0.4);
   const right = 104;
   const [low = 0, high = 0] = extent(all.flatMap((row) => [row.value - row.half, row.value + row.half]));
@@ -109,21 +109,21 @@ function RoleChart(props: { all: Row[]; width: number; head: string; chart: prea
         <title>A role counts from 0.1 on.</title>
       </line>
       {all.map((row, at) => (
-        <RoleRow key={row.full} {...{ row, x, left, width }} y={TOP + at * ROW + ROW / 2 - 4} />
+        <RoleRow key={row.full} {...{ row, x, left, width, font }} y={TOP + at * ROW + ROW / 2 - 4} />
       ))}
     </svg>
   );
 }
 
-function RoleRow(props: { row: Row; x: (value: number) => number; y: number; left: number; width: number }) {
-  const { row, x, y, left, width } = props;
+function RoleRow(props: { row: Row; x: (value: number) => number; y: number; left: number; width: number; font: string }) {
+  const { row, x, y, left, width, font } = props;
   const said = plusMinus(row.value - row.half, row.value + row.half, "number");
   return (
     <g class={row.passes ? "hs-row" : "hs-row hs-row-fails"}>
       <title>{`${capital(row.full)}: ${number(row.value)} ${said}, corrected p ${pValue(row.p)}`}</title>
       <rect x={0} y={y - ROW / 2} width={width} height={ROW} fill="transparent" />
       <text class="hs-row-name" x={0} y={y + 4}>
-        {fit(row.title, left - 8)}
+        {fitText(row.title, left - 8, 12.5, font)}
       </text>
       <line stroke={row.colour} stroke-width={2} x1={x(row.value - row.half)} x2={x(row.value + row.half)} y1={y} y2={y} />
       <circle

@@ -25,7 +25,10 @@ export function Distance({ place, loaded }: { place: number; loaded: Loaded }) {
   if (!histogram?.length || !Number.isFinite(histogram[0])) return null;
   const reach = (histogram.length - 1) / 2;
   const dark = store.dark.value ? 1 : 0;
-  const highest = Math.max(...histogram, ...(uniform ?? []), 0.01);
+  // The end bins hold everything farther away, where even attention of a long text piles up: the
+  // line leaves them out.
+  const inner = Array.from(uniform ?? []).slice(1, -1);
+  const highest = Math.max(...histogram, ...inner, 0.01);
   const bar = width / histogram.length;
   const y = scaleLinear().domain([0, highest]).range([HEIGHT, 22]);
   const peak = histogram.indexOf(Math.max(...histogram));
@@ -37,7 +40,7 @@ export function Distance({ place, loaded }: { place: number; loaded: Loaded }) {
     columns: ["head", "offset", "share", "even_attention"],
     rows: Array.from(histogram, (share, at) => [name, at - reach, share, uniform?.[at] ?? null]),
   });
-  const even = Array.from(uniform ?? [], (one, at) => `${at ? "L" : "M"}${at * bar} ${y(one)}H${(at + 1) * bar}`).join("");
+  const even = inner.map((one, at) => `${at ? "L" : "M"}${(at + 1) * bar} ${y(one)}H${(at + 2) * bar}`).join("");
   const right = peak > histogram.length * 0.6;
   return (
     <Block title="Distance" note="share of attention by offset; line: even attention" name={`distance-${name}`} chart={() => chart.current} data={data}>
@@ -45,7 +48,7 @@ export function Distance({ place, loaded }: { place: number; loaded: Loaded }) {
         <svg ref={chart} width={Math.max(width, 1)} height={HEIGHT + FOOT} role="img" aria-label={`Head ${name} by distance: ${said}`}>
           {Array.from(histogram, (share, at) => (
             <rect key={at} x={at * bar + 0.5} width={Math.max(bar - 1, 0.5)} y={y(share)} height={Math.max(0, HEIGHT - y(share))} fill={colour(at - reach)}>
-              <title>{`${percent(share)} ${offsetWords(at - reach, reach)}`}</title>
+              <title>{`${percent(share)} ${offsetWords(at - reach, reach)}; even attention ${percent(uniform?.[at] ?? NaN)}`}</title>
             </rect>
           ))}
           <line class="hs-axis-zero" x1={0} x2={width} y1={HEIGHT} y2={HEIGHT} />
@@ -107,8 +110,8 @@ export function Pairs({ place, loaded }: { place: number; loaded: Loaded }) {
         </Block>
       )}
       <div class="hs-pair-columns">
-        <Tokens title="Top queries" note="share of all attention" tokens={queries} name={`queries-${name}`} />
-        <Tokens title="Top keys" note="share of all attention" tokens={keys} name={`keys-${name}`} />
+        <Tokens title="Top queries" tokens={queries} name={`queries-${name}`} />
+        <Tokens title="Top keys" tokens={keys} name={`keys-${name}`} />
       </div>
     </>
   );
@@ -122,12 +125,13 @@ export function Bar({ share, colour }: { share: number; colour: string }) {
   );
 }
 
-function Tokens(props: { title: string; note: string; name: string; tokens: { token: string; share: number }[] }) {
-  const { title, note, tokens, name } = props;
+/** Words by their share of the head's attention between words. */
+function Tokens(props: { title: string; name: string; tokens: { token: string; share: number }[] }) {
+  const { title, tokens, name } = props;
   if (!tokens.length) return null;
   const data = () => ({ columns: ["token", "share"], rows: tokens.map((one) => [one.token, one.share]) });
   return (
-    <Block title={title} note={note} name={name} data={data}>
+    <Block title={title} note={<span title="Share of the head’s attention between words, sinks excluded">share</span>} name={name} data={data}>
       <ul class="hs-bars hs-bars-short">
         {tokens.map((one) => (
           <li key={one.token}>

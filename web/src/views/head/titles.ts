@@ -19,6 +19,11 @@ export function relationTitle(relation: Relation): string {
   return capital((relation.words || relation.title).replace(/^the /, ""));
 }
 
+/** Inside a block the title need not repeat what the block is about. */
+export function partTitle(title: string): string {
+  return capital(title.replace(/^probe for /, "").replace(/ (pattern|with the head off)$/, ""));
+}
+
 const SHORT: [RegExp, string][] = [
   [/^attention to the (previous token|next token|token itself)$/, "$1"],
   [/^attention at work: not on sinks$/, "share at work"],
@@ -41,10 +46,4 @@ export function statisticTitle(statistic: Statistic): string {
   let title = statistic.title;
   for (const [from, to] of SHORT) title = title.replace(from, to);
   return capital(title);
-}
-
-/** A text that fits in so many pixels of 13-pixel type, about. */
-export function fit(text: string, width: number): string {
-  const most = Math.max(4, Math.floor(width / 6.3));
-  return text.length > most ? `${text.slice(0, most - 1).trimEnd()}…` : text;
 }
