@@ -14,7 +14,7 @@ const NEXT: Record<Theme, Theme> = { auto: "dark", dark: "light", light: "auto" 
 /** Name, model, navigation, search, light or dark. */
 export function Header() {
   const store = useStore();
-  const model = store.atlas?.document.model ?? store.boot.live;
+  const model = store.boot.live ?? store.atlas?.document.model;
   const current = store.route.value.view.split("/")[0] || (store.atlas ? "atlas" : "live");
   const shape = model ? `${model.type} · ${model.layers} layers × ${model.heads} heads` : "";
   return (

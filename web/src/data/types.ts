@@ -276,4 +276,6 @@ export interface LiveModel {
   causal: boolean;
   /** What it predicts: next or masked tokens, a class, or nothing. */
   predicts: "next" | "masked" | "class" | "";
+  /** The mask token, where masked tokens are predicted. */
+  mask?: string;
 }

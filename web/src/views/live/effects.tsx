@@ -1,0 +1,110 @@
+import { useStore } from "../../store";
+import { mix } from "../../families";
+import { number } from "../../format";
+import { SaveMenu } from "../../components/save";
+import { useLive } from "./context";
+import { nameOf, toggled } from "./options";
+import { effectsKey } from "./session";
+
+const FLOOR = 0.01;
+
+/** How far the prediction moves when each head is off in turn. */
+export function EffectsCard() {
+  const store = useStore();
+  const { session, model, options } = useLive();
+  const found = session.effects.value;
+  const current = found && found.key === effectsKey(options) ? found : null;
+  const error = session.effectsError.value;
+  const asks = session.prediction.error.value;
+  return (
+    <section class="hs-block" aria-label="Each head off in turn">
+      <div class="hs-title">
+        <h2>Each head off in turn</h2>
+        <span title="Kullback–Leibler divergence of the prediction with the head off from that with all heads on">
+          KL of the prediction, nats; log scale from {FLOOR}
+        </span>
+        {current && (
+          <SaveMenu
+            name="each-head-off"
+            data={() => ({
+              columns: ["head", `KL, nats (${options.how})`],
+              rows: Array.from(current.values, (value, place) => [nameOf(place, model), value]),
+            })}
+          />
+        )}
+      </div>
+      {current && <Grid values={current.values} />}
+      <p class="hs-live-note">
+        {error || (current ? said(current.values, current, model) : "")}
+        {!current && (
+          <button type="button" class="hs-button" disabled={asks !== ""} onClick={() => void session.sweep(options)}>
+            Switch off {model.layers * model.heads} heads in turn
+          </button>
+        )}{" "}
+        {current?.running && (
+          <button type="button" class="hs-more" onClick={() => session.stopSweep()}>
+            Stop
+          </button>
+        )}
+        {current && !current.running && current.done < model.layers && (
+          <button type="button" class="hs-more" onClick={() => void session.sweep(options)}>
+            Start again
+          </button>
+        )}
+      </p>
+    </section>
+  );
+  function Grid({ values }: { values: Float32Array }) {
+    const dark = store.dark.value;
+    const rows = Array.from({ length: model.layers }, (_, at) => model.layers - 1 - at);
+    const low = model.layers > 16;
+    return (
+      <div class={low ? "hs-live-effects hs-live-effects-low" : "hs-live-effects"}>
+        {rows.map((layer) => (
+          <div key={layer} class="hs-live-effect-row">
+            <span class="hs-live-layer">{model.numbers[layer]}</span>
+            {Array.from({ length: model.heads }, (_, head) => {
+              const place = layer * model.heads + head;
+              const value = values[place]!;
+              const name = nameOf(place, model);
+              const strong = strength(value);
+              const base = dark ? "#F0975A" : "#C05717";
+              return (
+                <button
+                  key={head} type="button" class={options.off.includes(name) ? "hs-live-effect hs-live-effect-off" : "hs-live-effect"}
+                  style={strong > 0 ? { background: mix(base, dark ? "#2a2b2e" : "#f3f2f0", strong) } : {}}
+                  aria-label={`Head ${name} off: ${Number.isNaN(value) ? "not known yet" : `${number(value)} nats`}`}
+                  title={`${name}: ${Number.isNaN(value) ? "not known yet" : `${number(value, 3)} nats`}`}
+                  onClick={() => store.set({ off: toggled(options.off, name).join(",") || undefined })}
+                >
+                  {!low && value >= 0.095 ? <span class={strong > 0.8 && !dark ? "hs-live-on-dark" : ""}>{value.toFixed(2)}</span> : ""}
+                </button>
+              );
+            })}
+          </div>
+        ))}
+      </div>
+    );
+  }
+}
+
+/** 0 at the floor, 1 at a nat or more. */
+function strength(value: number): number {
+  if (!(value > FLOOR)) return 0;
+  return Math.min(1, 0.12 + (0.88 * Math.log(value / FLOOR)) / Math.log(1 / FLOOR));
+}
+
+function said(
+  values: Float32Array, { done, running }: { done: number; running: boolean }, model: { layers: number; heads: number; numbers: number[] },
+): string {
+  if (running) return `${done} of ${model.layers} layers done.`;
+  let best = -1;
+  values.forEach((value, place) => {
+    if (value > (values[best] ?? -1)) best = place;
+  });
+  if (best < 0) return "";
+  const clear = values[best]! >= 0.05;
+  return clear
+    ? `${nameOf(best, model)} matters most here; click a cell to switch its head off.`
+    : "No single head changes the prediction much.";
+}
