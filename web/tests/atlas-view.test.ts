@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 
 import { fieldColouring, ramp } from "../src/colour";
-import { spread } from "../src/components/convergence";
+import { apart, halfText, spread } from "../src/components/convergence";
 import { Arrangement, gridLayout, headOrders } from "../src/components/grid-layout";
 import { contains, nearest } from "../src/components/scatter";
 import { extremity, overlap, placeLabels } from "../src/components/scatter-labels";
 import { axis, plain } from "../src/components/scatter-scale";
-import { filtered } from "../src/components/select";
+import { filtered, shiftInto } from "../src/components/select";
 import { extent, type Field, spansDecades } from "../src/data/fields";
 import { sorting } from "../src/views/finder/table";
 
@@ -143,4 +143,16 @@ it("searches options by all words", () => {
 it("reads the order of a table from the address", () => {
   expect(sorting("-entropy")).toEqual(["entropy", false]);
   expect(sorting(undefined)).toEqual(["head", true]);
+});
+
+it("moves a list into the window", () => {
+  expect(shiftInto(50, 350, 400)).toBe(0);
+  expect(shiftInto(20, 500, 400)).toBe(-12); // too wide: its beginning is seen
+  expect(shiftInto(100, 450, 400)).toBe(-58);
+  expect(shiftInto(-20, 300, 400)).toBe(28);
+});
+
+it("writes half-widths with the digits that count, and keeps labels apart", () => {
+  expect([0.00036, 0.046, 0.12, 0.01, 0].map(halfText)).toEqual(["0.0004", "0.05", "0.12", "0.01", "–"]);
+  expect(apart([10, 50, 12], 11)).toEqual([10, 50, 21]);
 });

@@ -3,17 +3,19 @@ import { line } from "d3-shape";
 import { useRef } from "preact/hooks";
 
 import type { Convergence } from "../data/types";
-import { count, number } from "../format";
+import { count } from "../format";
 import { useStore } from "../store";
 import { SaveMenu } from "./save";
 import { plain } from "./scatter-scale";
 
+/** Intervals narrower than this are certain enough for anybody. */
+const LEAST = 1e-5;
 const EDGE = { left: 48, right: 8, top: 24, bottom: 40 };
 
 /** How intervals shrink with the number of examples, and how many more would halve them. */
 export function CorpusSize({ width }: { width: number }) {
   const { document } = useStore().atlas!;
-  const lines = document.convergence.filter((one) => one.half.some((half) => half > 0));
+  const lines = document.convergence.filter((one) => (one.half.at(-1) ?? 0) > LEAST);
   const svg = useRef<SVGSVGElement>(null);
   // the summary may have said it already
   const told = document.summary.some((one) => one.parts.some((part) => part.text.includes("halves")));
@@ -41,7 +43,7 @@ export function CorpusSize({ width }: { width: number }) {
             {lines.map((one, at) => (
               <li key={at}>
                 <span class="hs-soft">{at + 1}</span> {one.title} <span class="hs-soft">of {one.head}</span>{" "}
-                ± {number(one.half.at(-1) ?? NaN)} {one.unit === "nats" ? "nats" : ""}
+                ± {halfText(one.half.at(-1) ?? NaN)} {one.unit === "nats" ? "nats" : ""}
               </li>
             ))}
           </ol>
@@ -49,6 +51,22 @@ export function CorpusSize({ width }: { width: number }) {
       )}
     </section>
   );
+}
+
+/** One digit that counts, two from 0.1: 0.0004, 0.05, 0.12. */
+export function halfText(half: number): string {
+  if (!(half > 0)) return "–";
+  return half.toFixed(half >= 0.1 ? 2 : Math.min(6, Math.ceil(-Math.log10(half))));
+}
+
+/** Heights for labels, moved apart where they would touch; in the order given. */
+export function apart(heights: number[], least: number): number[] {
+  const order = heights.map((_, at) => at).sort((a, b) => heights[a]! - heights[b]!);
+  const moved = [...heights];
+  order.forEach((at, rank) => {
+    if (rank > 0) moved[at] = Math.max(moved[at]!, moved[order[rank - 1]!]! + least);
+  });
+  return moved;
 }
 
 function halving(lines: Convergence[], examples: number): string {
@@ -68,6 +86,7 @@ function Chart({ svg, lines, width }: { svg: { current: SVGSVGElement | null }; 
     one.examples
       .map((n, at): [number, number] => [n, one.half[at] ?? NaN])
       .filter(([n, half]) => n > 0 && half > 0);
+  const ends = apart(lines.map((one) => y(one.half.at(-1)!)), 11);
   return (
     <svg ref={svg} class="hs-convergence" width={width} height={height} role="img" aria-label={`Half-width of 95 % intervals by number of examples: ${lines.map((one) => one.title).join(", ")}`}>
       <g class="hs-axes">
@@ -93,7 +112,7 @@ function Chart({ svg, lines, width }: { svg: { current: SVGSVGElement | null }; 
           <g key={at}>
             <path class="hs-convergence-line" d={path(all) ?? ""} />
             {last && <circle class="hs-convergence-dot" cx={x(last[0])} cy={y(last[1])} r={2.5} />}
-            {last && <text class="hs-tick" x={x(last[0]) + 6} y={y(last[1]) + 4}>{at + 1}</text>}
+            {last && <text class="hs-tick" x={x(last[0]) + 6} y={ends[at]! + 4}>{at + 1}</text>}
           </g>
         );
       })}

@@ -91,8 +91,8 @@ function RoleText({ id, box, colour }: { id: string; box: Box; colour: string })
       <text class="hs-cell-symbol" x={x + 7} y={tall ? y + 18 : y + height / 2 + 4.5} font-size={13} fill={on}>
         {symbol}
       </text>
-      <text class="hs-cell-name" x={tall ? x + 7 : x + 22} y={tall ? y + height - 8 : y + height / 2 + 4} fill={on}>
-        {fitting(short, width - (tall ? 12 : 24))}
+      <text class="hs-cell-name" x={tall ? x + 7 : x + 24} y={tall ? y + height - 8 : y + height / 2 + 4} fill={on}>
+        {fitting(short, width - (tall ? 12 : 26))}
       </text>
     </>
   );

@@ -6,7 +6,7 @@ import type { Atlas } from "../data/atlas";
 import { extent, type Field, unitText } from "../data/fields";
 import { isRole } from "../families";
 import { useStore } from "../store";
-import { extremity, placeLabels, type Dot } from "./scatter-labels";
+import { type Dot, extremity, type Label, placeLabels } from "./scatter-labels";
 import { axis, type Axis } from "./scatter-scale";
 
 interface Props {
@@ -60,7 +60,7 @@ export function Scatter(props: Props) {
           {label.text}
         </text>
       ))}
-      <Ring points={points} atlas={atlas} room={room} />
+      <Ring points={points} atlas={atlas} room={room} written={written} />
       {drag.box && <rect class="hs-brush" {...drag.box} />}
     </svg>
   );
@@ -144,7 +144,7 @@ function short(text: string, room: number): string {
 }
 
 /** A ring around the head in focus, with its name. */
-function Ring({ points, atlas, room }: { points: Point[]; atlas: Atlas; room: { right: number } }) {
+function Ring({ points, atlas, room, written }: { points: Point[]; atlas: Atlas; room: { right: number }; written: Label[] }) {
   const store = useStore();
   const place = store.focus.value;
   const point = place === null ? undefined : points.find((one) => one.place === place);
@@ -153,7 +153,7 @@ function Ring({ points, atlas, room }: { points: Point[]; atlas: Atlas; room: { 
   return (
     <g class="hs-ring">
       <circle cx={point.x} cy={point.y} r={point.radius + 3} />
-      <text x={end ? point.x - point.radius - 8 : point.x + point.radius + 8} y={point.y + 4} text-anchor={end ? "end" : "start"}>{atlas.name(point.place)}</text>
+      {!written.some((label) => label.place === place) && <text x={end ? point.x - point.radius - 8 : point.x + point.radius + 8} y={point.y + 4} text-anchor={end ? "end" : "start"}>{atlas.name(point.place)}</text>}
     </g>
   );
 }

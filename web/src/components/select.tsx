@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export interface Option {
   id: string;
@@ -17,14 +17,12 @@ interface Props {
   searchable?: boolean;
   /** What the button says while nothing is chosen. */
   empty?: string;
-  /** Opens towards the left. */
-  end?: boolean;
 }
 
 let made = 0;
 
 /** A choice from a list, which can be searched where it is long. */
-export function Select({ label, value, options, onPick, searchable = options.length > 12, end, empty = "none" }: Props) {
+export function Select({ label, value, options, onPick, searchable = options.length > 12, empty = "none" }: Props) {
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   const chosen = options.find((one) => one.id === value);
@@ -55,7 +53,7 @@ export function Select({ label, value, options, onPick, searchable = options.len
       </button>
       {open && (
         <Choices
-          {...{ label, value, options, searchable, end, close }}
+          {...{ label, value, options, searchable, close }}
           onPick={(id) => {
             close(true);
             onPick(id);
@@ -70,14 +68,25 @@ interface ChoiceProps extends Props {
   close: (focus: boolean) => void;
 }
 
-function Choices({ label, value, options, onPick, searchable, end, close }: ChoiceProps) {
+/** How far a list must move to the left, or to the right, to be inside the window. */
+export function shiftInto(left: number, right: number, window: number, edge = 8): number {
+  return Math.max(Math.min(0, window - edge - right), edge - left);
+}
+
+function Choices({ label, value, options, onPick, searchable, close }: ChoiceProps) {
   const [text, setText] = useState("");
   const found = filtered(options, text);
   const [at, setAt] = useState(Math.max(0, options.findIndex((one) => one.id === value)));
   const list = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
   const [prefix] = useState(() => `hs-choice-${++made}`);
-  useEffect(() => (input.current ?? list.current)?.focus(), []);
+  const box = useRef<HTMLDivElement>(null);
+  const [shift, setShift] = useState(0);
+  useLayoutEffect(() => {
+    const { left, right } = box.current!.getBoundingClientRect();
+    setShift(shiftInto(left, right, window.innerWidth));
+    (input.current ?? list.current)?.focus({ preventScroll: true });
+  }, []);
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
   }, [at, text]);
@@ -91,7 +100,7 @@ function Choices({ label, value, options, onPick, searchable, end, close }: Choi
     event.stopPropagation();
   };
   return (
-    <div class={end ? "hs-choices hs-choices-end" : "hs-choices"} onKeyDown={press}>
+    <div ref={box} class="hs-choices" style={{ left: `${shift}px` }} onKeyDown={press}>
       {searchable && (
         <input
           ref={input} class="hs-choices-search" placeholder="Search" aria-label={`Search ${label}`}

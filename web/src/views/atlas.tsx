@@ -14,7 +14,7 @@ import { useStore } from "../store";
 import { Clearest } from "./atlas/clearest";
 import { useColours } from "./atlas/colours";
 import { SmallFinder } from "./atlas/small-finder";
-import { Summary } from "./atlas/summary";
+import { Findings, Summary } from "./atlas/summary";
 
 /** The whole model at once: the grid of heads, what the heads do, and where to look next. */
 export function AtlasView() {
@@ -50,6 +50,7 @@ export function AtlasView() {
         <aside class="hs-side">
           <Summary />
           <HeadCard />
+          <Findings />
         </aside>
       </div>
     </div>

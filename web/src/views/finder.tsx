@@ -48,7 +48,7 @@ export function FinderView() {
         <LogToggle name="y" of={y} log={log} />
         <Select label="Colour" value={colour} options={colours} onPick={(id) => store.set({ colour: id === first ? undefined : id })} />
         <Select
-          label="Size" value={size?.id ?? "none"} options={[{ id: "none", title: "the same" }, ...options]} end
+          label="Size" value={size?.id ?? "none"} options={[{ id: "none", title: "the same" }, ...options]}
           onPick={(id) => store.set({ size: id === "none" ? undefined : id })}
         />
       </div>

@@ -4,16 +4,12 @@ import { family } from "../../families";
 import { plural } from "../../format";
 import { useStore } from "../../store";
 
-/** What the heads do: the lead, one line per family (the legend of the grid), then findings. */
+/** What the heads do: the lead, and one line per family, which is the legend of the grid. */
 export function Summary() {
   const store = useStore();
   const atlas = store.atlas!;
-  const { summary, notes } = atlas.document;
-  const of = (name: string) => summary.filter((line) => line.family === name);
+  const of = (name: string) => atlas.document.summary.filter((line) => line.family === name);
   const lead = of("lead");
-  const findings = [...of("finding"), ...of("fact")];
-  const warnings = of("warning");
-  const said = summary.map((line) => line.parts.map((part) => part.text).join("")).join(" ");
   return (
     <section class="hs-summary" aria-label="What the heads do">
       <h2>What the heads do</h2>
@@ -32,17 +28,30 @@ export function Summary() {
           <code>headscope survey {atlas.document.model.name} CORPUS -o results.nc</code>
         </p>
       )}
-      {findings.length > 0 && (
-        <ul class="hs-findings">
-          {findings.map((line, at) => (
-            <li key={at}><Parts parts={line.parts} /></li>
-          ))}
-        </ul>
-      )}
+    </section>
+  );
+}
+
+/** Findings by test, and warnings. */
+export function Findings() {
+  const { summary, notes } = useStore().atlas!.document;
+  const findings = summary.filter((line) => ["finding", "fact", ""].includes(line.family));
+  const warnings = summary.filter((line) => line.family === "warning");
+  const said = summary.map((line) => line.parts.map((part) => part.text).join("")).join(" ");
+  const unsaid = notes.filter((note) => !said.includes(note));
+  if (!findings.length && !warnings.length && !unsaid.length) return null;
+  return (
+    <section class="hs-findings" aria-label="Findings">
+      {findings.length > 0 && <h2>Findings</h2>}
+      <ul>
+        {findings.map((line, at) => (
+          <li key={at}><Parts parts={line.parts} /></li>
+        ))}
+      </ul>
       {warnings.map((line, at) => (
         <p key={at} class="hs-small hs-summary-note"><Parts parts={line.parts} /></p>
       ))}
-      {notes.filter((note) => !said.includes(note)).map((note) => (
+      {unsaid.map((note) => (
         <p key={note} class="hs-small hs-summary-note">Note: {note}.</p>
       ))}
     </section>

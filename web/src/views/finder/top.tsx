@@ -31,7 +31,7 @@ export function TopControl({ fields }: { fields: Field[] }) {
         />
       </label>
       <Select
-        label="by" empty="a statistic" value={value} options={options} end
+        label="by" empty="a statistic" value={value} options={options}
         onPick={(id) => {
           setValue(id);
           run(many, id);
