@@ -39,6 +39,8 @@ const ASCENT = 14;
 /** Room under the baseline: the underline, and two rows of percentages. */
 const LABELS = 36;
 const BETWEEN = 16;
+/** Dashed arcs run above the line of the same two words. */
+const OVER = 7;
 const MOST = 88;
 
 /** The height of an arc over a distance: about a half circle when short, flatter when long. */
@@ -83,14 +85,14 @@ export function place(
     const side = below ? under : above;
     if (at < side.length) side[at] = Math.max(side[at]!, height + 4);
   };
-  for (const { from, to, below } of links) {
+  for (const { from, to, below, dashed } of links) {
     const [a, b] = [line[from], line[to]];
     if (a === undefined || b === undefined) continue;
     if (from === to) need(a, 24, below);
-    else if (a === b) need(a, rise(x[from]! - x[to]!), below);
+    else if (a === b) need(a, rise(x[from]! - x[to]!) + (dashed ? OVER : 0), below);
     else {
-      need(a, CROSSING, below);
-      need(b, CROSSING, below);
+      need(a, CROSSING + (dashed ? OVER : 0), below);
+      need(b, CROSSING + (dashed ? OVER : 0), below);
     }
   }
   let top = 0;
@@ -141,7 +143,7 @@ function inLine(placed: Placed, link: ArcLink, at: number, line: number): Arc {
   const right = link.to > link.from ? 1 : -1;
   const start = centre(placed, link.from) + right * shift(placed, link.from);
   const end = centre(placed, link.to) - right * shift(placed, link.to);
-  const height = rise(placed.x[link.from]! - placed.x[link.to]!);
+  const height = rise(placed.x[link.from]! - placed.x[link.to]!) + (link.dashed ? OVER : 0);
   const sweep = (right > 0) !== Boolean(link.below) ? 1 : 0;
   const path = `M${n(start)} ${n(y)}A${n(Math.abs(end - start) / 2)} ${n(height)} 0 0 ${sweep} ${n(end)} ${n(y)}`;
   return { link: at, path, tip: [end, y] };
@@ -156,7 +158,7 @@ function crossing(placed: Placed, link: ArcLink, at: number, a: number, b: numbe
   const quarter = (x: number, y: number, edge: number) => {
     const way = edge > x ? 1 : -1;
     const reach = Math.min(Math.abs(edge - x), FAR);
-    const height = Math.min(CROSSING, rise(2 * reach));
+    const height = Math.min(CROSSING, rise(2 * reach)) + (link.dashed ? OVER : 0);
     return { x: x + way * reach, y: y + up * height, reach, height, way };
   };
   const off = quarter(start, side(a), leave);

@@ -141,7 +141,7 @@ function draw(
   arc: Arc, key: number | string, link: ArcLink, colour: string, opacity: number, labels: readonly string[],
 ) {
   const title = `${labels[link.from]} → ${labels[link.to]} ${percent(link.weight, 0)}`;
-  const width = link.dashed ? 1 : 0.6 + 5 * link.weight;
+  const width = link.dashed ? 1.25 : 0.6 + 5 * link.weight;
   return (
     <g key={key} style={{ color: colour }} opacity={opacity}>
       <path
@@ -185,7 +185,7 @@ function Word(props: WordProps) {
       class={props.quiet ? "hs-arc-word hs-arc-quiet" : "hs-arc-word"}
       data-word={at}
       role="button"
-      tabIndex={props.tab ? 0 : -1}
+      tabindex={props.tab ? 0 : -1}
       aria-label={props.said}
       onPointerEnter={props.onEnter}
       onFocus={props.onFocus}

@@ -26,7 +26,7 @@ interface Props {
 
 /** A map of attention: queries in rows, keys in columns. Only what is visible is drawn. */
 export function HeatMap(props: Props) {
-  const { rows, columns, weights, scale = "sqrt", row = null, label, tallest = 640 } = props;
+  const { rows, columns, weights, scale = "sqrt", row = null, label, tallest = 820 } = props;
   const store = useStore();
   const box = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);

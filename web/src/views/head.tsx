@@ -1,5 +1,6 @@
 import { useEffect } from "preact/hooks";
 
+import { follow } from "../components/link";
 import { useStore } from "../store";
 import { Among } from "./head/among";
 import { Examples } from "./head/examples";
@@ -93,15 +94,18 @@ function NoExamples({ name, kept, why }: { name: string; kept: number; why: stri
 }
 
 function Unknown({ name }: { name: string }) {
-  const { atlas } = useStore();
+  const store = useStore();
+  const { atlas } = store;
   const { numbers } = atlas!.document.model;
   const last = numbers[numbers.length - 1] ?? atlas!.layers;
   const layers = numbers.length === 1 ? `layer ${last}` : `layers ${numbers[0] ?? 1} to ${last}`;
   return (
     <p class="hs-empty">
       {name ? `There is no head “${name.slice(0, 40)}”.` : "Which head?"} These results have {layers} with heads 1 to {atlas!.heads} each, such as{" "}
-      <a href={`#/head/${atlas!.name(0)}`}>{atlas!.name(0)}</a> ({atlas!.zeroBased(0)}).{" "}
-      <a href="#/atlas">Choose one in the atlas.</a>
+      <a href={`#/head/${atlas!.name(0)}`} onClick={follow(store, `head/${atlas!.name(0)}`)}>
+        {atlas!.name(0)}
+      </a> ({atlas!.zeroBased(0)}).{" "}
+      <a href="#/atlas" onClick={follow(store, "atlas")}>Choose one in the atlas.</a>
     </p>
   );
 }

@@ -64,7 +64,7 @@ export function Examples({ place, loaded }: { place: number; loaded: Loaded }) {
     <Block
       title="Examples"
       note={
-        show === "map" ? "√ scale; row maximum in %" : (
+        show === "map" ? "√ scale; row maximum in % where there is room" : (
           <>
             lines over 10 %; underline: share at rest; <span class="hs-out">out</span> and{" "}
             <span class="hs-in">in</span> of the word under the pointer
@@ -100,19 +100,22 @@ function relationColour(atlas: NonNullable<ReturnType<typeof useStore>["atlas"]>
   return headColour(atlas.family(place), dark);
 }
 
-/** One example of each kind, in order; all that show a chosen relation come in their order. */
+/** One example of each kind; with a relation, the best three and the worst two. */
 function oneOfEach(all: Prepared[], relation: string): Prepared[] {
-  if (relation) return all.slice(0, FEW + 1);
+  if (relation) return all.length > 5 ? [...all.slice(0, 3), ...all.slice(-2)] : all;
   const seen = new Set<string>();
   return all.filter(({ example }) => !seen.has(example.kind) && seen.add(example.kind)).slice(0, FEW);
 }
 
 /** Examples with the arcs of a relation, those that are for it first. */
 function forAndAgainst(all: Prepared[]): Prepared[] {
-  const share = ({ verdicts }: Prepared) => verdicts.filter((one) => one.found).length / verdicts.length;
   return all
     .filter(({ verdicts }) => verdicts.length > 0)
-    .sort((a, b) => share(b) - share(a) || b.verdicts.length - a.verdicts.length);
+    .sort((a, b) => foundShare(b) - foundShare(a) || b.verdicts.length - a.verdicts.length);
+}
+
+function foundShare({ verdicts }: Prepared): number {
+  return verdicts.filter((one) => one.found).length / verdicts.length;
 }
 
 interface SelectProps {
@@ -253,7 +256,11 @@ function About({ example, one, loaded, relation, children }: AboutProps) {
       <span title={strong ? "Among all examples" : "In the random sample"}>
         rank {example.rank} of {count(of)}{strong ? "" : " sampled"}
       </span>
-      {relation && <span class="hs-verdict">{found} of {one.verdicts.length} found</span>}
+      {relation && (
+        <span class="hs-verdict">
+          {foundShare(one) >= 0.5 ? "for" : "against"}: {found} of {one.verdicts.length} found
+        </span>
+      )}
       <span class="hs-example-id" title={`Example ${one.text.id}`}>{one.text.id}</span>
       {children}
     </div>

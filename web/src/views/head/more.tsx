@@ -91,9 +91,9 @@ function Line({ row, place, bars }: { row: Row; place: number; bars: boolean }) 
         )}
       </span>
       <span class="hs-num">
-        {shown(value, about)} <span class="hs-quiet">{change(value, about) || plusMinus(low, high, about.kind)}</span>
+        {shown(value, about)} <span class="hs-soft">{change(value, about) || plusMinus(low, high, about.kind)}</span>
       </span>
-      <span class="hs-num hs-quiet" title="Rank among all heads">{rank}</span>
+      <span class="hs-num hs-soft" title="Rank among all heads">{rank}</span>
     </li>
   );
 }

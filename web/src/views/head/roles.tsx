@@ -176,7 +176,7 @@ function Tested({ place }: { place: number }) {
               </td>
               <td class="hs-num">
                 {number(mean)}{" "}
-                <span class="hs-quiet">
+                <span class="hs-soft">
                   {plusMinus(atlas.number("tests/low", place, at), atlas.number("tests/high", place, at), "times")}
                 </span>
               </td>

@@ -99,11 +99,11 @@ export function Pairs({ place, loaded }: { place: number; loaded: Loaded }) {
             {pairs.map((one) => (
               <li key={`${one.query}\n${one.key}`}>
                 <span class="hs-bars-name" title={`${one.query} → ${one.key}`}>
-                  <bdi>{visible(one.query)}</bdi> <span class="hs-quiet">→</span> <bdi>{visible(one.key)}</bdi>
+                  <bdi>{visible(one.query)}</bdi> <span class="hs-soft">→</span> <bdi>{visible(one.key)}</bdi>
                 </span>
                 <Bar share={one.mean / most} colour={colour} />
                 <span class="hs-num">{percent(one.mean, 0)}</span>
-                <span class="hs-num hs-quiet">{count(one.n)}</span>
+                <span class="hs-num hs-soft">{count(one.n)}</span>
               </li>
             ))}
           </ul>

@@ -53,7 +53,7 @@ function Chips({ place }: { place: number }) {
         </span>
       ))}
       {Boolean(atlas.number("roles/borderline", place)) && (
-        <span class="hs-chip hs-quiet" title="The two halves of the corpus give this head different roles.">
+        <span class="hs-chip hs-soft" title="The two halves of the corpus give this head different roles.">
           borderline
         </span>
       )}
@@ -105,7 +105,7 @@ function MiniGrid({ place }: { place: number }) {
       ref={canvas}
       class="hs-minigrid"
       style={{ width: `${width}px`, height: `${height}px` }}
-      tabIndex={0}
+      tabindex={0}
       role="application"
       aria-label={`Head ${atlas.name(place)} among all heads, layer 1 at the bottom. Arrow keys open the head beside it.`}
       onKeyDown={(event) => walk(event, store, place)}
