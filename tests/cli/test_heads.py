@@ -113,10 +113,20 @@ def test_head_prints_its_name_and_the_number_of_rows_asked_for(run: Run, made_nc
     assert "(first 2 of " in done.out
 
 
+def test_head_begins_with_what_the_head_does_in_lines_that_fit(run: Run, made_nc: Path) -> None:
+    said = hs.open(made_nc).head("1-3").description
+    title, lead, evidence = run("head", made_nc, "1-3").out.split("\n\n")[:3]
+    assert title.startswith("Head 1-3 (L0H2) of made")
+    assert (lead.replace("\n", " "), evidence.replace("\n", " ")) == (said.lead, said.evidence)
+    assert max(map(len, f"{lead}\n{evidence}".splitlines())) <= 100
+
+
 def test_head_as_json_has_its_sentences_and_tables(run: Run, made_nc: Path) -> None:
     done = run("head", made_nc, "1-3", "--json")
     found = json.loads(done.out)
-    assert set(found) == {"sentences", "roles", "relations", "statistics"}
+    assert set(found) == {"description", "sentences", "roles", "relations", "statistics"}
+    [description] = found["description"]
+    assert (description["head"], description["family"]) == ("1-3", "")
     means = [row["mean"] for row in found["statistics"]]
     assert any(mean == pytest.approx(PREVIOUS["1-3"]) for mean in means)
 

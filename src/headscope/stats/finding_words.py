@@ -63,7 +63,7 @@ def antecedents_found(finding: AntecedentFinding) -> str:
     --------
     >>> against = {"nearest": (0.38, 1e-9), "rules": (0.74, 1.0)}
     >>> antecedents_found(AntecedentFinding("3-5", 839, 0.769, 0.769, against))
-    'finds the antecedent of 0.77 of 839 mentions, more than the nearest mention (0.38, p < 1e-8), \
+    'finds the antecedent of 0.77 of 839 mentions, more than the nearest mention (0.38, p < 1e-9), \
 but not reliably more than the rules (0.74, p = 1.00)'
     """
     beaten, others = list[str](), list[str]()
@@ -86,7 +86,7 @@ def disabling_does(finding: DisablingFinding) -> str:
     >>> disabling_does(DisablingFinding("3-9", "accuracy", -0.041, -0.062, -0.02, 0.003))
     'costs 4.1 points of accuracy (95 % 2.0 to 6.2, p = 0.003)'
     >>> disabling_does(DisablingFinding("3-9", "loss", 0.0004, -0.001, 0.002, 0.7))
-    'changes the loss by no more than chance (-0.00040, 95 % -0.0020 to 0.0010)'
+    'changes the loss by no more than chance (-0.0004, 95 % -0.002 to 0.001)'
     """
     points = finding.metric in POINTS
     scale = 100.0 if points else 1.0
