@@ -160,7 +160,7 @@ class Atlas(LabelledResults):
         >>> texts = ["The dog barks.", "A cat sleeps."]
         >>> atlas = hs.survey("demo", texts, measures="position")
         >>> atlas.head("1-3").description.lead
-        'Puts 100 % of its attention on the previous token.'
+        'Puts more than 99 % of its attention on the previous token.'
         """
         from headscope.stats.passport import passport
 
