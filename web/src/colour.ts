@@ -99,7 +99,8 @@ export function differenceField(first: Field, second: Field, name: string): Fiel
 /** A number that fits a cell: 54, 0.46, 3.1. */
 function compact(field: Field, value: number): string {
   if (Number.isNaN(value)) return "–";
-  if (field.kind === "share") return (value * 100).toFixed(0).replace("-", "\u2212");
   const size = Math.abs(value);
-  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2).replace("-", "\u2212");
+  const share = field.kind === "share";
+  const text = share ? (size * 100).toFixed(0) : size.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
+  return value < 0 && Number(text) !== 0 ? `\u2212${text}` : text;
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { fieldColouring, ramp } from "../src/colour";
 import { apart, halfText, spread } from "../src/components/convergence";
 import { Arrangement, gridLayout, headOrders } from "../src/components/grid-layout";
-import { contains, nearest } from "../src/components/scatter";
+import { contains, nearest } from "../src/components/scatter-brush";
 import { extremity, overlap, placeLabels } from "../src/components/scatter-labels";
 import { axis, plain } from "../src/components/scatter-scale";
 import { filtered, shiftInto } from "../src/components/select";
@@ -11,7 +11,14 @@ import { extent, type Field, spansDecades } from "../src/data/fields";
 import { sorting } from "../src/views/finder/table";
 
 const made = (values: number[], more: Partial<Field> = {}): Field => ({
-  id: "x", query: "x", group: "", title: "x", unit: "", kind: "number", values, ...more,
+  id: "x",
+  query: "x",
+  group: "",
+  title: "x",
+  unit: "",
+  kind: "number",
+  values,
+  ...more,
 });
 
 describe("the grid", () => {
@@ -23,21 +30,31 @@ describe("the grid", () => {
     expect(gridLayout({ layers, heads }, room)).toMatchObject({ stepX, stepY, across });
   });
 
-  it.each([[6, 12], [24, 16], [32, 32], [30, 9], [80, 64], [1, 1], [128, 8], [8, 128]])(
-    "%i × %i heads never overflow", (layers, heads) => {
-      for (const room of [336, 368, 648, 1016]) {
-        const layout = gridLayout({ layers, heads }, room);
-        expect(layout.width).toBeLessThanOrEqual(room + 1e-6);
-        expect(layout.stepX - layout.gap).toBeGreaterThan(0);
-        expect(layout.canvas).toBe(layers * heads > 2000);
-      }
-    },
-  );
+  it.each([
+    [6, 12],
+    [24, 16],
+    [32, 32],
+    [30, 9],
+    [80, 64],
+    [1, 1],
+    [128, 8],
+    [8, 128],
+  ])("%i × %i heads never overflow", (layers, heads) => {
+    for (const room of [336, 368, 648, 1016]) {
+      const layout = gridLayout({ layers, heads }, room);
+      expect(layout.width).toBeLessThanOrEqual(room + 1e-6);
+      expect(layout.stepX - layout.gap).toBeGreaterThan(0);
+      expect(layout.canvas).toBe(layers * heads > 2000);
+    }
+  });
 
   it("has layer 1 at the bottom, and layers as columns where they run across", () => {
     const shape = { layers: 2, heads: 3 };
     const up = new Arrangement(gridLayout(shape, 400), shape, headOrders(shape));
-    expect(up.rows).toEqual([[3, 4, 5], [0, 1, 2]]);
+    expect(up.rows).toEqual([
+      [3, 4, 5],
+      [0, 1, 2],
+    ]);
     expect(up.step(0, 0, -1)).toBe(3);
     expect(up.step(0, -1, 0)).toBe(0);
     expect(up.edge(3, true)).toBe(5);
@@ -48,7 +65,11 @@ describe("the grid", () => {
 
   it("finds every head at the middle of its cell", () => {
     const shape = { layers: 20, heads: 5 };
-    const grid = new Arrangement(gridLayout(shape, 700), shape, headOrders(shape, (place) => place % 7));
+    const grid = new Arrangement(
+      gridLayout(shape, 700),
+      shape,
+      headOrders(shape, (place) => place % 7),
+    );
     for (let place = 0; place < 100; place++) {
       const [x, y, width, height] = grid.box(place);
       expect(grid.at(x + width / 2, y + height / 2)).toBe(place);
@@ -58,7 +79,9 @@ describe("the grid", () => {
 
   it("sorts heads within layers, largest first, not defined last", () => {
     const values = [1, Number.NaN, 3, 5, 5, 9];
-    expect([...headOrders({ layers: 2, heads: 3 }, (place) => values[place]!)]).toEqual([1, 2, 0, 1, 2, 0]);
+    expect([...headOrders({ layers: 2, heads: 3 }, (place) => values[place]!)]).toEqual([
+      1, 2, 0, 1, 2, 0,
+    ]);
   });
 });
 
@@ -106,7 +129,9 @@ describe("scales", () => {
 describe("labels in the scatter", () => {
   const room = { left: 0, top: 0, right: 400, bottom: 300 };
   const dots = Array.from({ length: 200 }, (_, place) => ({
-    place, x: 20 + ((place * 7919) % 360), y: 20 + ((place * 104729) % 260),
+    place,
+    x: 20 + ((place * 7919) % 360),
+    y: 20 + ((place * 104729) % 260),
   }));
 
   it("never overlap, never leave the chart, and never cover another point", () => {
@@ -117,7 +142,11 @@ describe("labels in the scatter", () => {
       expect(one.left + one.width).toBeLessThanOrEqual(400);
       for (const other of labels.slice(at + 1)) expect(overlap(one, other)).toBe(false);
       for (const dot of dots) {
-        const inside = dot.x > one.left && dot.x < one.left + one.width && dot.y > one.top && dot.y < one.top + one.height;
+        const inside =
+          dot.x > one.left &&
+          dot.x < one.left + one.width &&
+          dot.y > one.top &&
+          dot.y < one.top + one.height;
         expect(inside && dot.place !== one.place).toBe(false);
       }
     }
@@ -136,7 +165,10 @@ describe("labels in the scatter", () => {
 });
 
 it("searches options by all words", () => {
-  const options = [{ id: "a", title: "attention to [CLS]" }, { id: "b", title: "attention to [SEP]", group: "special" }];
+  const options = [
+    { id: "a", title: "attention to [CLS]" },
+    { id: "b", title: "attention to [SEP]", group: "special" },
+  ];
   expect(filtered(options, "special att").map((one) => one.id)).toEqual(["b"]);
 });
 
@@ -153,6 +185,12 @@ it("moves a list into the window", () => {
 });
 
 it("writes half-widths with the digits that count, and keeps labels apart", () => {
-  expect([0.00036, 0.046, 0.12, 0.01, 0].map(halfText)).toEqual(["0.0004", "0.05", "0.12", "0.01", "–"]);
+  expect([0.00036, 0.046, 0.12, 0.01, 0].map(halfText)).toEqual([
+    "0.0004",
+    "0.05",
+    "0.12",
+    "0.01",
+    "–",
+  ]);
   expect(apart([10, 50, 12], 11)).toEqual([10, 50, 21]);
 });

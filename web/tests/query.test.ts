@@ -14,7 +14,14 @@ const NAN = Number.NaN;
 /** Two layers (numbered 2 and 5) of three heads, with numbers that can be checked by eye. */
 function atlas(): Atlas {
   const statistic = (id: string, title: string) => ({
-    id, title, measure: id.split(":")[0]!, unit: "", kind: "number" as const, source: "", n: 9, listed: true,
+    id,
+    title,
+    measure: id.split(":")[0]!,
+    unit: "",
+    kind: "number" as const,
+    source: "",
+    n: 9,
+    listed: true,
   });
   const value = [
     [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], // entropy
@@ -38,11 +45,22 @@ function atlas(): Atlas {
       entropy: { row: ["all", "cls", "uniform"] },
       role: { role: ["induction", "rare word"] },
       special: { token: ["cls", "sep"], row: ["all", "sep"] },
-      dependency: { direction: ["dependent to head", "head to dependent"], relation: ["all", "det"], words: ["every"] },
+      dependency: {
+        direction: ["dependent to head", "head to dependent"],
+        relation: ["all", "det"],
+        words: ["every"],
+      },
     },
     families: ["previous", "induction"],
     tests: [{ id: "induction", title: "" }],
-    relations: [{ id: "det:dependent to head", relation: "det", direction: "dependent to head", title: "det" }],
+    relations: [
+      {
+        id: "det:dependent to head",
+        relation: "det",
+        direction: "dependent to head",
+        title: "det",
+      },
+    ],
     heads: [],
   } as unknown as AtlasDocument;
   const arrays = {
@@ -71,7 +89,11 @@ describe("parsing", () => {
   });
 
   it("splits values at colons outside quotation marks", () => {
-    expect(splitValue('dependency:det:"head: to dependent"')).toEqual(["dependency", "det", "head: to dependent"]);
+    expect(splitValue('dependency:det:"head: to dependent"')).toEqual([
+      "dependency",
+      "det",
+      "head: to dependent",
+    ]);
     expect(splitValue(": :")).toEqual([]);
   });
 });
@@ -104,7 +126,7 @@ describe("evaluation", () => {
 
   it.each([
     ["entrpy > 1", "there is no value called 'entrpy': did you mean entropy?"],
-    ["role > 1", "role has several values by role: role:induction, role:\"rare word\""],
+    ["role > 1", 'role has several values by role: role:induction, role:"rare word"'],
     ["entropy:sideways > 1", "entropy has no value called 'sideways'"],
     ["cls > 1", "'cls' may mean entropy:cls, special:cls"],
     ["entropy:uniform > 1", "this page does not hold entropy:uniform"],
@@ -153,7 +175,10 @@ describe("completion", () => {
   it("puts a suggestion in the place of what was typed", () => {
     const text = "layer 2 and ent < 3";
     const done = complete(atlas(), text, 15);
-    expect(accept(text, done, done.items[0]!)).toEqual({ text: "layer 2 and entropy < 3", caret: 20 });
+    expect(accept(text, done, done.items[0]!)).toEqual({
+      text: "layer 2 and entropy < 3",
+      caret: 20,
+    });
     const is = complete(atlas(), "is");
     expect(accept("is", is, { insert: "is:", about: "" })).toEqual({ text: "is:", caret: 3 });
   });

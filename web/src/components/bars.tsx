@@ -23,7 +23,9 @@ function sinkName(id: string, atlas: Atlas): string {
   const started = at >= 0 && atlas.row("activity", at).some((one) => one > 0);
   const roberta = /roberta|mpnet|bart|camembert/i.test(type);
   const bert = /bert|electra/i.test(type) && !roberta;
-  const { tokens = {} } = (atlas.document.provenance.model ?? {}) as { tokens?: Record<string, string> };
+  const { tokens = {} } = (atlas.document.provenance.model ?? {}) as {
+    tokens?: Record<string, string>;
+  };
   const names: Record<string, string> = {
     "at work": "at work",
     stops: "“.” and “,”",
@@ -78,7 +80,15 @@ export function LayerBars({ atlas, layout, form, room }: Props) {
       {form === "below" ? (
         <Columns svg={svg} rests={rests} layout={layout} names={names} label={label} />
       ) : (
-        <Rows svg={svg} rests={rests} layout={layout} names={names} label={label} form={form} room={room} />
+        <Rows
+          svg={svg}
+          rests={rests}
+          layout={layout}
+          names={names}
+          label={label}
+          form={form}
+          room={room}
+        />
       )}
     </div>
   );
@@ -92,7 +102,15 @@ interface Drawing {
   label: string;
 }
 
-function Rows({ svg, rests, layout, names, label, form, room }: Drawing & { form: string; room: number }) {
+function Rows({
+  svg,
+  rests,
+  layout,
+  names,
+  label,
+  form,
+  room,
+}: Drawing & { form: string; room: number }) {
   const alone = form === "alone";
   const step = alone ? Math.min(layout.stepY, 22) : layout.stepY;
   const left = alone ? layout.left : 0;
@@ -105,17 +123,27 @@ function Rows({ svg, rests, layout, names, label, form, room }: Drawing & { form
         const middle = (names.length - 1 - layer) * step + (step - layout.gap) / 2;
         return (
           <g key={layer}>
-            {alone && <text class="hs-tick" x={left - 10} y={middle + 4} text-anchor="end">{name}</text>}
+            {alone && (
+              <text class="hs-tick" x={left - 10} y={middle + 4} text-anchor="end">
+                {name}
+              </text>
+            )}
             {stacked(rests, layer).map(({ rest, from, share }) => (
               <rect
-                key={rest.id} class={`hs-tone-${rest.tone}`} height={thick} y={middle - thick / 2}
-                x={left + from * length} width={Math.max(share * length - 1, 0)}
+                key={rest.id}
+                class={`hs-tone-${rest.tone}`}
+                height={thick}
+                y={middle - thick / 2}
+                x={left + from * length}
+                width={Math.max(share * length - 1, 0)}
               >
                 <title>{`layer ${name}: ${rest.title} ${percent(share)}`}</title>
               </rect>
             ))}
             {step >= 12 && (
-              <text class="hs-tick" x={left + length + 8} y={middle + 4}>{percent(rests[0]!.shares[layer]!)}</text>
+              <text class="hs-tick" x={left + length + 8} y={middle + 4}>
+                {percent(rests[0]!.shares[layer]!)}
+              </text>
             )}
           </g>
         );
@@ -134,8 +162,12 @@ function Columns({ svg, rests, layout, names, label }: Drawing) {
         <g key={layer}>
           {stacked(rests, layer).map(({ rest, from, share }) => (
             <rect
-              key={rest.id} class={`hs-tone-${rest.tone}`} x={left + layer * stepX} width={stepX - gap}
-              y={TALL * (1 - from - share)} height={Math.max(share * TALL - 0.5, 0)}
+              key={rest.id}
+              class={`hs-tone-${rest.tone}`}
+              x={left + layer * stepX}
+              width={stepX - gap}
+              y={TALL * (1 - from - share)}
+              height={Math.max(share * TALL - 0.5, 0)}
             >
               <title>{`layer ${name}: ${rest.title} ${percent(share)}`}</title>
             </rect>

@@ -23,8 +23,12 @@ export function telling(atlas: Atlas, place: number): Telling[] {
   if (atlas.hasRoles) {
     const main = mainNumber(atlas, place);
     if (main) found.push(main);
-    found.push(ranked(atlas.row("roles/activity", 0), place, "share at work", (one) => percent(one)));
-    found.push(ranked(atlas.row("roles/spread", 0), place, "spread over the words", (one) => number(one)));
+    found.push(
+      ranked(atlas.row("roles/activity", 0), place, "share at work", (one) => percent(one)),
+    );
+    found.push(
+      ranked(atlas.row("roles/spread", 0), place, "spread over the words", (one) => number(one)),
+    );
   }
   return [...found, ...extremes(atlas, place, 3 - found.length)].slice(0, 3);
 }
@@ -41,7 +45,8 @@ function mainNumber(atlas: Atlas, place: number): Telling | undefined {
   const title = `${family(id).title.toLowerCase()}: excess`;
   const half = atlas.number("work/half", place, at.index);
   const one = ranked(atlas.row("work/value", at.index), place, title, (value) => number(value));
-  const about = "Share of the working attention on the role’s tokens, over what even attention would give";
+  const about =
+    "Share of the working attention on the role’s tokens, over what even attention would give";
   return { ...one, about, interval: plusMinus(at.value - half, at.value + half, "number") };
 }
 
@@ -66,12 +71,20 @@ function extremes(atlas: Atlas, place: number, most: number): Telling[] {
   return atlas.document.statistics
     .map((about, at) => ({ about, at, rank: atlas.rank(at, place), of: atlas.defined(at) }))
     .filter(({ about, rank }) => about.listed && !Number.isNaN(rank))
-    .sort((a, b) => Math.min(a.rank, a.of - a.rank + 1) - Math.min(b.rank, b.of - b.rank + 1) || a.rank - b.rank)
+    .sort(
+      (a, b) =>
+        Math.min(a.rank, a.of - a.rank + 1) - Math.min(b.rank, b.of - b.rank + 1) ||
+        a.rank - b.rank,
+    )
     .slice(0, most)
     .map(({ about, at, rank, of }) => ({
       title: about.title,
       value: shown(atlas.number("value", place, at), about),
-      interval: plusMinus(atlas.number("low", place, at), atlas.number("high", place, at), about.kind),
+      interval: plusMinus(
+        atlas.number("low", place, at),
+        atlas.number("high", place, at),
+        about.kind,
+      ),
       rank,
       of,
     }));
@@ -98,26 +111,44 @@ export function HeadCard({ keys = true }: { keys?: boolean }) {
   return (
     <section class="hs-card" aria-label={`Head ${atlas.name(place)}`}>
       <p>
-        <a class="hs-card-name" href={`#/${view}`} onClick={follow(store, view)}>{atlas.name(place)}</a>{" "}
-        <span class="hs-soft" title="The same head counted from 0">{atlas.zeroBased(place)}</span>
+        <a class="hs-card-name" href={`#/${view}`} onClick={follow(store, view)}>
+          {atlas.name(place)}
+        </a>{" "}
+        <span class="hs-soft" title="The same head counted from 0">
+          {atlas.zeroBased(place)}
+        </span>
       </p>
       {lead && <p class="hs-card-lead">{lead}</p>}
       <table>
         <tbody>
           {numbers.map((one) => (
             <tr key={one.title}>
-              <th scope="row" title={one.about}>{one.title}</th>
+              <th scope="row" title={one.about}>
+                {one.title}
+              </th>
               <td class="hs-num">
-                {one.value} {one.interval && <span class="hs-quiet" title="95 % interval">{one.interval}</span>}
+                {one.value}{" "}
+                {one.interval && (
+                  <span class="hs-quiet" title="95 % interval">
+                    {one.interval}
+                  </span>
+                )}
               </td>
-              <td class="hs-num hs-soft" title="Rank among all heads, from the largest">{count(one.rank)} of {count(one.of)}</td>
+              <td class="hs-num hs-soft" title="Rank among all heads, from the largest">
+                {count(one.rank)} of {count(one.of)}
+              </td>
             </tr>
           ))}
         </tbody>
       </table>
       {keys && (
         <p class="hs-small hs-card-keys">
-          <span><kbd>Enter</kbd> open the head</span> <span><kbd>↑↓←→</kbd> move</span>
+          <span>
+            <kbd>Enter</kbd> open the head
+          </span>{" "}
+          <span>
+            <kbd>↑↓←→</kbd> move
+          </span>
         </p>
       )}
     </section>

@@ -18,12 +18,16 @@ export function CorpusSize({ width }: { width: number }) {
   const lines = document.convergence.filter((one) => (one.half.at(-1) ?? 0) > LEAST);
   const svg = useRef<SVGSVGElement>(null);
   // the summary may have said it already
-  const told = document.summary.some((one) => one.parts.some((part) => part.text.includes("halves")));
+  const told = document.summary.some((one) =>
+    one.parts.some((part) => part.text.includes("halves")),
+  );
   const agreement = told ? null : document.agreement;
   if (!lines.length && !agreement) return null;
   const data = () => ({
     columns: ["statistic", "head", "unit", "examples", "half-width"],
-    rows: lines.flatMap((one) => one.examples.map((n, at) => [one.title, one.head, one.unit, n, one.half[at] ?? null])),
+    rows: lines.flatMap((one) =>
+      one.examples.map((n, at) => [one.title, one.head, one.unit, n, one.half[at] ?? null]),
+    ),
   });
   return (
     <section class="hs-corpus">
@@ -42,8 +46,9 @@ export function CorpusSize({ width }: { width: number }) {
           <ol class="hs-corpus-lines">
             {lines.map((one, at) => (
               <li key={at}>
-                <span class="hs-soft">{at + 1}</span> {one.title} <span class="hs-soft">of {one.head}</span>{" "}
-                ± {halfText(one.half.at(-1) ?? NaN)} {one.unit === "nats" ? "nats" : ""}
+                <span class="hs-soft">{at + 1}</span> {one.title}{" "}
+                <span class="hs-soft">of {one.head}</span> ± {halfText(one.half.at(-1) ?? NaN)}{" "}
+                {one.unit === "nats" ? "nats" : ""}
               </li>
             ))}
           </ol>
@@ -75,35 +80,68 @@ function halving(lines: Convergence[], examples: number): string {
   return `Halving the intervals below takes about ${count(most)} examples; there are ${count(examples)}.`;
 }
 
-function Chart({ svg, lines, width }: { svg: { current: SVGSVGElement | null }; lines: Convergence[]; width: number }) {
+function Chart({
+  svg,
+  lines,
+  width,
+}: {
+  svg: { current: SVGSVGElement | null };
+  lines: Convergence[];
+  width: number;
+}) {
   const height = 176;
   const all = lines.flatMap((one) => one.half.filter((half) => half > 0));
   const examples = lines.flatMap((one) => one.examples.filter((n) => n > 0));
-  const x = scaleLog().domain([Math.min(...examples), Math.max(...examples)]).range([EDGE.left, width - EDGE.right - 12]);
-  const y = scaleLog().domain([Math.min(...all), Math.max(...all)]).range([height - EDGE.bottom, EDGE.top]);
-  const path = line<[number, number]>((point) => x(point[0]), (point) => y(point[1]));
+  const x = scaleLog()
+    .domain([Math.min(...examples), Math.max(...examples)])
+    .range([EDGE.left, width - EDGE.right - 12]);
+  const y = scaleLog()
+    .domain([Math.min(...all), Math.max(...all)])
+    .range([height - EDGE.bottom, EDGE.top]);
+  const path = line<[number, number]>(
+    (point) => x(point[0]),
+    (point) => y(point[1]),
+  );
   const points = (one: Convergence) =>
     one.examples
       .map((n, at): [number, number] => [n, one.half[at] ?? NaN])
       .filter(([n, half]) => n > 0 && half > 0);
-  const ends = apart(lines.map((one) => y(one.half.at(-1)!)), 11);
+  const ends = apart(
+    lines.map((one) => y(one.half.at(-1)!)),
+    11,
+  );
   return (
-    <svg ref={svg} class="hs-convergence" width={width} height={height} role="img" aria-label={`Half-width of 95 % intervals by number of examples: ${lines.map((one) => one.title).join(", ")}`}>
+    <svg
+      ref={svg}
+      class="hs-convergence"
+      width={width}
+      height={height}
+      role="img"
+      aria-label={`Half-width of 95 % intervals by number of examples: ${lines.map((one) => one.title).join(", ")}`}
+    >
       <g class="hs-axes">
         {spread(x.ticks(), 6).map((n) => (
           <g key={n}>
             <line x1={x(n)} x2={x(n)} y1={EDGE.top} y2={height - EDGE.bottom} />
-            <text x={x(n)} y={height - EDGE.bottom + 16} text-anchor="middle">{plain(n)}</text>
+            <text x={x(n)} y={height - EDGE.bottom + 16} text-anchor="middle">
+              {plain(n)}
+            </text>
           </g>
         ))}
         {spread(y.ticks(), 5).map((half) => (
           <g key={half}>
             <line x1={EDGE.left} x2={width - EDGE.right} y1={y(half)} y2={y(half)} />
-            <text x={EDGE.left - 8} y={y(half) + 4} text-anchor="end">{plain(half)}</text>
+            <text x={EDGE.left - 8} y={y(half) + 4} text-anchor="end">
+              {plain(half)}
+            </text>
           </g>
         ))}
-        <text x={EDGE.left} y={12}>half-width of the 95 % interval</text>
-        <text x={EDGE.left} y={height - 6}>examples</text>
+        <text x={EDGE.left} y={12}>
+          half-width of the 95 % interval
+        </text>
+        <text x={EDGE.left} y={height - 6}>
+          examples
+        </text>
       </g>
       {lines.map((one, at) => {
         const all = points(one);
@@ -112,7 +150,11 @@ function Chart({ svg, lines, width }: { svg: { current: SVGSVGElement | null }; 
           <g key={at}>
             <path class="hs-convergence-line" d={path(all) ?? ""} />
             {last && <circle class="hs-convergence-dot" cx={x(last[0])} cy={y(last[1])} r={2.5} />}
-            {last && <text class="hs-tick" x={x(last[0]) + 6} y={ends[at]! + 4}>{at + 1}</text>}
+            {last && (
+              <text class="hs-tick" x={x(last[0]) + 6} y={ends[at]! + 4}>
+                {at + 1}
+              </text>
+            )}
           </g>
         );
       })}

@@ -30,12 +30,16 @@ export function CanvasGrid(props: GridProps & { arrangement: Arrangement }) {
   };
   return (
     <div
-      class="hs-canvas-grid" tabIndex={0} role="application"
+      class="hs-canvas-grid"
+      tabIndex={0}
+      role="application"
       aria-label={`${atlas.size} heads by ${colouring.title}. Arrows move, Enter opens.`}
-      style={{ width: `${layout.width}px`, height: `${layout.height}px` }} onKeyDown={press}
+      style={{ width: `${layout.width}px`, height: `${layout.height}px` }}
+      onKeyDown={press}
     >
       <canvas
-        ref={canvas} style={{ width: `${layout.width}px`, height: `${layout.height}px` }}
+        ref={canvas}
+        style={{ width: `${layout.width}px`, height: `${layout.height}px` }}
         onPointerMove={(event) => {
           const place = point(event);
           if (place >= 0 && place !== store.focus.value) store.focus.value = place;
@@ -49,7 +53,9 @@ export function CanvasGrid(props: GridProps & { arrangement: Arrangement }) {
         <GridLabels {...props} />
         {focus !== null && <Frame arrangement={arrangement} place={focus} />}
       </svg>
-      <span class="hs-unseen" aria-live="polite">{focus === null ? "" : headLabel(atlas, focus, colouring)}</span>
+      <span class="hs-unseen" aria-live="polite">
+        {focus === null ? "" : headLabel(atlas, focus, colouring)}
+      </span>
     </div>
   );
 }
@@ -85,7 +91,12 @@ function draw(
     if (other) {
       context.fillStyle = other.colouring.of(place);
       context.fillRect(x + width / 2, y, width / 2, height);
-    } else if (colouring.kind === "roles" && width >= 12 && height >= 12 && isRole(atlas.family(place))) {
+    } else if (
+      colouring.kind === "roles" &&
+      width >= 12 &&
+      height >= 12 &&
+      isRole(atlas.family(place))
+    ) {
       context.fillStyle = dark ? "#ffffff" : "#17181a";
       context.font = `${Math.min(width, height) * 0.7}px sans-serif`;
       context.fillText(family(atlas.family(place)).symbol, x + width / 2, y + height / 2);

@@ -34,7 +34,9 @@ export function CellFace({ atlas, place, box, colouring, dark, other }: Props) {
         </g>
       )}
       {roles && marks && !other && <Corner atlas={atlas} place={place} box={inner} dark={dark} />}
-      {roles && marks && !other && <Borderline atlas={atlas} place={place} box={inner} colour={colouring.of(place)} />}
+      {roles && marks && !other && (
+        <Borderline atlas={atlas} place={place} box={inner} colour={colouring.of(place)} />
+      )}
       {foot > 0 && <Foot share={atlas.number("roles/activity", place)} box={box} foot={foot} />}
     </>
   );
@@ -60,13 +62,24 @@ function Whole({ atlas, place, box, colouring }: Omit<Props, "dark" | "other">) 
 }
 
 /** Two models in one cell: this one left, the other right. */
-function Halves({ atlas, place, box, colouring, other }: Omit<Props, "dark" | "other"> & { other: NonNullable<Props["other"]> }) {
+function Halves({
+  atlas,
+  place,
+  box,
+  colouring,
+  other,
+}: Omit<Props, "dark" | "other"> & { other: NonNullable<Props["other"]> }) {
   const [x, y, width, height] = box;
   const half = width / 2;
   return (
     <>
       <Whole atlas={atlas} place={place} box={[x, y, half, height]} colouring={colouring} />
-      <Whole atlas={other.atlas} place={place} box={[x + half, y, half, height]} colouring={other.colouring} />
+      <Whole
+        atlas={other.atlas}
+        place={place}
+        box={[x + half, y, half, height]}
+        colouring={other.colouring}
+      />
       <line class="hs-split" x1={x + half} x2={x + half} y1={y} y2={y + height} />
     </>
   );
@@ -80,7 +93,14 @@ function RoleText({ id, box, colour }: { id: string; box: Box; colour: string })
   if (width < 44) {
     const size = Math.min(13, width * 0.7, height * 0.75);
     return (
-      <text class="hs-cell-symbol" x={x + width / 2} y={y + height / 2 + size * 0.35} text-anchor="middle" font-size={size} fill={on}>
+      <text
+        class="hs-cell-symbol"
+        x={x + width / 2}
+        y={y + height / 2 + size * 0.35}
+        text-anchor="middle"
+        font-size={size}
+        fill={on}
+      >
         {symbol}
       </text>
     );
@@ -88,10 +108,21 @@ function RoleText({ id, box, colour }: { id: string; box: Box; colour: string })
   const tall = height >= 40;
   return (
     <>
-      <text class="hs-cell-symbol" x={x + 7} y={tall ? y + 18 : y + height / 2 + 4.5} font-size={13} fill={on}>
+      <text
+        class="hs-cell-symbol"
+        x={x + 7}
+        y={tall ? y + 18 : y + height / 2 + 4.5}
+        font-size={13}
+        fill={on}
+      >
         {symbol}
       </text>
-      <text class="hs-cell-name" x={tall ? x + 7 : x + 24} y={tall ? y + height - 8 : y + height / 2 + 4} fill={on}>
+      <text
+        class="hs-cell-name"
+        x={tall ? x + 7 : x + 24}
+        y={tall ? y + height - 8 : y + height / 2 + 4}
+        fill={on}
+      >
         {fitting(short, width - (tall ? 12 : 26))}
       </text>
     </>
@@ -108,31 +139,67 @@ function NumberText({ text, box, colour }: { text: string; box: Box; colour: str
   const [x, y, width, height] = box;
   if (!text || height < 14 || width < text.length * 6 + 4) return null;
   return (
-    <text class="hs-cell-name" x={x + width / 2} y={y + height / 2 + 4} text-anchor="middle" fill={ink(colour)}>
+    <text
+      class="hs-cell-name"
+      x={x + width / 2}
+      y={y + height / 2 + 4}
+      text-anchor="middle"
+      fill={ink(colour)}
+    >
       {text}
     </text>
   );
 }
 
 /** A triangle in the colour of a second role within 10 % of the first. */
-function Corner({ atlas, place, box, dark }: { atlas: Atlas; place: number; box: Box; dark: boolean }) {
+function Corner({
+  atlas,
+  place,
+  box,
+  dark,
+}: {
+  atlas: Atlas;
+  place: number;
+  box: Box;
+  dark: boolean;
+}) {
   const id = atlas.second(place);
   const [x, y, width, height] = box;
   const side = Math.min(11, width * 0.4, height * 0.5);
   if (!isRole(id) || side < 3) return null;
   const right = x + width;
-  return <path class="hs-corner" d={`M${right - side} ${y}H${right}V${y + side}Z`} fill={fill(id, 1, dark)} />;
+  return (
+    <path
+      class="hs-corner"
+      d={`M${right - side} ${y}H${right}V${y + side}Z`}
+      fill={fill(id, 1, dark)}
+    />
+  );
 }
 
 /** Dots under a role that the two halves of the corpus do not agree on. */
-function Borderline({ atlas, place, box, colour }: { atlas: Atlas; place: number; box: Box; colour: string }) {
+function Borderline({
+  atlas,
+  place,
+  box,
+  colour,
+}: {
+  atlas: Atlas;
+  place: number;
+  box: Box;
+  colour: string;
+}) {
   const [x, y, width, height] = box;
-  if (atlas.number("roles/borderline", place) !== 1 ) return null;
+  if (atlas.number("roles/borderline", place) !== 1) return null;
   const inset = width >= 44 ? 7 : 3;
   return (
     <line
-      class="hs-borderline" stroke={ink(colour)}
-      x1={x + inset} x2={x + width - inset} y1={y + height - 3} y2={y + height - 3}
+      class="hs-borderline"
+      stroke={ink(colour)}
+      x1={x + inset}
+      x2={x + width - inset}
+      y1={y + height - 3}
+      y2={y + height - 3}
     />
   );
 }
@@ -144,7 +211,13 @@ function Foot({ share, box, foot }: { share: number; box: Box; foot: number }) {
   return (
     <>
       <rect class="hs-foot" x={x} y={top} width={width} height={thick} />
-      <rect class="hs-foot-work" x={x} y={top} width={width * Math.min(Math.max(share || 0, 0), 1)} height={thick} />
+      <rect
+        class="hs-foot-work"
+        x={x}
+        y={top}
+        width={width * Math.min(Math.max(share || 0, 0), 1)}
+        height={thick}
+      />
     </>
   );
 }

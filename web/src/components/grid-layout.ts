@@ -37,11 +37,21 @@ export function gridLayout({ layers, heads }: Shape, room: number): Layout {
   const widest = across ? 32 : 64;
   const high = across ? 40 : layers <= 8 ? 54 : layers <= 16 ? 32 : 22;
   const stepX = Math.min(widest, Math.max(room - left, 40) / columns);
-  const stepY = Math.min(stepX < 40 && !across ? Math.min(high, 42) : high, Math.max(stepX * 0.6, TALLEST / rows, 4));
+  const stepY = Math.min(
+    stepX < 40 && !across ? Math.min(high, 42) : high,
+    Math.max(stepX * 0.6, TALLEST / rows, 4),
+  );
   const small = Math.min(stepX, stepY);
   const gap = small >= 16 ? 2 : small >= 7 ? 1 : 0.5;
   return {
-    across, columns, rows, stepX, stepY, gap, left, top,
+    across,
+    columns,
+    rows,
+    stepX,
+    stepY,
+    gap,
+    left,
+    top,
     width: left + columns * stepX,
     height: top + rows * stepY,
     canvas: layers * heads > CANVAS,
@@ -65,7 +75,9 @@ export class Arrangement {
     shape: Shape,
     orders: ArrayLike<number>,
   ) {
-    this.places = Array.from({ length: layout.rows }, () => new Array<number>(layout.columns).fill(-1));
+    this.places = Array.from({ length: layout.rows }, () =>
+      new Array<number>(layout.columns).fill(-1),
+    );
     for (let place = 0; place < shape.layers * shape.heads; place++) {
       const cell = cellOf(layout, Math.floor(place / shape.heads), orders[place]!);
       this.cells.push(cell);

@@ -22,7 +22,10 @@ export interface GridProps {
 /** The grid of heads. Arrows move, Enter opens; pointing shows the head's card. */
 export function HeadGrid(props: GridProps) {
   const { atlas, layout, orders } = props;
-  const arrangement = useMemo(() => new Arrangement(layout, atlas, orders), [layout, atlas, orders]);
+  const arrangement = useMemo(
+    () => new Arrangement(layout, atlas, orders),
+    [layout, atlas, orders],
+  );
   return layout.canvas ? (
     <CanvasGrid {...props} arrangement={arrangement} />
   ) : (
@@ -55,9 +58,17 @@ function SvgGrid(props: GridProps & { arrangement: Arrangement }) {
   };
   return (
     <svg
-      ref={svg} class="hs-grid" role="grid" aria-label={`Heads by ${props.colouring.title}`}
-      width={layout.width} height={layout.height} viewBox={`0 0 ${layout.width} ${layout.height}`}
-      onPointerOver={enter} onFocusIn={enter} onKeyDown={press} onClick={open}
+      ref={svg}
+      class="hs-grid"
+      role="grid"
+      aria-label={`Heads by ${props.colouring.title}`}
+      width={layout.width}
+      height={layout.height}
+      viewBox={`0 0 ${layout.width} ${layout.height}`}
+      onPointerOver={enter}
+      onFocusIn={enter}
+      onKeyDown={press}
+      onClick={open}
     >
       <GridLabels {...props} />
       <Cells {...props} selection={store.selection.value} />
@@ -77,7 +88,11 @@ const Cells = memo(function Cells(
         <g role="row" key={at}>
           {row.map((place) => (
             <g
-              key={place} role="gridcell" tabIndex={-1} data-place={place} data-head={atlas.name(place)}
+              key={place}
+              role="gridcell"
+              tabindex={place === 0 ? 0 : -1}
+              data-place={place}
+              data-head={atlas.name(place)}
               class={selection && !selection.has(place) ? "hs-cell hs-dim" : "hs-cell"}
               aria-selected={selection ? selection.has(place) : undefined}
               aria-label={headLabel(atlas, place, colouring)}
@@ -96,8 +111,13 @@ function sameCells(
   b: GridProps & { selection: unknown },
 ): boolean {
   return (
-    a.colouring === b.colouring && a.layout === b.layout && a.orders === b.orders &&
-    a.selection === b.selection && a.other === b.other && a.dark === b.dark && a.atlas === b.atlas
+    a.colouring === b.colouring &&
+    a.layout === b.layout &&
+    a.orders === b.orders &&
+    a.selection === b.selection &&
+    a.other === b.other &&
+    a.dark === b.dark &&
+    a.atlas === b.atlas
   );
 }
 
@@ -105,22 +125,44 @@ function sameCells(
 export function GridLabels({ atlas, layout, numbered }: GridProps) {
   const { across, columns, rows, left, top, stepX, stepY, gap } = layout;
   const layer = (at: number) => atlas.document.model.numbers[at] ?? at + 1;
-  const every = (step: number, least: number) => [1, 2, 5, 10, 20].find((one) => one * step >= least) ?? 50;
+  const every = (step: number, least: number) =>
+    [1, 2, 5, 10, 20].find((one) => one * step >= least) ?? 50;
   const [skipX, skipY] = [every(stepX, 18), every(stepY, 14)];
   const columnName = (at: number) => (across ? layer(at) : numbered ? at + 1 : "");
   const rowName = (at: number) => (across ? (numbered ? at + 1 : "") : layer(rows - 1 - at));
   const shown = (value: number | string, skip: number) =>
-    skip === 1 || (typeof value === "number" && (skip === 2 ? value % 2 === 1 : value === 1 || value % skip === 0));
+    skip === 1 ||
+    (typeof value === "number" &&
+      (skip === 2 ? value % 2 === 1 : value === 1 || value % skip === 0));
   return (
     <g class="hs-grid-axis" aria-hidden="true">
-      <text x={0} y={12}>{across ? "layer →" : "layer"}</text>
-      {Array.from({ length: columns }, (_, at) => at).filter((at) => shown(columnName(at), skipX)).map((at) => (
-        <text key={at} x={left + at * stepX + (stepX - gap) / 2} y={top - 8} text-anchor="middle">{columnName(at)}</text>
-      ))}
-      {Array.from({ length: rows }, (_, at) => at).filter((at) => shown(rowName(at), skipY)).map((at) => (
-        <text key={at} x={left - 10} y={top + at * stepY + (stepY - gap) / 2 + 4} text-anchor="end">{rowName(at)}</text>
-      ))}
-      {!numbered && !across && <text x={left} y={12}>largest first →</text>}
+      <text x={0} y={12}>
+        {across ? "layer →" : "layer"}
+      </text>
+      {Array.from({ length: columns }, (_, at) => at)
+        .filter((at) => shown(columnName(at), skipX))
+        .map((at) => (
+          <text key={at} x={left + at * stepX + (stepX - gap) / 2} y={top - 8} text-anchor="middle">
+            {columnName(at)}
+          </text>
+        ))}
+      {Array.from({ length: rows }, (_, at) => at)
+        .filter((at) => shown(rowName(at), skipY))
+        .map((at) => (
+          <text
+            key={at}
+            x={left - 10}
+            y={top + at * stepY + (stepY - gap) / 2 + 4}
+            text-anchor="end"
+          >
+            {rowName(at)}
+          </text>
+        ))}
+      {!numbered && !across && (
+        <text x={left} y={12}>
+          largest first →
+        </text>
+      )}
     </g>
   );
 }

@@ -22,17 +22,24 @@ export function Legend(props: Props) {
     <span class="hs-key">
       {colouring.kind === "roles" ? <RoleMarks {...props} /> : <Ramp colouring={colouring} />}
       {second && colouring.kind === "roles" && second.mode === "difference" && (
-        <span>faded: same role in {second.name}; split: left this model, right {second.name}</span>
+        <span>
+          faded: same role in {second.name}; split: left this model, right {second.name}
+        </span>
       )}
       {second && second.mode === "split" && (
-        <span>left: {atlas.document.model.name}; right: {second.name}</span>
+        <span>
+          left: {atlas.document.model.name}; right: {second.name}
+        </span>
       )}
     </span>
   );
 }
 
 function RoleMarks({ atlas, dark, marks, second }: Props) {
-  const borderline = useMemo(() => atlas.arrays["roles/borderline"]?.some((one) => one === 1), [atlas]);
+  const borderline = useMemo(
+    () => atlas.arrays["roles/borderline"]?.some((one) => one === 1),
+    [atlas],
+  );
   const example = fill("noun phrase", 1, dark);
   const cell = fill("broad", 0, dark);
   return (
@@ -84,21 +91,37 @@ export function Ramp({ colouring }: { colouring: Colouring }) {
   return (
     <span class="hs-ramp-legend">
       <span>{fieldText(field, low)}</span>
-      <svg width={width} height="14" role="img" aria-label={`from ${fieldText(field, low)} to ${fieldText(field, high)}`}>
+      <svg
+        width={width}
+        height="14"
+        role="img"
+        aria-label={`from ${fieldText(field, low)} to ${fieldText(field, high)}`}
+      >
         {Array.from({ length: STEPS }, (_, step) => (
           <rect
-            key={step} x={(step * width) / STEPS} y="2" width={width / STEPS + 0.5} height="10"
+            key={step}
+            x={(step * width) / STEPS}
+            y="2"
+            width={width / STEPS + 0.5}
+            height="10"
             fill={at(low + ((step + 0.5) / STEPS) * (high - low))}
           />
         ))}
         {inside && (
-          <line class="hs-ramp-line" x1={((reference - low) / (high - low)) * width} x2={((reference - low) / (high - low)) * width} y1="0" y2="14" />
+          <line
+            class="hs-ramp-line"
+            x1={((reference - low) / (high - low)) * width}
+            x2={((reference - low) / (high - low)) * width}
+            y1="0"
+            y2="14"
+          />
         )}
       </svg>
       <span>{fieldText(field, high)}</span>
       <span class="hs-soft">
         {field.kind === "share" ? unitText(field) : unitText(field) || field.title}
-        {inside && `; line: ${field.id.startsWith("relation:") ? "best fixed offset" : "even attention"}, ${fieldText(field, reference)}`}
+        {inside &&
+          `; line: ${field.id.startsWith("relation:") ? "best fixed offset" : "even attention"}, ${fieldText(field, reference)}`}
         {field.passes && "; pale: fails the test"}
       </span>
     </span>
@@ -114,11 +137,22 @@ export function FamilyMark({ id, dark }: { id: string; dark: boolean }) {
       <svg width="36" height="12" aria-hidden="true">
         {tints.map((excess, at) => (
           <rect
-            key={at} x={at * 12} width={36 / tints.length} height="12" fill={fill(id, excess, dark)}
+            key={at}
+            x={at * 12}
+            width={36 / tints.length}
+            height="12"
+            fill={fill(id, excess, dark)}
           />
         ))}
         {!role && id !== "broad" && (
-          <rect class={id === "rests" ? "hs-rests" : "hs-hairline"} x="0.5" y="0.5" width="35" height="11" fill="none" />
+          <rect
+            class={id === "rests" ? "hs-rests" : "hs-hairline"}
+            x="0.5"
+            y="0.5"
+            width="35"
+            height="11"
+            fill="none"
+          />
         )}
       </svg>
       <span aria-hidden="true">{family(id).symbol}</span>

@@ -31,7 +31,10 @@ export function extremity(dots: Dot[], width: number, height: number): Dot[] {
     let nearest = Infinity;
     for (const other of dots) {
       if (other === dot) continue;
-      nearest = Math.min(nearest, Math.hypot((other.x - dot.x) / width, (other.y - dot.y) / height));
+      nearest = Math.min(
+        nearest,
+        Math.hypot((other.x - dot.x) / width, (other.y - dot.y) / height),
+      );
     }
     return out(dot) + 2 * Math.min(nearest, 0.2);
   };
@@ -63,7 +66,10 @@ export function placeLabels(
     if (labels.length >= most) break;
     const words = text(dot.place);
     const found = SIDES.map((side) => beside(dot, words, side, radius)).find(
-      (label) => inside(label, room) && !labels.some((other) => overlap(label, other)) && !covers(label, all, radius),
+      (label) =>
+        inside(label, room) &&
+        !labels.some((other) => overlap(label, other)) &&
+        !covers(label, all, radius),
     );
     if (found) labels.push(found);
   }
@@ -82,22 +88,29 @@ function beside(dot: Dot, text: string, side: (typeof SIDES)[number], radius: nu
 
 function inside(label: Label, room: Room): boolean {
   return (
-    label.left >= room.left && label.top >= room.top &&
-    label.left + label.width <= room.right && label.top + label.height <= room.bottom
+    label.left >= room.left &&
+    label.top >= room.top &&
+    label.left + label.width <= room.right &&
+    label.top + label.height <= room.bottom
   );
 }
 
 export function overlap(a: Label, b: Label): boolean {
   return (
-    a.left < b.left + b.width && b.left < a.left + a.width &&
-    a.top < b.top + b.height && b.top < a.top + a.height
+    a.left < b.left + b.width &&
+    b.left < a.left + a.width &&
+    a.top < b.top + b.height &&
+    b.top < a.top + a.height
   );
 }
 
 function covers(label: Label, dots: Dot[], radius: number): boolean {
   return dots.some(
     (dot) =>
-      dot.place !== label.place && dot.x > label.left - radius && dot.x < label.left + label.width + radius &&
-      dot.y > label.top - radius + 2 && dot.y < label.top + label.height + radius - 2,
+      dot.place !== label.place &&
+      dot.x > label.left - radius &&
+      dot.x < label.left + label.width + radius &&
+      dot.y > label.top - radius + 2 &&
+      dot.y < label.top + label.height + radius - 2,
   );
 }

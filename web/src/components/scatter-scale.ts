@@ -13,12 +13,24 @@ export function axis(field: Field, from: number, to: number, log = false, apart 
   const [low, high] = extent(field.values);
   const count = Math.max(2, Math.round(Math.abs(to - from) / apart));
   if (log && low > 0) {
-    const scale = scaleLog().domain([low / 1.1, high * 1.1]).range([from, to]);
-    const powers = scale.ticks(count).filter((one) => /^1(\.0*)?(e|$)/.test(one.toExponential()) || count > 6);
-    const ticks = (powers.length >= 2 ? powers : scale.ticks(3)).filter((_, at, all) => all.length <= 8 || at % Math.ceil(all.length / 8) === 0);
-    return { at: (value) => scale(value), ticks: ticks.map((one) => ({ at: scale(one), text: plain(one) })) };
+    const scale = scaleLog()
+      .domain([low / 1.1, high * 1.1])
+      .range([from, to]);
+    const powers = scale
+      .ticks(count)
+      .filter((one) => /^1(\.0*)?(e|$)/.test(one.toExponential()) || count > 6);
+    const ticks = (powers.length >= 2 ? powers : scale.ticks(3)).filter(
+      (_, at, all) => all.length <= 8 || at % Math.ceil(all.length / 8) === 0,
+    );
+    return {
+      at: (value) => scale(value),
+      ticks: ticks.map((one) => ({ at: scale(one), text: plain(one) })),
+    };
   }
-  const scale = scaleLinear().domain(linearDomain(field, low, high)).range([from, to]).nice(count);
+  const scale = scaleLinear()
+    .domain(linearDomain(field, low, high))
+    .range([from, to])
+    .nice(count);
   return {
     at: (value) => (Number.isNaN(value) ? NaN : scale(value)),
     ticks: scale.ticks(count).map((one) => ({ at: scale(one), text: plain(one) })),

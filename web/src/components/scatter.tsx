@@ -1,11 +1,12 @@
 import { memo } from "preact/compat";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 
 import type { Colouring } from "../colour";
 import type { Atlas } from "../data/atlas";
 import { extent, type Field, unitText } from "../data/fields";
 import { isRole } from "../families";
 import { useStore } from "../store";
+import { useBrush } from "./scatter-brush";
 import { type Dot, extremity, type Label, placeLabels } from "./scatter-labels";
 import { axis, type Axis } from "./scatter-scale";
 
@@ -36,29 +37,47 @@ export function Scatter(props: Props) {
   const store = useStore();
   const own = useRef<SVGSVGElement>(null);
   const svg = props.svgRef ?? own;
-  const room = { left: EDGE.left, right: width - EDGE.right, top: EDGE.top, bottom: height - EDGE.bottom };
+  const room = {
+    left: EDGE.left,
+    right: width - EDGE.right,
+    top: EDGE.top,
+    bottom: height - EDGE.bottom,
+  };
   const across = useMemo(() => axis(x, room.left, room.right, logX), [x, width, logX]);
-  const upward = useMemo(() => axis(y, room.bottom, room.top, logY, 72), [y, height, logY]);
-  const points = useMemo(() => pointsOf(atlas, x, y, across, upward, size), [atlas, across, upward, size]);
+  const upward = useMemo(() => axis(y, room.bottom, room.top, logY, 48), [y, height, logY]);
+  const points = useMemo(
+    () => pointsOf(atlas, x, y, across, upward, size),
+    [atlas, across, upward, size],
+  );
   const selection = store.selection.value;
   const written = useMemo(() => {
     const wanted = selection ? points.filter((point) => selection.has(point.place)) : points;
     const order = extremity(wanted, width, height);
-    return placeLabels(order, points, (place) => atlas.name(place), { ...room, right: width }, labels);
+    return placeLabels(
+      order,
+      points,
+      (place) => atlas.name(place),
+      { ...room, right: width },
+      labels,
+    );
   }, [points, selection, labels]);
   const drag = useBrush(svg, points);
   const title = `${x.title} against ${y.title}, one point per head`;
   return (
     <svg
-      ref={svg} class={drag.near ? "hs-scatter hs-scatter-near" : "hs-scatter"} width={width} height={height}
-      viewBox={`0 0 ${width} ${height}`} role="img" aria-label={title} {...drag.events}
+      ref={svg}
+      class={drag.near ? "hs-scatter hs-scatter-near" : "hs-scatter"}
+      width={width}
+      height={height}
+      viewBox={`0 0 ${width} ${height}`}
+      role="img"
+      aria-label={title}
+      {...drag.events}
     >
       <Axes {...{ across, upward, room, x, y }} />
       <Marks {...{ atlas, points, selection }} colouring={props.colouring} />
       {written.map((label) => (
-        <text key={label.place} class="hs-point-label" x={label.anchor === "middle" ? label.x : label.anchor === "start" ? label.left : label.left + label.width} y={label.top + 10.5} text-anchor={label.anchor}>
-          {label.text}
-        </text>
+        <PointLabel key={label.place} label={label} />
       ))}
       <Ring points={points} atlas={atlas} room={room} written={written} />
       {drag.box && <rect class="hs-brush" {...drag.box} />}
@@ -66,14 +85,22 @@ export function Scatter(props: Props) {
   );
 }
 
-function pointsOf(atlas: Atlas, x: Field, y: Field, across: Axis, upward: Axis, size?: Field): Point[] {
+function pointsOf(
+  atlas: Atlas,
+  x: Field,
+  y: Field,
+  across: Axis,
+  upward: Axis,
+  size?: Field,
+): Point[] {
   const [low, high] = size ? extent(size.values) : [0, 0];
   const points: Point[] = [];
   for (let place = 0; place < atlas.size; place++) {
     const [left, top] = [across.at(x.values[place]!), upward.at(y.values[place]!)];
     if (!Number.isFinite(left) || !Number.isFinite(top)) continue;
     const value = size?.values[place];
-    const share = value === undefined ? 0.25 : Number.isNaN(value) ? 0 : (value - low) / (high - low || 1);
+    const share =
+      value === undefined ? 0.25 : Number.isNaN(value) ? 0 : (value - low) / (high - low || 1);
     points.push({ place, x: left, y: top, radius: size ? 2 + 6 * Math.sqrt(share) : 4 });
   }
   return points;
@@ -98,7 +125,11 @@ const Marks = memo(function Marks({ atlas, points, colouring, selection }: Marks
         const kind = hollow ? " hs-point-hollow" : roles ? "" : " hs-point-edged";
         return (
           <circle
-            key={place} class={`hs-point${kind}${dim ? " hs-dim" : ""}`} cx={x} cy={y} r={radius}
+            key={place}
+            class={`hs-point${kind}${dim ? " hs-dim" : ""}`}
+            cx={x}
+            cy={y}
+            r={radius}
             fill={hollow ? undefined : colouring.of(place)}
           />
         );
@@ -106,6 +137,16 @@ const Marks = memo(function Marks({ atlas, points, colouring, selection }: Marks
     </>
   );
 });
+
+function PointLabel({ label }: { label: Label }) {
+  const { anchor, left, width, top, text } = label;
+  const x = anchor === "middle" ? label.x : anchor === "start" ? left : left + width;
+  return (
+    <text class="hs-point-label" x={x} y={top + 10.5} text-anchor={anchor}>
+      {text}
+    </text>
+  );
+}
 
 interface AxesProps {
   across: Axis;
@@ -122,17 +163,25 @@ function Axes({ across, upward, room, x, y }: AxesProps) {
       {across.ticks.map((tick) => (
         <g key={`x${tick.text}`}>
           <line x1={tick.at} x2={tick.at} y1={room.top} y2={room.bottom} />
-          <text x={tick.at} y={room.bottom + 16} text-anchor="middle">{tick.text}</text>
+          <text x={tick.at} y={room.bottom + 16} text-anchor="middle">
+            {tick.text}
+          </text>
         </g>
       ))}
       {upward.ticks.map((tick) => (
         <g key={`y${tick.text}`}>
           <line x1={room.left} x2={room.right} y1={tick.at} y2={tick.at} />
-          <text x={room.left - 8} y={tick.at + 4} text-anchor="end">{tick.text}</text>
+          <text x={room.left - 8} y={tick.at + 4} text-anchor="end">
+            {tick.text}
+          </text>
         </g>
       ))}
-      <text x={room.left} y={12}>{short(words(y), room.right)}</text>
-      <text x={room.left} y={room.bottom + 34}>{short(words(x), room.right - room.left)}</text>
+      <text x={room.left} y={12}>
+        {short(words(y), room.right)}
+      </text>
+      <text x={room.left} y={room.bottom + 34}>
+        {short(words(x), room.right - room.left)}
+      </text>
     </g>
   );
 }
@@ -143,102 +192,33 @@ function short(text: string, room: number): string {
   return text.length <= letters ? text : `${text.slice(0, Math.max(letters - 1, 1))}…`;
 }
 
+interface RingProps {
+  points: Point[];
+  atlas: Atlas;
+  room: { right: number };
+  written: Label[];
+}
+
 /** A ring around the head in focus, with its name. */
-function Ring({ points, atlas, room, written }: { points: Point[]; atlas: Atlas; room: { right: number }; written: Label[] }) {
+function Ring({ points, atlas, room, written }: RingProps) {
   const store = useStore();
   const place = store.focus.value;
   const point = place === null ? undefined : points.find((one) => one.place === place);
   if (!point) return null;
   const end = point.x > room.right - 60;
+  const away = point.radius + 8;
   return (
     <g class="hs-ring">
       <circle cx={point.x} cy={point.y} r={point.radius + 3} />
-      {!written.some((label) => label.place === place) && <text x={end ? point.x - point.radius - 8 : point.x + point.radius + 8} y={point.y + 4} text-anchor={end ? "end" : "start"}>{atlas.name(point.place)}</text>}
+      {!written.some((label) => label.place === place) && (
+        <text
+          x={end ? point.x - away : point.x + away}
+          y={point.y + 4}
+          text-anchor={end ? "end" : "start"}
+        >
+          {atlas.name(point.place)}
+        </text>
+      )}
     </g>
   );
-}
-
-interface Box {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-}
-
-/** Dragging a rectangle with a mouse or a pen; a finger scrolls. */
-function useBrush(svg: { current: SVGSVGElement | null }, points: Point[]) {
-  const store = useStore();
-  const [box, setBox] = useState<Box | null>(null);
-  const [near, setNear] = useState(false);
-  const start = useRef<{ x: number; y: number } | null>(null);
-  const position = (event: PointerEvent) => {
-    const frame = svg.current!.getBoundingClientRect();
-    return { x: event.clientX - frame.left, y: event.clientY - frame.top };
-  };
-  const move = (event: PointerEvent) => {
-    const at = position(event);
-    if (start.current) {
-      setBox(between(start.current, at));
-      return;
-    }
-    const found = nearest(points, at.x, at.y);
-    setNear(found >= 0);
-    if (found >= 0 && store.focus.value !== found) store.focus.value = found;
-  };
-  const end = (event: PointerEvent) => {
-    const [from, at] = [start.current, position(event)];
-    start.current = null;
-    setBox(null);
-    if (!from) return;
-    const area = between(from, at);
-    if (area.width > 4 || area.height > 4) {
-      const chosen = points.filter((one) => contains(area, one)).map((one) => one.place);
-      store.select(chosen.length ? chosen : null, chosen.length ? "chosen in the chart" : "");
-      return;
-    }
-    const found = nearest(points, at.x, at.y);
-    if (found >= 0) store.go(`head/${store.atlas!.name(found)}`);
-    else store.select(null);
-  };
-  return {
-    box,
-    near,
-    events: {
-      onPointerDown: (event: PointerEvent) => {
-        if (event.button !== 0) return;
-        if (event.pointerType === "touch") {
-          const at = position(event);
-          const found = nearest(points, at.x, at.y);
-          if (found >= 0) store.focus.value = found;
-          return;
-        }
-        start.current = position(event);
-        svg.current!.setPointerCapture(event.pointerId);
-      },
-      onPointerMove: move,
-      onPointerUp: end,
-      onPointerCancel: () => {
-        start.current = null;
-        setBox(null);
-      },
-    },
-  };
-}
-
-function between(a: { x: number; y: number }, b: { x: number; y: number }): Box {
-  return { x: Math.min(a.x, b.x), y: Math.min(a.y, b.y), width: Math.abs(a.x - b.x), height: Math.abs(a.y - b.y) };
-}
-
-export function contains(box: Box, point: { x: number; y: number }): boolean {
-  return point.x >= box.x && point.x <= box.x + box.width && point.y >= box.y && point.y <= box.y + box.height;
-}
-
-/** The place of the nearest point within reach; -1 if there is none. */
-export function nearest(points: Dot[], x: number, y: number, reach = 12): number {
-  let [best, apart] = [-1, reach];
-  for (const point of points) {
-    const distance = Math.hypot(point.x - x, point.y - y);
-    if (distance < apart) [best, apart] = [point.place, distance];
-  }
-  return best;
 }

@@ -16,7 +16,12 @@ export function SelectionBar() {
   const places = [...chosen].sort((a, b) => a - b);
   const words = /^heads? /i.test(by) && isQuery(by) ? "" : by;
   return (
-    <div class="hs-selection" data-query={selectionQuery(store)} role="region" aria-label="Selected heads">
+    <div
+      class="hs-selection"
+      data-query={selectionQuery(store)}
+      role="region"
+      aria-label="Selected heads"
+    >
       <span class="hs-selection-words">
         <b>{plural(places.length, "head")}</b>
         {words && <>: {isQuery(words) ? <code>{words}</code> : words}</>}
@@ -26,10 +31,14 @@ export function SelectionBar() {
           <HeadLink key={place} place={place} />
         ))}
         {places.length > MOST && (
-          <a href="#/finder" onClick={follow(store, "finder")}>and {places.length - MOST} more</a>
+          <a href="#/finder" onClick={follow(store, "finder")}>
+            and {places.length - MOST} more
+          </a>
         )}
       </span>
-      <button type="button" class="hs-clear" onClick={() => store.select(null)}>clear</button>
+      <button type="button" class="hs-clear" onClick={() => store.select(null)}>
+        clear
+      </button>
     </div>
   );
 }

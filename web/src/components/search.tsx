@@ -7,7 +7,9 @@ import { type Store, useStore } from "../store";
 
 /** The search line of the header: a head's name, or a query. */
 export function SearchBox() {
-  return <QueryLine form="hs-search" label="Search heads" placeholder="3-9, or entropy < 1.5" slash />;
+  return (
+    <QueryLine form="hs-search" label="Search heads" placeholder="3-9, or entropy < 1.5" slash />
+  );
 }
 
 interface Props {
@@ -19,21 +21,14 @@ interface Props {
 
 let made = 0;
 const NOTHING: Completion = { from: 0, to: 0, items: [] };
+const SILENT = { text: "", wrong: false };
 
-/** A line for queries with completion. A head's name opens its page; a query selects heads. */
-export function QueryLine({ form, label, placeholder, slash }: Props) {
+/** What could come next, which of it is marked, and how it is put in. */
+function useCompletion(text: string, setText: (text: string) => void) {
   const store = useStore();
   const input = useRef<HTMLInputElement>(null);
-  const [text, setText] = useState("");
   const [done, setDone] = useState<Completion>(NOTHING);
   const [at, setAt] = useState(-1);
-  const [answer, setAnswer] = useState({ text: "", wrong: false });
-  const [id] = useState(() => `hs-query-${++made}`);
-  const query = selectionQuery(store);
-  useEffect(() => {
-    if (input.current !== input.current?.ownerDocument.activeElement) setText(isQuery(store.selectedBy.value) ? query : "");
-    if (!query) setAnswer({ text: "", wrong: false });
-  }, [query]);
   const suggest = (value: string, caret: number) => {
     setDone(store.atlas ? complete(store.atlas, value, caret) : NOTHING);
     setAt(-1);
@@ -52,43 +47,74 @@ export function QueryLine({ form, label, placeholder, slash }: Props) {
   };
   const press = (event: KeyboardEvent) => {
     const { items } = done;
-    if (event.key === "ArrowDown" && !items.length) suggest(text, input.current!.selectionStart ?? text.length);
-    else if (event.key === "ArrowDown") setAt((at + 1) % items.length);
-    else if (event.key === "ArrowUp" && items.length) setAt(at <= 0 ? items.length - 1 : at - 1);
-    else if (event.key === "Tab" && !event.shiftKey && items.length && text.trim()) take(Math.max(at, 0));
-    else if (event.key === "Enter" && at >= 0) take(at);
-    else if (event.key === "Escape" && items.length) close();
+    const { key } = event;
+    if (key === "ArrowDown" && !items.length)
+      suggest(text, input.current!.selectionStart ?? text.length);
+    else if (key === "ArrowDown") setAt((at + 1) % items.length);
+    else if (key === "ArrowUp" && items.length) setAt(at <= 0 ? items.length - 1 : at - 1);
+    else if (key === "Tab" && !event.shiftKey && items.length && text.trim()) take(Math.max(at, 0));
+    else if (key === "Enter" && at >= 0) take(at);
+    else if (key === "Escape" && items.length) close();
     else return;
     event.preventDefault();
     event.stopPropagation();
   };
-  const active = at >= 0 ? `${id}-${at}` : undefined;
+  return { input, done, at, suggest, close, take, press };
+}
+
+/** A line for queries with completion. A head's name opens its page; a query selects heads. */
+export function QueryLine({ form, label, placeholder, slash }: Props) {
+  const store = useStore();
+  const [text, setText] = useState("");
+  const [answer, setAnswer] = useState(SILENT);
+  const [id] = useState(() => `hs-query-${++made}`);
+  const { input, done, at, suggest, close, take, press } = useCompletion(text, setText);
+  const query = selectionQuery(store);
+  useEffect(() => {
+    const typing = input.current === input.current?.ownerDocument.activeElement;
+    if (!typing) setText(isQuery(store.selectedBy.value) ? query : "");
+    if (!query) setAnswer(SILENT);
+  }, [query]);
+  const write = (value: string, caret: number) => {
+    setText(value);
+    setAnswer(SILENT);
+    suggest(value, caret);
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    close();
+    setAnswer(run(store, text));
+  };
+  const leave = (event: FocusEvent) => {
+    if (!(event.currentTarget as Node).contains(event.relatedTarget as Node | null)) close();
+  };
   return (
-    <form
-      class={form} role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-        close();
-        setAnswer(run(store, text));
-      }}
-      onFocusOut={(event) => {
-        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) close();
-      }}
-    >
+    <form class={form} role="search" onSubmit={submit} onFocusOut={leave}>
       {slash && <kbd aria-hidden="true">/</kbd>}
       <input
-        ref={input} name="q" value={text} aria-label={label} placeholder={placeholder} autocomplete="off"
-        spellcheck={false} role="combobox" aria-expanded={done.items.length > 0} aria-controls={`${id}-list`}
-        aria-autocomplete="list" aria-activedescendant={active} aria-invalid={answer.wrong} aria-describedby={`${id}-answer`}
-        onInput={(event) => {
-          setText(event.currentTarget.value);
-          setAnswer({ text: "", wrong: false });
-          suggest(event.currentTarget.value, event.currentTarget.selectionStart ?? 0);
-        }}
+        ref={input}
+        name="q"
+        value={text}
+        aria-label={label}
+        placeholder={placeholder}
+        autocomplete="off"
+        spellcheck={false}
+        role="combobox"
+        aria-autocomplete="list"
+        aria-expanded={done.items.length > 0}
+        aria-controls={`${id}-list`}
+        aria-activedescendant={at >= 0 ? `${id}-${at}` : undefined}
+        aria-invalid={answer.wrong}
+        aria-describedby={`${id}-answer`}
+        onInput={({ currentTarget: line }) => write(line.value, line.selectionStart ?? 0)}
         onFocus={() => suggest(text, text.length)}
         onKeyDown={press}
       />
-      <span id={`${id}-answer`} role="status" class={answer.wrong ? "hs-answer hs-wrong" : "hs-answer"}>
+      <span
+        id={`${id}-answer`}
+        role="status"
+        class={answer.wrong ? "hs-answer hs-wrong" : "hs-answer"}
+      >
         {answer.text}
       </span>
       {done.items.length > 0 && <Suggestions {...{ id, done, at, take }} />}
@@ -97,16 +123,16 @@ export function QueryLine({ form, label, placeholder, slash }: Props) {
 }
 
 /** Open a head or select heads; what came of it. */
-function run(store: Store, text: string): { text: string; wrong: boolean } {
+function run(store: Store, text: string): typeof SILENT {
   const query = text.trim();
   const place = store.atlas?.place(query);
   if (place !== undefined) {
     store.go(`head/${store.atlas!.name(place)}`);
-    return { text: "", wrong: false };
+    return SILENT;
   }
   if (!query) {
     store.select(null);
-    return { text: "", wrong: false };
+    return SILENT;
   }
   try {
     return { text: plural(selectByQuery(store, query), "head"), wrong: false };
@@ -119,7 +145,17 @@ function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?]$/.test(text) ? "" : "."}`;
 }
 
-function Suggestions({ id, done, at, take }: { id: string; done: Completion; at: number; take: (index: number) => void }) {
+function Suggestions({
+  id,
+  done,
+  at,
+  take,
+}: {
+  id: string;
+  done: Completion;
+  at: number;
+  take: (index: number) => void;
+}) {
   const list = useRef<HTMLUListElement>(null);
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
@@ -128,8 +164,12 @@ function Suggestions({ id, done, at, take }: { id: string; done: Completion; at:
     <ul ref={list} class="hs-suggestions" role="listbox" id={`${id}-list`} aria-label="Suggestions">
       {done.items.map((item, index) => (
         <li
-          key={item.insert} id={`${id}-${index}`} role="option" aria-selected={index === at}
-          onMouseDown={(event) => event.preventDefault()} onClick={() => take(index)}
+          key={item.insert}
+          id={`${id}-${index}`}
+          role="option"
+          aria-selected={index === at}
+          onMouseDown={(event) => event.preventDefault()}
+          onClick={() => take(index)}
         >
           <code>{item.insert}</code> <span>{item.about}</span>
         </li>

@@ -22,7 +22,14 @@ interface Props {
 let made = 0;
 
 /** A choice from a list, which can be searched where it is long. */
-export function Select({ label, value, options, onPick, searchable = options.length > 12, empty = "none" }: Props) {
+export function Select({
+  label,
+  value,
+  options,
+  onPick,
+  searchable = options.length > 12,
+  empty = "none",
+}: Props) {
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   const chosen = options.find((one) => one.id === value);
@@ -39,7 +46,11 @@ export function Select({ label, value, options, onPick, searchable = options.len
       }}
     >
       <button
-        ref={button} type="button" class="hs-select-button" aria-haspopup="listbox" aria-expanded={open}
+        ref={button}
+        type="button"
+        class="hs-select-button"
+        aria-haspopup="listbox"
+        aria-expanded={open}
         title={chosen ? `${label}: ${chosen.title}` : label}
         onClick={() => setOpen(!open)}
         onKeyDown={(event) => {
@@ -48,8 +59,11 @@ export function Select({ label, value, options, onPick, searchable = options.len
           setOpen(true);
         }}
       >
-        <span class="hs-soft">{label}</span> <span class="hs-select-value">{chosen?.title ?? empty}</span>
-        <svg width="10" height="6" aria-hidden="true"><path d="M1 1L5 5L9 1" /></svg>
+        <span class="hs-soft">{label}</span>{" "}
+        <span class="hs-select-value">{chosen?.title ?? empty}</span>
+        <svg width="10" height="6" aria-hidden="true">
+          <path d="M1 1L5 5L9 1" />
+        </svg>
       </button>
       {open && (
         <Choices
@@ -76,7 +90,12 @@ export function shiftInto(left: number, right: number, window: number, edge = 8)
 function Choices({ label, value, options, onPick, searchable, close }: ChoiceProps) {
   const [text, setText] = useState("");
   const found = filtered(options, text);
-  const [at, setAt] = useState(Math.max(0, options.findIndex((one) => one.id === value)));
+  const [at, setAt] = useState(
+    Math.max(
+      0,
+      options.findIndex((one) => one.id === value),
+    ),
+  );
   const list = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
   const [prefix] = useState(() => `hs-choice-${++made}`);
@@ -103,18 +122,40 @@ function Choices({ label, value, options, onPick, searchable, close }: ChoicePro
     <div ref={box} class="hs-choices" style={{ left: `${shift}px` }} onKeyDown={press}>
       {searchable && (
         <input
-          ref={input} class="hs-choices-search" placeholder="Search" aria-label={`Search ${label}`}
-          role="combobox" aria-expanded="true" aria-controls={prefix} aria-activedescendant={`${prefix}-${at}`}
-          autocomplete="off" value={text}
+          ref={input}
+          class="hs-choices-search"
+          placeholder="Search"
+          aria-label={`Search ${label}`}
+          role="combobox"
+          aria-expanded="true"
+          aria-controls={prefix}
+          aria-activedescendant={`${prefix}-${at}`}
+          autocomplete="off"
+          value={text}
           onInput={(event) => {
             setText(event.currentTarget.value);
             setAt(0);
           }}
         />
       )}
-      <div ref={list} class="hs-choices-list" role="listbox" id={prefix} tabIndex={-1} aria-label={label} aria-activedescendant={`${prefix}-${at}`}>
+      <div
+        ref={list}
+        class="hs-choices-list"
+        role="listbox"
+        id={prefix}
+        tabIndex={-1}
+        aria-label={label}
+        aria-activedescendant={`${prefix}-${at}`}
+      >
         {found.map((one, index) => (
-          <Choice key={one.id} {...{ one, index, prefix }} head={one.group !== found[index - 1]?.group} active={index === at} current={one.id === value} onPick={onPick} />
+          <Choice
+            key={one.id}
+            {...{ one, index, prefix }}
+            head={one.group !== found[index - 1]?.group}
+            active={index === at}
+            current={one.id === value}
+            onPick={onPick}
+          />
         ))}
         {!found.length && <p class="hs-soft hs-choices-none">Nothing fits “{text}”.</p>}
       </div>
@@ -137,9 +178,12 @@ function Choice({ one, index, prefix, head, active, current, onPick }: OneChoice
     <>
       {head && one.group && <p class="hs-choices-group">{one.group}</p>}
       <div
-        id={`${prefix}-${index}`} role="option" aria-selected={active}
+        id={`${prefix}-${index}`}
+        role="option"
+        aria-selected={active}
         class={current ? "hs-option hs-option-current" : "hs-option"}
-        onMouseDown={(event) => event.preventDefault()} onClick={() => onPick(one.id)}
+        onMouseDown={(event) => event.preventDefault()}
+        onClick={() => onPick(one.id)}
       >
         {one.title}
       </div>

@@ -66,7 +66,8 @@ export function fieldText(one: Field, value: number): string {
 
 /** What the numbers are, for axes: "share of attention, 0–1". */
 export function unitText(one: Field): string {
-  if (one.kind === "share" && one.diverging) return "share of the working attention, over even attention";
+  if (one.kind === "share" && one.diverging)
+    return "share of the working attention, over even attention";
   return one.unit.replace("uniform attention", "even attention");
 }
 
@@ -76,18 +77,35 @@ function mainFields(atlas: Atlas): Field[] {
   const row = (name: string) => atlas.row(name, 0);
   return [
     {
-      id: "main:excess", query: "", group, title: "excess of the main role over even attention", short: "excess",
-      unit: "share of the working attention", kind: "share", values: row("roles/excess"),
-      low: row("roles/low"), high: row("roles/high"),
+      id: "main:excess",
+      query: "",
+      group,
+      title: "excess of the main role over even attention",
+      short: "excess",
+      unit: "share of the working attention",
+      kind: "share",
+      values: row("roles/excess"),
+      low: row("roles/low"),
+      high: row("roles/high"),
     },
     {
-      id: "main:activity", query: atlas.statistic('activity:"at work"') ? 'activity:"at work"' : "",
-      group, title: "share at work", unit: "share of attention, 0–1", kind: "share",
+      id: "main:activity",
+      query: atlas.statistic('activity:"at work"') ? 'activity:"at work"' : "",
+      group,
+      title: "share at work",
+      unit: "share of attention, 0–1",
+      kind: "share",
       values: row("roles/activity"),
     },
     {
-      id: "main:spread", query: "", group, title: "spread over the words",
-      unit: "entropy ÷ uniform, sinks removed", kind: "number", values: row("roles/spread"), most: 1,
+      id: "main:spread",
+      query: "",
+      group,
+      title: "spread over the words",
+      unit: "entropy ÷ uniform, sinks removed",
+      kind: "number",
+      values: row("roles/spread"),
+      most: 1,
     },
   ];
 }
@@ -96,9 +114,15 @@ function workFields(atlas: Atlas): Field[] {
   return atlas.document.work.map((role, at) => {
     const [values, half] = [atlas.row("work/value", at), atlas.row("work/half", at)];
     return {
-      id: `work:${role.id}`, query: "", group: "Excess of a role over even attention",
-      title: `working attention on ${role.title}`, short: `excess on ${role.title}`, unit: "share of the working attention",
-      kind: "share" as const, values, diverging: true,
+      id: `work:${role.id}`,
+      query: "",
+      group: "Excess of a role over even attention",
+      title: `working attention on ${role.title}`,
+      short: `excess on ${role.title}`,
+      unit: "share of the working attention",
+      kind: "share" as const,
+      values,
+      diverging: true,
       low: Float32Array.from(values, (one, place) => one - half[place]!),
       high: Float32Array.from(values, (one, place) => one + half[place]!),
     };
@@ -109,10 +133,16 @@ function statisticFields(atlas: Atlas): Field[] {
   return atlas.document.statistics.map((one, at) => {
     const values = atlas.values(at);
     return {
-      id: one.id, query: one.id, group: GROUPS[one.measure] ?? sentence(one.measure),
-      title: one.title, unit: one.unit, kind: one.kind, values,
+      id: one.id,
+      query: one.id,
+      group: GROUPS[one.measure] ?? sentence(one.measure),
+      title: one.title,
+      unit: one.unit,
+      kind: one.kind,
+      values,
       short: one.measure === "role" ? `${one.title.split(": ")[0]}, × even attention` : undefined,
-      low: atlas.row("low", at), high: atlas.row("high", at),
+      low: atlas.row("low", at),
+      high: atlas.row("high", at),
       reference: one.reference ?? undefined,
       diverging: one.measure.endsWith("-change"),
     };
@@ -121,26 +151,46 @@ function statisticFields(atlas: Atlas): Field[] {
 
 function testFields(atlas: Atlas): Field[] {
   return atlas.document.tests.map((one, at) => ({
-    id: `test:${one.id}`, query: "", group: "Tested roles (Pande et al. 2021)",
-    title: `has the role ${one.id}, by its test`, unit: "times even attention", kind: "times" as const,
-    values: atlas.row("tests/mean", at), low: atlas.row("tests/low", at),
-    high: atlas.row("tests/high", at), passes: atlas.row("tests/has", at), reference: 1,
+    id: `test:${one.id}`,
+    query: "",
+    group: "Tested roles (Pande et al. 2021)",
+    title: `has the role ${one.id}, by its test`,
+    unit: "times even attention",
+    kind: "times" as const,
+    values: atlas.row("tests/mean", at),
+    low: atlas.row("tests/low", at),
+    high: atlas.row("tests/high", at),
+    passes: atlas.row("tests/has", at),
+    reference: 1,
   }));
 }
 
 function relationFields(atlas: Atlas): Field[] {
   return atlas.document.relations.map((one, at) => ({
-    id: `relation:${one.id}`, query: relationId(one.relation, one.direction),
-    group: "Accuracy at dependency relations", title: one.title, unit: "share of words right",
-    kind: "share" as const, values: atlas.row("relations/accuracy", at),
-    low: atlas.row("relations/low", at), high: atlas.row("relations/high", at),
+    id: `relation:${one.id}`,
+    query: relationId(one.relation, one.direction),
+    group: "Accuracy at dependency relations",
+    title: one.title,
+    unit: "share of words right",
+    kind: "share" as const,
+    values: atlas.row("relations/accuracy", at),
+    low: atlas.row("relations/low", at),
+    high: atlas.row("relations/high", at),
     reference: one.baseline,
   }));
 }
 
 function layerField(atlas: Atlas): Field {
   const values = Float32Array.from({ length: atlas.size }, (_, place) => atlas.layerNumber(place));
-  return { id: "layer", query: "layer", group: "Place", title: "layer", unit: "", kind: "number", values };
+  return {
+    id: "layer",
+    query: "layer",
+    group: "Place",
+    title: "layer",
+    unit: "",
+    kind: "number",
+    values,
+  };
 }
 
 function sentence(words: string): string {

@@ -29,11 +29,19 @@ export function complete(atlas: Atlas, text: string, caret = text.length): Compl
   const typed = text.slice(from, caret);
   const before = read(text.slice(0, from));
   const expected = before === null ? "none" : expects(before);
-  return { from, to: wordEnd(text, caret), items: suggestions(atlas, expected, typed, before ?? []) };
+  return {
+    from,
+    to: wordEnd(text, caret),
+    items: suggestions(atlas, expected, typed, before ?? []),
+  };
 }
 
 /** The text with a suggestion put in, and where the caret is then. */
-export function accept(text: string, done: Completion, item: Suggestion): { text: string; caret: number } {
+export function accept(
+  text: string,
+  done: Completion,
+  item: Suggestion,
+): { text: string; caret: number } {
   const rest = text.slice(done.to);
   const space = item.insert.endsWith(":") || rest.startsWith(" ") ? "" : " ";
   const head = text.slice(0, done.from) + item.insert + space;
@@ -86,7 +94,12 @@ function expects(before: Token[]): Expected {
   return "sign";
 }
 
-function suggestions(atlas: Atlas, expected: Expected, typed: string, before: Token[]): Suggestion[] {
+function suggestions(
+  atlas: Atlas,
+  expected: Expected,
+  typed: string,
+  before: Token[],
+): Suggestion[] {
   switch (expected) {
     case "condition":
       return matching([...KEYWORDS, ...values(atlas), ...roles(atlas)], typed);
@@ -149,7 +162,10 @@ function roles(atlas: Atlas): Suggestion[] {
   return [
     ...families
       .filter((id) => !tested.has(id))
-      .map((id) => ({ insert: `is:${quote(id)}`, about: `main role: ${family(id).title.toLowerCase()}` })),
+      .map((id) => ({
+        insert: `is:${quote(id)}`,
+        about: `main role: ${family(id).title.toLowerCase()}`,
+      })),
     ...tests.map((one) => ({ insert: `is:${quote(one.id)}`, about: `tested role: ${one.title}` })),
   ];
 }
@@ -192,7 +208,9 @@ function quantiles(atlas: Atlas, value: string): Suggestion[] {
   } catch {
     return [];
   }
-  const sorted = Float32Array.from(all).filter((one) => !Number.isNaN(one)).sort();
+  const sorted = Float32Array.from(all)
+    .filter((one) => !Number.isNaN(one))
+    .sort();
   if (sorted.length < 4) return [];
   const kind = atlas.statistic(value)?.about.kind ?? "number";
   const at = (share: number, about: string): Suggestion => {
@@ -203,5 +221,9 @@ function quantiles(atlas: Atlas, value: string): Suggestion[] {
       about: `${about}: ${kind === "number" ? number(found) : shown(found, { kind })}`,
     };
   };
-  return [at(0.9, "a tenth of the heads are above"), at(0.5, "median of the heads"), at(0.1, "a tenth of the heads are below")];
+  return [
+    at(0.9, "a tenth of the heads are above"),
+    at(0.5, "median of the heads"),
+    at(0.1, "a tenth of the heads are below"),
+  ];
 }

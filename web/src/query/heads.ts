@@ -5,7 +5,10 @@ const FORM = "LAYER-HEAD counted from 1, such as 3-9, or L2H8 counted from 0";
 
 /** The places of named heads: "4-6,5-1", "L2H8", "4-*", "*-1". As headscope/heads.py reads them. */
 export function placesOf(atlas: Atlas, text: string): number[] {
-  const names = text.split(",").map((one) => one.trim()).filter(Boolean);
+  const names = text
+    .split(",")
+    .map((one) => one.trim())
+    .filter(Boolean);
   if (!names.length) throw new QueryError("the set of heads is empty");
   const found = new Set<number>();
   for (const name of names) for (const place of named(atlas, name)) found.add(place);

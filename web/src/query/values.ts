@@ -16,7 +16,11 @@ export function valuesOf(atlas: Atlas, value: string[]): ArrayLike<number> {
     const free = dims.filter(([dim]) => !chosen.has(dim));
     const dim = free.find(([, labels]) => labels.includes(label))?.[0];
     if (dim === undefined) {
-      throw unknown(`${measure} has no value called`, label, free.flatMap(([, labels]) => labels));
+      throw unknown(
+        `${measure} has no value called`,
+        label,
+        free.flatMap(([, labels]) => labels),
+      );
     }
     chosen.set(dim, label);
   }
@@ -44,7 +48,11 @@ function numbers(
 }
 
 /** As the query language names a value: labels that are understood anyway are left out. */
-function queryName(measure: string, dims: [string, string[]][], chosen: Map<string, string>): string {
+function queryName(
+  measure: string,
+  dims: [string, string[]][],
+  chosen: Map<string, string>,
+): string {
   const said = [measure];
   for (const [dim, labels] of dims) {
     const label = chosen.get(dim)!;
@@ -105,7 +113,10 @@ export function unknown(what: string, given: string, allowed: string[]): QueryEr
 export function closest(given: string, allowed: string[]): string[] {
   const wanted = given.toLowerCase();
   return [...new Set(allowed)]
-    .map((name) => ({ name, apart: distance(wanted, name.toLowerCase()) / Math.max(name.length, wanted.length, 1) }))
+    .map((name) => ({
+      name,
+      apart: distance(wanted, name.toLowerCase()) / Math.max(name.length, wanted.length, 1),
+    }))
     .filter(({ apart }) => apart <= 0.4)
     .sort((a, b) => a.apart - b.apart || (a.name < b.name ? -1 : 1))
     .slice(0, 3)

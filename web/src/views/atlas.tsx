@@ -25,14 +25,28 @@ export function AtlasView() {
   return (
     <div class="hs-atlas">
       <div class="hs-tools">
-        <Select label="Colour" value={colours.colour} options={colours.choices} onPick={(id) => store.set({ colour: id === colours.first ? undefined : id })} />
         <Select
-          label="Sort heads" value={colours.sorted ? "value" : "number"}
-          options={[{ id: "number", title: "by number" }, { id: "value", title: "by the colour’s value" }]}
+          label="Colour"
+          value={colours.colour}
+          options={colours.choices}
+          onPick={(id) => store.set({ colour: id === colours.first ? undefined : id })}
+        />
+        <Select
+          label="Sort heads"
+          value={colours.sorted ? "value" : "number"}
+          options={[
+            { id: "number", title: "by number" },
+            { id: "value", title: "by the colour’s value" },
+          ]}
           onPick={(id) => store.set({ sort: id === "value" ? "value" : undefined })}
         />
         {colours.seconds.length > 1 && (
-          <Select label="Second model" value={colours.second} options={colours.seconds} onPick={(id) => store.set({ second: id === "none" ? undefined : id })} />
+          <Select
+            label="Second model"
+            value={colours.second}
+            options={colours.seconds}
+            onPick={(id) => store.set({ second: id === "none" ? undefined : id })}
+          />
         )}
         <span class="hs-tools-end hs-small">
           {count(corpus.examples)} examples of {corpus.name}
@@ -73,12 +87,23 @@ function GridBlock({ colours }: { colours: ReturnType<typeof useColours> }) {
     return !alone.across && wide && bars ? gridLayout(atlas, room - BARS - 24) : alone;
   }, [atlas, room, wide, bars]);
   const { colouring, other, sorted } = colours;
-  const orders = useMemo(() => headOrders(atlas, sorted ? colouring.value : undefined), [atlas, sorted, colouring]);
+  const orders = useMemo(
+    () => headOrders(atlas, sorted ? colouring.value : undefined),
+    [atlas, sorted, colouring],
+  );
   const form = layout.across ? "below" : wide ? "beside" : "alone";
   const data = () => ({
-    columns: ["head", "zero-based", "main role", colouring.field?.title ?? "excess over even attention"],
+    columns: [
+      "head",
+      "zero-based",
+      "main role",
+      colouring.field?.title ?? "excess over even attention",
+    ],
     rows: Array.from({ length: atlas.size }, (_, place) => [
-      atlas.name(place), atlas.zeroBased(place), atlas.family(place), colouring.value(place),
+      atlas.name(place),
+      atlas.zeroBased(place),
+      atlas.family(place),
+      colouring.value(place),
     ]),
   });
   return (
@@ -88,13 +113,32 @@ function GridBlock({ colours }: { colours: ReturnType<typeof useColours> }) {
           <div ref={grid}>
             <HeadGrid {...{ atlas, colouring, layout, orders, dark, other }} numbered={!sorted} />
           </div>
-          {bars && <LayerBars atlas={atlas} layout={layout} form={form} room={form === "beside" ? BARS : room} />}
+          {bars && (
+            <LayerBars
+              atlas={atlas}
+              layout={layout}
+              form={form}
+              room={form === "beside" ? BARS : room}
+            />
+          )}
         </div>
       )}
       <div class="hs-keys-row hs-small">
-        <Legend atlas={atlas} colouring={colouring} dark={dark} marks={layout.marks} second={colours.secondAbout} />
+        <Legend
+          atlas={atlas}
+          colouring={colouring}
+          dark={dark}
+          marks={layout.marks}
+          second={colours.secondAbout}
+        />
         {bars && <BarsKey atlas={atlas} />}
-        <SaveMenu name="heads" chart={() => grid.current?.querySelector<SVGSVGElement | HTMLCanvasElement>("svg.hs-grid, canvas")} data={data} />
+        <SaveMenu
+          name="heads"
+          chart={() =>
+            grid.current?.querySelector<SVGSVGElement | HTMLCanvasElement>("svg.hs-grid, canvas")
+          }
+          data={data}
+        />
       </div>
     </div>
   );

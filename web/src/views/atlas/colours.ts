@@ -20,7 +20,10 @@ export function useColours(store: Store) {
   const asking = store.option("second") ?? "none";
   const second = seconds.some((one) => one.id === asking) ? asking : "none";
   const sorted = store.option("sort") === "value";
-  const built = useMemo(() => build(store, atlas, colour, second, dark), [store, atlas, colour, second, dark]);
+  const built = useMemo(
+    () => build(store, atlas, colour, second, dark),
+    [store, atlas, colour, second, dark],
+  );
   return { choices, first, colour, seconds, second, sorted, ...built };
 }
 
@@ -47,7 +50,9 @@ function secondChoices(store: Store, atlas: Atlas): Option[] {
 /** A name that tells results of the same model apart. */
 export function secondName(store: Store, atlas: Atlas, at: number): string {
   const { name } = atlas.document.model;
-  const taken = store.atlases.some((one, other) => other !== at && one.document.model.name === name);
+  const taken = store.atlases.some(
+    (one, other) => other !== at && one.document.model.name === name,
+  );
   return taken ? `${name} (${atlas.document.corpus.examples} examples)` : name;
 }
 
@@ -66,16 +71,27 @@ function build(store: Store, atlas: Atlas, colour: string, second: string, dark:
   const [mine, theirs] = [field(atlas, colour), field(two, colour)];
   if (mode === "difference" && mine) {
     if (!theirs) return { colouring };
-    return { colouring: fieldColouring(differenceField(mine, theirs, secondAbout.name), dark), secondAbout };
+    return {
+      colouring: fieldColouring(differenceField(mine, theirs, secondAbout.name), dark),
+      secondAbout,
+    };
   }
   if (!mine && !two.hasRoles) return { colouring };
   if (mine && !theirs) return { colouring };
   const other = mine && theirs ? sharedScale(mine, theirs, dark) : colouringOf(two, colour, dark);
-  return { colouring, other: { atlas: two, colouring: other, differing: mode === "difference" }, secondAbout };
+  return {
+    colouring,
+    other: { atlas: two, colouring: other, differing: mode === "difference" },
+    secondAbout,
+  };
 }
 
 /** The second model's colours on the first one's scale. */
-function sharedScale(mine: ReturnType<typeof field> & object, theirs: typeof mine, dark: boolean): Colouring {
+function sharedScale(
+  mine: ReturnType<typeof field> & object,
+  theirs: typeof mine,
+  dark: boolean,
+): Colouring {
   const scale = fieldColouring(mine, dark);
   const own = fieldColouring(theirs, dark);
   return { ...own, domain: scale.domain, of: (place) => scale.at(theirs.values[place] ?? NaN) };

@@ -18,20 +18,33 @@ export function SmallFinder() {
   const all = fields(atlas);
   const x = field(atlas, "main:spread") ?? all[0];
   const y = field(atlas, "main:activity") ?? all.find((one) => one !== x);
-  const colouring = useMemo(() => colouringOf(atlas, atlas.hasRoles ? "role" : (x?.id ?? "layer"), dark), [atlas, dark]);
+  const colouring = useMemo(
+    () => colouringOf(atlas, atlas.hasRoles ? "role" : (x?.id ?? "layer"), dark),
+    [atlas, dark],
+  );
   if (!x || !y) return null;
   const data = () => ({
     columns: ["head", x.title, y.title],
-    rows: Array.from({ length: atlas.size }, (_, place) => [atlas.name(place), x.values[place]!, y.values[place]!]),
+    rows: Array.from({ length: atlas.size }, (_, place) => [
+      atlas.name(place),
+      x.values[place]!,
+      y.values[place]!,
+    ]),
   });
   return (
     <section ref={block} class="hs-small-finder">
       <div class="hs-title">
-        <h2><a href="#/finder" onClick={follow(store, "finder")}>Finder</a></h2>
+        <h2>
+          <a href="#/finder" onClick={follow(store, "finder")}>
+            Finder
+          </a>
+        </h2>
         <span>drag to select</span>
         <SaveMenu name="finder" chart={() => svg.current} data={data} />
       </div>
-      {width > 0 && <Scatter {...{ atlas, x, y, colouring, width }} height={272} labels={12} svgRef={svg} />}
+      {width > 0 && (
+        <Scatter {...{ atlas, x, y, colouring, width }} height={272} labels={12} svgRef={svg} />
+      )}
     </section>
   );
 }

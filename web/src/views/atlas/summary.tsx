@@ -14,7 +14,9 @@ export function Summary() {
     <section class="hs-summary" aria-label="What the heads do">
       <h2>What the heads do</h2>
       {lead.map((line, at) => (
-        <p key={at} class="hs-summary-lead"><Parts parts={line.parts} /></p>
+        <p key={at} class="hs-summary-lead">
+          <Parts parts={line.parts} />
+        </p>
       ))}
       {atlas.hasRoles ? (
         <ul class="hs-families">
@@ -45,14 +47,20 @@ export function Findings() {
       {findings.length > 0 && <h2>Findings</h2>}
       <ul>
         {findings.map((line, at) => (
-          <li key={at}><Parts parts={line.parts} /></li>
+          <li key={at}>
+            <Parts parts={line.parts} />
+          </li>
         ))}
       </ul>
       {warnings.map((line, at) => (
-        <p key={at} class="hs-small hs-summary-note"><Parts parts={line.parts} /></p>
+        <p key={at} class="hs-small hs-summary-note">
+          <Parts parts={line.parts} />
+        </p>
       ))}
       {unsaid.map((note) => (
-        <p key={note} class="hs-small hs-summary-note">Note: {note}.</p>
+        <p key={note} class="hs-small hs-summary-note">
+          Note: {note}.
+        </p>
       ))}
     </section>
   );
@@ -73,7 +81,9 @@ function FamilyLine({ id, line }: { id: string; line?: SummaryLine }) {
   return (
     <li>
       <FamilyMark id={id} dark={store.dark.value} />
-      <span><Parts parts={parts} /></span>
+      <span>
+        <Parts parts={parts} />
+      </span>
     </li>
   );
 }
@@ -83,7 +93,13 @@ export function Parts({ parts }: { parts: Part[] }) {
   return (
     <>
       {parts.map((part, at) =>
-        part.heads?.length ? <HeadsPart key={at} part={part} /> : part.strong ? <b key={at}>{part.text}</b> : <span key={at}>{part.text}</span>,
+        part.heads?.length ? (
+          <HeadsPart key={at} part={part} />
+        ) : part.strong ? (
+          <b key={at}>{part.text}</b>
+        ) : (
+          <span key={at}>{part.text}</span>
+        ),
       )}
     </>
   );
@@ -99,8 +115,10 @@ function HeadsPart({ part }: { part: Part }) {
     const name = part.text;
     return (
       <a
-        class="hs-part" href={`#/head/${name}`}
-        onMouseEnter={() => (store.focus.value = places[0]!)} onFocus={() => (store.focus.value = places[0]!)}
+        class="hs-part hs-head-link"
+        href={`#/head/${name}`}
+        onMouseEnter={() => (store.focus.value = places[0]!)}
+        onFocus={() => (store.focus.value = places[0]!)}
         onClick={(event) => {
           if (store.addressed) return;
           event.preventDefault();
@@ -112,10 +130,14 @@ function HeadsPart({ part }: { part: Part }) {
     );
   }
   const chosen = store.selection.value;
-  const on = chosen !== null && chosen.size === places.length && places.every((place) => chosen.has(place));
+  const on =
+    chosen !== null && chosen.size === places.length && places.every((place) => chosen.has(place));
   return (
     <button
-      type="button" class="hs-part" aria-pressed={on} title={`Select ${plural(places.length, "head")}`}
+      type="button"
+      class="hs-part"
+      aria-pressed={on}
+      title={`Select ${plural(places.length, "head")}`}
       onClick={() => store.select(on ? null : places, on ? "" : "from the summary")}
     >
       {words}

@@ -22,16 +22,26 @@ export function TopControl({ fields }: { fields: Field[] }) {
       <label>
         Top{" "}
         <input
-          type="number" min={1} max={store.atlas!.size} value={many} aria-label="Number of heads"
+          type="number"
+          min={1}
+          max={store.atlas!.size}
+          value={many}
+          aria-label="Number of heads"
           onChange={(event) => {
-            const count = Math.min(Math.max(Math.round(event.currentTarget.valueAsNumber) || 1, 1), store.atlas!.size);
+            const count = Math.min(
+              Math.max(Math.round(event.currentTarget.valueAsNumber) || 1, 1),
+              store.atlas!.size,
+            );
             setMany(count);
             run(count, value);
           }}
         />
       </label>
       <Select
-        label="by" empty="a statistic" value={value} options={options}
+        label="by"
+        empty="a statistic"
+        value={value}
+        options={options}
         onPick={(id) => {
           setValue(id);
           run(many, id);
