@@ -39,7 +39,7 @@ function Passport({ place }: { place: number }) {
 function Surveyed({ place }: { place: number }) {
   const atlas = useStore().atlas!;
   const { examples } = atlas.document;
-  const loaded = useExamples(atlas.name(place), true);
+  const loaded = useExamples(atlas.name(place), examples.kept > 0);
   const ready = typeof loaded === "object" ? loaded : undefined;
   return (
     <div class="hs-head">
@@ -53,7 +53,7 @@ function Surveyed({ place }: { place: number }) {
         <div class="hs-head-main">
           {ready && ready.head.document.examples.length > 0 ? (
             <Examples place={place} loaded={ready} />
-          ) : loaded === undefined ? (
+          ) : loaded === undefined && examples.kept > 0 ? (
             <p class="hs-note">Loading examples …</p>
           ) : typeof loaded === "string" && examples.kept > 0 ? (
             <p class="hs-note">{loaded}</p>
