@@ -56,9 +56,10 @@ def test_induction_and_the_arcs_of_the_tree_have_theirs() -> None:
     roles = ("induction", "modifier to noun")
     heads = [{"induction": 0.6}, {"induction": 0.2}, {"modifier to noun": 0.5}]
     assert leads(*heads, roles=roles, relations=relations_of([0, 0, 288])) == [
-        "Induction head: where a word recurs, 70 % of its working attention is there.",
-        "Leans towards what followed the same word before: where a word recurs, 30 % of its "
-        "working attention is there.",
+        "Induction head: where a word recurs, 70 % of its working attention is on what followed "
+        "it before.",
+        "Leans towards induction: where a word recurs, 30 % of its working attention is on what "
+        "followed it before.",
         "Looks from modifiers to their noun; best of 3 heads at finding the noun of a determiner.",
     ]
 
@@ -80,12 +81,18 @@ def test_without_a_role_it_says_what_the_head_does_instead() -> None:
 
 
 def test_two_close_roles_are_both_named() -> None:
-    found = described({"itself": 0.5, "same": 0.47}, {"near": 0.5, "itself": 0.49})
+    found = described(
+        {"itself": 0.5, "same": 0.47}, {"near": 0.5, "itself": 0.49}, {"itself": 0.3, "same": 0.29}
+    )
     assert [one.lead for one in found] == [
         "Looks at the token itself, and at the same word elsewhere.",
         "Looks one or two tokens away, and at the token itself.",
+        "Leans towards the token itself and the same word elsewhere.",
     ]
-    assert [(one.family, one.second) for one in found] == [("itself", "same"), ("near", "itself")]
+    assert [(one.family, one.second) for one in found[:2]] == [
+        ("itself", "same"),
+        ("near", "itself"),
+    ]
     assert found[0].evidence == (
         "50 % of its attention is at work; 50 % rests on [CLS]. 60 % of its working attention is "
         "on the token itself (even attention: 10 %). Where a word recurs, 57 % of its working "
@@ -138,6 +145,20 @@ def test_a_head_without_a_role_says_how_far_it_is_from_one() -> None:
         "No role comes close to counting.",
         "Its entropy over the words is 90 % of that of even attention.",
     ]
+
+
+def test_a_resting_head_says_where_its_attention_is() -> None:
+    [found] = described({"activity": 0.03, "stops": 0.2})
+    assert found.evidence == "77 % of its attention is on [CLS], 20 % on full stops and commas."
+
+
+def test_a_further_role_is_told_with_its_share() -> None:
+    [found] = described({"itself": 0.5, "same": 0.3})
+    assert found.second == ""
+    assert found.evidence.endswith(
+        "Also, where a word recurs, 40 % of its working attention is on the other occurrences "
+        "(even attention: 10 %)."
+    )
 
 
 def test_the_share_has_the_interval_of_a_jackknife_written_out() -> None:

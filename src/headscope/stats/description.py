@@ -125,17 +125,19 @@ def _lead(analysis: Analysis, excess: Excess, place: int) -> str:
             return _hedged(text, True)
         return f"{text}, but the {best}." if best else f"{text}."
     words, share = ROLE_WORDS[role], excess.share[place, excess.names.index(role)]
-    if second:
-        text = f"Looks {words.also}, and {ROLE_WORDS[second].also}"
-    elif share >= HALF:
-        text = words.does
+    if share < HALF:
+        text = f"Leans towards {listed([words.leans, *filter(None, [_leans(second)])])}"
     else:
-        text = f"Leans towards {words.leans}"
+        text = f"Looks {words.also}, and {ROLE_WORDS[second].also}" if second else words.does
     if row["borderline"]:
         return _hedged(text, True, words.mostly if text == words.does else "")
     if best:
         return f"{text}; {best}."
     return f"{text}." if second else f"{text}: {words.brief.format(in_percent(float(share)))}."
+
+
+def _leans(role: str) -> str:
+    return ROLE_WORDS[role].leans if role else ""
 
 
 def _hedged(text: str, borderline: bool, mostly: str = "") -> str:

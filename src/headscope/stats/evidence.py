@@ -64,7 +64,10 @@ def _at_work(analysis: Analysis, head: str, *, role: str) -> str:
     rests = resting_on(analysis, head)
     if role == RESTS:  # the lead has said how little is at work
         parts = [f"{in_percent(shares[name])} on {name}" for name in rests]
-        return f"Of its attention, {listed(parts)}." if parts else ""
+        if not parts:
+            return ""
+        parts[0] = parts[0].replace(" on ", " of its attention is on ", 1)
+        return f"{capital(', '.join(parts))}."
     work = f"{capital(in_percent(shares[AT_WORK]))} of its attention is at work"
     parts = [f"{in_percent(shares[name])} on {name}" for name in rests]
     if parts:
@@ -96,7 +99,7 @@ def _further(excess: Excess, place: int, named: list[str]) -> list[str]:
         for at, name in enumerate(excess.names)
         if excess.counts[place, at] and name not in own
     ]
-    return [f"Besides, {_share(excess, place, max(others)[1])}."] if others else []
+    return [f"Also, {_share(excess, place, max(others)[1])}."] if others else []
 
 
 def _tendency(excess: Excess, place: int) -> list[str]:
@@ -109,7 +112,7 @@ def _tendency(excess: Excess, place: int) -> list[str]:
     value, role = max(ranked, default=(0.0, ""))
     if value < CLOSE:
         return ["No role comes close to counting."]
-    points = f"{100 * value:.0f} points over even attention"
+    points = f"{100 * value:.{0 if value < 0.095 else 1}f} points over even attention"
     return [f"Closest to a role: {_share(excess, place, role)}, {points} where 10 would count."]
 
 

@@ -96,7 +96,8 @@ def _resting(analysis: Analysis) -> list[Part]:
     most = resting[:MOST]
     if len(resting) > MOST:
         rest = [in_percent(1 - float(table.loc[head, "activity"])) for head in most]
-        parts += [Part("; "), *head_parts(most), Part(f" most ({listed(rest)})")]
+        shares = f"{rest[0]} each" if len(set(rest)) == 1 else listed(rest)
+        parts += [Part("; "), *head_parts(most), Part(f" most ({shares})")]
     return [*parts, Part(".")]
 
 

@@ -39,7 +39,7 @@ _WORDS = MappingProxyType(
         "ccomp": ("the verb of a clausal complement", "the clausal complement of a verb"),
         "compound": _COMPOUND,
         "compound:prt": _PARTICLE,
-        "conj": ("the conjunct that another joins", "the conjunct that joins another"),
+        "conj": ("the earlier of two conjuncts", "the later of two conjuncts"),
         "cop": ("the predicate of a copula", "the copula of a predicate"),
         "csubj": _CLAUSAL,
         "csubjpass": _CLAUSAL,

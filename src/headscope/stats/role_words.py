@@ -86,9 +86,9 @@ ROLE_WORDS = {
     "induction": RoleWords(
         "Induction head",
         "at what followed the same word before",
-        "what followed the same word before",
+        "induction",
         "where a word recurs, {} of its working attention is on what followed it before",
-        "where a word recurs, {} of its working attention is there",
+        "where a word recurs, {} of its working attention is on what followed it before",
         "induction",
         "an induction head",
     ),
