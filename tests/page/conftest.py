@@ -28,14 +28,18 @@ def visit(browser: Any) -> Iterator[Callable[..., Opened]]:
     """Open a file in a window; every request except the file itself is refused and recorded."""
     contexts = []
 
-    def visit(path: Path, *, width: int = 1280, charts: bool = True) -> Opened:
-        context = browser.new_context(viewport={"width": width, "height": 900})
+    def visit(
+        path: Path, *, width: int = 1280, charts: bool = True, at: str = "", dark: bool = False
+    ) -> Opened:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
+        )
         context.set_default_timeout(120_000)  # a busy machine may need more than half a minute
         contexts.append(context)
         opened = Opened(context.new_page())
 
         def decide(route: Any) -> None:
-            if route.request.url == path.as_uri():
+            if route.request.url.partition("#")[0] == path.as_uri():
                 route.continue_()
             else:
                 opened.asked.append(route.request.url)
@@ -58,7 +62,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Opened]]:
                 dialog.dismiss(),
             ),
         )
-        opened.page.goto(path.as_uri())
+        opened.page.goto(path.as_uri() + at)
         if charts:  # all of them, as before printing: a window draws only those near it
             opened.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
             opened.page.wait_for_function(
@@ -70,6 +74,18 @@ def visit(browser: Any) -> Iterator[Callable[..., Opened]]:
     yield visit
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def explore(visit: Callable[..., Opened]) -> Callable[..., Opened]:
+    """Open a report at one of its views, and wait until it is drawn."""
+
+    def explore(path: Path, at: str = "#/atlas", **options: Any) -> Opened:
+        opened = visit(path, charts=False, at=at, **options)
+        opened.page.wait_for_selector(".hs-main > *")
+        return opened
+
+    return explore
 
 
 @pytest.fixture(scope="session")
