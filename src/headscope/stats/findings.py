@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from scipy import stats
+from scipy import special
 
 from headscope.labels import STANFORD
 from headscope.results import Atlas
@@ -266,7 +266,7 @@ def probe_findings(results: Atlas) -> list[ProbeFinding]:
             continue
         scores = mine["test"].values.ravel()
         right = np.round(np.nan_to_num(scores) * size)
-        p = correct(np.where(np.isnan(scores), np.nan, stats.binom.sf(right - 1, size, majority)))
+        p = correct(np.where(np.isnan(scores), np.nan, special.bdtrc(right - 1, size, majority)))
         place = int(np.nanargmax(validation))
         if p[place] < ALPHA:
             head = str(grid_heads(mine)[place])
