@@ -85,7 +85,7 @@ function span(field: Field, low: number, high: number): [number, number] {
 export function differenceField(first: Field, second: Field, name: string): Field {
   return {
     ...first,
-    id: `${first.id}-change`,
+    id: `change:${first.id}`,
     title: `${first.title}: difference to ${name}`,
     values: Float32Array.from(first.values, (one, place) => one - (second.values[place] ?? NaN)),
     low: undefined,

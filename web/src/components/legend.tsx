@@ -26,6 +26,11 @@ export function Legend(props: Props) {
           faded: same role in {second.name}; split: left this model, right {second.name}
         </span>
       )}
+      {second && colouring.kind === "diverging" && second.mode === "difference" && (
+        <span>
+          {atlas.document.model.name} minus {second.name}
+        </span>
+      )}
       {second && second.mode === "split" && (
         <span>
           left: {atlas.document.model.name}; right: {second.name}

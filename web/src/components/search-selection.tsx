@@ -1,6 +1,6 @@
 import { useEffect } from "preact/hooks";
 
-import { plural } from "../format";
+import { count, plural } from "../format";
 import { followSelection, isQuery, selectionQuery } from "../query/selection";
 import { useStore } from "../store";
 import { follow, HeadLink } from "./link";
@@ -32,7 +32,7 @@ export function SelectionBar() {
         ))}
         {places.length > MOST && (
           <a href="#/finder" onClick={follow(store, "finder")}>
-            and {places.length - MOST} more
+            and {count(places.length - MOST)} more
           </a>
         )}
       </span>

@@ -66,9 +66,8 @@ export function fieldText(one: Field, value: number): string {
 
 /** What the numbers are, for axes: "share of attention, 0–1". */
 export function unitText(one: Field): string {
-  if (one.kind === "share" && one.diverging)
-    return "share of the working attention, over even attention";
-  return one.unit.replace("uniform attention", "even attention");
+  const over = one.id.startsWith("work:") ? ", over even attention" : "";
+  return one.unit.replace("uniform attention", "even attention") + over;
 }
 
 function mainFields(atlas: Atlas): Field[] {
