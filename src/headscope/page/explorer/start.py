@@ -60,9 +60,11 @@ class Explorer:
         token = new_token()
         self.address = address_of(opened, token)
         self._worker = Worker()
+        packs = ResultPacks(atlas, example_packs)
+        threading.Thread(target=packs.get, args=("atlas",), daemon=True).start()  # soon asked for
         app = make_explorer(
             live,
-            ResultPacks(atlas, example_packs),
+            packs,
             self._worker,
             token=token,
             port=opened.getsockname()[1],
