@@ -47,15 +47,12 @@ def report(
 
     Example: headscope report demo.nc -o demo.html
     """
-    from headscope.page.report import write_folder, write_report
     from headscope.results import Atlas
 
     console = Console(quiet=quiet)
     atlas, more = Atlas.open(results), [Atlas.open(path) for path in others or ()]
     place = output or results.with_suffix("" if folder else ".html")
+    page = atlas.report(place, others=more, folder=folder, figures=figures)
     if folder:
-        page = write_folder(atlas, place, others=more, figures=figures)
         console.say(f"serve it: python -m http.server --directory {place}\npage:")
-    else:
-        page = write_report(atlas, place, others=more, figures=figures)
     console.result(str(page))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -378,8 +378,31 @@ class Atlas(LabelledResults):
 
         return tuple(item.name for item in gallery(self))
 
-    def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML page.
+    def report(
+        self,
+        path: str | Path,
+        *,
+        others: Sequence[Atlas] = (),
+        folder: bool = False,
+        figures: bool = False,
+    ) -> Path:
+        """Write a page to explore these results: one self-contained HTML file, or a folder.
+
+        Parameters
+        ----------
+        path
+            The file, or the folder.
+        others
+            Further results to compare with.
+        folder
+            Write a folder for a web server, with one file per head: for large models.
+        figures
+            Also draw all figures of the gallery into the page.
+
+        Returns
+        -------
+        Path
+            The page.
 
         Examples
         --------
@@ -390,9 +413,10 @@ class Atlas(LabelledResults):
         >>> atlas.report(tempfile.mkdtemp() + "/demo.html").name
         'demo.html'
         """
-        from headscope.page import write_report
+        from headscope.page import write_folder, write_report
 
-        return write_report(self, Path(path))
+        write = write_folder if folder else write_report
+        return write(self, Path(path), others=others, figures=figures)
 
     def export(
         self,
