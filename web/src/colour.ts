@@ -69,7 +69,7 @@ export function fieldColouring(field: Field, dark: boolean): Colouring {
     field,
     domain: field.diverging ? [-largest, largest] : span(field, low, high),
     of: (place) => (fails(place) ? ramp(SEQUENTIAL[name], 0) : at(value(place))),
-    text: (place) => (fails(place) ? "" : compact(field, value(place))),
+    text: (place) => (fails(place) ? "" : compact(field, value(place), largest)),
     value,
     at,
   };
@@ -96,11 +96,11 @@ export function differenceField(first: Field, second: Field, name: string): Fiel
   };
 }
 
-/** A number that fits a cell: 54, 0.46, 3.1. */
-function compact(field: Field, value: number): string {
+/** A number that fits a cell: 54, 0.46, 3.1; shares in per cent, small ones with a digit more. */
+function compact(field: Field, value: number, largest: number): string {
   if (Number.isNaN(value)) return "–";
   const size = Math.abs(value);
   const share = field.kind === "share";
-  const text = share ? (size * 100).toFixed(0) : size.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
+  const text = share ? (size * 100).toFixed(largest < 0.1 ? 1 : 0) : size.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
   return value < 0 && Number(text) !== 0 ? `\u2212${text}` : text;
 }

@@ -11,13 +11,13 @@ interface Props {
   dark: boolean;
   /** Whether cells are large enough for marks. */
   marks: boolean;
-  /** The second model's name and how it is shown. */
-  second?: { name: string; mode: string };
+  /** Both models' names, and how the second is shown. */
+  second?: { mine: string; name: string; mode: string };
 }
 
 /** What colours and marks in the grid mean. */
 export function Legend(props: Props) {
-  const { colouring, second, atlas } = props;
+  const { colouring, second } = props;
   return (
     <span class="hs-key">
       {colouring.kind === "roles" ? <RoleMarks {...props} /> : <Ramp colouring={colouring} />}
@@ -28,12 +28,12 @@ export function Legend(props: Props) {
       )}
       {second && colouring.kind === "diverging" && second.mode === "difference" && (
         <span>
-          {atlas.document.model.name} minus {second.name}
+          {second.mine} minus {second.name}
         </span>
       )}
       {second && second.mode === "split" && (
         <span>
-          left: {atlas.document.model.name}; right: {second.name}
+          left: {second.mine}; right: {second.name}
         </span>
       )}
     </span>

@@ -59,7 +59,7 @@ export function secondName(store: Store, atlas: Atlas, at: number): string {
 interface Built {
   colouring: Colouring;
   other?: { atlas: Atlas; colouring: Colouring; differing: boolean };
-  secondAbout?: { name: string; mode: string };
+  secondAbout?: { mine: string; name: string; mode: string };
 }
 
 function build(store: Store, atlas: Atlas, colour: string, second: string, dark: boolean): Built {
@@ -67,7 +67,11 @@ function build(store: Store, atlas: Atlas, colour: string, second: string, dark:
   const two = mode === "none" ? undefined : store.atlases[Number(number)];
   const colouring = colouringOf(atlas, colour, dark);
   if (!two) return { colouring };
-  const secondAbout = { name: secondName(store, two, Number(number)), mode };
+  const secondAbout = {
+    mine: secondName(store, atlas, 0),
+    name: secondName(store, two, Number(number)),
+    mode,
+  };
   const [mine, theirs] = [field(atlas, colour), field(two, colour)];
   if (mode === "difference" && mine) {
     if (!theirs) return { colouring };
