@@ -7,7 +7,9 @@ import { ticks } from "../src/components/strip";
 describe("lines of words", () => {
   it("break where the next word does not fit", () => {
     expect(breakLines([30, 30, 30, 30], 100, 10)).toEqual({
-      x: [0, 40, 0, 40], line: [0, 0, 1, 1], lines: 2,
+      x: [0, 40, 0, 40],
+      line: [0, 0, 1, 1],
+      lines: 2,
     });
   });
 
@@ -41,7 +43,12 @@ describe("arcs", () => {
   });
 
   it("to words that are not there are not drawn", () => {
-    expect(arcs(placed, [{ from: 0, to: 9, weight: 1 }, { from: -1, to: 0, weight: 1 }])).toEqual([]);
+    expect(
+      arcs(placed, [
+        { from: 0, to: 9, weight: 1 },
+        { from: -1, to: 0, weight: 1 },
+      ]),
+    ).toEqual([]);
   });
 
   it("never leave the room that their line has", () => {
@@ -55,7 +62,10 @@ describe("percentages under the words", () => {
     const placed = place([8, 8, 8, 8], [], 300, 2);
     const links = [0, 1, 2].map((from) => ({ from, to: 3, weight: 0.5 - from / 10 }));
     const found = shares(placed, links, 3, (weight) => `${Math.round(weight * 100)} %`);
-    expect(found.map(({ word, row }) => [word, row])).toEqual([[0, 0], [1, 1]]);
+    expect(found.map(({ word, row }) => [word, row])).toEqual([
+      [0, 0],
+      [1, 1],
+    ]);
   });
 });
 

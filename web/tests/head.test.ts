@@ -5,7 +5,13 @@ import { words } from "../src/data/sparse";
 import type { AtlasDocument, HeadExample, Relation, Statistic, Text } from "../src/data/types";
 import { plusMinus } from "../src/format";
 import { choices, goldArcs, passage, verdicts } from "../src/views/head/gold";
-import { chosenStatistics, extremity, nearest, relationRows, surveyed } from "../src/views/head/order";
+import {
+  chosenStatistics,
+  extremity,
+  nearest,
+  relationRows,
+  surveyed,
+} from "../src/views/head/order";
 import { prepare } from "../src/views/head/prepared";
 import { partTitle, statisticTitle, workTitle } from "../src/views/head/titles";
 
@@ -21,16 +27,31 @@ const text: Text = {
   length: 6,
 };
 
-/** The → old .6, dog .3; old → dog .5, . .4; dog → [CLS] .9, barks .05; barks → itself .5, dog .2. */
+/** Query, key and weight: "The" looks at "old", "dog" mostly at [CLS], "barks" at itself. */
 const LINKS: [number, number, number][] = [
-  [1, 2, 0.6], [1, 3, 0.3], [2, 3, 0.5], [2, 5, 0.4], [3, 0, 0.9], [3, 4, 0.05], [4, 4, 0.5], [4, 3, 0.2],
+  [1, 2, 0.6],
+  [1, 3, 0.3],
+  [2, 3, 0.5],
+  [2, 5, 0.4],
+  [3, 0, 0.9],
+  [3, 4, 0.05],
+  [4, 4, 0.5],
+  [4, 3, 0.2],
 ];
 const arrays = {
   counts: Uint8Array.from([0, 2, 2, 2, 2, 0]),
   keys: Uint16Array.from(LINKS.map(([, key]) => key)),
   weights: Uint16Array.from(LINKS.map(([, , weight]) => Math.round(weight * 65535))),
 };
-const example: HeadExample = { text: 0, kind: "strong", score: 0.5, rank: 1, row: 0, rows: 6, link: 0 };
+const example: HeadExample = {
+  text: 0,
+  kind: "strong",
+  score: 0.5,
+  rank: 1,
+  row: 0,
+  rows: 6,
+  link: 0,
+};
 
 function square(): Float32Array {
   const full = new Float32Array(36);
@@ -62,7 +83,8 @@ describe("arcs of the corpus", () => {
 
   it("count as found where they are the strongest link to another word", () => {
     const units = words(text);
-    const found = (choice: string) => verdicts(text, choice, square(), units).map((one) => one.found);
+    const found = (choice: string) =>
+      verdicts(text, choice, square(), units).map((one) => one.found);
     expect(found("det")).toEqual([false]); // "The" looks at "old" more than at "dog"
     expect(found("amod")).toEqual([true]);
     expect(found("nsubj")).toEqual([true]); // [CLS] has more, but is no word
@@ -77,7 +99,13 @@ describe("a drawn example", () => {
   it("has no special tokens, no links to sinks, weak links only for the pointer", () => {
     const one = prepare(arrays, example, text, options);
     expect(one.labels).toEqual(["The", "old", "dog", "barks", "."]);
-    expect(one.links.map(({ from, to }) => [from, to])).toEqual([[0, 1], [0, 2], [1, 2], [3, 2], [3, 3]]);
+    expect(one.links.map(({ from, to }) => [from, to])).toEqual([
+      [0, 1],
+      [0, 2],
+      [1, 2],
+      [3, 2],
+      [3, 3],
+    ]);
     expect(one.more.map(({ from, to }) => [from, to])).toEqual([[2, 3]]);
     expect(one.rest[2]).toBeCloseTo(0.9, 3);
   });
@@ -105,7 +133,10 @@ describe("a drawn example", () => {
 describe("a passage of a long text", () => {
   it("begins and ends at sentences where the most is going on", () => {
     const sums = [0, 0, 0, 0, 5, 5, 0, 0, 0, 0];
-    const stops = [3, 6, 9].reduce<boolean[]>((all, at) => ((all[at] = true), all), new Array(10).fill(false));
+    const stops = [3, 6, 9].reduce<boolean[]>(
+      (all, at) => ((all[at] = true), all),
+      new Array(10).fill(false),
+    );
     expect(passage(sums, stops, 4)).toEqual([4, 7]);
   });
 
@@ -117,13 +148,30 @@ describe("a passage of a long text", () => {
 
 function statistic(id: string, more: Partial<Statistic> = {}): Statistic {
   return {
-    id, measure: id.split(":")[0]!, title: id, unit: "share", kind: "share", source: "", n: 9, listed: true, ...more,
+    id,
+    measure: id.split(":")[0]!,
+    title: id,
+    unit: "share",
+    kind: "share",
+    source: "",
+    n: 9,
+    listed: true,
+    ...more,
   };
 }
 
-function atlas(statistics: Statistic[], value: number[], extra: Record<string, Float32Array> = {}, relations: Relation[] = []): Atlas {
+function atlas(
+  statistics: Statistic[],
+  value: number[],
+  extra: Record<string, Float32Array> = {},
+  relations: Relation[] = [],
+): Atlas {
   const document = {
-    model: { layers: 2, heads: 2, numbers: [1, 2] }, statistics, relations, work: [], families: [],
+    model: { layers: 2, heads: 2, numbers: [1, 2] },
+    statistics,
+    relations,
+    work: [],
+    families: [],
   } as unknown as AtlasDocument;
   return new Atlas({ document, arrays: { value: Float32Array.from(value), ...extra }, shapes: {} });
 }
@@ -131,7 +179,12 @@ function atlas(statistics: Statistic[], value: number[], extra: Record<string, F
 describe("statistics of a head", () => {
   it("are the headline ones, then those where it stands out", () => {
     const made = atlas(
-      [statistic("feature:a"), statistic("feature:b"), statistic("entropy"), statistic("link:c", { listed: false })],
+      [
+        statistic("feature:a"),
+        statistic("feature:b"),
+        statistic("entropy"),
+        statistic("link:c", { listed: false }),
+      ],
       [0, 1, 2, 3, /**/ 1, 0.1, 2, 3, /**/ 1, 1, 2, 5, /**/ 9, 0, 0, 0],
     );
     expect(chosenStatistics(made, 0, 2)).toEqual([2, 0]);
@@ -152,11 +205,19 @@ describe("statistics of a head", () => {
 
 describe("relations of a head", () => {
   it("come by gain over the fixed offset, filled only if they pass", () => {
-    const one = (relation: string, baseline: number) => ({ relation, baseline, id: relation, title: relation }) as Relation;
-    const made = atlas([], [], {
-      "relations/accuracy": Float32Array.from([0.6, 0.7, 0.1, 0.1, 0.9, 0.1, 0.1, 0.1, 0.99, 0, 0, 0]),
-      "relations/p": Float32Array.from([0.2, 1, 1, 1, 0.01, 1, 1, 1, 0.001, 1, 1, 1]),
-    }, [one("det", 0.5), one("amod", 0.4), one("punct", 0.1)]);
+    const one = (relation: string, baseline: number) =>
+      ({ relation, baseline, id: relation, title: relation }) as Relation;
+    const made = atlas(
+      [],
+      [],
+      {
+        "relations/accuracy": Float32Array.from([
+          0.6, 0.7, 0.1, 0.1, 0.9, 0.1, 0.1, 0.1, 0.99, 0, 0, 0,
+        ]),
+        "relations/p": Float32Array.from([0.2, 1, 1, 1, 0.01, 1, 1, 1, 0.001, 1, 1, 1]),
+      },
+      [one("det", 0.5), one("amod", 0.4), one("punct", 0.1)],
+    );
     const rows = relationRows(made, 0);
     expect(rows.map((row) => row.relation.relation)).toEqual(["amod", "det", "punct"]);
     expect(rows.map((row) => row.passes)).toEqual([true, false, true]);
@@ -168,7 +229,8 @@ describe("nearest heads", () => {
   it("leave out the head itself", () => {
     const distance = Float32Array.from([0, 3, 1, 2, ...new Array(12).fill(0)]);
     expect(nearest(atlas([], [], { distance }), 0, 2)).toEqual([
-      { place: 2, distance: 1 }, { place: 3, distance: 2 },
+      { place: 2, distance: 1 },
+      { place: 3, distance: 2 },
     ]);
     expect(nearest(atlas([], []), 0, 2)).toEqual([]);
   });
@@ -176,14 +238,19 @@ describe("nearest heads", () => {
 
 describe("short names", () => {
   it("keep what tells statistics apart", () => {
-    const title = (words: string, measure = "position") => statisticTitle(statistic("x", { title: words, measure }));
+    const title = (words: string, measure = "position") =>
+      statisticTitle(statistic("x", { title: words, measure }));
     expect(title("attention to the previous token")).toBe("Previous token");
     expect(title("attention to [CLS]")).toBe("Attention to [CLS]");
     expect(title("attention to [CLS] from [SEP]")).toBe("To [CLS] from [SEP]");
     expect(title("entropy of attention from all tokens")).toBe("Entropy, nats");
     expect(title("local: Within two tokens, itself included", "role")).toBe("Local, × uniform");
-    expect(workTitle({ id: "modifier to noun", title: "from a modifier to its noun", family: "" })).toBe("Modifier → its noun");
-    expect(workTitle({ id: "near", title: "near tokens: one or two away", family: "" })).toBe("Near tokens (±2)");
+    expect(
+      workTitle({ id: "modifier to noun", title: "from a modifier to its noun", family: "" }),
+    ).toBe("Modifier → its noun");
+    expect(workTitle({ id: "near", title: "near tokens: one or two away", family: "" })).toBe(
+      "Near tokens (±2)",
+    );
     expect(partTitle("probe for tree depth")).toBe("Tree depth");
   });
 });

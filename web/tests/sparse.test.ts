@@ -17,7 +17,7 @@ const text: Text = {
   length: 5,
 };
 
-/** counts, then per row: [CLS] → itself 1; un → [CLS] .5, it .25; ##do → it .75; it → un .25, ##do .5; . none */
+/** After one row of another example: [CLS] → itself; un → [CLS], it; ##do → it; it → un, ##do. */
 const arrays = {
   counts: Uint8Array.from([9, 1, 2, 1, 2, 0]),
   keys: Uint16Array.from([7, 0, 0, 3, 3, 1, 2]),
@@ -41,7 +41,8 @@ describe("a head's pack", () => {
   });
 
   it("is shorter, not wrong, where counts overrun the links", () => {
-    const map = sparseMap({ ...arrays, counts: Uint8Array.from([0, 200, 200]) }, { row: 1, rows: 9, link: 5 }, 5);
+    const counts = Uint8Array.from([0, 200, 200]);
+    const map = sparseMap({ ...arrays, counts }, { row: 1, rows: 9, link: 5 }, 5);
     expect(map.rows).toBe(2);
     expect([...map.starts]).toEqual([0, 2, 2]);
     expect([...map.keys]).toEqual([1, 2]);
@@ -93,7 +94,8 @@ describe("words", () => {
   });
 
   it("can be a part of all", () => {
-    expect([...part(Float32Array.from([1, 2, 3, 4, 5, 6, 7, 8, 9]), 3, [0, 2])]).toEqual([1, 3, 7, 9]);
+    const all = Float32Array.from([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect([...part(all, 3, [0, 2])]).toEqual([1, 3, 7, 9]);
   });
 
   it("survive an empty text", () => {

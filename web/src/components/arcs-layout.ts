@@ -18,7 +18,7 @@ export interface Placed {
   x: number[];
   width: number[];
   line: number[];
-  /** Per line: the top of its arcs, where arcs above and below end, and the baseline of the words. */
+  /** Per line: the top of its arcs, where arcs above and below end, the words' baseline. */
   lines: { top: number; arcs: number; baseline: number; under: number }[];
   across: number;
   height: number;
@@ -111,7 +111,7 @@ export function place(
 const CROSSING = 44;
 const FAR = 96;
 
-/** The arcs of some links. A link between two lines is two arcs that run towards the lines' edges. */
+/** The arcs of some links. A link between two lines is two arcs towards the lines' edges. */
 export function arcs(placed: Placed, links: readonly ArcLink[]): Arc[] {
   const found: Arc[] = [];
   links.forEach((link, at) => {
@@ -137,21 +137,23 @@ function inLine(placed: Placed, link: ArcLink, at: number, line: number): Arc {
   const up = link.below ? 1 : -1;
   if (link.from === link.to) {
     const x = centre(placed, link.from);
-    const path = `M${n(x - 3)} ${n(y)}C${n(x - 16)} ${n(y + up * 26)} ${n(x + 16)} ${n(y + up * 26)} ${n(x + 3)} ${n(y)}`;
+    const top = n(y + up * 26);
+    const path = `M${n(x - 3)} ${n(y)}C${n(x - 16)} ${top} ${n(x + 16)} ${top} ${n(x + 3)} ${n(y)}`;
     return { link: at, path, tip: [x + 3, y] };
   }
   const right = link.to > link.from ? 1 : -1;
   const start = centre(placed, link.from) + right * shift(placed, link.from);
   const end = centre(placed, link.to) - right * shift(placed, link.to);
   const height = rise(placed.x[link.from]! - placed.x[link.to]!) + (link.dashed ? OVER : 0);
-  const sweep = (right > 0) !== Boolean(link.below) ? 1 : 0;
-  const path = `M${n(start)} ${n(y)}A${n(Math.abs(end - start) / 2)} ${n(height)} 0 0 ${sweep} ${n(end)} ${n(y)}`;
+  const sweep = right > 0 !== Boolean(link.below) ? 1 : 0;
+  const path = ellipse([start, y], [Math.abs(end - start) / 2, height], sweep, [end, y]);
   return { link: at, path, tip: [end, y] };
 }
 
 function crossing(placed: Placed, link: ArcLink, at: number, a: number, b: number): Arc[] {
   const up = link.below ? 1 : -1;
-  const side = (line: number) => (link.below ? placed.lines[line]!.under : placed.lines[line]!.arcs);
+  const side = (line: number) =>
+    link.below ? placed.lines[line]!.under : placed.lines[line]!.arcs;
   const [leave, arrive] = b > a ? [placed.across, 0] : [0, placed.across];
   const start = centre(placed, link.from) + Math.sign(leave) * shift(placed, link.from);
   const end = centre(placed, link.to) + Math.sign(arrive) * shift(placed, link.to);
@@ -163,13 +165,21 @@ function crossing(placed: Placed, link: ArcLink, at: number, a: number, b: numbe
   };
   const off = quarter(start, side(a), leave);
   const on = quarter(end, side(b), arrive);
-  const sweep = (way: number) => ((way > 0) !== Boolean(link.below) ? 1 : 0);
-  const out = `M${n(start)} ${n(side(a))}A${n(off.reach)} ${n(off.height)} 0 0 ${sweep(off.way)} ${n(off.x)} ${n(off.y)}`;
-  const into = `M${n(on.x)} ${n(on.y)}A${n(on.reach)} ${n(on.height)} 0 0 ${sweep(-on.way)} ${n(end)} ${n(side(b))}`;
+  const sweep = (way: number) => (way > 0 !== Boolean(link.below) ? 1 : 0);
+  const out = ellipse([start, side(a)], [off.reach, off.height], sweep(off.way), [off.x, off.y]);
+  const into = ellipse([on.x, on.y], [on.reach, on.height], sweep(-on.way), [end, side(b)]);
   return [
     { link: at, path: out, leaves: true },
     { link: at, path: into, tip: [end, side(b)], leaves: true },
   ];
+}
+
+type Point = [number, number];
+
+/** A part of an ellipse from one point to another. */
+function ellipse(from: Point, radii: Point, sweep: number, to: Point): string {
+  const [start, size, end] = [from, radii, to].map(([x, y]) => `${n(x)} ${n(y)}`);
+  return `M${start}A${size} 0 0 ${sweep} ${end}`;
 }
 
 function n(value: number): string {

@@ -1,9 +1,10 @@
 import type { Ref } from "preact";
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 
 import { visible } from "../data/sparse";
 import { percent } from "../format";
-import { type Arc, type ArcLink, arcs, type Placed, place, shares, TEXT } from "./arcs-layout";
+import { type Arc, type ArcLink, arcs, type Placed, place, shares } from "./arcs-layout";
+import { textWidth, useWidth } from "./measure";
 
 export type { ArcLink } from "./arcs-layout";
 
@@ -125,7 +126,8 @@ function Lines({ placed, props, active, near, labels }: LinesProps) {
     <>
       {others.map((arc, at) => {
         const link = links[arc.link]!;
-        const strength = (0.3 + 0.55 * link.weight) * (active === null ? 1 : 0.5) * (arc.leaves ? 0.6 : 1);
+        const strength =
+          (0.3 + 0.55 * link.weight) * (active === null ? 1 : 0.5) * (arc.leaves ? 0.6 : 1);
         return draw(arc, at, link, link.colour ?? colour, link.dashed ? 0.9 : strength, labels);
       })}
       {own.map((arc, at) => {
@@ -138,7 +140,12 @@ function Lines({ placed, props, active, near, labels }: LinesProps) {
 }
 
 function draw(
-  arc: Arc, key: number | string, link: ArcLink, colour: string, opacity: number, labels: readonly string[],
+  arc: Arc,
+  key: number | string,
+  link: ArcLink,
+  colour: string,
+  opacity: number,
+  labels: readonly string[],
 ) {
   const title = `${labels[link.from]} → ${labels[link.to]} ${percent(link.weight, 0)}`;
   const width = link.dashed ? 1.25 : 0.6 + 5 * link.weight;
@@ -192,7 +199,14 @@ function Word(props: WordProps) {
       onBlur={props.onLeave}
       onClick={props.onClick}
     >
-      <rect class="hs-arc-hit" x={x - 6} y={baseline - 18} width={width + 12} height={30} fill="transparent" />
+      <rect
+        class="hs-arc-hit"
+        x={x - 6}
+        y={baseline - 18}
+        width={width + 12}
+        height={30}
+        fill="transparent"
+      />
       {props.boxed && (
         <rect class="hs-arc-box" x={x - 4} y={baseline - 15} width={width + 8} height={21} rx={3} />
       )}
@@ -201,7 +215,13 @@ function Word(props: WordProps) {
         {props.full !== props.word && <title>{props.full.slice(0, 500)}</title>}
       </text>
       {rest !== undefined && rest > 0.005 && (
-        <rect class="hs-arc-rest" x={x} y={baseline + 8} width={width * Math.min(rest, 1)} height={2.5} />
+        <rect
+          class="hs-arc-rest"
+          x={x}
+          y={baseline + 8}
+          width={width * Math.min(rest, 1)}
+          height={2.5}
+        />
       )}
     </g>
   );
@@ -229,51 +249,13 @@ function spoken(word: number, links: readonly ArcLink[], labels: readonly string
       .slice(0, 5)
       .map((link) => `${labels[other(link)]} ${percent(link.weight, 0)}`)
       .join(", ");
-  const out = list(links.filter((link) => link.from === word), (link) => link.to);
-  const into = list(links.filter((link) => link.to === word && link.from !== word), (link) => link.from);
+  const out = list(
+    links.filter((link) => link.from === word),
+    (link) => link.to,
+  );
+  const into = list(
+    links.filter((link) => link.to === word && link.from !== word),
+    (link) => link.from,
+  );
   return `${labels[word]}${out ? `: looks at ${out}` : ""}${into ? `; seen by ${into}` : ""}`;
-}
-
-/** A text cut to so many pixels, in type of another size. */
-export function fitText(text: string, width: number, size: number, font: string): string {
-  const scale = size / TEXT;
-  if (textWidth(text, font) * scale <= width) return text;
-  let most = text.length;
-  while (most > 2 && textWidth(`${text.slice(0, most)}…`, font) * scale > width) most--;
-  return `${text.slice(0, most).trimEnd()}…`;
-}
-
-let pen: CanvasRenderingContext2D | null | undefined;
-const widths = new Map<string, number>();
-
-/** The width of a word in the page's typeface. */
-export function textWidth(word: string, font: string): number {
-  const key = `${font}\n${word}`;
-  let known = widths.get(key);
-  if (known === undefined) {
-    if (pen === undefined) pen = document.createElement("canvas").getContext("2d");
-    if (pen) pen.font = `${TEXT}px ${font}`;
-    known = pen ? pen.measureText(word).width : word.length * 7.6;
-    if (widths.size > 20_000) widths.clear();
-    widths.set(key, known);
-  }
-  return known;
-}
-
-/** The width of an element, followed, and its typeface. */
-export function useWidth(box: { current: HTMLElement | null }): [number, string] {
-  const [width, setWidth] = useState(0);
-  const [font, setFont] = useState("sans-serif");
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const measure = () => setWidth(Math.floor(element.clientWidth));
-    measure();
-    setFont(getComputedStyle(element).fontFamily || "sans-serif");
-    if (typeof ResizeObserver === "undefined") return;
-    const watch = new ResizeObserver(measure);
-    watch.observe(element);
-    return () => watch.disconnect();
-  }, []);
-  return [width, font];
 }

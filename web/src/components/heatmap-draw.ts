@@ -55,7 +55,11 @@ export interface Shape {
 
 /** The largest cell, at most `wish`, with which `columns` fit; never under 3 pixels. */
 export function shape(
-  width: number, columns: number, wish: number, widest: number, tallest: number,
+  width: number,
+  columns: number,
+  wish: number,
+  widest: number,
+  tallest: number,
 ): Shape {
   const fit = (left: number) => Math.floor((width - left - 2) / Math.max(columns, 1));
   const left = Math.min(widest + 10, Math.max(48, width * 0.3));
@@ -84,8 +88,18 @@ export interface Drawing {
 
 /** Draw the visible part of a map. */
 export function drawMap(pen: CanvasRenderingContext2D, drawing: Drawing): void {
-  const { shape: { cell, left, top }, scroll, size, rows, columns, colours } = drawing;
-  const first = [Math.max(0, Math.floor(scroll[1] / cell)), Math.max(0, Math.floor(scroll[0] / cell))];
+  const {
+    shape: { cell, left, top },
+    scroll,
+    size,
+    rows,
+    columns,
+    colours,
+  } = drawing;
+  const first = [
+    Math.max(0, Math.floor(scroll[1] / cell)),
+    Math.max(0, Math.floor(scroll[0] / cell)),
+  ];
   const last = [
     Math.min(rows.length, Math.ceil((scroll[1] + size[1] - top) / cell)),
     Math.min(columns.length, Math.ceil((scroll[0] + size[0] - left) / cell)),
@@ -108,14 +122,23 @@ export function drawMap(pen: CanvasRenderingContext2D, drawing: Drawing): void {
     pen.strokeRect(0.75, drawing.row * cell + 0.75, columns.length * cell - 1.5, cell - 1.5);
   }
   if (drawing.at) {
-    pen.strokeRect(drawing.at[1] * cell + 0.75, drawing.at[0] * cell + 0.75, cell - 1.5, cell - 1.5);
+    pen.strokeRect(
+      drawing.at[1] * cell + 0.75,
+      drawing.at[0] * cell + 0.75,
+      cell - 1.5,
+      cell - 1.5,
+    );
   }
   pen.restore();
-  if (drawing.shape.labels) names(pen, drawing, first as [number, number], last as [number, number]);
+  if (drawing.shape.labels)
+    names(pen, drawing, first as [number, number], last as [number, number]);
 }
 
 function cells(
-  pen: CanvasRenderingContext2D, drawing: Drawing, first: [number, number], last: [number, number],
+  pen: CanvasRenderingContext2D,
+  drawing: Drawing,
+  first: [number, number],
+  last: [number, number],
 ): void {
   const { cell } = drawing.shape;
   const colours = ramp(drawing.dark);
@@ -142,9 +165,18 @@ function cells(
 }
 
 function names(
-  pen: CanvasRenderingContext2D, drawing: Drawing, first: [number, number], last: [number, number],
+  pen: CanvasRenderingContext2D,
+  drawing: Drawing,
+  first: [number, number],
+  last: [number, number],
 ): void {
-  const { shape: { cell, left, top }, scroll, size, colours, font } = drawing;
+  const {
+    shape: { cell, left, top },
+    scroll,
+    size,
+    colours,
+    font,
+  } = drawing;
   const height = Math.min(12, Math.max(9, cell - 1));
   const pick = (chosen: boolean) => {
     pen.font = `${chosen ? "600 " : ""}${height}px ${font}`;

@@ -3,8 +3,15 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { visible } from "../data/sparse";
 import { percent } from "../format";
 import { useStore } from "../store";
-import { useWidth } from "./arcs";
-import { type Drawing, drawMap, type MapScale, shape, type Weights, weightAt } from "./heatmap-draw";
+import { useWidth } from "./measure";
+import {
+  type Drawing,
+  drawMap,
+  type MapScale,
+  shape,
+  type Weights,
+  weightAt,
+} from "./heatmap-draw";
 
 interface Props {
   /** The queries and the keys. */
@@ -61,10 +68,23 @@ export function HeatMap(props: Props) {
     const style = getComputedStyle(element);
     const colour = (name: string) => style.getPropertyValue(`--${name}`).trim() || "#888888";
     const drawing: Drawing = {
-      rows, columns, weights, scale, shape: sizes, size: shown, font, row, at,
+      rows,
+      columns,
+      weights,
+      scale,
+      shape: sizes,
+      size: shown,
+      font,
+      row,
+      at,
       dark: store.dark.value,
       scroll: [scroller.current?.scrollLeft ?? 0, scroller.current?.scrollTop ?? 0],
-      colours: { ground: colour("ground"), ink: colour("ink"), soft: colour("soft"), edge: colour("line") },
+      colours: {
+        ground: colour("ground"),
+        ink: colour("ink"),
+        soft: colour("soft"),
+        edge: colour("line"),
+      },
     };
     drawMap(pen, drawing);
   };
@@ -75,7 +95,8 @@ export function HeatMap(props: Props) {
     const x = event.clientX - bounds.left - sizes.left + (scroller.current?.scrollLeft ?? 0);
     const y = event.clientY - bounds.top - sizes.top + (scroller.current?.scrollTop ?? 0);
     const found: [number, number] = [Math.floor(y / sizes.cell), Math.floor(x / sizes.cell)];
-    const inside = found[0] >= 0 && found[0] < rows.length && found[1] >= 0 && found[1] < columns.length;
+    const inside =
+      found[0] >= 0 && found[0] < rows.length && found[1] >= 0 && found[1] < columns.length;
     return inside && event.clientX - bounds.left >= sizes.left ? found : null;
   };
   const move = (next: [number, number]) => {
@@ -145,7 +166,9 @@ const STEPS: Record<string, [number, number]> = {
 
 /** Scroll so that a cell is in view. */
 function reveal(
-  box: HTMLElement | null, at: [number, number], { cell, left, top }: { cell: number; left: number; top: number },
+  box: HTMLElement | null,
+  at: [number, number],
+  { cell, left, top }: { cell: number; left: number; top: number },
   shown: [number, number],
 ): void {
   if (!box) return;

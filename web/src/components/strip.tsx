@@ -27,13 +27,23 @@ export function Strip(props: Props) {
   const { values, place, heads, colour, width = 180, height = 19, label } = props;
   const edge = 6;
   const middle = height / 2;
-  const drawn = useMemo(() => ticks(values, place, heads, width - 2 * edge), [values, place, heads, width]);
+  const drawn = useMemo(
+    () => ticks(values, place, heads, width - 2 * edge),
+    [values, place, heads, width],
+  );
   const x = (value: number) => edge + drawn.at(value);
   const mine = values[place] ?? NaN;
   const tick = (at: number, half: number) => `M${at + edge} ${middle - half}V${middle + half}`;
   const { low = NaN, high = NaN } = props;
   return (
-    <svg class="hs-strip" role="img" aria-label={label} viewBox={`0 0 ${width} ${height}`} width={width} height={height}>
+    <svg
+      class="hs-strip"
+      role="img"
+      aria-label={label}
+      viewBox={`0 0 ${width} ${height}`}
+      width={width}
+      height={height}
+    >
       <line class="hs-strip-line" x1={edge} x2={width - edge} y1={middle} y2={middle} />
       <path class="hs-strip-all" d={drawn.others.map((at) => tick(at, 4)).join("")} />
       <path class="hs-strip-layer" d={drawn.layer.map((at) => tick(at, 5)).join("")} />

@@ -51,7 +51,13 @@ export function sparseMap(
     }
     starts[row + 1] = keys.length;
   }
-  return { rows, tokens, starts, keys: Uint16Array.from(keys), weights: Float32Array.from(weights) };
+  return {
+    rows,
+    tokens,
+    starts,
+    keys: Uint16Array.from(keys),
+    weights: Float32Array.from(weights),
+  };
 }
 
 function within(value: number, most: number): number {
@@ -163,7 +169,11 @@ export function resting(map: SparseMap, units: Units, sink: readonly number[]): 
 }
 
 /** Keep some units of a square map: a line of words without [CLS] and [SEP]. */
-export function part(weights: Float32Array, columns: number, keep: readonly number[]): Float32Array {
+export function part(
+  weights: Float32Array,
+  columns: number,
+  keep: readonly number[],
+): Float32Array {
   const smaller = new Float32Array(keep.length * keep.length);
   keep.forEach((row, at) => {
     keep.forEach((column, to) => {

@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 
 import { follow } from "../components/link";
-import { useStore } from "../store";
+import { type Store, useStore } from "../store";
 import { Among } from "./head/among";
 import { Examples } from "./head/examples";
 import { useExamples } from "./head/load";
@@ -19,7 +19,7 @@ export function HeadView({ name }: { name: string }) {
   useEffect(() => {
     if (place !== undefined) store.focus.value = place;
   }, [place, store]);
-  useEffect(() => listen(store, place), [store, place]);
+  useEffect(() => listen(store), [store]);
   if (place === undefined) return <Unknown name={name} />;
   return <Passport place={place} />;
 }
@@ -86,7 +86,8 @@ function NoExamples({ name, kept, why }: { name: string; kept: number; why: stri
           Survey again and keep some: <code>headscope survey MODEL CORPUS --examples 32</code>
         </p>
         <p>
-          Or look for examples of this head alone: <code>headscope examples MODEL CORPUS {name}</code>
+          Or look for examples of this head alone:{" "}
+          <code>headscope examples MODEL CORPUS {name}</code>
         </p>
       </div>
     </section>
@@ -101,25 +102,30 @@ function Unknown({ name }: { name: string }) {
   const layers = numbers.length === 1 ? `layer ${last}` : `layers ${numbers[0] ?? 1} to ${last}`;
   return (
     <p class="hs-empty">
-      {name ? `There is no head “${name.slice(0, 40)}”.` : "Which head?"} These results have {layers} with heads 1 to {atlas!.heads} each, such as{" "}
+      {name ? `There is no head “${name.slice(0, 40)}”.` : "Which head?"} These results have{" "}
+      {layers} with heads 1 to {atlas!.heads} each, such as{" "}
       <a href={`#/head/${atlas!.name(0)}`} onClick={follow(store, `head/${atlas!.name(0)}`)}>
         {atlas!.name(0)}
-      </a> ({atlas!.zeroBased(0)}).{" "}
-      <a href="#/atlas" onClick={follow(store, "atlas")}>Choose one in the atlas.</a>
+      </a>{" "}
+      ({atlas!.zeroBased(0)}).{" "}
+      <a href="#/atlas" onClick={follow(store, "atlas")}>
+        Choose one in the atlas.
+      </a>
     </p>
   );
 }
 
 /** [ and ] open the head before and after. */
-function listen(store: ReturnType<typeof useStore>, place: number | undefined): () => void {
+function listen(store: Store): () => void {
   const press = (event: KeyboardEvent) => {
     const at = event.target as HTMLElement;
-    if (place === undefined || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName)) return;
-    if (event.ctrlKey || event.metaKey) return;
+    if (/^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName) || event.ctrlKey || event.metaKey) return;
     const step = { "[": -1, "]": 1 }[event.key];
-    if (!step) return;
+    // the address as it is now: keys may come faster than the page is drawn
+    const place = store.atlas!.place(store.route.value.view.replace(/^head\//, ""));
+    if (!step || place === undefined) return;
     const next = place + step;
-    if (next >= 0 && next < store.atlas!.size) open(store, next);
+    if (next >= 0 && next < store.atlas!.size) open(store, next, true);
   };
   const target: HTMLElement | Document = store.addressed ? document : store.root;
   target.addEventListener("keydown", press as EventListener);

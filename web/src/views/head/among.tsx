@@ -1,6 +1,6 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 
-import { fitText, useWidth } from "../../components/arcs";
+import { fitText, useWidth } from "../../components/measure";
 import { Strip } from "../../components/strip";
 import { family, isRole } from "../../families";
 import { plusMinus, shown } from "../../format";
@@ -37,8 +37,13 @@ export function Among({ place }: { place: number }) {
     rows: allStatistics(atlas, place).map((at) => {
       const one = atlas.document.statistics[at]!;
       return [
-        name, one.id, one.title, one.unit, ...["value", "low", "high"].map((key) => atlas.number(key, place, at)),
-        atlas.rank(at, place), atlas.defined(at),
+        name,
+        one.id,
+        one.title,
+        one.unit,
+        ...["value", "low", "high"].map((key) => atlas.number(key, place, at)),
+        atlas.rank(at, place),
+        atlas.defined(at),
       ];
     }),
   });
@@ -55,7 +60,12 @@ export function Among({ place }: { place: number }) {
       </div>
       {!chosen.length && <p class="hs-note">These results have no statistics of single heads.</p>}
       {total > chosen.length || everything ? (
-        <button type="button" class="hs-more" aria-expanded={everything} onClick={() => setEverything(!everything)}>
+        <button
+          type="button"
+          class="hs-more"
+          aria-expanded={everything}
+          onClick={() => setEverything(!everything)}
+        >
           {everything ? "Show fewer" : `Show all ${total} statistics`}
         </button>
       ) : null}
@@ -80,25 +90,44 @@ function Rows({ chosen, place, width, chart, font }: RowsProps) {
   const height = TOP + chosen.length * ROW;
   const colour = headColour(atlas.family(place), store.dark.value);
   return (
-    <svg ref={chart} width={width} height={height} role="group" aria-label={`Statistics of head ${atlas.name(place)} among all heads`}>
-      <text class="hs-axis-text" x={left + 6} y={12}>lowest</text>
-      <text class="hs-axis-text" x={left + strip - 6} y={12} text-anchor="end">highest</text>
-      <text class="hs-axis-text" x={width - 76} y={12} text-anchor="end">{atlas.name(place)}</text>
+    <svg
+      ref={chart}
+      width={width}
+      height={height}
+      role="group"
+      aria-label={`Statistics of head ${atlas.name(place)} among all heads`}
+    >
+      <text class="hs-axis-text" x={left + 6} y={12}>
+        lowest
+      </text>
+      <text class="hs-axis-text" x={left + strip - 6} y={12} text-anchor="end">
+        highest
+      </text>
+      <text class="hs-axis-text" x={width - 76} y={12} text-anchor="end">
+        {atlas.name(place)}
+      </text>
       <text class="hs-axis-text" x={width} y={12} text-anchor="end">
         rank
         <title>1 is the largest value of all heads.</title>
       </text>
       {chosen.map((at, row) => {
         const one = atlas.document.statistics[at]!;
-        const [value, low, high] = ["value", "low", "high"].map((key) => atlas.number(key, place, at)) as [number, number, number];
+        const [value, low, high] = ["value", "low", "high"].map((key) =>
+          atlas.number(key, place, at),
+        ) as [number, number, number];
         const rank = atlas.rank(at, place);
         const y = TOP + row * ROW;
-        const said = `${one.title}: ${shown(value, one)} ${plusMinus(low, high, one.kind)}, rank ${rank} of ${atlas.defined(at)}`;
+        const interval = plusMinus(low, high, one.kind);
+        const standing = `rank ${rank} of ${atlas.defined(at)}`;
+        const said = `${one.title}: ${shown(value, one)} ${interval}, ${standing}`;
+        const more = [one.unit, one.source, `${one.n} examples`].filter(Boolean).join("; ");
         return (
           <g key={one.id} class="hs-row">
-            <title>{`${said} (${one.unit}${one.source ? `; ${one.source}` : ""}; ${one.n} examples)`}</title>
+            <title>{`${said} (${more})`}</title>
             <rect x={0} y={y} width={width} height={ROW} fill="transparent" />
-            <text class="hs-row-name" x={0} y={y + 16}>{fitText(statisticTitle(one), left - 6, 12.5, font)}</text>
+            <text class="hs-row-name" x={0} y={y + 16}>
+              {fitText(statisticTitle(one), left - 6, 12.5, font)}
+            </text>
             <g transform={`translate(${left} ${y + 2})`}>
               <Strip
                 values={atlas.values(at)}
@@ -112,9 +141,20 @@ function Rows({ chosen, place, width, chart, font }: RowsProps) {
                 label={said}
               />
             </g>
-            <text class="hs-row-value" x={width - 76} y={y + 16} text-anchor="end">{shown(value, one)}</text>
-            <text class="hs-row-soft" x={width - 34} y={y + 16} text-anchor="end">{plusMinus(low, high, one.kind)}</text>
-            <text class={rank <= 3 ? "hs-row-first" : "hs-row-soft"} x={width} y={y + 16} text-anchor="end">{rank}</text>
+            <text class="hs-row-value" x={width - 76} y={y + 16} text-anchor="end">
+              {shown(value, one)}
+            </text>
+            <text class="hs-row-soft" x={width - 34} y={y + 16} text-anchor="end">
+              {plusMinus(low, high, one.kind)}
+            </text>
+            <text
+              class={rank <= 3 ? "hs-row-first" : "hs-row-soft"}
+              x={width}
+              y={y + 16}
+              text-anchor="end"
+            >
+              {rank}
+            </text>
           </g>
         );
       })}

@@ -18,24 +18,28 @@ export interface Verdict extends GoldArc {
 const SIMPLE: Record<string, number> = { previous: -1, next: 1 };
 
 /** What can be chosen for some texts: positions, and relations in both directions. */
-export function choices(texts: readonly Text[]): { id: string; relation: string; down: boolean; n: number }[] {
+export function choices(
+  texts: readonly Text[],
+): { id: string; relation: string; down: boolean; n: number }[] {
   const counts = new Map<string, number>();
   for (const text of texts) {
     text.relation.forEach((relation, word) => {
       const head = text.head[word] ?? -2;
-      if (relation && head >= 0 && head !== word) counts.set(relation, (counts.get(relation) ?? 0) + 1);
+      if (relation && head >= 0 && head !== word)
+        counts.set(relation, (counts.get(relation) ?? 0) + 1);
     });
   }
-  return [...counts.keys()]
-    .sort()
-    .flatMap((relation) =>
-      [false, true].map((down) => ({
-        id: down ? `${relation}>` : relation, relation, down, n: counts.get(relation)!,
-      })),
-    );
+  return [...counts.keys()].sort().flatMap((relation) =>
+    [false, true].map((down) => ({
+      id: down ? `${relation}>` : relation,
+      relation,
+      down,
+      n: counts.get(relation)!,
+    })),
+  );
 }
 
-/** The arcs of a choice: "previous", "next", "det" (a word to its head), "det>" (a head to the word). */
+/** The arcs of a choice: "previous", "next", "det" (word to head), "det>" (head to word). */
 export function goldArcs(text: Text, choice: string): GoldArc[] {
   const step = SIMPLE[choice];
   const words = text.words.map((_, word) => word);
@@ -57,7 +61,12 @@ export function goldArcs(text: Text, choice: string): GoldArc[] {
  * Whether each arc is found: the query's strongest other word, special tokens ignored, is the key.
  * A head word with several such dependents finds those that are its strongest.
  */
-export function verdicts(text: Text, choice: string, weights: Float32Array, units: Units): Verdict[] {
+export function verdicts(
+  text: Text,
+  choice: string,
+  weights: Float32Array,
+  units: Units,
+): Verdict[] {
   const columns = units.labels.length;
   const unit = new Map<number, number>();
   units.word.forEach((word, at) => {
@@ -80,7 +89,9 @@ export function verdicts(text: Text, choice: string, weights: Float32Array, unit
 
 /** The stretch of a long text with the most attention between its words: [first, last). */
 export function passage(
-  sums: readonly number[], stops: readonly boolean[], most: number,
+  sums: readonly number[],
+  stops: readonly boolean[],
+  most: number,
 ): [number, number] {
   const n = sums.length;
   if (n <= most) return [0, n];
@@ -101,4 +112,9 @@ export function passage(
     }
   }
   return [first, last];
+}
+
+/** The share of arcs that are found. */
+export function foundShare({ verdicts }: { verdicts: readonly Verdict[] }): number {
+  return verdicts.filter((one) => one.found).length / verdicts.length;
 }

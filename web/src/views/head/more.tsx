@@ -1,6 +1,6 @@
 import { useRef } from "preact/hooks";
 
-import { useWidth } from "../../components/arcs";
+import { useWidth } from "../../components/measure";
 import { Strip } from "../../components/strip";
 import type { Statistic } from "../../data/types";
 import { number, percent, plusMinus, shown } from "../../format";
@@ -21,9 +21,24 @@ interface Part {
 
 const PARTS: Part[] = [
   { measure: "pattern", title: "Patterns", note: "share of its maps by class", bars: true },
-  { measure: "probe", title: "Probes", note: "test score of a classifier on this head alone", bars: true },
-  { measure: "head_off", title: "What disabling it does", note: "score without this head; dashed: all heads on", bars: false },
-  { measure: "importance", title: "Importance", note: "how the loss reacts to this head, among all heads", bars: false },
+  {
+    measure: "probe",
+    title: "Probes",
+    note: "test score of a classifier on this head alone",
+    bars: true,
+  },
+  {
+    measure: "head_off",
+    title: "What disabling it does",
+    note: "score without this head; dashed: all heads on",
+    bars: false,
+  },
+  {
+    measure: "importance",
+    title: "Importance",
+    note: "how the loss reacts to this head, among all heads",
+    bars: false,
+  },
 ];
 const MOST = 12;
 
@@ -47,11 +62,21 @@ function Measured({ place, part }: { place: number; part: Part }) {
   const data = () => ({
     columns: ["head", "statistic", "value", "low", "high", "rank"],
     rows: rows.map(({ at, about, value }) => [
-      atlas.name(place), about.title, value, atlas.number("low", place, at), atlas.number("high", place, at), atlas.rank(at, place),
+      atlas.name(place),
+      about.title,
+      value,
+      atlas.number("low", place, at),
+      atlas.number("high", place, at),
+      atlas.rank(at, place),
     ]),
   });
   return (
-    <Block title={part.title} note={part.note} name={`${part.measure}-${atlas.name(place)}`} data={data}>
+    <Block
+      title={part.title}
+      note={part.note}
+      name={`${part.measure}-${atlas.name(place)}`}
+      data={data}
+    >
       <ul class="hs-bars hs-bars-wide">
         {rows.slice(0, MOST).map((row) => (
           <Line key={row.about.id} row={row} place={place} bars={part.bars} />
@@ -91,9 +116,12 @@ function Line({ row, place, bars }: { row: Row; place: number; bars: boolean }) 
         )}
       </span>
       <span class="hs-num">
-        {shown(value, about)} <span class="hs-soft">{change(value, about) || plusMinus(low, high, about.kind)}</span>
+        {shown(value, about)}{" "}
+        <span class="hs-soft">{change(value, about) || plusMinus(low, high, about.kind)}</span>
       </span>
-      <span class="hs-num hs-soft" title="Rank among all heads">{rank}</span>
+      <span class="hs-num hs-soft" title="Rank among all heads">
+        {rank}
+      </span>
     </li>
   );
 }

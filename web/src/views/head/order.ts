@@ -15,15 +15,21 @@ const HEADLINE = [
   "position:next",
 ];
 
-/** Statistics of the list "Among the N heads": the headline ones, then those where the head stands out. */
+/** Statistics that are shown at first: headline ones, then those where the head stands out. */
 export function chosenStatistics(atlas: Atlas, place: number, most: number): number[] {
   const all = atlas.document.statistics;
   const usable = (at: number) =>
     !BLOCKS.includes(all[at]!.measure) && Number.isFinite(atlas.number("value", place, at));
-  const chosen = HEADLINE.map((id) => atlas.statistic(id)?.at ?? -1).filter((at) => at >= 0 && usable(at));
+  const chosen = HEADLINE.map((id) => atlas.statistic(id)?.at ?? -1).filter(
+    (at) => at >= 0 && usable(at),
+  );
   const per = new Map<string, number>();
   const ranked = all
-    .map((one, at) => ({ one, at, extreme: usable(at) && one.listed ? extremity(atlas, at, place) : -1 }))
+    .map((one, at) => ({
+      one,
+      at,
+      extreme: usable(at) && one.listed ? extremity(atlas, at, place) : -1,
+    }))
     .filter(({ at, extreme }) => extreme >= 0 && !chosen.includes(at))
     .sort((a, b) => b.extreme - a.extreme || a.at - b.at);
   const limit = Math.max(2, Math.ceil((most - chosen.length) / 3));
@@ -56,7 +62,7 @@ export function allStatistics(atlas: Atlas, place: number): number[] {
 export function extremity(atlas: Atlas, at: number, place: number): number {
   const [rank, n] = [atlas.rank(at, place), atlas.defined(at)];
   if (!Number.isFinite(rank) || n < 2) return -1;
-  return Math.abs(2 * (rank - 1) / (n - 1) - 1);
+  return Math.abs((2 * (rank - 1)) / (n - 1) - 1);
 }
 
 export interface RelationRow {
@@ -86,7 +92,11 @@ export function relationRows(atlas: Atlas, place: number): RelationRow[] {
     let better = 0;
     for (const one of atlas.row("relations/accuracy", at)) if (one > accuracy) better++;
     rows.push({
-      at, relation, accuracy, gain, p,
+      at,
+      relation,
+      accuracy,
+      gain,
+      p,
       low: atlas.number("relations/low", place, at),
       high: atlas.number("relations/high", place, at),
       rank: better + 1,
@@ -100,11 +110,19 @@ export function relationRows(atlas: Atlas, place: number): RelationRow[] {
 /** Whether these are results of a survey, and not only of probes or an ablation. */
 export function surveyed(atlas: Atlas): boolean {
   const { statistics, work, relations } = atlas.document;
-  return work.length > 0 || relations.length > 0 || statistics.some((one) => !BLOCKS.includes(one.measure));
+  return (
+    work.length > 0 ||
+    relations.length > 0 ||
+    statistics.some((one) => !BLOCKS.includes(one.measure))
+  );
 }
 
 /** The nearest heads by a square matrix of distances. */
-export function nearest(atlas: Atlas, place: number, most: number): { place: number; distance: number }[] {
+export function nearest(
+  atlas: Atlas,
+  place: number,
+  most: number,
+): { place: number; distance: number }[] {
   const row = atlas.arrays.distance?.subarray(place * atlas.size, (place + 1) * atlas.size);
   if (!row) return [];
   return Array.from(row, (distance, other) => ({ place: other, distance }))
@@ -114,7 +132,11 @@ export function nearest(atlas: Atlas, place: number, most: number): { place: num
 }
 
 /** The statistics of a measure that a head has, as (statistic, value, interval). */
-export function ofMeasure(atlas: Atlas, place: number, measure: string): { at: number; about: Statistic; value: number }[] {
+export function ofMeasure(
+  atlas: Atlas,
+  place: number,
+  measure: string,
+): { at: number; about: Statistic; value: number }[] {
   return atlas.document.statistics
     .map((about, at) => ({ at, about, value: atlas.number("value", place, at) }))
     .filter((one) => one.about.measure === measure && Number.isFinite(one.value));

@@ -4,7 +4,7 @@ import { between, part, pieces, resting, type Units, sparseMap, words } from "..
 import type { HeadExample, Text } from "../../data/types";
 import { type Verdict, passage, verdicts } from "./gold";
 
-/** Lines are drawn from this share of attention on; the word under the pointer shows weaker ones. */
+/** Lines are drawn from this share of attention on; the word under the pointer has weaker ones. */
 export const LEAST = 0.1;
 const FAINT = 0.03;
 /** Longer texts show a passage first. */
@@ -39,7 +39,10 @@ export interface Options {
 
 /** Decode an example and choose what is drawn of it. */
 export function prepare(
-  arrays: Record<string, Numbers>, example: HeadExample, text: Text, options: Options,
+  arrays: Record<string, Numbers>,
+  example: HeadExample,
+  text: Text,
+  options: Options,
 ): Prepared {
   const map = sparseMap(arrays, example, text.tokens.length);
   const units = options.pieces ? pieces(text) : words(text);
@@ -49,13 +52,22 @@ export function prepare(
   const plain = units.labels.map((_, at) => at).filter((at) => !units.special[at]);
   const [first, last] = options.whole
     ? [0, plain.length]
-    : passage(activity(weights, units, plain, found), plain.map((at) => /^[.!?;:]$/.test(units.labels[at]!)), LONG);
+    : passage(
+        activity(weights, units, plain, found),
+        plain.map((at) => /^[.!?;:]$/.test(units.labels[at]!)),
+        LONG,
+      );
   const shown = plain.slice(first, last);
   const here = part(weights, units.labels.length, shown);
   const { links, more } = lines(here, units, shown);
   const gold = marked(links, found, units, shown, options.colour);
   return {
-    example, text, units, weights, shown, more,
+    example,
+    text,
+    units,
+    weights,
+    shown,
+    more,
     labels: shown.map((at) => units.labels[at]!),
     links: gold,
     rest: shown.map((at) => rest[at]!),
@@ -65,7 +77,12 @@ export function prepare(
 }
 
 /** How much each unit has to do with lines that would be drawn. */
-function activity(weights: Float32Array, units: Units, plain: number[], found: Verdict[]): number[] {
+function activity(
+  weights: Float32Array,
+  units: Units,
+  plain: number[],
+  found: Verdict[],
+): number[] {
   const columns = units.labels.length;
   const sums = plain.map((from) => {
     let sum = 0;
@@ -80,7 +97,11 @@ function activity(weights: Float32Array, units: Units, plain: number[], found: V
 }
 
 /** Links between the shown units; sinks are not drawn as keys, the underline tells of them. */
-function lines(weights: Float32Array, units: Units, shown: number[]): { links: ArcLink[]; more: ArcLink[] } {
+function lines(
+  weights: Float32Array,
+  units: Units,
+  shown: number[],
+): { links: ArcLink[]; more: ArcLink[] } {
   const n = shown.length;
   const links: ArcLink[] = [];
   const more: ArcLink[] = [];
@@ -96,7 +117,11 @@ function lines(weights: Float32Array, units: Units, shown: number[]): { links: A
 
 /** With a relation chosen: links that follow it in its colour, missed arcs as dashed outlines. */
 function marked(
-  links: ArcLink[], found: Verdict[], units: Units, shown: number[], colour: string,
+  links: ArcLink[],
+  found: Verdict[],
+  units: Units,
+  shown: number[],
+  colour: string,
 ): ArcLink[] {
   if (!found.length) return links;
   const at = new Map<number, number>();

@@ -1,7 +1,7 @@
 import { scaleLinear } from "d3-scale";
 import { useMemo, useRef, useState } from "preact/hooks";
 
-import { fitText, useWidth } from "../../components/arcs";
+import { fitText, useWidth } from "../../components/measure";
 import { family, isRole } from "../../families";
 import { count, number, percent, pValue } from "../../format";
 import { useStore } from "../../store";
@@ -25,10 +25,33 @@ export function Relations({ place }: { place: number }) {
   const rows = everything ? all : all.slice(0, SHOWN);
   const name = atlas.name(place);
   const data = () => ({
-    columns: ["head", "relation", "direction", "accuracy", "low", "high", "offset", "offset_accuracy", "gain", "p_corrected", "n", "rank"],
+    columns: [
+      "head",
+      "relation",
+      "direction",
+      "accuracy",
+      "low",
+      "high",
+      "offset",
+      "offset_accuracy",
+      "gain",
+      "p_corrected",
+      "n",
+      "rank",
+    ],
     rows: all.map((row) => [
-      name, row.relation.relation, row.relation.direction, row.accuracy, row.low, row.high,
-      row.relation.offset, row.relation.baseline, row.gain, row.p, row.relation.n, row.rank,
+      name,
+      row.relation.relation,
+      row.relation.direction,
+      row.accuracy,
+      row.low,
+      row.high,
+      row.relation.offset,
+      row.relation.baseline,
+      row.gain,
+      row.p,
+      row.relation.n,
+      row.rank,
     ]),
   });
   if (!all.length) {
@@ -46,7 +69,11 @@ export function Relations({ place }: { place: number }) {
   return (
     <Block
       title="Best relations"
-      note={<span title="The best fixed offset: always the word so many places before or after">❙ best fixed offset</span>}
+      note={
+        <span title="The best fixed offset: always the word so many places before or after">
+          ❙ best fixed offset
+        </span>
+      }
       name={`relations-${name}`}
       chart={() => chart.current}
       data={data}
@@ -55,10 +82,16 @@ export function Relations({ place }: { place: number }) {
         {width > 0 && <Chart {...{ rows, width, name, chart, font }} />}
       </div>
       <p class="hs-note">
-        Words right, with a 95 % interval. Hollow: not better than the offset (p corrected over heads and relations).
+        Words right, with a 95 % interval. Hollow: not better than the offset (p corrected over
+        heads and relations).
       </p>
       {all.length > SHOWN && (
-        <button type="button" class="hs-more" aria-expanded={everything} onClick={() => setEverything(!everything)}>
+        <button
+          type="button"
+          class="hs-more"
+          aria-expanded={everything}
+          onClick={() => setEverything(!everything)}
+        >
           {everything ? "Show fewer" : `Show all ${all.length} relations`}
         </button>
       )}
@@ -66,12 +99,20 @@ export function Relations({ place }: { place: number }) {
   );
 }
 
-function Chart(props: { rows: RelationRow[]; width: number; name: string; font: string; chart: preact.Ref<SVGSVGElement> }) {
+function Chart(props: {
+  rows: RelationRow[];
+  width: number;
+  name: string;
+  font: string;
+  chart: preact.Ref<SVGSVGElement>;
+}) {
   const { rows, width, name, font } = props;
   const dark = useStore().dark.value;
   const right = 118;
   const left = Math.min(176, (width - right) * 0.56);
-  const x = scaleLinear().domain([0, 1]).range([left, width - right - 4]);
+  const x = scaleLinear()
+    .domain([0, 1])
+    .range([left, width - right - 4]);
   const height = TOP + rows.length * ROW;
   return (
     <svg
@@ -79,17 +120,27 @@ function Chart(props: { rows: RelationRow[]; width: number; name: string; font: 
       width={width}
       height={height}
       role="img"
-      aria-label={`Relations of head ${name}: ${rows.slice(0, 3).map((row) => `${row.relation.title} ${percent(row.accuracy, 0)}`).join(", ")}`}
+      aria-label={`Relations of head ${name}: ${rows
+        .slice(0, 3)
+        .map((row) => `${row.relation.title} ${percent(row.accuracy, 0)}`)
+        .join(", ")}`}
     >
       {[0, 0.5, 1].map((tick) => (
         <g key={tick}>
           <line class="hs-axis" x1={x(tick)} x2={x(tick)} y1={TOP - 6} y2={height} />
-          <text class="hs-axis-text" x={x(tick)} y={12} text-anchor={tick === 0.5 ? "middle" : tick ? "end" : "start"}>
+          <text
+            class="hs-axis-text"
+            x={x(tick)}
+            y={12}
+            text-anchor={tick === 0.5 ? "middle" : tick ? "end" : "start"}
+          >
             {percent(tick, 0)}
           </text>
         </g>
       ))}
-      <text class="hs-axis-text" x={width - 76} y={12} text-anchor="end">right</text>
+      <text class="hs-axis-text" x={width - 76} y={12} text-anchor="end">
+        right
+      </text>
       <text class="hs-axis-text" x={width - 34} y={12} text-anchor="end">
         gain
         <title>Points over the best fixed offset</title>
@@ -99,30 +150,55 @@ function Chart(props: { rows: RelationRow[]; width: number; name: string; font: 
         <title>Among all heads, by words right</title>
       </text>
       {rows.map((row, at) => (
-        <Line key={row.relation.id} {...{ row, x, left, width, dark, font }} y={TOP + at * ROW + ROW / 2 - 4} />
+        <Line
+          key={row.relation.id}
+          {...{ row, x, left, width, dark, font }}
+          y={TOP + at * ROW + ROW / 2 - 4}
+        />
       ))}
     </svg>
   );
 }
 
-function Line(props: { row: RelationRow; x: (value: number) => number; y: number; left: number; width: number; dark: boolean; font: string }) {
+function Line(props: {
+  row: RelationRow;
+  x: (value: number) => number;
+  y: number;
+  left: number;
+  width: number;
+  dark: boolean;
+  font: string;
+}) {
   const { row, x, y, left, width, dark, font } = props;
   const { relation } = row;
   const known = isRole(relation.family);
-  const colour = known ? family(relation.family).colour[dark ? 1 : 0] : dark ? "#b9babf" : "#5a5b60";
+  const colour = known
+    ? family(relation.family).colour[dark ? 1 : 0]
+    : dark
+      ? "#b9babf"
+      : "#5a5b60";
   const gain = Math.round(row.gain * 100);
   const offset = relation.offset > 0 ? `+${relation.offset}` : number(relation.offset, 0);
   return (
     <g class={row.passes ? "hs-row" : "hs-row hs-row-fails"}>
       <title>
-        {`${relation.title} (${relationTitle(relation).toLowerCase()}): ${percent(row.accuracy, 0)} of ${count(relation.n)} right; ` +
+        {`${relation.title} (${relationTitle(relation).toLowerCase()}): ` +
+          `${percent(row.accuracy, 0)} of ${count(relation.n)} right; ` +
           `fixed offset ${offset}: ${percent(relation.baseline, 0)}; corrected p ${pValue(row.p)}`}
       </title>
       <rect x={0} y={y - ROW / 2} width={width} height={ROW} fill="transparent" />
-      <text class="hs-row-name" x={0} y={y + 4}>{fitText(relationTitle(relation), left - 8, 12.5, font)}</text>
+      <text class="hs-row-name" x={0} y={y + 4}>
+        {fitText(relationTitle(relation), left - 8, 12.5, font)}
+      </text>
       <line stroke={colour} stroke-opacity={0.5} x1={x(0)} x2={x(row.accuracy)} y1={y} y2={y} />
       <line stroke={colour} stroke-width={2} x1={x(row.low)} x2={x(row.high)} y1={y} y2={y} />
-      <line class="hs-offset" x1={x(relation.baseline)} x2={x(relation.baseline)} y1={y - 7} y2={y + 7} />
+      <line
+        class="hs-offset"
+        x1={x(relation.baseline)}
+        x2={x(relation.baseline)}
+        y1={y - 7}
+        y2={y + 7}
+      />
       <circle
         class={row.passes ? "" : "hs-hollow"}
         cx={x(row.accuracy)}
@@ -132,11 +208,25 @@ function Line(props: { row: RelationRow; x: (value: number) => number; y: number
         stroke={row.passes ? "none" : colour}
         stroke-width={1.5}
       />
-      <text class="hs-row-value" x={width - 76} y={y + 4} text-anchor="end">{percent(row.accuracy, 0)}</text>
-      <text class={row.passes ? "hs-row-value" : "hs-row-soft"} x={width - 34} y={y + 4} text-anchor="end">
+      <text class="hs-row-value" x={width - 76} y={y + 4} text-anchor="end">
+        {percent(row.accuracy, 0)}
+      </text>
+      <text
+        class={row.passes ? "hs-row-value" : "hs-row-soft"}
+        x={width - 34}
+        y={y + 4}
+        text-anchor="end"
+      >
         {gain > 0 ? `+${gain}` : number(gain, 0)}
       </text>
-      <text class={row.rank === 1 ? "hs-row-first" : "hs-row-soft"} x={width} y={y + 4} text-anchor="end">{row.rank}</text>
+      <text
+        class={row.rank === 1 ? "hs-row-first" : "hs-row-soft"}
+        x={width}
+        y={y + 4}
+        text-anchor="end"
+      >
+        {row.rank}
+      </text>
     </g>
   );
 }

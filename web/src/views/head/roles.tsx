@@ -2,7 +2,7 @@ import { extent } from "d3-array";
 import { scaleLinear } from "d3-scale";
 import { useRef } from "preact/hooks";
 
-import { fitText, useWidth } from "../../components/arcs";
+import { fitText, useWidth } from "../../components/measure";
 import type { Atlas } from "../../data/atlas";
 import { family } from "../../families";
 import { number, plusMinus, pValue } from "../../format";
@@ -51,7 +51,15 @@ export function Roles({ place }: { place: number }) {
   const head = atlas.name(place);
   const data = () => ({
     columns: ["head", "role", "excess", "low", "high", "p_corrected", "has"],
-    rows: all.map((row) => [head, row.full, row.value, row.value - row.half, row.value + row.half, row.p, row.passes ? 1 : 0]),
+    rows: all.map((row) => [
+      head,
+      row.full,
+      row.value,
+      row.value - row.half,
+      row.value + row.half,
+      row.p,
+      row.passes ? 1 : 0,
+    ]),
   });
   return (
     <Block
@@ -66,7 +74,8 @@ export function Roles({ place }: { place: number }) {
       </div>
       {all.length > 0 ? (
         <p class="hs-note">
-          Filled: passes the test and the line at 0.1. Hollow: does not, or does not beat a fixed offset.
+          Filled: passes the test and the line at 0.1. Hollow: does not, or does not beat a fixed
+          offset.
         </p>
       ) : (
         <p class="hs-note">
@@ -79,11 +88,19 @@ export function Roles({ place }: { place: number }) {
   );
 }
 
-function RoleChart(props: { all: Row[]; width: number; head: string; font: string; chart: preact.Ref<SVGSVGElement> }) {
+function RoleChart(props: {
+  all: Row[];
+  width: number;
+  head: string;
+  font: string;
+  chart: preact.Ref<SVGSVGElement>;
+}) {
   const { all, width, head, font } = props;
   const left = Math.min(170, width * 0.4);
   const right = 104;
-  const [low = 0, high = 0] = extent(all.flatMap((row) => [row.value - row.half, row.value + row.half]));
+  const [low = 0, high = 0] = extent(
+    all.flatMap((row) => [row.value - row.half, row.value + row.half]),
+  );
   const x = scaleLinear()
     .domain([Math.min(-0.05, low), Math.max(0.3, high)])
     .range([left, width - right]);
@@ -95,11 +112,20 @@ function RoleChart(props: { all: Row[]; width: number; head: string; font: strin
       width={width}
       height={height}
       role="img"
-      aria-label={`Roles of head ${head}: ${all.slice(0, 3).map((row) => `${row.title} ${number(row.value)}`).join(", ")}`}
+      aria-label={`Roles of head ${head}: ${all
+        .slice(0, 3)
+        .map((row) => `${row.title} ${number(row.value)}`)
+        .join(", ")}`}
     >
       {ticks.map((tick) => (
         <g key={tick}>
-          <line class={tick === 0 ? "hs-axis-zero" : "hs-axis"} x1={x(tick)} x2={x(tick)} y1={TOP - 6} y2={height} />
+          <line
+            class={tick === 0 ? "hs-axis-zero" : "hs-axis"}
+            x1={x(tick)}
+            x2={x(tick)}
+            y1={TOP - 6}
+            y2={height}
+          />
           <text class="hs-axis-text" x={x(tick)} y={12} text-anchor="middle">
             {number(tick, tick === 0 ? 0 : 1)}
           </text>
@@ -109,23 +135,43 @@ function RoleChart(props: { all: Row[]; width: number; head: string; font: strin
         <title>A role counts from 0.1 on.</title>
       </line>
       {all.map((row, at) => (
-        <RoleRow key={row.full} {...{ row, x, left, width, font }} y={TOP + at * ROW + ROW / 2 - 4} />
+        <RoleRow
+          key={row.full}
+          {...{ row, x, left, width, font }}
+          y={TOP + at * ROW + ROW / 2 - 4}
+        />
       ))}
     </svg>
   );
 }
 
-function RoleRow(props: { row: Row; x: (value: number) => number; y: number; left: number; width: number; font: string }) {
+function RoleRow(props: {
+  row: Row;
+  x: (value: number) => number;
+  y: number;
+  left: number;
+  width: number;
+  font: string;
+}) {
   const { row, x, y, left, width, font } = props;
   const said = plusMinus(row.value - row.half, row.value + row.half, "number");
   return (
     <g class={row.passes ? "hs-row" : "hs-row hs-row-fails"}>
-      <title>{`${capital(row.full)}: ${number(row.value)} ${said}, corrected p ${pValue(row.p)}`}</title>
+      <title>
+        {`${capital(row.full)}: ${number(row.value)} ${said}, corrected p ${pValue(row.p)}`}
+      </title>
       <rect x={0} y={y - ROW / 2} width={width} height={ROW} fill="transparent" />
       <text class="hs-row-name" x={0} y={y + 4}>
         {fitText(row.title, left - 8, 12.5, font)}
       </text>
-      <line stroke={row.colour} stroke-width={2} x1={x(row.value - row.half)} x2={x(row.value + row.half)} y1={y} y2={y} />
+      <line
+        stroke={row.colour}
+        stroke-width={2}
+        x1={x(row.value - row.half)}
+        x2={x(row.value + row.half)}
+        y1={y}
+        y2={y}
+      />
       <circle
         class={row.passes ? "" : "hs-hollow"}
         cx={x(row.value)}
@@ -157,27 +203,49 @@ function Tested({ place }: { place: number }) {
   return (
     <details class="hs-details">
       <summary>
-        {tests.length} tested roles <span class="hs-soft">Pande et al. 2021, × uniform; {passing} pass</span>
+        {tests.length} tested roles{" "}
+        <span class="hs-soft">Pande et al. 2021, × uniform; {passing} pass</span>
       </summary>
       <table class="hs-tight">
         <thead>
           <tr>
             <th scope="col">role</th>
-            <th scope="col" class="hs-num">× uniform</th>
-            <th scope="col" class="hs-num" title="Corrected p (Holm) of the test that the mean is over 3">p</th>
-            <th scope="col" class="hs-num" title="Effect size: how many standard deviations the mean is over 3">effect</th>
+            <th scope="col" class="hs-num">
+              × uniform
+            </th>
+            <th
+              scope="col"
+              class="hs-num"
+              title="Corrected p (Holm) of the test that the mean is over 3"
+            >
+              p
+            </th>
+            <th
+              scope="col"
+              class="hs-num"
+              title="Effect size: how many standard deviations the mean is over 3"
+            >
+              effect
+            </th>
           </tr>
         </thead>
         <tbody>
           {tests.map(({ role, at, mean }) => (
             <tr key={role.id} class={atlas.number("tests/has", place, at) === 1 ? "" : "hs-soft"}>
               <td title={role.title}>
-                <span class="hs-pass">{atlas.number("tests/has", place, at) === 1 ? "●" : "○"}</span> {role.id}
+                <span class="hs-pass">
+                  {atlas.number("tests/has", place, at) === 1 ? "●" : "○"}
+                </span>{" "}
+                {role.id}
               </td>
               <td class="hs-num">
                 {number(mean)}{" "}
                 <span class="hs-soft">
-                  {plusMinus(atlas.number("tests/low", place, at), atlas.number("tests/high", place, at), "times")}
+                  {plusMinus(
+                    atlas.number("tests/low", place, at),
+                    atlas.number("tests/high", place, at),
+                    "times",
+                  )}
                 </span>
               </td>
               <td class="hs-num">{pValue(atlas.number("tests/p", place, at))}</td>

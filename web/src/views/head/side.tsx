@@ -1,7 +1,7 @@
 import { scaleLinear } from "d3-scale";
 import { useRef } from "preact/hooks";
 
-import { useWidth } from "../../components/arcs";
+import { useWidth } from "../../components/measure";
 import { visible } from "../../data/sparse";
 import { family } from "../../families";
 import { count, number, percent } from "../../format";
@@ -40,20 +40,51 @@ export function Distance({ place, loaded }: { place: number; loaded: Loaded }) {
     columns: ["head", "offset", "share", "even_attention"],
     rows: Array.from(histogram, (share, at) => [name, at - reach, share, uniform?.[at] ?? null]),
   });
-  const even = inner.map((one, at) => `${at ? "L" : "M"}${(at + 1) * bar} ${y(one)}H${(at + 2) * bar}`).join("");
+  const even = inner
+    .map((one, at) => `${at ? "L" : "M"}${(at + 1) * bar} ${y(one)}H${(at + 2) * bar}`)
+    .join("");
   const right = peak > histogram.length * 0.6;
   return (
-    <Block title="Distance" note="share of attention by offset; line: even attention" name={`distance-${name}`} chart={() => chart.current} data={data}>
+    <Block
+      title="Distance"
+      note="share of attention by offset; line: even attention"
+      name={`distance-${name}`}
+      chart={() => chart.current}
+      data={data}
+    >
       <div ref={box} class="hs-chart">
-        <svg ref={chart} width={Math.max(width, 1)} height={HEIGHT + FOOT} role="img" aria-label={`Head ${name} by distance: ${said}`}>
+        <svg
+          ref={chart}
+          width={Math.max(width, 1)}
+          height={HEIGHT + FOOT}
+          role="img"
+          aria-label={`Head ${name} by distance: ${said}`}
+        >
           {Array.from(histogram, (share, at) => (
-            <rect key={at} x={at * bar + 0.5} width={Math.max(bar - 1, 0.5)} y={y(share)} height={Math.max(0, HEIGHT - y(share))} fill={colour(at - reach)}>
-              <title>{`${percent(share)} ${offsetWords(at - reach, reach)}; even attention ${percent(uniform?.[at] ?? NaN)}`}</title>
+            <rect
+              key={at}
+              x={at * bar + 0.5}
+              width={Math.max(bar - 1, 0.5)}
+              y={y(share)}
+              height={Math.max(0, HEIGHT - y(share))}
+              fill={colour(at - reach)}
+            >
+              <title>
+                {`${percent(share)} ${offsetWords(at - reach, reach)}; ` +
+                  `even attention ${percent(uniform?.[at] ?? NaN)}`}
+              </title>
             </rect>
           ))}
           <line class="hs-axis-zero" x1={0} x2={width} y1={HEIGHT} y2={HEIGHT} />
           <path class="hs-even" d={even} />
-          <text class="hs-row-value" x={right ? peak * bar - 6 : (peak + 1) * bar + 6} y={y(histogram[peak]!) + 10} text-anchor={right ? "end" : "start"}>{said}</text>
+          <text
+            class="hs-row-value"
+            x={right ? peak * bar - 6 : (peak + 1) * bar + 6}
+            y={y(histogram[peak]!) + 10}
+            text-anchor={right ? "end" : "start"}
+          >
+            {said}
+          </text>
           {[-reach, -10, -5, 0, 5, 10, reach].map((offset) => (
             <text
               key={offset}
@@ -62,7 +93,11 @@ export function Distance({ place, loaded }: { place: number; loaded: Loaded }) {
               y={HEIGHT + 15}
               text-anchor={offset === -reach ? "start" : offset === reach ? "end" : "middle"}
             >
-              {offset === -reach ? `≤ ${number(offset, 0)}` : offset === reach ? `≥ ${offset}` : number(offset, 0)}
+              {offset === -reach
+                ? `≤ ${number(offset, 0)}`
+                : offset === reach
+                  ? `≥ ${offset}`
+                  : number(offset, 0)}
             </text>
           ))}
         </svg>
@@ -94,12 +129,18 @@ export function Pairs({ place, loaded }: { place: number; loaded: Loaded }) {
   return (
     <>
       {pairs.length > 0 && (
-        <Block title="Top pairs" note={`mean attention, times seen in ${sample} texts`} name={`pairs-${name}`} data={data}>
+        <Block
+          title="Top pairs"
+          note={`mean attention, times seen in ${sample} texts`}
+          name={`pairs-${name}`}
+          data={data}
+        >
           <ul class="hs-bars">
             {pairs.map((one) => (
               <li key={`${one.query}\n${one.key}`}>
                 <span class="hs-bars-name" title={`${one.query} → ${one.key}`}>
-                  <bdi>{visible(one.query)}</bdi> <span class="hs-soft">→</span> <bdi>{visible(one.key)}</bdi>
+                  <bdi>{visible(one.query)}</bdi> <span class="hs-soft">→</span>{" "}
+                  <bdi>{visible(one.key)}</bdi>
                 </span>
                 <Bar share={one.mean / most} colour={colour} />
                 <span class="hs-num">{percent(one.mean, 0)}</span>
@@ -126,16 +167,30 @@ export function Bar({ share, colour }: { share: number; colour: string }) {
 }
 
 /** Words by their share of the head's attention between words. */
-function Tokens(props: { title: string; name: string; tokens: { token: string; share: number }[] }) {
+function Tokens(props: {
+  title: string;
+  name: string;
+  tokens: { token: string; share: number }[];
+}) {
   const { title, tokens, name } = props;
   if (!tokens.length) return null;
-  const data = () => ({ columns: ["token", "share"], rows: tokens.map((one) => [one.token, one.share]) });
+  const data = () => ({
+    columns: ["token", "share"],
+    rows: tokens.map((one) => [one.token, one.share]),
+  });
   return (
-    <Block title={title} note={<span title="Share of the head’s attention between words, sinks excluded">share</span>} name={name} data={data}>
+    <Block
+      title={title}
+      note={<span title="Share of the head’s attention between words, sinks excluded">share</span>}
+      name={name}
+      data={data}
+    >
       <ul class="hs-bars hs-bars-short">
         {tokens.map((one) => (
           <li key={one.token}>
-            <bdi class="hs-bars-name" title={one.token}>{visible(one.token)}</bdi>
+            <bdi class="hs-bars-name" title={one.token}>
+              {visible(one.token)}
+            </bdi>
             <span class="hs-num">{percent(one.share)}</span>
           </li>
         ))}
@@ -151,19 +206,29 @@ export function Nearest({ place }: { place: number }) {
   const found = nearest(atlas, place, 6);
   const data = () => ({
     columns: ["head", "other", "distance"],
-    rows: nearest(atlas, place, atlas.size).map((one) => [atlas.name(place), atlas.name(one.place), one.distance]),
+    rows: nearest(atlas, place, atlas.size).map((one) => [
+      atlas.name(place),
+      atlas.name(one.place),
+      one.distance,
+    ]),
   });
   if (!found.length) {
     return (
       <Block title="Nearest heads" note="Jensen–Shannon, nats" name="nearest">
-        <p class="hs-note">Not measured: survey again with <code>--measure distance</code>.</p>
+        <p class="hs-note">
+          Not measured: survey again with <code>--measure distance</code>.
+        </p>
       </Block>
     );
   }
   return (
     <Block
       title="Nearest heads"
-      note={<span title="Jensen–Shannon divergence between the two heads’ maps, mean over tokens; 0 for equal maps">Jensen–Shannon, nats</span>}
+      note={
+        <span title="Jensen–Shannon divergence of the heads’ maps, mean over tokens; 0: equal maps">
+          Jensen–Shannon, nats
+        </span>
+      }
       name={`nearest-${atlas.name(place)}`}
       data={data}
     >
@@ -172,7 +237,13 @@ export function Nearest({ place }: { place: number }) {
           <li key={one.place}>
             <HeadLink place={one.place}>{atlas.name(one.place)}</HeadLink>
             <span>
-              {atlas.hasRoles && <Swatch id={atlas.family(one.place)} excess={atlas.excess(one.place)} dark={store.dark.value} />}
+              {atlas.hasRoles && (
+                <Swatch
+                  id={atlas.family(one.place)}
+                  excess={atlas.excess(one.place)}
+                  dark={store.dark.value}
+                />
+              )}
               {atlas.hasRoles ? family(atlas.family(one.place)).title : atlas.zeroBased(one.place)}
             </span>
             <span class="hs-num">{number(one.distance, 3)}</span>

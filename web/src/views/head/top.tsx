@@ -15,7 +15,9 @@ export function Top({ place }: { place: number }) {
       <div class="hs-head-name">
         <h1>
           {atlas.name(place)}
-          <span title="The same head counted from zero: layer, then head">{atlas.zeroBased(place)}</span>
+          <span title="The same head counted from zero: layer, then head">
+            {atlas.zeroBased(place)}
+          </span>
         </h1>
         <Chips place={place} />
       </div>
@@ -34,7 +36,9 @@ export function Top({ place }: { place: number }) {
 function plainLead(atlas: Atlas, place: number): string {
   const role = atlas.family(place);
   if (!role) return `Head ${atlas.name(place)} of ${atlas.document.model.name}.`;
-  return isRole(role) ? `${family(role).title}.` : `${family(role).title}: no role passes its test.`;
+  return isRole(role)
+    ? `${family(role).title}.`
+    : `${family(role).title}: no role passes its test.`;
 }
 
 /** The families of the main role and of a second one that is close. */
@@ -43,7 +47,9 @@ function Chips({ place }: { place: number }) {
   const atlas = store.atlas!;
   if (!atlas.hasRoles) return null;
   const dark = store.dark.value;
-  const found = [atlas.family(place), atlas.second(place)].filter((one, at, all) => one && all.indexOf(one) === at);
+  const found = [atlas.family(place), atlas.second(place)].filter(
+    (one, at, all) => one && all.indexOf(one) === at,
+  );
   return (
     <p class="hs-chips">
       {found.map((id) => (
@@ -53,7 +59,10 @@ function Chips({ place }: { place: number }) {
         </span>
       ))}
       {Boolean(atlas.number("roles/borderline", place)) && (
-        <span class="hs-chip hs-soft" title="The two halves of the corpus give this head different roles.">
+        <span
+          class="hs-chip hs-soft"
+          title="The two halves of the corpus give this head different roles."
+        >
           borderline
         </span>
       )}
@@ -107,7 +116,7 @@ function MiniGrid({ place }: { place: number }) {
       style={{ width: `${width}px`, height: `${height}px` }}
       tabindex={0}
       role="application"
-      aria-label={`Head ${atlas.name(place)} among all heads, layer 1 at the bottom. Arrow keys open the head beside it.`}
+      aria-label={`Head ${atlas.name(place)} among all heads. Arrow keys open its neighbours.`}
       onKeyDown={(event) => walk(event, store, place)}
       onClick={(event) => {
         const box = canvas.current!.getBoundingClientRect();
@@ -128,7 +137,9 @@ function corner(atlas: Atlas, place: number, across: number, up: number): [numbe
 
 function walk(event: KeyboardEvent, store: Store, place: number): void {
   const atlas = store.atlas!;
-  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: atlas.heads, ArrowDown: -atlas.heads }[event.key];
+  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: atlas.heads, ArrowDown: -atlas.heads }[
+    event.key
+  ];
   if (step === undefined) return;
   event.preventDefault();
   const next = place + step;
@@ -166,12 +177,18 @@ function Neighbours({ place }: { place: number }) {
 export function hint(atlas: Atlas, place: number): string {
   const id = atlas.family(place);
   const excess = atlas.excess(place);
-  const more = isRole(id) && Number.isFinite(excess) ? `, ${percent(excess, 0)} over even attention` : "";
-  return `Head ${atlas.name(place)} (${atlas.zeroBased(place)})${id ? `: ${family(id).title.toLowerCase()}${more}` : ""}`;
+  const more =
+    isRole(id) && Number.isFinite(excess) ? `, ${percent(excess, 0)} over even attention` : "";
+  const role = id ? `: ${family(id).title.toLowerCase()}${more}` : "";
+  return `Head ${atlas.name(place)} (${atlas.zeroBased(place)})${role}`;
 }
 
 /** A link to a head that works with and without an address. */
-export function HeadLink(props: { place: number; title?: string; children: preact.ComponentChildren }) {
+export function HeadLink(props: {
+  place: number;
+  title?: string;
+  children: preact.ComponentChildren;
+}) {
   const store = useStore();
   const name = store.atlas!.name(props.place);
   return (
