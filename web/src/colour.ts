@@ -101,6 +101,8 @@ function compact(field: Field, value: number, largest: number): string {
   if (Number.isNaN(value)) return "–";
   const size = Math.abs(value);
   const share = field.kind === "share";
-  const text = share ? (size * 100).toFixed(largest < 0.1 ? 1 : 0) : size.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
+  const text = share
+    ? (size * 100).toFixed(largest < 0.1 ? 1 : 0)
+    : size.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
   return value < 0 && Number(text) !== 0 ? `\u2212${text}` : text;
 }
