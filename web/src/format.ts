@@ -21,7 +21,7 @@ export function number(value: number, digits?: number): string {
 export function percent(share: number, digits?: number): string {
   if (!Number.isFinite(share)) return "–";
   const size = Math.abs(share) * 100;
-  if (size > 0 && size < 0.1) return share < 0 ? `${MINUS}0.1 % <` : "< 0.1 %";
+  if (size > 0 && size < 0.1) return share < 0 ? `> ${MINUS}0.1 %` : "< 0.1 %";
   const places = digits ?? (size >= 10 || size === 0 ? 0 : 1);
   return `${share < 0 ? MINUS : ""}${size.toFixed(places)} %`;
 }
