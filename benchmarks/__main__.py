@@ -21,6 +21,7 @@ from headscope.runs.run import versions
 
 ALL = (
     "survey_speed",
+    "keeping_examples",
     "long_inputs",
     "survey_memory",
     "workers",

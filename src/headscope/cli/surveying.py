@@ -51,9 +51,9 @@ def run_survey(
     from headscope.measures.registry import cross_measures, offered_measures
     from headscope.runs.settings import check_examples, check_shard
 
+    check_examples(examples)
     check_writable(output)
     part = check_shard(shard)
-    check_examples(examples)
     texts = check_survey(
         model,
         corpus,
