@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         render_document,
         write_document,
     )
+    from headscope.page.headvis import write_headvis
     from headscope.page.report import render, write_folder, write_report
     from headscope.page.role_shift import shift_section
     from headscope.page.roles import role_sections, roles_document
@@ -30,6 +31,7 @@ _WHERE = {
         "render_document",
         "write_document",
     ),
+    "headvis": ("write_headvis",),
     "report": ("render", "write_folder", "write_report"),
     "role_shift": ("shift_section",),
     "roles": ("role_sections", "roles_document"),
@@ -49,6 +51,7 @@ __all__ = [
     "shift_section",
     "write_document",
     "write_folder",
+    "write_headvis",
     "write_report",
 ]
 

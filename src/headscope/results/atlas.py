@@ -447,7 +447,7 @@ class Atlas(LabelledResults):
         'demo.tex'
         """
         if format == "headvis":
-            from headscope.page.headvis import write_headvis
+            from headscope.page import write_headvis
 
             return write_headvis(self, Path(path))
         return export(self, Path(path), measure=measure, format=format)
