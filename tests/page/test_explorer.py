@@ -187,7 +187,7 @@ def test_a_model_that_fails_is_reported_and_the_server_lives_on(
     assert client.post("live/read", json={"text": "a"}).status_code == 200
     model.error = UserError("the text is empty", hint="hs.x()", command="type at least one word")
     answer = client.post("live/fail", json={"text": ""})
-    assert answer.status_code == 422
+    assert answer.status_code == 200
     assert answer.json() == {"error": "the text is empty", "hint": "type at least one word"}
     model.error = MemoryError()
     assert "not enough memory" in client.post("live/fail", json={"text": ""}).json()["error"]

@@ -225,6 +225,24 @@ def test_thumbnails_of_long_texts_average_rows_and_add_up_keys() -> None:
     np.testing.assert_allclose(((small / 255.0) ** 2).sum(-1), 1.0, atol=0.1)
 
 
+@pytest.mark.parametrize("how", ["mean", "uniform"])
+def test_changes_agree_with_maps_for_every_way_of_switching_off(how: str) -> None:
+    model, names = live("bert"), [f"2-{head}" for head in range(1, HEADS + 1)]
+    before = model.maps(MASKED, names) / 65535
+    after = model.maps(MASKED, names, off="1-2", how=how) / 65535
+    expected = np.nan_to_num(jensenshannon(before, after, axis=-1) ** 2).mean(-1)
+    found = model.changes(MASKED, "1-2", how=how).divergence
+    assert expected.max() > 1e-4
+    np.testing.assert_allclose(found[1], expected, rtol=0.02, atol=1e-5)
+
+
+def test_the_layers_of_two_texts_are_kept_and_no_more() -> None:
+    model = LiveModel(tiny_model("bert"))
+    for number in range(20):
+        model.thumbnails(LiveText("cat " * (number + 1)))
+    assert len(model._passes._texts) == 2
+
+
 def test_a_changed_text_with_heads_off_has_thumbnails_of_its_own() -> None:
     after = torch.stack(eager("bert", [(0, 1)], zero).attentions)[:, 0].numpy()
     found = live("bert").changes(MASKED, "1-2")

@@ -12,6 +12,8 @@ export interface Reading {
   stop: number[];
   /** Where the mask token stands. */
   masks: number[];
+  /** How many tokens at the end were generated. */
+  written: number;
 }
 
 export interface Choice {
@@ -79,7 +81,8 @@ export class LiveClient {
     void this.poll();
     try {
       const answer = await this.send(action, slot, body, abort.signal);
-      if (!answer.ok) throw await problem(answer);
+      const wrong = !answer.ok || (answer.headers.get("content-type") ?? "").startsWith("application/json");
+      if (wrong) throw await problem(answer);
       return await unpack<Document>(await answer.arrayBuffer());
     } finally {
       this.busy.value--;

@@ -29,7 +29,7 @@ export function LiveView() {
   const shown = heads.includes(options.map) || !heads.length ? options.map : heads[heads.length - 1]!;
   const wanted = shown && !heads.includes(shown) ? [...heads, shown] : heads;
   const reading = session.reading.value.value; // maps are asked for once the tokens are known
-  useEffect(() => session.update(options, wanted), [store.route.value, reading, wanted.join()]);
+  useEffect(() => session.update(options, wanted), [store.route.value, reading, wanted.join(), session.generating.value]);
   useEffect(() => session.compare(options, shown), [options.other, options.from, shown]);
   return (
     <LiveContext.Provider value={{ session, model, options, heads, shown }}>

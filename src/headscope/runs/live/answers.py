@@ -132,6 +132,7 @@ class Answers:
             "special": np.flatnonzero(reading.special).tolist(),
             "stop": np.flatnonzero(reading.stop).tolist(),
             "masks": reading.masks,
+            "written": len(asked.more),
         }, {}
 
     def _thumbnails(self, asked: _Text, check: Check) -> tuple[Document, Arrays]:

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.errors import ModelError
+from headscope.errors import ModelError, UserError
 from headscope.models import LayerView, Shape
 
 SIDE = 32
@@ -223,3 +223,15 @@ def _finite(weights: NDArray[np.float32], name: str) -> NDArray[np.float32]:
             command="start the explorer again with --dtype float32",
         )
     return np.clip(weights, 0.0, 1.0)
+
+
+def inside(given: tuple[int, int] | None, whole: tuple[int, int]) -> tuple[int, int]:
+    """A window within the text."""
+    if given is None:
+        return whole
+    first, last = max(given[0], whole[0]), min(given[1], whole[1])
+    if first >= last:
+        raise UserError(
+            f"the window must lie within tokens 0 to {whole[1]}; got {given[0]} to {given[1]}"
+        )
+    return first, last

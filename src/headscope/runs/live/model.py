@@ -23,6 +23,7 @@ from headscope.runs.live.listeners import (
     Window,
     as_bytes,
     as_words,
+    inside,
 )
 from headscope.runs.live.passes import TextPasses
 from headscope.runs.live.predictions import (
@@ -153,7 +154,7 @@ class LiveModel:
         wanted: dict[int, list[tuple[int, int]]] = {}
         for place, head in enumerate(chosen):
             wanted.setdefault(head.layer, []).append((head.head, place))
-        window = Window(self.stack, wanted, _inside(rows, whole), _inside(keys, whole), check=check)
+        window = Window(self.stack, wanted, inside(rows, whole), inside(keys, whole), check=check)
         with torch.inference_mode(), suppress(EnoughLayers):
             kept.cache.forward(
                 self._passes.replacement(kept, off, how),
@@ -259,7 +260,7 @@ class LiveModel:
         moved = Moved(self.stack, self.shape, named if named.any() else named | True, check=check)
         pooled = Pooled(self.stack, self.shape, length, copy=1, check=check)
         replacement = self._passes.replacement(kept, off, how)
-        none = FittedReplacement({}, how, {})
+        none = FittedReplacement({}, "zero", {})
         with torch.inference_mode(), suppress(EnoughLayers):
             kept.cache.forward_stacked([none, replacement], listeners=[pooled, moved])
         small = kept.small.copy()
@@ -290,15 +291,3 @@ class LiveModel:
         found = self.predictions(text, off=off, how=how, check=check)
         best = max(found.choices, key=lambda one: one.after)
         return best.id, best.name, best.after, best.id in self._passes.ends()
-
-
-def _inside(given: tuple[int, int] | None, whole: tuple[int, int]) -> tuple[int, int]:
-    """A window within the text."""
-    if given is None:
-        return whole
-    first, last = max(given[0], whole[0]), min(given[1], whole[1])
-    if first >= last:
-        raise UserError(
-            f"the window must lie within tokens 0 to {whole[1]}; got {given[0]} to {given[1]}"
-        )
-    return first, last

@@ -31,14 +31,16 @@ export function useLive(): Live {
 export function chosenHeads(store: Store, session: LiveSession, options: LiveOptions): string[] {
   if (options.heads) return options.heads;
   const { model } = session;
+  if (session.defaults.length) return session.defaults;
   const fromResults = clearestRoles(store);
-  if (fromResults.length) return fromResults.map((place) => nameOf(place, model));
+  if (fromResults.length) return (session.defaults = fromResults.map((place) => nameOf(place, model)));
   const small = session.small.value.value;
   const reading = session.reading.value.value;
   if (!small || !reading) return [];
   if (small.side !== reading.tokens.length) return [nameOf(0, model)];
   const skipped = new Set([...reading.special, ...reading.stop, ...(model.causal ? [0] : [])]);
-  return clearest(small.cells, model.layers * model.heads, small.side, skipped).map((one) => nameOf(one, model));
+  const found = clearest(small.cells, model.layers * model.heads, small.side, skipped);
+  return (session.defaults = found.map((one) => nameOf(one, model)));
 }
 
 /** The clearest head of each of the two clearest families among the results. */

@@ -45,7 +45,7 @@ export function LineCard() {
     const token = unit && (model.causal ? unit.tokens[unit.tokens.length - 1] : unit.tokens[0]);
     store.set({ token: token === undefined ? undefined : String(token) });
   };
-  const first = reading.tokens.length - options.more.length;
+  const first = reading.tokens.length - reading.written;
   return (
     <div class="hs-live-arcs">
       <span class="hs-live-corner">

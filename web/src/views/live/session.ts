@@ -45,6 +45,7 @@ export class Slot<T> {
   async load(key: string, get: () => Promise<T>): Promise<void> {
     if (key === this.key) return;
     this.key = key;
+    this.error.value = "";
     try {
       const found = await get();
       if (key !== this.key) return;
@@ -82,6 +83,8 @@ export class LiveSession {
   readonly effects = signal<Effects | null>(null);
   readonly effectsError = signal("");
   readonly generating = signal(false);
+  /** Heads that were chosen for the reader: they stay when the text changes. */
+  defaults: string[] = [];
 
   constructor(
     readonly client: LiveClient,
@@ -93,10 +96,11 @@ export class LiveSession {
     const text = textOf(options);
     const key = JSON.stringify(text);
     void this.reading.load(key, async () => (await this.client.ask<Reading>("read", "read", text)).document);
+    if (heads.length) this.draw(options, heads, text, key);
+    if (this.generating.value) return; // the rest follows with the last token
     void this.small.load(key, () => this.loadSmall(text));
     this.predict(options, text, key);
     this.switchOff(options, text, key);
-    if (heads.length) this.draw(options, heads, text, key);
   }
 
   private async loadSmall(text: object): Promise<Small> {

@@ -41,7 +41,7 @@ export function TwoTexts() {
   const second = other && found && fits(found.maps.size, found.maps.first, there)
     ? unitMap(other, found.maps.size, found.maps.first, there) : null;
   return (
-    <section class="hs-block hs-live-other" aria-label="Another text">
+    <section class="hs-block hs-live-other" aria-label="Comparison of two texts">
       <div class="hs-title">
         <h2>{shown} on another text</h2>
         <button
