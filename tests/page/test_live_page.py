@@ -24,10 +24,15 @@ TEXT = "the cat sat on the [MASK] by the door"
 AUTO = {"bert": AutoModelForMaskedLM, "gpt2": AutoModelForCausalLM}
 
 
-@cache
-def live(kind: str) -> LiveModel:
+def make(kind: str) -> LiveModel:
     network = tiny_network(kind, auto=AUTO[kind])
     return LiveModel(wrap(network, tiny_tokenizer(kind), name=f"tiny-{kind}"))
+
+
+@cache
+def live(kind: str) -> LiveModel:
+    """The same model once more, for what is expected: two threads cannot share one."""
+    return make(kind)
 
 
 @dataclass
@@ -52,7 +57,7 @@ def opened(browser: Any) -> Iterator[Callable[..., Opened]]:
     explorers: list[Explorer] = []
 
     def opened(kind: str = "bert", **window: Any) -> Opened:
-        explorer = Explorer(Answers(live(kind)))
+        explorer = Explorer(Answers(make(kind)))
         explorers.append(explorer)
         window = {"viewport": {"width": 1440, "height": 900}} | window
         context = browser.new_context(**window)

@@ -130,7 +130,8 @@ def explore(
         A hub id, a folder, ``"demo"``, ``"demo-llm"``, a :class:`~headscope.models.Model`, or a
         network with its tokenizer, ``(network, tokenizer)``. A model that is loaded by name gets
         the head it was saved with; give ``headscope.load(name, head="own")`` for other options of
-        loading. Predictions are shown for language models and classifiers.
+        loading. Predictions are shown for language models and classifiers. A model that is being
+        explored must not be run elsewhere at the same time.
     results
         Results of the same model, or their file: the page then has all views of the report, too.
     port
