@@ -298,6 +298,8 @@ def test_provenance_names_both_models(first: Model, second: Model, corpus: Corpu
         "adapter": "",
         "bos": "keep",
         "chat": False,
+        "tokens": {"start": "[CLS]", "separator": "[SEP]"},
+        "causal": False,
         "weights": f"{first.digest} and {second.digest}",
         "stack": "encoder",
         "layers": 2,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 import headscope as hs
 from headscope.results import Atlas
-from headscope.stats import Description, descriptions, main_roles
+from headscope.stats import Description, descriptions, main_roles, role_agreement
 from headscope.stats.ablation import scored
 from headscope.stats.role_words import ROLE_WORDS
 from page.samples import made_results
@@ -145,6 +147,48 @@ def test_a_head_without_a_role_says_how_far_it_is_from_one() -> None:
         "No role comes close to counting.",
         "Its entropy over the words is 90 % of that of even attention.",
     ]
+
+
+def test_an_excess_that_the_test_does_not_confirm_is_not_a_role() -> None:
+    [found] = described({"same": 0.3}, noise=3.0)
+    assert found.lead == "No clear role."
+    assert re.search(
+        r"Closest to a role: .* but the test does not confirm it \(p = \d\.\d+\)\.$", found.evidence
+    )
+
+
+def one_document(heads: list[dict[str, Any]]) -> Atlas:
+    """Planted heads of which only one bucket of documents is left."""
+    made = atlas_of(heads, noise=0.0, even=0.1)
+    kept = {
+        name: made[name][["sum", "square", "count"]].where(made[name]["bucket"] == 3, 0)
+        for name in made
+    }
+    return Atlas.build(kept, made.provenance)
+
+
+def test_one_document_is_too_few_to_test_roles() -> None:
+    results = one_document([{"itself": 0.5}, {"spread": 0.9}])
+    assert [one.lead for one in descriptions(results).values()] == [
+        "There are too few documents to test roles.",
+        "Reads broadly, nearly evenly over the words.",
+    ]
+    assert role_agreement(results) == (0, 0)
+    assert results.remarks()[0] == (
+        "There are too few documents to test roles. The corpus is too small to compare its halves."
+    )
+
+
+def test_changes_between_two_results_are_told_where_the_test_allows() -> None:
+    both = [made_results(2, 3, values={"position": np.full((2, 3, 3), 0.1)}) for _ in range(2)]
+    changes = hs.compare(*both)
+    data = changes["position-change"].copy(deep=True)
+    data["mean"][1, 2, 0], data["p_corrected"][1, 2, 0] = 0.2, 0.01
+    data["mean"][0, 0, 0], data["p_corrected"][0, 0, 0] = 0.3, 0.2
+    made = Atlas(xr.DataTree.from_dict({"/": changes.tree.to_dataset(), "/position-change": data}))
+    found = descriptions(made)
+    assert found["2-3"].lead == "Change in attention to the previous token: +0.200 (p = 0.010)."
+    assert found["1-1"].lead == "Nothing stands out."
 
 
 def test_a_resting_head_says_where_its_attention_is() -> None:

@@ -24,7 +24,7 @@ HALF = 0.5
 towards it."""
 DISAGREE = "the two halves of the corpus disagree"
 NO_ROLES = "These results have no main roles: survey again with the default measures."
-SURVEYED = ("position", "special", "entropy", "role")
+SURVEYED = ("position", "special", "entropy", "role", "activity", "dependency", "coreference")
 """Measures by which a survey is known."""
 
 
@@ -120,7 +120,7 @@ def _lead(analysis: Analysis, excess: Excess, place: int) -> str:
             f"Rests on {sinks}: {at_work} of its attention is at work", row["borderline"]
         )
     if role in (BROADLY, UNCLEAR):
-        text = "No clear role" if role == UNCLEAR else "Reads broadly, nearly evenly over the words"
+        text = _no_role(role, tested=excess.tested)
         if row["borderline"]:
             return _hedged(text, True)
         return f"{text}, but the {best}." if best else f"{text}."
@@ -134,6 +134,13 @@ def _lead(analysis: Analysis, excess: Excess, place: int) -> str:
     if best:
         return f"{text}; {best}."
     return f"{text}." if second else f"{text}: {words.brief.format(in_percent(float(share)))}."
+
+
+def _no_role(role: str, *, tested: bool) -> str:
+    """What is said of a head without a role."""
+    if role == BROADLY:
+        return "Reads broadly, nearly evenly over the words"
+    return "No clear role" if tested else "There are too few documents to test roles"
 
 
 def _leans(role: str) -> str:
@@ -165,7 +172,8 @@ def _best_at(analysis: Analysis, head: str) -> str:
 def _without_roles(analysis: Analysis) -> dict[str, Description]:
     """Where there are no main roles: the strongest statements that can be tested."""
     facts, found = plain_facts(analysis), {}
-    surveyed = any(name in analysis.results for name in SURVEYED)
+    crossed = analysis.results.provenance.get("model", {}).get("stack") == "cross"
+    surveyed = not crossed and any(name in analysis.results for name in SURVEYED)
     for head in analysis.heads:
         said = [f"{fact.text}." for fact in facts.get(head, ())][:2]
         said += findings_of(analysis, head)

@@ -13,7 +13,7 @@ from headscope.stats.finding_words import (
     relations_found,
 )
 from headscope.stats.findings import ALPHA, RelationFinding
-from headscope.stats.phrases import capital, in_percent, listed, with_half
+from headscope.stats.phrases import capital, in_percent, listed, p_words, with_half
 from headscope.stats.role_words import ROLE_WORDS
 
 SHOWN = 2
@@ -46,7 +46,7 @@ def role_evidence(analysis: Analysis, excess: Excess, place: int) -> list[str]:
         named = [role, *filter(None, [str(row["second"])])]
         found += [f"{capital(_share(excess, place, name))}." for name in named]
         found += _further(excess, place, named)
-    elif role != RESTS:
+    elif role != RESTS and excess.tested:
         found += _tendency(excess, place)
     if row["borderline"]:
         halves = [_name(str(row[half])) for half in ("first_half", "second_half")]
@@ -103,17 +103,21 @@ def _further(excess: Excess, place: int, named: list[str]) -> list[str]:
 
 
 def _tendency(excess: Excess, place: int) -> list[str]:
-    """The strongest excess of a head without a role, if it is tested and not along arcs."""
+    """The strongest excess of a head without a role, arcs left out, and why it does not count."""
     ranked = [
-        (float(excess.value[place, at]), name)
+        (float(np.nan_to_num(excess.value[place, at], nan=-1.0)), name)
         for at, name in enumerate(excess.names)
-        if name not in DIRECTION and excess.p[place, at] < ALPHA
+        if name not in DIRECTION
     ]
     value, role = max(ranked, default=(0.0, ""))
     if value < CLOSE:
         return ["No role comes close to counting."]
+    p = float(excess.p[place, excess.names.index(role)])
+    start = f"Closest to a role: {_share(excess, place, role)}"
+    if not p < ALPHA:
+        return [f"{start}, but the test does not confirm it ({p_words(p)})."]
     points = f"{100 * value:.{0 if value < 0.095 else 1}f} points over even attention"
-    return [f"Closest to a role: {_share(excess, place, role)}, {points} where 10 would count."]
+    return [f"{start}, {points} where 10 would count."]
 
 
 def findings_of(analysis: Analysis, head: str) -> list[str]:

@@ -189,6 +189,11 @@ class Excess:
             _ratio(work.entropy, work.entropy_left, buckets),
         )
 
+    @property
+    def tested(self) -> bool:
+        """Whether there are documents enough to test any role."""
+        return bool(np.isfinite(self.p).any())
+
     def chosen(self, place: int) -> list[str]:
         """The roles of a head: the main one, and one that is close to it, if any."""
         ranked = sorted(

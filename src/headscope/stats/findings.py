@@ -260,19 +260,15 @@ def probe_findings(results: Atlas) -> list[ProbeFinding]:
     data, found = probing_of(results), []
     for name, title in task_titles(results).items():
         mine = data.sel(task=name).transpose("layer", "head", ...)
-        majority, size = float(mine["majority"]), float(mine["test_size"])
+        majority, size = float(mine["majority"]), int(np.nan_to_num(mine["test_size"]))
         validation = mine["validation"].values.ravel()
-        if not np.isfinite(majority) or not size > 0 or np.isnan(validation).all():
+        if not np.isfinite(majority) or size < 1 or np.isnan(validation).all():
             continue
         scores = mine["test"].values.ravel()
         right = np.round(np.nan_to_num(scores) * size)
         p = correct(np.where(np.isnan(scores), np.nan, special.bdtrc(right - 1, size, majority)))
         place = int(np.nanargmax(validation))
         if p[place] < ALPHA:
-            head = str(grid_heads(mine)[place])
-            found.append(
-                ProbeFinding(
-                    head, title, float(scores[place]), majority, int(size), float(p[place])
-                )
-            )
+            head, score = str(grid_heads(mine)[place]), float(scores[place])
+            found.append(ProbeFinding(head, title, score, majority, size, float(p[place])))
     return sorted(found, key=lambda one: one.majority - one.score)

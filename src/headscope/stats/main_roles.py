@@ -43,8 +43,8 @@ def main_roles(results: Atlas, *, least: float = LEAST) -> pd.DataFrame:
         ``high`` and ``p_corrected`` (Benjamini and Hochberg over heads and roles; NaN without a
         role), ``second`` (a role within 10 % of the main one, or ""), ``activity`` (the share of
         attention at work), ``spread`` (0 to 1), the roles in the two halves of the corpus
-        (``first_half``, ``second_half``) and ``borderline``: whether they differ. The halves share
-        the test against fixed offsets.
+        (``first_half``, ``second_half``; "" where a half has too few documents to test) and
+        ``borderline``: whether they differ. The halves share the test against fixed offsets.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def main_roles(results: Atlas, *, least: float = LEAST) -> pd.DataFrame:
 
 
 def role_agreement(results: Atlas) -> tuple[int, int]:
-    """On how many heads the two halves of the corpus agree, and how many heads there are.
+    """On how many heads the two halves of the corpus agree, and on how many they were compared.
 
     Parameters
     ----------
@@ -77,6 +77,7 @@ def role_agreement(results: Atlas) -> tuple[int, int]:
     Returns
     -------
     same, total : int
+        Both are 0 where a half has too few documents to test.
 
     Examples
     --------
@@ -87,7 +88,8 @@ def role_agreement(results: Atlas) -> tuple[int, int]:
     (72, True)
     """
     table = main_roles(results)
-    return int((~table["borderline"]).sum()), len(table)
+    compared = table[table["first_half"] != ""]
+    return int((~compared["borderline"]).sum()), len(compared)
 
 
 def has_main_roles(results: Atlas) -> bool:
@@ -97,7 +99,10 @@ def has_main_roles(results: Atlas) -> bool:
 
 @dataclass(frozen=True)
 class MainRoles:
-    """The excess of every head in the whole corpus, and the roles in its two halves."""
+    """The excess of every head in the whole corpus, and the roles in its two halves.
+
+    The roles of both halves are empty where one of them has too few documents to test.
+    """
 
     whole: Excess
     halves: tuple[list[str], list[str]]
@@ -119,10 +124,13 @@ class MainRoles:
             ways = sorted(set(DIRECTION.values()))
             tests = relation_tests(results, directions=ways, correction="bh")
         allowed = beats_offset(work, tests)
-        first, second = (
-            Excess.of(work, allowed, least=least, buckets=half, intervals=False).roles()
+        halves = [
+            Excess.of(work, allowed, least=least, buckets=half, intervals=False)
             for half in (FIRST, SECOND)
-        )
+        ]
+        none = [""] * len(work.places)
+        compared = all(half.tested for half in halves)
+        first, second = (half.roles() if compared else none for half in halves)
         return cls(Excess.of(work, allowed, least=least), (first, second))
 
     def table(self) -> pd.DataFrame:

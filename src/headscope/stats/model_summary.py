@@ -65,17 +65,25 @@ def _lead(analysis: Analysis) -> list[SummaryLine]:
     parts = [
         Part(f"{len(clear)} of {len(table)} heads", clear, strong=True),
         Part(f" {verb} a clear role."),
-        *_resting(analysis),
     ]
+    if analysis.excess is not None and not analysis.excess.tested:
+        parts = [Part("There are too few documents to test roles.")]
+    parts += _resting(analysis)
+    return [SummaryLine(LEAD, [*parts, *_agreement(analysis)])]
+
+
+def _agreement(analysis: Analysis) -> list[Part]:
+    """On how many heads the two halves of the corpus agree."""
+    table = analysis.roles
+    if (table["first_half"] == "").all():
+        return [Part(" The corpus is too small to compare its halves.")]
     border = tuple(table.index[table["borderline"]].astype(str))
-    parts.append(Part(" The two halves of the corpus agree on "))
-    if border:
-        others = "other is" if len(border) == 1 else "others are"
-        parts.append(Part(f"{len(table) - len(border)} of {len(table)} heads; the {others} "))
-        parts.append(Part("borderline", border))
-    else:
-        parts.append(Part("all heads"))
-    return [SummaryLine(LEAD, [*parts, Part(".")])]
+    start = " The two halves of the corpus agree on "
+    if not border:
+        return [Part(f"{start}all heads.")]
+    others = "other is" if len(border) == 1 else "others are"
+    agreed = f"{len(table) - len(border)} of {len(table)} heads; the {others} "
+    return [Part(start + agreed), Part("borderline", border), Part(".")]
 
 
 def _resting(analysis: Analysis) -> list[Part]:

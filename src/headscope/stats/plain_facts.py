@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 
-from headscope.labels import label_text
+from headscope.labels import CHANGE, label_text
 from headscope.numbers import number
 from headscope.results import Atlas
+from headscope.results.schema import GRID
 from headscope.stats.analysis import Analysis
+from headscope.stats.findings import ALPHA
 from headscope.stats.grid import grid_heads
-from headscope.stats.phrases import p_words, with_half
+from headscope.stats.phrases import capital, p_words, with_half
 
 HALF, NEARLY = 0.5, 0.9
 SHARES = {"position": {}, "special": {"row": "all"}}
@@ -50,7 +53,7 @@ def plain_facts(analysis: Analysis) -> dict[str, list[PlainFact]]:
     """
     found: dict[str, list[PlainFact]] = {}
     results = analysis.results
-    facts = [*_shares(results), *_sieves(analysis.sieves), *_even(results)]
+    facts = [*_shares(results), *_sieves(analysis.sieves), *_even(results), *_changes(results)]
     for fact in sorted(facts, key=lambda one: -one.strength):
         found.setdefault(fact.head, []).append(fact)
     return found
@@ -109,3 +112,28 @@ def _even(results: Atlas) -> list[PlainFact]:
         for head, value in zip(grid_heads(data), ratio, strict=True)
         if value > NEARLY
     ]
+
+
+def _changes(results: Atlas) -> list[PlainFact]:
+    """Changes between two results that pass their corrected test, the largest of each measure."""
+    found = []
+    for measure in results:
+        data = results[measure]
+        if not measure.endswith(CHANGE) or "p_corrected" not in data:
+            continue
+        own = [str(dim) for dim in data["mean"].dims if dim not in GRID]
+        ordered = data[["mean", "p_corrected"]].transpose(*GRID, *own)
+        heads = grid_heads(ordered)
+        mean, p = (ordered[name].values.reshape(len(heads), -1) for name in ordered)
+        labels = list(itertools.product(*(ordered[dim].values for dim in own)))
+        attributes = {str(key): str(text) for key, text in data.attrs.items()}
+        differs = np.ptp(np.nan_to_num(mean), axis=0) > 0  # else it is a reference line
+        sizes = np.where((p < ALPHA) & differs, np.abs(mean), -1.0)
+        for place in np.flatnonzero((sizes > 0).any(1)):
+            at = int(sizes[place].argmax())
+            names = {dim: str(label) for dim, label in zip(own, labels[at], strict=True)}
+            words = capital(label_text(measure, names, attributes))
+            change = number(mean[place, at], signed=True)
+            text = f"{words}: {change} ({p_words(float(p[place, at]))})"
+            found.append(PlainFact(str(heads[place]), text, 3.0 - float(p[place, at])))
+    return found

@@ -166,7 +166,7 @@ def sink_words(results: Atlas) -> dict[str, str]:
     results
         Results with the measure ``activity``.
     """
-    tokens = results.provenance.get("model", {}).get("tokens", {})
+    tokens = token_names(results)
     start = results["activity"]["mean"].sel(where="start") if _has(results, "start") else None
     without = start is None or not bool((start > 0).any())
     return {
@@ -175,6 +175,15 @@ def sink_words(results: Atlas) -> dict[str, str]:
         "stops": "full stops and commas",
         "other": "the first token" if without else "other special tokens",
     }
+
+
+def token_names(results: Atlas) -> dict[str, str]:
+    """What the model calls its start token and its separator; empty where results do not say.
+
+    Results of two models with different tokens do not say.
+    """
+    names = results.provenance.get("model", {}).get("tokens", {})
+    return dict(names) if isinstance(names, dict) else {}
 
 
 def _has(results: Atlas, kind: str) -> bool:

@@ -11,6 +11,7 @@ from headscope.stats.analysis import Analysis
 from headscope.stats.grid import heads_over
 from headscope.stats.jackknife import rough_intervals
 from headscope.stats.phrases import in_percent
+from headscope.stats.role_words import token_names
 from headscope.stats.summary_parts import WARNING, Part, SummaryLine
 
 SINK = 0.8
@@ -81,7 +82,7 @@ def collapsed_heads(values: xr.DataArray) -> tuple[tuple[str, ...], bool]:
 
 def token_words(results: Atlas) -> dict[str, str]:
     """What the tokens of the measure ``special`` are called, as the model names its own."""
-    tokens = results.provenance.get("model", {}).get("tokens", {})
+    tokens = token_names(results)
     return {
         "cls": tokens.get("start", "the start token"),
         "sep": tokens.get("separator", "the separator"),
