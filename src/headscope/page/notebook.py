@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headscope.results import Atlas, TextAttention
 
 HEIGHT = 640
-TEXT_HEIGHT = 360
+TEXT_HEIGHT = 300
 """Pixels of the widgets of results, and of one text."""
 OFFERED = 12
 """Heads of a text that are offered as buttons, by their strongest link."""

@@ -1,0 +1,136 @@
+"""The notebooks run without errors or a network, and are stored as they were built."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import nbformat
+import notebooks
+import pytest
+
+from docs.pages import DOCS, ROOT, read
+from docs.test_site import FROM_ELSEWHERE
+
+NAMES = ["clark2019", "jo2020", "kovaleva2019", "pande2021", "tour"]
+LARGEST = 300_000
+OFFLINE = """
+import socket
+
+def refuse(*_, **__):
+    raise OSError("the notebook asked for the network")
+
+_connect = socket.socket.connect
+def connect(self, address):
+    here = not isinstance(address, tuple) or address[0] in ("127.0.0.1", "::1", "localhost")
+    return _connect(self, address) if here else refuse()
+
+socket.socket.connect = connect
+socket.getaddrinfo = refuse
+"""
+
+
+def stored(name: str) -> Any:
+    return nbformat.read(notebooks.FOLDER / f"{name}.ipynb", as_version=4)
+
+
+def test_there_is_a_tour_and_a_notebook_for_every_paper() -> None:
+    assert [path.stem for path in notebooks.sources()] == NAMES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_runs_without_errors_and_without_a_network(name: str) -> None:
+    book = notebooks.blank(notebooks.FOLDER / f"{name}.py")
+    book.cells.insert(0, nbformat.v4.new_code_cell(OFFLINE))
+    notebooks.run(book)  # an error in a cell is raised
+    # What is shown with the widget is also there without it.
+    for cell in book.cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if any("widget-view" in kind for kind in data):
+                assert "text/html" in data
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stored_notebook_has_the_cells_of_its_source(name: str) -> None:
+    source = notebooks.read_cells(read(notebooks.FOLDER / f"{name}.py"))
+    cells = [(cell.cell_type, cell.source) for cell in stored(name).cells]
+    assert cells == source, f"run: python tools/notebooks.py {name}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stored_notebook_is_small_and_its_outputs_load_nothing(name: str) -> None:
+    book = stored(name)
+    assert (notebooks.FOLDER / f"{name}.ipynb").stat().st_size < LARGEST
+    assert "widgets" not in book.metadata
+    shown = 0
+    for cell in book.cells:
+        for output in cell.get("outputs", []):
+            assert output.output_type != "error"
+            for kind, value in output.get("data", {}).items():
+                assert kind in notebooks.KEPT
+                assert not FROM_ELSEWHERE.search(value)
+                assert "<script" not in value
+                shown += 1
+    assert shown > 5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_stored_notebook_names_the_computer_it_was_built_on(name: str) -> None:
+    text = read(notebooks.FOLDER / f"{name}.ipynb")
+    assert not re.search(r"/tmp/|/home/|/root/|/work/", text)
+
+
+def pages() -> ModuleType:
+    """The module that makes pages of the notebooks."""
+    spec = importlib.util.spec_from_file_location("notebook_pages", DOCS / "notebook_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_page_has_the_code_the_outputs_and_the_pictures_as_files() -> None:
+    output = nbformat.v4.new_output
+    book = nbformat.v4.new_notebook(
+        cells=[
+            nbformat.v4.new_markdown_cell("# Title\n\nFirst words."),
+            nbformat.v4.new_code_cell(
+                "draw()",
+                outputs=[
+                    output("stream", text="a < b\n"),
+                    output("display_data", data={"image/svg+xml": "<svg/>", "text/plain": "x"}),
+                    output(
+                        "execute_result",
+                        data={"text/html": "<style>p{}</style><table>\n\n<tr></tr></table>"},
+                    ),
+                ],
+            ),
+        ]
+    )
+    page, pictures = pages().markdown(book, "small")
+    assert page.startswith("# Title\n\n[Download this notebook](small.ipynb).\n\nFirst words.")
+    assert "```python\ndraw()\n```" in page
+    assert "a &lt; b" in page
+    assert pictures == {"small-1.svg": "<svg/>"}
+    assert "![Figure](small-1.svg)" in page
+    assert "<table> <tr></tr></table>" in page
+    assert "<style" not in page
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_links_of_a_notebook_lead_to_pages(name: str) -> None:
+    texts = [cell.source for cell in stored(name).cells if cell.cell_type == "markdown"]
+    targets = re.findall(r"\]\((\.\./[^)#\s]+)", "\n".join(texts))
+    assert targets
+    missing = [target for target in targets if not (DOCS / "notebooks" / target).exists()]
+    assert missing == []
+
+
+def test_contributing_says_how_notebooks_are_built() -> None:
+    assert "tools/notebooks.py" in read(Path(ROOT) / "CONTRIBUTING.md")
