@@ -100,6 +100,10 @@ def rows(page: Any) -> list[list[str]]:
     ]
 
 
+def quoted(token: str) -> str:
+    return token if any(map(str.isalnum, token)) else f"“{token}”"
+
+
 def percent(value: float) -> str:
     return "< 0.1 %" if value < 0.001 else f"{100 * value:.1f} %"
 
@@ -124,7 +128,7 @@ def test_predictions_are_those_of_the_model(opened: Any) -> None:
     one.go(text=TEXT)
     shown(one.page, ".hs-live-table", "%")
     expected = live("bert").predictions(LiveText(TEXT)).choices
-    assert rows(one.page) == [[choice.name, percent(choice.before)] for choice in expected]
+    assert rows(one.page) == [[quoted(choice.name), percent(choice.before)] for choice in expected]
 
 
 def test_a_click_draws_a_head_and_a_shift_click_switches_it_off(opened: Any) -> None:
@@ -139,7 +143,8 @@ def test_a_click_draws_a_head_and_a_shift_click_switches_it_off(opened: Any) -> 
     found = live("bert").predictions(LiveText(TEXT), off="1-4")
     shown(one.page, ".hs-live-table tbody tr:last-child", found.choices[-1].name)
     assert [[row[0], row[1], row[2]] for row in rows(one.page)] == [
-        [choice.name, percent(choice.before), percent(choice.after)] for choice in found.choices
+        [quoted(choice.name), percent(choice.before), percent(choice.after)]
+        for choice in found.choices
     ]
     assert [row[1] for row in rows(one.page)] != [row[2] for row in rows(one.page)]
     shown(one.page, ".hs-live-prediction", "KL ")

@@ -43,7 +43,7 @@ export function HeatMap(props: Props) {
   const [at, setAt] = useState<[number, number] | null>(null);
   const sizes = useMemo(() => {
     const longest = (names: readonly string[]) =>
-      6.4 * names.slice(0, 400).reduce((most, name) => Math.max(most, visible(name, 14).length), 1);
+      7.6 * names.slice(0, 400).reduce((most, name) => Math.max(most, visible(name, 14).length), 1);
     return shape(width, columns.length, props.cell ?? 24, longest(rows), longest(columns));
   }, [width, rows, columns, props.cell]);
   const full: [number, number] = [

@@ -11,7 +11,7 @@ import { MapCard } from "./live/mapcard";
 import { MoreLikeThis } from "./live/like";
 import { MovesCard } from "./live/moves";
 import { readOptions } from "./live/options";
-import { PredictionCard } from "./live/prediction";
+import { OffCard, PredictionCard } from "./live/prediction";
 import { LiveSession } from "./live/session";
 import { Status } from "./live/status";
 import { TextField } from "./live/textfield";
@@ -41,9 +41,9 @@ export function LiveView() {
           <Status />
           <LineCard />
           <Generation />
-          <div class={model.predicts ? "hs-live-two" : "hs-live-one"}>
+          <div class="hs-live-two">
             <MapCard />
-            {model.predicts && <PredictionCard />}
+            {model.predicts ? <PredictionCard /> : <OffCard />}
           </div>
           <TwoTexts />
         </div>

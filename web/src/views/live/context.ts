@@ -37,8 +37,9 @@ export function chosenHeads(store: Store, session: LiveSession, options: LiveOpt
   const small = session.small.value.value;
   const reading = session.reading.value.value;
   if (!small || !reading) return [];
-  if (small.side !== reading.tokens.length) return [nameOf(0, model)];
-  const skipped = new Set([...reading.special, ...reading.stop, ...(model.causal ? [0] : [])]);
+  const whole = small.side === reading.tokens.length; // else the ends are special tokens or a sink
+  const quiet = whole ? [...reading.special, ...reading.stop] : [0, small.side - 1];
+  const skipped = new Set([...quiet, ...(model.causal ? [0] : [])]);
   const found = clearest(small.cells, model.layers * model.heads, small.side, skipped);
   return (session.defaults = found.map((one) => nameOf(one, model)));
 }
@@ -86,6 +87,11 @@ export function headColours(store: Store, model: LiveModel, heads: string[]): Ma
 export function roleOf(store: Store, model: LiveModel, head: string): string {
   const id = store.atlas?.family(placeOf(head, model)) ?? "";
   return id ? family(id).title.toLowerCase() : "";
+}
+
+/** A token within a sentence: punctuation in quotation marks. */
+export function quoted(token: string): string {
+  return /[\p{L}\p{N}]/u.test(token) ? token : `“${token}”`;
 }
 
 /** "5-8", "5-8 and 6-8", "5-8, 6-8 and 6-9"; many are counted. */

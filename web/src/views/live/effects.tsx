@@ -4,7 +4,6 @@ import { number } from "../../format";
 import { SaveMenu } from "../../components/save";
 import { useLive } from "./context";
 import { nameOf, toggled } from "./options";
-import { effectsKey } from "./session";
 
 const FLOOR = 0.01;
 
@@ -13,7 +12,7 @@ export function EffectsCard() {
   const store = useStore();
   const { session, model, options } = useLive();
   const found = session.effects.value;
-  const current = found && found.key === effectsKey(options) ? found : null;
+  const current = found && found.key === session.effectsKey(options) ? found : null;
   const error = session.effectsError.value;
   const asks = session.prediction.error.value;
   return (

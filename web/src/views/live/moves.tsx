@@ -1,7 +1,7 @@
 import type { Shift } from "../../data/live";
 import { number, percent } from "../../format";
 import { useStore } from "../../store";
-import { useLive } from "./context";
+import { quoted, useLive } from "./context";
 
 /** The heads whose maps change most when others are off. */
 export function MovesCard() {
@@ -10,12 +10,15 @@ export function MovesCard() {
   const changes = session.changes.value.value;
   const reading = session.reading.value.value;
   if (!options.off.length || !changes || !reading) return null;
-  const token = (at: number) => <b><bdi>{reading.tokens[at] ?? ""}</bdi></b>;
-  const moved = ([key, before, after]: Shift) => (
-    <>
-      {token(key)} <span class="hs-soft">{percent(before, 0).replace(" %", "")} → {percent(after, 0)}</span>
-    </>
-  );
+  const token = (at: number) => <b><bdi>{quoted(reading.tokens[at] ?? "")}</bdi></b>;
+  const moved = ([key, before, after]: Shift) => {
+    const digits = Math.abs(after - before) < 0.02 ? 1 : 0;
+    return (
+      <>
+        {token(key)} <span class="hs-soft">{percent(before, digits).replace(" %", "")} → {percent(after, digits)}</span>
+      </>
+    );
+  };
   return (
     <section class="hs-block" aria-label="Later maps that change most">
       <div class="hs-title">
@@ -41,7 +44,7 @@ export function MovesCard() {
                 </button>
               </th>
               <td>
-                <bdi>{reading.tokens[move.row]}</bdi> looks more at {moved(move.more)}, less at {moved(move.less)}
+                <bdi>{quoted(reading.tokens[move.row] ?? "")}</bdi> looks more at {moved(move.more)}, less at {moved(move.less)}
               </td>
               <td class="hs-num">{number(move.divergence, 3)}</td>
             </tr>

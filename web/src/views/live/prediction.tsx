@@ -2,7 +2,7 @@ import type { Choice, Prediction } from "../../data/live";
 import { SaveMenu } from "../../components/save";
 import { number, percent } from "../../format";
 import { useStore } from "../../store";
-import { listed, useLive } from "./context";
+import { listed, quoted, useLive } from "./context";
 import { WAYS } from "./options";
 import { Switch } from "./toolbar";
 
@@ -14,7 +14,6 @@ const ABOUT = {
 
 /** What the model predicts, with all heads on and with some off. */
 export function PredictionCard() {
-  const store = useStore();
   const { session, options, model } = useLive();
   const found = session.prediction.value.value;
   const error = session.prediction.error.value;
@@ -33,6 +32,21 @@ export function PredictionCard() {
           />
         )}
       </div>
+      <OffBar />
+      {error && <p class="hs-live-note">{error}</p>}
+      {found && <Table found={found} off={options.off} />}
+      {found && off && <p class="hs-live-note">{summary(found, options.off)}</p>}
+    </section>
+  );
+}
+
+/** Which heads are off, and how. */
+function OffBar() {
+  const store = useStore();
+  const { options } = useLive();
+  const off = options.off.length > 0;
+  return (
+    <>
       <div class="hs-live-offs">
         <span class="hs-soft">Heads off</span>
         {options.off.map((head) => (
@@ -43,7 +57,7 @@ export function PredictionCard() {
             {head} <span aria-hidden="true">×</span>
           </button>
         ))}
-        {!off && <span class="hs-soft">none: shift-click a map on the right</span>}
+        {!off && <span class="hs-soft">none: shift-click a small map</span>}
         {off && (
           <Switch
             label="How heads are switched off" value={options.how}
@@ -53,9 +67,22 @@ export function PredictionCard() {
         )}
       </div>
       {off && <p class="hs-small">{ABOUT[options.how]}.</p>}
-      {error && <p class="hs-live-note">{error}</p>}
-      {found && <Table found={found} off={options.off} />}
-      {found && off && <p class="hs-live-note">{summary(found, options.off)}</p>}
+    </>
+  );
+}
+
+/** For models that predict nothing: heads can be switched off all the same. */
+export function OffCard() {
+  return (
+    <section class="hs-block" aria-label="Heads off">
+      <div class="hs-title">
+        <h2>No predictions</h2>
+      </div>
+      <OffBar />
+      <p class="hs-live-note">
+        This model was loaded without a language-model head and without a classifier. Switch heads off to see how
+        later maps change.
+      </p>
     </section>
   );
 }
@@ -83,7 +110,7 @@ function Table({ found, off }: { found: Prediction; off: string[] }) {
       <tbody>
         {found.choices.map((one) => (
           <tr key={one.id}>
-            <th scope="row"><bdi>{one.name}</bdi></th>
+            <th scope="row"><bdi>{quoted(one.name)}</bdi></th>
             <td class="hs-live-bar"><Bar share={one.before / most} /></td>
             <td class="hs-num">{shown(one.before)}</td>
             {off.length > 0 && <td class="hs-live-bar"><Bar share={one.after / most} off /></td>}

@@ -103,6 +103,19 @@ export class LiveSession {
     this.switchOff(options, text, key);
   }
 
+  /** Where to predict: after any word that was picked, or at a mask that was. */
+  private place(options: LiveOptions): number | null {
+    if (this.model.predicts === "next") return options.token;
+    const masks = this.reading.value.value?.masks ?? [];
+    return this.model.predicts === "masked" && options.token !== null && masks.includes(options.token)
+      ? options.token : null;
+  }
+
+  /** What the effects of heads depend on. */
+  effectsKey(options: LiveOptions): string {
+    return JSON.stringify([textOf(options), this.place(options), options.how]);
+  }
+
   private async loadSmall(text: object): Promise<Small> {
     const found = await this.client.ask<{ side: number }>("thumbnails", "thumbnails", text);
     return { side: found.document.side, cells: found.arrays.small as Uint8Array };
@@ -110,7 +123,8 @@ export class LiveSession {
 
   private predict(options: LiveOptions, text: object, key: string): void {
     if (!this.model.predicts) return;
-    const { off, how, token: at } = options;
+    const { off, how } = options;
+    const at = this.place(options);
     void this.prediction.load(`${key} ${at} ${off} ${off.length ? how : ""}`, async () => {
       const body = { ...text, at, off, how };
       return (await this.client.ask<Prediction>("predictions", "predictions", body)).document;
@@ -170,13 +184,13 @@ export class LiveSession {
   /** Switch every head off in turn, the last layer first: it is known soonest. */
   async sweep(options: LiveOptions): Promise<void> {
     const { layers, heads, numbers } = this.model;
-    const key = effectsKey(options);
+    const key = this.effectsKey(options);
     const values = new Float32Array(layers * heads).fill(NaN);
     this.effectsError.value = "";
     this.effects.value = { key, values, done: 0, running: true };
     try {
       for (let layer = layers - 1; layer >= 0; layer--) {
-        const body = { ...textOf(options), layer: numbers[layer], at: options.token, how: options.how };
+        const body = { ...textOf(options), layer: numbers[layer], at: this.place(options), how: options.how };
         const found = await this.client.ask<object>("effects", "effects", body);
         if (this.effects.value?.key !== key || !this.effects.value.running) return;
         values.set(found.arrays.divergence as Float32Array, layer * heads);
@@ -199,10 +213,6 @@ export class LiveSession {
     const body = { ...textOf(options), off: options.off, how: options.how };
     return (await this.client.ask<Generated>("generate", "generate", body)).document;
   }
-}
-
-export function effectsKey(options: LiveOptions): string {
-  return JSON.stringify([textOf(options), options.token, options.how]);
 }
 
 function textOf(options: LiveOptions): { text: string; second: string | null; more: number[] } {

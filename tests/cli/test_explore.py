@@ -1,0 +1,74 @@
+"""``headscope explore``: the address, Ctrl-C, and what it refuses before the model is loaded."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from cli.conftest import Run
+
+WAIT = 120
+
+
+def test_the_page_is_served_until_ctrl_c(tiny_folder: Path) -> None:
+    command = [sys.executable, "-m", "headscope", "explore", str(tiny_folder), "--no-browser"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:
+        assert started.stderr is not None
+        address = ""
+        for line in started.stderr:
+            found = re.fullmatch(r"(http://127\.0\.0\.1:\d+/[\w-]{32,}/)\n", line)
+            if found:
+                address = found[1]
+                break
+        page = httpx.get(address, timeout=WAIT)
+        started.send_signal(signal.SIGINT)
+        rest = started.stderr.read()
+        assert started.wait(WAIT) == 0
+    assert page.status_code == 200
+    assert '"layers": 2, "heads": 4' in page.text
+    assert rest.splitlines()[-1] == "stopped"
+    assert "Traceback" not in rest
+
+
+def test_a_port_in_use_is_refused_before_the_model_is_loaded(run: Run, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = run("explore", "some/hub-model", "--port", port, "--no-browser")
+    assert done.code == 2
+    assert done.told == [
+        f"error: port {port} cannot be used: Address already in use",
+        "next:  omit --port to use any free one",
+    ]
+
+
+def test_a_missing_extra_is_said_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headscope.page.serving.PACKAGES", ("no_such_package",))
+    done = run("explore", "demo", "--no-browser")
+    assert done.told == [
+        "error: the explorer needs a package that is not installed: no_such_package",
+        "next:  pip install 'headscope[explorer]'",
+    ]
+
+
+def test_results_of_another_shape_are_refused(run: Run, tiny_folder: Path, demo_nc: Path) -> None:
+    done = run("explore", tiny_folder, "--results", demo_nc, "--no-browser")
+    assert done.code == 2
+    assert done.told[0].startswith(
+        "error: the results are those of demo, with 6 layers × 12 heads; "
+    )
+    assert done.told[1] == "next:  give --results of the same model, or leave it out"
+
+
+def test_a_results_file_that_is_not_there_is_refused(run: Run, tmp_path: Path) -> None:
+    done = run("explore", "demo", "--results", tmp_path / "no.nc", "--no-browser")
+    assert done.code == 2
+    assert "no.nc" in done.told[0]
