@@ -292,7 +292,7 @@ def test_a_share_whose_interval_reaches_below_one_half_is_not_claimed() -> None:
     assert descriptions(made_results(2, 3, values=values))["2-3"].lead == "Nothing stands out."
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     noise=st.floats(0.0, 3.0),
