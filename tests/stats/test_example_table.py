@@ -21,7 +21,7 @@ TREE = [
     (".", 2, "punct"),
 ]
 TEXT = text_of(TREE)
-BOTH = {(1, 2): 0.7, (4, 5): 0.6, (4, 0): 0.4, (1, 0): 0.3, (2, 6): 0.9}
+BOTH = {(1, 2): 0.7, (4, 5): 0.6, (4, 0): 0.4, (1, 0): 0.3, (2, 6): 0.9, (6, 5): 0.8}
 ONE = {(1, 2): 0.2, (1, 3): 0.3, (4, 5): 0.5, (4, 7): 0.5}
 NONE = {(1, 3): 0.6, (1, 2): 0.1, (5, 4): 0.2}
 
@@ -34,7 +34,7 @@ def test_without_a_relation_the_strongest_come_first_with_their_links() -> None:
     assert table["rank"].tolist() == [1, 2]
     assert table["score"].tolist() == [0.8, 0.3]
     assert table["text"].tolist() == ["the dog saw a cat ."] * 2
-    # Neither the full stop nor a special token is a link.
+    # Neither the full stop nor a special token has a link.
     assert table["links"].tolist() == [
         "the → dog 0.70; a → cat 0.60",
         "a → cat 0.50; the → saw 0.30; the → dog 0.20",

@@ -20,7 +20,7 @@ def word_weights(found: KeptMap, *, sinks: bool = True) -> Weights:
     found
         The map.
     sinks
-        Whether attention to sinks counts. Special tokens are not words, and never do.
+        Whether attention from and to sinks counts. Special tokens are not words, and never do.
 
     Returns
     -------
@@ -38,7 +38,8 @@ def word_weights(found: KeptMap, *, sinks: bool = True) -> Weights:
     """
     text, dense = found.text, found.dense().astype(np.float64)
     if not sinks:
-        dense[:, np.array(text.sink, bool)] = 0.0
+        sink = np.array(text.sink, bool)
+        dense[sink], dense[:, sink] = 0.0, 0.0
     groups = word_groups(text)
     weights: Weights = (groups / groups.sum(1, keepdims=True)) @ dense @ groups.T
     return weights
@@ -51,7 +52,7 @@ def word_groups(text: KeptText) -> Weights:
 
 
 def strongest_links(found: KeptMap, count: int) -> list[tuple[int, int, float]]:
-    """The strongest links from a word to another, neither from special tokens nor to sinks.
+    """The strongest links from a word to another; neither is a sink.
 
     Parameters
     ----------
