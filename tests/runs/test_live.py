@@ -20,11 +20,21 @@ from transformers import (
     AutoModelForSequenceClassification,
 )
 
+from headscope.encode import collate
 from headscope.errors import ModelError, UserError
 from headscope.models import Model, load, wrap
 from headscope.runs.live import Answers, LiveModel
 from headscope.runs.live.text import LiveText
-from tiny import HEADS, LAYERS, WIDTH, tiny_model, tiny_network, tiny_tokenizer
+from tiny import (
+    HEADS,
+    KINDS,
+    LAYERS,
+    WIDTH,
+    eager_run,
+    tiny_model,
+    tiny_network,
+    tiny_tokenizer,
+)
 
 MASKED = LiveText("the cat sat on the [MASK] by the door.")
 CAUSAL = LiveText("the cat sat on the mat, and the dog")
@@ -101,6 +111,31 @@ def test_maps_equal_eager_attention_to_the_last_step(kind: str) -> None:
     np.testing.assert_allclose(
         found.reshape(expected.shape) / 65535, expected, atol=0.5 / 65535 + 1e-6
     )
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "gemma4", "gpt-oss", "qwen3.5"])
+def test_maps_of_every_architecture_equal_eager_attention(kind: str) -> None:
+    model = tiny_model(kind)
+    text = LiveText("the cat sat on the mat, and the dog")
+    for stack in model.stacks:
+        if stack == "cross":
+            continue
+        found = LiveModel(model, stack=stack)
+        batch = collate([found.read(text).encoded], pad=model.pad)
+        if stack == "decoder" and model.encoder_decoder:
+            ids = torch.from_numpy(batch.ids)
+            with torch.no_grad():
+                output = tiny_network(kind)(
+                    input_ids=ids[:, 1:], decoder_input_ids=ids, output_attentions=True
+                )
+            expected = torch.stack(output.decoder_attentions)[:, 0].numpy()
+        else:
+            with torch.no_grad():
+                expected = torch.stack(eager_run(kind, batch)[1][stack])[:, 0].numpy()
+        maps = found.maps(text, [str(head) for head in found.shape.every_head])
+        np.testing.assert_allclose(maps.reshape(expected.shape) / 65535, expected, atol=2e-5)
+        small = found.changes(text, str(found.shape.every_head[0])).small
+        assert small.shape == (*expected.shape[:2], *expected.shape[2:])
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])

@@ -160,6 +160,7 @@ class LiveModel:
                 self._passes.replacement(kept, off, how),
                 listeners=[window],
                 layer=(self.stack, min(wanted)),
+                **self._passes.options,
             )
         return as_words(window.weights, self.model.label)
 
@@ -262,7 +263,9 @@ class LiveModel:
         replacement = self._passes.replacement(kept, off, how)
         none = FittedReplacement({}, "zero", {})
         with torch.inference_mode(), suppress(EnoughLayers):
-            kept.cache.forward_stacked([none, replacement], listeners=[pooled, moved])
+            kept.cache.forward_stacked(
+                [none, replacement], listeners=[pooled, moved], **self._passes.options
+            )
         small = kept.small.copy()
         for layer in pooled.means:  # the layers that were computed
             place = self.shape.place(layer)

@@ -57,6 +57,9 @@ class TextPasses:
         accepted = inspect.signature(model.network.forward).parameters
         self._keeps = "logits_to_keep" in accepted
         self._stacks: bool | None = None
+        # A decoder beside an encoder reads the text itself, not what the encoder is to predict.
+        decodes = model.encoder_decoder and stack == "decoder"
+        self.options: dict[str, Any] = {"stack": stack} if decodes else {}
 
     def recorded(self, text: LiveText, check: Check) -> Recorded:
         """The text with all heads on, computed once."""
@@ -70,7 +73,7 @@ class TextPasses:
         while len(self._texts) >= KEPT:
             self._texts.popitem(last=False)
         with torch.inference_mode():
-            cache.record(batch, listeners=[pooled], **self._kept_logits(0))
+            cache.record(batch, listeners=[pooled], **self.options, **self._kept_logits(0))
         small = as_bytes(pooled.result(), self.model.label)
         self._texts[text] = Recorded(reading, cache, small, pooled.means)
         return self._texts[text]
@@ -100,7 +103,7 @@ class TextPasses:
     ) -> Tensor:
         """The log-probabilities of tokens or classes at one place, (class,)."""
         with torch.inference_mode():
-            output = kept.cache.forward(replacement, **self._kept_logits(place))
+            output = kept.cache.forward(replacement, **self.options, **self._kept_logits(place))
         return log_probabilities(self.model, self._scores(output, place)[0])
 
     def each(self, kept: Recorded, offs: Sequence[FittedReplacement], place: int) -> list[Tensor]:
@@ -109,7 +112,9 @@ class TextPasses:
             return [self.predicted(kept, off, place) for off in offs]
         try:
             with torch.inference_mode():
-                output = kept.cache.forward_stacked(offs, **self._kept_logits(place))
+                output = kept.cache.forward_stacked(
+                    offs, **self.options, **self._kept_logits(place)
+                )
             together = list(log_probabilities(self.model, self._scores(output, place)))
         except (RuntimeError, ValueError, IndexError, TypeError):
             together = []
