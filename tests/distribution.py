@@ -21,6 +21,7 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     ),
     ("tests/cli/test_commands.py", "tests/cli/test_console.py", "tests/cli/test_heads.py"),
     ("tests/page/",),
+    ("tests/docs/test_notebooks.py",),
     ("tests/docs/test_examples.py",),
     ("tests/papers/test_pande2021",),
     ("tests/papers/test_kovaleva2019",),

@@ -59,7 +59,7 @@ def corpus_html(corpus: Corpus) -> str:
         f"<li>{escape(' | '.join(excerpt(text, LETTERS) for text in example.texts))}</li>"
         for example in islice(_quickly(corpus), EXAMPLES)
     )
-    more = "<li>…</li>" if counted > EXAMPLES else ""
+    more = '<li style="list-style:none">…</li>' if counted > EXAMPLES else ""
     return (
         f'<div style="font:13px/20px sans-serif"><b>{escape(excerpt(corpus.name))}</b>: '
         f"{size} {noun}, read as {escape(corpus.format)}; "
