@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
+
 from headscope.numbers import MISSING, interval, share
 from headscope.page.document import Row, records
 from headscope.results import Atlas
-from headscope.stats import antecedent_table, best_heads
+from headscope.stats.antecedents import antecedent_table, table_of_scores
+from headscope.stats.relations import best_heads
 
 
 def dependency_rows(results: Atlas) -> list[Row]:
@@ -28,8 +31,14 @@ def dependency_rows(results: Atlas) -> list[Row]:
             "p": row["p"],
             "p corrected": row["p_corrected"],
         }
-        for row in records(best_heads(results))
+        for row in records(_best_heads(results))
     ]
+
+
+def _best_heads(results: Atlas) -> pd.DataFrame:
+    """The best head of each relation, as the analysis of all heads has found it."""
+    found = results.analysis.best_heads
+    return best_heads(results) if found is None else found
 
 
 def antecedent_rows(results: Atlas) -> list[Row]:
@@ -38,7 +47,8 @@ def antecedent_rows(results: Atlas) -> list[Row]:
     The last row counts mentions: its numbers are integers.
     """
     rows = []
-    for row in records(antecedent_table(results)):
+    scores = results.analysis.antecedent_scores
+    for row in records(antecedent_table(results) if scores is None else table_of_scores(scores)):
         shown: dict[str, Any] = {}
         for name, value in row.items():
             if name == "low":

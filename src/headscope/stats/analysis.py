@@ -12,6 +12,7 @@ import xarray as xr
 from headscope.heads import all_heads
 from headscope.results import Atlas
 from headscope.results.schema import of_heads
+from headscope.stats.antecedents import antecedent_scores
 from headscope.stats.columns import Column, columns_of
 from headscope.stats.excess import Excess
 from headscope.stats.findings import (
@@ -26,7 +27,7 @@ from headscope.stats.findings import (
 )
 from headscope.stats.grid import grid_heads, labelled_head
 from headscope.stats.main_roles import MainRoles, has_main_roles
-from headscope.stats.relations import relation_tests
+from headscope.stats.relations import HELD_OUT, LEAST, best_heads, relation_tests
 from headscope.stats.role_words import sink_words
 from headscope.stats.roles import role_tests
 
@@ -130,12 +131,28 @@ class Analysis:
     def relations(self) -> list[RelationFinding]:
         """Heads that find a relation better than the best fixed offset."""
         tests = self.relation_tests
-        return [] if tests is None else relation_findings(self.results, tests)
+        return [] if tests is None else relation_findings(tests, self.best_heads)
+
+    @cached_property
+    def best_heads(self) -> pd.DataFrame | None:
+        """The best head of each relation; None where no relation has enough words."""
+        tests = self.relation_tests
+        if tests is None or int(tests["n"].max()) < LEAST:
+            return None
+        if HELD_OUT not in self.results["dependency"]["words"].values:
+            return None
+        return best_heads(self.results, least=LEAST)
 
     @cached_property
     def antecedents(self) -> AntecedentFinding | None:
         """The best head at antecedents."""
-        return antecedent_finding(self.results)
+        scores = self.antecedent_scores
+        return None if scores is None else antecedent_finding(scores)
+
+    @cached_property
+    def antecedent_scores(self) -> pd.DataFrame | None:
+        """Baselines and the best head at antecedents, by kind of mention."""
+        return antecedent_scores(self.results) if "coreference" in self.results else None
 
     @cached_property
     def disabling(self) -> list[DisablingFinding]:

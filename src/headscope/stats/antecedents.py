@@ -112,7 +112,13 @@ def antecedent_table(
         per kind of mention. Over all mentions, each has its interval and each head the p of a test
         against each baseline.
     """
-    scores = antecedent_scores(results, candidates=candidates, correction=correction, train=train)
+    return table_of_scores(
+        antecedent_scores(results, candidates=candidates, correction=correction, train=train)
+    )
+
+
+def table_of_scores(scores: pd.DataFrame) -> pd.DataFrame:
+    """What :func:`antecedent_table` returns, from what :func:`antecedent_scores` returns."""
     kinds = list(dict.fromkeys(scores["kind"]))
     tests = [name for name in scores.columns if name.startswith("p over ")]
     rows: list[dict[str, object]] = []

@@ -8,17 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from scipy import special
 
 from headscope.labels import STANFORD
 from headscope.results import Atlas
 from headscope.stats.antecedents import HELD_OUT as APART
-from headscope.stats.antecedents import antecedent_scores
 from headscope.stats.grid import grid_heads
 from headscope.stats.probing import probing_of, task_titles
 from headscope.stats.relation_words import DULL
-from headscope.stats.relations import ALL, HELD_OUT, LEAST, best_heads
+from headscope.stats.relations import ALL, LEAST
 from headscope.stats.tests import correct
 
 ALPHA = 0.05
@@ -60,21 +60,21 @@ class RelationFinding:
         return self.words * (self.accuracy - self.offset)
 
 
-def relation_findings(results: Atlas, tests: xr.Dataset) -> list[RelationFinding]:
+def relation_findings(tests: xr.Dataset, best: pd.DataFrame | None) -> list[RelationFinding]:
     """All heads and relations that pass the test, those with the most words gained first.
 
     Groups of relations, punctuation and relations of fewer than 20 words are left out.
 
     Parameters
     ----------
-    results
-        Results with the measure ``dependency``.
     tests
-        What :func:`headscope.stats.relation_tests` says of them.
+        What :func:`headscope.stats.relation_tests` says of some results.
+    best
+        What :func:`headscope.stats.best_heads` says of them, where it can.
     """
     tests = tests.transpose("layer", "head", "relation", "direction")
     heads = [str(head) for head in grid_heads(tests)]
-    best = _best_heads(results, tests)
+    agreed = _agreed(best)
     columns = {
         name: tests[name].broadcast_like(tests["p"]).transpose(*tests["p"].dims).values
         for name in ("accuracy", "baseline", "n", "p_corrected")
@@ -88,7 +88,7 @@ def relation_findings(results: Atlas, tests: xr.Dataset) -> list[RelationFinding
         passed = (mine["p_corrected"] < ALPHA) & (mine["n"] >= LEAST)
         for place in np.flatnonzero(passed.any(1)):
             way = int(np.argmax(np.where(passed[place], mine["accuracy"][place], -1.0)))
-            chosen = best.get((relation, heads[place], directions[way]), float("nan"))
+            chosen = agreed.get((relation, heads[place], directions[way]), float("nan"))
             found.append(
                 RelationFinding(
                     heads[place],
@@ -105,12 +105,10 @@ def relation_findings(results: Atlas, tests: xr.Dataset) -> list[RelationFinding
     return sorted(found, key=lambda one: -one.gained)
 
 
-def _best_heads(results: Atlas, tests: xr.Dataset) -> dict[tuple[str, str, str], float]:
+def _agreed(table: pd.DataFrame | None) -> dict[tuple[str, str, str], float]:
     """The best head of each relation on which both halves agree, with its held-out accuracy."""
-    words = results["dependency"]["words"].values
-    if HELD_OUT not in words or int(tests["n"].max()) < LEAST:
+    if table is None:
         return {}
-    table = best_heads(results, least=LEAST)
     agreed = table[table["head"] == table["held_out_head"]]
     return {
         (str(row["relation"]), str(row["head"]), str(row["direction"])): float(row["held_out"])
@@ -148,17 +146,14 @@ class AntecedentFinding:
         return len(self.beaten) == len(self.baselines)
 
 
-def antecedent_finding(results: Atlas) -> AntecedentFinding | None:
+def antecedent_finding(scores: pd.DataFrame) -> AntecedentFinding | None:
     """The best head at antecedents; None where there is none that beats a baseline.
 
     Parameters
     ----------
-    results
-        Any results; without ``coreference`` there is no finding.
+    scores
+        What :func:`headscope.stats.antecedent_scores` says of some results.
     """
-    if "coreference" not in results:
-        return None
-    scores = antecedent_scores(results)
     every = {str(row["system"]): row for row in scores[scores["kind"] == "all"].to_dict("records")}
     heads = [name for name in every if name.startswith("head ")]
     if not heads or f"{APART}{heads[0]}" not in every:

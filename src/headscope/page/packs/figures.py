@@ -9,9 +9,9 @@ from headscope.results import Atlas
 
 DRAWN_BY_PAGE = frozenset(
     {
-        "activity", "alignment", "change", "coreference", "dependency", "entropy", "feature",
-        "frame", "gradient", "head_off", "importance", "link", "pattern", "peak", "position",
-        "probe", "role", "special", "spread", "work",
+        "activity", "alignment", "change", "coreference", "dependency", "distance", "entropy",
+        "feature", "frame", "gradient", "head_off", "importance", "link", "pattern", "peak",
+        "position", "probe", "role", "special", "spread", "work",
     }
 )  # fmt: skip
 """Measures whose numbers the page shows in charts or tables of its own."""

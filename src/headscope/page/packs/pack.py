@@ -57,12 +57,7 @@ def pack(
         padded = data + bytes(-len(data) % STEP)
         parts.append(padded)
         offset += len(padded)
-    header = json.dumps(
-        {"document": _plain(document), "arrays": places},
-        ensure_ascii=False,
-        allow_nan=False,
-        separators=(",", ":"),
-    ).encode("utf-8", "replace")
+    header = _json({"document": document, "arrays": places}).encode("utf-8", "replace")
     start = struct.pack("<I", len(header)) + header
     start += bytes(-len(start) % STEP)
     return gzip.compress(start + b"".join(parts), compresslevel=level, mtime=0)
@@ -97,6 +92,16 @@ def _kind(array: NDArray[Any]) -> str:
     if name in TYPES:
         return name
     return "i4"
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    """JSON, with null for NaN and infinity. Looking for them takes long, and few documents have
+    any.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError):
+        return json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def _plain(value: Any) -> Any:
