@@ -102,6 +102,86 @@ def peak(map: Map) -> dict[str, float]:
     }
 
 
+def repetition(map: Map, ids: Sequence[int], known: Sequence[bool]) -> dict[str, float]:
+    """Attention to what followed each earlier occurrence of a token, and to the occurrences.
+
+    Only known tokens count; what followed must stand before the token itself.
+    """
+    sums: dict[str, list[float]] = {"induction": [], "duplicate": []}
+    for query in range(len(map)):
+        before = [
+            key for key in range(query) if known[key] and known[query] and ids[key] == ids[query]
+        ]
+        after = [key + 1 for key in before if key + 1 <= query - 1 and known[key + 1]]
+        for name, keys in (("induction", after), ("duplicate", before)):
+            if keys:
+                sums[name].append(sum(map[query][key] for key in keys))
+    return {name: sum(found) / len(found) if found else nan for name, found in sums.items()}
+
+
+def sink(map: Map, place: int, length: int, *, causal: bool) -> float:
+    """Mean attention to the token at a place (from 1) over the first rows that see it."""
+    if len(map) < length:
+        return nan
+    first = place if causal else 1
+    rows = [map[query - 1][place - 1] for query in range(first, length + 1)]
+    return sum(rows) / len(rows)
+
+
+def streaming(map: Map, first: int, recent: int, *, causal: bool) -> dict[str, float]:
+    """Attention to first, recent and distant tokens, from the rows that have a distant one."""
+    rows = []
+    for query, weights in enumerate(map):
+        found = {"first": 0.0, "recent": 0.0, "distant": 0.0}
+        distant = False
+        for key, weight in enumerate(weights):
+            if causal and key > query:
+                continue
+            kind = "distant"
+            if key < first:
+                kind = "first"
+            elif abs(query - key) < recent:
+                kind = "recent"
+            distant = distant or kind == "distant"
+            found[kind] += weight
+        if distant:
+            rows.append(found)
+    names = ("first", "recent", "distant")
+    return {name: sum(row[name] for row in rows) / len(rows) if rows else nan for name in names}
+
+
+def reach(map: Map) -> dict[str, float]:
+    """Mean over rows of the mean distance, of the mean squared distance and of the variance."""
+    once, twice, variances = [], [], []
+    for query, weights in enumerate(map):
+        mean = sum(weight * abs(query - key) for key, weight in enumerate(weights))
+        once.append(mean)
+        twice.append(sum(weight * (query - key) ** 2 for key, weight in enumerate(weights)))
+        variances.append(
+            sum(weight * (abs(query - key) - mean) ** 2 for key, weight in enumerate(weights))
+        )
+    size = len(map)
+    return {
+        "distance": sum(once) / size,
+        "square": sum(twice) / size,
+        "variance": sum(variances) / size,
+    }
+
+
+def confidence(map: Map, kinds: Sequence[int]) -> float:
+    """Mean over rows of the largest weight, without the row and the column of [SEP]."""
+    found = []
+    for query, weights in enumerate(map):
+        if kinds[query] != SEPARATOR:
+            found.append(
+                max(
+                    (weight for key, weight in enumerate(weights) if kinds[key] != SEPARATOR),
+                    default=0.0,
+                )
+            )
+    return sum(found) / len(found) if found else nan
+
+
 def word_map(
     map: Map, words: Sequence[int]
 ) -> tuple[list[int], list[list[float]], list[list[float]]]:

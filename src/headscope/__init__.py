@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headscope.heads import Head
     from headscope.measures import (
         Activity,
+        Confidence,
         Coreference,
         Dependency,
         Distance,
@@ -38,9 +39,14 @@ if TYPE_CHECKING:
         Pattern,
         Peak,
         Position,
+        Reach,
+        Repetition,
         Role,
+        Sink,
+        SinkPlaces,
         Special,
         Spread,
+        Streaming,
         Work,
         sieve,
     )
@@ -50,6 +56,7 @@ if TYPE_CHECKING:
     from headscope.results import Atlas, TextAttention, merge
     from headscope.runs.ablate import ablate
     from headscope.runs.attention import attention
+    from headscope.runs.circuits import circuits
     from headscope.runs.compare import compare
     from headscope.runs.keeping.on_demand import examples
     from headscope.runs.patterns import patterns
@@ -66,6 +73,7 @@ _WHERE = {
     "heads": ("Head",),
     "measures": (
         "Activity",
+        "Confidence",
         "Coreference",
         "Dependency",
         "Distance",
@@ -79,9 +87,14 @@ _WHERE = {
         "Pattern",
         "Peak",
         "Position",
+        "Reach",
+        "Repetition",
         "Role",
+        "Sink",
+        "SinkPlaces",
         "Special",
         "Spread",
+        "Streaming",
         "Work",
         "sieve",
     ),
@@ -91,6 +104,7 @@ _WHERE = {
     "results": ("Atlas", "TextAttention", "merge"),
     "runs.ablate": ("ablate",),
     "runs.attention": ("attention",),
+    "runs.circuits": ("circuits",),
     "runs.compare": ("compare",),
     "runs.keeping.on_demand": ("examples",),
     "runs.patterns": ("patterns",),
@@ -104,6 +118,7 @@ _MODULES = {name: module for module, names in _WHERE.items() for name in names}
 __all__ = [
     "Activity",
     "Atlas",
+    "Confidence",
     "Coreference",
     "Corpus",
     "Dependency",
@@ -123,15 +138,21 @@ __all__ = [
     "Peak",
     "Pooling",
     "Position",
+    "Reach",
+    "Repetition",
     "Replacement",
     "Role",
+    "Sink",
+    "SinkPlaces",
     "Special",
     "Spread",
+    "Streaming",
     "TextAttention",
     "UserError",
     "Work",
     "ablate",
     "attention",
+    "circuits",
     "compare",
     "examples",
     "explore",

@@ -84,6 +84,20 @@ _PEAKS = {
     "distance": "distance of the strongest key from the token's own place, 0 to 1",
     "weight": "attention to the strongest key",
 }
+_REPEATS = {
+    "induction": "attention to what followed the same token before",
+    "duplicate": "attention to earlier occurrences of the same token",
+}
+_REPEATED = {
+    "induction": "attention to what followed the token in the first copy",
+    "duplicate": "attention to the token in the first copy",
+    "previous": "attention to the previous token",
+}
+_MOMENTS = {
+    "distance": "distance of attention",
+    "square": "squared distance of attention (tokens²)",
+    "variance": "variance of the distance within a token's attention (tokens²)",
+}
 _WAYS = {
     "top": "the top {n} heads",
     "greedy": "{n} greedily chosen heads",
@@ -222,6 +236,26 @@ def _peak(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
     return _PEAKS[labels["peak"]]
 
 
+def _repetition(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
+    return _REPEATS[labels["repeat"]]
+
+
+def _synthetic(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
+    return f"{_REPEATED[labels['score']]}, in random tokens written twice"
+
+
+def _reach(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
+    return _MOMENTS[labels["moment"]]
+
+
+def _confidence(_labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
+    return "largest attention weight of a token"
+
+
+def _sink_places(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
+    return f"sink rate of token {int(labels['token'])}"
+
+
 def _role(labels: Labels, attributes: Labels, _tokens: Labels) -> str:
     role = labels["role"]
     title = _titles(attributes).get(role, role)
@@ -335,6 +369,11 @@ _WORDS: dict[str, Callable[[Labels, Labels, Labels], str]] = {
     "entropy": _entropy,
     "peak": _peak,
     "alignment": _alignment,
+    "repetition": _repetition,
+    "synthetic": _synthetic,
+    "reach": _reach,
+    "confidence": _confidence,
+    "sink_places": _sink_places,
     "role": _role,
     "dependency": _dependency,
     "coreference": _coreference,

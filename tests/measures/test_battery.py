@@ -35,6 +35,12 @@ SHARDS = 3
 """Two units of work, of 8 and of 3 examples, and a shard without any."""
 MEASURES = sorted(REGISTRY)
 KINDS = ("bert", "gpt2")
+OPTIONS: dict[str, dict[str, Any]] = {
+    "sink": {"length": 16},
+    "sink_places": {"length": 16},
+    "streaming": {"recent": 8},
+}
+"""Options under which texts of 40 tokens are long enough."""
 
 pytestmark = pytest.mark.parametrize("name", MEASURES)
 
@@ -67,7 +73,7 @@ def run(*names: str, kind: str = "bert", **options: Any) -> Atlas:
     return survey(
         model_of(kind),
         corpus(),
-        measures=names,
+        measures=[REGISTRY[name](**OPTIONS.get(name, {})) for name in names],
         **{"batch_size": 2, "max_length": LENGTH, "seed": 5, **options},
     )
 
@@ -75,7 +81,7 @@ def run(*names: str, kind: str = "bert", **options: Any) -> Atlas:
 def measure_of(name: str, kind: str) -> Measure:
     """A measure as a run makes it."""
     model = model_of(kind)
-    return REGISTRY[name]().bind(context_of(model), corpus())
+    return REGISTRY[name](**OPTIONS.get(name, {})).bind(context_of(model), corpus())
 
 
 def context_of(model: Model) -> Context:

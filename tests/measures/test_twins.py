@@ -18,7 +18,20 @@ from numpy.typing import NDArray
 import twins
 from headscope.corpus import Example
 from headscope.encode import OTHER, SEPARATOR, START, TEXT, Batch, Encoded, collate
-from headscope.measures import Context, Entropy, Measure, Peak, Position, Special, word_map
+from headscope.measures import (
+    Confidence,
+    Context,
+    Entropy,
+    Measure,
+    Peak,
+    Position,
+    Reach,
+    Repetition,
+    Sink,
+    Special,
+    Streaming,
+    word_map,
+)
 from headscope.measures.relation import LinearTogether
 from headscope.models import LayerView, Shape
 from headscope.runs.forward import finite
@@ -55,9 +68,12 @@ def encode(tokens: list[Token], *, first: int = 0) -> Encoded:
     kinds = np.array([kind for kind, _, _ in tokens], np.int8)
     stops = np.array([stop and kind == TEXT for kind, stop, _ in tokens], np.bool_)
     zeros = np.zeros(size, np.int64)
+    ids = np.array(
+        [7 * place % 3 * goes_on + stop for place, (_, stop, goes_on) in enumerate(tokens)]
+    )
     return Encoded(
         Example("1", ("",)),
-        zeros,
+        ids,
         zeros,
         kinds,
         np.zeros(size, np.int8),
@@ -65,7 +81,7 @@ def encode(tokens: list[Token], *, first: int = 0) -> Encoded:
         stops,
         ("",) * size,
         np.array(words, np.int64),
-        np.zeros(size, np.bool_),
+        np.array([stop and goes_on for _, stop, goes_on in tokens], np.bool_),
     )
 
 
@@ -125,12 +141,42 @@ def run(kind: type[Measure], batch: Batch, maps: torch.Tensor, *, causal: bool) 
     )
 
 
+class ShortSink(Sink):
+    """Sinks in texts of four tokens."""
+
+    def __init__(self) -> None:
+        super().__init__(4, 0.3)
+
+
+class ShortStreaming(Streaming):
+    """One first token, and two recent ones."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 2)
+
+
+def sink_twin(map: twins.Map, item: Encoded, causal: bool) -> dict[Any, float]:
+    first = twins.sink(map, 1, 4, causal=causal)
+    rate = first if np.isnan(first) else float(first > 0.3)
+    return {"first": first, "rate": rate, "learned": float("nan")}
+
+
+def repetition_twin(map: twins.Map, item: Encoded, causal: bool) -> dict[Any, float]:
+    known = [kind == TEXT and not odd for kind, odd in zip(item.kind, item.unknown, strict=True)]
+    return twins.repetition(map, item.ids.tolist(), known)
+
+
 Twin = Callable[[twins.Map, Encoded, bool], dict[Any, float]]
 TWINS: dict[type[Measure], Twin] = {
     Position: lambda map, item, causal: twins.position(map, causal=causal),
     Special: lambda map, item, causal: twins.special(map, item.kind.tolist(), item.stop.tolist()),
     Entropy: lambda map, item, causal: twins.entropy(map, item.kind.tolist(), causal=causal),
     Peak: lambda map, item, causal: twins.peak(map),
+    Repetition: repetition_twin,
+    ShortSink: sink_twin,
+    ShortStreaming: lambda map, item, causal: twins.streaming(map, 1, 2, causal=causal),
+    Reach: lambda map, item, causal: twins.reach(map),
+    Confidence: lambda map, item, causal: {(): twins.confidence(map, item.kind.tolist())},
 }
 
 
@@ -190,7 +236,7 @@ def test_a_bank_of_linear_measures_gives_each_its_own_share(case: Case) -> None:
 
 @given(case=CASES, cuts=st.lists(st.integers(1, 12), max_size=4))
 @SETTINGS
-@pytest.mark.parametrize("kind", [Entropy, Peak, Position, Special])
+@pytest.mark.parametrize("kind", TWINS, ids=lambda kind: kind.name)
 def test_a_map_cut_anywhere_into_blocks_of_rows_gives_the_same(
     kind: type[Measure], case: Case, cuts: list[int]
 ) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from headscope.measures.alignment import Alignment
     from headscope.measures.base import Context, Measure, Together
     from headscope.measures.change import Change, Difference
+    from headscope.measures.confidence import Confidence
     from headscope.measures.coreference import Coreference
     from headscope.measures.dependency import Dependency
     from headscope.measures.distance import Distance, exact_divergence, fast_divergence
@@ -34,12 +35,17 @@ if TYPE_CHECKING:
     from headscope.measures.patterns.measure import Pattern
     from headscope.measures.peak import Peak
     from headscope.measures.position import Position
+    from headscope.measures.reach import Reach
     from headscope.measures.registry import MEASURES, choose, load_measure_file, offered_measures
     from headscope.measures.relation import Linear
+    from headscope.measures.repetition import Repetition
     from headscope.measures.role import Role
+    from headscope.measures.row_mean import RowMean
     from headscope.measures.sieves.base import SIEVES, Sieve, known_sieves, load_sieves, sieve
+    from headscope.measures.sink import Sink, SinkPlaces
     from headscope.measures.special import Special
     from headscope.measures.spread import Spread
+    from headscope.measures.streaming import Streaming
     from headscope.measures.strongest import Strongest
     from headscope.measures.sums import Kept, Sums
     from headscope.measures.words import WordMap, WordMeasure, word_map
@@ -49,6 +55,7 @@ _WHERE = {
     "alignment": ("Alignment",),
     "base": ("Context", "Measure", "Together"),
     "change": ("Change", "Difference"),
+    "confidence": ("Confidence",),
     "coreference": ("Coreference",),
     "dependency": ("Dependency",),
     "distance": ("Distance", "exact_divergence", "fast_divergence"),
@@ -71,12 +78,17 @@ _WHERE = {
     "patterns.measure": ("Pattern",),
     "peak": ("Peak",),
     "position": ("Position",),
+    "reach": ("Reach",),
     "registry": ("MEASURES", "choose", "load_measure_file", "offered_measures"),
     "relation": ("Linear",),
+    "repetition": ("Repetition",),
     "role": ("Role",),
+    "row_mean": ("RowMean",),
     "sieves.base": ("SIEVES", "Sieve", "known_sieves", "load_sieves", "sieve"),
+    "sink": ("Sink", "SinkPlaces"),
     "special": ("Special",),
     "spread": ("Spread",),
+    "streaming": ("Streaming",),
     "strongest": ("Strongest",),
     "sums": ("Kept", "Sums"),
     "words": ("WordMap", "WordMeasure", "word_map"),
@@ -91,6 +103,7 @@ __all__ = [
     "Alignment",
     "Change",
     "Columns",
+    "Confidence",
     "Context",
     "Coreference",
     "Dense",
@@ -111,11 +124,17 @@ __all__ = [
     "Pattern",
     "Peak",
     "Position",
+    "Reach",
     "Relation",
+    "Repetition",
     "Role",
+    "RowMean",
     "Sieve",
+    "Sink",
+    "SinkPlaces",
     "Special",
     "Spread",
+    "Streaming",
     "Strongest",
     "Sums",
     "Together",

@@ -74,6 +74,11 @@ _declare("role", "role:Role")
 _declare("activity", "work:Activity")
 _declare("work", "work:Work")
 _declare("spread", "spread:Spread")
+_declare("repetition", "repetition:Repetition")
+_declare("sink", "sink:Sink")
+_declare("sink_places", "sink:SinkPlaces")
+_declare("reach", "reach:Reach")
+_declare("confidence", "confidence:Confidence")
 _declare("dependency", "dependency:Dependency", needs=("words", "tree"))
 _declare("coreference", "coreference:Coreference", needs=("words", "mentions"))
 _declare("frame", "frame:Frame", needs=("frames",))
@@ -81,6 +86,7 @@ _declare("feature", "feature:Feature", needs=("tree", "tags"))
 _declare("link", "link:Link", needs=("tree", "tags"))
 _declare("distance", "distance:Distance", offered=False)
 _declare("peak", "peak:Peak", offered=False, cross=True)
+_declare("streaming", "streaming:Streaming", offered=False)
 _declare("alignment", "alignment:Alignment", offered=False, cross=True)
 _declare("gradient", "gradient:Gradient", needs=("lm",), offered=False)
 _declare("pattern", "patterns.measure:Pattern", offered=False)
@@ -96,7 +102,7 @@ def offered_measures(offered: Collection[str]) -> list[str]:
 
     Examples
     --------
-    >>> offered_measures(["words"])
+    >>> offered_measures(["words"])[:7]
     ['position', 'special', 'entropy', 'role', 'activity', 'work', 'spread']
     """
     return [

@@ -14,7 +14,7 @@ from headscope.results import Atlas
 from headscope.results.schema import GRID, label_dims, of_heads, statistics
 
 Array = NDArray[np.float64]
-OWN_TABLES = ("role", "dependency", "work", "spread")
+OWN_TABLES = ("role", "dependency", "work", "spread", "sink_places")
 """Measures that have tables of their own, or whose values mean nothing by themselves."""
 
 

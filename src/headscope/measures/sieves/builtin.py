@@ -164,19 +164,26 @@ def _first(item: Encoded) -> Matrix:
     return np.asarray(np.arange(len(item)) == 0)
 
 
-def _known_ids(item: Encoded) -> NDArray[np.int64]:
-    """The ids of tokens that can occur again; -1 for special tokens, and for unknown ones."""
+def known_ids(item: Encoded) -> NDArray[np.int64]:
+    """The ids of tokens that can occur again; -1 for special tokens, and for unknown ones.
+
+    >>> import headscope as hs
+    >>> from headscope.encode import Encoder
+    >>> encoder = Encoder(hs.load("demo").tokenizer)
+    >>> known_ids(next(iter(encoder.encode(hs.read(["a"])))))[[0, 2]].tolist()
+    [-1, -1]
+    """
     return np.where((item.kind == TEXT) & ~item.unknown, item.ids, -1)
 
 
 @sieve("duplicate", title="Other occurrences of the same token")
 def _duplicate(item: Encoded) -> Relation:
-    return alike(_known_ids(item))
+    return alike(known_ids(item))
 
 
 @sieve("induction", title="The token after the previous occurrence of the same token")
 def _induction(item: Encoded) -> Relation:
-    ids = _known_ids(item)
+    ids = known_ids(item)
     tokens = np.argsort(ids, kind="stable")
     tokens = tokens[ids[tokens] >= 0]
     same = ids[tokens[1:]] == ids[tokens[:-1]]

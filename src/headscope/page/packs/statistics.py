@@ -15,7 +15,7 @@ from headscope.results.schema import GRID, label_dims, of_heads, statistics
 from headscope.stats.query import DEFAULTS
 
 Array = NDArray[Any]
-HIDDEN = ("dependency", "work", "spread")
+HIDDEN = ("dependency", "work", "spread", "sink_places")
 """Measures that the page shows in a way of their own, or not at all."""
 PARTS = ("value", "low", "high")
 
