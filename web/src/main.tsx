@@ -21,6 +21,7 @@ async function start(): Promise<void> {
   try {
     const boot = JSON.parse(about.textContent ?? "{}") as Boot;
     const source = boot.source === "embedded" ? embedded() : files();
+    if (boot.source !== "embedded") root.textContent = "Loading …";
     const packs = boot.atlases.map((name) => source.load<AtlasDocument>(name));
     const atlases = (await Promise.all(packs)).map((one) => new Atlas(one));
     const store = new Store(boot, source, atlases, root, true);

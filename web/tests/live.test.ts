@@ -4,6 +4,7 @@ import type { Reading } from "../src/data/live";
 import { sentence } from "../src/data/live";
 import type { LiveModel } from "../src/data/types";
 import { exampleText, headName, headNames, nameOf, placeOf, readOptions, toggled } from "../src/views/live/options";
+import { stepped } from "../src/views/live/arrows";
 import { factor } from "../src/views/live/prediction";
 import { parts } from "../src/views/live/textfield";
 import {
@@ -35,6 +36,13 @@ describe("names of heads", () => {
   it("have places, with the model's own numbers of layers", () => {
     expect(placeOf("8-2", HYBRID)).toBe(3);
     expect(nameOf(3, HYBRID)).toBe("8-2");
+  });
+  it("are reached by arrow keys, layers upward, and not beyond the edges", () => {
+    expect(stepped("1-2", "ArrowUp", MODEL)).toBe("2-2");
+    expect(stepped("1-2", "ArrowRight", MODEL)).toBe("1-3");
+    expect(stepped("1-4", "ArrowRight", MODEL)).toBe("1-4");
+    expect(stepped("1-2", "ArrowDown", MODEL)).toBe("1-2");
+    expect(stepped("4-2", "ArrowUp", HYBRID)).toBe("8-2");
   });
   it("are switched on and off", () => {
     expect(toggled(["1-1", "2-2"], "1-1")).toEqual(["2-2"]);

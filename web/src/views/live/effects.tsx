@@ -1,7 +1,8 @@
 import { useStore } from "../../store";
-import { mix } from "../../families";
+import { ink, mix } from "../../families";
 import { number } from "../../format";
 import { SaveMenu } from "../../components/save";
+import { useArrows } from "./arrows";
 import { useLive } from "./context";
 import { nameOf, toggled } from "./options";
 
@@ -9,7 +10,6 @@ const FLOOR = 0.01;
 
 /** How far the prediction moves when each head is off in turn. */
 export function EffectsCard() {
-  const store = useStore();
   const { session, model, options } = useLive();
   const found = session.effects.value;
   const current = found && found.key === session.effectsKey(options) ? found : null;
@@ -53,38 +53,47 @@ export function EffectsCard() {
       </p>
     </section>
   );
-  function Grid({ values }: { values: Float32Array }) {
-    const dark = store.dark.value;
-    const rows = Array.from({ length: model.layers }, (_, at) => model.layers - 1 - at);
-    const low = model.layers > 16;
-    return (
-      <div class={low ? "hs-live-effects hs-live-effects-low" : "hs-live-effects"}>
-        {rows.map((layer) => (
-          <div key={layer} class="hs-live-effect-row">
-            <span class="hs-live-layer">{model.numbers[layer]}</span>
-            {Array.from({ length: model.heads }, (_, head) => {
-              const place = layer * model.heads + head;
-              const value = values[place]!;
-              const name = nameOf(place, model);
-              const strong = strength(value);
-              const base = dark ? "#F0975A" : "#C05717";
-              return (
-                <button
-                  key={head} type="button" class={options.off.includes(name) ? "hs-live-effect hs-live-effect-off" : "hs-live-effect"}
-                  style={strong > 0 ? { background: mix(base, dark ? "#2a2b2e" : "#f3f2f0", strong) } : {}}
-                  aria-label={`Head ${name} off: ${Number.isNaN(value) ? "not known yet" : `${number(value)} nats`}`}
-                  title={`${name}: ${Number.isNaN(value) ? "not known yet" : `${number(value, 3)} nats`}`}
-                  onClick={() => store.set({ off: toggled(options.off, name).join(",") || undefined })}
-                >
-                  {!low && value >= 0.095 ? <span class={strong > 0.8 && !dark ? "hs-live-on-dark" : ""}>{value.toFixed(2)}</span> : ""}
-                </button>
-              );
-            })}
-          </div>
-        ))}
-      </div>
-    );
-  }
+}
+
+/** One cell per head, layers upward. */
+function Grid({ values }: { values: Float32Array }) {
+  const store = useStore();
+  const { model, options } = useLive();
+  const { box, active, onKeyDown } = useArrows(model, "");
+  const dark = store.dark.value;
+  const rows = Array.from({ length: model.layers }, (_, at) => model.layers - 1 - at);
+  const low = model.layers > 16;
+  return (
+    <div
+      class={low ? "hs-live-effects hs-live-effects-low" : "hs-live-effects"} ref={box} role="group"
+      aria-label="Each head off in turn: arrow keys move" onKeyDown={onKeyDown}
+    >
+      {rows.map((layer) => (
+        <div key={layer} class="hs-live-effect-row">
+          <span class="hs-live-layer">{model.numbers[layer]}</span>
+          {Array.from({ length: model.heads }, (_, head) => {
+            const place = layer * model.heads + head;
+            const value = values[place]!;
+            const name = nameOf(place, model);
+            const strong = strength(value);
+            const fill = mix(dark ? "#F0975A" : "#C05717", dark ? "#2a2b2e" : "#f3f2f0", strong);
+            return (
+              <button
+                key={head} type="button" class={options.off.includes(name) ? "hs-live-effect hs-live-effect-off" : "hs-live-effect"}
+                style={strong > 0 ? { background: fill, color: ink(fill) } : {}}
+                aria-label={`Head ${name} off: ${Number.isNaN(value) ? "not known yet" : `${number(value)} nats`}`}
+                title={`${name}: ${Number.isNaN(value) ? "not known yet" : `${number(value, 3)} nats`}`}
+                data-head={name} tabIndex={name === active ? 0 : -1}
+                onClick={() => store.set({ off: toggled(options.off, name).join(",") || undefined })}
+              >
+                {!low && value >= 0.095 ? value.toFixed(2) : ""}
+              </button>
+            );
+          })}
+        </div>
+      ))}
+    </div>
+  );
 }
 
 /** 0 at the floor, 1 at a nat or more. */

@@ -4,13 +4,15 @@ import { ramp } from "../../components/heatmap-draw";
 import { number } from "../../format";
 import { useStore } from "../../store";
 import { listed, roleOf, useLive } from "./context";
+import { useArrows } from "./arrows";
 import { nameOf, toggled } from "./options";
 import type { Small } from "./session";
 import { Switch } from "./toolbar";
 
 /** All heads' maps, small. A click draws a head; with shift or alt it switches the head off. */
 export function ThumbnailCard() {
-  const { session, model, options } = useLive();
+  const { session, model, options, shown } = useLive();
+  const { box, active, onKeyDown } = useArrows(model, shown);
   const [switches, setSwitches] = useState(false);
   const base = session.small.value.value;
   const changes = session.changes.value.value;
@@ -34,14 +36,14 @@ export function ThumbnailCard() {
           />
         </span>
       </div>
-      <div class="hs-live-thumbs" style={{ "--size": `${size}px`, "--heads": String(model.heads) } as never}>
+      <div class="hs-live-thumbs" ref={box} role="group" aria-label="All heads: arrow keys move" onKeyDown={onKeyDown} style={{ "--size": `${size}px`, "--heads": String(model.heads) } as never}>
         <div class="hs-live-thumb-row hs-live-numbers" aria-hidden="true">
           <span class="hs-live-layer" />
           {Array.from({ length: model.heads }, (_, head) => <span key={head}>{head + 1}</span>)}
         </div>
         <div class={model.layers > 16 ? "hs-live-scroll" : ""}>
           {rows.map((layer) => (
-            <Row key={layer} layer={layer} small={small} size={size} switches={switches} />
+            <Row key={layer} {...{ layer, small, size, switches, active }} />
           ))}
         </div>
       </div>
@@ -54,10 +56,12 @@ interface RowProps {
   small: Small | null;
   size: number;
   switches: boolean;
+  /** The head that the tab key reaches. */
+  active: string;
 }
 
 /** One layer: drawn once it comes near the window. */
-function Row({ layer, small, size, switches }: RowProps) {
+function Row({ layer, small, size, switches, active }: RowProps) {
   const store = useStore();
   const { session, model, options, heads, shown } = useLive();
   const box = useRef<HTMLDivElement>(null);
@@ -90,7 +94,7 @@ function Row({ layer, small, size, switches }: RowProps) {
           <button
             key={head} type="button" class={`hs-live-thumb ${marks.join(" ")}`} title={words.filter(Boolean).join(", ")}
             aria-label={words.filter(Boolean).join(", ")} aria-pressed={heads.includes(name)} data-head={name}
-            onClick={click(name)}
+            tabIndex={name === active ? 0 : -1} onClick={click(name)}
           >
             {isOff && (
               <svg viewBox="0 0 10 10" aria-hidden="true">
