@@ -48,20 +48,8 @@ surface.figure("entropy")
 
 # %%
 table = report.tables["dependencies/table-1"]
-table[
-    [
-        "relation",
-        "paper: head",
-        "paper: offset baseline",
-        "paper: accuracy",
-        "words",
-        "here: head",
-        "here: offset baseline",
-        "here: accuracy",
-        "95 % interval",
-        "here: held out",
-    ]
-].round(1)
+hidden = ["here: label", "direction", "held-out head", "offset held out"]
+table.drop(columns=hidden, errors="ignore").round(1)
 
 # %% [markdown]
 # Determiners, objects of prepositions and possessives are found about as well as in BERT base; direct objects less well. In these

@@ -185,6 +185,18 @@ def test_without_anywidget_html_is_shown(
     assert "<svg" in data["text/html"]
 
 
+def test_marimo_is_given_the_widget_and_html_without_anywidget(
+    monkeypatch: pytest.MonkeyPatch, demo_results: Atlas
+) -> None:
+    objects: list[Any] = [demo_results, demo_results.head("3-9"), toy_text()]
+    routes = [shown._display_().route for shown in objects]
+    assert routes == ["atlas", "head/3-9", "text"]
+    monkeypatch.setattr(notebook, "find_spec", lambda name: None)
+    for shown in objects:
+        data, _ = shown._repr_mimebundle_()
+        assert shown._display_()._repr_html_() == data["text/html"]
+
+
 def test_the_data_is_packed_once_for_all_views_of_some_results(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -32,13 +33,28 @@ Bundle = tuple[dict[str, Any], dict[str, Any]]
 """What ``_repr_mimebundle_`` returns: data by type, and remarks for the front end."""
 
 
+def has_anywidget() -> bool:
+    """Whether the extra ``notebook`` is installed."""
+    return find_spec("anywidget") is not None
+
+
 def widgets_work() -> bool:
     """Whether this is a notebook, and anywidget is installed.
 
     >>> widgets_work()
     False
     """
-    return in_notebook() and find_spec("anywidget") is not None
+    return in_notebook() and has_anywidget()
+
+
+@dataclass(frozen=True)
+class Inline:
+    """HTML that shows itself."""
+
+    html: str
+
+    def _repr_html_(self) -> str:
+        return self.html
 
 
 class AtlasViews:
@@ -89,6 +105,10 @@ class AtlasViews:
         """What a notebook is given to choose from: the widget, HTML, text."""
         return _bundle(self.widget(route) if widgets_work() else None, html, text)
 
+    def shown(self, route: str, *, html: str) -> HeadscopeWidget | Inline:
+        """What marimo is given to show: the widget, or HTML without anywidget."""
+        return self.widget(route) if has_anywidget() else Inline(html)
+
     def _more(self, name: str) -> bytes:
         return self._examples[name]
 
@@ -119,6 +139,10 @@ class TextViews:
     def bundle(self, *, html: str, text: str) -> Bundle:
         """What a notebook is given to choose from: the widget, HTML, text."""
         return _bundle(self.widget() if widgets_work() else None, html, text)
+
+    def shown(self, *, html: str) -> HeadscopeWidget | Inline:
+        """What marimo is given to show: the widget, or HTML without anywidget."""
+        return self.widget() if has_anywidget() else Inline(html)
 
     def _document(self) -> dict[str, Any]:
         """``TextDocument`` in ``web/src/data/types.ts``."""

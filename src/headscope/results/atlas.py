@@ -13,6 +13,7 @@ import xarray as xr
 
 from headscope.errors import UserError
 from headscope.heads import Head, HeadLike
+from headscope.results.circuits import join
 from headscope.results.export import export
 from headscope.results.kept import KeptExamples
 from headscope.results.labelled import LabelledResults
@@ -98,6 +99,12 @@ class Atlas(LabelledResults):
         from headscope.page.inline import atlas_html
 
         return self._views.bundle("atlas", html=atlas_html(self), text=repr(self))
+
+    def _display_(self) -> object:
+        """What marimo shows."""
+        from headscope.page.inline import atlas_html
+
+        return self._views.shown("atlas", html=atlas_html(self))
 
     def summary(self) -> pd.DataFrame:
         """One row per statistic: its mean over all heads, and the strongest head.
@@ -287,6 +294,63 @@ class Atlas(LabelledResults):
         layers = [number - 1 for number in self.layers]
         name = str(Head.parse(head, layers=layers, heads=self.shape[1]))
         return kept_table(self.kept, name, relation=relation, k=k)
+
+    def composition(
+        self, head: HeadLike, *, kind: str = "", top: int | None = None
+    ) -> pd.DataFrame:
+        """The heads that a head composes with, by the weights alone (Elhage et al. 2021).
+
+        Parameters
+        ----------
+        head
+            ``"3-9"`` (from 1), ``"L2H8"`` (from 0), or a :class:`~headscope.Head`.
+        kind
+            ``"Q"``, ``"K"`` or ``"V"``: what the later head of a pair computes from what the
+            earlier one wrote. Default: all three.
+        top
+            Only so many heads in each direction. Default: all.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``direction``: whether the other head is "earlier" (it feeds this one) or "later" (it
+            reads this one); ``head``, the other one; ``kind``; ``excess`` of the ratio of norms
+            over the mean of random heads; and ``times baseline``, the ratio over that mean.
+
+        See Also
+        --------
+        headscope.circuits, with_circuits
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> atlas = hs.circuits("demo")
+        >>> atlas.composition("3-9", kind="K", top=1)["direction"].tolist()
+        ['earlier', 'later']
+        """
+        from headscope.stats.composition import composes_with
+
+        layers = [number - 1 for number in self.layers]
+        found = Head.parse(head, layers=layers, heads=self.shape[1])
+        return composes_with(self, found, kind=kind, top=top)
+
+    def with_circuits(self, circuits: Atlas) -> Atlas:
+        """These results with circuits of the same model added to them.
+
+        Parameters
+        ----------
+        circuits
+            Results of :func:`headscope.circuits` for the very weights of these results.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures="position")
+        >>> atlas.with_circuits(hs.circuits("demo")).measures
+        ('position', 'copying', 'ov_norm', 'qk_norm', 'composition')
+        """
+        return join(self, circuits)
 
     def roles(
         self,

@@ -348,6 +348,12 @@ class TextAttention:
 
         return TextViews(self).bundle(html=self._repr_html_(), text=repr(self))
 
+    def _display_(self) -> object:
+        """What marimo shows."""
+        from headscope.page.notebook import TextViews
+
+        return TextViews(self).shown(html=self._repr_html_())
+
     def _repr_html_(self) -> str:
         from headscope.figures.inline import attention_html
 

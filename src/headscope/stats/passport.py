@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,6 +93,12 @@ class Passport:
         if self.atlas is None:
             return {"text/html": html, "text/plain": text}, {}
         return self.atlas._views.bundle(f"head/{self.head}", html=html, text=text)
+
+    def _display_(self) -> object:
+        """What marimo shows."""
+        if self.atlas is None:
+            return str(self)
+        return self.atlas._views.shown(f"head/{self.head}", html=self._repr_html_())
 
     def _repr_html_(self) -> str:
         items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self.sentences)
@@ -210,9 +217,11 @@ def _statistic_sentences(statistics: pd.DataFrame) -> list[str]:
             continue
         place = "the largest" if row["rank"] == 1 else f"rank {row['rank']}"
         words, unit = str(row["statistic"]), "" if share else f" {row['unit']}"
+        ends = f" (95 % interval {number(row['low'])} to {number(row['high'])})"
+        sampled = not math.isnan(float(row["low"]))  # numbers of weights have no interval
         found.append(
-            f"{words[:1].upper()}{words[1:]}: {number(row['mean'])}{unit} (95 % interval "
-            f"{number(row['low'])} to {number(row['high'])}), {place} of {row['of']} heads."
+            f"{words[:1].upper()}{words[1:]}: {number(row['mean'])}{unit}"
+            f"{ends if sampled else ''}, {place} of {row['of']} heads."
         )
     return found[: 2 * TOP]
 
