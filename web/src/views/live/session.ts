@@ -194,7 +194,7 @@ export class LiveSession {
         const found = await this.client.ask<object>("effects", "effects", body);
         if (this.effects.value?.key !== key || !this.effects.value.running) return;
         values.set(found.arrays.divergence as Float32Array, layer * heads);
-        this.effects.value = { key, values, done: layers - layer, running: layer > 0 };
+        this.effects.value = { key, values: values.slice(), done: layers - layer, running: layer > 0 };
       }
     } catch (error) {
       if (this.effects.value?.key !== key) return;
