@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from headscope.runs.patterns import patterns
     from headscope.runs.probe import probe
     from headscope.runs.survey import survey
+    from headscope.runs.synthetic import synthetic
     from headscope.runs.tune import tune
 
     open = Atlas.open
@@ -110,6 +111,7 @@ _WHERE = {
     "runs.patterns": ("patterns",),
     "runs.probe": ("probe",),
     "runs.survey": ("survey",),
+    "runs.synthetic": ("synthetic",),
     "runs.tune": ("tune",),
 }
 _MODULES = {name: module for module, names in _WHERE.items() for name in names}
@@ -165,6 +167,7 @@ __all__ = [
     "show",
     "sieve",
     "survey",
+    "synthetic",
     "tune",
     "wrap",
 ]

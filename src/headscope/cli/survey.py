@@ -33,6 +33,7 @@ def survey(
     batch_size: opt.BatchSize = 16,
     max_length: opt.MaxLength = 128,
     examples: opt.Examples = 32,
+    synthetic: opt.Synthetic = None,
     device: opt.Device = "cpu",
     parse: opt.Parse = False,
     quiet: opt.Quiet = False,
@@ -85,6 +86,7 @@ def survey(
         sieves=sieve or (),
         shard=shard,
         examples=examples,
+        synthetic=synthetic,
         load={
             "device": device,
             "dtype": dtype,

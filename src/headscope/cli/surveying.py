@@ -40,6 +40,7 @@ def run_survey(
     sieves: Any = (),
     shard: str = "1/1",
     examples: int = 32,
+    synthetic: bool | None = None,
     load: dict[str, Any],
     read: dict[str, Any],
     run: dict[str, Any],
@@ -84,11 +85,25 @@ def run_survey(
         measures=chosen,
         shard=part,
         examples=examples,
+        synthetic=_sequences(console, synthetic, loaded, run, offered=measures is None),
         output=output,
         progress=console,
         **run,
         **(engine or {}),
     )
+
+
+def _sequences(
+    console: Console, synthetic: bool | None, model: Any, run: dict[str, Any], *, offered: bool
+) -> bool:
+    """Whether random tokens written twice are run, too; says why not, where that is a surprise."""
+    from headscope.runs.synthetic import chosen_sequences
+
+    stack = run.get("stack") or model.main_stack()
+    found, why = chosen_sequences(synthetic, model, stack, offered=offered, seed=run["seed"])
+    if why:
+        console.say(f"note: {why}")
+    return found is not None
 
 
 def check_survey(

@@ -15,7 +15,7 @@ from headscope.results.fixed import carried, from_fixed
 from headscope.results.schema import EXACT, EXAMPLES, KEPT, SUMS
 from headscope.results.stored import ExampleStore
 
-SAME = ("model", "corpus", "settings", "measures", "details", EXAMPLES)
+SAME = ("model", "corpus", "settings", "measures", "details", "synthetic", EXAMPLES)
 """What the shards of one run have in common."""
 _ONLY = {
     "hint": "merge only shards of one run: hs.survey(..., shard='1/n'), ... shard='n/n'",

@@ -35,6 +35,8 @@ from headscope.runs.settings import (
 )
 from headscope.runs.split_run import SplitRun
 from headscope.runs.survey_work import SurveyWork, strongest
+from headscope.runs.synthetic import NAME as SYNTHETIC
+from headscope.runs.synthetic import chosen_sequences
 
 MeasuresLike = Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure]
 """Names of measures, configured objects, or classes; one or several."""
@@ -53,6 +55,7 @@ def survey(
     stack: str = "",
     token_types: bool = True,
     examples: int = 32,
+    synthetic: bool | None = None,
     shard: tuple[int, int] | str = (1, 1),
     output: str | Path | None = None,
     checkpoint: str | Path | None = None,
@@ -95,6 +98,10 @@ def survey(
         How many examples to keep for looking at heads: a random sample of so many that all heads
         share, and of each head a quarter as many on which it is strongest. Their texts are stored
         in the results; 0 keeps none. See :attr:`headscope.Atlas.kept`.
+    synthetic
+        Also run 32 sequences of 64 random tokens written twice, and add what heads do there as the
+        group ``synthetic``; see :func:`headscope.synthetic`. Default: together with the default
+        measures, where a decoder-only model has enough tokens for it.
     shard
         ``(i, n)`` or ``"i/n"`` does the i-th of n parts of the work; see :func:`headscope.merge`.
     output
@@ -149,6 +156,7 @@ def survey(
             measures,
             settings,
             examples=check_examples(examples),
+            synthetic=synthetic,
             shard=check_shard(shard),
             output=output,
             checkpoint=checkpoint,
@@ -182,6 +190,7 @@ class Survey(SplitRun):
         settings: RunSettings,
         *,
         examples: int = 0,
+        synthetic: bool | None = False,
         shard: tuple[int, int] = (1, 1),
         output: str | Path | None = None,
         checkpoint: str | Path | None = None,
@@ -196,6 +205,9 @@ class Survey(SplitRun):
         self.settings = settings.model_copy(update={"stack": self.stack})
         self.shard = shard
         self.context = Context(model.shape(self.stack), model.causal(self.stack), settings.seed)
+        self.sequences, self.no_sequences = chosen_sequences(
+            synthetic, model, self.stack, offered=measures is None, seed=settings.seed
+        )
         chosen = self.chosen(measures)
         check_lengths(chosen, settings.max_length)
         self.examples = 0 if self.stack == "cross" else examples
@@ -307,6 +319,7 @@ class Survey(SplitRun):
             "measures": [measure.name for measure in self.measures],
             "details": {measure.name: measure.identity() for measure in self.measures},
             "examples": self.examples_kept(),
+            **({} if self.sequences is None else {SYNTHETIC: asdict(self.sequences)}),
         }
 
     def examples_kept(self) -> dict[str, Any]:
@@ -326,7 +339,7 @@ class Survey(SplitRun):
         """With the shard, and what happened to the examples."""
         return super().provenance() | {
             "shards": [f"{self.shard[0]}/{self.shard[1]}"],
-            "notes": [*self.corpus.notes, *self.model.notes],
+            "notes": [*self.corpus.notes, *self.model.notes, *filter(None, [self.no_sequences])],
             "counts": {**asdict(self.gathered.counts), **asdict(self.gathered.tally)},
         }
 
@@ -336,6 +349,9 @@ class Survey(SplitRun):
         kept = self.gathered.kept
         sums = {name: sums.dataset(exact=exact) for name, sums in self.gathered.sums.items()}
         sums |= {name: sums[name].merge(one.dataset()) for name, one in kept.items()}
+        if self.sequences is not None:
+            found, _ = self.sequences.sums(self.model, self.stack, self.shard)
+            sums[SYNTHETIC] = found.dataset(exact=exact)
         if self.gathered.examples is not None:
             sums[EXAMPLES] = self.gathered.examples.dataset()
         return Atlas.build(sums, self.provenance())

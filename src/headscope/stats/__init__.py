@@ -42,6 +42,7 @@ from headscope.stats.roles import role_tests
 from headscope.stats.scaling import scale
 from headscope.stats.shared import not_compared
 from headscope.stats.shift import role_shift
+from headscope.stats.sinks import sink_table
 from headscope.stats.summary_parts import Part, SummaryLine
 from headscope.stats.tau import find_tau, find_taus, grand_mean, parse_tau, pooled_mean, pooled_tau
 from headscope.stats.tests import correct, paired_sign, wilson
@@ -112,6 +113,7 @@ __all__ = [
     "scale",
     "share_interval",
     "shares_by_file",
+    "sink_table",
     "skills",
     "tau_table",
     "undecided",

@@ -55,6 +55,7 @@ from headscope.cli.options.run import (
     Measures,
     Seed,
     Shard,
+    Synthetic,
 )
 from headscope.cli.options.workers import (
     Address,
@@ -107,6 +108,7 @@ __all__ = [
     "Single",
     "Stack",
     "Subtypes",
+    "Synthetic",
     "Tau",
     "Test",
     "TrustRemoteCode",

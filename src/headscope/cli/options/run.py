@@ -54,6 +54,17 @@ Shard = Annotated[
     ),
 ]
 
+Synthetic = Annotated[
+    bool | None,
+    typer.Option(
+        "--synthetic/--no-synthetic",
+        rich_help_panel=RARE,
+        help="Also run random tokens written twice, to find induction heads. Default: with the "
+        "default measures, if the model is a decoder.",
+        show_default=False,
+    ),
+]
+
 Examples = Annotated[
     int,
     typer.Option(
