@@ -233,12 +233,14 @@ class Keeper(Together):
 
     def _room(self, every: int) -> int:
         """For how many maps of a layer there is room."""
+        assert self.store is not None
         if self.room is not None:
             return min(self.room, every)
         before = self.needed.get(self.batch.index)
-        if before is None:
-            return every
-        return min(int(max(before, self.last) * GROWTH) + SPARE, every)
+        if before is not None:
+            return min(int(max(before, self.last) * GROWTH) + SPARE, every)
+        # Of equal scores more than can stay may enter; then the batch is run again.
+        return every if self.careful else min(self.context.shape.heads * self.store.most, every)
 
     @contextmanager
     def more_room(self, room: int) -> Iterator[None]:
