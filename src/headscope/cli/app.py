@@ -1,7 +1,7 @@
 """The whole command line: importing this brings all commands together, in the order of help."""
 
 from headscope.cli import demo, head, heads, examples, attention, explore  # isort: skip
-from headscope.cli import survey, plan, paper, compare  # isort: skip
+from headscope.cli import survey, plan, paper, compare, circuits  # isort: skip
 from headscope.cli import dependencies, coreference, roles, frames, patterns  # isort: skip
 from headscope.cli import probe, tasks, tune, ablate, label  # isort: skip
 from headscope.cli import report, figures, ls, export, merge, cite  # isort: skip
@@ -11,6 +11,7 @@ __all__ = [
     "ablate",
     "app",
     "attention",
+    "circuits",
     "cite",
     "compare",
     "coreference",

@@ -21,6 +21,15 @@ def report(
             metavar="[RESULTS...]", help="Further results to compare with.", show_default=False
         ),
     ] = None,
+    circuits: Annotated[
+        Path | None,
+        typer.Option(
+            "--circuits",
+            metavar="FILE",
+            help="Circuits of the same model (headscope circuits), to show beside its heads.",
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -51,6 +60,8 @@ def report(
 
     console = Console(quiet=quiet)
     atlas, more = Atlas.open(results), [Atlas.open(path) for path in others or ()]
+    if circuits is not None:
+        atlas = atlas.with_circuits(Atlas.open(circuits))
     place = output or results.with_suffix("" if folder else ".html")
     page = atlas.report(place, others=more, folder=folder, figures=figures)
     if folder:

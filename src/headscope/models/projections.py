@@ -68,7 +68,7 @@ def find_parts(module: nn.Module, parent: nn.Module | None) -> Parts | None:
             return Parts(stored, (getattr(module, name),), output)
     family = type(module).__module__.split(".")[-2]
     if family in ("gpt_neox", "bloom") and hasattr(module, "query_key_value"):
-        return Parts("interleaved", (module.query_key_value,), output)
+        return Parts("interleaved", (module.get_submodule("query_key_value"),), output)
     return None
 
 
@@ -87,18 +87,18 @@ def projections(parts: Parts, module: nn.Module, heads: int) -> Projections:
     output = matrix(parts.output)
     joined = [matrix(part) for part in parts.modules]
     if parts.stored == "interleaved":  # query, key and value of one head side by side
-        query, key, value = joined[0].unflatten(1, (heads, 3, -1)).unbind(2)
+        query, key, value = split_up(joined[0], 1, (heads, 3, -1)).unbind(2)
         return _per_head(query.flatten(1), key.flatten(1), value.flatten(1), output, heads)
     if parts.stored == "thirds":  # all queries, all keys, all values
         query, key, value = joined[0].chunk(3, 1)
     elif parts.stored == "grouped":
         own = output.shape[0]
         rest = (joined[0].shape[1] - own) // 2
-        query, key, value = joined[0].split((own, rest, rest), 1)
+        query, key, value = torch.split(joined[0], [own, rest, rest], 1)
     else:
         query, key, value = joined
     if is_gated(parts, module, heads):  # each head's query is followed by its gate
-        query = query.unflatten(1, (heads, 2, -1))[:, :, 0].flatten(1)
+        query = split_up(query, 1, (heads, 2, -1))[:, :, 0].flatten(1)
     return _per_head(query, key, value, output, heads)
 
 
@@ -128,25 +128,42 @@ def matrix(module: nn.Module) -> Tensor:
             hint="leave device_map out",
             command="leave --device-map out",
         )
-    if type(module) is nn.Linear:
-        return module.weight.detach().float().T
-    if type(module) is Conv1D:
-        return module.weight.detach().float()
-    given: Any = module
-    size = int(getattr(given, "in_features", 0) or given.weight.shape[0])
-    weight = next(one for one in module.parameters() if one.is_floating_point())
-    unit = torch.eye(size, dtype=weight.dtype, device=weight.device)
+    kind, given = type(module), _untyped(module)
+    if kind in (nn.Linear, Conv1D):
+        weight: Tensor = given.weight.detach().float()
+        return weight.T if kind is nn.Linear else weight
+    size = matrix_size(module)
+    known = next((one for one in module.parameters() if one.is_floating_point()), None)
+    like = torch.zeros(()) if known is None else known
+    unit = torch.eye(size, dtype=like.dtype, device=like.device)
     with torch.inference_mode():
-        made = (module(unit) - module(torch.zeros_like(unit[:1]))).float()
-    return made.clone()
+        made: Tensor = given(unit) - given(torch.zeros_like(unit[:1]))
+    return made.float().clone()
+
+
+def matrix_size(module: nn.Module) -> int:
+    """How wide the vectors are that a projection reads."""
+    given = _untyped(module)
+    return int(getattr(given, "in_features", 0) or given.weight.shape[0])
+
+
+def _untyped(module: nn.Module) -> Any:
+    return module
+
+
+def split_up(tensor: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
+    """The same numbers with one dimension made into several; -1 stands for what is left."""
+    shape = tensor.shape
+    split: Tensor = tensor.reshape(*shape[:dim], *sizes, *shape[dim + 1 :])
+    return split
 
 
 def _per_head(query: Tensor, key: Tensor, value: Tensor, output: Tensor, heads: int) -> Projections:
     width = query.shape[1] // heads
     shared = key.shape[1] // width
     return Projections(
-        query.unflatten(1, (heads, width)).transpose(0, 1),
-        key.unflatten(1, (shared, width)).transpose(0, 1),
-        value.unflatten(1, (shared, -1)).transpose(0, 1),
-        output.unflatten(0, (heads, -1)),
+        split_up(query, 1, (heads, width)).transpose(0, 1),
+        split_up(key, 1, (shared, width)).transpose(0, 1),
+        split_up(value, 1, (shared, -1)).transpose(0, 1),
+        split_up(output, 0, (heads, -1)),
     )

@@ -10,6 +10,7 @@ import hashlib
 import re
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -25,7 +26,9 @@ from headscope.models.projections import (
     has_bias,
     is_gated,
     matrix,
+    matrix_size,
     projections,
+    split_up,
 )
 
 CHUNK = 8192
@@ -125,7 +128,7 @@ class Weights:
     def output(self, place: int) -> Tensor:
         """Only what the heads of a layer write with, (head, width, hidden), in float32."""
         module = self._modules[place]
-        return matrix(self._parts[module].output).unflatten(0, (self.shape.heads, -1))
+        return split_up(matrix(self._parts[module].output), 0, (self.shape.heads, -1))
 
     def vocabulary_product(self) -> Tensor | None:
         """``W_U W_E``, (hidden, hidden): from the stream to tokens and back to their embeddings.
@@ -170,7 +173,7 @@ class Weights:
         if norm is None:
             return None
         if norm not in self._gains:
-            size = int(matrix_size(self._parts[module]))
+            size = matrix_size(self._parts[module].modules[0])
             self._gains[norm] = measure_gain(norm, size)
         return self._gains[norm]
 
@@ -219,12 +222,6 @@ class Weights:
         return notes if self._around.on_stream else [*notes, FINAL]
 
 
-def matrix_size(parts: Parts) -> int:
-    """The width of the stream that the projections of a layer read."""
-    first: Any = parts.modules[0]
-    return int(getattr(first, "in_features", 0) or first.weight.shape[0])
-
-
 def is_tied(model: Model) -> bool:
     """Whether a model's configuration says that its embeddings also score tokens.
 
@@ -257,7 +254,8 @@ def _digest(network: nn.Module, prefix: str) -> str:
     digest = hashlib.sha256()
     for name, value in network.named_parameters():
         digest.update(f"{prefix}{name}:{tuple(value.shape)}:{value.dtype}".encode())
-        digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+        raw = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        digest.update(np.asarray(raw).data)
     return digest.hexdigest()[:16]
 
 

@@ -12,6 +12,7 @@ from headscope.page.html import page_html
 from headscope.page.packs.atlas import atlas_pack
 from headscope.page.packs.examples import example_packs
 from headscope.results import Atlas
+from headscope.results.circuits import is_circuits, join_all
 
 EMBEDDED = 10
 """Examples of each head in a report of one file."""
@@ -29,7 +30,8 @@ def write_report(
     path
         The HTML file.
     others
-        Further results to compare with.
+        Further results to compare with. Circuits of a model among them (:func:`headscope.circuits`)
+        are shown with the results of that model.
     figures
         Also draw the figures of the gallery (Altair) into the page. This takes some seconds.
 
@@ -49,6 +51,7 @@ def write_report(
 
 def render(results: Atlas, *, others: Sequence[Atlas] = (), figures: bool = False) -> str:
     """Return the report as HTML."""
+    results, *others = join_all([results, *others])
     packs = report_packs(results, others, figures=figures)
     return page_html(_boot(results, others, "embedded"), packs)
 
@@ -77,6 +80,7 @@ def write_folder(
         raise ResultsError(f"{folder} is a file, not a folder", hint="give another folder")
     page = folder / "index.html"
     check_writable(page, error=ResultsError)
+    results, *others = join_all([results, *others])
     for name, data in report_packs(results, others, figures=figures, most=None).items():
         target = folder / "data" / f"{name}.pack"
         check_writable(target, error=ResultsError)
@@ -126,8 +130,9 @@ def _pack_name(number: int) -> str:
 def _boot(results: Atlas, others: Sequence[Atlas], source: str) -> Mapping[str, Any]:
     about = results.provenance
     model, corpus = about.get("model", {}), about.get("corpus", {})
+    where = "" if is_circuits(results) else f" on {corpus.get('name', 'corpus')}"
     return {
-        "title": f"{model.get('name', 'model')} on {corpus.get('name', 'corpus')} – Headscope",
+        "title": f"{model.get('name', 'model')}{where} – Headscope",
         "source": source,
         "atlases": [_pack_name(number) for number in range(1 + len(others))],
     }

@@ -113,8 +113,9 @@ class LabelledResults:
         about = self.provenance
         model, corpus = about.get("model", {}), about.get("corpus", {})
         shape = f"{model.get('layers', '?')} layers of {model.get('heads', '?')} heads"
+        where = f" on {corpus.get('name', '?')}" if about.get("kind") != "circuits" else ""
         return (
-            f"Atlas of {model.get('name', '?')} on {corpus.get('name', '?')}: {shape}, "
+            f"Atlas of {model.get('name', '?')}{where}: {shape}, "
             f"measures: {', '.join(self.measures)}"
         )
 
@@ -132,6 +133,13 @@ class LabelledResults:
         """
         numbers = self.provenance.get("model", {}).get("layer_numbers")
         return tuple(numbers if isinstance(numbers, list) else range(1, self.shape[0] + 1))
+
+    def described(self, provenance: Mapping[str, Any]) -> Self:
+        """The same results with another provenance."""
+        about = json.dumps(without_folders(dict(provenance)), sort_keys=True)
+        tree = self.tree.copy()
+        tree.attrs = {**tree.attrs, "provenance": about}
+        return type(self)(tree)
 
     def mean(self, measure: str) -> xr.DataArray:
         """The mean over examples, by layer, head and the measure's own dimensions.

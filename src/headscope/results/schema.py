@@ -30,6 +30,8 @@ EXACT = "_exact"
 """Ends the names of the exact sums that shards carry until they are merged."""
 KEPT = "value"
 """The values of single examples, where a measure keeps them."""
+COMPOSITION = "composition"
+"""The kind of a group with a value for every pair of heads; see :func:`headscope.circuits`."""
 EXAMPLES = "examples"
 """The group that holds examples of every head, and its kind: it is not a measure."""
 GRID = ("layer", "head")
@@ -52,16 +54,21 @@ class Contents:
         ``"error"`` of the value. Empty where there is none.
     tested
         Whether it has ``p`` and ``p_corrected``.
+    sampled
+        Whether it was found on examples. Numbers of weights are exact: their intervals are NaN.
     """
 
     value: str = "mean"
     count: str = "n"
     spread: Spread = "examples"
     tested: bool = False
+    sampled: bool = True
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The variables that a table shows: value, interval, deviation and number."""
+        if not self.sampled:
+            return (self.value,)
         return (self.value, "low", "high", *(["deviation"] if self.spread else []), self.count)
 
 
@@ -73,10 +80,12 @@ KINDS: Mapping[str, Contents] = {
     "curve": Contents(spread="error"),
     "correlation": Contents(spread=""),
     "probe": Contents("test", "test_size", spread=""),
+    "weights": Contents(spread="", sampled=False),
+    COMPOSITION: Contents("excess", spread="", sampled=False),
 }
 """What a group can hold: means over examples; shares of right answers; changes of means, tested
 without pairs; scores with heads disabled; a pruning curve's scores; correlations over heads; test
-scores of probes."""
+scores of probes; numbers that follow from weights alone, of heads and of pairs of heads."""
 
 
 def is_measure(data: xr.Dataset | xr.DataTree) -> bool:
@@ -141,8 +150,8 @@ def label_dims(data: xr.Dataset) -> list[str]:
 
 
 def of_heads(data: xr.Dataset) -> bool:
-    """Whether a group has a value for every head."""
-    return set(GRID) <= set(values_of(data).dims)
+    """Whether a group has values of single heads."""
+    return data.attrs.get("kind") != COMPOSITION and set(GRID) <= set(values_of(data).dims)
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:

@@ -38,6 +38,9 @@ const GROUPS: Record<string, string> = {
   feature: "Largest attention to a kind of word",
   link: "Largest attention between two kinds",
   activity: "Attention at work and at rest",
+  copying: "Circuits, from weights alone",
+  ov_norm: "Circuits, from weights alone",
+  qk_norm: "Circuits, from weights alone",
 };
 
 const known = new WeakMap<Atlas, Field[]>();

@@ -139,6 +139,17 @@ export interface Convergence {
   needed: number;
 }
 
+/** Which heads compose with which, from weights alone (Elhage et al. 2021). */
+export interface Composition {
+  /** "Q", "K", "V": what the later head computes from what the earlier one wrote. */
+  kinds: string[];
+  /** By kind: the mean ratio of random heads, which excess is over, and its deviation. */
+  baseline: number[];
+  deviation: number[];
+  /** What the matrices leave out, in sentences. */
+  notes: string[];
+}
+
 export interface AtlasDocument {
   format: 1;
   version: string;
@@ -168,6 +179,8 @@ export interface AtlasDocument {
   examples: { kept: number; strongest: number; why: string };
   /** Whether the array distance (place, place) is there: Jensen–Shannon, nats. */
   distance: boolean;
+  /** Absent or null without circuits. */
+  composition?: Composition | null;
   provenance: Record<string, unknown>;
 }
 
@@ -182,6 +195,8 @@ export interface AtlasDocument {
  *   tests/mean, low, high, p, effect f4, tests/has u1 (corrected), tests/plain u1 (not corrected)
  *   relations/accuracy, low, high, p f4
  *   distance f4 (place, place)
+ *   composition/earlier, composition/later i4 (kind, place, rank): places of other heads, -1 none;
+ *   composition/earlier/excess, composition/later/excess f4
  */
 
 /** A text of the pack "texts". */

@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import { follow } from "../components/link";
 import { type Store, useStore } from "../store";
 import { Among } from "./head/among";
+import { Composition } from "./head/composition";
 import { Examples } from "./head/examples";
 import { useExamples } from "./head/load";
 import { More } from "./head/more";
@@ -30,6 +31,7 @@ function Passport({ place }: { place: number }) {
     <div class="hs-head">
       <Top place={place} />
       <div class="hs-head-alone">
+        <Composition place={place} />
         <More place={place} />
       </div>
     </div>
@@ -65,6 +67,7 @@ function Surveyed({ place }: { place: number }) {
           {ready && <Distance place={place} loaded={ready} />}
           {ready && <Pairs place={place} loaded={ready} />}
           <Nearest place={place} />
+          <Composition place={place} />
           <More place={place} />
         </div>
       </div>

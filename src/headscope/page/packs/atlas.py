@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.page.packs.composition import composition_columns
 from headscope.page.packs.figures import drawn_figures
 from headscope.page.packs.pack import pack
 from headscope.page.packs.papers import paper_sections
@@ -48,6 +49,7 @@ def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
     tests, tested = test_columns(analysis)
     relations, accuracy = relation_columns(analysis)
     distance = _distance(atlas)
+    composition, composed = composition_columns(atlas)
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": version("headscope"),
@@ -68,9 +70,10 @@ def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         "convergence": convergence_lines(atlas),
         "examples": _examples(about),
         "distance": bool(distance),
+        "composition": composition,
         "provenance": about,
     }
-    return document, {**arrays, **more, **tested, **accuracy, **distance}
+    return document, {**arrays, **more, **tested, **accuracy, **distance, **composed}
 
 
 def _model(atlas: Atlas) -> dict[str, Any]:

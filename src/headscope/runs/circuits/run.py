@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from headscope.errors import ResultsError
 from headscope.files import check_writable
 from headscope.models import Model, ModelLike, using_model
+from headscope.models.load_options import LoadOptions
 from headscope.models.weights import Weights, base_digests, is_tied
 from headscope.progress import ProgressLike, Reporter
 from headscope.results import Atlas
+from headscope.results.circuits import CIRCUITS
 from headscope.results.schema import COMPOSITION
 from headscope.runs.circuits.scores import (
     KINDS,
@@ -100,24 +102,30 @@ def circuits(
     >>> atlas = hs.circuits("demo")
     >>> atlas.measures
     ('copying', 'ov_norm', 'qk_norm', 'composition')
-    >>> atlas.composition("3-9", kind="K", top=2).columns.tolist()
-    ['head', 'feeds', 'kind', 'excess', 'times baseline']
+    >>> len(atlas.composition("3-9", kind="K", top=2))  # earlier heads and later ones
+    4
     """
-    with _with_unembedding(model, device) as found:
+    with loading(model, device=device) as found:
         return Circuits(found, seed=seed, stack=stack, output=output).execute(progress)
 
 
 @contextmanager
-def _with_unembedding(model: ModelLike, device: str) -> Iterator[Model]:
-    """The model; one that is loaded here has its language-model head where that is needed."""
-    again = isinstance(model, str | Path)
-    with using_model(model, device=device) as found:
-        again = again and not is_tied(found) and not found.capabilities
-        if not again:
+def loading(model: ModelLike, **options: Unpack[LoadOptions]) -> Iterator[Model]:
+    """A model; one that is loaded here gets its language-model head where that is needed.
+
+    Parameters
+    ----------
+    model
+        See :func:`circuits`.
+    **options
+        Options of :func:`headscope.load`, for a model that is loaded by name.
+    """
+    with using_model(model, **options) as found:
+        if not isinstance(model, str | Path) or is_tied(found) or found.capabilities:
             yield found
             return
     del found  # not twice in memory
-    with using_model(model, device=device, head="lm") as found:
+    with using_model(model, head="lm", **options) as found:
         yield found
 
 
@@ -136,7 +144,7 @@ class Circuits(Job[Atlas]):
         """Model, seed, and what is left out."""
         digests = base_digests(self.model)
         return {
-            "kind": "circuits",
+            "kind": CIRCUITS,
             "model": describe(self.model, self.weights.stack) | {"same_weights": digests},
             "settings": {"seed": self.seed, "draws": DRAWS},
             "notes": list(self.weights.notes),

@@ -1,7 +1,7 @@
 """The arithmetic of circuits: products of heads' matrices that are never formed whole.
 
-A head reads the stream with ``query``, ``key`` and ``value``, (hidden, width), and writes to it with
-``output``, (width, hidden). Its circuits ``value @ output`` and ``query @ key.T`` are
+A head reads the stream with ``query``, ``key`` and ``value``, (hidden, width), and writes to it
+with ``output``, (width, hidden). Its circuits ``value @ output`` and ``query @ key.T`` are
 (hidden, hidden), but of rank width: norms and eigenvalues follow from (width, width) matrices.
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from headscope.models.projections import Projections
+from headscope.models.projections import Projections, split_up
 
 KINDS = ("Q", "K", "V")
 """What an earlier head can feed of a later one: its queries, its keys or its values."""
@@ -49,7 +49,8 @@ def gram_root(products: Tensor) -> Tensor:
     True
     """
     values, vectors = torch.linalg.eigh(products)
-    return values.clamp(min=0).sqrt()[..., None] * vectors.transpose(-1, -2)
+    root: Tensor = values.clamp(min=0).sqrt()[..., None] * vectors.transpose(-1, -2)
+    return root
 
 
 def spread_groups(matrices: Tensor, heads: int) -> Tensor:
@@ -105,8 +106,8 @@ def readers(layer: Projections) -> dict[str, Reader]:
     grouped = (groups, heads // groups)
     return {
         "Q": _folded(Reader(layer.query, spread_groups(key, heads)[:, None])),
-        "K": _folded(Reader(layer.key, query.unflatten(0, grouped))),
-        "V": _folded(Reader(layer.value, output.unflatten(0, grouped))),
+        "K": _folded(Reader(layer.key, split_up(query, 0, grouped))),
+        "V": _folded(Reader(layer.value, split_up(output, 0, grouped))),
     }
 
 
@@ -177,4 +178,5 @@ def _folded(reader: Reader) -> Reader:
 
 
 def _norm(blocks: Tensor, dims: tuple[int, int]) -> Tensor:
-    return torch.linalg.vector_norm(blocks, dim=dims)
+    norms: Tensor = torch.linalg.vector_norm(blocks, dim=dims)
+    return norms
