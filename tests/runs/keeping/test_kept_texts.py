@@ -202,3 +202,15 @@ def test_texts_are_stored_once_for_all_heads() -> None:
     numbers = [text.number for text in kept.texts]
     assert numbers == sorted(set(numbers))
     assert len(numbers) <= 20
+
+
+@pytest.mark.parametrize("kind", ["bert", "llama"])
+def test_inputs_of_4096_tokens_keep_their_first_128(kind: str) -> None:
+    model = tiny_model(kind, max_position_embeddings=4200)
+    corpus = from_texts(["the cat sat on the mat while rain fell " * 600])
+    atlas = survey(model, corpus, measures="position", max_length=4096, batch_size=1)
+    (text,) = atlas.kept.texts
+    assert (text.length, len(text.tokens)) == (4096, 128)
+    (found,) = atlas.kept.strongest("1-1")
+    assert found.dense().shape == (128, 128)
+    assert int(found.keys.max()) < 128
