@@ -293,11 +293,13 @@ def _feature(labels: Labels, _attributes: Labels, tokens: Labels) -> str:
     return f"largest attention to {_feature_name(labels['feature'], tokens)}"
 
 
-def _link(labels: Labels, _attributes: Labels, tokens: Labels) -> str:
+def _link(labels: Labels, attributes: Labels, tokens: Labels) -> str:
     link = labels["link"]
     if link in _LINKS:
         return f"largest attention {_LINKS[link]}"
     start, _, feature = link.partition(" to ")
+    if "start" in attributes:  # a causal model: another token stands for [CLS]
+        return f"largest attention from {attributes['start']} to {_feature_name(feature, tokens)}"
     what = "itself" if feature == start else _feature_name(feature, tokens)
     return f"largest attention from {tokens[start]} to {what}"
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import xarray as xr
 
+from headscope.corpus import read
 from headscope.results import heads_over, summary
+from headscope.runs.survey import survey
+from tiny import tiny_model
 
 
 def grid(values: list[list[float]]) -> xr.DataArray:
@@ -61,3 +66,20 @@ def test_the_threshold_of_a_summary_can_be_chosen(make) -> None:
     results = make(position=np.full((2, 2, 3, 3), 0.4))
     assert summary(results)["over"].tolist() == [0, 0, 0]
     assert summary(results, threshold=0.3)["over"].tolist() == [6, 6, 6]
+
+
+def test_tables_of_a_causal_model_are_silent_about_tokens_that_it_does_not_have() -> None:
+    """No start token, no separator, and no token sees the next one."""
+    results = survey(tiny_model("gpt2"), read("demo").first(3), max_length=64, batch_size=3)
+    shown = {
+        "summary": summary(results)["statistic"],
+        "head": results.head("1-1").statistics["statistic"],
+    }
+    odd = re.compile(r"\[CLS\]|\[SEP\]|<.*>|next|start token|separator|end token")
+    for table, texts in shown.items():
+        assert [text for text in texts if odd.search(text)] == [], table
+        assert "attention that rests on the first token or other special tokens" in list(texts)
+        assert "attention to the first of 64 tokens" in list(texts)
+        assert "largest attention from the last token to a noun" in list(texts)
+    assert summary(results)["mean"].notna().all()
+    assert results.head("1-1").statistics["mean"].notna().all()

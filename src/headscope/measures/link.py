@@ -75,6 +75,11 @@ class Link(Strongest):
     needs: ClassVar[frozenset[str]] = frozenset({"tree", "tags"})
     dims = {"link": LINKS}
 
+    def attributes(self) -> dict[str, str]:
+        """In a causal model, also what stands for [CLS]."""
+        start = {"start": "the last token"} if self.context.causal else {}
+        return super().attributes() | start
+
     def pairs(self, item: Encoded) -> Sequence[Places]:
         """Pairs by position: the pieces of one word with the pieces of the other."""
         words = item.example.words

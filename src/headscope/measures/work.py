@@ -57,6 +57,10 @@ _KINDS = {
     "stops": "attention that rests on full stops and commas",
     "other": "attention that rests on other sinks",
 }
+ALWAYS = ("at work", "stops")
+"""Kinds of keys whose share is 0, not undefined, in a text that has none of them."""
+_CAUSAL = {"other": "attention that rests on the first token or other special tokens"}
+"""Many decoders read texts without a start token: their sink is the first word."""
 _SHOWN = {
     "attention": "attention to its tokens",
     "uniform": "what even attention would give",
@@ -68,7 +72,8 @@ class Activity(Linear):
     """Where attention goes: how much is at work, and how much rests on each kind of sink.
 
     Mean over the tokens of words; special tokens are not asked. The shares of the kinds add up to
-    1, except in models with a learned sink (GPT-OSS), whose rows sum to less.
+    1, except in models with a learned sink (GPT-OSS), whose rows sum to less. A text without a
+    start token, separators or other sinks has no share of that kind.
     """
 
     name = "activity"
@@ -79,7 +84,8 @@ class Activity(Linear):
 
     def attributes(self) -> dict[str, str]:
         """Also what the kinds of tokens are called."""
-        return super().attributes() | {"titles": json.dumps(_KINDS)}
+        kinds = _KINDS | (_CAUSAL if self.context.causal else {})
+        return super().attributes() | {"titles": json.dumps(kinds)}
 
     def weights(self, item: Encoded) -> Sequence[Weights]:
         """Columns of the map. "Other" are the first token, if it is a word, and special tokens of
@@ -92,7 +98,10 @@ class Activity(Linear):
         if not asking.any():
             return [None] * len(kinds)
         rows = (asking / asking.sum()).astype(np.float32)
-        return [Weighted(Columns(np.asarray(kind)), rows) for kind in kinds]
+        return [
+            Weighted(Columns(np.asarray(kind)), rows) if kind.any() or name in ALWAYS else None
+            for name, kind in zip(self.dims["where"], kinds, strict=True)
+        ]
 
 
 Select = Callable[[Encoded, Matrix], Relation]

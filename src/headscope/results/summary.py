@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,7 +52,7 @@ def summary(results: Atlas, *, threshold: float = MOST) -> pd.DataFrame:
         with its value and interval, how many heads are over the threshold, and n. Statistics that
         are defined for no head are left out.
     """
-    rows = []
+    rows, tokens = [], _tokens(results)
     for name in results.listed:
         dataset = results[name]
         if not of_heads(dataset):
@@ -60,12 +61,50 @@ def summary(results: Atlas, *, threshold: float = MOST) -> pd.DataFrame:
         places = values["value"].stack(label=own)["label"].values if own else [()]
         for place in places:
             labels = dict(zip(own, place, strict=True))
-            rows.append(_row(name, values.sel(labels), labels, threshold))
+            if says_the_same(name, values["value"], labels):
+                continue
+            rows.append(_row(name, values.sel(labels), labels, threshold, tokens))
     return pd.DataFrame([row for row in rows if row is not None])
 
 
+def says_the_same(measure: str, values: xr.DataArray, labels: Mapping[str, object]) -> bool:
+    """Whether a statistic repeats another, so that tables leave it out.
+
+    In a model without [SEP], attention "from tokens other than [SEP]" is attention from all.
+
+    Parameters
+    ----------
+    measure, labels
+        What the statistic is.
+    values
+        All values of the measure.
+
+    Examples
+    --------
+    >>> values = xr.DataArray([0.2, np.nan, 0.2], {"row": ["all", "sep", "other"]}, ("row",))
+    >>> says_the_same("special", values, {"row": "other"})
+    True
+    """
+    if measure != "special" or labels.get("row") != "other":
+        return False
+    return bool(values.sel(row="sep").isnull().all())
+
+
+def _tokens(results: Atlas) -> dict[str, str]:
+    """What the model calls its start token and its separator, as labels name them."""
+    names = results.provenance.get("model", {}).get("tokens", {})
+    if not isinstance(names, dict):  # two models
+        return {}
+    known = {"cls": names.get("start"), "sep": names.get("separator")}
+    return {label: str(name) for label, name in known.items() if name}
+
+
 def _row(
-    measure: str, dataset: xr.Dataset, labels: dict[str, object], threshold: float
+    measure: str,
+    dataset: xr.Dataset,
+    labels: dict[str, object],
+    threshold: float,
+    tokens: dict[str, str],
 ) -> dict[str, object] | None:
     means = dataset["value"].transpose("layer", "head").values
     if np.isnan(means).all():
@@ -79,7 +118,7 @@ def _row(
     return {
         "measure": measure,
         "label": ", ".join(names.values()),
-        "statistic": label_text(measure, names, attributes),
+        "statistic": label_text(measure, names, attributes, tokens=tokens),
         "heads": means.size,
         "mean": float(np.nanmean(means)),
         "strongest": strongest,

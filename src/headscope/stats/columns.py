@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from headscope.labels import label_text
 from headscope.results import Atlas
 from headscope.results.schema import GRID, label_dims, of_heads, statistics
+from headscope.results.summary import says_the_same
 
 Array = NDArray[np.float64]
 OWN_TABLES = ("role", "dependency", "work", "spread", "sink_places")
@@ -83,6 +84,8 @@ def _of_measure(name: str, dataset: xr.Dataset) -> list[Column]:
         labels = {dim: str(dataset[dim].values[at]) for dim, at in zip(own, place, strict=True)}
         if attributes.get("kind") == "share" and "every" not in labels.values():
             continue  # kept for a paired test
+        if says_the_same(name, values["value"], labels):
+            continue
         mine = [part[place].ravel() for part in parts]
         known = mine[0][~np.isnan(mine[0])]
         if not len(known) or np.ptp(known) == 0:  # the same for all heads: a reference line

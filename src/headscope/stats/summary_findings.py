@@ -33,12 +33,29 @@ def finding_lines(analysis: Analysis) -> list[SummaryLine]:
     """
     facts = [] if analysis.main is not None else _facts(analysis.results)
     best = [one for one in analysis.relations if one.best][:RELATIONS]
-    found = [*facts, *map(_relation, best)]
+    found = [*facts, *_first_token(analysis.results), *map(_relation, best)]
     if analysis.antecedents is not None:
         one = analysis.antecedents
         text = f" {antecedents_found(one)}{held_out(one.held_out)}."
         found.append(SummaryLine(FINDING, [Part(one.head, (one.head,)), Part(text)]))
     return [*found, *_disabling(analysis), *_probes(analysis)]
+
+
+def _first_token(results: Atlas) -> list[SummaryLine]:
+    """How many heads of a causal model have a sink on the first token, for sure in most texts."""
+    if "sink" not in results or not results.provenance.get("model", {}).get("causal"):
+        return []
+    sink = results["sink"]
+    heads = tuple(map(str, heads_over(sink["low"].sel(sink="rate"), HALF)))
+    if not heads:
+        return []
+    mean = float(sink["mean"].sel(sink="first").mean())
+    text = (
+        f" of {sink.sizes['layer'] * sink.sizes['head']} heads (sink rate over 0.5); the mean "
+        f"over all heads is {in_percent(mean)} of attention."
+    )
+    parts = [Part("The first token is a sink for "), Part(str(len(heads)), heads), Part(text)]
+    return [SummaryLine(FINDING, parts)]
 
 
 def _relation(one: RelationFinding) -> SummaryLine:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from headscope.labels import label_text
 from headscope.results import Atlas
 from headscope.results.schema import GRID, label_dims, of_heads, statistics
+from headscope.results.summary import says_the_same
 from headscope.stats.query import DEFAULTS
 
 Array = NDArray[Any]
@@ -43,7 +44,8 @@ def statistic_columns(atlas: Atlas) -> tuple[list[dict[str, Any]], dict[str, Arr
         for place in itertools.product(*(range(found.sizes[dim]) for dim in own)):
             labels = {dim: str(data[dim].values[at]) for dim, at in zip(own, place, strict=True)}
             values = np.stack([part[place] for part in parts])
-            if not _is_statistic(data, labels, values[0]):
+            same = says_the_same(name, found["value"], labels)
+            if same or not _is_statistic(data, labels, values[0]):
                 continue
             about.append(_described(name, data, labels) | {"n": int(np.nanmax(counts[place]))})
             columns.append(values)
