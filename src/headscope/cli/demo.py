@@ -38,6 +38,12 @@ def demo(
     atlas = run_survey(
         console, "demo", "demo", results, load=load, read={}, run=run, examples=examples
     )
-    show_summary(console, atlas)
-    console.say(f"results: {results}\nlook at a head: headscope head {results} 1-3\nreport:")
+    show_summary(console, atlas, table=False)
+    console.say(
+        f"results: {results}\n"
+        f"look at a head: headscope head {results} 3-9\n"
+        f"its examples: headscope examples {results} 3-9\n"
+        "type a text: headscope explore demo\n"
+        "report:"
+    )
     console.result(str(atlas.report(output / "demo.html")))

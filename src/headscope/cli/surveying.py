@@ -173,17 +173,17 @@ def _chosen(
     return [*(name for name in made if name not in mine), *own]
 
 
-def show_summary(console: Console, atlas: Atlas) -> None:
-    """The summary table, what could not be used, and what stands out."""
+def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
+    """What could not be used, what the heads do, and a table of all statistics."""
     counts = atlas.provenance["counts"]
     lost = ", ".join(f"{counts[key]} {words}" for key, words in LOST.items() if counts.get(key))
     console.say(f"{counts['seen']} examples used; {lost or 'nothing cut or dropped'}")
     for name in [*counts["dropped"], *counts["nonfinite_examples"]][:5]:
         console.say(f"  skipped: {name}")
-    table = atlas.summary().rename(columns=COLUMNS)
-    if console.as_json:
-        console.frame(table)
-    elif not console.quiet:  # quiet: the path alone
-        console.frame(table.drop(columns=["label", "heads"], errors="ignore"))
     for remark in atlas.remarks():
         console.say(f"* {remark}")
+    if console.as_json:
+        console.frame(atlas.summary().rename(columns=COLUMNS))
+    elif table and not console.quiet:  # quiet: the path alone
+        shown = atlas.summary().rename(columns=COLUMNS)
+        console.frame(shown.drop(columns=["label", "heads"], errors="ignore"))
