@@ -157,7 +157,7 @@ def _convert(path: Path, folder: Path) -> None:
     from headscope.models.memory import check_gguf_memory
     from headscope.models.quiet import quiet
 
-    with quiet(), contextlib.redirect_stderr(io.StringIO()):  # gguf's own progress bar
+    with quiet(), _without_bar(), contextlib.redirect_stderr(io.StringIO()):
         try:
             check_gguf_memory(path)
             network, report, tokenizer = _read(path, torch.float32)
@@ -180,6 +180,19 @@ def _convert(path: Path, folder: Path) -> None:
     with quiet():
         network.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
+
+
+@contextmanager
+def _without_bar() -> Iterator[None]:
+    """Take away transformers' own progress bar, which is a widget in notebooks."""
+    from transformers import modeling_gguf_pytorch_utils as reading
+
+    bar = reading.tqdm
+    reading.tqdm = lambda tensors, **_: tensors
+    try:
+        yield
+    finally:
+        reading.tqdm = bar
 
 
 def _read(path: Path, dtype: Any) -> tuple[Any, dict[str, Any], Any]:
