@@ -91,6 +91,6 @@ pd.DataFrame(
 # %% [markdown]
 # ## What holds
 #
-# For Tense the paper's main result holds: the best heads together beat the last layer, by more than the interval allows for chance.
-# For the other tasks the direction is the paper's, but the data are too few to tell. Which layers are best at which task cannot be
-# told either.
+# For Tense the paper's main result holds: the interval of the best heads together lies well above the last layer's score. For the
+# other tasks the direction is the paper's, but the data are too few to tell. Which layers are best at which task cannot be told
+# either.
