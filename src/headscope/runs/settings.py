@@ -73,7 +73,7 @@ def check_shard(shard: tuple[int, int] | str) -> tuple[int, int]:
     )
 
 
-def check_examples(examples: int) -> int:
+def check_examples(examples: object) -> int:
     """How many examples a survey keeps for every head.
 
     >>> check_examples(-1)
