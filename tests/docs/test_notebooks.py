@@ -134,3 +134,31 @@ def test_the_links_of_a_notebook_lead_to_pages(name: str) -> None:
 
 def test_contributing_says_how_notebooks_are_built() -> None:
     assert "tools/notebooks.py" in read(Path(ROOT) / "CONTRIBUTING.md")
+
+
+def test_a_source_is_read_as_cells_of_text_and_code() -> None:
+    text = "# %% [markdown]\n# # Title\n#\n# Words.\n\n# %%\nx = 1\n\nx\n\n# %%\ny\n"
+    assert notebooks.read_cells(text) == [
+        ("markdown", "# Title\n\nWords."),
+        ("code", "x = 1\n\nx"),
+        ("code", "y"),
+    ]
+
+
+def test_of_an_output_the_best_form_and_a_short_text_are_stored() -> None:
+    svg = '<svg><path aria-label="x: 1" role="img" d="M1.23456,2"/></svg>'
+    view = "application/vnd.jupyter.widget-view+json"
+    output = nbformat.v4.new_output
+    outputs = [
+        output("stream", name="stderr", text="a warning"),
+        output("display_data", data={view: {}, "text/html": "<p>x</p>", "text/plain": "x" * 999}),
+        output("display_data", data={"image/svg+xml": svg, "text/plain": "chart"}),
+    ]
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x", outputs=outputs)])
+    book.metadata["widgets"] = {"state": {}}
+    notebooks.trim(book)
+    first, second = book.cells[0].outputs
+    assert set(first.data) == {"text/html", "text/plain"}
+    assert len(first.data["text/plain"]) == 200
+    assert second.data["image/svg+xml"] == '<svg><path d="M1.23,2"/></svg>'
+    assert "widgets" not in book.metadata
