@@ -87,11 +87,13 @@ class Finding:
         return 2 * self.found >= len(self.answers)
 
     def shown(self) -> list[Answer]:
-        """The strongest links that are right; where most are wrong, those that are not."""
-        right = self.favourable
-        chosen = [answer for answer in self.answers if answer.found == right]
-        chosen.sort(key=lambda answer: -(answer.weight if right else answer.most))
-        return chosen[:SHOWN]
+        """The strongest links: more of the kind that prevails, and one of the other."""
+        right, wrong = (
+            sorted((one for one in self.answers if one.found == kind), key=lambda one: -one.most)
+            for kind in (True, False)
+        )
+        first, second = (right, wrong) if self.favourable else (wrong, right)
+        return [*first[: SHOWN - bool(second)], *second[:1]]
 
 
 Find = Callable[[KeptMap], Finding | None]
