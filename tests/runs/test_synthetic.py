@@ -83,6 +83,14 @@ def test_the_induction_head_of_a_hand_made_model_is_found_and_no_other(induction
     assert int((means.sel(score="previous") > 0.5).sum()) == 1
 
 
+def test_the_summary_names_the_heads_that_complete_the_repetition(induction: Model) -> None:
+    remarks = synthetic(induction, n=N, sequences=COUNT).remarks()
+    assert remarks == [
+        "On random tokens written twice, 1 head (2-1) puts more than half of its attention on what "
+        "followed the same token before (induction)."
+    ]
+
+
 def test_no_token_stands_twice_in_a_copy_and_none_is_special(induction: Model) -> None:
     for item in Sequences(N, COUNT, SEED).items(induction, 0, COUNT):
         start, copies = item.ids[0], item.ids[1:]

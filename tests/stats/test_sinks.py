@@ -9,7 +9,7 @@ from headscope.corpus import from_texts
 from headscope.errors import ResultsError
 from headscope.measures import Sink, SinkPlaces
 from headscope.runs.survey import survey
-from headscope.stats import sink_table
+from headscope.stats import model_summary, sink_table
 from planted import HEADS, planted_gpt2
 
 TEXTS = ["dog the old cat saw it a", "dog a mat sat on the cat", "the dog sat on a mat it"]
@@ -68,3 +68,14 @@ def test_results_without_sinks_name_the_measure_that_is_missing() -> None:
     results = survey(planted_gpt2(), from_texts(["a dog"]), measures=["sink"], max_length=24)
     with pytest.raises(ResultsError, match="have no measure 'sink_places'"):
         sink_table(results)
+
+
+def test_the_summary_of_a_causal_model_counts_the_heads_with_a_sink_on_the_first_token() -> None:
+    texts = [f"{text} dog" for text in TEXTS]
+    results = survey(planted_gpt2(), from_texts(texts), measures=Sink(LENGTH), max_length=24)
+    [line] = [line for line in model_summary(results) if "first token" in line.text]
+    assert "{}-{}".format(*HEADS["cls"]) in line.heads
+    assert "{}-{}".format(*HEADS["previous"]) not in line.heads
+    low = results["sink"]["low"].sel(sink="rate")
+    assert len(line.heads) == int((low > 0.5).sum())
+    assert line.text.startswith(f"The first token is a sink for {len(line.heads)} of 10 heads")

@@ -33,7 +33,8 @@ def finding_lines(analysis: Analysis) -> list[SummaryLine]:
     """
     facts = [] if analysis.main is not None else _facts(analysis.results)
     best = [one for one in analysis.relations if one.best][:RELATIONS]
-    found = [*facts, *_first_token(analysis.results), *map(_relation, best)]
+    found = [*facts, *_first_token(analysis.results), *_repeated(analysis.results)]
+    found += map(_relation, best)
     if analysis.antecedents is not None:
         one = analysis.antecedents
         text = f" {antecedents_found(one)}{held_out(one.held_out)}."
@@ -56,6 +57,24 @@ def _first_token(results: Atlas) -> list[SummaryLine]:
     )
     parts = [Part("The first token is a sink for "), Part(str(len(heads)), heads), Part(text)]
     return [SummaryLine(FINDING, parts)]
+
+
+def _repeated(results: Atlas) -> list[SummaryLine]:
+    """Which heads find the first copy of random tokens, for sure with most of their attention."""
+    if "synthetic" not in results:
+        return []
+    low = results["synthetic"]["low"].sel(score="induction")
+    heads = [str(head) for head in heads_over(low, HALF)]
+    if not heads:
+        return []
+    put, their = ("puts", "its") if len(heads) == 1 else ("put", "their")
+    count = Part(f"{len(heads)} head{'s' if len(heads) > 1 else ''}", tuple(heads))
+    text = (
+        f" {put} more than half of {their} attention on what followed the same token before "
+        "(induction)."
+    )
+    start = Part("On random tokens written twice, ")
+    return [SummaryLine(FINDING, [start, count, *_few(heads), Part(text)])]
 
 
 def _relation(one: RelationFinding) -> SummaryLine:
