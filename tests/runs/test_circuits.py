@@ -214,6 +214,8 @@ def test_circuits_are_saved_opened_and_not_computed_twice(tmp_path: Path) -> Non
 def test_heads_are_found_and_tables_written_by_circuits(tmp_path: Path) -> None:
     atlas = hs.circuits(induction_model())
     assert [str(head) for head in atlas.find("copying > 0.99")] == [INDUCTION]
+    table = atlas.heads(by="copying", top=1)
+    assert table.columns.tolist() == ["head", "zero-based", "copying score"]
     assert atlas.listed == ("copying", "ov_norm", "qk_norm")
     assert set(atlas.table()["measure"]) == {"copying", "ov_norm", "qk_norm"}
     assert atlas.table("copying").columns.tolist() == ["measure", "label", "layer", "head", "mean"]

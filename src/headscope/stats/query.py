@@ -16,7 +16,7 @@ from headscope.heads import Head, parse_heads
 from headscope.labels import label_text
 from headscope.results import Atlas
 from headscope.results.query import Tree, parse_query, split_value
-from headscope.results.schema import label_dims, of_heads, statistics
+from headscope.results.schema import contents, label_dims, of_heads, statistics
 from headscope.stats.excess import FAMILIES
 from headscope.stats.main_roles import has_main_roles, main_roles
 from headscope.stats.roles import role_tests
@@ -103,7 +103,10 @@ def head_list(
     value = split_value(by) if by.strip() else _first_value(tree)
     if value is not None:
         dataset, words = head_values(atlas, value)
-        for name, column in (("value", words), ("low", "low"), ("high", "high"), ("count", "n")):
+        columns = {"value": words, "low": "low", "high": "high", "count": "n"}
+        if not contents(dataset).sampled:  # numbers of weights have no interval
+            columns = {"value": words}
+        for name, column in columns.items():
             rows[column] = [dataset[name].values[tuple(place)] for place in places]
         if by.strip():
             rows = rows.sort_values(words, ascending=ascending, kind="stable", na_position="last")
