@@ -46,7 +46,7 @@ export function Composition({ place }: { place: number }) {
       name={`composition-${name}`}
       data={data}
     >
-      <div class="hs-pair-columns">
+      <div class="hs-pair-columns hs-composed-columns">
         {sides.map(({ side, heads }) => (
           <Heads key={side} side={side} heads={heads.slice(0, MOST)} />
         ))}
