@@ -220,8 +220,15 @@ def test_heads_are_found_and_tables_written_by_circuits(tmp_path: Path) -> None:
     assert set(atlas.table()["measure"]) == {"copying", "ov_norm", "qk_norm"}
     assert atlas.table("copying").columns.tolist() == ["measure", "label", "layer", "head", "mean"]
     assert atlas.export(tmp_path / "circuits.csv").stat().st_size > 0
+    assert atlas.head(INDUCTION).title == "Head 2-3 (L1H2) of planted-induction"
     assert "95 % interval" not in " ".join(atlas.head(INDUCTION).sentences)
     assert repr(atlas).startswith("Atlas of planted-induction: 2 layers of 4 heads, measures:")
+
+
+def test_circuits_are_not_merged() -> None:
+    atlas = hs.circuits(tiny_model("gpt2"))
+    with pytest.raises(UserError):
+        hs.merge([atlas, atlas])
 
 
 def test_circuits_of_other_weights_are_not_joined_to_a_survey() -> None:

@@ -14,6 +14,7 @@ import xarray as xr
 from headscope.heads import Head
 from headscope.numbers import count, interval, number, p_value
 from headscope.results import Atlas
+from headscope.results.circuits import is_circuits
 from headscope.stats.description import Description
 from headscope.stats.relations import LEAST
 
@@ -62,7 +63,8 @@ class Passport:
     @property
     def title(self) -> str:
         """The head's names, and where it was seen."""
-        return f"Head {self.head} ({self.head.zero_based}) of {self.model}, on {self.corpus}"
+        where = f", on {self.corpus}" if self.corpus else ""  # circuits read no corpus
+        return f"Head {self.head} ({self.head.zero_based}) of {self.model}{where}"
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables with numbers as people read them, by title; empty ones are left out."""
@@ -130,7 +132,7 @@ def passport(atlas: Atlas, head: Head) -> Passport:
     return Passport(
         head,
         str(about.get("model", {}).get("name", "?")),
-        str(about.get("corpus", {}).get("name", "?")),
+        "" if is_circuits(atlas) else str(about.get("corpus", {}).get("name", "?")),
         atlas.analysis.descriptions[str(head)],
         sentences,
         statistics,

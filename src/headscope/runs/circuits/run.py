@@ -175,6 +175,7 @@ class Circuits(Job[Atlas]):
         with torch.inference_mode():
             groups = self._groups(reporter)
         about = self.about | {
+            "shards": ["1/1"],
             "identity": self.identity,
             "versions": versions(),
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
