@@ -49,8 +49,8 @@ def sink_table(results: Atlas) -> pd.DataFrame:
     >>> import headscope as hs
     >>> measures = [hs.Sink(length=16), hs.SinkPlaces(length=16)]
     >>> table = sink_table(hs.survey("demo", "demo", measures=measures, limit=8))
-    >>> table.loc[0, ["head", "n"]].tolist()
-    ['1-1', 8]
+    >>> table.loc[0, "head"], int(table.loc[0, "n"])
+    ('1-1', 8)
     """
     for name in NEEDED:
         if name not in results:
