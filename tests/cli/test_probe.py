@@ -16,6 +16,7 @@ import pytest
 from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.results import Atlas
+from page.test_report import Reader
 
 WORDS = ("cat", "dog", "bird", "tree", "roof", "rain", "river", "home")
 SIZES = {"tr": 40, "va": 16, "te": 20}
@@ -94,6 +95,7 @@ def test_a_folder_of_tasks_and_everything_made_from_the_results(
     assert all(
         word in done.out for word in ("Depth", "Tense", "majority", "last layer", "best layer")
     )
+    assert "* Small tests: Depth (20 sentences), Tense (20)." in done.err
     results = Atlas.open(here / "p.nc")
     assert results["probe"]["task"].values.tolist() == ["tree_depth", "past_present"]
     assert results["probe"]["test"].shape == (2, 2, 4)
@@ -122,7 +124,9 @@ def test_a_folder_of_tasks_and_everything_made_from_the_results(
     assert [row["examples"] for row in json.loads(run("ls", "p.nc", "--json").out)] == [20, 20, 20]
     page = run("report", "p.nc")
     assert page.code == 0, page.err
-    assert "What each head knows of each task" in (here / "p.html").read_text()
+    shown = str(Reader((here / "p.html").read_text()).packs())
+    assert "Layers and top heads" in shown
+    assert "Small tests: Depth (20 sentences), Tense (20)." in shown
     assert run("export", "p.nc", "-o", "p.csv").code == 0
     table = pd.read_csv(here / "p.csv")
     head = table[

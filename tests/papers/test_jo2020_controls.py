@@ -10,7 +10,7 @@ from cli.test_probe import senteval  # noqa: F401 (fixture)
 from headscope.papers import Jo2020
 from headscope.papers import recipe as base
 from headscope.papers.jo2020 import recipe
-from headscope.papers.jo2020.tables import small_test_text, task_notes
+from headscope.papers.jo2020.tables import task_notes
 from headscope.results import Atlas
 from headscope.tasks.find import find_tasks
 
@@ -21,14 +21,6 @@ def test_notes_say_where_made_tasks_come_from_in_one_sentence() -> None:
     first, *rest = task_notes(tasks)
     assert first == "Tasks are made from a treebank; the notes of the results file say how."
     assert all("skipped" not in note and len(note) < 120 for note in rest)
-
-
-def test_a_warning_names_the_small_tests() -> None:
-    assert small_test_text({"Tense": 48, "Depth": 5}) == (
-        "Small tests: Tense (48 sentences), Depth (5). A gain of a few points there is one or two "
-        "sentences."
-    )
-    assert small_test_text({}) == ""
 
 
 def test_controls_stand_on_the_page_and_are_computed_once(

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import binomtest
 from statsmodels.stats.multitest import multipletests
 
-from headscope.stats.probe_tests import better_heads, small_tests
+from headscope.stats.probe_tests import better_heads, small_test_text, small_tests
 from stats.made_probing import changed, made_probing
 
 
@@ -51,3 +51,11 @@ def test_tests_with_fewer_than_a_hundred_examples_are_small() -> None:
         test_size=lambda _: np.array([99.0, 100.0]),
     )
     assert small_tests(results) == {"Tense": 99}
+
+
+def test_a_warning_names_the_small_tests() -> None:
+    assert small_test_text({"Tense": 48, "Depth": 5}) == (
+        "Small tests: Tense (48 sentences), Depth (5). A gain of a few points there is one or two "
+        "sentences."
+    )
+    assert small_test_text({}) == ""

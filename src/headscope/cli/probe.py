@@ -143,6 +143,7 @@ def probe(
     from headscope.models.names import check_model_name
     from headscope.runs.engines import check_engine
     from headscope.runs.probe.options import L2, ProbeOptions
+    from headscope.stats.probe_tests import small_test_text, small_tests
     from headscope.stats.probing import probing_remarks, top_table
     from headscope.tasks.find import find_tasks
     from headscope.tasks.probing import all_notes
@@ -219,7 +220,8 @@ def probe(
                 "validation scores"
             ),
         )
-    for remark in probing_remarks(results):
+    small = small_test_text(small_tests(results))
+    for remark in [*probing_remarks(results), *([small] if small else [])]:
         console.say(f"* {remark}")
     console.result(str(path))
 

@@ -9,6 +9,7 @@ import pandas as pd
 from headscope.numbers import MISSING
 from headscope.page.document import Row, Section, Table, missing, records
 from headscope.results import Atlas
+from headscope.stats.probe_tests import small_test_text, small_tests
 from headscope.stats.probing import head_table, probing_remarks, task_titles, top_table
 
 SHOWN = 5
@@ -36,10 +37,11 @@ def probe_section(results: Atlas) -> Section:
         "Layers, heads and the strength of L2 are chosen on validation data. The best layer's "
         "number is in square brackets."
     )
+    remarks = [*probing_remarks(results), small_test_text(small_tests(results))]
     layers = Table(
         layer_rows(top_table(results)),
         title="Layers and top heads",
-        note=" ".join(probing_remarks(results)),
+        note=" ".join(filter(None, remarks)),
     )
     heads = Table(
         best_head_rows(results),

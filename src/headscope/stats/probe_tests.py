@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from scipy import stats
@@ -70,8 +72,37 @@ def small_tests(results: Atlas, *, least: int = SMALL) -> dict[str, int]:
         The number of test examples, by the task's title.
     """
     data = probing_of(results)
+    if "test_size" not in data:  # numbers that others have published
+        return {}
     sizes = {
         title: float(data["test_size"].sel(task=name))
         for name, title in task_titles(results).items()
     }
     return {title: int(size) for title, size in sizes.items() if size < least}
+
+
+def small_test_text(small: Mapping[str, int]) -> str:
+    """Warn of gains that rest on few test sentences.
+
+    Parameters
+    ----------
+    small
+        What :func:`small_tests` returned.
+
+    Returns
+    -------
+    str
+        Two sentences; empty if there are no small tests.
+
+    Examples
+    --------
+    >>> small_test_text({"Tense": 48})
+    'Small tests: Tense (48 sentences). A gain of a few points there is one or two sentences.'
+    """
+    if not small:
+        return ""
+    sizes = [
+        f"{title} ({size}{' sentences' if not place else ''})"
+        for place, (title, size) in enumerate(small.items())
+    ]
+    return f"Small tests: {', '.join(sizes)}. A gain of a few points there is one or two sentences."

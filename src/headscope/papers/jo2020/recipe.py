@@ -31,7 +31,6 @@ from headscope.papers.jo2020.tables import (
     gain_text,
     place_text,
     scatter_rows,
-    small_test_text,
     task_notes,
     task_rows,
 )
@@ -41,7 +40,7 @@ from headscope.results import Atlas
 from headscope.runs.probe import probe
 from headscope.runs.probe.controls import probe_controls
 from headscope.runs.probe.options import Position, ProbeOptions, Solver
-from headscope.stats.probe_tests import small_tests
+from headscope.stats.probe_tests import small_test_text, small_tests
 from headscope.stats.probing import probing_remarks, top_table
 from headscope.tasks import Task, find_task
 from headscope.tasks.find import find_tasks
@@ -272,7 +271,7 @@ class Jo2020(Recipe):
             f"on validation data. Vectors are read at {place_text(results)}."
         )
         small = small_test_text(small_tests(results))
-        notes = [note, *(f"{remark}." for remark in probing_remarks(results)), beside, small]
+        notes = [note, *probing_remarks(results), beside, small]
         tables = [
             Table(layer_rows(table), title="Tables 3 and 5", note=" ".join(filter(None, notes))),
             Table(

@@ -101,33 +101,6 @@ def task_notes(tasks: Sequence[ProbingTask]) -> list[str]:
     return [*([where] if made else []), *(as_sentence(note) for note in all_notes(list(others)))]
 
 
-def small_test_text(small: Mapping[str, int]) -> str:
-    """Warn of gains that rest on few test sentences.
-
-    Parameters
-    ----------
-    small
-        Tasks with small tests, with the number of their test sentences.
-
-    Returns
-    -------
-    str
-        A sentence; empty if there are none.
-
-    Examples
-    --------
-    >>> small_test_text({"Tense": 48})
-    'Small tests: Tense (48 sentences). A gain of a few points there is one or two sentences.'
-    """
-    if not small:
-        return ""
-    sizes = [
-        f"{title} ({size}{' sentences' if not place else ''})"
-        for place, (title, size) in enumerate(small.items())
-    ]
-    return f"Small tests: {', '.join(sizes)}. A gain of a few points there is one or two sentences."
-
-
 def scatter_rows(probed: Mapping[str, Atlas], *, seed: int) -> tuple[list[Row], str]:
     """Make the table of correlations between syntactic and semantic scores (Figure 5).
 
