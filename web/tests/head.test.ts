@@ -199,6 +199,7 @@ describe("statistics of a head", () => {
 
   it("tell results of a survey from those of probes alone", () => {
     expect(surveyed(atlas([statistic("probe:depth")], [1, 2, 3, 4]))).toBe(false);
+    expect(surveyed(atlas([statistic("copying")], [1, 2, 3, 4]))).toBe(false);
     expect(surveyed(atlas([statistic("entropy")], [1, 2, 3, 4]))).toBe(true);
   });
 });

@@ -26,11 +26,13 @@ export function HeadView({ name }: { name: string }) {
 }
 
 function Passport({ place }: { place: number }) {
-  if (surveyed(useStore().atlas!)) return <Surveyed place={place} />;
+  const atlas = useStore().atlas!;
+  if (surveyed(atlas)) return <Surveyed place={place} />;
   return (
     <div class="hs-head">
       <Top place={place} />
       <div class="hs-head-alone">
+        {atlas.document.composition && <Among place={place} />}
         <Composition place={place} />
         <More place={place} />
       </div>

@@ -107,13 +107,16 @@ export function relationRows(atlas: Atlas, place: number): RelationRow[] {
   return rows.sort((a, b) => dull(a) - dull(b) || b.gain - a.gain);
 }
 
-/** Whether these are results of a survey, and not only of probes or an ablation. */
+/** Measures that follow from weights alone. */
+const CIRCUITS = ["copying", "ov_norm", "qk_norm"];
+
+/** Whether these are results of a survey, and not only of probes, an ablation or circuits. */
 export function surveyed(atlas: Atlas): boolean {
   const { statistics, work, relations } = atlas.document;
   return (
     work.length > 0 ||
     relations.length > 0 ||
-    statistics.some((one) => !BLOCKS.includes(one.measure))
+    statistics.some((one) => ![...BLOCKS, ...CIRCUITS].includes(one.measure))
   );
 }
 
