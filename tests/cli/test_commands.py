@@ -192,7 +192,7 @@ def test_the_report_stands_beside_the_results_unless_told(
     run, tmp_path: Path, small_nc: Path
 ) -> None:
     assert run("report", small_nc).out == f"{tmp_path / 'small.html'}\n"
-    assert (tmp_path / "small.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert (tmp_path / "small.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert (
         run("report", small_nc, "-o", tmp_path / "new" / "page.html").out
         == f"{tmp_path / 'new' / 'page.html'}\n"
