@@ -239,9 +239,9 @@ def synthetic(
     Examples
     --------
     >>> import headscope as hs
-    >>> atlas = hs.synthetic("demo-llm", n=8, sequences=2)  # doctest: +SKIP
+    >>> atlas = hs.synthetic("demo-llm", n=16, sequences=8)  # doctest: +SKIP
     >>> atlas.heads(by="synthetic:induction", top=3)["head"].tolist()  # doctest: +SKIP
-    ['18-5', '18-6', '19-7']
+    ['19-7', '18-5', '18-6']
     """
     chosen = Sequences(n, sequences, seed)
     with using_model(model) as loaded:
