@@ -336,6 +336,10 @@ def _layer_probe(labels: Labels, attributes: Labels, tokens: Labels) -> str:
     return f"{_probe(labels, attributes, tokens)} on the whole layer"
 
 
+def _embedding_probe(labels: Labels, attributes: Labels, tokens: Labels) -> str:
+    return f"{_probe(labels, attributes, tokens)} on the embeddings alone"
+
+
 def _off(what: str) -> Callable[[Labels, Labels, Labels], str]:
     def words(labels: Labels, attributes: Labels, _tokens: Labels) -> str:
         metric = attributes.get("metric", "score")
@@ -389,6 +393,7 @@ _WORDS: dict[str, Callable[[Labels, Labels, Labels], str]] = {
     "probe": _probe,
     "probe_layer": _layer_probe,
     "probe_top": _probe,
+    "probe_embeddings": _embedding_probe,
     "ablation": _run,
     "head_off": _off("the head"),
     "layer_off": _off("the layer"),

@@ -162,6 +162,7 @@ def test_fewer_tasks_examples_and_classifiers(
         15,
         "--no-greedy",
         "--no-control",
+        "--embeddings",
         "-n",
         3,
         "--cache",
@@ -184,6 +185,8 @@ def test_fewer_tasks_examples_and_classifiers(
     assert np.isnan(results["probe_top"]["test"].sel(way="greedy").values).all()
     assert results["probe_top"]["n"].values.tolist() == [2, 3]
     assert f"{100 * float(results['probe_top']['test'].sel(way='top', n=3)[0]):.1f}" in done.out
+    assert f"{100 * float(results['probe_embeddings']['test'][0]):.1f}" in done.out
+    assert "embeddings" in done.out
     assert sorted(path.name for path in here.iterdir()) == ["kept", "p.nc"]
 
 

@@ -48,6 +48,8 @@ def test_controls_stand_on_the_page_and_are_computed_once(
     assert best["test"] == pytest.approx(100 * float(test))
     assert best["selectivity"] == pytest.approx(100 * float(test - mine["control_task"]))
     assert best["compression"] == pytest.approx(float(mine["compression"]))
+    words = controls["probe_embeddings"]["test"].sel(task="tree_depth")
+    assert best["embeddings only"] == pytest.approx(100 * float(words))
     beside = report.tables[f"controls-{name}/top-heads-beside-random-ones"].iloc[0]
     top = results["probe_top"]["test"].sel(task="tree_depth", way="top", n=2)
     assert beside["top-2 heads"] == pytest.approx(100 * float(top))

@@ -111,6 +111,14 @@ def probe(
             rich_help_panel=_CLASSIFIERS,
         ),
     ] = True,
+    embeddings: Annotated[
+        bool,
+        typer.Option(
+            "--embeddings",
+            help="Also train on the embeddings alone, averaged over tokens.",
+            rich_help_panel=_CLASSIFIERS,
+        ),
+    ] = False,
     seed: opt.Seed = 0,
     batch_size: opt.BatchSize = 32,
     max_length: opt.MaxLength = 128,
@@ -173,6 +181,7 @@ def probe(
         l2=tuple(l2 or L2),
         folds=folds,
         control=control,
+        embeddings=embeddings,
         seed=seed,
         device=device,
     )
@@ -238,6 +247,7 @@ def _rows(results: Atlas, n: int | None) -> list[dict[str, object]]:
             {
                 "task": row["task"],
                 "majority": _percent(row["majority"]),
+                **({"embeddings": _percent(row["embeddings"])} if "embeddings" in row else {}),
                 "last layer": _percent(row["last"]),
                 "best layer": f"{_percent(row['best'])} ({row['best layer']})",
                 f"top {row['n']} heads": _percent(row["top"]),

@@ -44,6 +44,10 @@ MADE_BY = {
     "probe": _PROBE,
     "probe_layer": _PROBE,
     "probe_top": _PROBE,
+    "probe_embeddings": (
+        "hs.probe(model, tasks, embeddings=True)",
+        "headscope probe MODEL TASKS --embeddings",
+    ),
 }
 """How to get what a survey does not measure, in Python and on the command line."""
 

@@ -68,12 +68,27 @@ def layer_states(output: Any) -> tuple[Tensor, ...]:
     output
         What a network returned for ``output_hidden_states=True``.
     """
+    return _states(output)[1:]
+
+
+def embedding_state(output: Any) -> Tensor:
+    """What the first layer of the stack that was run has read, (batch, token, width).
+
+    Parameters
+    ----------
+    output
+        What a network returned for ``output_hidden_states=True``.
+    """
+    return _states(output)[0]
+
+
+def _states(output: Any) -> tuple[Tensor, ...]:
     found = getattr(output, "hidden_states", None) or getattr(output, "decoder_hidden_states", None)
     if not found:
         raise ModelError(
             f"{type(output).__name__} has no hidden states", hint="choose heads instead of a layer"
         )
-    return tuple(found[1:])
+    return tuple(found)
 
 
 def pooled(model: Model, batch: Batch, pooling: Pooling) -> Tensor:

@@ -10,10 +10,15 @@ from headscope.numbers import MISSING
 from headscope.page.document import Row, Section, Table, missing, records
 from headscope.results import Atlas
 from headscope.stats.probe_tests import small_test_text, small_tests
+from headscope.stats.probing import EMBEDDINGS as STORED
 from headscope.stats.probing import head_table, probing_remarks, task_titles, top_table
 
 SHOWN = 5
 """How many heads of each task are shown."""
+EMBEDDINGS = (
+    "Embeddings only: a classifier on the mean over tokens of what the first layer reads (words, "
+    "and positions where the model adds them), which shows what a text gives before any head."
+)
 SELECTIVITY = (
     "Difference: the score minus that of a classifier trained on shuffled labels. Heads are in "
     "the order of their validation scores."
@@ -37,7 +42,8 @@ def probe_section(results: Atlas) -> Section:
         "Layers, heads and the strength of L2 are chosen on validation data. The best layer's "
         "number is in square brackets."
     )
-    remarks = [*probing_remarks(results), small_test_text(small_tests(results))]
+    remarks = [EMBEDDINGS] if STORED in results.measures else []
+    remarks += [*probing_remarks(results), small_test_text(small_tests(results))]
     layers = Table(
         layer_rows(top_table(results)),
         title="Layers and top heads",
@@ -71,6 +77,7 @@ def layer_rows(table: pd.DataFrame) -> list[Row]:
     for row in records(table):
         shown: Row = {"task": row["task"], "majority": row["majority"]}
         titles = {
+            **({"embeddings": "embeddings only"} if "embeddings" in row else {}),
             "last": "last layer",
             "best": "best layer",
             "top": f"top-{row['n']} heads",

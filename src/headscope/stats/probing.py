@@ -15,6 +15,8 @@ from headscope.stats.grid import grid_heads, labelled_head
 WAYS = ("top", "greedy")
 """How heads are chosen: the best ones, or greedily one after the other."""
 SCORE = ("test", "low", "high")
+EMBEDDINGS = "probe_embeddings"
+"""The group of scores of the embeddings alone."""
 NAMED = 8
 """How many heads a remark names."""
 PROBED = {"probe": "heads", "probe_layer": "layers", "probe_top": "concatenated heads"}
@@ -106,7 +108,7 @@ def top_table(
         chosen ones, each with its 95 % interval, and the gain of each in percent of the last
         layer's score; for a task with numbers, Spearman's correlation beside Pearson's. Layer and
         heads are chosen by validation. (Section 3.1 reads as if the paper's best layer were the
-        best on the test data.)
+        best on the test data.) Where the embeddings alone were probed, their score comes first.
 
     Raises
     ------
@@ -131,6 +133,8 @@ def top_table(
             "metric": str(mine["metric"].values),
             "majority": 100 * float(mine["majority"]),
         }
+        if EMBEDDINGS in results.measures:
+            row |= _score("embeddings", results[EMBEDDINGS].sel(task=name))
         row |= _score("last", states.isel(layer=-1)) | {"best layer": layer}
         row |= _score("best", None if layer is None else states.sel(layer=layer))
         for way in WAYS:

@@ -182,6 +182,8 @@ def test_the_controls_of_a_run_are_those_of_probing_the_control_tasks(tmp_path: 
         probe(model, [control_task(tasks[0], seed)], cache=tmp_path, **keywords)["probe"]["test"]
         for seed in range(2)
     ]
+    alone = probe(model, tasks, cache=tmp_path, embeddings=True, **keywords)["probe_embeddings"]
+    assert controls["probe_embeddings"]["test"].values.tolist() == alone["test"].values.tolist()
     heads = controls["probe_control"]
     np.testing.assert_allclose(heads["control_task"].values, (each[0] + each[1]).values / 2)
     np.testing.assert_allclose(

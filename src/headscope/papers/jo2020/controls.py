@@ -42,6 +42,7 @@ def head_table_of_controls(results: Atlas, controls: Atlas, random: Atlas) -> Ta
         best = records(head_table(results, name, count=1))[0]
         layer, head = (int(part) for part in best["head"].split("-"))
         mine = found.sel(task=name, layer=layer, head=head)
+        words = controls["probe_embeddings"]["test"].sel(task=name)
         chance = random["probe"].sel(task=name)["test"]
         trained = results["probe"].sel(task=name)["test"]
         count = better.loc[title] if title in better.index else None
@@ -53,6 +54,7 @@ def head_table_of_controls(results: Atlas, controls: Atlas, random: Atlas) -> Ta
                 "control task": 100 * float(mine["control_task"]),
                 "selectivity": 100 * float(mine["selectivity"]),
                 "compression": float(mine["compression"]),
+                "embeddings only": 100 * float(words),
                 "best of random weights": 100 * float(chance.max()),
                 "mean of heads": 100 * float(trained.mean()),
                 "random weights": 100 * float(chance.mean()),
@@ -67,9 +69,10 @@ def head_table_of_controls(results: Atlas, controls: Atlas, random: Atlas) -> Ta
     )
     note = (
         f"Scores in percent; means over {controls.provenance['draws']} control tasks. Test "
-        f"sentences of the control tasks: {sizes}. Random weights: all weights drawn anew but the "
-        "embeddings. Heads above majority: exact binomial tests with Holm's correction over heads, "
-        "level 0.05."
+        f"sentences of the control tasks: {sizes}. Embeddings only: the mean over tokens of "
+        "what the first layer reads, with the width of a layer; positions are part of it, so that "
+        "it knows lengths. Random weights: all weights drawn anew but the embeddings. Heads above "
+        "majority: exact binomial tests with Holm's correction over heads, level 0.05."
     )
     return Table(rows, title="Controls of the best head", note=note)
 

@@ -85,8 +85,9 @@ class Jo2020(Recipe):
     cache
         Where vectors are kept. Default: ``vectors/`` in the output folder.
     controls
-        Whether to compute controls: control tasks with selectivity, description lengths, the model
-        with random weights, and random heads beside the top heads. Takes several times as long.
+        Whether to compute controls: control tasks with selectivity, description lengths, the
+        embeddings alone, the model with random weights, and random heads beside the top heads.
+        Takes several times as long.
     published
         The numbers that the authors released: their repository, a folder with its results, or a
         tar archive of one. Figures 3, 5, 6 and 7 are drawn from them, with ours beside them.
@@ -350,7 +351,7 @@ class Jo2020(Recipe):
         kept = Atlas.open(path)
         same = ("model", "tasks", "settings")
         equal = all(kept.provenance.get(key) == results.provenance.get(key) for key in same)
-        return kept if equal else None
+        return kept if equal and "probe_embeddings" in kept.measures else None
 
     @cached_property
     def _release(self) -> Release:

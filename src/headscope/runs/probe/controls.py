@@ -23,9 +23,12 @@ from headscope.progress import ProgressLike, as_reporter
 from headscope.results import Atlas
 from headscope.runs.probe.classify import classify, standardise
 from headscope.runs.probe.description import description_length, uniform_length
+from headscope.runs.probe.embeddings import embedding_features
 from headscope.runs.probe.features import TaskFeatures, model_inputs
+from headscope.runs.probe.groups import embedding_group
 from headscope.runs.probe.options import ProbeOptions
 from headscope.runs.probe.rows import LabelledRows
+from headscope.runs.probe.task_scores import single_scores
 from headscope.runs.probe.vectors import make_head_outputs
 from headscope.tasks.control import control_task, first_word
 from headscope.tasks.probing import SPLITS, ProbingTask
@@ -131,6 +134,7 @@ def probe_controls(
         (``control_task``), the selectivity, the description length in bits and the compression;
         ``control_size`` is the mean number of test examples of the control tasks.
         ``probe_random`` (task, set): test scores of random heads beside the top heads.
+        ``probe_embeddings`` (task): the test score of the embeddings alone.
     """
     reporter = as_reporter(progress)
     chosen = [task for task in tasks if task.labels]
@@ -149,13 +153,15 @@ def probe_controls(
         max_length=options.max_length,
         batch_size=options.batch_size,
     )
-    groups: dict[str, list[xr.Dataset]] = {"probe_control": [], "probe_random": []}
+    names = ("probe_control", "probe_random", "probe_embeddings")
+    groups: dict[str, list[xr.Dataset]] = {name: [] for name in names}
     with reporter.progress(f"controls of {model.name}") as update:
         for place, task in enumerate(chosen):
             features = TaskFeatures(task, outputs, options.pairs)
             controls = _Controls(task, features, results, replace(options, control=False))
             groups["probe_control"].append(controls.of_heads(draws))
             groups["probe_random"].append(controls.of_sets(sets))
+            groups["probe_embeddings"].append(controls.of_embeddings(model))
             update(place + 1, len(chosen))
     whole = {name: xr.concat(parts, "task") for name, parts in groups.items() if parts}
     attributes = {"listed": "no", "kind": "probe", "source": "Jo and Myaeng 2020"}
@@ -265,6 +271,17 @@ class _Controls:
             {"test": (("task", "set"), found.scores[None]), **numbers},
             {"task": [self.task.name], "set": np.arange(1, sets + 1)},
         ).assign(title=("task", [self.task.title]), n=("task", [count]))
+
+    def of_embeddings(self, model: Model) -> xr.Dataset:
+        """The embeddings alone."""
+        x = embedding_features(
+            model,
+            self.features,
+            max_length=self.options.max_length,
+            batch_size=self.options.batch_size,
+        )
+        scores = single_scores(classify(x, self.rows, self.options))
+        return embedding_group(self.task, self.rows, scores)
 
     def _right(self, heads: Sequence[Head]) -> NDArray[np.bool_]:
         scores = classify(self.features.together(heads), self.rows, self.options, keep_right=True)

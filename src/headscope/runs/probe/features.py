@@ -70,7 +70,7 @@ class TaskFeatures:
 
     def layer(self, layer: int) -> Tensor:
         """Features of a layer, (1, row, width)."""
-        return self._features(lambda rows: self.outputs.layer(layer, rows))[None]
+        return self.read(lambda rows: self.outputs.layer(layer, rows))
 
     def together(self, heads: Sequence[Head]) -> Tensor:
         """Features of several heads concatenated in the given order, (1, row, width)."""
@@ -80,6 +80,16 @@ class TaskFeatures:
             values = self._features(self._reader(layer, [head.head for head in chosen]))
             parts |= {head: values[:, place] for place, head in enumerate(chosen)}
         return torch.cat([parts[head] for head in heads], 1)[None]
+
+    def read(self, read: Callable[[NDArray[np.int64]], NDArray[np.float32]]) -> Tensor:
+        """Features of vectors from elsewhere, (1, row, width).
+
+        Parameters
+        ----------
+        read
+            From rows of ``outputs`` to the vectors of their texts, (row, number).
+        """
+        return self._features(read)[None]
 
     def _reader(
         self, layer: int, heads: list[int]

@@ -43,15 +43,35 @@ def task_groups(
     Returns
     -------
     dict of xarray.Dataset
-        ``probe``, ``probe_layer`` and ``probe_top``, with dimension ``task`` of length 1.
+        ``probe``, ``probe_layer`` and ``probe_top``, with dimension ``task`` of length 1; and
+        ``probe_embeddings`` if the embeddings were probed.
     """
     heads, layers = scores.unsolved.tolist()
     of_heads = {"layer": numbers, "head": range(1, scores.heads["test"].shape[1] + 1)}
-    return {
+    groups = {
         "probe": _units(task, rows, scores.heads, heads, of_heads),
         "probe_layer": _units(task, rows, scores.layers, layers, {"layer": numbers}),
         "probe_top": _top(task, rows, scores, counts),
     }
+    if scores.embeddings:
+        groups["probe_embeddings"] = embedding_group(task, rows, scores.embeddings)
+    return groups
+
+
+def embedding_group(task: ProbingTask, rows: LabelledRows, scores: Arrays) -> xr.Dataset:
+    """The scores of the embeddings alone, (task,).
+
+    Parameters
+    ----------
+    task
+        The task.
+    rows
+        Its labels and splits.
+    scores
+        By name, as :class:`~headscope.runs.probe.task_scores.TaskScores` has them.
+    """
+    units = {name: values[0] for name, values in scores.items() if name != "unsolved"}
+    return _units(task, rows, units, int(scores["unsolved"][0]), {})
 
 
 def score_interval(rows: LabelledRows, test: Array) -> tuple[Array, Array]:
@@ -94,7 +114,8 @@ def _units(
     data = data.assign_coords(
         {"task": [task.name], **{dim: list(numbers) for dim, numbers in labels.items()}}
     )
-    return data.assign_attrs(_attributes(f"Test score of a classifier on each {list(labels)[-1]}"))
+    what = f"each {list(labels)[-1]}" if labels else "the mean embedding of all tokens"
+    return data.assign_attrs(_attributes(f"Test score of a classifier on {what}"))
 
 
 def _top(

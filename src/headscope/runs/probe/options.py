@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from operator import index
 from typing import Literal, SupportsIndex
 
@@ -51,6 +51,8 @@ class ProbeOptions:
         Number of cross-validation folds for a task without a validation split.
     control
         Whether to also train every classifier on shuffled labels.
+    embeddings
+        Whether to also train a classifier on the embeddings alone, averaged over tokens.
     seed
         Seed of the folds, the shuffled labels and the RMSProp solver.
     device
@@ -81,6 +83,7 @@ class ProbeOptions:
     l2: tuple[float, ...] = L2
     folds: int = FOLDS
     control: bool = True
+    embeddings: bool = False
     seed: int = 0
     device: str = "cpu"
 
@@ -103,6 +106,18 @@ class ProbeOptions:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """All options by name; without the controls that are off unless they are asked for.
+
+        Examples
+        --------
+        >>> "embeddings" in ProbeOptions().settings, ProbeOptions(embeddings=True).settings["folds"]
+        (False, 5)
+        """
+        named = asdict(self)
+        return {name: value for name, value in named.items() if value or name != "embeddings"}
 
     def resolve(self, model: str, *, layers: int, heads: int) -> ProbeOptions:
         """Fill in ``n`` and ``counts`` for a model, and check them against its number of heads.

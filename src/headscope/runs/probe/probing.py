@@ -40,6 +40,7 @@ def probe(
     l2: Sequence[float] = L2,
     folds: int = FOLDS,
     control: bool = True,
+    embeddings: bool = False,
     seed: int = 0,
     device: str | None = None,
     cache: str | Path = CACHE,
@@ -95,6 +96,9 @@ def probe(
         Number of cross-validation folds for a task without a validation split.
     control
         Whether to also train every classifier on shuffled labels.
+    embeddings
+        Whether to also train a classifier on the embeddings alone: the mean over all tokens of
+        what the first layer reads, whatever ``position`` is. It shows what the words give.
     seed
         Seed of everything random: tasks that are made, ``limit``, folds, shuffled labels.
     device
@@ -116,7 +120,7 @@ def probe(
     Atlas
         Groups ``probe`` (task, layer, head), ``probe_layer`` (task, layer) and ``probe_top``
         (task, way, n) with the test score, its 95 % interval, the validation score and the chosen
-        L2 value.
+        L2 value; with ``embeddings``, ``probe_embeddings`` (task) with the same.
 
     Raises
     ------
@@ -162,6 +166,7 @@ def probe(
         l2=tuple(l2),
         folds=folds,
         control=control,
+        embeddings=embeddings,
         seed=seed,
         device=device or "cpu",
     )

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 from numpy.typing import NDArray
+from torch import Tensor
 
 from headscope.files import digest_of
 from headscope.models import Model
 from headscope.progress import ProgressLike, Reporter, Update, as_reporter
 from headscope.results import Atlas
 from headscope.runs.engines import Engine
+from headscope.runs.probe.embeddings import embedding_features
 from headscope.runs.probe.features import TaskFeatures, model_inputs
 from headscope.runs.probe.groups import task_groups
 from headscope.runs.probe.options import ProbeOptions
@@ -77,7 +78,7 @@ class ProbingRun(Run):
         return {
             "model": describe(self.model, self.stack),
             "tasks": {task.name: _task_digest(task) for task in self.tasks},
-            "settings": asdict(self.options) | {"skip_costly": self.skip_costly},
+            "settings": self.options.settings | {"skip_costly": self.skip_costly},
         }
 
     def execute(self, progress: ProgressLike = False) -> Atlas:
@@ -101,7 +102,12 @@ class ProbingRun(Run):
             update(block.index * self.steps + done * self.steps // total, self.progress()[1])
 
         probe = TaskProbe(
-            block.work, self.outputs, self.options, report, skip_costly=self.skip_costly
+            block.work,
+            self.outputs,
+            self.options,
+            report,
+            skip_costly=self.skip_costly,
+            embeddings=self._embeddings if self.options.embeddings else None,
         )
         self.scores[block.index] = probe.run()
 
@@ -160,6 +166,15 @@ class ProbingRun(Run):
             },
             "notes": all_notes(self.tasks),
         }
+
+    def _embeddings(self, features: TaskFeatures) -> Tensor:
+        """The features of a task in the embeddings alone."""
+        return embedding_features(
+            self.model,
+            features,
+            max_length=self.options.max_length,
+            batch_size=self.options.batch_size,
+        )
 
     def _compute(self, update: Update) -> None:
         """The vectors of all texts of all tasks, each once."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from headscope.heads import Head
 from headscope.progress import Update
@@ -39,6 +40,8 @@ class TaskProbe:
         Called with the number of steps that are done, and of all.
     skip_costly
         Whether to skip points of the curve over n that cost too much.
+    embeddings
+        Computes the features of the embeddings alone; None skips their classifier.
     """
 
     def __init__(
@@ -49,11 +52,12 @@ class TaskProbe:
         progress: Update,
         *,
         skip_costly: bool = False,
+        embeddings: Callable[[TaskFeatures], Tensor] | None = None,
     ) -> None:
         self.options, self.progress, self.shape = options, progress, outputs.shape
         self.features = TaskFeatures(task, outputs, options.pairs)
         self.rows = LabelledRows.of(self.features.task)
-        self.heads = self.shape.every_head
+        self.heads, self.embeddings = self.shape.every_head, embeddings
         self.points = [n for n in options.counts or () if self._affordable(n) or not skip_costly]
 
     def run(self) -> TaskScores:
@@ -68,7 +72,20 @@ class TaskProbe:
         best = self._ranking(np.stack([one.validation for one in heads]))
         orders = {"top": best, "greedy": self._greedy(best) if self.options.greedy else []}
         top = self._together(orders, total)
-        return TaskScores.of(heads, layers, top, orders, self.options.counts or (), len(self.heads))
+        return TaskScores.of(
+            heads,
+            layers,
+            top,
+            orders,
+            self.options.counts or (),
+            len(self.heads),
+            embeddings=self._embeddings(),
+        )
+
+    def _embeddings(self) -> ClassifierScores | None:
+        if self.embeddings is None:
+            return None
+        return classify(self.embeddings(self.features), self.rows, self.options)
 
     def _affordable(self, n: int) -> bool:
         """Whether the classifiers of n heads are cheap enough, or n is the number asked for."""

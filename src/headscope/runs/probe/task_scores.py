@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,9 @@ class TaskScores:
         By name (``TOP_SCORES``), (way, n): scores of n heads together; NaN where there are none.
     rank
         (way, place, 2): layer and head in the order of selection, counted from 0; -1 beyond.
+    embeddings
+        By name (``UNIT_SCORES`` and ``unsolved``), (1,): scores of the embeddings alone; empty if
+        they were not probed.
 
     Examples
     --------
@@ -51,6 +54,7 @@ class TaskScores:
     unsolved: NDArray[np.int64]
     top: Arrays
     rank: NDArray[np.int64]
+    embeddings: Arrays = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -61,6 +65,7 @@ class TaskScores:
         orders: Mapping[str, Sequence[Head]],
         counts: Sequence[int],
         total: int,
+        embeddings: ClassifierScores | None = None,
     ) -> TaskScores:
         """Collect the scores of classifiers.
 
@@ -76,6 +81,8 @@ class TaskScores:
             Numbers of heads of the curve.
         total
             Number of heads of the model.
+        embeddings
+            Scores of the embeddings alone, if they were probed.
         """
         together = {name: np.full((len(WAYS), len(counts)), np.nan) for name in TOP_SCORES}
         for (way, n), scores in top.items():
@@ -91,6 +98,7 @@ class TaskScores:
             np.array([sum(one.unsolved for one in units) for units in (heads, layers)], np.int64),
             together,
             rank,
+            {} if embeddings is None else single_scores(embeddings),
         )
 
     def ranked(self, way: str) -> list[Head]:
@@ -100,7 +108,12 @@ class TaskScores:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything, by name; :meth:`restore` reads it back."""
-        groups = {"heads": self.heads, "layers": self.layers, "top": self.top}
+        groups = {
+            "heads": self.heads,
+            "layers": self.layers,
+            "top": self.top,
+            "embeddings": self.embeddings,
+        }
         flat = {
             f"{group}/{name}": values
             for group, arrays in groups.items()
@@ -117,7 +130,30 @@ class TaskScores:
             arrays["unsolved"],
             {name: arrays[f"top/{name}"] for name in TOP_SCORES},
             arrays["rank"],
+            {
+                name.partition("/")[2]: values
+                for name, values in arrays.items()
+                if name.startswith("embeddings/")
+            },
         )
+
+
+def single_scores(scores: ClassifierScores) -> dict[str, NDArray[Any]]:
+    """The scores of a single unit by name, (1,), with the number of classifiers ``unsolved``.
+
+    Parameters
+    ----------
+    scores
+        The scores of one unit.
+
+    Examples
+    --------
+    >>> one = ClassifierScores(*np.array([[0.5], [0.6], [0.1], [0.4]]), np.array([0]))
+    >>> single_scores(one)["test"].tolist()
+    [0.6]
+    """
+    named = {name: _stack([scores], name)[0] for name in UNIT_SCORES}
+    return named | {"unsolved": np.array([scores.unsolved])}
 
 
 def _stack(scores: Sequence[ClassifierScores], name: str) -> NDArray[np.float64]:
