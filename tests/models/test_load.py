@@ -46,7 +46,9 @@ def test_a_saved_folder_loads_with_its_weights_and_its_tokenizer(kind: str, tmp_
     batch = tiny_batch(kind)
     model = load(save(kind, tmp_path))
     assert model.name == str(tmp_path)
-    assert model.shapes == dict.fromkeys(STACKS[kind], Shape(layers=2, heads=4, width=8))
+    kv_heads = (getattr(model.config, "num_key_value_heads", 4),) * 2
+    expected = Shape(layers=2, heads=4, width=8, kv_heads=kv_heads)
+    assert model.shapes == dict.fromkeys(STACKS[kind], expected)
     with torch.no_grad():
         expected, maps = eager_run(kind, batch)
         assert torch.equal(model.forward(batch).last_hidden_state, expected.last_hidden_state)

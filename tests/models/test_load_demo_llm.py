@@ -33,7 +33,7 @@ def loss_of(model: Model, text: str) -> float:
 
 
 def test_the_embedded_decoder_is_smollm2_with_thirty_layers_of_nine_heads(demo_llm: Model) -> None:
-    assert demo_llm.shapes == {"decoder": Shape(layers=30, heads=9, width=64)}
+    assert demo_llm.shapes == {"decoder": Shape(30, 9, 64, kv_heads=(3,) * 30)}
     config = demo_llm.config
     assert (config.model_type, config.num_key_value_heads, demo_llm.longest) == ("llama", 3, 8192)
     assert demo_llm.network.dtype == torch.float32

@@ -38,7 +38,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_gguf_file_gives_the_weights_that_were_written(file: Path) -> None:
     model = load(file, head="lm")
-    assert model.shapes == {"decoder": Shape(2, 4, 8)}
+    assert model.shapes == {"decoder": Shape(2, 4, 8, kv_heads=(2, 2))}
     expected = tiny_llama().state_dict()
     weights = model.network.state_dict()
     assert weights.keys() == expected.keys()
@@ -85,7 +85,7 @@ def test_without_a_cache_nothing_remains(file: Path, monkeypatch: pytest.MonkeyP
     with converted(file) as folder:
         assert (folder / "config.json").is_file()
     assert not folder.exists()
-    assert load(file).shapes == {"decoder": Shape(2, 4, 8)}
+    assert load(file).shapes == {"decoder": Shape(2, 4, 8, kv_heads=(2, 2))}
 
 
 def test_a_conversion_that_was_killed_leaves_nothing_behind(
@@ -199,7 +199,9 @@ def test_a_gguf_file_that_is_too_large_for_the_memory_is_refused(
 def test_a_gguf_file_is_not_spread_over_devices_without_a_cache(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert load(file, device_map={"": "disk"}).shapes == {"decoder": Shape(2, 4, 8)}
+    assert load(file, device_map={"": "disk"}).shapes == {
+        "decoder": Shape(2, 4, 8, kv_heads=(2, 2))
+    }
     monkeypatch.setenv("HEADSCOPE_CACHE", "off")
     with pytest.raises(ModelError, match="cannot be spread over devices without a cache"):
         load(file, device_map={"": "disk"})

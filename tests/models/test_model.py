@@ -41,7 +41,9 @@ TABLE = (
 def test_the_shape_agrees_with_the_configuration(kind: str) -> None:
     model = tiny_model(kind)
     assert model.stacks == STACKS[kind]
-    assert all(model.shape(stack) == Shape(LAYERS, HEADS, WIDTH) for stack in model.stacks)
+    kv_heads = (getattr(model.config, "num_key_value_heads", HEADS),) * LAYERS
+    expected = Shape(LAYERS, HEADS, WIDTH, kv_heads=kv_heads)
+    assert all(model.shape(stack) == expected for stack in model.stacks)
     assert model.main_stack() == STACKS[kind][0]
     assert model.encoder_decoder == (kind in BOTH)
 
@@ -67,6 +69,7 @@ def test_encoder_and_decoder_may_differ_in_depth_and_heads() -> None:
 def test_heads_are_query_heads_where_queries_are_grouped() -> None:
     model = tiny_model("llama", num_key_value_heads=1)
     assert model.shape("decoder").heads == HEADS
+    assert model.shape("decoder").kv_heads == (1, 1)
 
 
 @pytest.mark.parametrize("kind", TABLE)

@@ -78,11 +78,13 @@ def test_maps_equal_eager_and_are_those_of_a_decoder(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_shape_and_limits_are_those_of_what_reads_text(kind: str) -> None:
     model = model_of(kind)
+    shared = model.network.config.get_text_config().num_key_value_heads
     expected = {
-        "gemma4": Shape(4, HEADS, 2 * WIDTH, widths=(WIDTH, 2 * WIDTH) * 2),
-        "qwen3.5": Shape(2, HEADS, WIDTH, numbers=(1, 3)),
+        "gemma4": Shape(4, HEADS, 2 * WIDTH, widths=(WIDTH, 2 * WIDTH) * 2, kv_heads=(shared,) * 4),
+        "qwen3.5": Shape(2, HEADS, WIDTH, numbers=(1, 3), kv_heads=(shared,) * 2),
     }
-    assert model.shapes == {"decoder": expected.get(kind, Shape(2, HEADS, WIDTH))}
+    usual = Shape(2, HEADS, WIDTH, kv_heads=(shared,) * 2)
+    assert model.shapes == {"decoder": expected.get(kind, usual)}
     assert (model.longest, model.hidden_size, model.main_stack()) == (64, 32, "decoder")
     assert model.encode([SENTENCES[0]]).shape == (1, 32)
 

@@ -95,13 +95,16 @@ def test_blocks_of_rows_equal_eager(kind: str, monkeypatch: pytest.MonkeyPatch) 
 def test_shapes_are_those_of_the_configuration(kind: str) -> None:
     (stack, shape), *others = tiny_model(kind).shapes.items()
     assert (stack, others) == ("encoder" if kind == "eurobert" else "decoder", [])
-    expected = Shape(2, HEADS, WIDTH)
+    config = tiny_model(kind).network.config
+    kv_heads = (getattr(config, "num_key_value_heads", HEADS),) * shape.layers
+    expected = Shape(2, HEADS, WIDTH, kv_heads=kv_heads)
     if kind == "gemma4":
-        expected = Shape(4, HEADS, 2 * WIDTH, widths=(WIDTH, 2 * WIDTH) * 2)
+        widths = (WIDTH, 2 * WIDTH) * 2
+        expected = Shape(4, HEADS, 2 * WIDTH, widths=widths, kv_heads=kv_heads)
     elif kind == "gpt-oss":
-        expected = Shape(2, HEADS, WIDTH, sink=True)
+        expected = Shape(2, HEADS, WIDTH, sink=True, kv_heads=kv_heads)
     elif kind in HYBRIDS:
-        expected = Shape(2, HEADS, WIDTH, numbers=(1, 3))
+        expected = Shape(2, HEADS, WIDTH, numbers=(1, 3), kv_heads=kv_heads)
     assert shape == expected
 
 

@@ -130,6 +130,15 @@ def test_provenance_says_which_model_corpus_settings_and_versions_made_the_numbe
     assert known["versions"]["headscope"] == headscope.__version__
 
 
+@pytest.mark.parametrize(("given", "kept"), [(1, 1), (2, 2), (4, None)])
+def test_provenance_says_how_many_heads_share_keys_where_queries_are_grouped(
+    given: int, kept: int | None
+) -> None:
+    model = tiny_model("llama", num_key_value_heads=given)
+    known = run(model, from_texts(["a dog"])).provenance["model"]
+    assert (known["heads"], known.get("kv_heads")) == (4, kept)
+
+
 def test_other_weights_are_another_model() -> None:
     one, other = (
         run(tiny_model("bert", seed=seed), from_texts(["a dog"])).provenance["model"]

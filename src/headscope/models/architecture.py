@@ -87,6 +87,15 @@ def layer_numbers(network: nn.Module, modules: Sequence[nn.Module]) -> tuple[int
     return tuple(range(len(modules)))
 
 
+def queries_per_key(module: nn.Module) -> int:
+    """How many query heads of an attention module share the keys and values of one head.
+
+    It is the number by which transformers repeats keys and values, 1 where they are not shared.
+    """
+    groups = getattr(module, "num_key_value_groups", 1)
+    return groups if isinstance(groups, int) and groups > 0 else 1
+
+
 def text_config(network: nn.Module) -> Any:
     """The configuration of what reads text: a part of that of models which see or hear, too."""
     config: Any = network.config

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from headscope.encode import Batch
 from headscope.encode.cross import key_batch
 from headscope.errors import ModelError
-from headscope.models.architecture import layer_numbers, unobservable
+from headscope.models.architecture import layer_numbers, queries_per_key, unobservable
 from headscope.models.attention import Watch, watching
 from headscope.models.shape import Shape
 from headscope.models.view import LayerView
@@ -100,7 +100,8 @@ def find_shapes(model: Model, stacks: Mapping[nn.Module, str]) -> dict[str, Shap
         _check_calls(model, stack, modules)
         numbers = layer_numbers(model.network, modules)
         sink = seen.least[stack] < ROW_SUM
-        shapes[stack] = Shape(len(layers), heads[0], max(widths), numbers, widths, sink)
+        kv_heads = tuple(heads[0] // queries_per_key(module) for module in modules)
+        shapes[stack] = Shape(len(layers), heads[0], max(widths), numbers, widths, sink, kv_heads)
     return shapes
 
 

@@ -27,6 +27,9 @@ class Shape:
     sink
         Whether rows of attention sum to less than 1, because the rest goes to a learned sink
         (GPT-OSS).
+    kv_heads
+        Number of heads with keys and values of their own in each of these layers. Where queries
+        are grouped, there are fewer than query heads, and neighbouring ones share them.
 
     Examples
     --------
@@ -35,6 +38,8 @@ class Shape:
     >>> hybrid = Shape(layers=2, heads=1, width=64, numbers=(3, 7))
     >>> hybrid, hybrid.labels, [str(head) for head in hybrid.every_head]
     (Shape(layers=2, heads=1, width=64, numbers=(3, 7)), (4, 8), ['4-1', '8-1'])
+    >>> Shape(layers=2, heads=4, width=8, kv_heads=(2, 2))
+    Shape(layers=2, heads=4, width=8, kv_heads=(2, 2))
     """
 
     layers: int
@@ -43,10 +48,12 @@ class Shape:
     numbers: tuple[int, ...] = ()
     widths: tuple[int, ...] = ()
     sink: bool = False
+    kv_heads: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "numbers", self.numbers or tuple(range(self.layers)))
         object.__setattr__(self, "widths", self.widths or (self.width,) * self.layers)
+        object.__setattr__(self, "kv_heads", self.kv_heads or (self.heads,) * self.layers)
 
     def __repr__(self) -> str:
         parts = [f"layers={self.layers}, heads={self.heads}, width={self.width}"]
@@ -56,6 +63,8 @@ class Shape:
             parts.append(f"widths={self.widths}")
         if self.sink:
             parts.append("sink=True")
+        if self.grouped:
+            parts.append(f"kv_heads={self.kv_heads}")
         return f"Shape({', '.join(parts)})"
 
     @property
@@ -67,6 +76,11 @@ class Shape:
     def even(self) -> bool:
         """Whether the heads of all layers are equally wide."""
         return len(set(self.widths)) <= 1
+
+    @property
+    def grouped(self) -> bool:
+        """Whether query heads share keys and values in some layer."""
+        return any(count != self.heads for count in self.kv_heads)
 
     @property
     def labels(self) -> tuple[int, ...]:

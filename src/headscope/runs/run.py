@@ -296,6 +296,9 @@ def describe(model: Model, stack: str) -> dict[str, Any]:
     unusual: dict[str, Any] = {} if shape.counted else {"layer_numbers": list(shape.labels)}
     if shape.sink:
         unusual["sink"] = "learned"
+    if shape.grouped:  # one number, unless layers differ
+        one = len(set(shape.kv_heads)) == 1
+        unusual["kv_heads"] = shape.kv_heads[0] if one else list(shape.kv_heads)
     return {
         "name": model.label,
         "revision": model.revision,
