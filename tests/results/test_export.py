@@ -42,6 +42,15 @@ def test_an_ending_that_is_no_table_names_those_that_are(some: Atlas, tmp_path: 
     assert not list(tmp_path.iterdir())
 
 
+def test_an_unknown_format_names_all_of_them(some: Atlas, tmp_path: Path) -> None:
+    with pytest.raises(ResultsError) as caught:
+        export(some, tmp_path / "table.csv", format="duo-attention")
+    assert caught.value.message == (
+        "the format must be one of csv, duoattention, headkv, headvis, latex, parquet; "
+        "got 'duo-attention' instead. Did you mean 'duoattention'?"
+    )
+
+
 def test_a_measure_that_is_not_there_leaves_no_file(some: Atlas, tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="Did you mean 'entropy'"):
         export(some, tmp_path / "table.csv", measure="entropie")

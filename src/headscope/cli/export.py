@@ -20,7 +20,7 @@ def export(
         typer.Option(
             "--output",
             "-o",
-            help="The table: .csv, .parquet or .tex (LaTeX); or a folder.",
+            help="The table: .csv, .parquet or .tex (LaTeX); or a folder, or .json for headkv.",
             show_default=False,
         ),
     ],
@@ -28,7 +28,8 @@ def export(
         str,
         typer.Option(
             "--format",
-            help="csv, parquet, latex, or headvis: a folder that HeadVis' front end reads. "
+            help="csv, parquet, latex; headvis: a folder that HeadVis' front end reads; "
+            "duoattention (a folder) or headkv (.json): one score per head, for cache compression. "
             "Default: as the file's ending says.",
             show_default=False,
         ),
@@ -36,6 +37,16 @@ def export(
     measure: Annotated[
         str | None, typer.Option("--measure", help="Only this measure.", show_default=False)
     ] = None,
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            metavar="VALUE",
+            help="For duoattention and headkv: the value to write, such as repetition:induction. "
+            "Default: streaming:distant.",
+            show_default=False,
+        ),
+    ] = "",
     quiet: opt.Quiet = False,
 ) -> None:
     """Write results as one long table, one row per head and statistic, with its interval.
@@ -45,4 +56,10 @@ def export(
     from headscope.results import Atlas
 
     console, atlas = Console(quiet=quiet), Atlas.open(results)
-    console.result(str(atlas.export(output, measure=measure, format=format)))
+    path = atlas.export(output, measure=measure, format=format, by=by)
+    if format == "duoattention":
+        from headscope.page import scaling_note
+
+        if note := scaling_note(path):
+            console.say(note)
+    console.result(str(path))

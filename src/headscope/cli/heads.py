@@ -9,6 +9,7 @@ import typer
 from headscope.cli import options as opt
 from headscope.cli.console import Console
 from headscope.cli.root import LOOK, app
+from headscope.errors import UserError
 
 
 @app.command(rich_help_panel=LOOK)
@@ -37,6 +38,14 @@ def heads(
         typer.Option("--top", metavar="N", help="Only the first N.", min=1, show_default=False),
     ] = None,
     ascending: Annotated[bool, typer.Option("--ascending", help="Smallest first.")] = False,
+    kv: Annotated[
+        bool,
+        typer.Option(
+            "--kv",
+            help="One row per KV head: the mean and maximum of --by over the query heads that "
+            "share its keys and values, sorted by the mean.",
+        ),
+    ] = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -49,8 +58,17 @@ def heads(
 
     if where.strip():
         parse_query(where)
+    if kv and where.strip():
+        raise UserError(
+            "--where selects query heads, --kv shows KV heads; they cannot be combined",
+            hint="leave one of them out",
+        )
     console = Console(quiet=quiet, as_json=json)
     atlas = Atlas.open(results)
+    if kv:
+        table = atlas.kv_heads(by).sort_values("mean", ascending=ascending, kind="stable")
+        console.frame(table.head(top) if top else table)
+        return
     table = atlas.heads(where=where, by=by, top=top, ascending=ascending)
     console.frame(table)
     if not len(table):

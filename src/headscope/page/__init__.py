@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headscope.page.cache_scores import scaling_note, write_duoattention, write_headkv
     from headscope.page.document import (
         Document,
         Plot,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from headscope.page.roles import role_sections, roles_document
 
 _WHERE = {
+    "cache_scores": ("scaling_note", "write_duoattention", "write_headkv"),
     "document": (
         "Document",
         "Plot",
@@ -48,9 +50,12 @@ __all__ = [
     "render_document",
     "role_sections",
     "roles_document",
+    "scaling_note",
     "shift_section",
     "write_document",
+    "write_duoattention",
     "write_folder",
+    "write_headkv",
     "write_headvis",
     "write_report",
 ]

@@ -14,7 +14,7 @@ import xarray as xr
 from headscope.errors import UserError
 from headscope.heads import Head, HeadLike
 from headscope.results.circuits import join
-from headscope.results.export import export
+from headscope.results.export import CACHE, export
 from headscope.results.kept import KeptExamples
 from headscope.results.labelled import LabelledResults
 from headscope.results.schema import EXAMPLES
@@ -222,6 +222,35 @@ class Atlas(LabelledResults):
         from headscope.stats.query import head_list
 
         return head_list(self, where=where, by=by, top=top, ascending=ascending)
+
+    def kv_heads(self, by: str) -> pd.DataFrame:
+        """A statistic per KV head: over the query heads that share its keys and values.
+
+        Parameters
+        ----------
+        by
+            The statistic, such as ``"streaming:distant"``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``layer`` and ``kv_head`` (both from 1), ``mean`` and ``max`` over the query ``heads``
+            that share it. Without grouped queries, every query head has its own KV head.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures="position")
+        >>> print(atlas.kv_heads("position:previous").round(3).head(3).to_string(index=False))
+         layer  kv_head  mean   max heads
+             1        1 0.140 0.140   1-1
+             1        2 0.214 0.214   1-2
+             1        3 1.000 1.000   1-3
+        """
+        from headscope.stats import kv_head_table
+
+        return kv_head_table(self, by)
 
     def top_heads(self, n: int, *, task: str | None = None) -> tuple[Head, ...]:
         """The n heads with the best validation score in these probing results.
@@ -488,8 +517,9 @@ class Atlas(LabelledResults):
         *,
         measure: str | None = None,
         format: str = "",
+        by: str = "",
     ) -> Path:
-        """Write a long table as CSV, Parquet or LaTeX, or a folder for HeadVis.
+        """Write a long table as CSV, Parquet or LaTeX, or files for other tools.
 
         Parameters
         ----------
@@ -499,7 +529,15 @@ class Atlas(LabelledResults):
             Only this measure.
         format
             "csv", "parquet" or "latex", where the ending does not say it; or "headvis", a folder
-            that the front end of HeadVis reads.
+            that the front end of HeadVis reads; "duoattention", a folder, or "headkv", a JSON file,
+            with which these tools compress the cache of keys and values.
+        by
+            For "duoattention" and "headkv": the value to write, such as ``"repetition:induction"``;
+            heads with larger ones keep more. Default: ``"streaming:distant"``.
+
+        See Also
+        --------
+        headscope.page.write_duoattention, headscope.page.write_headkv
 
         Examples
         --------
@@ -510,8 +548,28 @@ class Atlas(LabelledResults):
         >>> atlas.export(tempfile.mkdtemp() + "/demo.tex", measure="position").name
         'demo.tex'
         """
+        if format in CACHE:
+            return self._export_scores(Path(path), measure, format, by)
+        if by:
+            raise UserError(
+                f"by is for the formats {' and '.join(CACHE)}; a table holds all values",
+                hint="choose one measure with measure=",
+                command="choose one measure with --measure",
+            )
         if format == "headvis":
             from headscope.page import write_headvis
 
             return write_headvis(self, Path(path))
         return export(self, Path(path), measure=measure, format=format)
+
+    def _export_scores(self, path: Path, measure: str | None, format: str, by: str) -> Path:
+        from headscope.page import write_duoattention, write_headkv
+
+        if measure is not None:
+            raise UserError(
+                f"the format {format} has one value per head, not a whole measure",
+                hint=f"name the value: by={measure!r}",
+                command=f"name the value: --by {measure}",
+            )
+        write = write_duoattention if format == "duoattention" else write_headkv
+        return write(self, path, by=by)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headscope.errors import ResultsError
+from headscope.errors import ResultsError, unknown
 from headscope.files import atomic_write, check_writable
 from headscope.results.latex import to_latex
 
@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from headscope.results.atlas import Atlas
 
 ENDINGS = {".csv": "csv", ".parquet": "parquet", ".tex": "latex"}
-FORMATS = (*ENDINGS.values(), "headvis")
-"""What :meth:`headscope.Atlas.export` can write: tables, and a folder for HeadVis."""
+CACHE = ("duoattention", "headkv")
+"""Formats of tools that compress the cache, which get one value of every head."""
+FORMATS = (*ENDINGS.values(), "headvis", *CACHE)
+"""What :meth:`headscope.Atlas.export` can write: tables, and files for other tools."""
 
 
 def export(results: Atlas, path: Path, *, measure: str | None = None, format: str = "") -> Path:
@@ -32,10 +34,11 @@ def export(results: Atlas, path: Path, *, measure: str | None = None, format: st
         csv, parquet or latex. Default: as the file's ending says.
     """
     kind = format or ENDINGS.get(path.suffix, "")
+    if format and format not in ENDINGS.values():
+        raise unknown("format", format, FORMATS, error=ResultsError)
     if kind not in ENDINGS.values():
-        given = repr(format) if format else repr(path.suffix)
         raise ResultsError(
-            f"a table is written as .csv, .parquet or .tex; got {given} instead",
+            f"a table is written as .csv, .parquet or .tex; got {path.suffix!r} instead",
             hint="choose a file name such as table.csv or table.tex",
             command="give -o table.csv, -o table.parquet or -o table.tex",
         )

@@ -13,6 +13,7 @@ from headscope.stats.description import Description, descriptions
 from headscope.stats.differences import difference_atlas, difference_table, same_examples
 from headscope.stats.frames import frame_table, outstanding
 from headscope.stats.jackknife import cluster_test, jackknife, rough_intervals, share_interval
+from headscope.stats.kv_heads import kv_head_counts, kv_head_table
 from headscope.stats.layers import LayerCloseness, layer_closeness
 from headscope.stats.lengths import matched_scores
 from headscope.stats.main_roles import main_roles, role_agreement
@@ -81,6 +82,8 @@ __all__ = [
     "gain_differences",
     "grand_mean",
     "jackknife",
+    "kv_head_counts",
+    "kv_head_table",
     "layer_closeness",
     "layer_shares",
     "leading_patterns",
