@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, norm
+from scipy.stats import binom, binomtest, norm
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from headscope.errors import UserError
 from headscope.stats import correct, paired_sign, wilson
+from headscope.stats.tests import binomial_tail
 from stats.references import CORRECTIONS, wilson_interval
 
 COUNTS = st.integers(0, 400)
@@ -194,3 +195,9 @@ def test_an_unknown_correction_is_an_error_that_names_the_known_ones() -> None:
     assert caught.value.message == (
         "the correction must be one of bh, holm, none; got 'hol' instead. Did you mean 'holm'?"
     )
+
+
+@pytest.mark.parametrize(("right", "size", "share"), [(0, 5, 0.3), (5, 5, 0.3), (40, 88, 0.5)])
+def test_the_tail_of_a_binomial_is_that_of_scipy(right: int, size: int, share: float) -> None:
+    expected = binom.sf(right - 1, size, share)
+    assert float(binomial_tail(right, size, share)) == pytest.approx(expected, rel=1e-12)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy import special
 
 from headscope.labels import STANFORD
 from headscope.results import Atlas
@@ -19,7 +18,7 @@ from headscope.stats.grid import grid_heads
 from headscope.stats.probing import probing_of, task_titles
 from headscope.stats.relation_words import DULL
 from headscope.stats.relations import ALL, LEAST
-from headscope.stats.tests import correct
+from headscope.stats.tests import binomial_tail, correct
 
 ALPHA = 0.05
 OVER = "p over "
@@ -261,7 +260,7 @@ def probe_findings(results: Atlas) -> list[ProbeFinding]:
             continue
         scores = mine["test"].values.ravel()
         right = np.round(np.nan_to_num(scores) * size)
-        p = correct(np.where(np.isnan(scores), np.nan, special.bdtrc(right - 1, size, majority)))
+        p = correct(np.where(np.isnan(scores), np.nan, binomial_tail(right, size, majority)))
         place = int(np.nanargmax(validation))
         if p[place] < ALPHA:
             head, score = str(grid_heads(mine)[place]), float(scores[place])

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from headscope.results import Atlas
 from headscope.stats.probing import probing_of, task_titles
-from headscope.stats.tests import correct
+from headscope.stats.tests import binomial_tail, correct
 
 LEVEL = 0.05
 SMALL = 100
@@ -42,7 +41,7 @@ def better_heads(results: Atlas, *, level: float = LEVEL) -> pd.DataFrame:
             continue
         scores = mine["test"].values.ravel()
         right = np.round(np.nan_to_num(scores) * size)
-        p = np.where(np.isnan(scores), np.nan, stats.binom.sf(right - 1, size, majority))
+        p = np.where(np.isnan(scores), np.nan, binomial_tail(right, size, majority))
         corrected = {name: correct(p, name) for name in ("holm", "bh")}
         rows.append(
             {

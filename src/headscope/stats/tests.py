@@ -9,7 +9,7 @@ from scipy import special
 from headscope.errors import unknown
 from headscope.results.moments import wilson
 
-__all__ = ["CORRECTIONS", "check_correction", "correct", "paired_sign", "wilson"]
+__all__ = ["CORRECTIONS", "binomial_tail", "check_correction", "correct", "paired_sign", "wilson"]
 
 CORRECTIONS = ("none", "holm", "bh")
 """How p-values may be corrected: not at all, by Holm, or by Benjamini and Hochberg."""
@@ -131,3 +131,26 @@ def _unsorted(ordered: NDArray[np.float64], order: NDArray[np.intp]) -> NDArray[
     result = np.empty_like(ordered)
     np.put_along_axis(result, order, np.minimum(ordered, 1.0), 1)
     return result
+
+
+def binomial_tail(right: ArrayLike, size: ArrayLike, share: ArrayLike) -> NDArray[np.float64]:
+    """The chance of so many right answers or more, if each is right with the same chance.
+
+    Through the incomplete beta function: ``scipy.stats`` takes long to import.
+
+    Parameters
+    ----------
+    right, size
+        Right answers, and all.
+    share
+        The chance of a right answer.
+
+    Examples
+    --------
+    >>> binomial_tail([0, 1, 2], 2, 0.5).tolist()
+    [1.0, 0.75, 0.25]
+    """
+    right, size = np.asarray(right, np.float64), np.asarray(size, np.float64)
+    some = np.maximum(right, 1.0)
+    tail = special.betainc(some, size - some + 1, share)
+    return np.where(right > 0, tail, 1.0)
