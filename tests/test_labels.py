@@ -108,6 +108,12 @@ def test_every_label_of_every_registered_measure_has_words_of_its_own(measure: s
             "probe for rte on 12 greedily chosen heads",
         ),
         ("probe_top", {"task": "rte", "way": "top", "n": "2"}, "probe for rte on the top 2 heads"),
+        ("probe_splits", {"task": "rte"}, "probe for rte, mean over random splits"),
+        (
+            "probe_splits_top",
+            {"task": "rte", "way": "best"},
+            "probe for rte on the best layer, mean over random splits",
+        ),
         ("probe_embeddings", {"task": "rte"}, "probe for rte on the embeddings alone"),
         ("ablation", {"run": "none"}, "loss with no head off"),
         ("ablation", {"run": "3-9"}, "loss with head 3-9 off"),

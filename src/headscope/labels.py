@@ -340,6 +340,13 @@ def _embedding_probe(labels: Labels, attributes: Labels, tokens: Labels) -> str:
     return f"{_probe(labels, attributes, tokens)} on the embeddings alone"
 
 
+def _split_probe(labels: Labels, attributes: Labels, tokens: Labels) -> str:
+    text = _probe({"task": labels["task"]}, attributes, tokens)
+    ways = {"last": "last layer", "best": "best layer", "top": "top heads"}
+    where = f" on the {ways[labels['way']]}" if "way" in labels else ""
+    return f"{text}{where}, mean over random splits"
+
+
 def _off(what: str) -> Callable[[Labels, Labels, Labels], str]:
     def words(labels: Labels, attributes: Labels, _tokens: Labels) -> str:
         metric = attributes.get("metric", "score")
@@ -394,6 +401,8 @@ _WORDS: dict[str, Callable[[Labels, Labels, Labels], str]] = {
     "probe_layer": _layer_probe,
     "probe_top": _probe,
     "probe_embeddings": _embedding_probe,
+    "probe_splits": _split_probe,
+    "probe_splits_top": _split_probe,
     "ablation": _run,
     "head_off": _off("the head"),
     "layer_off": _off("the layer"),

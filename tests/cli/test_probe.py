@@ -95,6 +95,8 @@ def test_a_folder_of_tasks_and_everything_made_from_the_results(
     assert all(
         word in done.out for word in ("Depth", "Tense", "majority", "last layer", "best layer")
     )
+    assert "Depth, Tense: fewer than 200 validation or test examples; 5 random splits" in done.err
+    assert "Means over 5 random splits, with 95 % intervals" in done.out
     assert "* Small tests: Depth (20 sentences), Tense (20)." in done.err
     results = Atlas.open(here / "p.nc")
     assert results["probe"]["task"].values.tolist() == ["tree_depth", "past_present"]
@@ -121,11 +123,12 @@ def test_a_folder_of_tasks_and_everything_made_from_the_results(
     listed = run("ls", "p.nc")
     assert listed.code == 0, listed.err
     assert "Jo and Myaeng 2020" in listed.out
-    assert [row["examples"] for row in json.loads(run("ls", "p.nc", "--json").out)] == [20, 20, 20]
+    assert [row["examples"] for row in json.loads(run("ls", "p.nc", "--json").out)] == [20] * 5
     page = run("report", "p.nc")
     assert page.code == 0, page.err
     shown = str(Reader((here / "p.html").read_text()).packs())
     assert "Layers and top heads" in shown
+    assert "Repeated splits" in shown
     assert "Small tests: Depth (20 sentences), Tense (20)." in shown
     assert run("export", "p.nc", "-o", "p.csv").code == 0
     table = pd.read_csv(here / "p.csv")
@@ -138,7 +141,7 @@ def test_a_folder_of_tasks_and_everything_made_from_the_results(
     assert head["test"] == pytest.approx(
         float(results["probe"]["test"].sel(task="past_present", layer=2, head=3))
     )
-    assert (len(table), head["test_size"]) == (2 * 8, 20)
+    assert (len(table), head["test_size"]) == (2 * 2 * 8, 20)  # and means over splits
     assert not {"mean", "deviation", "n"} & {*table.columns, *results["probe"].data_vars}
     assert run("export", "p.nc", "--measure", "probe_layer", "-o", "layers.csv").code == 0
     assert len(pd.read_csv(here / "layers.csv")) == 2 * 2
@@ -163,6 +166,8 @@ def test_fewer_tasks_examples_and_classifiers(
         "--no-greedy",
         "--no-control",
         "--embeddings",
+        "--repeats",
+        2,
         "-n",
         3,
         "--cache",
@@ -187,6 +192,9 @@ def test_fewer_tasks_examples_and_classifiers(
     assert f"{100 * float(results['probe_top']['test'].sel(way='top', n=3)[0]):.1f}" in done.out
     assert f"{100 * float(results['probe_embeddings']['test'][0]):.1f}" in done.out
     assert "embeddings" in done.out
+    each = results["probe_splits_top"]["each"].sel(way="top")
+    assert f"{100 * float(each.mean()):.1f} (" in done.out
+    assert each.sizes["split"] == 2
     assert sorted(path.name for path in here.iterdir()) == ["kept", "p.nc"]
 
 
@@ -286,6 +294,7 @@ def test_ctrl_c_has_its_own_exit_code(
             ["--task", "Tens"],
             "the task must be one of Depth, Tense; got 'Tens' instead. Did you mean 'Tense'?",
         ),
+        (["--repeats", "0"], "the number of repeats must be 1 or more, got 0 instead"),
         (["--batch-size", "0"], "the batch size must be 1 or more, got 0 instead"),
         (["--max-length", "65"], "the maximum length must be at most 64 for "),
     ],

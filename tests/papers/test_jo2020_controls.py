@@ -50,6 +50,9 @@ def test_controls_stand_on_the_page_and_are_computed_once(
     assert best["compression"] == pytest.approx(float(mine["compression"]))
     words = controls["probe_embeddings"]["test"].sel(task="tree_depth")
     assert best["embeddings only"] == pytest.approx(100 * float(words))
+    splits = report.tables[f"controls-{name}/repeated-splits"].iloc[0]
+    mean = controls["probe_splits_top"]["each"].sel(task="tree_depth", way="top").mean()
+    assert splits["top-2 heads"].startswith(f"{100 * float(mean):.1f} (")
     beside = report.tables[f"controls-{name}/top-heads-beside-random-ones"].iloc[0]
     top = results["probe_top"]["test"].sel(task="tree_depth", way="top", n=2)
     assert beside["top-2 heads"] == pytest.approx(100 * float(top))

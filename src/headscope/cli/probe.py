@@ -119,6 +119,19 @@ def probe(
             rich_help_panel=_CLASSIFIERS,
         ),
     ] = False,
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            "--repeats",
+            metavar="N",
+            help=(
+                "Random splits that are probed besides the task's own; 1 for none. Default: 5 if "
+                "validation or test has fewer than 200 sentences, else none."
+            ),
+            rich_help_panel=_CLASSIFIERS,
+            show_default=False,
+        ),
+    ] = None,
     seed: opt.Seed = 0,
     batch_size: opt.BatchSize = 32,
     max_length: opt.MaxLength = 128,
@@ -182,6 +195,7 @@ def probe(
         folds=folds,
         control=control,
         embeddings=embeddings,
+        repeats=repeats,
         seed=seed,
         device=device,
     )
@@ -229,6 +243,7 @@ def probe(
                 "validation scores"
             ),
         )
+        _show_splits(console, results)
     small = small_test_text(small_tests(results))
     for remark in [*probing_remarks(results), *([small] if small else [])]:
         console.say(f"* {remark}")
@@ -256,6 +271,18 @@ def _rows(results: Atlas, n: int | None) -> list[dict[str, object]]:
             }
         )
     return rows
+
+
+def _show_splits(console: Console, results: Atlas) -> None:
+    """Print the means over repeated splits, if there are any."""
+    from headscope.page.probing import split_rows
+    from headscope.stats.probe_splits import TOP, split_table, split_text
+
+    if TOP in results.measures:
+        table = split_table(results)
+        title = f"Means over {table['splits'][0]} random splits, with 95 % intervals"
+        console.table(split_rows(table), title=title)
+        console.say(f"* {split_text(results)}")
 
 
 def _percent(value: object) -> str:

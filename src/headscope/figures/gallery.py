@@ -44,6 +44,13 @@ MADE_BY = {
     "probe": _PROBE,
     "probe_layer": _PROBE,
     "probe_top": _PROBE,
+    **dict.fromkeys(
+        ("probe_splits", "probe_splits_top"),
+        (
+            "hs.probe(model, tasks, repeats=5)",
+            "headscope probe MODEL TASKS --repeats 5",
+        ),
+    ),
     "probe_embeddings": (
         "hs.probe(model, tasks, embeddings=True)",
         "headscope probe MODEL TASKS --embeddings",

@@ -9,6 +9,7 @@ import pandas as pd
 from headscope.numbers import MISSING
 from headscope.page.document import Row, Section, Table, missing, records
 from headscope.results import Atlas
+from headscope.stats.probe_splits import TOP, split_table, split_text
 from headscope.stats.probe_tests import small_test_text, small_tests
 from headscope.stats.probing import EMBEDDINGS as STORED
 from headscope.stats.probing import head_table, probing_remarks, task_titles, top_table
@@ -56,7 +57,53 @@ def probe_section(results: Atlas) -> Section:
         id="probe-heads",
         note=SELECTIVITY,
     )
-    return Section("probes", "Probes", text, [layers, heads])
+    return Section("probes", "Probes", text, [layers, *split_tables(results), heads])
+
+
+def split_tables(results: Atlas) -> list[Table]:
+    """Return the table of repeated splits, if there are any.
+
+    Parameters
+    ----------
+    results : Atlas
+        Results of a probe.
+
+    Returns
+    -------
+    list of Table
+        One table or none.
+    """
+    if TOP not in results.measures:
+        return []
+    rows = split_rows(split_table(results))
+    return [Table(rows, title="Repeated splits", note=split_text(results))]
+
+
+def split_rows(table: pd.DataFrame) -> list[Row]:
+    """Return means over repeated splits as texts, in percent and points.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`headscope.stats.probe_splits.split_table`.
+
+    Returns
+    -------
+    list of dict
+        One row per task.
+    """
+    rows = []
+    for row in records(table):
+        names = {"last": "last layer", "best": "best layer", "top": f"top-{row['n']} heads"}
+        shown: Row = {"task": row["task"], "test sentences": row["test size"]}
+        for what, title in names.items():
+            ends = f"{row[f'{what} low']:.0f}–{row[f'{what} high']:.0f}"
+            shown[title] = f"{row[what]:.1f} ({ends})"
+        for what, title in (("top - last", "top − last"), ("top - best", "top − best")):
+            ends = f"{row[f'{what} low']:+.1f} to {row[f'{what} high']:+.1f}"
+            shown[f"{title}, points"] = f"{row[what]:+.1f} ({ends})"
+        rows.append(shown)
+    return rows
 
 
 def layer_rows(table: pd.DataFrame) -> list[Row]:

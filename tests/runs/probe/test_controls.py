@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +16,10 @@ from headscope.errors import CorpusError
 from headscope.models import load
 from headscope.runs.probe import description, probe
 from headscope.runs.probe.classify import classify, standardise
-from headscope.runs.probe.controls import compare_random, kept_rows, probe_controls
+from headscope.runs.probe.controls import kept_rows, probe_controls
 from headscope.runs.probe.description import block_ends, description_length, uniform_length
 from headscope.runs.probe.options import ProbeOptions
+from headscope.runs.probe.random_heads import compare_random
 from headscope.runs.probe.rows import LabelledRows
 from headscope.tasks.control import control_task, first_word
 from headscope.tasks.find import find_tasks
@@ -174,16 +176,19 @@ def test_which_examples_are_right_is_what_the_score_counts() -> None:
 def test_the_controls_of_a_run_are_those_of_probing_the_control_tasks(tmp_path: Path) -> None:
     model = load("demo")
     tasks = find_tasks(["demo"], only=["Tense"], limit=40, seed=0)
-    options = ProbeOptions(l2=(1e-2,), n=3, counts=(3,), greedy=False, control=False)
-    keywords = {"l2": [1e-2], "n": 3, "counts": [3], "greedy": False, "control": False}
+    options = ProbeOptions(l2=(1e-2,), n=3, counts=(3,), greedy=False, control=False, repeats=2)
+    keywords: dict[str, Any] = {"l2": [1e-2], "n": 3, "counts": [3], "greedy": False}
+    keywords |= {"control": False, "repeats": 1}
     results = probe(model, tasks, cache=tmp_path, **keywords)
     controls = probe_controls(model, tasks, results, options, cache=tmp_path, draws=2, sets=4)
     each = [
         probe(model, [control_task(tasks[0], seed)], cache=tmp_path, **keywords)["probe"]["test"]
         for seed in range(2)
     ]
-    alone = probe(model, tasks, cache=tmp_path, embeddings=True, **keywords)["probe_embeddings"]
-    assert controls["probe_embeddings"]["test"].values.tolist() == alone["test"].values.tolist()
+    more = keywords | {"embeddings": True, "repeats": 2}
+    alone = probe(model, tasks, cache=tmp_path, **more)
+    for name in ("probe_embeddings", "probe_splits", "probe_splits_top"):
+        np.testing.assert_array_equal(controls[name]["test"].values, alone[name]["test"].values)
     heads = controls["probe_control"]
     np.testing.assert_allclose(heads["control_task"].values, (each[0] + each[1]).values / 2)
     np.testing.assert_allclose(
@@ -202,8 +207,7 @@ def test_the_controls_of_a_run_are_those_of_probing_the_control_tasks(tmp_path: 
 @pytest.mark.slow
 def test_every_classifier_of_a_small_task_reaches_its_optimum(tmp_path: Path) -> None:
     """Length of the built-in corpus has 186 training sentences; a thousand steps left 3 short."""
-    results = probe(
-        "demo", "demo", only="Length", n=1, counts=[1], greedy=False, control=False, cache=tmp_path
-    )
+    quick: dict[str, Any] = {"n": 1, "counts": [1], "greedy": False, "control": False, "repeats": 1}
+    results = probe("demo", "demo", only="Length", cache=tmp_path, **quick)
     assert int(results["probe"]["train"][0]) == 186
     assert int(results["probe"]["unsolved"][0]) == int(results["probe_layer"]["unsolved"][0]) == 0

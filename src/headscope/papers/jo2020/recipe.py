@@ -17,7 +17,7 @@ from headscope.files import slug
 from headscope.models import Model, ModelLike
 from headscope.models.random import random_init
 from headscope.page import Plot, Section, Table
-from headscope.page.probing import SELECTIVITY, best_head_rows, layer_rows
+from headscope.page.probing import SELECTIVITY, best_head_rows, layer_rows, split_tables
 from headscope.papers.claims import Finding
 from headscope.papers.jo2020 import facts
 from headscope.papers.jo2020.claims import findings, layer_scores
@@ -86,7 +86,8 @@ class Jo2020(Recipe):
         Where vectors are kept. Default: ``vectors/`` in the output folder.
     controls
         Whether to compute controls: control tasks with selectivity, description lengths, the
-        embeddings alone, the model with random weights, and random heads beside the top heads.
+        embeddings alone, the model with random weights, random heads beside the top heads, and
+        repeated splits of small tasks.
         Takes several times as long.
     published
         The numbers that the authors released: their repository, a folder with its results, or a
@@ -227,6 +228,7 @@ class Jo2020(Recipe):
             solver=self.solver,
             seed=self.seed,
             device=self.device,
+            repeats=1,  # repeated splits are among the controls
             cache=self.cache or self.folder / "vectors",
             output=path,
             progress=self.reporter,
@@ -339,6 +341,7 @@ class Jo2020(Recipe):
         tables = [
             head_table_of_controls(results, controls, nulls),
             random_head_table(controls),
+            *split_tables(controls),
         ]
         return self.section(
             "controls", TEXT, tables, title=f"Controls of {short_name(name)}", suffix=slug(name)

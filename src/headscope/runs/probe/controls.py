@@ -7,14 +7,13 @@ validation is better than choosing any.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 import xarray as xr
 from numpy.typing import NDArray
-from scipy import stats
 
 from headscope.errors import CorpusError
 from headscope.heads import Head
@@ -27,7 +26,10 @@ from headscope.runs.probe.embeddings import embedding_features
 from headscope.runs.probe.features import TaskFeatures, model_inputs
 from headscope.runs.probe.groups import embedding_group
 from headscope.runs.probe.options import ProbeOptions
+from headscope.runs.probe.random_heads import compare_random
 from headscope.runs.probe.rows import LabelledRows
+from headscope.runs.probe.split_groups import split_groups
+from headscope.runs.probe.splits import count_repeats, split_scores
 from headscope.runs.probe.task_scores import single_scores
 from headscope.runs.probe.vectors import make_head_outputs
 from headscope.tasks.control import control_task, first_word
@@ -37,62 +39,6 @@ DRAWS, SETS = 3, 20
 """How many control tasks and how many sets of random heads are drawn."""
 MOST_CLASSES = 100
 """Tasks with more classes have no description length: it would take too long."""
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class RandomHeads:
-    """The top heads of a task beside random ones.
-
-    Parameters
-    ----------
-    scores
-        Test scores of the sets of random heads, (set,).
-    top
-        Test score of the top heads.
-    difference, low, high
-        Mean over test examples of: the top heads are right, minus the share of random sets that
-        are; with its 95 % interval.
-    p
-        Two-sided p-value of that mean (one-sample t-test over test examples).
-    """
-
-    scores: Array
-    top: float
-    difference: float
-    low: float
-    high: float
-    p: float
-
-
-def compare_random(right: NDArray[np.bool_], random: NDArray[np.bool_]) -> RandomHeads:
-    """Compare the top heads with sets of random heads, test example by test example.
-
-    Parameters
-    ----------
-    right
-        Which test examples the top heads get right, (example,).
-    random
-        The same for the sets of random heads, (set, example).
-
-    Examples
-    --------
-    >>> top = np.array([True, True, True, False])
-    >>> found = compare_random(top, np.array([[1, 0, 1, 0], [1, 1, 0, 0]], bool))
-    >>> found.top, found.scores.tolist(), found.difference
-    (0.75, [0.5, 0.5], 0.25)
-    """
-    paired = right.astype(np.float64) - random.mean(0)
-    test = stats.ttest_1samp(paired, 0.0)
-    ends = test.confidence_interval(0.95)
-    return RandomHeads(
-        random.mean(1),
-        float(right.mean()),
-        float(paired.mean()),
-        float(ends.low),
-        float(ends.high),
-        float(test.pvalue),
-    )
 
 
 def probe_controls(
@@ -135,6 +81,7 @@ def probe_controls(
         ``control_size`` is the mean number of test examples of the control tasks.
         ``probe_random`` (task, set): test scores of random heads beside the top heads.
         ``probe_embeddings`` (task): the test score of the embeddings alone.
+        ``probe_splits`` and ``probe_splits_top``: repeated splits of small tasks.
     """
     reporter = as_reporter(progress)
     chosen = [task for task in tasks if task.labels]
@@ -153,17 +100,21 @@ def probe_controls(
         max_length=options.max_length,
         batch_size=options.batch_size,
     )
-    names = ("probe_control", "probe_random", "probe_embeddings")
-    groups: dict[str, list[xr.Dataset]] = {name: [] for name in names}
+    groups: dict[str, list[xr.Dataset]] = {}
     with reporter.progress(f"controls of {model.name}") as update:
         for place, task in enumerate(chosen):
             features = TaskFeatures(task, outputs, options.pairs)
             controls = _Controls(task, features, results, replace(options, control=False))
-            groups["probe_control"].append(controls.of_heads(draws))
-            groups["probe_random"].append(controls.of_sets(sets))
-            groups["probe_embeddings"].append(controls.of_embeddings(model))
+            made = {
+                "probe_control": controls.of_heads(draws),
+                "probe_random": controls.of_sets(sets),
+                "probe_embeddings": controls.of_embeddings(model),
+                **controls.of_splits(),
+            }
+            for name, group in made.items():
+                groups.setdefault(name, []).append(group)
             update(place + 1, len(chosen))
-    whole = {name: xr.concat(parts, "task") for name, parts in groups.items() if parts}
+    whole = {name: xr.concat(parts, "task") for name, parts in groups.items()}
     attributes = {"listed": "no", "kind": "probe", "source": "Jo and Myaeng 2020"}
     whole = {name: data.assign_attrs(attributes) for name, data in whole.items()}
     return Atlas.build(whole, {**results.provenance, "draws": draws, "sets": sets})
@@ -282,6 +233,15 @@ class _Controls:
         )
         scores = single_scores(classify(x, self.rows, self.options))
         return embedding_group(self.task, self.rows, scores)
+
+    def of_splits(self) -> dict[str, xr.Dataset]:
+        """Repeated splits, if the task is small."""
+        repeats = count_repeats(self.task, self.options.repeats)
+        if not repeats:
+            return {}
+        options = replace(self.options, n=self.options.n or self.shape.heads)
+        scores = split_scores(self.features, self.rows, options, repeats)
+        return split_groups(self.task, self.rows, scores, self.shape.labels)
 
     def _right(self, heads: Sequence[Head]) -> NDArray[np.bool_]:
         scores = classify(self.features.together(heads), self.rows, self.options, keep_right=True)

@@ -115,7 +115,7 @@ def _units(
         {"task": [task.name], **{dim: list(numbers) for dim, numbers in labels.items()}}
     )
     what = f"each {list(labels)[-1]}" if labels else "the mean embedding of all tokens"
-    return data.assign_attrs(_attributes(f"Test score of a classifier on {what}"))
+    return data.assign_attrs(attributes(f"Test score of a classifier on {what}"))
 
 
 def _top(
@@ -135,10 +135,11 @@ def _top(
     data = xr.Dataset(variables).assign_coords(
         task=[task.name], way=list(WAYS), n=list(counts), place=np.arange(1, total + 1)
     )
-    return data.assign_attrs(_attributes("Test score of a classifier on n heads together"))
+    return data.assign_attrs(attributes("Test score of a classifier on n heads together"))
 
 
-def _attributes(title: str) -> dict[str, str]:
+def attributes(title: str) -> dict[str, str]:
+    """The attributes of a group of test scores."""
     return {
         "title": title,
         "unit": "accuracy (0–1) or Pearson correlation",

@@ -53,6 +53,9 @@ class ProbeOptions:
         Whether to also train every classifier on shuffled labels.
     embeddings
         Whether to also train a classifier on the embeddings alone, averaged over tokens.
+    repeats
+        Number of random splits of a task that are probed besides its own; 1 for none. None stands
+        for 5 where validation or test has fewer than 200 examples, and for none elsewhere.
     seed
         Seed of the folds, the shuffled labels and the RMSProp solver.
     device
@@ -84,6 +87,7 @@ class ProbeOptions:
     folds: int = FOLDS
     control: bool = True
     embeddings: bool = False
+    repeats: int | None = None
     seed: int = 0
     device: str = "cpu"
 
@@ -102,6 +106,9 @@ class ProbeOptions:
             "folds": _whole("number of folds", self.folds, least=2),
             "batch_size": _whole("batch size", self.batch_size, least=1),
             "max_length": _whole("maximum length", self.max_length),
+            "repeats": None
+            if self.repeats is None
+            else _whole("number of repeats", self.repeats, least=1),
             "seed": _whole("seed", self.seed),
         }
         for name, value in checked.items():
@@ -109,7 +116,9 @@ class ProbeOptions:
 
     @property
     def settings(self) -> dict[str, object]:
-        """All options by name; without the controls that are off unless they are asked for.
+        """All options by name, except ``repeats``, and ``embeddings`` if they are off.
+
+        Results that were made before these options existed have the same settings.
 
         Examples
         --------
@@ -117,6 +126,7 @@ class ProbeOptions:
         (False, 5)
         """
         named = asdict(self)
+        del named["repeats"]
         return {name: value for name, value in named.items() if value or name != "embeddings"}
 
     def resolve(self, model: str, *, layers: int, heads: int) -> ProbeOptions:

@@ -41,6 +41,7 @@ def probe(
     folds: int = FOLDS,
     control: bool = True,
     embeddings: bool = False,
+    repeats: int | None = None,
     seed: int = 0,
     device: str | None = None,
     cache: str | Path = CACHE,
@@ -99,6 +100,11 @@ def probe(
     embeddings
         Whether to also train a classifier on the embeddings alone: the mean over all tokens of
         what the first layer reads, whatever ``position`` is. It shows what the words give.
+    repeats
+        Number of random splits of all examples of a task, of the same sizes, in which heads,
+        layers and top heads are probed again; 1 for none. Default: 5 for tasks with fewer than
+        200 validation or test examples, none for others. Scores of the task's own split are the
+        same in any case.
     seed
         Seed of everything random: tasks that are made, ``limit``, folds, shuffled labels.
     device
@@ -120,7 +126,9 @@ def probe(
     Atlas
         Groups ``probe`` (task, layer, head), ``probe_layer`` (task, layer) and ``probe_top``
         (task, way, n) with the test score, its 95 % interval, the validation score and the chosen
-        L2 value; with ``embeddings``, ``probe_embeddings`` (task) with the same.
+        L2 value; with ``embeddings``, ``probe_embeddings`` (task) with the same. For
+        tasks with repeated splits, ``probe_splits`` (task, layer, head) and ``probe_splits_top``
+        (task, way) with means over splits.
 
     Raises
     ------
@@ -167,6 +175,7 @@ def probe(
         folds=folds,
         control=control,
         embeddings=embeddings,
+        repeats=repeats,
         seed=seed,
         device=device or "cpu",
     )

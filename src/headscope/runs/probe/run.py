@@ -22,6 +22,8 @@ from headscope.runs.probe.groups import task_groups
 from headscope.runs.probe.options import ProbeOptions
 from headscope.runs.probe.outputs import HeadOutputs
 from headscope.runs.probe.rows import LabelledRows
+from headscope.runs.probe.split_groups import split_groups
+from headscope.runs.probe.splits import SMALL, count_repeats
 from headscope.runs.probe.task import TaskProbe
 from headscope.runs.probe.task_scores import TaskScores
 from headscope.runs.probe.vectors import make_head_outputs
@@ -69,16 +71,18 @@ class ProbingRun(Run):
         self.skip_costly = options.counts is None
         self.options = options.resolve(model.name, layers=shape.layers, heads=shape.heads)
         self.steps = 2 * (shape.layers + len(self.options.counts or ()))
+        self.repeats = [count_repeats(task, options.repeats) for task in tasks]
         self.scores: dict[int, TaskScores] = {}
         self.reporter = Reporter(visible=False)
 
     @cached_property
     def about(self) -> dict[str, Any]:
         """Model, tasks and options: everything that changes the numbers."""
+        repeats = {"repeats": max(self.repeats)} if any(self.repeats) else {}
         return {
             "model": describe(self.model, self.stack),
             "tasks": {task.name: _task_digest(task) for task in self.tasks},
-            "settings": self.options.settings | {"skip_costly": self.skip_costly},
+            "settings": self.options.settings | {"skip_costly": self.skip_costly} | repeats,
         }
 
     def execute(self, progress: ProgressLike = False) -> Atlas:
@@ -88,6 +92,8 @@ class ProbingRun(Run):
 
     def begin(self) -> None:
         """Compute the vectors that the cache lacks."""
+        if any(self.repeats):
+            self.reporter.say(self._split_cost())
         with self.reporter.progress(f"vectors of {self.model.name}") as update:
             self._compute(update)
 
@@ -108,6 +114,7 @@ class ProbingRun(Run):
             report,
             skip_costly=self.skip_costly,
             embeddings=self._embeddings if self.options.embeddings else None,
+            repeats=self.repeats[block.index],
         )
         self.scores[block.index] = probe.run()
 
@@ -144,6 +151,8 @@ class ProbingRun(Run):
             known = TaskFeatures(task, self.outputs, self.options.pairs).task
             rows, numbers = LabelledRows.of(known), self.outputs.shape.labels
             made = task_groups(known, rows, self.scores[index], counts, numbers)
+            if self.scores[index].splits:
+                made |= split_groups(known, rows, self.scores[index].splits, numbers)
             for name, group in made.items():
                 groups.setdefault(name, []).append(group)
         whole = {name: xr.concat(parts, "task") for name, parts in groups.items()}
@@ -166,6 +175,19 @@ class ProbingRun(Run):
             },
             "notes": all_notes(self.tasks),
         }
+
+    def _split_cost(self) -> str:
+        """Which tasks are divided again, and what that takes, as a sentence."""
+        pairs = zip(self.tasks, self.repeats, strict=True)
+        titles = ", ".join(task.title for task, count in pairs if count)
+        shape, count = self.model.shape(self.stack), max(self.repeats)
+        units = shape.layers * (shape.heads + 1) + 1
+        why = f"fewer than {SMALL} validation or test examples; "
+        return (
+            f"{titles}: {'' if self.options.repeats else why}{count} random splits are probed "
+            f"besides the task's own, which takes {count} times the work of its heads and layers "
+            f"({count} × {units} classifiers for each L2 value). To skip them, set repeats to 1."
+        )
 
     def _embeddings(self, features: TaskFeatures) -> Tensor:
         """The features of a task in the embeddings alone."""

@@ -18,7 +18,8 @@ from headscope.runs.probe.options import ProbeOptions
 from headscope.runs.probe.outputs import HeadOutputs
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.select import SELECTED, candidates, greedy, judging_rows, ranking
-from headscope.runs.probe.task_scores import TaskScores
+from headscope.runs.probe.splits import split_scores
+from headscope.runs.probe.task_scores import Arrays, TaskScores
 from headscope.tasks.probing import ProbingTask
 
 COST = 2e10
@@ -42,6 +43,8 @@ class TaskProbe:
         Whether to skip points of the curve over n that cost too much.
     embeddings
         Computes the features of the embeddings alone; None skips their classifier.
+    repeats
+        How often the split is drawn again.
     """
 
     def __init__(
@@ -53,16 +56,17 @@ class TaskProbe:
         *,
         skip_costly: bool = False,
         embeddings: Callable[[TaskFeatures], Tensor] | None = None,
+        repeats: int = 0,
     ) -> None:
         self.options, self.progress, self.shape = options, progress, outputs.shape
         self.features = TaskFeatures(task, outputs, options.pairs)
         self.rows = LabelledRows.of(self.features.task)
-        self.heads, self.embeddings = self.shape.every_head, embeddings
+        self.heads, self.embeddings, self.repeats = self.shape.every_head, embeddings, repeats
         self.points = [n for n in options.counts or () if self._affordable(n) or not skip_costly]
 
     def run(self) -> TaskScores:
         """Train and score all classifiers."""
-        total = 2 * self.shape.layers + 2 * len(self.points)
+        total = (2 + self.repeats) * self.shape.layers + 2 * len(self.points)
         heads, layers = [], []
         for place, layer in enumerate(self.shape.numbers):
             heads.append(classify(self.features.heads(layer), self.rows, self.options))
@@ -72,7 +76,7 @@ class TaskProbe:
         best = self._ranking(np.stack([one.validation for one in heads]))
         orders = {"top": best, "greedy": self._greedy(best) if self.options.greedy else []}
         top = self._together(orders, total)
-        return TaskScores.of(
+        scores = TaskScores.of(
             heads,
             layers,
             top,
@@ -81,6 +85,18 @@ class TaskProbe:
             len(self.heads),
             embeddings=self._embeddings(),
         )
+        return replace(scores, splits=self._splits(total))
+
+    def _splits(self, total: int) -> Arrays:
+        """The scores in new splits, which take the last share of the steps."""
+        if not self.repeats:
+            return {}
+        done = total - self.repeats * self.shape.layers
+
+        def report(count: int) -> None:
+            self.progress(done + count, total)
+
+        return split_scores(self.features, self.rows, self.options, self.repeats, report)
 
     def _embeddings(self) -> ClassifierScores | None:
         if self.embeddings is None:

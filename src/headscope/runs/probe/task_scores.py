@@ -38,6 +38,8 @@ class TaskScores:
     embeddings
         By name (``UNIT_SCORES`` and ``unsolved``), (1,): scores of the embeddings alone; empty if
         they were not probed.
+    splits
+        What :func:`headscope.runs.probe.splits.split_scores` returned; empty without repeats.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class TaskScores:
     top: Arrays
     rank: NDArray[np.int64]
     embeddings: Arrays = field(default_factory=dict)
+    splits: Arrays = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -113,6 +116,7 @@ class TaskScores:
             "layers": self.layers,
             "top": self.top,
             "embeddings": self.embeddings,
+            "splits": self.splits,
         }
         flat = {
             f"{group}/{name}": values
@@ -130,12 +134,18 @@ class TaskScores:
             arrays["unsolved"],
             {name: arrays[f"top/{name}"] for name in TOP_SCORES},
             arrays["rank"],
-            {
-                name.partition("/")[2]: values
-                for name, values in arrays.items()
-                if name.startswith("embeddings/")
-            },
+            _under("embeddings/", arrays),
+            _under("splits/", arrays),
         )
+
+
+def _under(start: str, arrays: Arrays) -> Arrays:
+    """The arrays whose names begin in one way, without this beginning."""
+    return {
+        name.removeprefix(start): values
+        for name, values in arrays.items()
+        if name.startswith(start)
+    }
 
 
 def single_scores(scores: ClassifierScores) -> dict[str, NDArray[Any]]:
