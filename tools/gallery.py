@@ -33,7 +33,7 @@ INTRODUCTION = """\
 Every figure that Headscope draws by name. All pictures show the embedded model on the built-in
 corpus unless the section says otherwise. Each section begins with the command and the line of
 Python that make its results; those below a picture draw it. `headscope figures FILE` draws every
-figure that a results file allows. [Figures and report](tasks/figures.md) says how to add your own.
+figure that a results file allows. [Figures](tasks/figures.md) says how to add your own.
 
 <!-- Written by tools/gallery.py: change the captions in src/headscope/figures/catalogue.py. -->
 """

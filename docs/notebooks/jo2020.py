@@ -19,6 +19,7 @@ atlas = hs.probe(
     limit=120,
     greedy=False,
     counts=[1, 6, 12, 24, 72],
+    repeats=1,
     cache="vectors",
 )
 

@@ -355,3 +355,11 @@ def test_every_sentence_of_the_embedded_model_is_whole() -> None:
             assert text.endswith(".")
             assert text == " ".join(text.split())
             assert not any(bad in text for bad in ("nan", "..", " .", "{", "None"))
+
+
+def test_a_text_without_enough_documents_has_sentences_without_a_test() -> None:
+
+    atlas = hs.survey("demo", ["x" * 300, "a b a b"], measures=["activity", "work", "spread"])
+    found = descriptions(atlas)
+    assert len(found) == 72
+    assert not [one for one in found.values() if "nan" in f"{one.lead} {one.evidence}"]

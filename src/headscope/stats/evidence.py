@@ -114,7 +114,9 @@ def _tendency(excess: Excess, place: int) -> list[str]:
         return ["No role comes close to counting."]
     p = float(excess.p[place, excess.names.index(role)])
     start = f"Closest to a role: {_share(excess, place, role)}"
-    if not p < ALPHA:
+    if np.isnan(p):
+        return [f"{start}, but there are too few documents to test it."]
+    if p >= ALPHA:
         return [f"{start}, but the test does not confirm it ({p_words(p)})."]
     points = f"{100 * value:.{0 if value < 0.095 else 1}f} points over even attention"
     return [f"{start}, {points} where 10 would count."]

@@ -78,9 +78,11 @@ def with_half(share: float, half: float) -> str:
 def p_words(p: float) -> str:
     """A p-value; small ones by their power of ten.
 
-    >>> p_words(0.0312), p_words(1.9e-5), p_words(0.0), p_words(0.9999)
-    ('p = 0.031', 'p < 1e-4', 'p < 1e-300', 'p = 1.00')
+    >>> p_words(0.0312), p_words(1.9e-5), p_words(0.0), p_words(0.9999), p_words(math.nan)
+    ('p = 0.031', 'p < 1e-4', 'p < 1e-300', 'p = 1.00', 'not tested')
     """
+    if math.isnan(p):
+        return "not tested"
     if p >= 0.001:
         return f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
     power = 300 if p < 1e-300 else math.floor(-math.log10(p))
