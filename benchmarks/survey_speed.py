@@ -20,6 +20,11 @@ from headscope.models import Model
 from headscope.runs.forward import Pass
 
 LENGTH, BATCH, SPLIT = 128, 16, 60
+SURFACE = ("position", "special", "entropy", "role")
+PAPERS = (*SURFACE, "dependency", "coreference", "frame", "feature", "link")
+"""The measures of the papers, which the bars were set for. Main roles and what is asked of language
+models today came later; they are in the pass with everything that is offered."""
+BARS = (1.10, 1.18, 1.25)
 RELATIONS, MENTIONS = 40, 20
 
 
@@ -91,7 +96,9 @@ def run() -> list[dict[str, object]]:
         for name in MEASURES
         if MEASURES[name].offered
     ]
-    surface = [measure for measure in measures if not measure.needs]
+    surface, papers = (
+        [measure for measure in measures if measure.name in chosen] for chosen in (SURFACE, PAPERS)
+    )
     inputs = {
         "input_ids": torch.from_numpy(batch.ids),
         "attention_mask": torch.from_numpy(batch.mask).long(),
@@ -104,13 +111,14 @@ def run() -> list[dict[str, object]]:
 
     rest = [measure for measure in measures if measure.name != "role"]
     paper = Role(roles=PAPER).bind(context, [item.example for item in batch.items])
-    few, all_of_them, without, with_roles = (
+    few, many, all_of_them, without, with_roles = (
         Pass(model, chosen, "encoder", context)
-        for chosen in (surface, measures, rest, [*rest, paper])
+        for chosen in (surface, papers, measures, rest, [*rest, paper])
     )
     base, *seen, less, more = best_times(
         plain,
         lambda: few.run(batch),
+        lambda: many.run(batch),
         lambda: all_of_them.run(batch),
         lambda: without.run(batch),
         lambda: with_roles.run(batch),
@@ -131,6 +139,6 @@ def run() -> list[dict[str, object]]:
                 "bar": f"≤ {bar:.2f}",
                 "ok": one / base <= bar,
             }
-            for chosen, one, bar in zip((surface, measures), seen, (1.10, 1.18), strict=True)
+            for chosen, one, bar in zip((surface, papers, measures), seen, BARS, strict=True)
         ),
     ]
