@@ -14,8 +14,9 @@ from headscope.page.packs.examples import example_packs
 from headscope.results import Atlas
 from headscope.results.circuits import is_circuits, join_all
 
-EMBEDDED = 10
-"""Examples of each head in a report of one file."""
+MOST, FEWEST, TOGETHER = 10, 4, 1700
+"""Examples of each head in a report of one file: at most, at least, and those of all heads together,
+so that a page of 24 × 16 heads stays under 6 MB."""
 
 
 def write_report(
@@ -52,8 +53,20 @@ def write_report(
 def render(results: Atlas, *, others: Sequence[Atlas] = (), figures: bool = False) -> str:
     """Return the report as HTML."""
     results, *others = join_all([results, *others])
-    packs = report_packs(results, others, figures=figures)
+    layers, heads = results.shape
+    packs = report_packs(results, others, figures=figures, most=per_head(layers * heads))
     return page_html(_boot(results, others, "embedded"), packs)
+
+
+def per_head(heads: int) -> int:
+    """How many examples of each head a report of one file holds.
+
+    Examples
+    --------
+    >>> per_head(72), per_head(270), per_head(384), per_head(1024)
+    (10, 6, 4, 4)
+    """
+    return max(FEWEST, min(MOST, TOGETHER // max(heads, 1)))
 
 
 def write_folder(
@@ -97,7 +110,7 @@ def report_packs(
     others: Sequence[Atlas] = (),
     *,
     figures: bool = False,
-    most: int | None = EMBEDDED,
+    most: int | None = MOST,
 ) -> dict[str, bytes]:
     """Everything that the page is given, by name.
 
