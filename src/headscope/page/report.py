@@ -15,8 +15,8 @@ from headscope.results import Atlas
 from headscope.results.circuits import is_circuits, join_all
 
 MOST, FEWEST, TOGETHER = 10, 4, 1700
-"""Examples of each head in a report of one file: at most, at least, and those of all heads together,
-so that a page of 24 × 16 heads stays under 6 MB."""
+"""Examples of each head in a report of one file: at most, at least, and of all heads together, so
+that a page of 24 × 16 heads stays under 6 MB."""
 
 
 def write_report(
