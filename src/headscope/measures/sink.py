@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,9 +69,9 @@ class OfFirstTokens(Measure):
         self.threshold = float(threshold)
 
     @property
+    @abstractmethod
     def keys(self) -> slice:
         """Which keys are looked at."""
-        raise NotImplementedError
 
     def prepare(self, batch: Batch, device: Any) -> SinkSums:
         """Leave out examples that are too short."""

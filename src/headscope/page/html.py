@@ -28,7 +28,7 @@ def page_html(
     Parameters
     ----------
     boot
-        What the page is told first; ``Boot`` in ``web/src/data/types.ts``.
+        What the page reads first; ``Boot`` in ``web/src/data/types.ts``.
     packs
         Data inside the page, by name.
     connect

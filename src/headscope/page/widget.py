@@ -32,7 +32,7 @@ class HeadscopeWidget(anywidget.AnyWidget):  # type: ignore[misc]
     Parameters
     ----------
     boot
-        What the page is told first; ``Boot`` in ``web/src/data/types.ts``.
+        What the page reads first; ``Boot`` in ``web/src/data/types.ts``.
     packs
         Data that goes with the widget, by name. It is there without a kernel too.
     more

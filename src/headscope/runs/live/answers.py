@@ -89,7 +89,7 @@ class Answers:
         return tuple(self._actions)
 
     def describe(self) -> Document:
-        """What the page is told of the model; ``LiveModel`` in ``web/src/data/types.ts``."""
+        """What the page knows about the model; ``LiveModel`` in ``web/src/data/types.ts``."""
         return self.live.describe()
 
     def answer(

@@ -85,7 +85,7 @@ class LiveModel:
         self._passes = TextPasses(model, self.stack, self.kind)
 
     def describe(self) -> dict[str, Any]:
-        """What the page is told of the model; ``LiveModel`` in ``web/src/data/types.ts``."""
+        """What the page knows about the model; ``LiveModel`` in ``web/src/data/types.ts``."""
         return {
             "name": self.model.label,
             "type": str(getattr(self.model.config, "model_type", "")),
