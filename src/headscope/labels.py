@@ -22,6 +22,10 @@ STANFORD = " (SD)"
 """Ends the names of relations that were made from UD to be like those of Stanford Dependencies."""
 CHANGE = "-change"
 """How the names of measures end that are differences between two models."""
+NORM = "norm_"
+"""How the names of measures begin that are computed on norm-weighted maps."""
+WEIGHTED = ", norm-weighted"
+"""How their statistics end in words."""
 
 _STOPS = "full stops and commas"
 _OFFSETS = {
@@ -125,6 +129,15 @@ def first_names(*lists: Iterable[str]) -> list[str]:
     return sorted((name for names in lists for name in names), key=key)[:NAMED]
 
 
+def map_measure(name: str) -> str:
+    """The name of a measure on attention maps, given its name on these or on norm-weighted ones.
+
+    >>> map_measure("norm_entropy"), map_measure("entropy")
+    ('entropy', 'entropy')
+    """
+    return name.removeprefix(NORM)
+
+
 def label_text(
     measure: str,
     labels: Labels,
@@ -161,6 +174,8 @@ def label_text(
     'det: dependent → head word'
     >>> label_text("entropy-change", {"row": "all"})
     'change in entropy of attention from all tokens'
+    >>> label_text("norm_position", {"offset": "previous"})
+    'attention to the previous token, norm-weighted'
     >>> label_text("mine", {"kind": "long"}, {"title": "My measure"})
     'My measure: long'
     """
@@ -196,6 +211,9 @@ def find_words(
     if measure.endswith(CHANGE):
         inner = find_words(measure.removesuffix(CHANGE), labels, attributes, tokens=tokens)
         return None if inner is None else f"change in {inner}"
+    if measure.startswith(NORM):
+        inner = find_words(measure.removeprefix(NORM), labels, attributes, tokens=tokens)
+        return None if inner is None else f"{inner}{WEIGHTED}"
     try:
         if measure in _WORDS:
             return _WORDS[measure](names, attributes, {**TOKENS, **tokens})

@@ -60,7 +60,7 @@ def test_closing_puts_the_network_back_bit_for_bit(kind: str, attention: str) ->
     network, before = (tiny_network(kind, attention=attention) for _ in range(2))
     model = wrap(network, tiny_tokenizer(kind))
     assert implementations(network) == {"eager" if kind in PRIVATE else "headscope"}
-    assert hooks(network) == (2 * LAYERS if kind in PRIVATE else 0)
+    assert hooks(network) == (3 * LAYERS if kind in PRIVATE else 0)
     assert views_of(model, tiny_batch(kind))
     model.close()
     assert implementations(network) == {attention}

@@ -8,7 +8,7 @@ from abc import ABC
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor
@@ -16,8 +16,13 @@ from torch import Tensor
 from headscope.corpus import Example
 from headscope.encode import Batch
 from headscope.errors import UserError
+from headscope.labels import NORM
 from headscope.measures.source import code_digest
 from headscope.models import LayerView, Model, Shape
+
+OneMap = Literal["attention", "norm"]
+"""What a measure is computed on: attention maps, or maps weighted by the length of what attention
+carries."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,9 @@ class Measure(ABC):
         True for measures that are defined for cross attention, too, where rows are the tokens of
         the decoder (``batch``) and columns those of the encoder
         (:func:`headscope.encode.cross.key_batch`).
+    weightable
+        False for measures that make no sense on norm-weighted maps: they read something other than
+        maps, or were trained on attention maps.
 
     Examples
     --------
@@ -92,6 +100,9 @@ class Measure(ABC):
     in_blocks: ClassVar[bool] = False
     longest: ClassVar[int] = 2048
     cross: ClassVar[bool] = False
+    weightable: ClassVar[bool] = True
+    maps: OneMap = "attention"
+    """What the measure is computed on; see :meth:`norm_weighted`."""
     keep: int = 0
     """The values of about this many examples are kept beside the sums."""
     dims: Mapping[str, tuple[str, ...]]
@@ -119,6 +130,22 @@ class Measure(ABC):
         bound.context = context
         return bound
 
+    def norm_weighted(self) -> Self:
+        """The same measure on norm-weighted maps, under a name of its own.
+
+        It is given maps whose weights are multiplied by the length of the vector that each key
+        sends through the head, and divided by the row's sum.
+
+        References
+        ----------
+        Kobayashi et al. 2020, "Attention is Not Only a Weight".
+        """
+        copied = copy.copy(self)
+        copied.maps = "norm"
+        copied.name = f"{NORM}{self.name}"  # type: ignore[misc]
+        copied.title = f"{self.title}, norm-weighted"  # type: ignore[misc]
+        return copied
+
     @property
     def lead(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
         """The dimensions before the measure's own: layers and heads, labelled from 1."""
@@ -136,6 +163,7 @@ class Measure(ABC):
             "source": self.source,
             "listed": "yes" if self.listed else "no",
             "kind": "mean",
+            **({} if self.maps == "attention" else {"maps": self.maps}),
         }
 
     def identity(self) -> str:
@@ -230,9 +258,12 @@ class Together:
 
     whole_maps = True
     """Whether the pass must hand over every map in one block."""
+    maps: OneMap = "attention"
+    """Which maps are handed over."""
 
     def __init__(self, measures: Sequence[Measure]) -> None:
         self.measures = list(measures)
+        self.maps = self.measures[0].maps if self.measures else "attention"
         self.whole_maps = not all(measure.in_blocks for measure in measures)
         self.prepared: list[Any] = []
         self.layers: list[list[Tensor]] = []

@@ -76,6 +76,7 @@ class Gradient(Measure):
     dims = {"token": ("sep", "punctuation", "other")}
     needs: ClassVar[frozenset[str]] = frozenset({"lm"})
     offered = False
+    weightable = False
 
     def prepare(self, batch: Batch, device: Any) -> tuple[Tensor, Tensor]:
         """The kinds of keys, and the real rows."""

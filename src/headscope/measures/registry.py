@@ -112,6 +112,18 @@ def offered_measures(offered: Collection[str]) -> list[str]:
     ]
 
 
+def needs_of(name: str) -> frozenset[str]:
+    """What a registered measure needs of corpus and model; nothing, if there is no such measure.
+
+    Examples
+    --------
+    >>> sorted(needs_of("gradient")), sorted(needs_of("mine"))
+    (['lm'], [])
+    """
+    known = {entry.name: entry for entry in MEASURES.entries()}
+    return frozenset(_fact(known[name], "needs", frozenset())) if name in known else frozenset()
+
+
 def cross_measures() -> list[str]:
     """The names of the measures that are defined for cross attention: a survey computes them all.
 

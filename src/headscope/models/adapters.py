@@ -2,7 +2,7 @@
 
 OpenAI GPT and MPNet do not call transformers' attention interface. Both pass their attention maps
 through a dropout module and their concatenated head outputs through a projection module, so one
-hook on each can observe and change them.
+hook on each can observe and change them. Value vectors come out of a projection, too.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ class PrivateAttention:
     ----------
     dropout, projection
         Names of the submodules through which maps and concatenated head outputs pass.
+    values, parts
+        Name of the submodule that makes the value vectors: the last of so many equal parts of what
+        it returns.
     heads
         Name of the attribute that holds the number of heads.
     causal
@@ -35,16 +38,18 @@ class PrivateAttention:
 
     dropout: str
     projection: str
+    values: str
+    parts: int
     heads: str
     causal: bool
 
 
 PRIVATE: dict[str, PrivateAttention] = {
     "transformers.models.openai.modeling_openai.Attention": PrivateAttention(
-        "attn_dropout", "c_proj", "n_head", causal=True
+        "attn_dropout", "c_proj", "c_attn", 3, "n_head", causal=True
     ),
     "transformers.models.mpnet.modeling_mpnet.MPNetSelfAttention": PrivateAttention(
-        "dropout", "o", "num_attention_heads", causal=False
+        "dropout", "o", "v", 1, "num_attention_heads", causal=False
     ),
 }
 
@@ -69,6 +74,8 @@ def attach(network: nn.Module) -> None:
         # Partials, not closures: the hooks of a copied network then refer to the copy's modules.
         dropout.register_forward_hook(partial(_observe_maps, module, private))
         projection.register_forward_pre_hook(partial(_observe_outputs, module, private))
+        values = getattr(module, private.values)
+        values.register_forward_hook(partial(_observe_values, module, private))
 
 
 def detach(network: nn.Module) -> None:
@@ -77,6 +84,7 @@ def detach(network: nn.Module) -> None:
         for hooks in (
             getattr(module, private.dropout)._forward_hooks,
             getattr(module, private.projection)._forward_pre_hooks,
+            getattr(module, private.values)._forward_hooks,
         ):
             for key in list(_our_hooks(hooks)):
                 del hooks[key]
@@ -84,8 +92,18 @@ def detach(network: nn.Module) -> None:
 
 def _our_hooks(hooks: dict[int, Any]) -> Iterator[int]:
     for key, hook in hooks.items():
-        if getattr(hook, "func", None) in {_observe_maps, _observe_outputs}:
+        if getattr(hook, "func", None) in {_observe_values, _observe_maps, _observe_outputs}:
             yield key
+
+
+def _observe_values(
+    module: nn.Module, private: PrivateAttention, _values: nn.Module, _args: Any, output: Tensor
+) -> None:
+    watch = current_watch()
+    if watch is not None:
+        mine = output.chunk(private.parts, dim=-1)[-1]
+        split = mine.view(*mine.shape[:-1], getattr(module, private.heads), -1)
+        watch.values = split.transpose(1, 2)
 
 
 def _observe_maps(
@@ -98,7 +116,7 @@ def _observe_maps(
     if private.causal:
         past = torch.ones(weights.shape[-2:], dtype=torch.bool, device=weights.device).tril()
         visible = past[None, None] if visible is None else visible & past
-    watch.begin(module)
+    watch.begin(module, watch.values)
     if watch.whole_maps or watch.replacement is not None:
         watch.maps = watch.rows(module, weights, visible, 0)[0]
         return watch.maps

@@ -80,8 +80,9 @@ class Watch:
             or len(self.by_rows) < len(listeners)
             or any(listener.whole_maps for listener in self.by_rows)
         )
-        # Of the present layer, where one hook sees the maps and another the outputs.
+        # Of the present layer, where hooks see values, maps and outputs one after the other.
         self.maps: Tensor | None = None
+        self.values: Tensor | None = None
         # Layers of each stack that have been computed or skipped.
         self.counts = dict(first or {})
         self._current: tuple[str, int, list[Change]] = ("", 0, [])
@@ -93,8 +94,16 @@ class Watch:
         """Whether heads of the present layer are replaced."""
         return bool(self._current[2])
 
-    def begin(self, module: nn.Module) -> str:
-        """Enter the next layer, and return the name of its stack."""
+    def begin(self, module: nn.Module, values: Tensor | None = None) -> str:
+        """Enter the next layer, and return the name of its stack.
+
+        Parameters
+        ----------
+        module
+            The layer's attention module.
+        values
+            Its value vectors, (batch, key-value head, key, width), where they are known.
+        """
         stack = self.stacks.get(module, "encoder")
         place = self.counts.get(stack, 0)
         self.counts[stack] = place + 1
@@ -102,6 +111,7 @@ class Watch:
         layer = numbers[place] if place < len(numbers) else place
         changes = self.replacement.changes(stack, layer) if self.replacement else []
         self._current = (stack, layer, changes)
+        self.values = values
         return stack
 
     def rows(
@@ -140,7 +150,7 @@ class Watch:
                     again.append((examples, heads))
             weights = _joined(parts)
         if self.by_rows:
-            view = LayerView(stack, layer, None, None, module)
+            view = LayerView(stack, layer, None, None, module, self.values)
             for listener in self.by_rows:
                 listener.rows(view, weights, first_row)
         return weights, again
@@ -179,7 +189,8 @@ class Watch:
                 for examples, replacement, heads in _examples_of(changes, len(output))
             ]
             output = _joined(parts)
-        view = LayerView(stack, layer, maps, output, module)
+        view = LayerView(stack, layer, maps, output, module, self.values)
+        self.values = None
         for tell in self.at_end:
             tell(view)
         return output
@@ -247,7 +258,7 @@ def observed_attention(
     if watch is None:
         output, weights = eager(module, query, key, value, attention_mask, **kwargs)
         return output, weights
-    stack = watch.begin(module)
+    stack = watch.begin(module, value)
     call = Call(eager, module, query, key, value, attention_mask, kwargs)
     height = call.length
     if not (watch.whole_maps or module.training or query.requires_grad):

@@ -191,7 +191,7 @@ def wrap(
     - all its modules are put into evaluation mode (no dropout);
     - its attention implementation becomes ``"headscope"``, which gives the outputs of ``"eager"``
       bit for bit; for OpenAI GPT and MPNet, which compute attention in their own code, it becomes
-      ``"eager"``, and two hooks are registered in every layer.
+      ``"eager"``, and three hooks are registered in every layer.
 
     ``model.close()`` puts all of this back; so does leaving a ``with`` block. If several models are
     wrapped around one network, the last one to be closed puts it back. Weights, device, dtype and

@@ -61,8 +61,8 @@ class Observation:
 
     Three things are changed: the network is put into evaluation mode; its attention implementation
     becomes ``"headscope"``; and where an architecture computes attention in its own code (OpenAI
-    GPT and MPNet), the implementation becomes ``"eager"`` instead, and hooks are registered on two
-    modules of every layer.
+    GPT and MPNet), the implementation becomes ``"eager"`` instead, and hooks are registered on
+    three modules of every layer.
 
     Parameters
     ----------

@@ -55,9 +55,7 @@ def find_parts(module: nn.Module, parent: nn.Module | None) -> Parts | None:
     parent
         The module that holds it. BERT keeps the output projection there.
     """
-    output = next((getattr(module, name) for name in OUTPUTS if hasattr(module, name)), None)
-    if output is None:
-        output = getattr(getattr(parent, "output", None), "dense", None)
+    output = find_output(module, parent)
     if output is None:
         return None
     for names in SEPARATE:
@@ -70,6 +68,14 @@ def find_parts(module: nn.Module, parent: nn.Module | None) -> Parts | None:
     if family in ("gpt_neox", "bloom") and hasattr(module, "query_key_value"):
         return Parts("interleaved", (module.get_submodule("query_key_value"),), output)
     return None
+
+
+def find_output(module: nn.Module, parent: nn.Module | None) -> nn.Module | None:
+    """The output projection of an attention module; None if it has an unknown name."""
+    found = next((getattr(module, name) for name in OUTPUTS if hasattr(module, name)), None)
+    if found is None:
+        found = getattr(getattr(parent, "output", None), "dense", None)
+    return found if isinstance(found, nn.Module) else None
 
 
 def projections(parts: Parts, module: nn.Module, heads: int) -> Projections:

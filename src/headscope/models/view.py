@@ -32,6 +32,9 @@ class LayerView:
         The outputs of the heads; None until all rows are computed.
     module
         The attention module.
+    values
+        The value vectors, (batch, key-value head, key, width); None where they are not known. With
+        grouped queries, neighbouring heads share one.
     """
 
     stack: str
@@ -39,6 +42,7 @@ class LayerView:
     maps: Tensor | None
     outputs: Tensor | None
     module: nn.Module
+    values: Tensor | None = None
 
     @property
     def weights(self) -> Tensor:

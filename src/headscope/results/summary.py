@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.heads import Head
-from headscope.labels import label_text
+from headscope.labels import label_text, map_measure
 from headscope.results.schema import label_dims, of_heads, statistics
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def says_the_same(measure: str, values: xr.DataArray, labels: Mapping[str, objec
     >>> says_the_same("special", values, {"row": "other"})
     True
     """
-    if measure != "special" or labels.get("row") != "other":
+    if map_measure(measure) != "special" or labels.get("row") != "other":
         return False
     return bool(values.sel(row="sep").isnull().all())
 

@@ -15,6 +15,7 @@ from headscope.encode import Batch
 from headscope.encode.cross import key_batch
 from headscope.measures.base import Context, Measure, Together
 from headscope.models import LayerView, Listener, Model
+from headscope.models.value_norms import ValueNorms, norm_weighted
 from headscope.runs.keeping.found import BatchExamples
 from headscope.runs.keeping.keeper import Keeper
 
@@ -46,7 +47,8 @@ class Pass:
 
     The maps of a layer are reduced as soon as they are computed, and dropped. Measures of one kind
     are computed together (:meth:`headscope.measures.Measure.together`), so that they can share
-    work. A keeper, if there is one, finds the examples that are worth keeping.
+    work. Those on norm-weighted maps are given these instead of attention. A keeper, if there is
+    one, finds the examples that are worth keeping.
     """
 
     def __init__(
@@ -63,12 +65,14 @@ class Pass:
         kinds: dict[Any, list[Measure]] = {}
         for measure in measures:
             together: Any = type(measure).together
-            kinds.setdefault(together.__func__, []).append(measure)
+            kinds.setdefault((measure.maps, together.__func__), []).append(measure)
         self.groups: list[Together] = [
             type(kind[0]).together(kind, model, stack, context) for kind in kinds.values()
         ]
         if keeper is not None:
             self.groups.append(keeper)
+        weighted = any(group.maps == "norm" for group in self.groups)
+        self.norms = ValueNorms(model, stack) if weighted else None
 
     def run(self, batch: Batch) -> BatchValues:
         """One forward pass; rarely another one, with more room for examples."""
@@ -107,7 +111,8 @@ class Pass:
             self.keeper.careful = careful
         for group in self.groups:
             group.start(batch, self.model.device)
-        hearing = Hearing(self.groups, self.stack, batch, self.model.device, careful)
+        device = self.model.device
+        hearing = Hearing(self.groups, self.stack, batch, device, careful, self.norms)
         with torch.inference_mode():
             self.model.forward(batch, listeners=[hearing, *listeners], stack=self.stack)
         if not careful and not hearing.finite:
@@ -150,7 +155,10 @@ class Hearing:
         batch: Batch,
         device: torch.device,
         careful: bool,
+        norms: ValueNorms | None = None,
     ) -> None:
+        self.norms = norms
+        self.lengths: Tensor | None = None  # of what the keys of the present layer send
         self.groups, self.stack, self.batch, self.careful = groups, stack, batch, careful
         self.whole_maps = any(group.whole_maps for group in groups)
         self.broken = torch.full((len(batch),), -1, device=device)
@@ -178,18 +186,38 @@ class Hearing:
             return
         place = self.place(block.device)
         block = block.to(torch.float32)
+        if self.norms is not None and self.lengths is None:
+            self.lengths = self._lengths(view, place)
         if self.careful:
             block, bad = finite(block, *place.masks, first_row)
-            first = bad.to(self.home) & (self.broken < 0)
-            self.broken = torch.where(first, view.layer, self.broken)
+            self._note(view, bad)
         else:
             place.total = place.total + block.sum()
+        weighted = block if self.lengths is None else norm_weighted(block, self.lengths)
         for group in place.groups:
-            group.rows(view, block, first_row)
+            group.rows(view, weighted if group.maps == "norm" else block, first_row)
+
+    def _lengths(self, view: LayerView, place: Place) -> Tensor:
+        """The lengths of what the keys of a layer send; padding sends nothing."""
+        assert self.norms is not None
+        real = place.masks[1][:, None]
+        lengths = self.norms.of(view).masked_fill_(~real, 0.0)
+        if not self.careful:
+            place.total = place.total + lengths.sum()
+            return lengths
+        bad = ~torch.isfinite(lengths).flatten(1).all(1)
+        self._note(view, bad)
+        return lengths.nan_to_num_(0.0, 0.0, 0.0)
+
+    def _note(self, view: LayerView, bad: Tensor) -> None:
+        """Note the first layer in which examples are at fault."""
+        first = bad.to(self.home) & (self.broken < 0)
+        self.broken = torch.where(first, view.layer, self.broken)
 
     def end(self, view: LayerView) -> None:
         """A layer is complete."""
         if view.stack == self.stack:
+            self.lengths = None
             for group in self.place(view.output.device).groups:
                 group.end(view)
 

@@ -9,14 +9,16 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.labels import label_text
+from headscope.labels import label_text, map_measure
 from headscope.results import Atlas
 from headscope.results.schema import GRID, label_dims, of_heads, statistics
 from headscope.results.summary import says_the_same
 
 Array = NDArray[np.float64]
-OWN_TABLES = ("role", "dependency", "work", "spread", "sink_places")
-"""Measures that have tables of their own, or whose values mean nothing by themselves."""
+OWN_TABLES = ("role", "dependency")
+"""Measures that have tables of their own, where norm-weighted values stand beside the others."""
+NOT_SHOWN = ("work", "spread", "sink_places")
+"""Measures whose values mean nothing by themselves."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,15 @@ def columns_of(results: Atlas) -> list[Column]:
     found = []
     for name in results:
         dataset = results[name]
-        if name not in OWN_TABLES and of_heads(dataset):
+        if of_heads(dataset) and not _is_elsewhere(name, results):
             found += _of_measure(name, dataset)
     return found
+
+
+def _is_elsewhere(name: str, results: Atlas) -> bool:
+    """Whether a measure is shown in a table of its own, or not at all."""
+    plain = map_measure(name)
+    return plain in NOT_SHOWN or (plain in OWN_TABLES and plain in results)
 
 
 def _of_measure(name: str, dataset: xr.Dataset) -> list[Column]:

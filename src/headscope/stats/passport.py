@@ -12,6 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.heads import Head
+from headscope.labels import NORM, WEIGHTED, map_measure
 from headscope.numbers import count, interval, number, p_value
 from headscope.results import Atlas
 from headscope.results.circuits import is_circuits
@@ -40,12 +41,15 @@ class Passport:
     sentences
         What else stands out, in plain words; only what the tests allow.
     statistics
-        One row per statistic: words, mean, interval, n, and the head's rank (1 is the largest).
+        One row per statistic: words, mean, interval, n, and the head's rank (1 is the largest);
+        where results have both kinds of maps, also its mean on norm-weighted ones (``norm``) and
+        its rank there.
     roles
         One row per role: mean sieve bias, interval, effect, p (corrected) and whether it has the
-        role.
+        role; ``norm`` is the mean on norm-weighted maps.
     relations
-        Dependency relations by gain over the best fixed offset, with their corrected p.
+        Dependency relations by gain over the best fixed offset, with their corrected p; ``norm`` is
+        the accuracy on norm-weighted maps.
     atlas
         The results it comes from, for the view in a notebook.
     """
@@ -152,8 +156,29 @@ def _statistics(atlas: Atlas, head: Head) -> pd.DataFrame:
         column.row(place) for column in atlas.analysis.columns if not np.isnan(column.value[place])
     ]
     columns = ["measure", "statistic", "unit", "mean", "low", "high", "n", "rank", "of"]
-    frame = pd.DataFrame(rows, columns=columns)
+    frame = _beside(pd.DataFrame(rows, columns=columns))
     return frame.sort_values("rank", kind="stable").reset_index(drop=True)
+
+
+def _beside(frame: pd.DataFrame) -> pd.DataFrame:
+    """Put statistics of norm-weighted maps beside those of attention, where there are both."""
+    weighted = frame["measure"].astype(str).str.startswith(NORM)
+    if not weighted.any():
+        return frame
+    norm = frame[weighted]
+    places = {
+        (map_measure(measure), str(statistic).removesuffix(WEIGHTED)): (place, mean, rank)
+        for place, measure, statistic, mean, rank in zip(
+            norm.index, norm["measure"], norm["statistic"], norm["mean"], norm["rank"], strict=True
+        )
+    }
+    none = (-1, float("nan"), float("nan"))
+    keys = zip(frame["measure"], frame["statistic"], strict=True)
+    found = [places.get((str(measure), str(statistic)), none) for measure, statistic in keys]
+    frame = frame.assign(
+        **{"norm": [mean for _, mean, _ in found], "norm rank": [rank for *_, rank in found]}
+    )
+    return frame.drop(index=[place for place, *_ in found if place >= 0])
 
 
 def _roles(atlas: Atlas, head: Head) -> pd.DataFrame:
@@ -166,7 +191,11 @@ def _roles(atlas: Atlas, head: Head) -> pd.DataFrame:
     frame = pd.DataFrame(
         {"role": mine["role"].values.astype(str)}
         | {name: mine[names.get(name, name)].values for name in columns[1:]}
-    ).dropna(subset="mean")
+    )
+    if f"{NORM}role" in atlas:
+        norm = _at(atlas[f"{NORM}role"]["mean"], head)
+        frame["norm"] = norm.reindex(role=mine["role"].values).values
+    frame = frame.dropna(subset="mean")
     order = frame.sort_values(["has", "mean"], ascending=False, kind="stable")
     return order.reset_index(drop=True)
 
@@ -181,6 +210,7 @@ def _relations(atlas: Atlas, head: Head) -> pd.DataFrame:
     accuracy, offset, number_, p = (
         mine[name].values for name in ("accuracy", "baseline", "n", "p_corrected")
     )
+    norm = _norm_accuracy(atlas, head)
     rows = []
     for at, relation in enumerate(map(str, mine["relation"].values)):
         if relation.startswith("all") or number_[at, 0] < LEAST:
@@ -197,9 +227,20 @@ def _relations(atlas: Atlas, head: Head) -> pd.DataFrame:
                 "best head": bool(accuracy[at, way] >= most[at]),
             }
         )
-    frame = pd.DataFrame(rows, columns=columns)
+        if norm is not None:
+            direction = rows[-1]["direction"]
+            rows[-1]["norm"] = float(norm.sel(relation=relation, direction=direction))
+    frame = pd.DataFrame(rows, columns=columns if norm is None else [*columns, "norm"])
     gain = (frame["accuracy"] - frame["offset"]).astype(float)
     return frame.loc[gain.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
+
+
+def _norm_accuracy(atlas: Atlas, head: Head) -> xr.DataArray | None:
+    """A head's accuracy at relations on norm-weighted maps, (relation, direction)."""
+    if f"{NORM}dependency" not in atlas:
+        return None
+    found: xr.DataArray = _at(atlas[f"{NORM}dependency"]["mean"], head)
+    return found.sel(words="every") if "words" in found.dims else found
 
 
 def _role_sentences(roles: pd.DataFrame) -> list[str]:
@@ -233,11 +274,20 @@ def _sign(p: float) -> str:
     return shown if shown.startswith("<") else f"= {shown}"
 
 
+def _weighted(frame: pd.DataFrame, *, rank: bool = False) -> dict[str, list[str]]:
+    """Columns of norm-weighted values, if there are any."""
+    if "norm" not in frame:
+        return {}
+    values = {"norm-weighted": [number(value) for value in frame["norm"]]}
+    return values | ({"its rank": [count(one) for one in frame["norm rank"]]} if rank else {})
+
+
 def _shown_roles(roles: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "role": roles["role"],
             "times uniform": [number(value) for value in roles["mean"]],
+            **_weighted(roles),
             "95 % interval": _intervals(roles),
             "p": [p_value(value) for value in roles["p"]],
             "has the role": ["yes" if has else "no" for has in roles["has"]],
@@ -251,6 +301,7 @@ def _shown_relations(relations: pd.DataFrame) -> pd.DataFrame:
             "relation": relations["relation"],
             "direction": relations["direction"],
             "accuracy": [number(value) for value in relations["accuracy"]],
+            **_weighted(relations),
             "best offset": [number(value) for value in relations["offset"]],
             "words": [count(value) for value in relations["n"]],
             "p": [p_value(value) for value in relations["p"]],
@@ -269,6 +320,7 @@ def _shown_statistics(statistics: pd.DataFrame) -> pd.DataFrame:
                 f"{rank} of {of}"
                 for rank, of in zip(statistics["rank"], statistics["of"], strict=True)
             ],
+            **_weighted(statistics, rank=True),
         }
     )
 

@@ -86,7 +86,7 @@ function measureOf(atlas: Atlas, value: string[]): [string, string[]] {
   if (all[first]) return [first, value.slice(1)];
   const having = Object.keys(all).filter((name) =>
     Object.values(all[name]!).some((labels) => labels.includes(first)),
-  );
+  ).filter((name) => !(name.startsWith("norm_") && all[name.slice("norm_".length)]));
   if (value.length === 1 && having.includes("role")) return ["role", value];
   if (value.length === 1 && having.length === 1) return [having[0]!, value];
   if (having.length > 1) {

@@ -34,6 +34,7 @@ class Pattern(Measure):
     source = "Kovaleva et al. 2019, §4.1, Figure 2"
     dims = {"pattern": CLASSES}
     offered = False
+    weightable = False
 
     def __init__(self, network: str | Path | None = None) -> None:
         self.network = network

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.labels import label_text
+from headscope.labels import label_text, map_measure
 from headscope.results import Atlas
 from headscope.results.schema import GRID, label_dims, of_heads, statistics
 from headscope.results.summary import says_the_same
@@ -35,7 +35,7 @@ def statistic_columns(atlas: Atlas) -> tuple[list[dict[str, Any]], dict[str, Arr
     columns: list[Array] = []
     for name in atlas:
         data = atlas[name]
-        if name in HIDDEN or not of_heads(data):
+        if map_measure(name) in HIDDEN or not of_heads(data):
             continue
         own = label_dims(data)
         found = statistics(data).transpose(*own, *GRID)
@@ -92,10 +92,10 @@ def _query_name(name: str, data: xr.Dataset, labels: dict[str, str]) -> str:
 
 def _reference(name: str, data: xr.Dataset, labels: dict[str, str]) -> float | None:
     """Where even attention would be, or a score with all heads on, if that is one number."""
-    if name == "role":
+    if map_measure(name) == "role":
         return 1.0
     if name == "head_off" and "difference" in data:
         return float((data["mean"] - data["difference"]).mean())
-    if name == "entropy" and labels.get("row") in ("all", "cls"):
+    if map_measure(name) == "entropy" and labels.get("row") in ("all", "cls"):
         return float(data["mean"].sel(row="uniform").isel(layer=0, head=0))
     return None
