@@ -57,12 +57,23 @@ def check_writable(path: Path, *, error: type[UserError] = UserError) -> None:
 
 
 @contextmanager
-def atomic_write(path: Path, *, error: type[UserError] = UserError) -> Iterator[Path]:
+def atomic_write(
+    path: Path, *, error: type[UserError] = UserError, before: Path | None = None
+) -> Iterator[Path]:
     """Write a file whole or not at all.
 
     Gives a temporary path in the same folder, with a name that nobody else has (a planted link is
     never followed). When the block ends well, the file is flushed to the disk and put in place in
     one step; otherwise it is removed and what stood there before is unchanged.
+
+    Parameters
+    ----------
+    path
+        The file.
+    error
+        The error to raise if it cannot be written.
+    before
+        Where what stood there before is kept; None drops it.
 
     Examples
     --------
@@ -84,6 +95,8 @@ def atomic_write(path: Path, *, error: type[UserError] = UserError) -> Iterator[
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.chmod(0o666 & ~_umask())
+        if before is not None and path.exists():
+            path.replace(before)
         temporary.replace(path)
         sync_folder(path.parent)
     except OSError as problem:
@@ -93,9 +106,9 @@ def atomic_write(path: Path, *, error: type[UserError] = UserError) -> Iterator[
             temporary.unlink(missing_ok=True)
 
 
-def write_bytes(path: Path, data: bytes) -> Path:
-    """Write bytes atomically."""
-    with atomic_write(path) as temporary:
+def write_bytes(path: Path, data: bytes, *, before: Path | None = None) -> Path:
+    """Write bytes atomically; see :func:`atomic_write`."""
+    with atomic_write(path, before=before) as temporary:
         temporary.write_bytes(data)
     return path
 

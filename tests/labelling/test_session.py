@@ -153,7 +153,8 @@ def test_undo_removes_labels_and_skips_and_shows_their_maps_again(
         assert current is not None
         assert current.map_id == map_id
         assert read_labelled(tmp_path / "labels").labels == labels
-        assert len(rows(tmp_path / "labels" / "skipped.tsv")) == skipped
+        list_of_skipped = tmp_path / "labels" / "skipped.tsv"
+        assert (len(rows(list_of_skipped)) if list_of_skipped.exists() else 0) == skipped
     assert session.undo()
     assert not session.undo()
     assert not (tmp_path / "labels" / LABELS).exists()
@@ -217,6 +218,37 @@ def test_a_damaged_list_of_skipped_maps_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "skipped.tsv").write_text("model\tcorpus\nx\ty\n")
     with pytest.raises(UserError, match=r"skipped\.tsv is not a list of skipped maps"):
         LabelStore(tmp_path)
+
+
+def test_a_damaged_label_is_asked_for_again_and_the_others_are_kept(
+    start: Start, tmp_path: Path
+) -> None:
+    session = start()
+    for name in ("vertical", "block", "diagonal"):
+        session.label(name)
+    folder = tmp_path / "labels"
+    text = (folder / LABELS).read_text()
+    (folder / LABELS).write_text(text.replace("\tblock\t", "\tdiagonal\t"))
+    with pytest.raises(UserError, match="row 1 or its map does not match its check") as caught:
+        read_labelled(folder)
+    assert "empty its cell in the column check" in caught.value.hint
+    again = start()
+    assert again.store.damaged == 1
+    assert again.store.labelled.labels == ("vertical", "diagonal")
+    assert len(again.remaining) == SIZE - 2
+    assert (folder / "labels.tsv.damaged").read_text() != text
+    assert read_labelled(folder).labels == ("vertical", "diagonal")
+
+
+def test_a_label_that_was_changed_by_hand_counts_once_its_check_is_empty(
+    start: Start, tmp_path: Path
+) -> None:
+    start().label("block")
+    path = tmp_path / "labels" / LABELS
+    row = path.read_text().splitlines()[1]
+    changed = row.replace("\tblock\t", "\tdiagonal\t").rpartition("\t")[0] + "\t"
+    path.write_text(path.read_text().replace(row, changed))
+    assert read_labelled(path.parent).labels == ("diagonal",)
 
 
 def test_labels_without_an_origin_are_kept(tmp_path: Path, start: Start) -> None:

@@ -297,6 +297,32 @@ def test_a_damaged_checkpoint_is_refused_and_left_alone(
     assert checkpoint.read_bytes() == before
 
 
+@pytest.mark.parametrize("damage", ["bit", "lost"])
+def test_if_the_last_checkpoint_is_damaged_the_one_before_it_is_used(
+    model: Model,
+    corpus: Corpus,
+    undisturbed: Atlas,
+    tmp_path: Path,
+    batches_run: list[int],
+    damage: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    checkpoint = tmp_path / "run.partial"
+    stopped(model, corpus, checkpoint, 5)
+    stopped(model, corpus, checkpoint, 4)
+    if damage == "lost":
+        checkpoint.unlink()  # killed between the two renamings
+    else:
+        data = bytearray(checkpoint.read_bytes())
+        data[-1000] ^= 16
+        checkpoint.write_bytes(data)
+    batches_run.clear()
+    same(survey(model, corpus, checkpoint=checkpoint, progress=True, **HOW), undisturbed)
+    assert len(batches_run) == 15  # five batches were in the checkpoint before the last
+    named = f"{checkpoint} is damaged: " in capsys.readouterr().err
+    assert named == (damage == "bit")
+
+
 def test_a_checkpoint_that_cannot_be_written_is_told_before_any_work(
     model: Model, corpus: Corpus, tmp_path: Path, batches_run: list[int]
 ) -> None:

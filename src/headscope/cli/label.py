@@ -95,12 +95,16 @@ def label(
     console = Console(quiet=quiet, as_json=json)
     if retrain:
         _retrain(console, Path(model), output or Path("network.safetensors"), network, epochs, seed)
-    else:
+        return
+    from headscope.files import locked
+
+    folder = output or Path("labels")
+    with locked(folder):
         _label(
             console,
             model,
             corpus,
-            output or Path("labels"),
+            folder,
             network,
             {"limit": EXAMPLES if limit is None else limit, "seed": seed, "max_length": max_length},
             device,
@@ -137,6 +141,11 @@ def _label(
             read(corpus, limit=run["limit"]),
         )
         session = LabelSession(CorpusMaps(load(model, device=device), texts, **run), store, chosen)
+    if store.damaged:
+        console.say(
+            f"{store.damaged} labels were damaged and are asked for again; the damaged files are "
+            f"kept in {folder}, with names that end in .damaged"
+        )
     before = len(store.labelled)
     _nothing_left(session, folder)
     try:

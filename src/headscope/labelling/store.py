@@ -6,7 +6,6 @@ list of skipped maps.
 
 from __future__ import annotations
 
-import csv
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,17 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import UserError
-from headscope.files import atomic_write
+from headscope.files import write_bytes, write_text
 from headscope.heads import Head
 from headscope.labelling.maps import MapId
 from headscope.measures.patterns.labels import (
+    CHECK,
     LABELS,
     MAPS,
     Labelled,
+    label_rows,
     pack,
-    read_labelled,
+    read_checked,
     read_maps,
-    write_labelled,
+    read_rows,
+    row_check,
+    table_text,
     write_maps,
 )
 
@@ -48,6 +51,9 @@ class LabelStore:
         The labelled maps, in the order of labelling.
     skipped
         The maps that were skipped.
+    damaged
+        How many labels were damaged. They are dropped, so that their maps can be labelled again,
+        and the damaged files are kept, with names that end in ``.damaged``.
 
     Raises
     ------
@@ -59,8 +65,9 @@ class LabelStore:
         self.folder = folder
         self._check()
         _drop_unlabelled_map(folder)
+        self.damaged = 0
         has_labels = (folder / LABELS).exists()
-        self.labelled = read_labelled(folder) if has_labels else Labelled((), (), ())
+        self.labelled = self._read() if has_labels else Labelled((), (), ())
         self.skipped = _read_skipped(folder / SKIPPED)
 
     @property
@@ -101,6 +108,19 @@ class LabelStore:
         self.skipped.remove(map_id)
         self._write_skipped()
 
+    def _read(self) -> Labelled:
+        """The labels that are as they were written; the files are kept if some are not."""
+        labelled, damaged = read_checked(self.folder)
+        if not damaged:
+            return labelled
+        for name in (MAPS, LABELS):
+            path = self.folder / name
+            write_bytes(path.with_name(f"{name}.damaged"), path.read_bytes())
+        self.damaged = len(damaged)
+        kept = labelled.take([at for at in range(len(labelled)) if at not in damaged])
+        self._write(kept, maps_first=False)
+        return kept
+
     def _check(self) -> None:
         """Fail before anything is labelled if labels cannot be kept here."""
         try:
@@ -125,25 +145,23 @@ class LabelStore:
     def _write(self, labelled: Labelled, *, maps_first: bool) -> None:
         """Replace both files, in an order that never leaves a label without its map."""
         order = (MAPS, LABELS) if maps_first else (LABELS, MAPS)
-        if len(labelled):
-            with tempfile.TemporaryDirectory(dir=self.folder) as beside:
-                write_labelled(beside, labelled)
-                for name in order:
-                    with atomic_write(self.folder / name) as temporary:
-                        (Path(beside) / name).replace(temporary)
-        else:  # a labelled set has at least one map
-            for name in order:
-                (self.folder / name).unlink(missing_ok=True)
+        for name in order:
+            path = self.folder / name
+            if not len(labelled):  # a labelled set has at least one map
+                path.unlink(missing_ok=True)
+            elif name == MAPS:
+                write_maps(path, labelled.maps)
+            else:
+                write_text(path, label_rows(labelled))
         self.labelled = labelled
 
     def _write_skipped(self) -> None:
-        with (
-            atomic_write(self.folder / SKIPPED) as temporary,
-            temporary.open("w", encoding="utf-8", newline="") as file,
-        ):
-            writer = csv.DictWriter(file, COLUMNS, delimiter="\t", lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(map_id.as_row() for map_id in self.skipped)
+        if not self.skipped:  # a list that was cut short is known by its checks
+            (self.folder / SKIPPED).unlink(missing_ok=True)
+            return
+        rows = [map_id.as_row() for map_id in self.skipped]
+        checked = [row | {CHECK: row_check(row, len(rows))} for row in rows]
+        write_text(self.folder / SKIPPED, table_text(checked, [*COLUMNS, CHECK]))
 
 
 def _drop_unlabelled_map(folder: Path) -> None:
@@ -160,11 +178,9 @@ def _drop_unlabelled_map(folder: Path) -> None:
             )
         (folder / MAPS).unlink()
         return
-    with (folder / LABELS).open(encoding="utf-8", newline="") as file:
-        rows = sum(1 for _ in csv.DictReader(file, delimiter="\t"))
+    rows = len(read_rows(folder / LABELS))
     if len(maps) == rows + 1:
-        with atomic_write(folder / MAPS) as temporary:
-            write_maps(temporary, maps[:rows])
+        write_maps(folder / MAPS, maps[:rows])
 
 
 def _has_id(row: Mapping[str, str]) -> bool:
@@ -179,8 +195,12 @@ def _map_id(row: Mapping[str, str]) -> MapId:
 def _read_skipped(path: Path) -> list[MapId]:
     if not path.exists():
         return []
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
+    rows = read_rows(path)
+    if not rows or any(row.get(CHECK, "") not in ("", row_check(row, len(rows))) for row in rows):
+        raise UserError(
+            f"{path} is damaged: its rows do not match their checks",
+            hint="delete the file to see the skipped maps again",
+        )
     try:
         return [_map_id(row) for row in rows]
     except (KeyError, TypeError, ValueError):

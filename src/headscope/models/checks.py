@@ -11,6 +11,7 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
+from headscope.seals import FILES, folder_damage
 
 BELONG = "check that config.json and the weights belong together"
 # Weights that attention does not depend on: a checkpoint may lack them, such as a pooler.
@@ -31,6 +32,22 @@ UNUSED = (
 LAYER = re.compile(
     r"\.(layers?|h|blocks?)\.\d+\..*(attention|attn|query|q_lin|q_proj|c_attn|Wqkv)", re.IGNORECASE
 )
+
+
+def check_whole(folder: Path) -> None:
+    """Check a folder that Headscope wrote against the digests of its files.
+
+    Raises
+    ------
+    ModelError
+        If a file has changed or is missing. Folders without digests are not checked.
+    """
+    damage = folder_damage(folder)
+    if damage:
+        raise ModelError(
+            f"the model in {folder} is damaged: {damage}",
+            hint=f"make it again; if you changed it yourself, delete {folder / FILES}",
+        )
 
 
 def check_network(network: object) -> None:

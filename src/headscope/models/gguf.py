@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
+from safetensors import SafetensorError
 
 from headscope.errors import ModelError
-from headscope.files import cache_folder, checksum, digest_of, show_size, slug
+from headscope.files import cache_folder, checksum, digest_of, show_size, slug, sync_folder
+from headscope.seals import folder_damage, seal_folder
 
 SUFFIX = ".gguf"
 MAGIC = b"GGUF"
@@ -101,15 +103,15 @@ def converted(path: Path, *, sha256: str = "") -> Iterator[Path]:
             yield Path(temporary)
         return
     folder = cache / "models" / _folder_name(path, sha256)
-    if not (folder / "config.json").is_file():
+    if not _is_whole(folder):
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(folder.with_name(f".{folder.name}.lock")):
                 _keep(path, folder)
-        except OSError as error:
+        except (OSError, SafetensorError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
             raise ModelError(
-                f"the model in {path.name} cannot be kept in {folder.parent}: "
-                f"{error.strerror or error}",
+                f"the model in {path.name} cannot be kept in {folder.parent}: {reason}",
                 hint="set HEADSCOPE_CACHE to a folder that can be written, or to 'off'",
             ) from None
     yield folder
@@ -120,6 +122,11 @@ def _is_converted(path: Path, sha256: str) -> bool:
     if cache is None:
         return False
     return (cache / "models" / _folder_name(path, sha256) / "config.json").is_file()
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether a file was converted into a folder, and the folder is not damaged."""
+    return (folder / "config.json").is_file() and not folder_damage(folder)
 
 
 def _folder_name(path: Path, sha256: str) -> str:
@@ -133,8 +140,9 @@ def _folder_name(path: Path, sha256: str) -> str:
 
 def _keep(path: Path, folder: Path) -> None:
     """Convert a file into a folder that appears whole. Whoever calls this holds the lock."""
-    if (folder / "config.json").is_file():  # another process was quicker
+    if _is_whole(folder):  # another process was quicker
         return
+    shutil.rmtree(folder, ignore_errors=True)  # damaged
     logging.getLogger(__name__).warning(
         f"{path.name} is converted to safetensors, once; this takes half a minute or longer"
     )
@@ -143,8 +151,10 @@ def _keep(path: Path, folder: Path) -> None:
     temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".tmp"))
     try:
         _convert(path, temporary)
+        seal_folder(temporary)
         temporary.chmod(0o755)
         temporary.rename(folder)
+        sync_folder(folder.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

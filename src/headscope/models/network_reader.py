@@ -14,7 +14,7 @@ from transformers import AutoModel, BitsAndBytesConfig
 
 from headscope.errors import ModelError
 from headscope.models.attention import register
-from headscope.models.checks import check_not_empty, check_tokenizer, check_weights
+from headscope.models.checks import check_not_empty, check_tokenizer, check_weights, check_whole
 from headscope.models.embedded import EMBEDDED
 from headscope.models.gguf import converted, is_gguf
 from headscope.models.load_options import DeviceMap
@@ -55,8 +55,11 @@ def place_of(name: str | Path) -> Iterator[str]:
     if path is not None and is_gguf(path) and path.is_file():
         with converted(path) as folder:
             yield str(folder)
+    elif path is None:
+        yield str(name)
     else:
-        yield str(name) if path is None else str(path)
+        check_whole(path)
+        yield str(path)
 
 
 def is_converted(name: str | Path) -> bool:

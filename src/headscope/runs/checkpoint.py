@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from headscope.errors import UserError
-from headscope.files import digest_of, write_bytes
+from headscope.files import digest_of, sync_folder, write_bytes
+from headscope.seals import CHANGED, tensor_digest
 
 
 @dataclass(frozen=True)
@@ -32,17 +33,26 @@ class Checkpoint:
 
     def digest(self) -> str:
         """A digest of everything in it."""
-        parts: list[str | bytes | memoryview] = [self.identity, str(self.next_block)]
-        parts.append(json.dumps(list(self.ahead)))
-        parts.append(json.dumps(self.state, sort_keys=True))
-        for name in sorted(self.arrays):
-            array = np.ascontiguousarray(self.arrays[name])
-            parts += [f"{name} {array.dtype} {array.shape}", array.tobytes()]
-        return digest_of(*parts)
+        return digest_of(
+            self.identity,
+            str(self.next_block),
+            json.dumps(list(self.ahead)),
+            json.dumps(self.state, sort_keys=True),
+            tensor_digest(self.arrays),
+        )
+
+
+def before_path(path: Path) -> Path:
+    """Where the checkpoint before the last one is kept, in case the last one is damaged.
+
+    >>> before_path(Path("run.nc.partial")).name
+    'run.nc.partial.before'
+    """
+    return path.with_name(f"{path.name}.before")
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write the file whole or not at all."""
+    """Write the file whole or not at all, and keep the one before it."""
     meta = {
         "identity": checkpoint.identity,
         "next_block": str(checkpoint.next_block),
@@ -52,7 +62,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     }
     arrays = {name: np.ascontiguousarray(array) for name, array in checkpoint.arrays.items()}
     try:
-        write_bytes(path, save(arrays, metadata=meta))
+        write_bytes(path, save(arrays, metadata=meta), before=before_path(path))
     except UserError as error:
         raise UserError(
             f"the checkpoint {error.message}",
@@ -60,20 +70,58 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         ) from None
 
 
-def read_checkpoint(path: Path, identity: str) -> Checkpoint | None:
+def read_checkpoint(
+    path: Path, identity: str, say: Callable[[str], None] | None = None
+) -> Checkpoint | None:
     """The checkpoint of this very run, or None if there is none.
+
+    If the last one is damaged, or was lost, the one before it takes its place.
+
+    Parameters
+    ----------
+    path
+        The last checkpoint.
+    identity
+        The identity of the run.
+    say
+        Called with a sentence if the last checkpoint is damaged and the one before it is used.
 
     Raises
     ------
     UserError
         If the file is damaged, or is the checkpoint of another run, which must not be overwritten.
     """
+    before = before_path(path)
+    try:
+        found = _read(path)
+    except UserError as error:
+        earlier = _same_run(before, identity)
+        if earlier is None:
+            raise
+        if say is not None:
+            say(f"{error.message}; the checkpoint before it is used, and the rest computed again")
+        before.replace(path)
+        return earlier
+    if found is None:  # killed between two renamings
+        return _same_run(before, identity)
+    if found.identity != identity:
+        raise UserError(
+            f"{path} is the checkpoint of another run (another model, corpus or settings)",
+            **_advice(path),
+        )
+    return found
+
+
+def remove_checkpoint(path: Path) -> None:
+    """Remove a checkpoint and the one before it, for good."""
+    path.unlink(missing_ok=True)
+    before_path(path).unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def _read(path: Path) -> Checkpoint | None:
     if not path.exists():
         return None
-    advice = {
-        "hint": f"delete {path} to start again, or choose another output path",
-        "command": f"delete {path} to start again, or choose another place with -o",
-    }
     try:
         with safe_open(path, framework="numpy") as file:
             meta = file.metadata() or {}
@@ -82,15 +130,26 @@ def read_checkpoint(path: Path, identity: str) -> Checkpoint | None:
         ahead = json.loads(meta["ahead"])
         found = Checkpoint(meta["identity"], int(meta["next_block"]), state, arrays, ahead)
         whole = meta["digest"] == found.digest()
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
-        raise UserError(f"{path} is not a checkpoint, or is damaged: {error}", **advice) from None
+    except (SafetensorError, KeyError, ValueError, TypeError, RecursionError, OSError) as error:
+        raise UserError(
+            f"{path} is not a checkpoint, or is damaged: {error}", **_advice(path)
+        ) from None
     if not whole:
-        raise UserError(
-            f"{path} is damaged: its contents do not match the digest written with them", **advice
-        )
-    if found.identity != identity:
-        raise UserError(
-            f"{path} is the checkpoint of another run (another model, corpus or settings)",
-            **advice,
-        )
+        raise UserError(f"{path} is damaged: {CHANGED}", **_advice(path))
     return found
+
+
+def _same_run(path: Path, identity: str) -> Checkpoint | None:
+    """A checkpoint, if it is whole and of this run."""
+    try:
+        found = _read(path)
+    except UserError:
+        return None
+    return found if found is not None and found.identity == identity else None
+
+
+def _advice(path: Path) -> dict[str, str]:
+    return {
+        "hint": f"delete {path} to start again, or choose another output path",
+        "command": f"delete {path} to start again, or choose another place with -o",
+    }

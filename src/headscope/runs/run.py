@@ -12,7 +12,7 @@ import json
 import platform
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -22,11 +22,16 @@ from typing import Any, Generic, TypeVar
 from numpy.typing import NDArray
 
 from headscope.errors import Interrupted, ResultsError
-from headscope.files import check_writable, digest_of, locked, sync_folder
+from headscope.files import check_writable, digest_of, locked
 from headscope.models import Model
 from headscope.progress import ProgressLike, Reporter, Update, as_reporter
 from headscope.results import Atlas
-from headscope.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from headscope.runs.checkpoint import (
+    Checkpoint,
+    read_checkpoint,
+    remove_checkpoint,
+    write_checkpoint,
+)
 
 EVERY = 5.0
 """Seconds between two checkpoints."""
@@ -63,6 +68,8 @@ class Job(ABC, Generic[Result]):
     def __init__(self, title: str, *, output: str | Path | None = None) -> None:
         self.title = title
         self.output = Path(output) if output is not None else None
+        self.say: Callable[[str], None] = _ignore
+        """Tells people what happened, once the job has begun."""
 
     @cached_property
     @abstractmethod
@@ -96,6 +103,7 @@ class Job(ABC, Generic[Result]):
         """
         self.check()
         reporter = as_reporter(progress)
+        self.say = reporter.say
         if self.output is None:
             return self.work(reporter)
         with locked(self.output):
@@ -205,8 +213,7 @@ class Run(Job[Atlas]):
         if self.output is not None:
             result.save(self.output)
         if self.state_path is not None:  # only now: the results are on the disk
-            self.state_path.unlink(missing_ok=True)
-            sync_folder(self.state_path.parent)
+            remove_checkpoint(self.state_path)
 
     def finished(self) -> Atlas | None:
         """The results of this very run, if the output holds them already."""
@@ -214,13 +221,14 @@ class Run(Job[Atlas]):
             return None
         try:
             found = Atlas.open(self.output)
-        except ResultsError:
+        except ResultsError as error:
+            self.say(f"{error.message}; it is made again")
             return None
         return found if found.provenance.get("identity") == self.identity else None
 
     def work(self, reporter: Reporter) -> Atlas:
         """Resume, do the remaining blocks, and make results of them."""
-        self._resume()
+        self._resume(reporter)
         if self.started() and self.state_path is not None:
             reporter.say(f"resuming from {self.state_path}")
         try:
@@ -268,8 +276,10 @@ class Run(Job[Atlas]):
             found = Checkpoint(self.identity, self.next_block, state, arrays, sorted(self.ahead))
             write_checkpoint(self.state_path, found)
 
-    def _resume(self) -> None:
-        found = read_checkpoint(self.state_path, self.identity) if self.state_path else None
+    def _resume(self, reporter: Reporter) -> None:
+        if self.state_path is None:
+            return
+        found = read_checkpoint(self.state_path, self.identity, reporter.say)
         if found is not None:
             self.next_block, self.ahead = found.next_block, set(found.ahead)
             self.restore(found.state, found.arrays)
@@ -288,6 +298,10 @@ class Run(Job[Atlas]):
         if not self.whole:
             return Interrupted(f"stopped; {where} as of the last checkpoint", **AGAIN)
         return Interrupted(f"stopped after {self.so_far()}; {where}", **AGAIN)
+
+
+def _ignore(_: str) -> None:
+    """Say nothing: nobody listens yet."""
 
 
 def describe(model: Model, stack: str) -> dict[str, Any]:

@@ -195,25 +195,26 @@ def test_too_little_disk_space_is_an_error_before_anything_is_computed(
     [lambda data: data[: len(data) // 2], lambda _data: b"", lambda data: b"\xff" * 8 + data[8:]],
     ids=["cut", "empty", "header"],
 )
-def test_a_damaged_block_is_an_error_until_it_is_deleted(
+def test_a_damaged_block_is_named_and_computed_again_and_the_others_are_kept(
     bert: Model, damage: Any, tmp_path: Path
 ) -> None:
+    make_head_outputs(bert, FEW[:2], tmp_path, max_length=64)
     found = make_head_outputs(bert, FEW, tmp_path, max_length=64)
-    (block,) = found.blocks
     before = found.heads(1, rows(4))
-    block.write_bytes(damage(block.read_bytes()))
-    for again in (
-        lambda: make_head_outputs(bert, FEW, tmp_path, max_length=64),
-        lambda: found.heads(1, rows(4)),
-        lambda: found.layer(0, rows(1)),
-    ):
+    kept, block = (found.blocks[int(found.home[row])] for row in (0, 3))
+    times, whole = kept.stat().st_mtime_ns, block.read_bytes()
+    block.write_bytes(damage(whole))
+    for again in (lambda: found.heads(1, rows(4)), lambda: found.layer(0, rows(4))):
         with pytest.raises(UserError, match=r"block-\w+\.safetensors is damaged: ") as error:
             again()
-        assert error.value.hint == "delete this file; its vectors are computed again"
-    block.unlink()
-    assert np.array_equal(
-        make_head_outputs(bert, FEW, tmp_path, max_length=64).heads(1, rows(4)), before
-    )
+        assert error.value.hint == "run it again: its vectors are then computed again"
+    said: list[str] = []
+    repaired = make_head_outputs(bert, FEW, tmp_path, max_length=64, say=said.append)
+    assert said[0].startswith(f"{block} is damaged: ")
+    assert said[0].endswith("; its vectors are computed again")
+    assert np.array_equal(repaired.heads(1, rows(4)), before)
+    assert block.read_bytes() == whole
+    assert kept.stat().st_mtime_ns == times
 
 
 def test_a_single_changed_byte_is_detected_where_it_is_read(bert: Model, tmp_path: Path) -> None:

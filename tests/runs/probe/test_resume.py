@@ -99,6 +99,7 @@ def test_a_checkpoint_of_another_run_or_a_damaged_one_is_an_error(tmp_path: Path
         run(stop_at(STEPS + 1))
     with pytest.raises(UserError, match=r"partial is the checkpoint of another run"):
         run(l2=(1e-3,))
+    partial.with_name("probe.nc.partial.before").unlink(missing_ok=True)
     data = bytearray(partial.read_bytes())
     data[-1] ^= 1
     partial.write_bytes(data)

@@ -236,6 +236,10 @@ def test_the_record_holds_the_pooling_and_may_lack_it(tuned, tmp_path):
     assert about["pooling"] == {"heads": ["1-4", "1-2"], "layer": None, "position": "cls"}
     del about["pooling"]
     (tmp_path / "headscope-tune.json").write_text(json.dumps(about))
+    with pytest.raises(UserError, match="its contents do not match the digest written with them"):
+        read_record(tmp_path)
+    del about["digest"]  # as records were before there were digests
+    (tmp_path / "headscope-tune.json").write_text(json.dumps(about))
     assert read_record(tmp_path).pooling is None
 
 
@@ -588,6 +592,10 @@ def test_a_damaged_classifier_is_an_error(bert, tmp_path):
     )
     path = tmp_path / "x" / "headscope-classifier.safetensors"
     whole = path.read_bytes()
+    path.write_bytes(whole[:-8])
+    with pytest.raises(ModelError, match=r"is damaged: headscope-classifier.safetensors has chang"):
+        load_pooled(tmp_path / "x")
+    (tmp_path / "x" / "headscope-files.json").unlink()  # as folders were before
     for bad in (whole[:-8], b"", whole.replace(b"dense.bias", b"dense.bigs")):
         path.write_bytes(bad)
         with pytest.raises(

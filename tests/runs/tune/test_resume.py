@@ -7,12 +7,15 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from headscope.errors import Interrupted, UserError
+from headscope.errors import Interrupted, ModelError, UserError
 from headscope.files import locked
+from headscope.models import load
+from headscope.progress import Reporter, Update
 from headscope.runs.tune import tune
 from runs.tune.animals import ANIMALS, QUICK, same, sentences
 
@@ -91,6 +94,55 @@ def test_an_incomplete_checkpoint_is_ignored_and_resume_false_starts_again(bert,
     )
     assert steps == [1, 2, 3, 4, 5]
     assert same(one.folder, two.folder)
+
+
+@pytest.mark.parametrize("name", ["optimizer.pt", "model.safetensors", "rng_state.pth"])
+def test_a_damaged_checkpoint_is_named_and_an_earlier_one_leads_to_the_same_weights(
+    bert, tmp_path, name
+):
+    def interrupt(done: int, total: int) -> None:
+        if done == 4:
+            raise KeyboardInterrupt
+
+    given: dict[str, Any] = {"task": ANIMALS, "epochs": 1, **QUICK}
+    given |= {"train": sentences(40, 0), "dev": sentences(12, 1)}
+    with pytest.raises(Interrupted, match="after step 3"):
+        tune(bert, output=tmp_path / "a", progress=interrupt, every=0, **given)
+    path = tmp_path / "a" / "checkpoints" / "checkpoint-3" / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 16
+    path.write_bytes(data)
+    said: list[str] = []
+    steps: list[int] = []
+
+    class Listener(Reporter):
+        def say(self, text: str) -> None:
+            said.append(text)
+
+        @contextmanager
+        def progress(self, what: str) -> Iterator[Update]:
+            yield lambda done, _: steps.append(done)
+
+    tune(bert, output=tmp_path / "a", progress=Listener(), **given)
+    assert [text for text in said if f"{name} has changed since it was written" in text]
+    assert steps[0] == 3
+    whole = tune(bert, output=tmp_path / "whole", **given)
+    assert same(whole.folder, tmp_path / "a")
+
+
+def test_a_damaged_model_of_a_finished_run_is_not_loaded_and_is_made_again(bert, tmp_path):
+    given: dict[str, Any] = {"task": ANIMALS, "epochs": 1, **QUICK}
+    given |= {"train": sentences(16, 0), "dev": sentences(8, 1)}
+    made = tune(bert, output=tmp_path / "a", **given)
+    path = made.folder / "model.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-5] + bytes([whole[-5] ^ 1]) + whole[-4:])
+    with pytest.raises(ModelError, match=r"is damaged: model\.safetensors has changed since it"):
+        load(made.folder)
+    again = tune(bert, output=tmp_path / "a", **given)
+    assert not again.again
+    assert path.read_bytes() == whole
+    assert tune(bert, output=tmp_path / "a", **given).again
 
 
 def test_stopping_before_the_first_checkpoint_keeps_nothing(bert, tmp_path):

@@ -83,6 +83,7 @@ def test_transformers_gives_the_saved_checkpoint_the_same_score(tuned):
         "tokenizer.json",
         "tokenizer_config.json",
         "headscope-tune.json",
+        "headscope-files.json",
     }
 
 

@@ -5,6 +5,7 @@ built in, and a user may add others.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 
 from headscope.errors import UserError, unknown
+from headscope.files import digest_of, write_bytes, write_text
 from headscope.measures.patterns.network import CLASSES
 
 BUILTIN = Path(__file__).parent / "data"
 MAPS, LABELS = "maps.safetensors", "labels.tsv"
+CHECK = "check"
+"""The column with a short digest of each row and its map. Rows without one are not checked."""
+MARK = "sha256:"
+"""Begins these digests, so that they are known by it even if the name of the column is damaged."""
 SHAPE = (
     "give a folder with maps.safetensors and labels.tsv, as written by "
     "headscope.measures.patterns.labels.write_labelled"
@@ -108,11 +114,28 @@ def label_maps(
 
 
 def read_labelled(folder: str | Path = BUILTIN) -> Labelled:
-    """Read a labelled set; without a folder, the built-in one."""
+    """Read a labelled set; without a folder, the built-in one.
+
+    Raises
+    ------
+    UserError
+        If a file is missing or damaged, or they do not belong together.
+    """
     folder = Path(folder)
+    labelled, damaged = read_checked(folder)
+    if damaged:
+        raise UserError(
+            f"{folder / LABELS} is damaged: row {damaged[0]} or its map does not match its check",
+            hint=f"if you changed the row yourself, empty its cell in the column {CHECK}; if not, "
+            f"headscope label MODEL CORPUS -o {folder} asks for this label again",
+        )
+    return labelled
+
+
+def read_checked(folder: Path) -> tuple[Labelled, list[int]]:
+    """Read a labelled set, and the numbers of those of its rows that are damaged."""
     maps = read_maps(folder / MAPS)
-    with _text(folder / LABELS) as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
+    rows = read_rows(folder / LABELS)
     if not rows or not {"index", "label"} <= set(rows[0]):
         raise UserError(
             f"{folder / LABELS} must have the columns index and label, and a row for each map",
@@ -127,38 +150,111 @@ def read_labelled(folder: str | Path = BUILTIN) -> Labelled:
             hint=SHAPE,
         )
     ordered = [places[str(index)] for index in range(len(maps))]
-    return Labelled(
+    damaged = [
+        index
+        for index, (row, one) in enumerate(zip(ordered, maps, strict=True))
+        if row.get(CHECK) and row[CHECK] != row_check(row, one)
+    ]
+    # A damaged label may be no class at all; whoever reads these drops the row in any case.
+    wrong = {index for index in damaged if ordered[index]["label"] not in CLASSES}
+    labelled = Labelled(
         tuple(maps),
-        tuple(row["label"] for row in ordered),
+        tuple(CLASSES[0] if index in wrong else row["label"] for index, row in enumerate(ordered)),
         tuple(
-            {key: value for key, value in row.items() if key not in {"index", "label"}}
+            {key: value for key, value in row.items() if key not in {"index", "label", CHECK}}
             for row in ordered
         ),
     )
+    return labelled, damaged
 
 
 def write_labelled(folder: str | Path, labelled: Labelled) -> Path:
     """Write a labelled set into a folder, which is made if need be."""
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     write_maps(folder / MAPS, labelled.maps)
-    columns = list(dict.fromkeys(key for row in labelled.known for key in row))
-    with (folder / LABELS).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(
-            file, ["index", "label", *columns], delimiter="\t", lineterminator="\n", restval=""
-        )
-        writer.writeheader()
-        writer.writerows(
-            {"index": str(index), "label": label, **row}
-            for index, (label, row) in enumerate(zip(labelled.labels, labelled.known, strict=True))
-        )
+    write_text(folder / LABELS, label_rows(labelled))
     return folder
+
+
+def label_rows(labelled: Labelled) -> str:
+    """The contents of ``labels.tsv``."""
+    columns = list(dict.fromkeys(key for row in labelled.known for key in row))
+    rows = [
+        {"index": str(index), "label": label, **row}
+        for index, (label, row) in enumerate(zip(labelled.labels, labelled.known, strict=True))
+    ]
+    for row, one in zip(rows, labelled.maps, strict=True):
+        row[CHECK] = row_check(row, one)
+    return table_text(rows, ["index", "label", *columns, CHECK])
+
+
+def table_text(rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> str:
+    """Rows as tab-separated text."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns, delimiter="\t", lineterminator="\n", restval="")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a tab-separated file.
+
+    Raises
+    ------
+    UserError
+        If the file is missing, not UTF-8, or a row has too few or too many cells.
+    """
+    if not path.is_file():
+        raise UserError(f"no such file: {path}", hint=SHAPE)
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows: list[dict[Any, Any]] = list(csv.DictReader(file, delimiter="\t"))
+    except (OSError, ValueError, csv.Error) as error:
+        raise UserError(f"{path} cannot be read: {error}", hint="restore a copy of it") from None
+    for number, row in enumerate(rows):
+        if None in row or None in row.values():
+            raise UserError(
+                f"{path} is damaged: row {number} has too many or too few cells",
+                hint="restore a copy of it, or correct the row",
+            )
+        if any(cell.startswith(MARK) for key, cell in row.items() if key != CHECK):
+            raise UserError(
+                f"{path} is damaged: its last column must be called {CHECK}",
+                hint="restore a copy of it, or correct its first line",
+            )
+    return rows
+
+
+def row_check(row: Mapping[str, str], more: NDArray[Any] | int = 0) -> str:
+    """A short digest of a row, whatever its number, and of its map.
+
+    Parameters
+    ----------
+    row
+        The cells by column.
+    more
+        The map that the row belongs to, or the number of rows where there are no maps.
+
+    Examples
+    --------
+    >>> row_check({"index": "0", "label": "block"}) == row_check({"index": "1", "label": "block"})
+    True
+    >>> row_check({"label": "block"}) == row_check({"label": "diagonal"})
+    False
+    """
+    cells = sorted(
+        (key, value) for key, value in row.items() if value and key not in ("index", CHECK)
+    )
+    size, data = (str(more), b"") if isinstance(more, int) else (str(more.shape), more.tobytes())
+    return MARK + digest_of(*(part for cell in cells for part in cell), size, data)[:16]
 
 
 def write_maps(path: Path, maps: Sequence[NDArray[np.uint8]]) -> None:
     """Store maps of any size one after the other."""
     cells = np.concatenate([one.ravel() for one in maps]) if maps else np.zeros(0, np.uint8)
-    save_file({"cells": cells, "lengths": np.array([len(one) for one in maps], np.int32)}, path)
+    lengths = np.array([len(one) for one in maps], np.int32)
+    write_bytes(path, save({"cells": cells, "lengths": lengths}))
 
 
 def read_maps(path: Path) -> list[NDArray[np.uint8]]:
@@ -167,7 +263,7 @@ def read_maps(path: Path) -> list[NDArray[np.uint8]]:
         raise UserError(f"no such file: {path}", hint=SHAPE)
     try:
         stored = load_file(path)
-    except SafetensorError as error:
+    except (SafetensorError, OSError) as error:
         raise UserError(f"{path} cannot be read: {error}", hint=SHAPE) from error
     if (
         set(stored) != {"cells", "lengths"}
@@ -185,9 +281,3 @@ def read_maps(path: Path) -> list[NDArray[np.uint8]]:
         stored["cells"][end - length**2 : end].reshape(length, length)
         for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)
     ]
-
-
-def _text(path: Path) -> Any:
-    if not path.is_file():
-        raise UserError(f"no such file: {path}", hint=SHAPE)
-    return path.open(encoding="utf-8", newline="")

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 from headscope.errors import UserError
+from headscope.seals import Damaged, read_tensors, write_tensors
 
 CLASSES = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 SHIPPED = Path(__file__).parent / "data" / "network.safetensors"
@@ -164,8 +164,9 @@ def classify(network: PatternNet, attention: Tensor, lengths: Sequence[int]) -> 
 
 
 def save_network(path: str | Path, network: PatternNet) -> None:
-    """Write a network's weights as safetensors."""
-    save_file({name: value.contiguous() for name, value in network.state_dict().items()}, path)
+    """Write a network's weights as safetensors, whole or not at all."""
+    weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
+    write_tensors(Path(path), weights)
 
 
 def load_network(path: str | Path = SHIPPED) -> PatternNet:
@@ -175,8 +176,9 @@ def load_network(path: str | Path = SHIPPED) -> PatternNet:
         raise UserError(f"no such file: {path}", hint=hint)
     network = PatternNet()
     try:
-        network.load_state_dict(load_file(path))
-    except (SafetensorError, RuntimeError) as error:
+        weights = read_tensors(Path(path))
+        network.load_state_dict({name: torch.tensor(value) for name, value in weights.items()})
+    except (SafetensorError, OSError, RuntimeError, Damaged) as error:
         raise UserError(
             f"{path} does not hold the weights of a pattern network: {error}", hint=hint
         ) from error

@@ -161,7 +161,8 @@ class Circuits(Job[Atlas]):
             return None
         try:
             found = Atlas.open(self.output)
-        except ResultsError:
+        except ResultsError as error:
+            self.say(f"{error.message}; it is made again")
             return None
         return found if found.provenance.get("identity") == self.identity else None
 

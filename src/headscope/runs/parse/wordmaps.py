@@ -9,6 +9,7 @@ from the corpus each time.
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -27,6 +28,7 @@ from headscope.runs.parse.sentences import ParseSentence, make_sentence, split_s
 from headscope.runs.parse.writing import FORMAT, INDEX, MAPS, MapWriter, index_digest
 
 LONGEST = 512
+_log = logging.getLogger(__name__)
 BYTES = np.dtype(np.float16).itemsize
 
 
@@ -142,6 +144,9 @@ def make_word_maps(
     examples, shape = list(corpus), model.shape(stack)
     encoder = model.encoder(max_length=longest, long="drop", stack=stack)
     folder = cache / maps_identity(model, examples, stack=stack, max_length=longest)
+    if folder.exists() and (damage := _damage(folder)):
+        _log.warning(f"the word maps in {folder} are damaged: {damage}; they are computed again")
+        shutil.rmtree(folder, ignore_errors=True)
     if not folder.exists():
         size = expected_size(examples, shape.layers * shape.heads)
         _check_space(cache, size)
@@ -183,19 +188,34 @@ def _check_space(cache: Path, size: int) -> None:
         )
 
 
-def _open(folder: Path, examples: Sequence[Example], shape: Shape) -> WordMaps:
-    """Open word maps and check them against their digest."""
+def _damage(folder: Path) -> str:
+    """What is wrong with the word maps in a folder; nothing if they match their digests."""
     try:
-        index: dict[str, Any] = json.loads((folder / INDEX).read_text(encoding="utf-8"))
-        counts, entries = index["counts"], index["entries"]
-        if index["format"] != FORMAT or index["digest"] != index_digest(counts, entries):
-            raise ValueError("the index has changed since it was written")
+        index = _read_index(folder)
         if index["maps"] != checksum(folder / MAPS):
-            raise ValueError("the maps have changed since they were written")
+            return "the maps have changed since they were written"
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return str(error)
+    return ""
+
+
+def _read_index(folder: Path) -> dict[str, Any]:
+    index: dict[str, Any] = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+    whole = index_digest(index["counts"], index["entries"])
+    if index["format"] != FORMAT or index["digest"] != whole:
+        raise ValueError("the index has changed since it was written")
+    return index
+
+
+def _open(folder: Path, examples: Sequence[Example], shape: Shape) -> WordMaps:
+    """Open word maps that were checked or made just now."""
+    try:
+        index = _read_index(folder)
+        counts, entries = index["counts"], index["entries"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(
-            f"the word maps in {folder} are damaged: {error}",
-            hint=f"delete {folder}; the maps are then computed again",
+            f"the word maps in {folder} cannot be read: {error}",
+            hint="run it again: the maps are then computed again",
         ) from None
     if not entries:
         raise UserError(

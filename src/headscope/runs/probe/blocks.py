@@ -118,10 +118,32 @@ def read_tensor(path: Path, name: str, layer: int | None = None) -> NDArray[Any]
         if digests[_key(name, layer)] != _content_digest(values):
             raise ValueError("its contents have changed since it was written")
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{path} is damaged: {error}", hint="delete this file; its vectors are computed again"
-        ) from None
+        raise _damaged(path, error) from None
     return values
+
+
+def check_block(path: Path) -> None:
+    """Check everything in a block against its digests.
+
+    Raises
+    ------
+    UserError
+        If the file is damaged.
+    """
+    try:
+        with safe_open(path, "np") as file:
+            digests = json.loads(file.metadata()[DIGESTS])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if digests != _content_digests(tensors):
+            raise ValueError("its contents have changed since it was written")
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> UserError:
+    return UserError(
+        f"{path} is damaged: {error}", hint="run it again: its vectors are then computed again"
+    )
 
 
 def _content_digests(tensors: Mapping[str, NDArray[Any]]) -> dict[str, str]:

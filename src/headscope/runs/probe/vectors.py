@@ -34,6 +34,7 @@ from headscope.runs.probe.blocks import (
     PATTERN,
     WHOLE,
     Texts,
+    check_block,
     read_tensor,
     text_digest,
     write_block,
@@ -131,6 +132,7 @@ class _Computation:
 
     def run(self, progress: Update | None, say: Callable[[str], None] | None = None) -> HeadOutputs:
         digests = [text_digest(text) for text in self.texts]
+        self._remove_damaged(say)
         known = self._known()
         missing = [
             text for text, digest in zip(self.texts, digests, strict=True) if digest not in known
@@ -144,6 +146,16 @@ class _Computation:
         places = [(number[path], row) for path, row in (known[digest] for digest in digests)]
         home, place = np.array(places, np.int64).reshape(-1, 2).T
         return HeadOutputs(self.texts, self.shape, self.hidden, self.position, blocks, home, place)
+
+    def _remove_damaged(self, say: Callable[[str], None] | None) -> None:
+        """Delete blocks that are damaged: their texts are computed again, all others kept."""
+        for path in sorted(self.folder.glob(PATTERN)):
+            try:
+                check_block(path)
+            except UserError as error:
+                path.unlink(missing_ok=True)
+                if say:
+                    say(f"{error.message}; its vectors are computed again")
 
     def _known(self) -> dict[bytes, tuple[Path, int]]:
         """The block and row of every text in the cache."""

@@ -13,6 +13,7 @@ from headscope.files import write_text
 from headscope.models import Pooling
 from headscope.runs.tune.recorded import RECORD, task_of, unreadable
 from headscope.runs.tune.settings import Start, TuneSettings
+from headscope.seals import sealed, unsealed
 from headscope.tasks.task import Task
 
 SCORES = ("scores", "majority")
@@ -91,7 +92,7 @@ class Tuned:
             about[key] = {
                 name: None if math.isnan(value) else value for name, value in about[key].items()
             }
-        text = json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(sealed(about), indent=2, ensure_ascii=False, allow_nan=False)
         write_text(self.folder / RECORD, text + "\n")
 
 
@@ -110,7 +111,7 @@ def read_record(folder: str | Path) -> Tuned:
     """
     path = Path(folder) / RECORD
     try:
-        about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        about: dict[str, Any] = unsealed(json.loads(path.read_text(encoding="utf-8")))
         about.pop("minutes")
         if about.get("pooling") is not None:
             about["pooling"] = Pooling.from_dict(about["pooling"])
@@ -128,5 +129,5 @@ def read_record(folder: str | Path) -> Tuned:
             hint="make one with headscope.tune",
             command="make one with headscope tune",
         ) from None
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise unreadable(path, error) from None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.errors import UserError
+from headscope.seals import unsealed
 from headscope.tasks.task import Task
 
 RECORD = "headscope-tune.json"
@@ -55,8 +56,8 @@ def recorded_task(folder: str | Path) -> Task | None:
     if not path.is_file():
         return None
     try:
-        return task_of(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        return task_of(unsealed(json.loads(path.read_text(encoding="utf-8"))))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise unreadable(path, error) from None
 
 

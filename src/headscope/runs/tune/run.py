@@ -28,13 +28,14 @@ from headscope.runs.tune.recorded import RECORD
 from headscope.runs.tune.rows import TokenRows, encode_rows
 from headscope.runs.tune.settings import TuneSettings
 from headscope.runs.tune.trainer import (
-    STATE,
     last_checkpoint,
-    read_json,
+    read_state,
     train_rows,
     without_bars,
-    write_json,
+    write_state,
+    writing,
 )
+from headscope.seals import FILES, folder_damage, seal_folder
 from headscope.tasks.data import TaskData
 from headscope.tasks.metrics import majority, score
 from headscope.tasks.task import Task
@@ -115,8 +116,7 @@ class Tuning(Job[Tuned]):
         """
         if not self.resume:
             shutil.rmtree(self.state, ignore_errors=True)
-            (self.folder / RECORD).unlink(missing_ok=True)
-            remove_pooled(self.folder)
+            self._unfinish()
             return None
         if not (self.folder / RECORD).exists():
             self._check_folder()
@@ -124,6 +124,11 @@ class Tuning(Job[Tuned]):
         found = read_record(self.folder)
         if found.identity != self.identity:
             raise self._another(found)
+        damage = folder_damage(self.folder)
+        if damage:
+            self.say(f"the model in {self.folder} is damaged: {damage}; it is made again")
+            self._unfinish()
+            return None
         return replace(found, again=True)
 
     def work(self, reporter: Reporter) -> Tuned:
@@ -155,14 +160,23 @@ class Tuning(Job[Tuned]):
 
     def save(self, result: Tuned) -> None:
         """Write the checkpoint, then the record, then remove the training state."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with without_bars():
-            self.model.network.save_pretrained(self.folder)
-        self.model.tokenizer.save_pretrained(self.folder)
+        with writing(self.folder):
+            self.state.mkdir(parents=True, exist_ok=True)  # marks the folder as ours
+            with without_bars():
+                self.model.network.save_pretrained(self.folder)
+            self.model.tokenizer.save_pretrained(self.folder)
         if self.loaded.pooled:
             save_pooled(self.loaded.pooled, self.folder)
+        with writing(self.folder):
+            seal_folder(self.folder)
         result.write()
         shutil.rmtree(self.state, ignore_errors=True)
+
+    def _unfinish(self) -> None:
+        """Remove what says that the folder is finished, and what a later run might not replace."""
+        for name in (RECORD, FILES):
+            (self.folder / name).unlink(missing_ok=True)
+        remove_pooled(self.folder)
 
     def _encode(self, corpus: Corpus) -> tuple[TokenRows, list[str]]:
         return encode_rows(self.model, self.task, corpus, max_length=self.settings.max_length)
@@ -204,15 +218,15 @@ class Tuning(Job[Tuned]):
 
     def _open_state(self) -> None:
         """Make the folder of the checkpoints. Those of another run are an error."""
-        path = self.state / STATE
-        if path.exists() and read_json(path).get("identity") != self.identity:
+        found = read_state(self.state)
+        if found and found.get("identity") != self.identity:
             raise UserError(
                 f"{self.state} holds the state of another run (other settings, model or data)",
                 **OTHER_FOLDER,
             )
         self.state.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            write_json(path, {"identity": self.identity})
+        if not found:
+            write_state(self.state, {"identity": self.identity})
 
     def _train(self, rows: TokenRows, reporter: Reporter) -> tuple[float, list[float]]:
         try:
@@ -226,6 +240,7 @@ class Tuning(Job[Tuned]):
                     folder=self.state,
                     update=update,
                     every=self.every,
+                    say=self.say,
                 )
         except KeyboardInterrupt:
             kept = last_checkpoint(self.state)

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
-from headscope.files import write_text
+from headscope.errors import UserError
+from headscope.files import DISK, sync_folder, write_text
 from headscope.models import NAME, Model
 from headscope.progress import Update
 from headscope.runs.tune.pooled.classifier import PooledClassifier
 from headscope.runs.tune.rows import LengthOrder, TokenRows, collator
 from headscope.runs.tune.settings import TuneSettings
+from headscope.seals import folder_damage, is_sealed, seal_folder, sealed, unsealed
 
 EVERY = 120.0
 """Seconds between two checkpoints."""
@@ -44,7 +48,7 @@ class CheckpointClock(TrainerCallback):  # type: ignore[misc]
 
     def __init__(self, folder: Path, update: Update, every: float) -> None:
         self.folder, self.update, self.every = folder, update, every
-        self.before = float(read_json(folder / STATE).get("seconds", 0.0))
+        self.before = float(read_state(folder).get("seconds", 0.0))
         self.began = self.saved = time.monotonic()
         self.stop = False
 
@@ -63,7 +67,7 @@ class CheckpointClock(TrainerCallback):  # type: ignore[misc]
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Called by the trainer after each checkpoint."""
         self.saved = time.monotonic()
-        write_json(self.folder / STATE, read_json(self.folder / STATE) | {"seconds": self.seconds})
+        write_state(self.folder, read_state(self.folder) | {"seconds": self.seconds})
 
 
 class LengthTrainer(Trainer):  # type: ignore[misc]
@@ -73,6 +77,13 @@ class LengthTrainer(Trainer):  # type: ignore[misc]
         return LengthOrder(
             self.train_dataset.lengths, batch_size=self.args.train_batch_size, seed=self.args.seed
         )
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        folder = Path(self.args.output_dir)
+        with writing(folder):
+            super()._save_checkpoint(model, trial)
+            seal_folder(folder / f"checkpoint-{self.state.global_step}")
+            sync_folder(folder)
 
 
 def train_rows(
@@ -85,6 +96,7 @@ def train_rows(
     folder: Path,
     update: Update,
     every: float,
+    say: Callable[[str], None],
 ) -> tuple[float, list[float]]:
     """Train a model on rows, from the last checkpoint in ``folder`` if there is one.
 
@@ -102,6 +114,8 @@ def train_rows(
         Where checkpoints are written, one every ``every`` seconds.
     update
         Called after each step with (steps done, steps in all).
+    say
+        Called with a sentence for each checkpoint that is damaged.
 
     Returns
     -------
@@ -126,6 +140,7 @@ def train_rows(
         _use_fast_attention(model.network)
     try:
         with without_bars(), stopping(clock):
+            remove_damaged(folder, say)
             found = last_checkpoint(folder)
             trainer.train(resume_from_checkpoint=str(found) if found else None)
     finally:
@@ -150,7 +165,7 @@ def _arguments(settings: TuneSettings, device: str, folder: Path) -> TrainingArg
         fp16=settings.precision == "fp16",
         use_cpu=device == "cpu",
         save_strategy="no",
-        save_total_limit=1,
+        save_total_limit=2,  # the last one may be damaged
         logging_strategy="epoch",
         report_to="none",
         disable_tqdm=True,
@@ -160,9 +175,29 @@ def _arguments(settings: TuneSettings, device: str, folder: Path) -> TrainingArg
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The newest complete checkpoint. Its state is written last, so an incomplete one has none."""
-    found = [path for path in folder.glob("checkpoint-*") if read_json(path / "trainer_state.json")]
+    """The newest complete checkpoint. It is sealed last, so an incomplete one is not sealed."""
+    found = [path for path in folder.glob("checkpoint-*") if is_sealed(path)]
     return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def remove_damaged(folder: Path, say: Callable[[str], None]) -> None:
+    """Remove checkpoints that are incomplete or damaged: training resumes from an earlier one."""
+    for path in sorted(folder.glob("checkpoint-*")):
+        damage = folder_damage(path) if is_sealed(path) else "it is incomplete"
+        if damage:
+            say(f"the checkpoint {path} cannot be used: {damage}; an earlier one is used")
+            shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turn what torch and safetensors raise on a full disk into an error of ours."""
+    try:
+        yield
+    except (OSError, SafetensorError, RuntimeError) as error:
+        text = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else text
+        raise UserError(f"{folder} cannot be written: {reason}", **DISK) from None
 
 
 @contextmanager
@@ -209,14 +244,25 @@ def _use_fast_attention(network: Any) -> None:
         network.set_attn_implementation("eager")
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object; empty if the file is missing or incomplete."""
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+def read_state(folder: Path) -> dict[str, Any]:
+    """What is known of the run whose checkpoints are in a folder; nothing if there is none.
+
+    Raises
+    ------
+    UserError
+        If the file is damaged: whose checkpoints they are is then unknown.
+    """
+    path = folder / STATE
+    if not path.exists():
         return {}
+    try:
+        return unsealed(json.loads(path.read_text(encoding="utf-8")), required=True)
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(
+            f"{path} is damaged: {error}", hint=f"delete {folder} to train from the beginning"
+        ) from None
 
 
-def write_json(path: Path, values: dict[str, Any]) -> None:
-    """Write a JSON object atomically."""
-    write_text(path, json.dumps(values))
+def write_state(folder: Path, values: dict[str, Any]) -> None:
+    """Note what is known of a run beside its checkpoints."""
+    write_text(folder / STATE, json.dumps(sealed(values)))

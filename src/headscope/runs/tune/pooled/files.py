@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 
 from headscope.errors import ModelError
 from headscope.models import Model, load
 from headscope.models.pooling import MODULES, POOLING, write_modules
 from headscope.runs.tune.pooled.classifier import PooledClassifier
 from headscope.runs.tune.record import read_record
+from headscope.seals import Damaged, read_tensors, write_tensors
 
 CLASSIFIER = "headscope-classifier.safetensors"
 LAYERS = ("dense", "classifier")
@@ -25,11 +26,11 @@ def save_pooled(pooled: PooledClassifier, folder: Path) -> None:
     pooled.pooling.write(folder)
     write_modules(folder)
     own = {
-        name: value.contiguous()
+        name: value.detach().cpu().numpy()
         for name, value in pooled.state_dict().items()
         if name.partition(".")[0] in LAYERS
     }
-    save_file(own, folder / CLASSIFIER, metadata={"format": "pt"})
+    write_tensors(folder / CLASSIFIER, own, {"format": "pt"})
 
 
 def load_pooled(
@@ -70,7 +71,7 @@ def load_pooled(
     model = load(folder, device=device, dtype=dtype, trust_remote_code=trust_remote_code)
     pooled = PooledClassifier(model, model.pooling, task.outputs, seed=0)
     try:
-        own = load_file(path)
+        own = {name: torch.from_numpy(value) for name, value in read_tensors(path).items()}
         for name in LAYERS:
             prefix = f"{name}."
             weights = {
@@ -79,7 +80,7 @@ def load_pooled(
                 if key.startswith(prefix)
             }
             pooled.get_submodule(name).load_state_dict(weights)
-    except (SafetensorError, RuntimeError) as error:
+    except (SafetensorError, RuntimeError, Damaged) as error:
         raise ModelError(
             f"{path} does not fit the model: {str(error).splitlines()[0]}",
             hint="delete the folder and tune again",

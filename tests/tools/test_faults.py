@@ -1,0 +1,40 @@
+"""Damaged files of every kind are found or repaired, and the battery itself finds what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from faults.damage import BAD, Kind, damage_kind, damages
+from faults.kinds import KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_damage_to_any_file_is_refused_or_repaired(kind: Kind, tmp_path: Path) -> None:
+    tally = damage_kind(kind, tmp_path, count=16, seed=1)
+    assert tally.notes == []
+    assert sum(tally.outcomes.values()) >= 16
+    assert not set(tally.outcomes) & set(BAD)
+
+
+def test_the_battery_finds_a_kind_of_file_that_is_not_protected(tmp_path: Path) -> None:
+    def write(folder: Path) -> None:
+        (folder / "notes.txt").write_text("0.25 " * 40)
+
+    plain = Kind("plain text", write, lambda folder: (folder / "notes.txt").read_text())
+    tally = damage_kind(plain, tmp_path, count=40, seed=0)
+    assert tally.outcomes["WRONG"] > 20
+    assert tally.outcomes["CRASH"] > 0  # a bit that is no UTF-8
+    assert len(tally.notes) == 40
+
+
+def test_damages_are_bits_cuts_and_zeros() -> None:
+    data = bytes(range(256)) * 8
+    found = dict(damages(data, 16, seed=0))
+    bits = [changed for how, changed in found.items() if how.startswith("bit")]
+    assert len(bits) == 12
+    for changed in bits:
+        differ = [one ^ other for one, other in zip(data, changed, strict=True) if one != other]
+        assert len(differ) == 1
+        assert differ[0].bit_count() == 1
+    assert sum(len(changed) < len(data) for changed in found.values()) == 2
