@@ -11,6 +11,7 @@ All other heads have random weights that are too small to disturb the two.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import sqrt
 
 import torch
@@ -20,17 +21,42 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 from headscope.models import Model, wrap
 
 WORDS = ("<s>", "ab", "cd", "ef", "gh", "ij", "kl", "mn")
-POSITIONS, SIZE, HEADS, STRENGTH, NOISE = 16, 128, 4, 60.0, 1e-3
-WIDTH, HALF = SIZE // HEADS, SIZE // 2
-WORD, BEFORE, POSITION = 0, len(WORDS), 2 * len(WORDS)
-"""Where the word, the previous word and the position begin in the first half."""
+HEADS, STRENGTH, NOISE = 4, 60.0, 1e-3
 PREVIOUS, INDUCTION = "1-1", "2-3"
 
 
-def induction_model() -> Model:
-    """The planted model, with its language-model head."""
+@dataclass(frozen=True)
+class Layout:
+    """The words, how many positions there are, and the width of the stream."""
+
+    words: tuple[str, ...] = WORDS
+    positions: int = 16
+    size: int = 128
+
+    @property
+    def width(self) -> int:
+        return self.size // HEADS
+
+    @property
+    def half(self) -> int:
+        return self.size // 2
+
+    @property
+    def before(self) -> int:
+        """Where the previous word begins in the first half; the word itself begins at 0."""
+        return len(self.words)
+
+    @property
+    def position(self) -> int:
+        return 2 * len(self.words)
+
+
+def induction_model(layout: Layout | None = None) -> Model:
+    """The planted model, with its language-model head. A size of 512 has room for 128 positions."""
+    plan = layout or Layout()
+    size, words = plan.size, len(plan.words)
     config = GPT2Config(
-        vocab_size=len(WORDS), n_embd=SIZE, n_layer=2, n_head=HEADS, n_positions=POSITIONS
+        vocab_size=words, n_embd=size, n_layer=2, n_head=HEADS, n_positions=plan.positions
     )
     network = GPT2LMHeadModel(config)
     generator = torch.Generator().manual_seed(0)
@@ -38,65 +64,64 @@ def induction_model() -> Model:
         for parameter in network.parameters():
             parameter.zero_()
         body = network.transformer
-        body.wte.weight.copy_(_one_hot(WORD, len(WORDS)))
-        body.wpe.weight.copy_(_one_hot(POSITION, POSITIONS))
+        body.wte.weight.copy_(_one_hot(plan, 0, words))
+        body.wpe.weight.copy_(_one_hot(plan, plan.position, plan.positions))
         body.ln_f.weight.fill_(1.0)
         for count, block in zip((2, 3), body.h, strict=True):  # one-hot vectors in the stream
-            block.ln_1.weight.fill_(sqrt(2 * count / SIZE))
+            block.ln_1.weight.fill_(sqrt(2 * count / size))
             for weight in (block.attn.c_attn.weight, block.attn.c_proj.weight):
                 weight.copy_(torch.randn(weight.shape, generator=generator) * NOISE)
-        _plant_previous(body.h[0].attn)
-        _plant_induction(body.h[1].attn)
-    return wrap(network, _tokenizer(), name="planted-induction")
+        _plant_previous(plan, body.h[0].attn)
+        _plant_induction(plan, body.h[1].attn)
+    return wrap(network, _tokenizer(plan), name="planted-induction")
 
 
-def _one_hot(first: int, count: int) -> torch.Tensor:
-    table = torch.zeros(count, SIZE)
+def _one_hot(plan: Layout, first: int, count: int) -> torch.Tensor:
+    table = torch.zeros(count, plan.size)
     for index in range(count):
         table[index, first + index] = 1.0
-        table[index, HALF + first + index] = -1.0
+        table[index, plan.half + first + index] = -1.0
     return table
 
 
-def _clear(attention: torch.nn.Module, head: int) -> tuple[torch.Tensor, ...]:
-    """Views of a head's query, key, value (SIZE, WIDTH) and output (WIDTH, SIZE), set to 0."""
-    joined = attention.c_attn.weight
-    views = [joined[:, part * SIZE + head * WIDTH :][:, :WIDTH] for part in range(3)]
-    views.append(attention.c_proj.weight[head * WIDTH :][:WIDTH])
+def _clear(plan: Layout, attention: torch.nn.Module, head: int) -> tuple[torch.Tensor, ...]:
+    """Views of a head's query, key, value (size, width) and output (width, size), set to 0."""
+    joined, width = attention.c_attn.weight, plan.width
+    views = [joined[:, part * plan.size + head * width :][:, :width] for part in range(3)]
+    views.append(attention.c_proj.weight[head * width :][:width])
     for view in views:
         view.zero_()
     return tuple(views)
 
 
-def _plant_previous(attention: torch.nn.Module) -> None:
-    query, key, value, output = _clear(attention, 0)
-    for position in range(POSITIONS):
-        key[POSITION + position, position] = STRENGTH * sqrt(WIDTH)
-        if position + 1 < POSITIONS:
-            query[POSITION + position + 1, position] = 1.0
-    _copy(value, output, BEFORE)
+def _plant_previous(plan: Layout, attention: torch.nn.Module) -> None:
+    query, key, value, output = _clear(plan, attention, 0)
+    for position in range(plan.positions):
+        key[plan.position + position, position] = STRENGTH * sqrt(plan.width)
+        if position + 1 < plan.positions:
+            query[plan.position + position + 1, position] = 1.0
+    _copy(plan, value, output, plan.before)
 
 
-def _plant_induction(attention: torch.nn.Module) -> None:
-    query, key, value, output = _clear(attention, 2)
-    for word in range(len(WORDS)):
-        query[WORD + word, word] = 1.0
-        key[BEFORE + word, word] = STRENGTH * sqrt(WIDTH)
-    _copy(value, output, WORD)
+def _plant_induction(plan: Layout, attention: torch.nn.Module) -> None:
+    query, key, value, output = _clear(plan, attention, 2)
+    for word in range(len(plan.words)):
+        query[word, word] = 1.0
+        key[plan.before + word, word] = STRENGTH * sqrt(plan.width)
+    _copy(plan, value, output, 0)
     output *= 2  # so that the copied word outdoes the one that is there already
 
 
-def _copy(value: torch.Tensor, output: torch.Tensor, to: int) -> None:
-    for word in range(len(WORDS)):
-        value[WORD + word, word] = 1.0
+def _copy(plan: Layout, value: torch.Tensor, output: torch.Tensor, to: int) -> None:
+    for word in range(len(plan.words)):
+        value[word, word] = 1.0
         output[word, to + word] = 1.0
-        output[word, HALF + to + word] = -1.0
+        output[word, plan.half + to + word] = -1.0
 
 
-def _tokenizer() -> PreTrainedTokenizerFast:
-    tokenizer = Tokenizer(
-        models.WordLevel({word: index for index, word in enumerate(WORDS)}, unk_token="<s>")
-    )
+def _tokenizer(plan: Layout) -> PreTrainedTokenizerFast:
+    vocabulary = {word: index for index, word in enumerate(plan.words)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<s>"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -104,5 +129,5 @@ def _tokenizer() -> PreTrainedTokenizerFast:
         bos_token="<s>",
         eos_token="<s>",
         pad_token="<s>",
-        model_max_length=POSITIONS,
+        model_max_length=plan.positions,
     )

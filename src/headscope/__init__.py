@@ -59,10 +59,13 @@ if TYPE_CHECKING:
     from headscope.runs.circuits import circuits
     from headscope.runs.compare import compare
     from headscope.runs.keeping.on_demand import examples
+    from headscope.runs.logit_parts import logit_parts
     from headscope.runs.patterns import patterns
     from headscope.runs.probe import probe
+    from headscope.runs.retrieval import Needle, retrieval
     from headscope.runs.survey import survey
     from headscope.runs.synthetic import synthetic
+    from headscope.runs.track import track
     from headscope.runs.tune import tune
 
     open = Atlas.open
@@ -84,6 +87,7 @@ _WHERE = {
         "Gradient",
         "Linear",
         "Link",
+        "LogitAttribution",
         "Measure",
         "Pattern",
         "Peak",
@@ -108,10 +112,13 @@ _WHERE = {
     "runs.circuits": ("circuits",),
     "runs.compare": ("compare",),
     "runs.keeping.on_demand": ("examples",),
+    "runs.logit_parts": ("logit_parts",),
     "runs.patterns": ("patterns",),
     "runs.probe": ("probe",),
+    "runs.retrieval": ("Needle", "retrieval"),
     "runs.survey": ("survey",),
     "runs.synthetic": ("synthetic",),
+    "runs.track": ("track",),
     "runs.tune": ("tune",),
 }
 _MODULES = {name: module for module, names in _WHERE.items() for name in names}
@@ -134,8 +141,10 @@ __all__ = [
     "LayerView",
     "Linear",
     "Link",
+    "LogitAttribution",
     "Measure",
     "Model",
+    "Needle",
     "Pattern",
     "Peak",
     "Pooling",
@@ -160,14 +169,17 @@ __all__ = [
     "explore",
     "figure",
     "load",
+    "logit_parts",
     "merge",
     "patterns",
     "probe",
     "read",
+    "retrieval",
     "show",
     "sieve",
     "survey",
     "synthetic",
+    "track",
     "tune",
     "wrap",
 ]

@@ -30,6 +30,15 @@ def report(
             show_default=False,
         ),
     ] = None,
+    retrieval: Annotated[
+        Path | None,
+        typer.Option(
+            "--retrieval",
+            metavar="FILE",
+            help="Retrieval scores of the same model (headscope retrieval), likewise.",
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -62,6 +71,8 @@ def report(
     atlas, more = Atlas.open(results), [Atlas.open(path) for path in others or ()]
     if circuits is not None:
         atlas = atlas.with_circuits(Atlas.open(circuits))
+    if retrieval is not None:
+        atlas = atlas.with_retrieval(Atlas.open(retrieval))
     place = output or results.with_suffix("" if folder else ".html")
     page = atlas.report(place, others=more, folder=folder, figures=figures)
     if folder:

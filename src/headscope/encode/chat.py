@@ -92,10 +92,38 @@ def render_chat(tokenizer: Any, texts: Sequence[str]) -> ChatText:
     return ChatText(rendered, tuple(starts), tuple(stops), tuple(cut))
 
 
-def _render(tokenizer: Any, texts: Sequence[str]) -> str:
+def ask_chat(tokenizer: Any, text: str) -> tuple[str, int]:
+    """Write a text as the user's turn, up to where the assistant's begins.
+
+    Parameters
+    ----------
+    tokenizer
+        A tokenizer with a chat template.
+    text
+        The text, without spaces around it.
+
+    Returns
+    -------
+    tuple of str and int
+        The chat, and where the text begins in it.
+
+    Raises
+    ------
+    ModelError
+        If the template fails, or changes the text itself.
+    """
+    rendered = _render(tokenizer, [text], answer=True)
+    start = rendered.find(text)
+    if start < 0:
+        raise _changed()
+    return rendered, start
+
+
+def _render(tokenizer: Any, texts: Sequence[str], *, answer: bool = False) -> str:
     turns = [{"role": role, "content": text} for role, text in zip(ROLES, texts, strict=False)]
+    ask = {"add_generation_prompt": True} if answer else {}
     try:
-        return str(tokenizer.apply_chat_template(turns, tokenize=False))
+        return str(tokenizer.apply_chat_template(turns, tokenize=False, **ask))
     except Exception as error:  # a template is a program: it fails in its own ways
         raise ModelError(
             f"the tokenizer's chat template failed: {type(error).__name__}: {error}",

@@ -42,7 +42,7 @@ def run_network(
         The stack whose tokens the batch holds. ``"encoder"`` runs only the encoder of an
         encoder-decoder.
     inputs
-        Further arguments of the network.
+        Further arguments of the network, which take the place of ours: ``use_cache=True``.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def run_network(
         network = model.network.get_encoder()
         arguments = {key: arguments[key] for key in ("input_ids", "attention_mask")}
     with watching(watch):
-        return network(**arguments, **inputs)
+        return network(**{**arguments, **inputs})
 
 
 def find_shapes(model: Model, stacks: Mapping[nn.Module, str]) -> dict[str, Shape]:

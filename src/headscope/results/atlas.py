@@ -13,7 +13,7 @@ import xarray as xr
 
 from headscope.errors import UserError
 from headscope.heads import Head, HeadLike
-from headscope.results.circuits import join
+from headscope.results.circuits import RETRIEVAL, join
 from headscope.results.export import CACHE, export
 from headscope.results.kept import KeptExamples
 from headscope.results.labelled import LabelledResults
@@ -380,6 +380,23 @@ class Atlas(LabelledResults):
         ('position', 'copying', 'ov_norm', 'qk_norm', 'composition')
         """
         return join(self, circuits)
+
+    def with_retrieval(self, retrieval: Atlas) -> Atlas:
+        """These results with retrieval scores of the same model added to them.
+
+        Parameters
+        ----------
+        retrieval
+            Results of :func:`headscope.retrieval` for the very weights of these results.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> atlas = hs.survey("demo-llm", "demo", limit=8)  # doctest: +SKIP
+        >>> both = atlas.with_retrieval(hs.open("retrieval.nc"))  # doctest: +SKIP
+        >>> both.find("retrieval > 0.1 and position:previous < 0.1")  # doctest: +SKIP
+        """
+        return join(self, retrieval, RETRIEVAL)
 
     def roles(
         self,

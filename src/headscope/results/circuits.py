@@ -1,4 +1,4 @@
-"""Circuits beside a survey of the same model: which results belong together, and joining them."""
+"""Circuits and retrieval scores beside a survey of the same model: joining what belongs together."""
 
 from __future__ import annotations
 
@@ -10,71 +10,90 @@ from headscope.errors import ResultsError
 if TYPE_CHECKING:
     from headscope.results.atlas import Atlas
 
-CIRCUITS = "circuits"
-"""What the provenance of circuits calls them, and where joined results keep their notes."""
+CIRCUITS, RETRIEVAL = "circuits", "retrieval"
+"""What their provenance calls them, and where joined results keep their notes. Functions and
+commands that make them have the same names."""
+WORDS = {CIRCUITS: "circuits", RETRIEVAL: "retrieval scores"}
 SHAPE = ("stack", "layers", "heads")
+
+
+def kind_of(results: Atlas) -> str:
+    """``"circuits"`` or ``"retrieval"`` for results that can be joined to a survey, else ""."""
+    kind = str(results.provenance.get("kind", ""))
+    return kind if kind in WORDS else ""
 
 
 def is_circuits(results: Atlas) -> bool:
     """Whether results are circuits alone, made from weights without a corpus."""
-    return results.provenance.get("kind") == CIRCUITS
+    return kind_of(results) == CIRCUITS
 
 
-def same_weights(survey: Atlas, circuits: Atlas) -> bool:
-    """Whether circuits are of the very weights and stack that a survey measured."""
-    one, two = (atlas.provenance.get("model", {}) for atlas in (survey, circuits))
+def same_weights(survey: Atlas, added: Atlas) -> bool:
+    """Whether circuits or retrieval scores are of the very weights and stack of a survey."""
+    one, two = (atlas.provenance.get("model", {}) for atlas in (survey, added))
     known = [*two.get("same_weights", []), two.get("weights")]
     return one.get("weights") in known and all(one.get(part) == two.get(part) for part in SHAPE)
 
 
-def join(survey: Atlas, circuits: Atlas) -> Atlas:
-    """A survey with the groups of circuits of the same model added to it.
+def join(survey: Atlas, added: Atlas, kind: str = CIRCUITS) -> Atlas:
+    """A survey with the groups of circuits, or of retrieval scores, of the same model.
+
+    Parameters
+    ----------
+    survey
+        The results to add to.
+    added
+        The circuits or retrieval scores.
+    kind
+        Which of them: ``"circuits"`` or ``"retrieval"``.
 
     Raises
     ------
     ResultsError
-        If the second results are not circuits, or are of other weights.
+        If the second results are something else, or are of other weights.
     """
     name = survey.provenance.get("model", {}).get("name", "?")
-    if not is_circuits(circuits):
+    words = WORDS[kind]
+    if kind_of(added) != kind:
         raise ResultsError(
-            "these results are not circuits",
-            hint=f"make them with hs.circuits({name!r})",
-            command=f"make them with: headscope circuits {name} -o circuits.nc",
+            f"these results are not {words}",
+            hint=f"make them with hs.{kind}({name!r})",
+            command=f"make them with: headscope {kind} {name} -o {kind}.nc",
         )
-    if not same_weights(survey, circuits):
-        other = circuits.provenance.get("model", {}).get("name", "?")
+    if not same_weights(survey, added):
+        other = added.provenance.get("model", {}).get("name", "?")
         raise ResultsError(
-            f"the circuits of {other} are not of the weights that were surveyed ({name})",
-            hint=f"make them from the same model and options: hs.circuits({name!r})",
-            command=f"make them with the same options: headscope circuits {name} -o circuits.nc",
+            f"the {words} of {other} are not of the weights that were surveyed ({name})",
+            hint=f"make them from the same model and options: hs.{kind}({name!r})",
+            command=f"make them with the same options: headscope {kind} {name} -o {kind}.nc",
         )
     about: dict[str, Any] = survey.provenance
-    made = circuits.provenance
-    about[CIRCUITS] = {key: made.get(key) for key in ("settings", "notes", "identity")}
+    made = added.provenance
+    about[kind] = {key: made.get(key) for key in ("settings", "notes", "identity")}
     tree = survey.tree.copy()
-    for group in circuits:
-        tree[group] = circuits.tree[group].copy()
+    for group in added:
+        tree[group] = added.tree[group].copy()
     return type(survey)(tree).described(about)
 
 
 def join_all(results: Sequence[Atlas]) -> list[Atlas]:
-    """Surveys and other results, each with its circuits; circuits are taken out of the list.
+    """Surveys and other results, each with its circuits and retrieval scores.
 
-    Circuits that stand first, or alone, stay as they are.
+    What is joined is taken out of the list; what stands first, or alone, stays as it is.
 
     Raises
     ------
     ResultsError
-        If circuits belong to none of the other results.
+        If circuits or retrieval scores belong to none of the other results.
     """
-    found = [atlas for at, atlas in enumerate(results) if not (at and is_circuits(atlas))]
-    for circuits in results[1:]:
-        if not is_circuits(circuits):
+    found = [atlas for at, atlas in enumerate(results) if not (at and kind_of(atlas))]
+    for added in results[1:]:
+        kind = kind_of(added)
+        if not kind:
             continue
-        places = [at for at, atlas in enumerate(found) if same_weights(atlas, circuits)]
+        places = [at for at, atlas in enumerate(found) if same_weights(atlas, added)]
         for at in places:
-            found[at] = join(found[at], circuits)
+            found[at] = join(found[at], added, kind)
         if not places:
-            join(found[0], circuits)  # raises, and says why
+            join(found[0], added, kind)  # raises, and says why
     return found

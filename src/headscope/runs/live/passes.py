@@ -127,8 +127,13 @@ class TextPasses:
 
     def ends(self) -> set[int]:
         """The tokens that end a text."""
-        found: set[int | None] = set()
-        for where in (self.model.config, getattr(self.model.network, "generation_config", None)):
-            token = getattr(where, "eos_token_id", None)
-            found |= set(token) if isinstance(token, list | tuple) else {token}
-        return {one for one in {*found, self.model.tokenizer.eos_token_id} if one is not None}
+        return end_tokens(self.model)
+
+
+def end_tokens(model: Model) -> set[int]:
+    """The tokens with which a model ends a text."""
+    found: set[int | None] = set()
+    for where in (model.config, getattr(model.network, "generation_config", None)):
+        token = getattr(where, "eos_token_id", None)
+        found |= set(token) if isinstance(token, list | tuple) else {token}
+    return {one for one in {*found, model.tokenizer.eos_token_id} if one is not None}

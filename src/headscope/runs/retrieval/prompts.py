@@ -1,0 +1,231 @@
+"""Prompts: a needle in a long text, a question about it, and where the answer's tokens are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.corpus import Corpus
+from headscope.encode.chat import ask_chat, check_chat
+from headscope.encode.template import TemplatePart, find_template, with_bos
+from headscope.errors import ModelError, UserError
+from headscope.models import Model
+from headscope.runs.retrieval.haystack import Haystack, Sentence, make_haystack
+from headscope.runs.retrieval.needles import Needle
+from headscope.runs.retrieval.settings import RetrievalSettings
+
+ANSWER = 50
+"""The most tokens that a model may write."""
+LEAST = 16
+"""The fewest tokens of other text around a needle."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a needle is hidden: its number, the length of the text, and the depth in it."""
+
+    needle: int
+    length: int
+    depth: float
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """The tokens of a prompt.
+
+    Parameters
+    ----------
+    place
+        The needle, the length and the depth.
+    ids
+        The tokens, (token,).
+    span
+        The first token of the answer, and the one after its last.
+    """
+
+    place: Place
+    ids: NDArray[np.int64]
+    span: tuple[int, int]
+
+
+class Prompts:
+    """Makes the prompts of a run, the same ones every time.
+
+    Parameters
+    ----------
+    model
+        The model that reads them.
+    corpus
+        The text around the needles.
+    settings
+        Needles, lengths, depths and seed.
+
+    Attributes
+    ----------
+    lengths : tuple of int
+        The lengths, none beyond what the model takes with room for an answer.
+    chat : bool
+        Whether prompts are the user's turn of a chat.
+    places : list of Place
+        What is asked, in the order of the run.
+
+    Raises
+    ------
+    UserError
+        If a length leaves no room for text around a needle and its question.
+    CorpusError
+        If there is too little text.
+    """
+
+    def __init__(self, model: Model, corpus: Corpus, settings: RetrievalSettings) -> None:
+        self.model, self.settings, self.tokenizer = model, settings, model.tokenizer
+        has_template = bool(getattr(self.tokenizer, "chat_template", None))
+        self.chat = has_template if settings.chat is None else settings.chat
+        if self.chat:
+            check_chat(self.tokenizer)
+        most = None if model.longest is None else max(model.longest - ANSWER, 1)
+        capped = [min(one, most or one) for one in settings.lengths]
+        self.lengths = tuple(sorted(set(capped)))
+        self.notes = []
+        if list(self.lengths) != sorted(set(settings.lengths)):
+            self.notes.append(
+                f"contexts were shortened to {most} tokens: {model.label} takes {model.longest}, "
+                f"and {ANSWER} are kept for the answer"
+            )
+        bare = [len(self._tokens(needle, [], [])[0]) for needle in settings.needles]
+        self._check_room(max(bare))
+        self.haystack = make_haystack(corpus, self._count, max(self.lengths) - min(bare))
+        if self.haystack.tokens < max(self.lengths):
+            self.notes.append(
+                f"{corpus.name} has about {self.haystack.tokens:,} tokens and was repeated"
+            )
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """One prompt per needle and length, depths in turn; or one for every depth."""
+        depths = self.settings.depths
+        found = []
+        for at, length in enumerate(self.lengths):
+            for needle in range(len(self.settings.needles)):
+                turn = (depths[(needle + at) % len(depths)],)
+                every = depths if self.settings.every_depth else turn
+                found += [Place(needle, length, depth) for depth in every]
+        return found
+
+    def make(self, number: int) -> Prompt:
+        """One prompt, by its number.
+
+        Its text is drawn at random, and then cut, sentence by sentence, to the length.
+        """
+        place = self.places[number]
+        needle = self.settings.needles[place.needle]
+        bare = len(self._tokens(needle, [], [])[0])
+        generator = np.random.default_rng([self.settings.seed, number])
+        chosen = self._fill(self.haystack, place.length - bare, generator)
+        while chosen:
+            before = _before(chosen, place.depth)
+            ids, span = self._tokens(needle, chosen[:before], chosen[before:])
+            if len(ids) <= place.length:
+                return Prompt(place, ids, span)
+            chosen = chosen[:-1]
+        raise UserError(
+            f"no sentence of {self.haystack.name} fits into a context of {place.length} tokens "
+            f"beside a needle and its question, which take {bare}",
+            hint=f"give longer contexts: lengths=[{2 * place.length}]",
+            command=f"give longer contexts: --length {2 * place.length}",
+        )
+
+    def _fill(
+        self, haystack: Haystack, room: int, generator: np.random.Generator
+    ) -> list[Sentence]:
+        """Sentences until the room is full. One that is too long for all of it is passed over."""
+        chosen: list[Sentence] = []
+        seen = sum(map(len, haystack.documents))
+        for number, sentence in enumerate(haystack.sentences(generator)):
+            if sentence.tokens <= room:
+                chosen.append(sentence)
+                room -= sentence.tokens
+            elif chosen or number >= seen:
+                break
+        return chosen
+
+    def _tokens(
+        self, needle: Needle, before: list[Sentence], after: list[Sentence]
+    ) -> tuple[NDArray[np.int64], tuple[int, int]]:
+        """The tokens of a prompt, and the answer's among them, found by characters."""
+        start = _joined(before)
+        body = f"{start} {needle.text}" if start else needle.text
+        place = len(body) - len(needle.text) + needle.place
+        rest = _joined(after)
+        gap = "\n\n" if after and after[0].first else " "
+        body += f"{gap}{rest}" if rest else ""
+        body += f"\n\nQuestion: {needle.question}" + ("" if self.chat else "\nAnswer:")
+        if self.chat:
+            body, moved = ask_chat(self.tokenizer, body)
+            place += moved
+        coded = self.tokenizer(
+            body, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )
+        lead, end = self._lead(coded["input_ids"]), place + len(needle.answer)
+        inside = [
+            len(lead) + at
+            for at, (first, last) in enumerate(coded["offset_mapping"])
+            if first < end and last > place
+        ]
+        if not inside:
+            raise ModelError(
+                f"the tokenizer of {self.model.name} makes no tokens of the answer "
+                f"{needle.answer!r}",
+                hint="give needles in a language that the model knows: needles=[…]",
+                command="give needles in a language that the model knows: --needles FILE.jsonl",
+            )
+        ids = np.array([*lead, *coded["input_ids"]], np.int64)
+        return ids, (inside[0], inside[-1] + 1)
+
+    def _lead(self, ids: list[int]) -> list[int]:
+        """The special tokens before some tokens; a chat template has written its own."""
+        model = self.model
+        template = (TemplatePart(None, 0, 0),) if self.chat else self._template
+        parts = with_bos(template, model.bos, model.bos_token)
+        lead = [part.token for part in takewhile(lambda one: one.token is not None, parts)]
+        return [token for token in lead if token is not None and (not self.chat or token != ids[0])]
+
+    @cached_property
+    def _template(self) -> tuple[TemplatePart, ...]:
+        return find_template(self.tokenizer).one
+
+    def _count(self, text: str) -> int:
+        return len(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+    def _check_room(self, bare: int) -> None:
+        least = min(self.lengths)
+        if least >= bare + LEAST:
+            return
+        longest = self.model.longest
+        small = longest is not None and longest - ANSWER < bare + LEAST
+        raise UserError(
+            f"a needle and its question take up to {bare} tokens, and a context of {least} leaves "
+            f"no room for {LEAST} tokens of other text"
+            + (f"; {self.model.name} takes {longest}, with {ANSWER} for the answer" * small),
+            hint="choose a model with a longer context"
+            if small
+            else f"give longer contexts: lengths=[{2 * bare}]",
+            command="choose a model with a longer context"
+            if small
+            else f"give longer contexts: --length {2 * bare}",
+        )
+
+
+def _joined(sentences: list[Sentence]) -> str:
+    """Sentences as text, documents apart."""
+    return "".join(("\n\n" if one.first else " ") + one.text for one in sentences).strip()
+
+
+def _before(sentences: list[Sentence], depth: float) -> int:
+    """How many sentences stand before the needle, so that it is nearest to a depth from 0 to 1."""
+    ends = np.cumsum([0, *(sentence.tokens for sentence in sentences)])
+    return int(np.abs(ends - depth * ends[-1]).argmin())
