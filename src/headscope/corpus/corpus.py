@@ -81,6 +81,38 @@ class Corpus:
         """The SHA-256 of what the corpus is made of."""
         return self.fingerprint()
 
+    def check_unchanged(self) -> None:
+        """Check that the corpus is still what it was when its checksum was first asked for.
+
+        Raises
+        ------
+        CorpusError
+            If a file was rewritten or removed meanwhile: what was read is then a mixture.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from headscope.corpus import read
+        >>> path = Path(tempfile.mkdtemp()) / "a.txt"
+        >>> _ = path.write_text("A dog barks.")
+        >>> corpus = read(path)
+        >>> before = corpus.checksum
+        >>> corpus.check_unchanged()
+        """
+        first = self.checksum
+        try:
+            now = self.fingerprint()
+        except (OSError, CorpusError):
+            now = ""
+        if now != first:
+            done = "was rewritten" if now else "cannot be read any more"
+            raise CorpusError(
+                f"{self.name} {done} while it was being used: results would mix two corpora, "
+                "so they are not saved",
+                hint="leave the file as it is during a run, and start again",
+            )
+
     @cached_property
     def annotations(self) -> frozenset[str]:
         """What the first examples offer: pair, words, tree, tags, mentions, frames."""
@@ -163,7 +195,9 @@ class Corpus:
             source=source,
             limit=None,
             rough=None,
-            fingerprint=lambda: hashlib.sha256(f"{whole.checksum}:{note}".encode()).hexdigest(),
+            fingerprint=lambda: hashlib.sha256(
+                f"{whole.fingerprint()}:{note}".encode()
+            ).hexdigest(),
             remarks=lambda: (*whole.notes, note),
         )
 

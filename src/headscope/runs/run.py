@@ -12,7 +12,7 @@ import json
 import platform
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -21,6 +21,7 @@ from typing import Any, Generic, TypeVar
 
 from numpy.typing import NDArray
 
+from headscope.corpus import Corpus
 from headscope.errors import Interrupted, ResultsError
 from headscope.files import check_writable, digest_of, locked
 from headscope.models import Model
@@ -91,6 +92,16 @@ class Job(ABC, Generic[Result]):
     def check(self) -> None:
         """Called first: what can be known to be wrong is an error before anything is done."""
 
+    def corpora(self) -> Sequence[Corpus]:
+        """The corpora that are read, which must not change meanwhile."""
+        found = getattr(self, "corpus", None)
+        return [found] if isinstance(found, Corpus) else []
+
+    def check_corpora(self) -> None:
+        """Check that no corpus has changed since the job began."""
+        for corpus in self.corpora():
+            corpus.check_unchanged()
+
     @cached_property
     def identity(self) -> str:
         """A digest of all that changes the numbers, by which a job knows its own files."""
@@ -104,13 +115,18 @@ class Job(ABC, Generic[Result]):
         self.check()
         reporter = as_reporter(progress)
         self.say = reporter.say
+        for corpus in self.corpora():
+            _ = corpus.checksum  # as it is now, before anything of it is used
         if self.output is None:
-            return self.work(reporter)
+            result = self.work(reporter)
+            self.check_corpora()
+            return result
         with locked(self.output):
             found = self.finished()
             if found is not None:
                 return found
             result = self.work(reporter)
+            self.check_corpora()
             self.save(result)
             return result
 
@@ -272,6 +288,7 @@ class Run(Job[Atlas]):
 
     def _save(self) -> None:
         if self.state_path is not None and self.started():
+            self.check_corpora()  # everything in the state was read from the corpus as it was
             state, arrays = self.state()
             found = Checkpoint(self.identity, self.next_block, state, arrays, sorted(self.ahead))
             write_checkpoint(self.state_path, found)

@@ -49,7 +49,7 @@ def split_treebank(corpus: Corpus) -> tuple[Corpus, Corpus]:
             source=source,
             rough=None,
             limit=None,
-            fingerprint=lambda: f"{corpus.checksum}:{name}",
+            fingerprint=lambda: f"{corpus.fingerprint()}:{name}",
         )
 
     last = HELD_OUT - 1
@@ -83,7 +83,7 @@ def sentence_corpus(corpus: Corpus) -> Corpus:
         source=lambda: iter(sentences(corpus)),
         rough=None,
         limit=None,
-        fingerprint=lambda: f"{corpus.checksum}:sentences",
+        fingerprint=lambda: f"{corpus.fingerprint()}:sentences",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -101,6 +102,10 @@ class Tuning(Job[Tuned]):
             "pooling": asdict(pooling) if pooling else None,
         }
 
+    def corpora(self) -> Sequence[Corpus]:
+        """Training and dev examples."""
+        return [self.data.train, self.data.dev]
+
     @cached_property
     def identity(self) -> str:
         """A digest of all that: with other versions of libraries a tuned model is still itself."""
@@ -135,6 +140,7 @@ class Tuning(Job[Tuned]):
         """Train what remains to be trained, and score."""
         rows, skipped = self._encode(self.data.train)
         dev, dev_skipped = self._encode(self.data.dev)
+        self.check_corpora()
         self._check_classes(rows)
         notes = [*_start_notes(self.loaded, self.settings.start), *self.data.train.notes]
         began, seconds, losses = time.monotonic(), 0.0, list[float]()
