@@ -31,8 +31,9 @@ def write_report(
     path
         The HTML file.
     others
-        Further results to compare with. Circuits of a model among them (:func:`headscope.circuits`),
-        or its retrieval scores (:func:`headscope.retrieval`), are shown with its results.
+        Further results to compare with. Circuits of a model among them
+        (:func:`headscope.circuits`), or its retrieval scores (:func:`headscope.retrieval`), are
+        shown with its results.
     figures
         Also draw the figures of the gallery (Altair) into the page. This takes some seconds.
 

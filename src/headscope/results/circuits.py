@@ -1,4 +1,4 @@
-"""Circuits and retrieval scores beside a survey of the same model: joining what belongs together."""
+"""Circuits and retrieval scores beside a survey of the same model: what belongs together."""
 
 from __future__ import annotations
 
