@@ -63,6 +63,17 @@ class Interrupted(UserError):
     """The user stopped a run. What was finished is kept in a checkpoint."""
 
 
+def shorten(value: object, most: int = 60) -> str:
+    """What was given, as an error shows it: long texts and numbers are cut.
+
+    >>> shorten("3-9"), shorten("9" * 5000, 8)
+    ("'3-9'", "'9999999…'")
+    """
+    text = value if isinstance(value, str) else repr(value)
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return repr(text) if isinstance(value, str) else text
+
+
 def unknown(
     kind: str, given: str, allowed: Iterable[str], *, error: type[UserError] = UserError
 ) -> UserError:
@@ -72,9 +83,11 @@ def unknown(
     "the measure must be one of entropy, position; got 'entrpy' instead. Did you mean 'entropy'?"
     """
     names = sorted(allowed)
-    near = difflib.get_close_matches(given, names, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(given[:200], names, n=3, cutoff=0.6)
     guess = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
-    return error(f"the {kind} must be one of {', '.join(names)}; got {given!r} instead.{guess}")
+    return error(
+        f"the {kind} must be one of {', '.join(names)}; got {shorten(given)} instead.{guess}"
+    )
 
 
 def wrong_type(name: str, given: object, allowed: str, *, hint: str = "") -> UserError:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, shorten
 
 Column = str | int
 """A column by its name, or by its number, counted from 1."""
@@ -38,6 +38,7 @@ SHOWN = 30
 _TITLE = re.compile(r"(?:#\d* ?)?[^\W\d][\w#.()/ -]{0,39}")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _MOST_WORDS = 4
+_DIGITS = 18
 
 
 @dataclass(frozen=True)
@@ -288,14 +289,16 @@ def _place(column: Column, names: Sequence[str], where: str) -> int:
             )
         return names.index(column)
     if isinstance(column, int) or column.isdecimal():
-        if 1 <= int(column) <= len(names):
-            return int(column) - 1
+        # No table has a column whose number has more digits, which Python may refuse to read.
+        number = column if isinstance(column, int) else int(column[:_DIGITS])
+        if 1 <= number <= len(names):
+            return number - 1
         raise CorpusError(
-            f"{where}: there is no column {int(column)}; the table has {len(names)}",
+            f"{where}: there is no column {shorten(number)}; the table has {len(names)}",
             hint="columns are counted from 1",
         )
     raise CorpusError(
-        f"{where}: no column {column!r}; the columns are {listed(names)}",
+        f"{where}: no column {shorten(column)}; the columns are {listed(names)}",
         hint=f"name one or two of them, e.g. columns=[{names[0]!r}]" if names else "",
         command=f"name one or two of them, e.g. --columns {_quoted(names[0])}" if names else "",
     )

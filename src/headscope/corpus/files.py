@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, shorten
+from headscope.limits import NESTING, open_bytes, parse_json, raw_lines
 
 BOM = "\ufeff"
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
+ONE_OBJECT = "every line must be one JSON object; use .txt for plain text"
 
 
 def zipped(path: Path) -> bool:
@@ -32,7 +34,8 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     Raises
     ------
     CorpusError
-        If the file is missing, cannot be read, or a line is not UTF-8.
+        If the file is missing, cannot be read, is larger than :mod:`headscope.limits` allows, or
+        has a line that is too long or not UTF-8.
 
     Examples
     --------
@@ -42,9 +45,14 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     >>> list(lines(path))
     [(1, 'One.'), (2, 'Two.')]
     """
+    if "\0" in str(path):
+        raise CorpusError(
+            f"the path {shorten(str(path))} has a null character, which no file name has",
+            hint="give the path of a file",
+        )
     try:
-        with gzip.open(path, "rb") if zipped(path) else path.open("rb") as file:
-            for number, raw in enumerate(file, 1):
+        with open_bytes(path, packed=zipped(path), error=CorpusError) as file:
+            for number, raw in raw_lines(file, path, error=CorpusError):
                 text = _decoded(raw, path, number)
                 yield number, text.removeprefix(BOM if number == 1 else "").rstrip("\r\n")
     except (FileNotFoundError, NotADirectoryError):
@@ -60,6 +68,11 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         ) from None
     except OSError as error:
         raise unreadable(path, error) from None
+    except MemoryError:
+        raise CorpusError(
+            f"there is not enough memory to read {path}",
+            hint="close other programs, or read a smaller file",
+        ) from None
 
 
 def unreadable(path: Path, error: OSError) -> CorpusError:
@@ -76,7 +89,7 @@ def json_values(path: Path) -> Iterator[tuple[int, Any]]:
     Raises
     ------
     CorpusError
-        If a line is not JSON, or has half of a surrogate pair.
+        If a line is not JSON, is nested too deeply, or has half of a surrogate pair.
 
     Examples
     --------
@@ -86,16 +99,12 @@ def json_values(path: Path) -> Iterator[tuple[int, Any]]:
     >>> list(json_values(path))
     [(1, {'a': 1}), (3, [2])]
     """
+    nesting = NESTING.value
     for number, line in lines(path):
         if not line.strip():
             continue
-        try:
-            value = json.loads(line)
-        except ValueError as error:
-            raise CorpusError(
-                f"{path}, line {number}: not JSON ({error})",
-                hint="every line must be one JSON object; use .txt for plain text",
-            ) from None
+        where = f"{path}, line {number}"
+        value = parse_json(line, where, error=CorpusError, hint=ONE_OBJECT, nesting=nesting)
         if SURROGATE.search(line) and not _encodable(value):
             raise CorpusError(
                 f"{path}, line {number}: half of a surrogate pair (\\ud800 to \\udfff), which is "

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
-from headscope.corpus.files import unreadable
+from headscope.corpus.files import DAMAGED, unreadable
 from headscope.errors import CorpusError
-from headscope.files import checksum
+from headscope.files import checksum, show_size
+from headscope.limits import MEMBER, open_bytes
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar")
 
@@ -105,15 +105,26 @@ def _folder(path: Path, endings: Sequence[str]) -> list[Path]:
 
 
 def _archive(path: Path, endings: Sequence[str]) -> Iterator[Path]:
+    most = MEMBER.value
     try:
-        with tarfile.open(path) as archive:
+        # "r|" reads from start to end, so that what is unpacked can be counted.
+        with (
+            open_bytes(path, error=CorpusError) as file,
+            tarfile.open(fileobj=file, mode="r|") as archive,
+        ):
             for member in archive:
                 if not member.isfile() or not _fits(Path(member.name).name, endings):
                     continue
+                if member.size > most:
+                    raise CorpusError(
+                        f"{path}/{member.name} is larger than {show_size(most)}, which is the "
+                        "limit for a file in an archive",
+                        hint=f"unpack the archive, and give the folder; or {MEMBER.advice}",
+                    )
                 data = archive.extractfile(member)
                 if data is not None:
                     yield cast(Path, ArchiveMember(path, member.name, data.read()))
-    except (tarfile.TarError, EOFError, zlib.error) as error:
+    except (tarfile.TarError, *DAMAGED) as error:
         raise CorpusError(
             f"{path} is not a complete tar archive ({error})", hint="copy or download it again"
         ) from None

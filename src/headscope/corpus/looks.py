@@ -5,14 +5,14 @@ Only formats that cannot be mistaken are named. Plain text and tables look like 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 from headscope.corpus.files import lines
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, UserError
+from headscope.limits import parse_json
 
 LOOKED = 50
 """Lines that are looked at."""
@@ -63,8 +63,8 @@ def begins_conll2012(path: Path) -> bool:
 
 def _json_format(line: str) -> str | None:
     try:
-        keys = json.loads(line).keys()
-    except (ValueError, AttributeError):
+        keys = parse_json(line, "the first line").keys()
+    except (UserError, AttributeError):
         return None
     return "coref-jsonl" if {"sentences", "mentions"} <= keys else "jsonl"
 

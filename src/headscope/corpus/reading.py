@@ -145,6 +145,7 @@ def read(
         )
     choice = choose_columns(columns, label, group)
     options = FileOptions(format, choice, header, lines, pairs, documents)
+    limit = None if limit is None else min(limit, sys.maxsize)
     corpus = _open(source, options, limit).first(limit)
     if name is not None:
         corpus = replace(corpus, name=name)

@@ -10,7 +10,8 @@ from pathlib import Path
 from headscope.corpus.example import Example, Word, join_words
 from headscope.corpus.files import lines
 from headscope.corpus.folders import files_in
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, shorten
+from headscope.limits import LINE, NESTING, too_long
 
 ENDINGS = (".mrg", ".psd", ".ptb")
 NONE = "-NONE-"
@@ -19,8 +20,6 @@ OUTER = frozenset({"", "ROOT", "TOP"})
 ESCAPED = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _FUNCTION = re.compile(r"(?<=.)[-=|].*")
-DEEPEST = 400
-"""No sentence is nested as deeply as this, and Python could not recurse much deeper."""
 FORM = (
     "each tree is one pair of brackets, and each word is alone in a bracket with its tag: "
     "(S (NP (NNS Dogs)) (VP (VBP bark)))"
@@ -63,10 +62,12 @@ class BracketTree:
 
     def leaves(self) -> Iterator[BracketTree]:
         """Yield the nodes right above the words, in order."""
-        if self.word:
-            yield self
-        for part in self.parts:
-            yield from part.leaves()
+        left = [self]
+        while left:
+            node = left.pop()
+            if node.word:
+                yield node
+            left += reversed(node.parts)
 
 
 def is_brackets(path: Path) -> bool:
@@ -116,17 +117,22 @@ def read_bracket_examples(path: Path) -> Iterator[Example]:
 
 def _read_file(path: Path) -> Iterator[BracketTree]:
     open_nodes: list[BracketTree] = []
+    deepest, most, size = NESTING.value, LINE.value, 0
     for number, line in lines(path):
         where = f"{path}, line {number}"
+        size = size + len(line) if open_nodes else 0
+        if size > most:
+            raise too_long(open_nodes[0].source, "the tree", error=CorpusError)
         for token in _TOKEN.findall(line):
             if token == "(":
-                if len(open_nodes) == DEEPEST:
+                if len(open_nodes) == deepest:
                     raise CorpusError(
-                        f"{where}: {DEEPEST} brackets are open; is one not closed?", hint=FORM
+                        f"{where}: {deepest} brackets are open; is one not closed?",
+                        hint=f"{FORM}; {NESTING.advice}",
                     )
                 open_nodes.append(BracketTree("", source=where))
             elif not open_nodes:
-                what = f"{token!r} is outside all brackets"
+                what = f"{shorten(token)} is outside all brackets"
                 if token == ")":
                     what = "a bracket is closed that was never opened"
                 raise CorpusError(f"{where}: {what}", hint=FORM)
@@ -152,7 +158,7 @@ def _fill(node: BracketTree, token: str, where: str) -> None:
     if node.word or node.parts or node.traces:
         filled = "a word" if node.word else "parts"
         raise CorpusError(
-            f"{where}: {token!r} is in a bracket that already has {filled}", hint=FORM
+            f"{where}: {shorten(token)} is in a bracket that already has {filled}", hint=FORM
         )
     if not node.label:
         node.label = token
@@ -163,10 +169,13 @@ def _fill(node: BracketTree, token: str, where: str) -> None:
 def _closed(node: BracketTree, where: str) -> BracketTree | None:
     """The finished node; None for a trace, or for a node that holds nothing but traces."""
     if node.word and node.parts:
-        raise CorpusError(f"{where}: {node.word!r} is in a bracket with other brackets", hint=FORM)
+        raise CorpusError(
+            f"{where}: {shorten(node.word)} is in a bracket with other brackets", hint=FORM
+        )
     if not (node.word or node.parts or node.traces):
         raise CorpusError(
-            f"{where}: the bracket {f'({node.label})'!r} has neither a word nor parts", hint=FORM
+            f"{where}: the bracket {shorten(f'({node.label})')} has neither a word nor parts",
+            hint=FORM,
         )
     if node.label == NONE or not (node.word or node.parts):
         return None

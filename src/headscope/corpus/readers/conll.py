@@ -12,9 +12,14 @@ from pathlib import Path
 
 from headscope.corpus.example import ROOT, Example, Word, join_words
 from headscope.corpus.files import lines
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, shorten
+from headscope.limits import LINE, too_long
 
 COLUMNS = 10
+DIGITS = 18
+"""No sentence has so many words that their number has more digits."""
+SHOWN = 12
+"""How many words of a cycle an error names."""
 _RANGE = re.compile(r"\d+-\d+")
 _EMPTY = re.compile(r"\d+\.\d+")
 
@@ -31,11 +36,14 @@ class Tree:
         The ten columns of each word.
     numbers : list of int
         The line number of each word.
+    size : int
+        How many characters its lines have.
     """
 
     comments: dict[str, str] = field(default_factory=dict)
     rows: list[list[str]] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
+    size: int = 0
 
 
 def read_trees(path: Path) -> Iterator[Tree]:
@@ -46,11 +54,14 @@ def read_trees(path: Path) -> Iterator[Tree]:
     Raises
     ------
     CorpusError
-        If a line does not have ten columns, ids are not counted from 1, or heads do not form a
-        tree.
+        If a line does not have ten columns, ids are not counted from 1, heads do not form a tree,
+        or a sentence is longer than :data:`headscope.limits.LINE` allows.
     """
-    tree = Tree()
+    tree, most = Tree(), LINE.value
     for number, line in lines(path):
+        tree.size += len(line)
+        if tree.size > most:
+            raise too_long(f"{path}, line {number}", "the sentence", error=CorpusError)
         if not line.strip():
             if tree.rows:
                 _check(tree, path)
@@ -77,7 +88,7 @@ def _add_row(tree: Tree, cells: list[str], path: Path, number: int) -> None:
         return
     if cells[0] != str(len(tree.rows) + 1):
         raise CorpusError(
-            f"{path}, line {number}: word id {cells[0]!r}, expected {len(tree.rows) + 1}",
+            f"{path}, line {number}: word id {shorten(cells[0])}, expected {len(tree.rows) + 1}",
             hint="a blank line must separate sentences",
         )
     tree.rows.append(cells)
@@ -90,13 +101,15 @@ def _check(tree: Tree, path: Path) -> None:
     for cells, number in zip(tree.rows, tree.numbers, strict=True):
         if not cells[6].isdecimal() and cells[6] != "_":
             raise CorpusError(
-                f"{path}, line {number}: head {cells[6]!r} is not a number",
+                f"{path}, line {number}: head {shorten(cells[6])} is not a number",
                 hint="column 7 is the head: 0 for the root, or a word id",
             )
-        head = int(cells[6]) if cells[6] != "_" else 0
-        if head > len(tree.rows):
+        long = len(cells[6]) > DIGITS  # Python refuses to read numbers of thousands of digits
+        head = 0 if cells[6] == "_" or long else int(cells[6])
+        if long or head > len(tree.rows):
+            shown = shorten(cells[6]) if long else head
             raise CorpusError(
-                f"{path}, line {number}: head {head} is out of range, "
+                f"{path}, line {number}: head {shown} is out of range, "
                 f"the sentence has {len(tree.rows)} words",
                 hint="correct column 7",
             )
@@ -104,22 +117,29 @@ def _check(tree: Tree, path: Path) -> None:
     _check_cycles(tree, heads, path)
 
 
-def _check_cycles(tree: Tree, heads: list[int], path: Path) -> None:
+def _check_cycles(tree: Tree, heads: Sequence[int], path: Path) -> None:
+    """Follow the heads of each word to a word that is known to lead to the root.
+
+    Every word is visited once, so that the time grows with the length of the sentence.
+    """
     settled: set[int] = {0}
     for start in range(1, len(heads) + 1):
-        path_from: list[int] = []
+        visited: dict[int, None] = {}  # in order
         at = start
         while at not in settled:
-            if at in path_from:
-                number = tree.numbers[at - 1]
-                loop = " -> ".join(str(word) for word in [*path_from[path_from.index(at) :], at])
+            if at in visited:
+                words = [str(word) for word in visited]
+                loop = [*words[words.index(str(at)) :], str(at)]
+                if len(loop) > SHOWN:
+                    loop = [*loop[: SHOWN - 2], "…", loop[-1]]
                 raise CorpusError(
-                    f"{path}, line {number}: the heads form a cycle ({loop})",
+                    f"{path}, line {tree.numbers[at - 1]}: the heads form a cycle "
+                    f"({' -> '.join(loop)})",
                     hint="correct column 7, or remove the sentence",
                 )
-            path_from.append(at)
+            visited[at] = None
             at = heads[at - 1]
-        settled.update(path_from)
+        settled.update(visited)
 
 
 def tree_words(trees: Sequence[Tree], *, segments: Sequence[int] | None = None) -> tuple[Word, ...]:

@@ -7,8 +7,8 @@ Kovaleva et al. (2019), Revealing the Dark Secrets of BERT, §4.2.
 
 from __future__ import annotations
 
-import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from pathlib import Path
@@ -17,7 +17,8 @@ from typing import Any
 from headscope.corpus.example import Example, FrameLink, Word, join_words
 from headscope.corpus.files import json_values, lines
 from headscope.corpus.readers.json_lines import record_group
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, UserError, shorten
+from headscope.limits import parse_json
 
 Characters = tuple[int, int]
 """Where a piece of text begins and ends, in characters."""
@@ -42,8 +43,8 @@ def is_frames_jsonl(path: Path) -> bool:
     """Whether the first object of a JSON-lines file has a sentence, a target and links."""
     first = next((line for _, line in lines(path) if line.strip()), "")
     try:
-        record = json.loads(first)
-    except ValueError:
+        record = parse_json(first, str(path))
+    except UserError:
         return False
     return isinstance(record, dict) and KEYS.keys() <= record.keys()
 
@@ -97,18 +98,20 @@ def _span(text: str, given: Sequence[Any], expected: object, where: str) -> Char
     """Check two offsets."""
     if len(given) != 2 or any(type(offset) is not int for offset in given):
         raise CorpusError(
-            f"{where} must have two whole numbers, start and end; got {list(given)!r}", hint=HINT
+            f"{where} must have two whole numbers, start and end; got {shorten(list(given))}",
+            hint=HINT,
         )
     start, end = given
     if not 0 <= start < end <= len(text) or not text[start:end].strip():
         raise CorpusError(
-            f"{where}: {start} to {end} is not a word of the sentence, "
+            f"{where}: {shorten(start)} to {shorten(end)} is not a word of the sentence, "
             f"which has {len(text)} characters",
             hint=OFFSETS,
         )
     if expected is not None and text[start:end] != expected:
         raise CorpusError(
-            f"{where}: {start} to {end} is {text[start:end]!r}, not {expected!r}", hint=OFFSETS
+            f"{where}: {start} to {end} is {shorten(text[start:end])}, not {shorten(expected)}",
+            hint=OFFSETS,
         )
     return start, end
 
@@ -126,7 +129,7 @@ def cut_words(text: str, spans: Iterable[Characters]) -> list[Characters]:
     edges = sorted({edge for span in spans for edge in span})
     found = []
     for match in re.finditer(r"\S+", text):
-        inner = [edge for edge in edges if match.start() < edge < match.end()]
+        inner = edges[bisect_right(edges, match.start()) : bisect_left(edges, match.end())]
         found += list(pairwise([match.start(), *inner, match.end()]))
     return found
 
@@ -162,12 +165,10 @@ def make_example(
     """
     cut = cut_words(text, [*targets, *(span for span, _ in elements)])
     words = tuple(Word(text[start:end]) for start, end in cut)
+    starts, ends = [start for start, _ in cut], [end for _, end in cut]
 
     def covered(span: Characters) -> tuple[int, int]:
-        inside = [
-            place for place, (start, end) in enumerate(cut) if span[0] <= start and end <= span[1]
-        ]
-        return inside[0], inside[-1]
+        return bisect_left(starts, span[0]), bisect_right(ends, span[1]) - 1
 
     links = tuple(
         FrameLink(frame, element, covered(target), covered(span))

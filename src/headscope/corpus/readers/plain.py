@@ -8,6 +8,8 @@ from pathlib import Path
 
 from headscope.corpus.example import Example
 from headscope.corpus.files import lines
+from headscope.errors import CorpusError
+from headscope.limits import LINE, too_long
 
 PEEK = 1000
 """How many lines are looked at to see whether each is a sentence."""
@@ -92,9 +94,13 @@ def paragraph_notes(path: Path) -> tuple[str, ...]:
 
 def _paragraphs(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (number of its first line, paragraph joined to one line)."""
-    start = 0
+    start = size = 0
+    most = LINE.value
     held: list[str] = []
     for number, line in lines(path):
+        size = size + len(line) if held else len(line)
+        if size > most:
+            raise too_long(f"{path}, line {start}", "the paragraph", error=CorpusError)
         if line.strip():
             start = start if held else number
             held.append(line.strip())

@@ -20,6 +20,7 @@ from headscope.corpus.columns import (
 from headscope.corpus.example import Example
 from headscope.corpus.files import lines
 from headscope.errors import CorpusError
+from headscope.limits import LINE, too_long
 
 PEEK = 20
 """How many rows are looked at to recognise a header."""
@@ -88,12 +89,28 @@ def rows(path: Path, format: str) -> Iterator[Row]:
             if line.strip():
                 yield number, line.split("\t")
         return
-    reader = csv.reader((line + "\n" for _, line in lines(path)), strict=True)
+    size, most = 0, LINE.value
+
+    def counted() -> Iterator[str]:
+        nonlocal size
+        for _, line in lines(path):
+            size += len(line)
+            if size > most:
+                raise too_long(f"{path}, line {number}", "the row", error=CorpusError)
+            yield line + "\n"
+
+    reader = csv.reader(counted(), strict=True)
     while True:
-        number = reader.line_num + 1
+        number, size = reader.line_num + 1, 0
         try:
             cells = next(reader, None)
         except csv.Error as error:
+            if "field limit" in str(error):
+                raise CorpusError(
+                    f"{path}, line {number}: a cell has more than {csv.field_size_limit():,} "
+                    "characters",
+                    hint="close every quote; if the text is so long, write it as .tsv or .jsonl",
+                ) from None
             raise CorpusError(
                 f"{path}, line {number}: not valid CSV ({error})",
                 hint="close every quote, and double quotes inside a quoted cell; if quotes are "

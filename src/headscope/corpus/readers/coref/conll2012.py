@@ -12,7 +12,8 @@ from headscope.corpus.files import lines
 from headscope.corpus.folders import files_in
 from headscope.corpus.mentions import head_word, in_order, mention_kind
 from headscope.corpus.readers.coref.brackets import BracketSpan, MentionBrackets
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, shorten
+from headscope.limits import LINE, too_long
 
 CONLL2012 = (".v4_gold_conll", ".gold_conll", ".v4_auto_conll")
 """Endings of files that are always in this format."""
@@ -27,7 +28,7 @@ LAST_WORD = (
 )
 
 _BRACKET = re.compile(r"(\()?([^()]+)(\))?")
-_BEGIN = re.compile(r"# ?begin document \(?(.*?)\)?;?(?: part (\d+))? *")
+_BEGIN = re.compile(r"# ?begin document \(?(.*?)\)?;?(?: part (\d{1,18}))?")
 _END = re.compile(r"# ?end document *")
 
 
@@ -47,9 +48,10 @@ def read_conll2012(path: Path) -> Iterator[Example]:
 
 def _read_parts(path: Path) -> Iterator[Example]:
     part: DocumentPart | None = None
+    most = LINE.value
     for number, line in lines(path):
         where = f"{path}, line {number}"
-        if begin := _BEGIN.fullmatch(line):
+        if begin := _BEGIN.fullmatch(line.rstrip(" ")):
             if part is not None:
                 raise CorpusError(
                     f"{where}: document {part.name!r} has not ended",
@@ -69,6 +71,9 @@ def _read_parts(path: Path) -> Iterator[Example]:
             yield part.example()
             part = None
         elif line.strip():
+            part.size += len(line)
+            if part.size > most:
+                raise too_long(part.where, f"the document {shorten(part.name)}", error=CorpusError)
             part.add(_cells(line), where)
         else:
             part.end_sentence()
@@ -105,6 +110,7 @@ class DocumentPart:
     brackets: MentionBrackets = field(default_factory=MentionBrackets)
     sentence: int = 0
     width: int = 0
+    size: int = 0
 
     def add(self, cells: list[str], where: str) -> None:
         """Add one word."""
@@ -129,8 +135,8 @@ class DocumentPart:
             match = _BRACKET.fullmatch(text)
             if match is None or not (match[1] or match[3]):
                 raise CorpusError(
-                    f"{where}: the last column {cell!r} is not made of brackets such as (1, (1) "
-                    "and 1) with | between them",
+                    f"{where}: the last column {shorten(cell)} is not made of brackets such as "
+                    "(1, (1) and 1) with | between them",
                     hint="write - if there are none",
                 )
             if match[1]:

@@ -13,9 +13,10 @@ from headscope.corpus.example import Example, Mention, join_words
 from headscope.corpus.files import lines
 from headscope.corpus.folders import files_in
 from headscope.corpus.mentions import head_among, head_word, in_order, mention_kind
-from headscope.corpus.readers.conll import Tree, read_trees, tree_words
+from headscope.corpus.readers.conll import DIGITS, Tree, read_trees, tree_words
 from headscope.corpus.readers.coref.brackets import BracketSpan, MentionBrackets
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, shorten
+from headscope.limits import LINE, too_long
 
 CONLLU = (".conllu",)
 HEADS = ("head", "minspan", "min")
@@ -24,7 +25,7 @@ SKIPPED = {
     "discontinuous": "in parts (discontinuous)",
     "empty nodes": "of empty nodes alone",
 }
-_BRACKET = re.compile(r"\(([^()]+)(\))?|([^()]+)\)")
+_BRACKET = re.compile(r"\(([^()]++)(\))?|([^()]++)\)")
 _PART = re.compile(r"\[(\d+)/\d+\]")
 _EMPTY = re.compile(r"\d+\.\d+\t")
 
@@ -91,13 +92,18 @@ def _read_documents(path: Path, skipped: Counter[str]) -> Iterator[Example]:
     empty = _empty_nodes(path)
     header, name, number = PLAIN, stem, 0
     held: list[tuple[Tree, list[tuple[Mention, str]]]] = []
+    size, most = 0, LINE.value
     for index, tree in enumerate(read_trees(path)):
         if tree.comments.keys() & {"newdoc", "newdoc id"}:
             if held:
                 yield _document(name, held, path)
-                held = []
+                held, size = [], 0
             number += 1
             name = tree.comments.get("newdoc id") or f"{stem}-{number}"
+        size += tree.size
+        if size > most:
+            where = f"{path}, line {held[0][0].numbers[0] if held else tree.numbers[0]}"
+            raise too_long(where, f"the document {shorten(name)}", error=CorpusError)
         if "global.Entity" in tree.comments:
             header = _header(tree.comments["global.Entity"], f"{path}, line {tree.numbers[0]}")
         held.append((tree, _mentions(tree, empty.get(index, []), header, path, skipped)))
@@ -187,13 +193,7 @@ def _read_brackets(
     where: str,
     skipped: Counter[str],
 ) -> None:
-    matches = list(_BRACKET.finditer(text))
-    if "".join(match[0] for match in matches) != text:
-        raise CorpusError(
-            f"{where}: Entity={text} is not made of brackets such as (1, (1) and 1)",
-            hint="a closing bracket names its entity; correct the last column",
-        )
-    for match in matches:
+    for match in _matches(text, where):
         opening, single, closing = match.groups()
         if part := _PART.search(match[0]):
             skipped["discontinuous"] += bool(opening) and part[1] == "1"
@@ -205,15 +205,31 @@ def _read_brackets(
             brackets.close(entity, at, where)
 
 
+def _matches(text: str, where: str) -> Iterator[re.Match[str]]:
+    """The brackets of a cell, one right after the other."""
+    end = 0
+    while end < len(text):
+        match = _BRACKET.match(text, end)
+        if match is None:
+            raise CorpusError(
+                f"{where}: Entity={shorten(text)[1:-1]} is not made of brackets such as (1, (1) "
+                "and 1)",
+                hint="a closing bracket names its entity; correct the last column",
+            )
+        yield match
+        end = match.end()
+
+
 def _given_heads(span: BracketSpan, header: EntityHeader, places: list[int]) -> list[int]:
     """The words that the opening bracket names as the head, without empty nodes."""
     fields = header.split(span.text)[1]
     text = next((fields[name] for name in HEADS if fields.get(name, "_") not in {"", "_"}), "")
     numbers = text.split(",") if text else []
     for number in numbers:
-        if not number.isdecimal() or not 1 <= int(number) <= len(places):
+        if not number.isdecimal() or not 1 <= int(number[:DIGITS]) <= len(places):
             raise CorpusError(
-                f"{span.where}: the head {text!r} of entity {span.entity!r} is not among its "
+                f"{span.where}: the head {shorten(text)} of entity {shorten(span.entity)} is not "
+                "among its "
                 f"{len(places)} words",
                 hint="words of a mention are counted from 1",
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any
 from headscope.corpus.example import Example, Mention, Word, join_words
 from headscope.corpus.files import json_values, lines
 from headscope.corpus.mentions import in_order, mention_kind
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, UserError, shorten
+from headscope.limits import parse_json
 
 # What each key must be; keys with None are optional.
 DOCUMENT = {
@@ -40,8 +40,8 @@ def is_coref_jsonl(path: Path) -> bool:
     """Whether the first object of a JSON-lines file has sentences and mentions."""
     first = next((line for _, line in lines(path) if line.strip()), "")
     try:
-        record = json.loads(first)
-    except ValueError:
+        record = parse_json(first, str(path))
+    except UserError:
         return False
     return isinstance(record, dict) and {"sentences", "mentions"} <= record.keys()
 
@@ -106,14 +106,14 @@ def _mention(given: Any, sentences: list[list[str]], firsts: list[int], place: s
         allowed = (int, str) if key == "cluster" else (int,)
         if type(given[key]) not in allowed or given[key] == "":
             raise CorpusError(
-                f"{place}: {key!r} must be {MENTION[key]}, got {given[key]!r}", hint=HINT
+                f"{place}: {key!r} must be {MENTION[key]}, got {shorten(given[key])}", hint=HINT
             )
     sent, start, end, head = (given[key] for key in ("sent", "start", "end", "head"))
     _check_places(sent, start, end, head, sentences, place)
     kind = given.get("type")
     if kind is not None and (not isinstance(kind, str) or kind not in KINDS):
         raise CorpusError(
-            f"{place}: 'type' must be one of {', '.join(KINDS)}, got {kind!r}",
+            f"{place}: 'type' must be one of {', '.join(KINDS)}, got {shorten(kind)}",
             hint="correct it, or leave it out",
         )
     first = firsts[sent]
@@ -127,18 +127,18 @@ def _check_places(
     """A mention must lie within its sentence, and its head within the mention."""
     if not 0 <= sent < len(sentences):
         raise CorpusError(
-            f"{place}: there is no sentence {sent}, the document has {len(sentences)}",
+            f"{place}: there is no sentence {shorten(sent)}, the document has {len(sentences)}",
             hint="sentences are counted from 0",
         )
     if not 0 <= start <= end < len(sentences[sent]):
         raise CorpusError(
-            f"{place}: words {start} to {end} are not within sentence {sent}, "
+            f"{place}: words {shorten(start)} to {shorten(end)} are not within sentence {sent}, "
             f"which has {len(sentences[sent])}",
             hint="words are counted from 0, and 'end' is the last word",
         )
     if not start <= head <= end:
         raise CorpusError(
-            f"{place}: the head {head} is not one of the words {start} to {end}",
+            f"{place}: the head {shorten(head)} is not one of the words {start} to {end}",
             hint="the head is counted from the start of the sentence",
         )
 
@@ -151,7 +151,7 @@ def _check_keys(record: Any, known: dict[str, str | None], where: str, what: str
     for key in record:
         if key not in known:
             raise CorpusError(
-                f"{where}: {what} has the unknown key {key!r}; known are {', '.join(known)}",
+                f"{where}: {what} has the unknown key {shorten(key)}; known are {', '.join(known)}",
                 hint="remove it, or correct its spelling",
             )
     for key, must in known.items():
