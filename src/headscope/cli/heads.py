@@ -46,6 +46,14 @@ def heads(
             "share its keys and values, sorted by the mean.",
         ),
     ] = False,
+    nulls: Annotated[
+        bool,
+        typer.Option(
+            "--nulls",
+            help="One row per statistic: the model's heads beside the bands of its null models "
+            "(headscope survey --null).",
+        ),
+    ] = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -63,8 +71,20 @@ def heads(
             "--where selects query heads, --kv shows KV heads; they cannot be combined",
             hint="leave one of them out",
         )
+    if nulls and (kv or by or where.strip()):
+        raise UserError(
+            "--nulls shows one row per statistic; it cannot be combined with --where, --by or --kv",
+            hint="leave --nulls out: with --by, the bands of null models are shown beside heads",
+        )
     console = Console(quiet=quiet, as_json=json)
     atlas = Atlas.open(results)
+    if nulls:
+        from headscope.cli.surveying import show_nulls
+        from headscope.stats.nulls import check_has_nulls
+
+        check_has_nulls(atlas)
+        show_nulls(console, atlas, results, top=None)
+        return
     if kv:
         table = atlas.kv_heads(by).sort_values("mean", ascending=ascending, kind="stable")
         console.frame(table.head(top) if top else table)

@@ -10,7 +10,7 @@ import typer
 from headscope.cli import options as opt
 from headscope.cli.console import Console
 from headscope.cli.root import MEASURE, app
-from headscope.cli.surveying import run_survey, show_summary
+from headscope.cli.surveying import run_survey, show_nulls, show_summary
 
 
 @app.command(rich_help_panel=MEASURE)
@@ -28,12 +28,14 @@ def survey(
     ] = None,
     measure: opt.Measures = None,
     measure_file: opt.MeasureFiles = None,
+    maps: opt.Maps = "attention",
     limit: opt.Limit = None,
     seed: opt.Seed = 0,
     batch_size: opt.BatchSize = 16,
     max_length: opt.MaxLength = 128,
     examples: opt.Examples = 32,
     synthetic: opt.Synthetic = None,
+    null: opt.Nulls = None,
     device: opt.Device = "cpu",
     parse: opt.Parse = False,
     quiet: opt.Quiet = False,
@@ -84,9 +86,11 @@ def survey(
         measures=measure,
         files=measure_file or (),
         sieves=sieve or (),
+        maps=maps,
         shard=shard,
         examples=examples,
         synthetic=synthetic,
+        null=null or (),
         load={
             "device": device,
             "dtype": dtype,
@@ -126,6 +130,7 @@ def survey(
         engine={"engine": engine, "workers": workers, "address": address},
     )
     show_summary(console, atlas)
+    show_nulls(console, atlas, output)
     known = (("roles", "role"), ("dependencies", "dependency"), ("coreference", "coreference"))
     tables = [name for name, needed in known if needed in atlas.measures]
     console.say("next: " + ", ".join(f"headscope {name} {output}" for name in ("report", *tables)))

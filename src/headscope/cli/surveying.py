@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,9 +39,11 @@ def run_survey(
     measures: list[str] | None = None,
     files: Any = (),
     sieves: Any = (),
+    maps: Any = "attention",
     shard: str = "1/1",
     examples: int = 32,
     synthetic: bool | None = None,
+    null: Sequence[str] = (),
     load: dict[str, Any],
     read: dict[str, Any],
     run: dict[str, Any],
@@ -49,10 +52,14 @@ def run_survey(
 ) -> Atlas:
     """Check what can be checked without torch, then load, read and survey."""
     from headscope.files import check_writable
-    from headscope.measures.registry import cross_measures, offered_measures
+    from headscope.measures.maps import check_maps
+    from headscope.measures.registry import cross_measures, needs_of, offered_measures
+    from headscope.results.nested import check_nulls
     from headscope.runs.settings import check_examples, check_shard
 
     check_examples(examples)
+    check_nulls(null)
+    check_maps(maps)
     check_writable(output)
     part = check_shard(shard)
     texts = check_survey(
@@ -72,7 +79,8 @@ def run_survey(
     with console.status("loading libraries and model"):
         import headscope as hs
 
-        loaded = hs.load(model, head="lm" if "gradient" in (measures or ()) else None, **load)
+        lm = any("lm" in needs_of(name) for name in measures or ())
+        loaded = hs.load(model, head="lm" if lm else None, **load)
         annotated = texts.annotations | loaded.capabilities
         cross = run.get("stack") == "cross"
         offered = cross_measures() if cross else offered_measures(annotated)
@@ -83,9 +91,11 @@ def run_survey(
         loaded,
         texts,
         measures=chosen,
+        maps=maps,
         shard=part,
         examples=examples,
         synthetic=_sequences(console, synthetic, loaded, run, offered=measures is None),
+        null=null,
         output=output,
         progress=console,
         **run,
@@ -187,3 +197,58 @@ def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
     elif table and not console.quiet:  # quiet: the path alone
         shown = atlas.summary().rename(columns=COLUMNS)
         console.frame(shown.drop(columns=["label", "heads"], errors="ignore"))
+        _show_agreement(console, atlas)
+
+
+def _show_agreement(console: Console, atlas: Atlas) -> None:
+    """How far attention and norm-weighted maps agree, where results have both."""
+    from headscope.stats.map_agreement import both_maps, map_agreement
+
+    if both_maps(atlas):
+        found = map_agreement(atlas)
+        table = found[found["measure"].isin(atlas.listed)].drop(columns=["label", "heads"])
+        names = {"attention": "mean, attention", "norm": "mean, norm-weighted"}
+        console.frame(
+            table.rename(columns=names | {"strongest norm": "strongest, norm-weighted"}),
+            title="Attention and norm-weighted maps: rank correlation over heads",
+        )
+
+
+NULL_COLUMNS = {
+    "null_mean": "mean of null",
+    "low": "band from",
+    "high": "to",
+    "beyond": "share beyond",
+}
+
+
+def show_nulls(console: Console, atlas: Atlas, output: Path, *, top: int | None = 12) -> None:
+    """The statistics in which most heads are beyond the null models' bands; with JSON, nothing.
+
+    Parameters
+    ----------
+    console
+        Where to print.
+    atlas
+        The results; without null models nothing is printed.
+    output
+        The results file, for the command that prints all rows.
+    top
+        How many rows per null model; None for all, with JSON too.
+    """
+    if not atlas.nulls or console.quiet or (console.as_json and top is not None):
+        return
+    from headscope.results.nested import NULL_WORDS
+    from headscope.stats.nulls import null_table
+
+    table = null_table(atlas)
+    if console.as_json:
+        console.frame(table)
+        return
+    for null, rows in table.groupby("null", sort=False):
+        shown = rows.sort_values("beyond", ascending=False, kind="stable").head(top or len(rows))
+        columns = ["statistic", "mean", "null_mean", "low", "high", "above", "below", "beyond"]
+        title = f"beside {NULL_WORDS[str(null)]}: heads beyond the middle 95 % of the null's heads"
+        console.frame(shown[columns].rename(columns=NULL_COLUMNS), title=title)
+    if top is not None and len(table):
+        console.say(f"all statistics beside their null models: headscope heads {output} --nulls")

@@ -335,6 +335,25 @@ _PROBES = {
     ),
 }
 
+_BESIDE = {
+    "null": Row(
+        "nulls:null",
+        "Heads beside null models",
+        "One point per head, and a band for each null model that holds the middle 95 % of its "
+        "heads. Beside each row: the share of heads beyond the bands. Of each measure at most "
+        "five statistics are shown, those with the largest share.",
+        ("null",),
+    ),
+    "emergence": Row(
+        "emergence:emergence_lines",
+        "Roles of heads over training",
+        "One line per head that has a role at the last checkpoint: its excess over even attention "
+        "at that role, coloured by the family of the role. A dot marks the first checkpoint from "
+        "which on the head keeps the role. The strongest heads of each family are named.",
+        ("track",),
+    ),
+}
+
 CATALOGUE: dict[str, Row] = {
     **_SURVEY,
     **_KOVALEVA,
@@ -342,5 +361,6 @@ CATALOGUE: dict[str, Row] = {
     **_ROLES,
     **_PATTERNS,
     **_PROBES,
+    **_BESIDE,
 }
 """Headscope's own figures by name, in the order in which a report shows them."""

@@ -41,6 +41,11 @@ MADE_BY = {
     "layer_off": _ABLATE,
     "importance": ("hs.ablate(model, …, importance=True)", "headscope ablate MODEL --importance"),
     "pruning": ("hs.ablate(model, …, prune=True)", "headscope ablate MODEL --prune"),
+    "null": (
+        'hs.survey(model, corpus, null=["random-weights"])',
+        "headscope survey MODEL CORPUS --null random-weights",
+    ),
+    "track": ("hs.track(models, corpus)", "headscope track FOLDER... CORPUS"),
     "probe": _PROBE,
     "probe_layer": _PROBE,
     "probe_top": _PROBE,
@@ -196,8 +201,15 @@ def gallery(results: Atlas) -> list[Figure]:
     list of Figure
         Those whose measures the results have, with at least one defined value each.
     """
-    there = {name for name in results if has_values(results[name])}
+    there = {name for name in results if has_values(results[name])} | beside(results)
     return [item for item in all_figures() if there.issuperset(item.needs)]
+
+
+def beside(results: Atlas) -> set[str]:
+    """Say what results hold besides measures that a figure may need: null models, checkpoints."""
+    from headscope.results.schema import NULL, TRACK
+
+    return {name for name in (NULL, TRACK) if name in results.tree.children}
 
 
 def has_values(data: xr.Dataset) -> bool:
@@ -243,7 +255,8 @@ def find_figure(name: str, results: Atlas | None = None) -> Figure:
     ('entropy',)
     """
     item = _described(FIGURES.entry(name))
-    missing = [] if results is None else [need for need in item.needs if need not in results]
+    known = set() if results is None else {*results, *beside(results)}
+    missing = [] if results is None else [need for need in item.needs if need not in known]
     if missing:
         python, command = how_to_get(missing[0])
         raise UserError(

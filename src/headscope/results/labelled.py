@@ -18,6 +18,7 @@ from headscope.results.private import without_folders
 from headscope.results.schema import (
     EXACT,
     KEPT,
+    NULL,
     SCHEMA,
     SUMS,
     contents,
@@ -25,6 +26,7 @@ from headscope.results.schema import (
     label_dims,
     of_heads,
 )
+from headscope.results.track import Track, track_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,6 +89,43 @@ class LabelledResults:
     def measures(self) -> tuple[str, ...]:
         """The measures in it."""
         return tuple(name for name, node in self.tree.children.items() if is_measure(node))
+
+    @property
+    def nulls(self) -> dict[str, Self]:
+        """The same survey of null models, by the null model's name; empty if there was none.
+
+        See Also
+        --------
+        headscope.stats.null_table
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures="position", null="shuffled-words")
+        >>> atlas.nulls
+        {'shuffled-words': Atlas of demo on 2 texts (words shuffled): 6 layers of 12 heads, \
+        measures: position}
+        """
+        if NULL not in self.tree.children:
+            return {}
+        parts = self.tree[NULL].children.items()
+        return {str(name): type(self)(part.copy(deep=False)) for name, part in parts}
+
+    @property
+    def track(self) -> Track:
+        """What every head did at every checkpoint of a training; see :func:`headscope.track`.
+
+        Raises
+        ------
+        ResultsError
+            If the results are of one model.
+
+        See Also
+        --------
+        headscope.stats.emergence : when each head got its role.
+        """
+        return track_of(self)
 
     @property
     def provenance(self) -> dict[str, Any]:

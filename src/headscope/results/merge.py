@@ -12,10 +12,11 @@ from headscope.errors import ResultsError
 from headscope.labels import first_names
 from headscope.results.atlas import Atlas
 from headscope.results.fixed import carried, from_fixed
+from headscope.results.nested import with_nulls
 from headscope.results.schema import EXACT, EXAMPLES, KEPT, SUMS
 from headscope.results.stored import ExampleStore
 
-SAME = ("model", "corpus", "settings", "measures", "details", "synthetic", EXAMPLES)
+SAME = ("model", "corpus", "settings", "measures", "details", "synthetic", "nulls", EXAMPLES)
 """What the shards of one run have in common."""
 _ONLY = {
     "hint": "merge only shards of one run: hs.survey(..., shard='1/n'), ... shard='n/n'",
@@ -83,7 +84,12 @@ def merge(parts: Sequence[Atlas], *, partial: bool = False) -> Atlas:
         "counts": _counts([part.provenance for part in parts]),
         "identity": "",
     }
-    return Atlas.build(sums, first | about)
+    merged = Atlas.build(sums, first | about)
+    nulls = {
+        name: merge([part.nulls[name] for part in parts], partial=partial)
+        for name in parts[0].nulls
+    }
+    return with_nulls(merged, nulls) if nulls else merged
 
 
 def _check_same(first: dict[str, Any], other: dict[str, Any]) -> None:

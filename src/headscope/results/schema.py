@@ -10,7 +10,9 @@ of documents), and what follows from them: ``mean`` with its interval ``low`` â€
 ``deviation`` and ``n``.
 
 The group ``examples``, whose kind is "examples", is not a measure: it holds texts, and maps of
-every head on some of them (:mod:`headscope.results.kept`).
+every head on some of them (:mod:`headscope.results.kept`). Nor are ``null`` and ``track``: they
+hold the same survey of null models, and the values of all checkpoints
+(:mod:`headscope.results.nested`).
 """
 
 from __future__ import annotations
@@ -34,6 +36,11 @@ COMPOSITION = "composition"
 """The kind of a group with a value for every pair of heads; see :func:`headscope.circuits`."""
 EXAMPLES = "examples"
 """The group that holds examples of every head, and its kind: it is not a measure."""
+NULL, TRACK = "null", "track"
+"""The groups with the same survey of null models, and with the values of all checkpoints of a
+training; both hold groups of their own (:mod:`headscope.results.nested`) and are not measures."""
+BESIDE = (EXAMPLES, NULL, TRACK)
+"""Groups that are not measures, which is also their kind."""
 GRID = ("layer", "head")
 
 Spread = Literal["examples", "error", ""]
@@ -89,12 +96,12 @@ scores of probes; numbers that follow from weights alone, of heads and of pairs 
 
 
 def is_measure(data: xr.Dataset | xr.DataTree) -> bool:
-    """Whether a group holds a measure, and not examples.
+    """Whether a group holds a measure, and not examples, null models or checkpoints.
 
     >>> is_measure(xr.Dataset(attrs={"kind": "examples"}))
     False
     """
-    return data.attrs.get("kind") != EXAMPLES
+    return data.attrs.get("kind") not in BESIDE
 
 
 def contents(data: xr.Dataset) -> Contents:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from headscope.errors import UserError
 from headscope.measures.base import Measure
-from headscope.results.schema import EXAMPLES
+from headscope.results.schema import EXAMPLES, NULL, TRACK
 
 
 def check_lengths(measures: Iterable[Measure], max_length: int) -> None:
@@ -21,8 +21,15 @@ def check_lengths(measures: Iterable[Measure], max_length: int) -> None:
             )
 
 
-def check_names(measures: Iterable[Measure], examples: int) -> None:
-    """Refuse a measure whose results would be kept under the name of the examples."""
+def check_names(measures: Sequence[Measure], examples: int) -> None:
+    """Refuse a measure whose results would be kept under the name of something else."""
+    taken = next((one.name for one in measures if one.name in (NULL, TRACK)), None)
+    if taken is not None:
+        raise UserError(
+            f"a measure cannot be called {taken!r}: results keep "
+            f"{'null models' if taken == NULL else 'checkpoints'} under that name",
+            hint="give the class another name",
+        )
     if examples and any(measure.name == EXAMPLES for measure in measures):
         raise UserError(
             f"a measure cannot be called {EXAMPLES!r}: results keep the examples of all heads "

@@ -17,11 +17,14 @@ from headscope.encode import (
 )
 from headscope.files import digest_of
 from headscope.measures.base import Context, Measure
-from headscope.measures.registry import choose
+from headscope.measures.maps import Maps, check_maps, on_maps
+from headscope.measures.registry import choose, needs_of
 from headscope.models import Model
 from headscope.models.like import ModelLike, using_model
+from headscope.models.value_norms import ValueNorms
 from headscope.progress import ProgressLike, Update
 from headscope.results import Atlas
+from headscope.results.nested import check_nulls
 from headscope.results.schema import EXAMPLES
 from headscope.runs.checks import check_lengths, check_names
 from headscope.runs.engines import Engine, EngineName, Task, Work, make_engine
@@ -47,6 +50,7 @@ def survey(
     corpus: CorpusLike,
     *,
     measures: MeasuresLike | None = None,
+    maps: Maps = "attention",
     limit: int | None = None,
     max_length: int = 128,
     long: Long = "truncate",
@@ -56,6 +60,7 @@ def survey(
     token_types: bool = True,
     examples: int = 32,
     synthetic: bool | None = None,
+    null: str | Iterable[str] = (),
     shard: tuple[int, int] | str = (1, 1),
     output: str | Path | None = None,
     checkpoint: str | Path | None = None,
@@ -78,6 +83,11 @@ def survey(
     measures
         Names (``"entropy"``), configured objects (``hs.Role(direction="both")``) or classes of your
         own. Default: all that corpus and model allow, except those that cost more than the pass.
+    maps
+        What measures are computed on: ``"attention"``; ``"norm"``, attention weighted by the length
+        of the vector that each key sends through the head (Kobayashi et al. 2020); or ``"both"``.
+        Results on norm-weighted maps have names that begin with ``norm_``, such as
+        ``norm_entropy``. Examples and synthetic sequences are of attention maps.
     limit
         Use at most this many examples, the first ones.
     max_length
@@ -102,6 +112,11 @@ def survey(
         Also run 32 sequences of 64 random tokens written twice, and add what heads do there as the
         group ``synthetic``; see :func:`headscope.synthetic`. Default: together with the default
         measures, where a decoder-only model has enough tokens for it.
+    null
+        Also survey null models, one or several: ``"random-weights"`` (all drawn anew by the model's
+        own rule), ``"random-weights-keep-embeddings"``, ``"shuffled-words"`` (the words of each
+        text in random order; measures that need annotations are not computed). Each costs another
+        pass. See :attr:`headscope.Atlas.nulls` and :func:`headscope.stats.null_table`.
     shard
         ``(i, n)`` or ``"i/n"`` does the i-th of n parts of the work; see :func:`headscope.merge`.
     output
@@ -140,6 +155,7 @@ def survey(
     >>> round(float(atlas.mean("position").sel(layer=1, head=3, offset="previous")), 1)
     1.0
     """
+    check_maps(maps)
     settings = make_settings(
         limit=limit,
         max_length=max_length,
@@ -149,28 +165,42 @@ def survey(
         stack=stack,
         token_types=token_types,
     )
-    with using_model(model, head=_head_for(measures)) as loaded:
-        run = Survey(
-            loaded,
-            read(corpus),
-            measures,
-            settings,
-            examples=check_examples(examples),
-            synthetic=synthetic,
-            shard=check_shard(shard),
-            output=output,
-            checkpoint=checkpoint,
-            every=every,
-            engine=make_engine(engine, workers, address, size=loaded.size),
-        )
-        return run.execute(progress)
+    names, kept, part = check_nulls(null), check_examples(examples), check_shard(shard)
+    with using_model(model, head=head_for(measures)) as loaded:
+        real = read(corpus)
+        place = make_engine(engine, workers, address, size=loaded.size)
+
+        def make(
+            kind: type[Survey], one: Model, texts: Corpus, path: str | Path | None, title: str
+        ) -> Survey:
+            return kind(
+                one,
+                texts,
+                measures,
+                settings,
+                maps=maps,
+                examples=kept if kind is Survey else 0,
+                synthetic=synthetic if texts is real else False,
+                shard=part,
+                output=path,
+                checkpoint=checkpoint if kind is Survey else None,
+                every=every,
+                engine=place,
+                title=title,
+            )
+
+        if not names:
+            return make(Survey, loaded, real, output, "surveying").execute(progress)
+        from headscope.runs.nulls import NullRuns
+
+        return NullRuns(loaded, real, seed, names, make).run(output).execute(progress)
 
 
-def _head_for(measures: MeasuresLike | None) -> Literal["lm"] | None:
-    """The head that a model given by name is loaded with: gradients need a language model."""
+def head_for(measures: MeasuresLike | None) -> Literal["lm"] | None:
+    """The head that a model given by name is loaded with: some measures need a language model."""
     asked = [measures] if isinstance(measures, str | Measure | type) else list(measures or ())
     needs = (
-        name == "gradient" if isinstance(name, str) else "lm" in getattr(name, "needs", ())
+        "lm" in (needs_of(name) if isinstance(name, str) else getattr(name, "needs", ()))
         for name in asked
     )
     return "lm" if any(needs) else None
@@ -189,6 +219,7 @@ class Survey(SplitRun):
         measures: MeasuresLike | None,
         settings: RunSettings,
         *,
+        maps: Maps = "attention",
         examples: int = 0,
         synthetic: bool | None = False,
         shard: tuple[int, int] = (1, 1),
@@ -212,7 +243,13 @@ class Survey(SplitRun):
         check_lengths(chosen, settings.max_length)
         self.examples = 0 if self.stack == "cross" else examples
         check_names(chosen, self.examples)
-        self.measures = [measure.bind(self.context, self.corpus) for measure in chosen]
+        bound = [measure.bind(self.context, self.corpus) for measure in chosen]
+        for measure in bound:
+            measure.check(model, self.stack)
+        self.maps = maps
+        self.measures, self.not_weighted = on_maps(bound, maps)
+        if maps != "attention":
+            ValueNorms(model, self.stack)  # says now what is wrong with the model
         self.works = self.make_work()
         self.gathered = self.works.gathered()
         self.works.encoder(model)  # what is wrong with the settings is said now
@@ -319,6 +356,7 @@ class Survey(SplitRun):
             "measures": [measure.name for measure in self.measures],
             "details": {measure.name: measure.identity() for measure in self.measures},
             "examples": self.examples_kept(),
+            **({} if self.maps == "attention" else {"maps": self.maps}),
             **({} if self.sequences is None else {SYNTHETIC: asdict(self.sequences)}),
         }
 
@@ -339,7 +377,12 @@ class Survey(SplitRun):
         """With the shard, and what happened to the examples."""
         return super().provenance() | {
             "shards": [f"{self.shard[0]}/{self.shard[1]}"],
-            "notes": [*self.corpus.notes, *self.model.notes, *filter(None, [self.no_sequences])],
+            "notes": [
+                *self.corpus.notes,
+                *self.model.notes,
+                *filter(None, [self.no_sequences]),
+                *self.not_weighted,
+            ],
             "counts": {**asdict(self.gathered.counts), **asdict(self.gathered.tally)},
         }
 

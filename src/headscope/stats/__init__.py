@@ -11,13 +11,16 @@ from headscope.stats.convergence import convergence
 from headscope.stats.crossfit import CrossFit, best_choice, cross_fit, cross_score, fit_apart
 from headscope.stats.description import Description, descriptions
 from headscope.stats.differences import difference_atlas, difference_table, same_examples
+from headscope.stats.emergence import emergence
 from headscope.stats.frames import frame_table, outstanding
 from headscope.stats.jackknife import cluster_test, jackknife, rough_intervals, share_interval
 from headscope.stats.kv_heads import kv_head_counts, kv_head_table
 from headscope.stats.layers import LayerCloseness, layer_closeness
 from headscope.stats.lengths import matched_scores
 from headscope.stats.main_roles import main_roles, role_agreement
+from headscope.stats.map_agreement import map_agreement
 from headscope.stats.model_summary import model_summary
+from headscope.stats.nulls import null_bands, null_table
 from headscope.stats.overlap import (
     fine_overlaps,
     layer_shares,
@@ -47,6 +50,7 @@ from headscope.stats.sinks import sink_table
 from headscope.stats.summary_parts import Part, SummaryLine
 from headscope.stats.tau import find_tau, find_taus, grand_mean, parse_tau, pooled_mean, pooled_tau
 from headscope.stats.tests import correct, paired_sign, wilson
+from headscope.stats.track import track_values
 
 __all__ = [
     "COARSE",
@@ -74,6 +78,7 @@ __all__ = [
     "descriptions",
     "difference_atlas",
     "difference_table",
+    "emergence",
     "find_tau",
     "find_taus",
     "fine_overlaps",
@@ -88,9 +93,12 @@ __all__ = [
     "layer_shares",
     "leading_patterns",
     "main_roles",
+    "map_agreement",
     "matched_scores",
     "model_summary",
     "not_compared",
+    "null_bands",
+    "null_table",
     "outstanding",
     "overlap_shares",
     "paired_sign",
@@ -119,6 +127,7 @@ __all__ = [
     "sink_table",
     "skills",
     "tau_table",
+    "track_values",
     "undecided",
     "wilson",
 ]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import UserError, unknown
 from headscope.heads import Head, parse_heads
-from headscope.labels import label_text
+from headscope.labels import label_text, map_measure
 from headscope.results import Atlas
 from headscope.results.query import Tree, parse_query, split_value
 from headscope.results.schema import contents, label_dims, of_heads, statistics
@@ -85,7 +85,8 @@ def head_list(
     Returns
     -------
     pandas.DataFrame
-        head (from 1), zero-based name and, with a value, its mean, interval and n.
+        head (from 1), zero-based name and, with a value, its mean, interval and n, and the band of
+        every null model.
     """
     if top is not None and top < 1:
         raise UserError(f"the number of heads must be 1 or more, got {top} instead")
@@ -108,9 +109,18 @@ def head_list(
             columns = {"value": words}
         for name, column in columns.items():
             rows[column] = [dataset[name].values[tuple(place)] for place in places]
+        for null in _bands(atlas, value):
+            rows[f"{null['null']} low"], rows[f"{null['null']} high"] = null["low"], null["high"]
         if by.strip():
             rows = rows.sort_values(words, ascending=ascending, kind="stable", na_position="last")
     return rows.head(top).reset_index(drop=True) if top else rows.reset_index(drop=True)
+
+
+def _bands(atlas: Atlas, value: Sequence[str]) -> list[dict[str, Any]]:
+    """The bands of null models for a value; none without null models."""
+    from headscope.stats.nulls import bands_of
+
+    return bands_of(atlas, value) if atlas.nulls else []
 
 
 def head_values(atlas: Atlas, value: Sequence[str]) -> tuple[xr.Dataset, str]:
@@ -124,8 +134,28 @@ def head_values(atlas: Atlas, value: Sequence[str]) -> tuple[xr.Dataset, str]:
         Measure and labels, such as ``["position", "previous"]``; or one label that only one measure
         has, such as ``["induction"]``.
     """
-    measure, labels = _measure_of(atlas, value)
+    measure, labels = measure_of(atlas, value)
     dataset = atlas[measure]
+    chosen = chosen_labels(measure, dataset, labels)
+    picked = statistics(dataset).sel(
+        {dim: dataset[dim].dtype.type(label) for dim, label in chosen.items()}
+    )
+    words = label_text(
+        measure, chosen, {str(key): str(text) for key, text in dataset.attrs.items()}
+    )
+    return picked.transpose("layer", "head", ...), words
+
+
+def chosen_labels(measure: str, dataset: xr.Dataset, labels: Sequence[str]) -> dict[str, str]:
+    """The label of every dimension of a measure: those given, and the usual ones.
+
+    Parameters
+    ----------
+    measure, dataset
+        The measure.
+    labels
+        Those that a query names.
+    """
     own = label_dims(dataset)
     chosen: dict[str, str] = {}
     for label in labels:
@@ -138,21 +168,21 @@ def head_values(atlas: Atlas, value: Sequence[str]) -> tuple[xr.Dataset, str]:
     for dim in own:
         if dim not in chosen:
             chosen[dim] = _default(measure, dim, [str(name) for name in dataset[dim].values])
-    picked = statistics(dataset).sel(
-        {dim: dataset[dim].dtype.type(label) for dim, label in chosen.items()}
-    )
-    words = label_text(
-        measure, chosen, {str(key): str(text) for key, text in dataset.attrs.items()}
-    )
-    return picked.transpose("layer", "head", ...), words
+    return chosen
 
 
-def _measure_of(atlas: Atlas, value: Sequence[str]) -> tuple[str, list[str]]:
+def measure_of(atlas: Atlas, value: Sequence[str]) -> tuple[str, list[str]]:
     """A value's measure and its labels; a bare label is looked up in all measures."""
-    usable = [name for name in atlas if of_heads(atlas[name]) and name not in SUMS]
+    usable = [name for name in atlas if of_heads(atlas[name]) and map_measure(name) not in SUMS]
     if value[0] in usable:
         return value[0], list(value[1:])
-    having = [name for name in usable if value[0] in _labels(atlas[name])]
+    having = [
+        name
+        for name in usable
+        if value[0] in _labels(atlas[name])
+        # A bare label means attention maps, where results have both kinds.
+        and (map_measure(name) == name or map_measure(name) not in usable)
+    ]
     if len(value) == 1 and "role" in having:
         return "role", list(value)
     if len(value) == 1 and len(having) == 1:
@@ -185,7 +215,7 @@ def value_labels(atlas: Atlas) -> dict[str, dict[str, list[str]]]:
             for dim in label_dims(atlas[name])
         }
         for name in atlas
-        if of_heads(atlas[name]) and name not in SUMS
+        if of_heads(atlas[name]) and map_measure(name) not in SUMS
     }
 
 

@@ -65,6 +65,18 @@ Synthetic = Annotated[
     ),
 ]
 
+Nulls = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--null",
+        metavar="NAME",
+        help="Also survey a null model, to compare with: random-weights, "
+        "random-weights-keep-embeddings or shuffled-words (repeat for more). Each costs another "
+        "pass.",
+        show_default=False,
+    ),
+]
+
 Examples = Annotated[
     int,
     typer.Option(
@@ -82,6 +94,16 @@ Measures = Annotated[
         metavar="NAME",
         help="Only this measure (repeat for more). Default: all that the corpus allows.",
         show_default=False,
+    ),
+]
+
+Maps = Annotated[
+    str,
+    typer.Option(
+        "--maps",
+        metavar="KIND",
+        help="Measure 'attention', attention weighted by the length of what it carries ('norm'), "
+        "or 'both'.",
     ),
 ]
 

@@ -1,0 +1,233 @@
+"""The checkpoints of a training: folders, or revisions of a hub model, in their order."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headscope.errors import ModelError, UserError
+from headscope.models.embedded import EMBEDDED
+from headscope.models.gguf import is_gguf
+from headscope.models.names import check_model_name, model_folder, model_label
+
+if TYPE_CHECKING:
+    from headscope.models.like import ModelLike
+
+STEP = re.compile(
+    r"(?:checkpoint|ckpt|global[-_]?step|step|iteration|iter|epoch)[-_ ]?(\d+)", re.IGNORECASE
+)
+LAST = re.compile(r"(\d+)\D*$")
+_SEVERAL = {
+    "hint": 'e.g. hs.track(["run/checkpoint-100", "run/checkpoint-200"], corpus), or '
+    'hs.track("EleutherAI/pythia-70m", corpus, revisions=["step1000", "step2000"])',
+    "command": "e.g. headscope track run/checkpoint-100 run/checkpoint-200 CORPUS, or headscope "
+    "track EleutherAI/pythia-70m CORPUS --revisions step1000,step2000",
+}
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One checkpoint.
+
+    Parameters
+    ----------
+    name
+        What it is called in results: the folder's last part, or the revision.
+    model
+        What is loaded.
+    revision
+        Of a hub model; "" for anything else.
+    """
+
+    name: str
+    model: ModelLike
+    revision: str = ""
+
+
+def find_checkpoints(
+    models: ModelLike | Sequence[ModelLike], revisions: Sequence[str] = ()
+) -> list[Checkpoint]:
+    """The checkpoints that are meant, in the order given. Needs no torch where names are given.
+
+    Parameters
+    ----------
+    models
+        Folders, hub ids or models; one hub id with ``revisions``; or one folder that holds a folder
+        for each checkpoint, as a Trainer writes them: these are put in the order of their steps.
+    revisions
+        Branches, tags or commits of one hub model.
+
+    Raises
+    ------
+    ModelError, UserError
+        If a folder holds no model, or there are fewer than two checkpoints.
+
+    Examples
+    --------
+    >>> [one.name for one in find_checkpoints("pythia", ["step0", "step1000"])]
+    ['step0', 'step1000']
+    """
+    given = list(models) if isinstance(models, list | Sequence) and _several(models) else [models]
+    if revisions:
+        return _revisions(given, list(revisions))
+    if len(given) == 1 and isinstance(given[0], str | Path):
+        given = list(_inside(given[0]) or given)
+    for model in given:
+        if isinstance(model, str | Path):
+            check_model_name(model)
+    if len(given) < 2:
+        raise UserError(
+            f"a track needs two checkpoints or more, got {len(given)} instead", **_SEVERAL
+        )
+    return [Checkpoint(name, model) for name, model in zip(_names(given), given, strict=True)]
+
+
+def _several(models: object) -> bool:
+    """Whether something is a list of models: a name is not, nor a network with its tokenizer."""
+    return not isinstance(models, str | tuple) or (
+        isinstance(models, tuple) and all(isinstance(one, str | Path) for one in models)
+    )
+
+
+def _revisions(given: list[ModelLike], revisions: list[str]) -> list[Checkpoint]:
+    """Revisions of one hub model."""
+    model = given[0]
+    if len(given) > 1 or not isinstance(model, str | Path):
+        raise UserError(
+            f"revisions are of one hub model given by its name, got {len(given)} models instead"
+            if len(given) > 1
+            else "revisions are of a hub model given by its name, and this one is loaded already",
+            **_SEVERAL,
+        )
+    check_model_name(model)
+    if model_folder(model) is not None:
+        raise ModelError(
+            f"{model} is a folder, which has no revisions: they belong to models on the hub",
+            hint="give the folder of each checkpoint",
+        )
+    twice = [name for name, count in Counter(revisions).items() if count > 1]
+    if twice:
+        raise UserError(
+            f"the revision {twice[0]!r} is given more than once", hint="give each revision once"
+        )
+    if len(revisions) < 2:
+        raise UserError("a track needs two revisions or more, got 1 instead", **_SEVERAL)
+    return [Checkpoint(revision, model, revision) for revision in revisions]
+
+
+def _inside(folder: str | Path) -> list[Path]:
+    """The model folders inside a folder that is no model itself, by their steps."""
+    place = model_folder(folder)
+    if place is None or not place.is_dir() or (place / "config.json").exists():
+        return []
+    found = [one.parent for one in place.glob("*/config.json")]
+    return sorted(found, key=lambda one: (step_of(one.name) or 0, one.name))
+
+
+def _names(given: Sequence[ModelLike]) -> list[str]:
+    """The names of folders without those above them, as far as that tells them apart."""
+    names = [_name(model) for model in given]
+    if len(set(names)) < len(names):
+        names = [
+            f"{Path(model).resolve().parent.name}/{name}" if isinstance(model, str | Path) else name
+            for model, name in zip(given, names, strict=True)
+        ]
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise UserError(
+            f"two checkpoints are called {twice!r}, and results are kept by name",
+            hint="give each checkpoint once, in a folder of its own name",
+        )
+    return names
+
+
+def _name(model: ModelLike) -> str:
+    if isinstance(model, str | Path):
+        return model_label(model)
+    return str(getattr(model, "label", "model"))
+
+
+def step_of(name: str) -> int | None:
+    """The step that a checkpoint's name tells; None if it tells none.
+
+    Examples
+    --------
+    >>> step_of("checkpoint-500"), step_of("step3000-tokens6B"), step_of("final")
+    (500, 3000, None)
+    """
+    found = STEP.search(name) or LAST.search(name)
+    return int(found.group(1)) if found else None
+
+
+def steps_of(names: Sequence[str]) -> list[int] | None:
+    """The steps of all checkpoints; None unless every name tells one and they grow.
+
+    Examples
+    --------
+    >>> steps_of(["step0", "step10"]), steps_of(["step10", "step0"]), steps_of(["a", "b"])
+    ([0, 10], None, None)
+    """
+    steps = [step_of(name) for name in names]
+    known = [step for step in steps if step is not None]
+    if len(known) < len(steps) or any(one >= two for one, two in pairwise(known)):
+        return None
+    return known
+
+
+def check_configs(checkpoints: Sequence[Checkpoint], *, trust_remote_code: bool = False) -> None:
+    """Read the configuration of every checkpoint, before anything is run.
+
+    Raises
+    ------
+    ModelError
+        If a revision cannot be read, or two checkpoints have different shapes.
+    """
+    from headscope.models.pretrained import read_config
+    from headscope.models.quiet import quiet
+
+    shapes: dict[str, tuple[str, object, object]] = {}
+    for one in checkpoints:
+        if (
+            not isinstance(one.model, str | Path)
+            or str(one.model) in EMBEDDED
+            or is_gguf(one.model)
+        ):
+            continue  # its shape is compared when it is loaded
+        options = {"revision": one.revision or None, "trust_remote_code": trust_remote_code}
+        try:
+            with quiet():
+                config = read_config(str(one.model), options)
+        except ModelError as error:
+            raise _no_revision(one, error) if one.revision else error from None
+        text = config.get_text_config()
+        layers, heads = (
+            getattr(text, part, None) for part in ("num_hidden_layers", "num_attention_heads")
+        )
+        shapes[one.name] = (config.model_type, layers, heads)
+    for first, other in pairwise(shapes):
+        if shapes[first] != shapes[other]:
+            raise different(first, shapes[first], other, shapes[other])
+
+
+def different(
+    first: str, one: tuple[object, ...], other: str, two: tuple[object, ...]
+) -> ModelError:
+    """The error for two checkpoints whose heads cannot be put side by side."""
+    texts = [f"{kind}, {layers} layers of {heads} heads" for kind, layers, heads in (one, two)]
+    return ModelError(
+        f"the checkpoints have different shapes: {first} ({texts[0]}) and {other} ({texts[1]})",
+        hint="give checkpoints of one training",
+    )
+
+
+def _no_revision(one: Checkpoint, error: ModelError) -> ModelError:
+    return ModelError(
+        f"the revision {one.revision!r} of {one.model} cannot be read: {error.message}",
+        hint="check its name among the branches and tags on the hub; without a connection, only "
+        "revisions that were downloaded before can be read",
+    )

@@ -1,0 +1,133 @@
+"""When a role appears in training: the first checkpoint from which on a head keeps it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from headscope.errors import ResultsError, UserError
+from headscope.results import Atlas
+from headscope.results.schema import GRID
+from headscope.results.track import EXCESS, ROLES, Track
+from headscope.stats.excess import LEAST
+from headscope.stats.grid import labelled_head
+from headscope.stats.track import DIM, track_values
+
+Flags = NDArray[np.bool_]
+COLUMNS = ("head", "role", "checkpoint", "step", "value", "before", "last", "main")
+
+
+def emergence(results: Atlas, *, by: str = "", least: float | None = None) -> pd.DataFrame:
+    """When each head got what it has at the last checkpoint.
+
+    Parameters
+    ----------
+    results
+        Results of :func:`headscope.track`.
+    by
+        A value of a query, such as ``"synthetic:induction"``. Default: the excess over even
+        attention at every role, which must also pass its test as in
+        :func:`headscope.stats.main_roles`.
+    least
+        The threshold. Default: an excess of 0.1; with ``by`` it must be given.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per head and role that is past the threshold at the last checkpoint: ``checkpoint``
+        and ``step`` (NaN where names tell none), the first one from which on it is past the
+        threshold at every checkpoint; ``value`` there, ``before`` (at the checkpoint before; NaN at
+        the first checkpoint) and at the ``last`` checkpoint; ``main``, whether it is the head's
+        main role at the end. Earliest first, then the largest value at the end.
+
+    Raises
+    ------
+    ResultsError
+        If the results are of one model, or lack the measures of main roles.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> texts = ["The dog barks.", "A cat sleeps."]
+    >>> models = [hs.models.random.random_init(hs.load("demo"), seed=0), hs.load("demo")]
+    >>> atlas = hs.track(models, texts, measures="position")
+    >>> table = emergence(atlas, by="position:previous", least=0.5)
+    >>> table[["head", "checkpoint"]].values.tolist()
+    [['1-3', 'demo']]
+    """
+    track = results.track
+    if by.strip():
+        if least is None:
+            raise UserError(
+                f"the threshold of {by} is missing: values differ too much for one default",
+                hint=f"e.g. emergence(atlas, by={by!r}, least=0.5)",
+                command=f"e.g. --by {by} --least 0.5",
+            )
+        values = track_values(results, by).expand_dims(role=[by.strip()], axis=-1)
+        past = np.asarray(values.values >= least)
+    else:
+        data = _excess(track)
+        values = data["value"].transpose(DIM, *GRID, "role")
+        passes = data["passes"].transpose(DIM, *GRID, "role").values > 0
+        past = np.asarray(values.values >= (LEAST if least is None else least)) & passes
+    return _table(track, values, past)
+
+
+def first_for_good(past: Flags) -> NDArray[np.int64]:
+    """The first checkpoint from which on something holds; -1 if it does not hold at the last one.
+
+    Parameters
+    ----------
+    past
+        (checkpoint, …): whether it holds.
+
+    Examples
+    --------
+    >>> first_for_good(np.array([[True, False], [False, True], [True, True], [True, False]]))
+    array([ 2, -1])
+    """
+    since = np.logical_and.accumulate(past[::-1])[::-1]
+    return np.where(since[-1], since.argmax(0), -1)
+
+
+def _excess(track: Track) -> xr.Dataset:
+    if EXCESS not in track:
+        raise ResultsError(
+            "these checkpoints were surveyed without the measures of main roles (activity, work, "
+            "spread)",
+            hint='name a value and its threshold: by="position:previous", least=0.5',
+            command="name a value and its threshold: --by position:previous --least 0.5",
+        )
+    return track[EXCESS]
+
+
+def _table(track: Track, values: xr.DataArray, past: Flags) -> pd.DataFrame:
+    """One row per head and role that is past its threshold at the end."""
+    first = first_for_good(past)
+    roles = [str(role) for role in values["role"].values]
+    main = track[ROLES]["role"].values[-1] if ROLES in track else None
+    rows: list[dict[str, Any]] = []
+    for layer, head, role in np.argwhere(first >= 0).tolist():
+        at = int(first[layer, head, role])
+        line = values.values[:, layer, head, role]
+        place = int(values["layer"].values[layer]), int(values["head"].values[head])
+        rows.append(
+            {
+                "head": str(labelled_head(*place)),
+                "role": roles[role],
+                "checkpoint": track.names[at],
+                "step": np.nan if track.steps is None else track.steps[at],
+                "value": float(line[at]),
+                "before": float(line[at - 1]) if at else np.nan,
+                "last": float(line[-1]),
+                "main": main is not None and str(main[layer, head]) == roles[role],
+                "order": at,
+            }
+        )
+    table = pd.DataFrame(rows, columns=[*COLUMNS, "order"])
+    ordered = table.sort_values(["order", "last"], ascending=[True, False], kind="stable")
+    return ordered.drop(columns="order").reset_index(drop=True)
