@@ -34,11 +34,8 @@ def null(results: Atlas) -> Any:
     panels = [
         _panel(results, str(name), rows) for name, rows in table.groupby("measure", sort=False)
     ]
-    lines = (
-        about,
-        "bands: the middle 95 % of a null model's heads; right: the share of heads beyond",
-    )
-    return styled(alt.vconcat(*panels, spacing=14), title, *lines)
+    bands = "bands: the middle 95 % of a null model's heads; right: the share of heads beyond"
+    return styled(alt.vconcat(*panels, spacing=14), title, about, bands)
 
 
 def _panel(results: Atlas, measure: str, table: pd.DataFrame) -> Any:
@@ -46,54 +43,50 @@ def _panel(results: Atlas, measure: str, table: pd.DataFrame) -> Any:
     largest = table.groupby("label", sort=False)["beyond"].max()
     chosen = largest.sort_values(ascending=False, kind="stable").index[:MOST]
     rows = table[table["label"].isin(chosen)]
-    order = list(dict.fromkeys(rows["label"]))
-    names = {label: _short(measure, label) for label in order}
+    names = {label: label or measure for label in dict.fromkeys(rows["label"])}
     rows = rows.assign(name=rows["label"].map(names), text=rows["beyond"].map(_percent))
     y = alt.Y("name:N", sort=list(names.values()), title=None, axis=alt.Axis(labelLimit=220))
     unit = unit_text(str(results[measure].attrs.get("unit", "")))
-    x = alt.X("value:Q", title=unit, scale=alt.Scale(zero=False))
+    bands, shares, models = _bands(rows, y, unit)
+    points = alt.Chart(_points(results, measure, names))
+    heads = points.mark_point(filled=True, size=14, color=POINTS, opacity=0.5).encode(
+        x=alt.X("value:Q", title=unit, scale=alt.Scale(zero=False)),
+        y=y,
+        tooltip=[alt.Tooltip("head:N"), _number("value")],
+    )
+    return alt.layer(bands, heads, shares).properties(
+        width=WIDTH,
+        height=(ROW + LINE * models) * len(names),
+        title=_heading(results, measure),
+    )
+
+
+def _bands(rows: pd.DataFrame, y: alt.Y, unit: str) -> tuple[Any, Any, int]:
+    """Draw the bands of all null models and the shares beyond them; say how many models."""
     across = alt.YOffset("words:N", sort=list(NULL_WORDS.values()))
     present = [words for words in NULL_WORDS.values() if words in set(rows["words"])]
     scale = alt.Scale(domain=present, range=[COLOURS[words] for words in present])
-    colour = alt.Color(
-        "words:N",
-        title="null model",
-        scale=scale,
-        legend=alt.Legend(orient="top", direction="horizontal", titleOrient="left", labelLimit=240),
+    legend = alt.Legend(orient="top", direction="horizontal", titleOrient="left", labelLimit=240)
+    colour = alt.Color("words:N", title="null model", scale=scale, legend=legend)
+    base = alt.Chart(rows)
+    bars = base.mark_bar(fillOpacity=0.45, height={"band": 0.8}, strokeWidth=1.5).encode(
+        x=alt.X("low:Q", title=unit, scale=alt.Scale(zero=False)),
+        x2="high:Q",
+        y=y,
+        yOffset=across,
+        color=colour,
+        stroke=alt.Stroke("words:N", scale=scale, legend=None),
+        tooltip=_told(),
     )
-    bands = (
-        alt.Chart(rows)
-        .mark_bar(fillOpacity=0.45, height={"band": 0.8}, strokeWidth=1.5)
-        .encode(
-            x=alt.X("low:Q", title=unit, scale=alt.Scale(zero=False)),
-            x2="high:Q",
-            y=y,
-            yOffset=across,
-            color=colour,
-            stroke=alt.Stroke("words:N", scale=scale, legend=None),
-            tooltip=_told(),
-        )
+    texts = base.mark_text(align="left", dx=6, fontSize=9).encode(
+        x=alt.value(WIDTH), y=y, yOffset=across, text="text:N", color=colour
     )
-    points = _points(results, measure, names)
-    ticks = alt.Chart(points).mark_point(filled=True, size=14, color=POINTS, opacity=0.5)
-    heads = ticks.encode(x=x, y=y, tooltip=[alt.Tooltip("head:N"), _number("value")])
-    shares = alt.Chart(rows).mark_text(align="left", dx=6, fontSize=9)
-    beside = shares.encode(x=alt.value(WIDTH), y=y, yOffset=across, text="text:N", color=colour)
-    return alt.layer(bands, heads, beside).properties(
-        width=WIDTH,
-        height=(ROW + LINE * len(present)) * len(order),
-        title=_heading(results, measure),
-    )
+    return bars, texts, len(present)
 
 
 def _heading(results: Atlas, measure: str) -> alt.TitleParams:
     text = str(results[measure].attrs.get("title", measure))
     return alt.TitleParams(text, anchor="start", fontSize=11, fontWeight="normal", offset=4)
-
-
-def _short(measure: str, label: str) -> str:
-    """Name a statistic within its measure."""
-    return label or measure
 
 
 def _told() -> list[Any]:
