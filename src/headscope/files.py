@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -83,7 +84,7 @@ def atomic_write(
     >>> [file.name for file in folder.iterdir()]
     ['a.txt']
     """
-    _remove_stale(path)
+    remove_stale(path)
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -227,14 +228,36 @@ def _umask() -> int:
     return mask
 
 
-def _remove_stale(path: Path) -> None:
-    """Remove temporary files that processes which no longer run left beside a file."""
+def remove_stale(path: Path) -> None:
+    """Remove temporary files and folders that processes which no longer run left beside a file.
+
+    Parameters
+    ----------
+    path
+        The file or folder that they were to become.
+    """
     pattern = re.compile(re.escape(f".{path.name[:80]}.") + r"(\d+)\.[^.]+\.tmp")
     with suppress(OSError):
         for file in path.parent.iterdir():
             match = pattern.fullmatch(file.name)
-            if match and not _running(int(match[1])):
+            if not match or _running(int(match[1])):
+                continue
+            if file.is_dir() and not file.is_symlink():
+                shutil.rmtree(file, ignore_errors=True)
+            else:
                 file.unlink(missing_ok=True)
+
+
+def temporary_folder(path: Path) -> Path:
+    """Make an empty folder beside a path, with a name that nobody else has.
+
+    Rename it to ``path`` when it is whole. If the process dies before, the next one that wants
+    this path removes it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_stale(path)
+    prefix = f".{path.name[:80]}.{os.getpid()}."
+    return Path(tempfile.mkdtemp(dir=path.parent, prefix=prefix, suffix=".tmp"))
 
 
 def _running(process: int) -> bool:

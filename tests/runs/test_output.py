@@ -4,6 +4,7 @@ twice.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +114,36 @@ def test_a_merged_file_is_not_taken_for_the_run_of_one_of_its_shards(
     part = survey(model, CORPUS, shard=(1, 2), output=tmp_path / "run.nc", **HOW)
     assert passes == [0, 1, 2, 3, 4]  # the corpus is one unit of work
     np.testing.assert_array_equal(part["entropy"]["n"].values, 5)
+
+
+def test_results_are_on_the_disk_before_the_state_is_removed(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+    sync, unlink, replace = os.fsync, Path.unlink, Path.replace
+
+    def note_sync(handle: int) -> None:
+        place = Path(f"/proc/self/fd/{handle}").readlink()
+        events.append("sync folder" if place == tmp_path else f"sync {place.name[:9]}")
+        sync(handle)
+
+    def note_unlink(path: Path, missing_ok: bool = False) -> None:
+        if path.suffix == ".partial":
+            events.append("remove state")
+        unlink(path, missing_ok=missing_ok)
+
+    def note_replace(path: Path, target: Path) -> Path:
+        events.append(f"rename to {Path(target).name}")
+        return replace(path, target)
+
+    monkeypatch.setattr("os.fsync", note_sync)
+    monkeypatch.setattr(Path, "unlink", note_unlink)
+    monkeypatch.setattr(Path, "replace", note_replace)
+    survey(model, CORPUS, output=tmp_path / "run.nc", every=0.0, **HOW)
+    assert events[-5:] == [
+        "sync .run.nc.",
+        "rename to run.nc",
+        "sync folder",
+        "remove state",
+        "sync folder",
+    ]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
+from types import FrameType
 
 INTERRUPTED = 130
 MISTAKE = 2
@@ -13,14 +17,58 @@ def main() -> None:
     from headscope.cli.app import app
     from headscope.errors import Interrupted, UserError
 
+    _stop_on_sigterm()
     try:
         app()
     except UserError as error:
-        print(f"error: {error.message}", file=sys.stderr)
-        print(
-            f"next:  {error.command or 'see headscope ' + sys.argv[1] + ' --help'}", file=sys.stderr
+        _fail(
+            error.message,
+            error.command or "see headscope " + sys.argv[1] + " --help",
+            INTERRUPTED if isinstance(error, Interrupted) else MISTAKE,
         )
-        sys.exit(INTERRUPTED if isinstance(error, Interrupted) else MISTAKE)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(INTERRUPTED)
+    except MemoryError:
+        _fail("there is not enough memory", "give fewer or shorter texts, or a smaller batch size")
+    except OSError as error:  # standard output, most likely: files have errors of their own
+        _fail(_said(error), "check the disk, then type the same command again")
+    except SystemExit:
+        _flush()
+        raise
+
+
+def _fail(message: str, advice: str, code: int = MISTAKE) -> None:
+    """Print what was wrong and what to do next."""
+    print(f"error: {message}", file=sys.stderr)
+    print(f"next:  {advice}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _said(error: OSError) -> str:
+    where = error.filename or "the output"
+    return f"{where} cannot be written or read: {error.strerror or error}"
+
+
+def _flush() -> None:
+    """Write what is left of the output; on a full disk that fails only now."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # Python would try again at the end, and print a traceback.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _fail(_said(error), "check the disk, then type the same command again")
+
+
+def _stop_on_sigterm() -> None:
+    """Treat SIGTERM, with which schedulers stop jobs, as Ctrl-C: what was finished is kept."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        handler = signal.getsignal(signal.SIGINT)
+        if callable(handler):
+            handler(number, frame)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)

@@ -22,7 +22,15 @@ from filelock import FileLock
 from safetensors import SafetensorError
 
 from headscope.errors import ModelError
-from headscope.files import cache_folder, checksum, digest_of, show_size, slug, sync_folder
+from headscope.files import (
+    cache_folder,
+    checksum,
+    digest_of,
+    show_size,
+    slug,
+    sync_folder,
+    temporary_folder,
+)
 from headscope.seals import folder_damage, seal_folder
 
 SUFFIX = ".gguf"
@@ -146,9 +154,7 @@ def _keep(path: Path, folder: Path) -> None:
     logging.getLogger(__name__).warning(
         f"{path.name} is converted to safetensors, once; this takes half a minute or longer"
     )
-    for stale in folder.parent.glob(f".{folder.name}.*.tmp"):  # of a process that was killed
-        shutil.rmtree(stale, ignore_errors=True)
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".tmp"))
+    temporary = temporary_folder(folder)
     try:
         _convert(path, temporary)
         seal_folder(temporary)

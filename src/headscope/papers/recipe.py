@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from headscope.corpus import Corpus
 from headscope.errors import Interrupted, UserError
 from headscope.figures import save_chart
-from headscope.files import check_writable, slug
+from headscope.files import check_writable, locked, slug
 from headscope.measures import Measure
 from headscope.models import Model, ModelLike
 from headscope.page import Document, Plot, Section, Table, write_document
@@ -135,15 +135,18 @@ class Recipe(ABC):
         Raises
         ------
         UserError
-            A model cannot be loaded, the folder cannot be written, or no part could run.
+            A model cannot be loaded, the folder cannot be written, another process is writing to
+            it, or no part could run.
         """
+        path = self.folder / f"{self.name}.html"
         try:
-            return self._run(self.folder / f"{self.name}.html")
+            check_writable(path)
+            with locked(path):
+                return self._run(path)
         finally:
             self._models.close()
 
     def _run(self, path: Path) -> PaperReport:
-        check_writable(path)
         for name in self.models:
             self.load(name)
         self.check()

@@ -13,6 +13,7 @@ import platform
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -22,7 +23,7 @@ from typing import Any, Generic, TypeVar
 from numpy.typing import NDArray
 
 from headscope.corpus import Corpus
-from headscope.errors import Interrupted, ResultsError
+from headscope.errors import Interrupted, ResultsError, UserError
 from headscope.files import check_writable, digest_of, locked
 from headscope.models import Model
 from headscope.progress import ProgressLike, Reporter, Update, as_reporter
@@ -43,6 +44,9 @@ AGAIN = {
     "command": "type the same command again to resume",
 }
 """What to do after an interruption."""
+RESUME = "run the same thing again to resume"
+NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
+"""What torch says when there is no memory left, on one device or another."""
 Arrays = Mapping[str, NDArray[Any]]
 Result = TypeVar("Result")
 
@@ -227,7 +231,14 @@ class Run(Job[Atlas]):
     def save(self, result: Atlas) -> None:
         """Write the results, then remove the checkpoint."""
         if self.output is not None:
-            result.save(self.output)
+            try:
+                result.save(self.output)
+            except KeyboardInterrupt:
+                raise self._interrupted() from None
+            except ResultsError:
+                with suppress(UserError):  # the disk may be too full for this, too
+                    self._save()
+                raise
         if self.state_path is not None:  # only now: the results are on the disk
             remove_checkpoint(self.state_path)
 
@@ -252,9 +263,14 @@ class Run(Job[Atlas]):
             self._due = time.monotonic() + self.every
             with reporter.progress(self.title) as update:
                 self.all_blocks(update)
+            return self.result()
         except KeyboardInterrupt:
             raise self._interrupted() from None
-        return self.result()
+        except (MemoryError, OSError, RuntimeError) as error:
+            reason, advice = _known_failure(error)
+            if not reason:
+                raise
+            raise self._failed(reason, advice) from error
 
     def all_blocks(self, update: Update) -> None:
         """Do all blocks that are left."""
@@ -301,6 +317,15 @@ class Run(Job[Atlas]):
             self.next_block, self.ahead = found.next_block, set(found.ahead)
             self.restore(found.state, found.arrays)
 
+    def _failed(self, reason: str, advice: str) -> UserError:
+        """The error after the machine failed the run: what was finished is kept."""
+        if self.state_path is not None and self.whole:
+            with suppress(UserError, MemoryError):
+                self._save()
+        if self.state_path is None or not self.state_path.exists():
+            return UserError(f"{reason}; nothing was kept", hint=advice)
+        return UserError(f"{reason}; the state is kept in {self.state_path}", hint=advice)
+
     def _interrupted(self) -> Interrupted:
         """The error after Ctrl-C. A block that is half done is not saved."""
         if self.state_path is None:
@@ -315,6 +340,17 @@ class Run(Job[Atlas]):
         if not self.whole:
             return Interrupted(f"stopped; {where} as of the last checkpoint", **AGAIN)
         return Interrupted(f"stopped after {self.so_far()}; {where}", **AGAIN)
+
+
+def _known_failure(error: Exception) -> tuple[str, str]:
+    """What failed, and what to do, if it was the machine: its memory or its disk."""
+    if isinstance(error, OSError):
+        where = f" ({error.filename})" if error.filename else ""
+        return f"the run failed: {error.strerror or error}{where}", f"correct that, then {RESUME}"
+    if isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY):
+        smaller = "or start again with a smaller batch size or maximum length"
+        return "the memory is not enough", f"close other programs, then {RESUME}; {smaller}"
+    return "", ""
 
 
 def _ignore(_: str) -> None:

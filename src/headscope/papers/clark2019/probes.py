@@ -17,6 +17,7 @@ from headscope.models import Model
 from headscope.progress import Reporter
 from headscope.runs.parse import parse_probes
 from headscope.runs.run import describe, versions
+from headscope.seals import sealed, unsealed
 
 FORMAT = 1
 """The layout of the file."""
@@ -78,8 +79,9 @@ class ProbeRun:
             "rows": table.to_dict("records"),
             "attrs": {str(name): value for name, value in table.attrs.items()},
         }
-        write_text(path, json.dumps(kept, indent=1, default=float))
-        table.to_csv(self.folder / "probes.csv", index=False)
+        plain = json.loads(json.dumps(kept, default=float))
+        write_text(path, json.dumps(sealed(plain), indent=1))
+        write_text(self.folder / "probes.csv", table.to_csv(index=False))
         return table
 
     def identity(self) -> str:
@@ -128,13 +130,13 @@ class ProbeRun:
 
 
 def _read(path: Path, identity: str) -> pd.DataFrame | None:
-    """The table in a file; None if there is none, or it is of other probes."""
+    """The table in a file; None if there is none, it is damaged, or it is of other probes."""
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = unsealed(json.loads(path.read_text(encoding="utf-8")), required=True)
         if kept["identity"] != identity:
             return None
         table = pd.DataFrame(kept["rows"])
         table.attrs.update(kept["attrs"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return table

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pandas as pd
 
-from headscope.errors import UserError
+from headscope.errors import ResultsError, UserError
 from headscope.figures import probe_grid, scatter_grid
 from headscope.figures.probing.panels import RANGES, Colours, check_colours
 from headscope.files import slug
@@ -351,7 +351,11 @@ class Jo2020(Recipe):
         """The controls of an earlier run of these very probes, if there are any."""
         if not path.exists():
             return None
-        kept = Atlas.open(path)
+        try:
+            kept = Atlas.open(path)
+        except ResultsError as error:
+            self.reporter.say(f"{error.message}; it is made again")
+            return None
         same = ("model", "tasks", "settings")
         equal = all(kept.provenance.get(key) == results.provenance.get(key) for key in same)
         return kept if equal and "probe_embeddings" in kept.measures else None

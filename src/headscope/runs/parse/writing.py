@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from headscope.corpus import Example
 from headscope.encode import Batch, Encoder, batches
 from headscope.errors import UserError
-from headscope.files import checksum, digest_of, sync_folder, write_text
+from headscope.files import checksum, digest_of, sync_folder, temporary_folder, write_text
 from headscope.measures import word_map
 from headscope.models import LayerView, Model
 from headscope.progress import PhaseUpdate
@@ -75,7 +74,7 @@ class MapWriter:
         """Write a folder whole or not at all: it gets its name when it is complete."""
         temporary: Path | None = None
         try:
-            temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+            temporary = temporary_folder(folder)
             with (temporary / MAPS).open("wb") as file:
                 self._run(file)
                 file.flush()

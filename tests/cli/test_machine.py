@@ -1,0 +1,60 @@
+"""The command line on a failing machine: two lines, never a traceback; SIGTERM is Ctrl-C."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FULL = Path("/dev/full")
+STOPPED = """
+import os, signal, sys
+sys.argv = ["headscope", "survey", "demo", "demo", "--limit", "6", "--batch-size", "1", "-o",
+            sys.argv[1], "--quiet"]
+from headscope.runs.forward import Pass
+run, seen = Pass.run, []
+
+def stop(self, batch):
+    seen.append(1)
+    if len(seen) == 4:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return run(self, batch)
+
+Pass.run = stop
+from headscope.cli import main
+main()
+"""
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
+def test_a_full_disk_behind_standard_output_is_two_lines(small_nc: Path) -> None:
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "headscope", "ls", str(small_nc)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-2:] == [
+        "error: the output cannot be written or read: No space left on device",
+        "next:  check the disk, then type the same command again",
+    ]
+
+
+def test_sigterm_keeps_what_was_finished(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED, tmp_path / "run.nc"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 130, done.stderr
+    assert f"the state is kept in {tmp_path / 'run.nc'}.partial" in done.stderr
+    assert "next:  type the same command again to resume" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "run.nc.partial").is_file()
