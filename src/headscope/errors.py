@@ -69,7 +69,10 @@ def shorten(value: object, most: int = 60) -> str:
     >>> shorten("3-9"), shorten("9" * 5000, 8)
     ("'3-9'", "'9999999…'")
     """
-    text = value if isinstance(value, str) else repr(value)
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except ValueError:  # Python refuses to write numbers of thousands of digits
+        return "a number of thousands of digits"
     text = text if len(text) <= most else text[: most - 1] + "…"
     return repr(text) if isinstance(value, str) else text
 

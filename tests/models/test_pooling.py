@@ -390,8 +390,9 @@ def test_a_loaded_model_uses_the_pooling_in_its_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{"heads": ["2-4"], "lay', "not valid JSON: Unterminated string"),
-        ("\xff", "not valid JSON: "),
+        ('{"heads": ["2-4"], "lay', "not JSON (Unterminated string"),
+        ("\xff", "not JSON ("),
+        ('{"layer": NaN}', "not JSON (NaN is not a JSON value)"),
         ("[]", "not a pooling: Input should be a valid dictionary"),
         ('{"heads": ["24"]}', "a head must be given as LAYER-HEAD counted from 1"),
         ('{"heads": "2-4"}', "not a pooling: heads: Input should be a valid list"),
@@ -415,6 +416,16 @@ def test_a_bad_pooling_file_is_an_error_that_says_why(text: str, why: str, tmp_p
     assert error.value.hint == (
         'write it like {"heads": ["3-9", "4-1"], "layer": null, "position": "cls"}, counted from '
         "1, or delete it to use the last layer"
+    )
+
+
+def test_a_pooling_file_that_is_nested_too_deeply_is_an_error(tmp_path: Path) -> None:
+    path = saved(tmp_path) / POOLING
+    path.write_text("[" * 100_000)
+    with pytest.raises(ModelError) as error:
+        load(tmp_path)
+    assert error.value.message == (
+        f"{path} cannot be used: nested more deeply than 400 levels, which is the limit"
     )
 
 

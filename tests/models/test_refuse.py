@@ -293,3 +293,63 @@ def test_a_network_that_does_not_read_text_is_refused() -> None:
     assert error.value.hint == (
         "choose a text model; the docs list what is supported under 'Supported models'"
     )
+
+
+def rewritten(folder: Path, **changes: Any) -> Path:
+    """The folder, with other values in its config."""
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | changes))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("hidden_size", "32", "Field 'hidden_size' expected int, got str (value: '32')"),
+        ("hidden_size", None, "Field 'hidden_size' expected int, got NoneType (value: None)"),
+        ("num_hidden_layers", "two", "Field 'num_hidden_layers' expected int, got str"),
+        ("num_attention_heads", [4, 4], "Field 'num_attention_heads' expected int, got list"),
+        ("max_position_embeddings", "many", "Field 'max_position_embeddings' expected int"),
+        ("pad_token_id", "x", "Field 'pad_token_id' with value 'x' doesn't match any type"),
+        ("is_decoder", "yes", "Field 'is_decoder' expected bool, got str"),
+        ("dtype", "nope", "module 'torch' has no attribute 'nope'"),
+        ("num_hidden_layers", 10**9, "its config says that it has 1000000000 layers"),
+    ],
+)
+def test_a_config_with_a_value_of_the_wrong_kind_is_refused(
+    folder: Path, key: str, value: object, why: str
+) -> None:
+    error = refusal(rewritten(folder, **{key: value}))
+    assert error.message.startswith(f"{folder} cannot be loaded: {why}")
+    assert error.hint == "check its config.json"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        "",
+        "\0",
+        '{"model_type": "bert", "hidden_size": 1' + "0" * 5000 + "}",
+    ],
+    ids=["deep list", "deep object", "empty", "null", "long number"],
+)
+def test_a_config_that_is_not_usable_json_is_refused(folder: Path, text: str) -> None:
+    (folder / "config.json").write_text(text)
+    assert refusal(folder).message.startswith(f"{folder} cannot be loaded: ")
+
+
+@pytest.mark.parametrize("size", [10**30, -32, 10**12])
+def test_a_config_with_an_impossible_size_is_refused(folder: Path, size: int) -> None:
+    error = refusal(rewritten(folder, hidden_size=size))
+    assert error.message.startswith(f"the weights of {folder} do not fit its config: ")
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 5000, "/" + "x" * 5000, "a\0b", Path("a\0b"), "caf\udce9", "./caf\udce9"]
+)
+def test_a_name_that_no_file_can_have_is_refused(name: str | Path) -> None:
+    error = refusal(name)
+    assert "there is no" in error.message
+    assert len(error.message) < 500

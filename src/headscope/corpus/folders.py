@@ -12,7 +12,7 @@ from typing import cast
 from headscope.corpus.files import DAMAGED, unreadable
 from headscope.errors import CorpusError
 from headscope.files import checksum, show_size
-from headscope.limits import MEMBER, open_bytes
+from headscope.limits import MEMBER, open_tar
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar")
 
@@ -107,11 +107,7 @@ def _folder(path: Path, endings: Sequence[str]) -> list[Path]:
 def _archive(path: Path, endings: Sequence[str]) -> Iterator[Path]:
     most = MEMBER.value
     try:
-        # "r|" reads from start to end, so that what is unpacked can be counted.
-        with (
-            open_bytes(path, error=CorpusError) as file,
-            tarfile.open(fileobj=file, mode="r|") as archive,
-        ):
+        with open_tar(path, error=CorpusError) as archive:
             for member in archive:
                 if not member.isfile() or not _fits(Path(member.name).name, endings):
                     continue

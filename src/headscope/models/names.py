@@ -6,7 +6,7 @@ import difflib
 import re
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from headscope.errors import ModelError
+from headscope.errors import ModelError, shorten
 from headscope.models.embedded import EMBEDDED
 from headscope.models.gguf import check_gguf, is_gguf
 
@@ -54,10 +54,10 @@ def check_model_name(name: str | Path) -> None:
     place = model_folder(name)
     if place is None:
         _check_hub_id(str(name))
-    elif not place.exists():
+    elif not _exists(place):
         kind = "file" if is_gguf(name) else "folder"
         raise ModelError(
-            f"there is no {kind} {name}",
+            f"there is no {kind} {shorten(str(name), 300)[1:-1]}",
             hint="check the path, or give a hub id, 'demo' or 'demo-llm'",
         )
     elif is_gguf(name) and place.is_file():
@@ -87,7 +87,7 @@ def model_folder(name: str | Path) -> Path | None:
     if str(name) in {*EMBEDDED, ""}:
         return None
     path = _expanded(Path(name))
-    return path if isinstance(name, Path) or _is_path(str(name)) or path.exists() else None
+    return path if isinstance(name, Path) or _is_path(str(name)) or _exists(path) else None
 
 
 def model_label(name: str | Path) -> str:
@@ -123,6 +123,13 @@ def near_names(name: str) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long, or a folder that may not be read
+        return False
+
+
 def _expanded(path: Path) -> Path:
     """With ``~`` replaced by the home folder, where there is one."""
     try:
@@ -147,7 +154,7 @@ def _check_hub_id(text: str) -> None:
     if HUB_ID.fullmatch(text) and not forbidden:
         return
     raise ModelError(
-        f"{text!r} is not the name of a model: there is no such folder, and a hub id looks like "
-        "bert-base-uncased or google/electra-small-discriminator",
+        f"{shorten(text, 200)} is not the name of a model: there is no such folder, and a hub id "
+        "looks like bert-base-uncased or google/electra-small-discriminator",
         hint=f"give {ANYTHING}",
     )

@@ -17,6 +17,7 @@ from headscope.encode.template import START, find_template, special_kind
 from headscope.errors import ModelError, UserError, unknown
 from headscope.files import write_text
 from headscope.heads import Head, HeadsLike
+from headscope.limits import parse_json, read_text
 from headscope.models.selection import split_heads
 
 if TYPE_CHECKING:
@@ -201,20 +202,13 @@ class Pooling:
         path = folder / POOLING
         if not path.is_file():
             return None
+        hint = f"write it like {FORM}, or delete it to use the last layer"
+        text = read_text(path, error=ModelError, hint=hint)
+        value = parse_json(text, f"{path} cannot be used", error=ModelError, hint=hint)
         try:
-            return cls.from_dict(json.loads(path.read_bytes()))
-        except OSError as error:
-            raise ModelError(
-                f"{path} cannot be read: {error}", hint="check its permissions"
-            ) from None
+            return cls.from_dict(value)
         except UserError as error:
-            why = error.message
-        except ValueError as error:
-            why = f"not valid JSON: {error}"
-        raise ModelError(
-            f"{path} cannot be used: {why}",
-            hint=f"write it like {FORM}, or delete it to use the last layer",
-        )
+            raise ModelError(f"{path} cannot be used: {error.message}", hint=hint) from None
 
 
 class _Plain(BaseModel):

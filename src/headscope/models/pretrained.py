@@ -21,7 +21,7 @@ from transformers import (
 )
 from transformers.utils.hub import cached_file
 
-from headscope.errors import ModelError, UserError
+from headscope.errors import ModelError, UserError, shorten
 from headscope.models.checks import BELONG
 from headscope.models.names import near_names
 from headscope.models.pooling import POOLING, Pooling
@@ -29,6 +29,7 @@ from headscope.models.pooling import POOLING, Pooling
 if TYPE_CHECKING:
     from headscope.models.model import Model
 
+MOST_LAYERS = 10_000
 PICKLE = (
     "if you trust it, pass allow_pickle=True",
     "if you trust it, pass --allow-pickle",
@@ -38,9 +39,23 @@ PICKLE = (
 def read_config(place: str, options: dict[str, Any]) -> Any:
     """The configuration of a hub id or folder."""
     try:
-        return AutoConfig.from_pretrained(place, **options)
-    except (OSError, ValueError) as error:
+        config = AutoConfig.from_pretrained(place, **options)
+    except Exception as error:  # values of a wrong type fail in many ways
         raise _unreadable(place, error) from error
+    _check_layers(place, config)
+    return config
+
+
+def _check_layers(place: str, config: Any) -> None:
+    """Refuse numbers of layers that no model has: building them would take for ever."""
+    for part in (config, config.get_text_config() if hasattr(config, "get_text_config") else None):
+        layers = getattr(part, "num_hidden_layers", 0)
+        if isinstance(layers, int) and layers > MOST_LAYERS:
+            raise ModelError(
+                f"{place} cannot be loaded: its config says that it has {shorten(layers)} layers, "
+                f"and no model has more than {MOST_LAYERS:,}",
+                hint="check its config.json",
+            )
 
 
 def read_network(
@@ -144,9 +159,17 @@ def own_class(name: str, config: Any) -> Any:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's text that is not blank, or the name of its class."""
-    lines = (line.strip() for line in str(error).splitlines())
-    return next((line for line in lines if line), type(error).__name__)
+    """The first line of an error's text that is not blank, or the name of its class.
+
+    A line that ends with a colon only announces the next one, which is taken instead.
+
+    >>> first_line(TypeError("Validation error for field 'n':\\n  TypeError: expected int"))
+    'expected int'
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].endswith(":"):
+        return lines[1].removeprefix("TypeError: ").removeprefix("ValueError: ")
+    return lines[0] if lines else type(error).__name__
 
 
 def _unreadable(place: str, error: Exception) -> ModelError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.errors import UserError
+from headscope.limits import parse_json
 from headscope.papers.jo2020 import facts
 from headscope.papers.jo2020.release_files import TABLE, release_files
 from headscope.results import Atlas
@@ -141,7 +141,7 @@ class _Grid:
             ("devpearson", "pearson", 1.0) if task == "sts-b" else ("devacc", "acc", 0.01)
         )
         try:
-            for entry in json.loads(data).values():
+            for entry in parse_json(data.decode(), name).values():
                 layer, head = int(entry["layer"]), int(entry["head"])
                 values = scale * float(entry[valid]), scale * float(entry[score])
                 if max(map(abs, values)) > 1 or not 0 <= layer < shape[0] or head >= shape[1]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import tarfile
 import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 
 from headscope.errors import UserError
 from headscope.files import show_size
+from headscope.limits import open_tar
 
 FOLDERS = ("linear_head_wise_results", "ds_linear_head_wise_results")
 TABLE = "embedding_reconstruction.csv"
@@ -81,7 +83,7 @@ def _archive(path: Path) -> Iterator[tuple[str, bytes]]:
     """The files of an archive. Sizes are checked in the headers, before anything is unpacked."""
     total = 0
     try:
-        with tarfile.open(path) as archive:
+        with _opened(path) as archive:
             for number, member in enumerate(archive, 1):
                 _check_member(path, member)
                 total += member.size
@@ -95,11 +97,20 @@ def _archive(path: Path) -> Iterator[tuple[str, bytes]]:
                 if data is not None:
                     _check_size(member.name, member.size)
                     yield name, data.read()
-    except (tarfile.ReadError, EOFError, zlib.error, LZMAError) as error:
+    except (tarfile.TarError, OSError, EOFError, zlib.error, LZMAError) as error:
         raise UserError(
             f"{path} is not a complete tar archive ({error})",
             hint="download it again, or unpack it and give the folder",
         ) from None
+
+
+def _opened(path: Path) -> AbstractContextManager[tarfile.TarFile]:
+    """The archive; what gzip unpacks is counted. bzip2 and xz are left to tarfile."""
+    with path.open("rb") as file:
+        begins = file.read(6)
+    if begins.startswith((b"BZh", b"\xfd7zXZ")):
+        return tarfile.open(path)
+    return open_tar(path)
 
 
 def _check_member(path: Path, member: tarfile.TarInfo) -> None:
