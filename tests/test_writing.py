@@ -1,4 +1,4 @@
-"""Everything that is written goes through one atomic writer, and a full disk leaves no half file."""
+"""Everything is written by one atomic writer, and a full disk leaves no half file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ WRITES = {
     "save_file", "savez", "savez_compressed", "save_pretrained", "dump", "tofile",
 }  # fmt: skip
 ALLOWED = {
-    ("files.py", "write_bytes"): "the atomic writer itself",
     ("models/gguf.py", "save_pretrained"): "into a folder that is renamed when it is whole",
     ("runs/tune/loading.py", "save_pretrained"): "into a temporary folder",
     ("runs/tune/run.py", "save_pretrained"): "finished when its record and digests are written",

@@ -15,7 +15,7 @@ import xarray as xr
 
 from headscope.errors import ResultsError
 from headscope.files import check_writable
-from headscope.results import SCHEMA, Atlas, export
+from headscope.results import SCHEMA, Atlas, export, netcdf
 
 MAKE = "make one with: headscope survey MODEL CORPUS -o results.nc"
 
@@ -81,6 +81,43 @@ def test_one_flipped_bit_is_found_wherever_it_is(some: Atlas, tmp_path: Path) ->
         path.write_bytes(damaged)
         with pytest.raises(ResultsError, match="damaged"):
             Atlas.open(path)
+
+
+def test_the_netcdf_library_never_sees_a_file_without_a_digest(
+    some: Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = some.save(tmp_path / "run.nc")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-80])
+
+    def seen(*_: object, **__: object) -> None:
+        raise AssertionError("opened in this process")
+
+    monkeypatch.setattr(xr, "open_datatree", seen)
+    with pytest.raises(ResultsError, match="the digest at its end is missing"):
+        Atlas.open(path)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import os; os.abort()", "the netCDF library crashed"),
+        ("import time; time.sleep(60)", "timed out"),
+        ("print('?')", "Expecting value"),
+    ],
+    ids=["crash", "endless", "nonsense"],
+)
+def test_a_file_that_crashes_the_netcdf_library_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, reason: str
+) -> None:
+    monkeypatch.setattr(netcdf, "LOOK", code)
+    monkeypatch.setattr(netcdf, "PATIENCE", 2.0)
+    (tmp_path / "bad.nc").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(500))
+    with pytest.raises(ResultsError) as caught:
+        Atlas.open(tmp_path / "bad.nc")
+    assert "is not a results file, or it is damaged" in caught.value.message
+    assert reason in caught.value.message
+    assert caught.value.hint == "copy it again, or run the survey again"
 
 
 def test_a_text_file_is_not_a_results_file(tmp_path: Path) -> None:

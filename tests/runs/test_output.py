@@ -124,7 +124,7 @@ def test_results_are_on_the_disk_before_the_state_is_removed(
 
     def note_sync(handle: int) -> None:
         place = Path(f"/proc/self/fd/{handle}").readlink()
-        events.append("sync folder" if place == tmp_path else f"sync {place.name[:9]}")
+        events.append("sync folder" if place == tmp_path else f"sync {place.name[:8]}")
         sync(handle)
 
     def note_unlink(path: Path, missing_ok: bool = False) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +13,7 @@ import xarray as xr
 
 from headscope.errors import ResultsError
 from headscope.files import atomic_write, check_writable
+from headscope.results.migrations import migrate, oldest
 
 ENGINE: Literal["netcdf4"] = "netcdf4"
 MARK = b"\nheadscope-sha256:"
@@ -20,6 +24,20 @@ _MAKE = {
     "hint": "make one with hs.survey(model, corpus).save(path)",
     "command": "make one with: headscope survey MODEL CORPUS -o results.nc",
 }
+LOOK = """
+import json, sys
+import netCDF4
+try:
+    with netCDF4.Dataset(sys.argv[1]) as file:
+        names = file.ncattrs()
+        schema = int(file.getncattr("headscope_schema")) if "headscope_schema" in names else None
+    print(json.dumps({"schema": schema, "provenance": "provenance" in names}))
+except Exception as error:
+    sys.exit(str(error))
+"""
+"""Looks at a file in a process of its own."""
+PATIENCE = 60.0
+"""Seconds that this may take."""
 _COPY = {"hint": "copy it again, or run the survey again"}
 
 
@@ -40,41 +58,88 @@ def write_tree(tree: xr.DataTree, path: Path) -> Path:
 
 
 def read_tree(path: Path, *, schema: int) -> xr.DataTree:
-    """Open a results file and load it whole.
+    """Open a results file and load it whole; a file of an older version is brought up to date.
 
-    The digest is checked before the netCDF library sees the bytes. It finds damage; it does not
-    protect against a file made to deceive.
+    The digest is checked before the netCDF library sees the bytes, because damaged files can crash
+    it. It finds damage; it does not protect against a file made to deceive. A file without a digest
+    is only looked at, in a process of its own, to say what is wrong with it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    schema
+        The version of the layout that is wanted.
     """
     if not path.is_file():
         raise ResultsError(f"no such results file: {path}", **_MAKE)
-    checked = _check_digest(path)
+    if not _check_digest(path):
+        raise _without_digest(path, schema)
     try:
         with xr.open_datatree(path, engine=ENGINE) as opened:
             tree = opened.load()
     except (OSError, ValueError, RuntimeError, KeyError, AttributeError) as error:
-        raise ResultsError(
-            f"{path} is not a results file, or it is damaged (an incomplete copy?): {error}",
-            **_COPY,
-        ) from None
-    found = tree.attrs.get("headscope_schema")
-    if found is None or "provenance" not in tree.attrs:
+        raise _unreadable(path, str(error)) from None
+    _check_schema(path, tree.attrs.get("headscope_schema"), "provenance" in tree.attrs, schema)
+    return migrate(tree, schema)
+
+
+def _check_schema(path: Path, found: object, described: bool, schema: int) -> None:
+    """Refuse files of others, and those of versions that cannot be read."""
+    if found is None or not described:
         raise ResultsError(f"{path} is a netCDF file, but was not written by Headscope", **_MAKE)
-    if int(found) != schema:
+    number = int(str(found))
+    if number > schema or number < oldest(schema):
         age, advice = (
             ("a newer", "pip install --upgrade headscope")
-            if int(found) > schema
+            if number > schema
             else ("an older", "run the survey again")
         )
         raise ResultsError(
-            f"{path} was written by {age} version of Headscope (schema {int(found)}; "
-            f"this version reads schema {schema})",
+            f"{path} was written by {age} version of Headscope (schema {number}; "
+            f"this version reads schema {_range(oldest(schema), schema)})",
             hint=advice,
         )
-    if not checked:
-        raise ResultsError(
-            f"{path} is damaged: the digest at its end is missing (an incomplete copy?)", **_COPY
+
+
+def _range(first: int, last: int) -> str:
+    return str(last) if first == last else f"{first} to {last}"
+
+
+def _without_digest(path: Path, schema: int) -> ResultsError:
+    """What is wrong with a file that has no digest."""
+    try:
+        found = _look(path)
+        _check_schema(path, found["schema"], found["provenance"], schema)
+    except ResultsError as error:
+        return error
+    return ResultsError(
+        f"{path} is damaged: the digest at its end is missing (an incomplete copy?)", **_COPY
+    )
+
+
+def _look(path: Path) -> dict[str, Any]:
+    """The version of a file, found out by another process: the netCDF library may crash on it."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", LOOK, str(path)],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
         )
-    return tree
+        if done.returncode:
+            lines = done.stderr.strip().splitlines()
+            raise ValueError(lines[-1] if lines else "the netCDF library crashed")
+        return dict(json.loads(done.stdout))
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise _unreadable(path, str(error)) from None
+
+
+def _unreadable(path: Path, reason: str) -> ResultsError:
+    return ResultsError(
+        f"{path} is not a results file, or it is damaged (an incomplete copy?): {reason}", **_COPY
+    )
 
 
 def _append_digest(path: Path) -> None:
