@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from headscope.corpus import Example, Word
 from headscope.encode import OTHER, SEPARATOR, START, TEXT, Encoded, collate
 from headscope.measures import Context
-from headscope.measures.entropy import Entropy, LogarithmsTogether
+from headscope.measures.entropy import Entropy, EntropyTermsTogether
 from headscope.measures.spread import Spread
 from headscope.measures.work import ROLES, Activity, Work
 from headscope.models import LayerView, Shape
@@ -232,7 +232,7 @@ def test_measures_that_share_logarithms_do_not_disturb_each_other(kinds: Any) ->
     maps = maps_of(items, batch.width, 3, False)
     context = Context(Shape(1, HEADS, 1))
     measures = [kind().bind(context, []) for kind in kinds]
-    together = LogarithmsTogether(measures)
+    together = EntropyTermsTogether(measures)
     together.start(batch, "cpu")
     view = LayerView("encoder", 0, maps, torch.zeros(1, batch.width, HEADS, 1), torch.nn.Identity())
     together.rows(view, maps.clone(), 0)

@@ -24,6 +24,7 @@ from headscope.encode import Batch, Encoded
 from headscope.measures.base import Context
 from headscope.measures.offsets import OffsetCounts
 from headscope.measures.options import Subtypes, one_of
+from headscope.measures.reductions import largest_and_place
 from headscope.measures.stanford import CLITICS, stanford_arc
 from headscope.measures.words import NO_WORD, WordMeasure, WordRows
 
@@ -226,8 +227,8 @@ class Dependency(WordMeasure):
             if self.special:  # special tokens are in no sentence
                 other &= columns >= 0
             scores = scores.masked_fill(other[:, None], NO_WORD)
-        prepared.predicted.append(scores.argmax(-1))  # ties: the leftmost
-        largest, row = scores.max(-2)  # argmax takes twice as long down columns
+        prepared.predicted.append(largest_and_place(scores, -1)[1])  # of equals, the leftmost
+        largest, row = largest_and_place(scores, -2)
         row += first_row
         if prepared.largest is None or prepared.from_row is None:
             prepared.largest, prepared.from_row = largest, row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 from headscope.encode import START, Batch
 from headscope.encode.cross import key_batch
 from headscope.measures.base import Context, Measure, Together
+from headscope.measures.reductions import over_keys
 from headscope.models import LayerView, Model
 
 TINY = torch.finfo(torch.float32).tiny
@@ -24,22 +25,26 @@ def logarithms(attention: Tensor) -> Tensor:
     return attention.clamp_min(TINY).log_()
 
 
+def entropy_terms(attention: Tensor) -> Tensor:
+    """α ln α of every weight; a weight of 0 gives 0."""
+    return logarithms(attention).mul_(attention)
+
+
 def row_entropy(
-    attention: Tensor, real: Tensor | None = None, logarithm: Tensor | None = None
+    attention: Tensor, real: Tensor | None = None, terms: Tensor | None = None
 ) -> Tensor:
     """-Σ α ln α over keys, in nats: (batch, head, query, key) -> (batch, head, query). A weight of
     0 adds nothing.
 
     ``real`` (batch, 1, 1, key) is 1 on the keys that count and 0 on padding; without it all count.
-    ``logarithm`` is ln α, if it is known; it is changed to 0 on padding.
+    ``terms`` is α ln α, if it is known.
 
     >>> row_entropy(torch.tensor([[[[0.5, 0.5], [1.0, 0.0]]]]))
     tensor([[[0.6931, 0.0000]]])
     """
-    logarithm = logarithms(attention) if logarithm is None else logarithm
-    if real is not None:
-        logarithm.mul_(real)
-    return torch.einsum("bhqk,bhqk->bhq", attention, logarithm).neg_().abs_()
+    terms = entropy_terms(attention) if terms is None else terms
+    total = terms.sum(-1) if real is None else over_keys(terms, real[:, 0])[:, 0]
+    return total.neg_().abs_()
 
 
 @dataclass(frozen=True)
@@ -55,46 +60,39 @@ class EntropyRows:
     entropies: list[Tensor] = field(default_factory=list)  # of the layer's rows so far
 
 
-class OfLogarithms(Measure):
-    """A measure that needs ln α. Those of a run share it: it costs more than all else they do."""
+class OfEntropyTerms(Measure):
+    """A measure that needs α ln α. Those of a run share it: it costs more than all else they do."""
 
     in_blocks = True
-    spoils: ClassVar[bool] = False
-    """Whether it changes the logarithms that it is given."""
 
     def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: Any) -> None:
         """Take in a block alone."""
-        self.take(block, logarithms(block), first_row, prepared)
+        self.take(block, entropy_terms(block), first_row, prepared)
 
     @abstractmethod
-    def take(self, block: Tensor, logarithm: Tensor, first_row: int, prepared: Any) -> None:
-        """Take in a block whose logarithms are at hand."""
+    def take(self, block: Tensor, terms: Tensor, first_row: int, prepared: Any) -> None:
+        """Take in a block whose terms α ln α are at hand. They are not changed."""
 
     @classmethod
     def together(
         cls, measures: Sequence[Measure], model: Model, stack: str, context: Context
     ) -> Together:
         """One logarithm of every block for all measures of this kind."""
-        return LogarithmsTogether(measures)
+        return EntropyTermsTogether(measures)
 
 
-class LogarithmsTogether(Together):
-    """Measures that need ln α."""
+class EntropyTermsTogether(Together):
+    """Measures that need α ln α."""
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
-        """Take in a block. Measures that spoil the logarithms come last."""
-        logarithm = logarithms(block)
-        order = sorted(
-            zip(self.measures, self.prepared, strict=True),
-            key=lambda pair: isinstance(pair[0], OfLogarithms) and pair[0].spoils,
-        )
-        for number, (measure, prepared) in enumerate(order, 1):
-            assert isinstance(measure, OfLogarithms)
-            shared = measure.spoils and number < len(order)  # two that spoil them
-            measure.take(block, logarithm.clone() if shared else logarithm, first_row, prepared)
+        """Take in a block."""
+        terms = entropy_terms(block)
+        for measure, prepared in zip(self.measures, self.prepared, strict=True):
+            assert isinstance(measure, OfEntropyTerms)
+            measure.take(block, terms, first_row, prepared)
 
 
-class Entropy(OfLogarithms):
+class Entropy(OfEntropyTerms):
     """Mean entropy of a head's attention, in nats.
 
     From all tokens, from [CLS] (or BOS) alone, and what uniform attention would have. In a model
@@ -139,9 +137,9 @@ class Entropy(OfLogarithms):
             real,
         )
 
-    def take(self, block: Tensor, logarithm: Tensor, first_row: int, prepared: EntropyRows) -> None:
+    def take(self, block: Tensor, terms: Tensor, first_row: int, prepared: EntropyRows) -> None:
         """Keep the entropy of every row."""
-        prepared.entropies.append(row_entropy(block, prepared.real, logarithm))
+        prepared.entropies.append(row_entropy(block, prepared.real, terms))
 
     def end(self, view: LayerView, prepared: EntropyRows) -> Tensor:
         """(batch, head, 3)."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.measures.kinds import Floats, Parts, Weighted
+from headscope.measures.reductions import over_keys
 
 
 class Layout:
@@ -109,32 +110,43 @@ class Features:
         table = np.zeros((size, self.columns, across), np.float32)
         for example, slot, columns in keys:
             table[example, slot, : len(columns)] = columns
-        most = max((len(found) for found in terms), default=0)
-        weights = np.zeros((size, width, most), np.float32)
-        places = np.zeros((size, 2, most), np.int64)
-        for example, found in enumerate(terms):
-            for number, (slot, label, rows) in enumerate(found):
-                weights[example, : len(rows), number] = rows
-                places[example, :, number] = slot, label
         self.table = torch.from_numpy(table).to(device)
-        self.weights = torch.from_numpy(weights.astype(np.float64)).to(device)
-        self.slots, self.targets = torch.from_numpy(places).to(device).unbind(1)
+        self._place(terms, width, device)
         self.labels = len(parts[0]) if parts else 0
         self.values: Tensor | None = None
 
+    def _place(
+        self, terms: Sequence[Sequence[tuple[int, int, Floats]]], width: int, device: Any
+    ) -> None:
+        """Lay out the terms (feature, label, weights of the rows) of each example by feature."""
+        count = self.columns + len(self.offsets)
+        used = np.zeros((len(terms), count), np.int64)
+        placed = list[tuple[int, int, int, int, Floats]]()
+        for example, found in enumerate(terms):
+            for slot, label, rows in found:
+                placed.append((example, slot, int(used[example, slot]), label, rows))
+                used[example, slot] += 1
+        most = int(used.max(initial=0))
+        weights = np.zeros((len(terms), count, width, most), np.float64)
+        targets = np.zeros((len(terms), count, most), np.int64)  # unused ones add 0 to label 0
+        for example, slot, number, label, rows in placed:
+            weights[example, slot, : len(rows), number] = rows
+            targets[example, slot, number] = label
+        self.weights, self.targets = (
+            torch.from_numpy(array).to(device) for array in (weights, targets)
+        )
+
     def rows(self, block: Tensor, first_row: int) -> None:
         """Compute the features of the rows of a block."""
-        if not self.weights.shape[2]:
+        if not self.weights.shape[3]:
             return
-        size, heads, rows, keys = block.shape
+        size, heads, rows, _ = block.shape
         if self.values is None:
-            shape = (size, self.columns + len(self.offsets), heads, self.weights.shape[1])
+            shape = (size, self.columns + len(self.offsets), heads, self.weights.shape[2])
             self.values = block.new_zeros(shape)
         here = self.values[..., first_row : first_row + rows]
-        if self.columns:  # keys last on both sides: three times as fast as the other way round
-            flat = block.reshape(size, heads * rows, keys).transpose(1, 2)
-            product = torch.bmm(self.table[..., :keys], flat)
-            here[:, : self.columns] = product.view(size, self.columns, heads, rows)
+        if self.columns:
+            here[:, : self.columns] = over_keys(block, self.table)
         for number, offset in enumerate(self.offsets, self.columns):
             start = max(-offset - first_row, 0)  # rows above have no token so far before
             found = block[:, :, start:].diagonal(first_row + start + offset, 2, 3)
@@ -146,12 +158,10 @@ class Features:
             return None
         values, self.values = self.values, None
         size, _, heads, _ = values.shape
-        # (batch, head, feature, term), of which each term needs its own feature.
-        sums = torch.einsum("bfht,btn->bhfn", values.double(), self.weights).float()
-        slots = self.slots[:, None, None].expand(-1, heads, -1, -1)
-        chosen = sums.gather(2, slots)[:, :, 0]
-        targets = self.targets[:, None].expand(-1, heads, -1)
-        return values.new_zeros(size, heads, self.labels).scatter_add_(2, targets, chosen)
+        terms = (values.double() @ self.weights).transpose(1, 2)  # (batch, head, feature, term)
+        targets = self.targets[:, None].expand_as(terms).flatten(2)
+        found = values.new_zeros(size, heads, self.labels)
+        return found.scatter_add_(2, targets, terms.float().flatten(2))
 
 
 class PickedPairs:

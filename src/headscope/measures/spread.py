@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from headscope.encode import TEXT, Batch
-from headscope.measures.entropy import OfLogarithms, logarithms
+from headscope.measures.entropy import OfEntropyTerms, logarithms
+from headscope.measures.reductions import over_keys
 from headscope.measures.work import sinks, visible
 from headscope.models import LayerView
 
@@ -23,7 +24,7 @@ class SpreadRows:
     Attributes
     ----------
     keys
-        1 for tokens that are not sinks, (batch, key, 1).
+        1 for tokens that are not sinks, (batch, 1, key).
     weights
         For every row, 1 / ln of the number of keys that it sees; 0 below two keys, (batch, 1, row).
     some
@@ -39,7 +40,7 @@ class SpreadRows:
     sums: list[Tensor] = field(default_factory=list)
 
 
-class Spread(OfLogarithms):
+class Spread(OfEntropyTerms):
     """How evenly a head's attention at work is spread: entropy over the uniform one.
 
     Sinks (special tokens, the first token, full stops and commas) are taken out as keys, and what
@@ -54,7 +55,6 @@ class Spread(OfLogarithms):
     source = "Headscope"
     listed = False
     dims = {"part": ("entropy", "left")}
-    spoils = True
 
     def attributes(self) -> dict[str, str]:
         """Also what the two sums are called."""
@@ -63,10 +63,10 @@ class Spread(OfLogarithms):
 
     def prepare(self, batch: Batch, device: Any) -> SpreadRows:
         """Which keys are left, and how many each row sees."""
-        keys = np.zeros((len(batch), batch.width, 1), np.float32)
+        keys = np.zeros((len(batch), 1, batch.width), np.float32)
         weights = np.zeros((len(batch), 1, batch.width), np.float32)
         for index, item in enumerate(batch.items):
-            keys[index, : len(item), 0] = ~sinks(item)
+            keys[index, 0, : len(item)] = ~sinks(item)
             seen = visible(item, self.context.causal)
             weights[index, 0, : len(item)] = np.where(
                 (seen > 1) & (item.kind == TEXT), 1 / np.log(np.maximum(seen, 2)), 0
@@ -76,19 +76,11 @@ class Spread(OfLogarithms):
         made = [torch.from_numpy(one).to(device) for one in (keys, weights, some, undefined)]
         return SpreadRows(made[0], made[1], made[2], made[3])
 
-    def take(self, block: Tensor, logarithm: Tensor, first_row: int, prepared: SpreadRows) -> None:
+    def take(self, block: Tensor, terms: Tensor, first_row: int, prepared: SpreadRows) -> None:
         """Add the rows of a block."""
-        size, heads, rows, keys = block.shape
-        open_keys = prepared.keys[:, :keys]
-
-        def over_keys(values: Tensor) -> Tensor:
-            return torch.bmm(values.reshape(size, heads * rows, keys), open_keys).view(
-                size, heads, rows
-            )
-
-        left = over_keys(block)
-        entropy = left * logarithms(left) - over_keys(logarithm.mul_(block))
-        here = slice(first_row, first_row + rows)
+        left = over_keys(block, prepared.keys)[:, 0]
+        entropy = left * logarithms(left) - over_keys(terms, prepared.keys)[:, 0]
+        here = slice(first_row, first_row + block.shape[2])
         sums = [
             torch.einsum("bhq,bq->bh", values.double(), weights[:, 0, here].double())
             for values, weights in ((entropy, prepared.weights), (left, prepared.some))
