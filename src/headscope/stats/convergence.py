@@ -19,7 +19,7 @@ from headscope.labels import label_text
 from headscope.results import Atlas
 from headscope.results.schema import GRID
 from headscope.stats.grid import grid_heads
-from headscope.stats.jackknife import jackknife
+from headscope.stats.jackknife import bucket_interval
 from headscope.stats.role_words import ROLE_WORDS, sink_words
 
 STEPS = (4, 8, 12, 16, 24, 32)
@@ -152,11 +152,7 @@ class Trace:
 
     def _half(self, order: NDArray[np.int64]) -> float:
         """Half the width of the interval from some buckets, (bucket, order), on average."""
-        total, count = (
-            xr.DataArray(values[order], dims=("bucket", "order"))
-            for values in (self.total, self.count)
-        )
-        return float(jackknife(total, count).mean())
+        return float(np.nanmean(bucket_interval(self.total[order.T], self.count[order.T])))
 
 
 def _trace(atlas: Atlas, measure: str, labels: Mapping[str, str]) -> Trace | None:
@@ -206,15 +202,21 @@ def _examples(atlas: Atlas) -> Array:
     of words or mentions do.
     """
     found = [
-        data["count"].max([dim for dim in data["count"].dims if dim != "bucket"]).values
+        _largest(data["count"])
         for data in (atlas[name] for name in atlas)
         if "bucket" in data.dims and "count" in data and data.attrs.get("kind", "mean") == "mean"
     ]
     if not found:  # only shares of words: their numbers have to do
-        first = atlas[next(iter(atlas))]["count"]
-        found = [first.max([dim for dim in first.dims if dim != "bucket"]).values]
+        found = [_largest(atlas[next(iter(atlas))]["count"])]
     most: Array = np.max(np.stack(found), 0).astype(np.float64)
     return most
+
+
+def _largest(counts: xr.DataArray) -> Array:
+    """The largest number of each bucket."""
+    by_bucket = counts.transpose("bucket", ...).values
+    largest: Array = by_bucket.reshape(len(by_bucket), -1).max(1)
+    return largest
 
 
 def _usual(atlas: Atlas) -> list[Trace | None]:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy  # its parts are loaded when they are used
 import xarray as xr
 from numpy.typing import NDArray
-from scipy import stats
 
 from headscope.results import Atlas
 from headscope.stats.ablation import ablation_of
@@ -353,11 +353,13 @@ def shared_heads(gains: Mapping[str, xr.DataArray], *, part: float = PART) -> pd
             {
                 "one": one,
                 "other": other,
-                "correlation": float(stats.spearmanr(left, right)[0]) if moved else float("nan"),
+                "correlation": float(scipy.stats.spearmanr(left, right)[0])
+                if moved
+                else float("nan"),
                 "relied on": top,
                 "shared": len(both),
                 "by chance": top * top / len(left),
-                "p": float(stats.hypergeom.sf(len(both) - 1, len(left), top, top)),
+                "p": float(scipy.stats.hypergeom.sf(len(both) - 1, len(left), top, top)),
                 "heads": ", ".join(names[one][place] for place in both) or "none",
             }
         )

@@ -4,6 +4,9 @@ bucket after the other is left out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
@@ -11,6 +14,7 @@ from scipy import special
 
 from headscope.results.moments import CONFIDENCE
 
+Array = NDArray[Any]
 FEW = 20
 """Intervals from fewer buckets are rough: 30 documents fill about 20 of 32 buckets."""
 
@@ -44,13 +48,18 @@ def jackknife_error(sums: xr.DataArray, counts: xr.DataArray) -> xr.DataArray:
     >>> round(float(jackknife_error(sums, counts)), 3)  # two means, 0.4 and 0.6
     0.1
     """
-    filled = counts.where(counts > 0)
-    buckets = filled.notnull().sum("bucket")
-    total = counts.sum("bucket")
-    centre = sums.sum("bucket") / total.where(total > 0)
-    terms = (sums / filled - centre) ** 2 / (total / filled - 1.0).where(filled < total)
-    variance = terms.sum("bucket") / buckets.where(buckets > 1)
-    error: xr.DataArray = variance**0.5
+    return _by_bucket(bucket_error, sums, counts)
+
+
+def bucket_error(sums: Array, counts: Array) -> Array:
+    """:func:`jackknife_error` of plain arrays, whose last axis is the bucket."""
+    total, buckets = counts.sum(-1), (counts > 0).sum(-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        filled = np.where(counts > 0, counts, np.nan)
+        centre = np.nansum(sums, -1) / _positive(total)
+        rest = np.where(filled < total[..., None], total[..., None] / filled - 1.0, np.nan)
+        terms = (sums / filled - centre[..., None]) ** 2 / rest
+    error: Array = (np.nansum(terms, -1) / np.where(buckets > 1, buckets, np.nan)) ** 0.5
     return error
 
 
@@ -78,7 +87,12 @@ def jackknife(
     >>> round(float(jackknife(sums, counts)), 3)  # t with 1 degree of freedom
     1.271
     """
-    half: xr.DataArray = _factor(counts, confidence) * jackknife_error(sums, counts)
+    return _by_bucket(bucket_interval, sums, counts, confidence)
+
+
+def bucket_interval(sums: Array, counts: Array, confidence: float = CONFIDENCE) -> Array:
+    """:func:`jackknife` of plain arrays, whose last axis is the bucket."""
+    half: Array = _factor(counts, confidence) * bucket_error(sums, counts)
     return half
 
 
@@ -118,21 +132,33 @@ def share_interval(
     >>> round(float(low), 3), round(float(high), 3)
     (0.55, 0.929)
     """
-    total = count.sum("bucket")
-    share = right.sum("bucket") / total.where(total > 0)
-    variance = jackknife_error(right, count) ** 2
-    alone = share * (1 - share)
-    alike = (alone / variance.where(variance > 0)).fillna(np.inf)
-    number = alike.where((alike < total) & (alone > 0), total)  # alone is 0 if all are right
-    square = _factor(count, confidence) ** 2 / number.where(number > 0)
-    centre = (share + square / 2) / (1 + square)
-    half = (square * (alone + square / 4)) ** 0.5 / (1 + square)
-    # Rounding may put an end of 0 or 1 a hair inside it.
-    low, high = centre - half, centre + half
-    return (
-        low.where(~(low > share), share).clip(0.0, 1.0),
-        high.where(~(high < share), share).clip(0.0, 1.0),
+    low, high = xr.apply_ufunc(
+        _share_interval,
+        right,
+        count,
+        input_core_dims=[["bucket"], ["bucket"]],
+        output_core_dims=[[], []],
+        kwargs={"confidence": confidence},
     )
+    return low, high
+
+
+def _share_interval(right: Array, count: Array, confidence: float) -> tuple[Array, Array]:
+    total = count.sum(-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.nansum(right, -1) / _positive(total)
+        alone = share * (1 - share)
+        alike = alone / _positive(bucket_error(right, count) ** 2)
+        alike = np.where(np.isnan(alike), np.inf, alike)
+        # alone is 0 if all are right
+        number = np.where((alike < total) & (alone > 0), alike, total)
+        square = _factor(count, confidence) ** 2 / _positive(number)
+        centre = (share + square / 2) / (1 + square)
+        half = (square * (alone + square / 4)) ** 0.5 / (1 + square)
+        low, high = centre - half, centre + half
+        # Rounding may put an end of 0 or 1 a hair inside it.
+        low, high = np.where(low > share, share, low), np.where(high < share, share, high)
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
 def cluster_test(difference: xr.DataArray, count: xr.DataArray) -> xr.DataArray:
@@ -157,13 +183,17 @@ def cluster_test(difference: xr.DataArray, count: xr.DataArray) -> xr.DataArray:
     >>> round(float(cluster_test(difference, xr.full_like(difference, 10))), 4)
     0.0081
     """
-    total = count.sum("bucket")
-    mean = difference.sum("bucket") / total.where(total > 0)
-    error = jackknife_error(difference, count)
-    never = xr.full_like(mean, np.inf).where(mean > 0, -np.inf)  # the difference never varies
-    t = (mean / error.where(error > 0)).where(error > 0, never)
-    p: xr.DataArray = xr.apply_ufunc(special.stdtr, _buckets(count) - 1.0, -t)
-    return p.where(error.notnull())
+    return _by_bucket(_cluster_test, difference, count)
+
+
+def _cluster_test(difference: Array, count: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.nansum(difference, -1) / _positive(count.sum(-1))
+        error = bucket_error(difference, count)
+        never = np.where(mean > 0, np.inf, -np.inf)  # the difference never varies
+        t = np.where(error > 0, mean / error, never)
+        p = special.stdtr(_buckets(count) - 1.0, -t)
+    return np.where(np.isnan(error), np.nan, p)
 
 
 def rough_intervals(data: xr.Dataset) -> str:
@@ -189,17 +219,32 @@ def rough_intervals(data: xr.Dataset) -> str:
     return f"There are few documents ({groups}), so intervals are rough."
 
 
-def _buckets(counts: xr.DataArray) -> xr.DataArray:
-    return (counts > 0).sum("bucket")
+def _by_bucket(
+    function: Callable[..., Array], sums: xr.DataArray, counts: xr.DataArray, *others: float
+) -> xr.DataArray:
+    """What a function of plain arrays gives for labelled ones, all buckets at once."""
+    found: xr.DataArray = xr.apply_ufunc(
+        lambda *arrays: function(*arrays, *others),
+        sums,
+        counts,
+        input_core_dims=[["bucket"], ["bucket"]],
+    )
+    return found
 
 
-def _factor(counts: xr.DataArray, confidence: float) -> xr.DataArray:
+def _buckets(counts: Array) -> Array:
+    """How many buckets have values."""
+    return np.asarray((counts > 0).sum(-1), np.float64)
+
+
+def _positive(values: Array) -> Array:
+    """The same with NaN instead of 0."""
+    return np.where(values > 0, values, np.nan)
+
+
+def _factor(counts: Array, confidence: float) -> Array:
     """The quantile of Student's t for so many buckets; NaN below two."""
     buckets = _buckets(counts)
-    factor: xr.DataArray = xr.apply_ufunc(_quantile, buckets.where(buckets > 1) - 1.0, confidence)
+    degrees = np.where(buckets > 1, buckets, np.nan) - 1.0
+    factor: Array = special.stdtrit(degrees, 0.5 + confidence / 2)
     return factor
-
-
-def _quantile(degrees: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
-    quantile: NDArray[np.float64] = special.stdtrit(degrees, 0.5 + confidence / 2)
-    return quantile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from headscope.errors import ResultsError
 from headscope.results import Atlas
@@ -55,7 +55,7 @@ def split_interval(
     if count < 2:
         return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
     error = scores.std(-1, ddof=1) * np.sqrt(1 / count + test / train)
-    half = stats.t.ppf((1 + confidence) / 2, count - 1) * error
+    half = special.stdtrit(count - 1, (1 + confidence) / 2) * error
     return mean, mean - half, mean + half
 
 

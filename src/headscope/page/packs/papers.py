@@ -17,7 +17,6 @@ from headscope.page.probing import probe_section
 from headscope.page.role_tables import role_rows
 from headscope.page.statistics import antecedent_rows, dependency_rows
 from headscope.results import Atlas
-from headscope.stats.roles import role_tests
 
 LAYERS, GRIDS = "layers", "grids"
 """Kinds of charts: one point per head by layer; one small grid of heads per statistic."""
@@ -175,7 +174,8 @@ def _roles(atlas: Atlas) -> list[Table]:
     note = (
         "One-sided z test of the mean sieve bias against 3, corrected (Holm) over heads and roles."
     )
-    rows = role_rows(atlas, role_tests(atlas, correction="holm"))
+    tests = atlas.analysis.sieves
+    rows = [] if tests is None else role_rows(atlas, tests)
     return [Table(rows, title="Heads with each role", note=note)]
 
 
