@@ -334,6 +334,10 @@ def _gradient(labels: Labels, _attributes: Labels, tokens: Labels) -> str:
     return f"gradient importance of attention to {what}"
 
 
+def _logit_attribution(_labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
+    return "direct part in the logit of the next token"
+
+
 def _pattern(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
     return _PATTERNS[labels["pattern"]]
 
@@ -413,6 +417,7 @@ _WORDS: dict[str, Callable[[Labels, Labels, Labels], str]] = {
     "link": _link,
     "distance": _distance,
     "gradient": _gradient,
+    "logit_attribution": _logit_attribution,
     "pattern": _pattern,
     "change": _change,
     "probe": _probe,

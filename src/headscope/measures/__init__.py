@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         mass_weights,
     )
     from headscope.measures.link import Link
+    from headscope.measures.logit_attribution import LogitAttribution
     from headscope.measures.patterns.measure import Pattern
     from headscope.measures.peak import Peak
     from headscope.measures.position import Position
@@ -75,6 +76,7 @@ _WHERE = {
         "mass_weights",
     ),
     "link": ("Link",),
+    "logit_attribution": ("LogitAttribution",),
     "patterns.measure": ("Pattern",),
     "peak": ("Peak",),
     "position": ("Position",),
@@ -119,6 +121,7 @@ __all__ = [
     "Kept",
     "Linear",
     "Link",
+    "LogitAttribution",
     "Measure",
     "Pairs",
     "Pattern",

@@ -6,6 +6,7 @@ import copy
 import inspect
 from abc import ABC
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar, Literal, Self
@@ -130,6 +131,10 @@ class Measure(ABC):
         bound.context = context
         return bound
 
+    def check_model(self, model: Model, stack: str) -> None:
+        """Raise an error if the measure is not defined for a model; called before a run begins."""
+        return
+
     def norm_weighted(self) -> Self:
         """The same measure on norm-weighted maps, under a name of its own.
 
@@ -253,7 +258,8 @@ class Together:
     """Measures of one kind in a pass. Subclasses share work between them.
 
     For each batch the pass calls :meth:`start`; for each layer :meth:`rows` with one block of rows
-    after another, then :meth:`end`; and :meth:`finish` at last.
+    after another, then :meth:`end`; and :meth:`finish` at last. :meth:`during` is entered while the
+    network runs.
     """
 
     whole_maps = True
@@ -272,6 +278,10 @@ class Together:
         """Begin a batch."""
         self.prepared = [measure.prepare(batch, device) for measure in self.measures]
         self.layers = [[] for _ in self.measures]
+
+    def during(self) -> AbstractContextManager[object]:
+        """What is entered while the network runs: hooks, for what attention does not show."""
+        return nullcontext()
 
     def on(self, batch: Batch, device: Any) -> Self:
         """The same measures for layers that are on another device.

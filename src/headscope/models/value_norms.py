@@ -192,6 +192,5 @@ def _between(model: Model, module: nn.Module, name: str, heads: int) -> ModelErr
     return ModelError(
         f"the heads of {model.name} pass through {what} before their output projection, so what "
         "a head adds for each key is not a product of its weights and values",
-        hint="survey attention maps (maps='attention'), or choose another model",
-        command="survey attention maps (--maps attention), or choose another model",
+        hint="choose another model, or measures of attention maps alone",
     )

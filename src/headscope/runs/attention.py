@@ -80,12 +80,12 @@ def attention(
     >>> found.table("1-3", special=False, top=1)[["from", "to"]].values.tolist()
     [['barked', 'dog']]
     """
-    texts = _texts(text, pair)
+    texts = read_texts(text, pair)
     with using_model(model, device=device) as found:
         return _attention(found, texts, heads, words, stack or found.main_stack(), max_length)
 
 
-def _texts(text: object, pair: object) -> tuple[str, ...]:
+def read_texts(text: object, pair: object) -> tuple[str, ...]:
     """The text or the two texts, checked."""
     both = isinstance(text, tuple) and len(text) == 2 and pair is None
     texts = text if both else (text,) if pair is None else (text, pair)
@@ -119,7 +119,7 @@ def _attention(
             hint="give stack='encoder' or stack='decoder'",
         )
     chosen = shape.every_head if heads is None else shape.parse(heads)
-    encoded = _encode(model, texts, stack, max_length)
+    encoded = encode_text(model, texts, stack, max_length)
     tokens = token_names(model, encoded)
     special = encoded.kind != TEXT
     groups: Maps | None = None
@@ -147,7 +147,9 @@ def token_names(model: Model, encoded: Encoded) -> list[str]:
     return [piece.strip() or name for piece, name in zip(encoded.text, names, strict=True)]
 
 
-def _encode(model: Model, texts: tuple[str, ...], stack: str, max_length: int | None) -> Encoded:
+def encode_text(
+    model: Model, texts: tuple[str, ...], stack: str, max_length: int | None
+) -> Encoded:
     """The tokens; a text that the model cannot take whole is an error unless it may be cut."""
     room = max_length or model.longest or UNLIMITED
     encoder = model.encoder(max_length=room, long="truncate", stack=stack)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Literal, overload
 
@@ -73,6 +75,9 @@ class Pass:
             self.groups.append(keeper)
         weighted = any(group.maps == "norm" for group in self.groups)
         self.norms = ValueNorms(model, stack) if weighted else None
+        # No measure reads the logits, which may be larger than all maps: those of one token do.
+        few = "logits_to_keep" in inspect.signature(model.network.forward).parameters
+        self.inputs: dict[str, Any] = {"logits_to_keep": 1} if few else {}
 
     def run(self, batch: Batch) -> BatchValues:
         """One forward pass; rarely another one, with more room for examples."""
@@ -113,8 +118,12 @@ class Pass:
             group.start(batch, self.model.device)
         device = self.model.device
         hearing = Hearing(self.groups, self.stack, batch, device, careful, self.norms)
-        with torch.inference_mode():
-            self.model.forward(batch, listeners=[hearing, *listeners], stack=self.stack)
+        with torch.inference_mode(), ExitStack() as hooks:
+            for group in self.groups:
+                hooks.enter_context(group.during())
+            self.model.forward(
+                batch, listeners=[hearing, *listeners], stack=self.stack, **self.inputs
+            )
         if not careful and not hearing.finite:
             return None
         values: dict[str, NDArray[Any]] = {}

@@ -245,7 +245,7 @@ class Survey(SplitRun):
         check_names(chosen, self.examples)
         bound = [measure.bind(self.context, self.corpus) for measure in chosen]
         for measure in bound:
-            measure.check(model, self.stack)
+            measure.check_model(model, self.stack)
         self.maps = maps
         self.measures, self.not_weighted = on_maps(bound, maps)
         if maps != "attention":

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy  # its parts are loaded when they are used
 
 from headscope.errors import UserError
 from headscope.labels import NORM, label_text, map_measure
@@ -110,7 +110,7 @@ def _rows(atlas: Atlas, name: str) -> list[dict[str, object]]:
                 "label": ", ".join(labels.values()),
                 "statistic": label_text(name, labels, attributes),
                 "heads": int(known.sum()),
-                "spearman": float(stats.spearmanr(raw[known], norm[known])[0]),
+                "spearman": float(scipy.stats.spearmanr(raw[known], norm[known])[0]),
                 "attention": float(raw[known].mean()),
                 "norm": float(norm[known].mean()),
                 "strongest": heads[int(np.nanargmax(raw))],

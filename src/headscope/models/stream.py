@@ -1,0 +1,290 @@
+"""The residual stream of a causal language model: what adds to it, and how it becomes logits.
+
+Found by running a few tokens: a module counts as what a layer adds only if the sum is right. So no
+architecture is known by name, and one that does something else is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from headscope.encode import Batch
+from headscope.errors import ModelError
+from headscope.models.frozen_norm import FrozenNorm
+from headscope.models.model import Model
+from headscope.models.norms import PLACE
+from headscope.models.projections import matrix
+from headscope.models.value_norms import output_projections
+
+TOKENS = 6
+"""How many tokens are run to find out."""
+ROUGH = {torch.float32: 1e-4, torch.float64: 1e-4}
+"""How far sums may be off, relative to the largest number, by type; else 0.03 (half precision)."""
+KNOWN = "GPT-2, Llama, Mistral, Qwen, Gemma, OLMo, GPT-NeoX (Pythia), OPT or Phi"
+ADVICE = {"hint": f"choose a causal language model such as {KNOWN}"}
+
+
+@dataclass(frozen=True)
+class StreamLayer:
+    """What one layer adds to the residual stream.
+
+    Parameters
+    ----------
+    block
+        The layer.
+    attention, output
+        Its attention module, and the projection of the heads' outputs; None in layers without
+        attention.
+    after
+        The norm between that projection and the stream, if there is one.
+    mlp
+        The module whose output is added after attention; None in layers without attention, which
+        are taken as a whole.
+    """
+
+    block: nn.Module
+    attention: nn.Module | None = None
+    output: nn.Module | None = None
+    after: FrozenNorm | None = None
+    mlp: nn.Module | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """The layers that write to a residual stream, and what makes logits of it.
+
+    Parameters
+    ----------
+    layers
+        All layers in order.
+    norm
+        The last norm.
+    unembedding
+        The module that makes logits.
+    """
+
+    layers: tuple[StreamLayer, ...]
+    norm: FrozenNorm
+    unembedding: nn.Module
+
+    @cached_property
+    def weight(self) -> Tensor:
+        """The rows that score tokens, (token, hidden), as the model has them."""
+        own: Any = self.unembedding
+        if type(own) is nn.Linear:
+            weight: Tensor = own.weight.detach()
+            return weight
+        return matrix(own).T
+
+    @cached_property
+    def mean(self) -> Tensor:
+        """The mean of these rows, (hidden,), in float32."""
+        return self.weight.mean(0, dtype=torch.float32)
+
+    @cached_property
+    def bias(self) -> Tensor | None:
+        """What is added to the logits without their mean, (token,)."""
+        bias: Any = getattr(self.unembedding, "bias", None)
+        return None if bias is None else bias.detach().float() - bias.detach().float().mean()
+
+    def directions(self, targets: Tensor) -> Tensor:
+        """By what a normalised vector scores some tokens, against all tokens, (…, hidden).
+
+        Parameters
+        ----------
+        targets
+            Token ids, (…,).
+        """
+        rows = self.weight[targets.to(self.weight.device)].float()
+        return rows - self.mean
+
+    @cached_property
+    def by_attention(self) -> dict[nn.Module, StreamLayer]:
+        """Layers by their attention modules."""
+        return {one.attention: one for one in self.layers if one.attention is not None}
+
+
+def find_stream(model: Model, stack: str) -> Stream:
+    """Find what writes to a model's residual stream.
+
+    Parameters
+    ----------
+    model
+        A causal language model with its head.
+    stack
+        Its stack.
+
+    Raises
+    ------
+    ModelError
+        If the model is no causal language model, has no unembedding, or if the residual stream is
+        not the sum of what attention and MLPs add to it, with one norm before the unembedding.
+    """
+    _check_kind(model, stack)
+    outputs = output_projections(model, stack)
+    calls = _run(model, stack)
+    blocks = _blocks(model.network, outputs)
+    layers = []
+    for number, block in enumerate(blocks, 1):
+        layer = _layer(block, outputs, calls)
+        if layer is None:
+            raise ModelError(
+                f"the residual stream of {model.name} is not the sum of what attention and MLPs "
+                f"add to it: layer {number} normalises the stream itself (post-norm) or scales "
+                "what it adds, so a head has no part of the logit",
+                **ADVICE,
+            )
+        layers.append(layer)
+    _check_chain(model, blocks, calls)
+    unembedding = model.network.get_output_embeddings()
+    norm = _last_norm(model, blocks[-1], unembedding, calls)
+    return Stream(tuple(layers), norm, unembedding)
+
+
+def _check_kind(model: Model, stack: str) -> None:
+    if model.encoder_decoder or not model.causal(stack):
+        raise ModelError(
+            f"direct logit attribution is about the next token, and {model.name} is not a "
+            "decoder-only language model",
+            **ADVICE,
+        )
+    if "lm" not in model.capabilities or model.network.get_output_embeddings() is None:
+        raise ModelError(
+            f"{model.name} has no language-model head, which direct logit attribution needs",
+            hint="load the model with its language-model head: hs.load(name, head='lm')",
+            command="choose a checkpoint that has its language-model head",
+        )
+
+
+@dataclass
+class Call:
+    """One call of a module: what it read, and what it returned."""
+
+    given: Tensor
+    made: Tensor
+
+
+@contextmanager
+def recording(modules: Iterable[nn.Module]) -> Iterator[dict[nn.Module, Call]]:
+    """Keep what modules read and return, the last call of each."""
+    calls: dict[nn.Module, Call] = {}
+
+    def keep(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+        given = args[0] if args else kwargs.get("hidden_states")
+        made = output[0] if isinstance(output, tuple | list) else output
+        if isinstance(given, Tensor) and isinstance(made, Tensor):
+            calls[module] = Call(given, made)
+
+    handles = [module.register_forward_hook(keep, with_kwargs=True) for module in modules]
+    try:
+        yield calls
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _run(model: Model, stack: str) -> dict[nn.Module, Call]:
+    """What every module reads and returns on a few different tokens."""
+    size = int(model.network.get_input_embeddings().weight.shape[0])
+    ids = (np.arange(TOKENS) % size)[None].astype(np.int64)
+    batch = Batch(0, (), ids, np.zeros_like(ids), np.ones_like(ids, dtype=bool))
+    modules: list[nn.Module] = list(model.network.modules())
+    with recording(modules) as calls, torch.inference_mode():
+        model.forward(batch, stack=stack)
+    return calls
+
+
+def _blocks(network: nn.Module, attention: dict[nn.Module, nn.Module]) -> list[nn.Module]:
+    """All layers of the stack that the attention modules are in."""
+    names = {module: name for name, module in network.named_modules()}
+    place = PLACE.match(names[next(iter(attention))])
+    assert place is not None
+    return list(network.get_submodule(place[0].rstrip(".").rpartition(".")[0]).children())
+
+
+def _close(one: Tensor, other: Tensor) -> bool:
+    if one.shape != other.shape:
+        return False
+    far = ROUGH.get(other.dtype, 0.03) * float(other.abs().max())
+    return torch.allclose(one.float(), other.float(), atol=far, rtol=0)
+
+
+def _layer(
+    block: nn.Module, outputs: dict[nn.Module, nn.Module], calls: dict[nn.Module, Call]
+) -> StreamLayer | None:
+    """What a layer adds; None if its output is not a sum of attention and another module."""
+    inside = list(block.modules())
+    attention = next((module for module in inside if module in outputs), None)
+    if attention is None:
+        return StreamLayer(block)
+    whole, output = calls[block], outputs[attention]
+    added = calls[output].made.reshape(whole.made.shape)
+    norms = [
+        module
+        for module in inside
+        if module in calls and module is not output and _reads(calls[module], added)
+    ]
+    for after in (None, *norms):
+        by_heads = added if after is None else calls[after].made
+        rest = whole.made.float() - whole.given.float() - by_heads.float()
+        for module in inside[1:]:
+            call = calls.get(module)
+            if call is None or call.made.numel() != rest.numel() or module in (output, after):
+                continue
+            total = whole.given.float() + by_heads.float() + call.made.float().reshape(rest.shape)
+            if _close(total, whole.made):
+                frozen = None if after is None else FrozenNorm.of(after, rest.shape[-1])
+                if frozen is None or _is_norm(frozen, calls[frozen.module]):
+                    return StreamLayer(block, attention, output, frozen, module)
+    return None
+
+
+def _reads(call: Call, added: Tensor) -> bool:
+    """Whether a norm reads what attention adds."""
+    return call.made.shape == added.shape and _close(call.given, added)
+
+
+def _is_norm(norm: FrozenNorm, call: Call) -> bool:
+    """Whether a module divides each vector by one number, scales and shifts it, and no more."""
+    found = norm.apply(call.given.float(), norm.inverse(call.given, call.made))
+    return _close(found + norm.shift, call.made)
+
+
+def _check_chain(model: Model, blocks: list[nn.Module], calls: dict[nn.Module, Call]) -> None:
+    """Check that every layer reads what the one before returned."""
+    for before, after in pairwise(blocks):
+        if not _close(calls[after].given, calls[before].made):
+            raise ModelError(
+                f"the layers of {model.name} do not read one residual stream, so a head has no "
+                "part of the logit",
+                **ADVICE,
+            )
+
+
+def _last_norm(
+    model: Model, block: nn.Module, unembedding: nn.Module, calls: dict[nn.Module, Call]
+) -> FrozenNorm:
+    """The norm between the last layer and the unembedding."""
+    stream, read = calls[block].made, calls[unembedding].given
+    for module, call in calls.items():
+        if call.made.shape != stream.shape or not _close(call.given, stream):
+            continue
+        if not _close(call.made, read) or list(module.children()):
+            continue
+        norm = FrozenNorm.of(module, stream.shape[-1])
+        if _is_norm(norm, call):
+            return norm
+    raise ModelError(
+        f"{model.name} has more or less than one norm between its last layer and its unembedding, "
+        "so a head has no part of the logit",
+        **ADVICE,
+    )
