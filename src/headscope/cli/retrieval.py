@@ -149,7 +149,7 @@ def retrieval(
     output = output or Path(f"{slug(model)}-retrieval.nc")
     check_writable(output)
     from headscope.corpus import read
-    from headscope.models import using_model
+    from headscope.runs.retrieval.find import loading
     from headscope.runs.retrieval.needles import choose_needles
     from headscope.runs.retrieval.run import RetrievalRun
     from headscope.runs.retrieval.settings import DEPTHS, LENGTHS, RetrievalSettings
@@ -178,7 +178,7 @@ def retrieval(
         "allow_pickle": allow_pickle,
         "trust_remote_code": trust_remote_code,
     }
-    with using_model(model, head="lm", **cast("Any", load)) as found:
+    with loading(model, **cast("Any", load)) as found:
         atlas = RetrievalRun(found, corpus, settings, output=output).execute(console)
     _show(console, atlas, top)
     console.say(f"next: headscope report SURVEY --retrieval {output}")

@@ -12,6 +12,7 @@ from headscope.results.circuits import RETRIEVAL
 RECOVERED = 0.5
 """An answer counts as recovered if more than this share of its words was written."""
 MASKING = "retrieval_masking"
+"""The group with answers while heads are disabled."""
 
 
 def retrieval_heads(results: Atlas, *, top: int | None = 10) -> pd.DataFrame:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from headscope.models import Shape
 from headscope.runs.retrieval.masking import Variant
 from headscope.runs.retrieval.prompts import Place
-from headscope.runs.retrieval.scores import RECOVERED
 from headscope.stats.jackknife import jackknife, jackknife_error
+from headscope.stats.retrieval import RECOVERED
 
 SOURCE = "Wu et al. 2024"
 Array = NDArray[Any]

@@ -109,7 +109,9 @@ class Decoder:
     ) -> list[Answer]:
         """Write an answer with each replacement of heads, several at once. Keeps the cache."""
         found: list[Answer] = []
-        most = max(TOGETHER // max(_size(cache), 1), 1)
+        # The states of recurrent layers in hybrid models cannot be repeated.
+        repeats = all(hasattr(layer, "batch_repeat_interleave") for layer in cache.layers)
+        most = max(TOGETHER // max(_size(cache), 1), 1) if repeats else 1
         for start in range(0, len(offs), most):
             group = tuple(offs[start : start + most])
             copied = copy.deepcopy(cache)
@@ -191,13 +193,9 @@ def check_model(model: Model) -> None:
     ModelError
         If it cannot.
     """
-    stack = model.main_stack()
-    if model.encoder_decoder or not model.causal(stack):
-        raise ModelError(
-            f"{model.name} is not a decoder-only language model: retrieval heads copy an answer "
-            "while a model writes it, and an encoder writes nothing",
-            hint="choose a causal language model, such as 'demo-llm'",
-        )
+    error = not_a_decoder(model)
+    if error is not None:
+        raise error
     if "lm" not in model.capabilities:
         raise ModelError(
             f"{model.name} was loaded without a language-model head, so that it cannot answer",
@@ -210,6 +208,17 @@ def check_model(model: Model) -> None:
             "answers",
             hint="choose a model of another architecture",
         )
+
+
+def not_a_decoder(model: Model) -> ModelError | None:
+    """Why an encoder or an encoder-decoder has no retrieval heads; None for a decoder."""
+    if model.causal(model.main_stack()) and not model.encoder_decoder:
+        return None
+    return ModelError(
+        f"{model.name} is not a decoder-only language model: retrieval heads copy an answer while "
+        "a model writes it, and an encoder writes nothing",
+        hint="choose a causal language model, such as 'demo-llm'",
+    )
 
 
 def _size(cache: Any) -> int:

@@ -1,156 +1,28 @@
-"""Retrieval scores of all heads, and the check that answers are lost without the top ones."""
+"""The run: every prompt answered with all heads, then again with some heads disabled."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from headscope.corpus import Corpus, CorpusLike, read
-from headscope.models import Model, ModelLike, Replacement, using_model
+from headscope.corpus import Corpus
+from headscope.models import Model, Replacement
 from headscope.models.weights import base_digests
-from headscope.progress import ProgressLike, Update
+from headscope.progress import Update
 from headscope.results import Atlas
 from headscope.results.circuits import RETRIEVAL
 from headscope.runs.retrieval.datasets import masking_dataset, score_dataset
 from headscope.runs.retrieval.decoding import Decoder
 from headscope.runs.retrieval.masking import choose_heads, half_of, head_counts, variants_of
-from headscope.runs.retrieval.needles import NeedlesLike, choose_needles
 from headscope.runs.retrieval.prompts import ANSWER, Prompts
-from headscope.runs.retrieval.scores import RECOVERED, retrieval_scores, unigram_recall
-from headscope.runs.retrieval.settings import DEPTHS, LENGTHS, RetrievalSettings
+from headscope.runs.retrieval.scores import retrieval_scores, unigram_recall
+from headscope.runs.retrieval.settings import RetrievalSettings
 from headscope.runs.run import EVERY, Arrays, Block, Run, describe
-
-MASKING = "retrieval_masking"
-"""The group with answers while heads are disabled."""
-
-
-def retrieval(
-    model: ModelLike,
-    text: CorpusLike = "demo",
-    *,
-    lengths: Sequence[int] = LENGTHS,
-    depths: Sequence[float] = DEPTHS,
-    every_depth: bool = False,
-    needles: NeedlesLike = None,
-    masking: bool = True,
-    masked: Sequence[int] | None = None,
-    draws: int = 3,
-    way: Literal["zero", "uniform"] = "zero",
-    chat: bool | None = None,
-    seed: int = 0,
-    device: str = "cpu",
-    output: str | Path | None = None,
-    checkpoint: str | Path | None = None,
-    every: float = EVERY,
-    progress: ProgressLike = False,
-) -> Atlas:
-    """Find the heads that copy an answer out of a long text (Wu et al. 2024).
-
-    An invented fact, the needle, is hidden in a long text, and a question about it is asked. While
-    the model writes its answer, a head scores for each token of the answer to which it attends most
-    in the very step in which the model writes that token.
-
-    Parameters
-    ----------
-    model
-        A hub id, a folder, ``"demo-llm"``, a :class:`~headscope.Model`, or a network with its
-        tokenizer, ``(network, tokenizer)``. It must be a causal language model.
-    text
-        The text around the needles: whatever :func:`headscope.read` takes. Default: the built-in
-        corpus, which is repeated where a context is longer.
-    lengths
-        Tokens of the prompts, at most; shortened to what the model takes.
-    depths
-        Where in the text needles are hidden, from 0 (first) to 1 (last).
-    every_depth
-        Ask for each needle at every depth. The default takes the depths in turn, one per needle and
-        length.
-    needles
-        How many of the 24 built-in needles, the path of a JSON-lines file, or a list of
-        :class:`~headscope.Needle`. Default: all built-in ones.
-    masking
-        Also disable the top heads, and as many random ones, and see how much of the answers is
-        left.
-    masked
-        How many heads to disable at a time. Default: 5 and 10, or fewer in a small model.
-    draws
-        How many sets of random heads are drawn for each of these numbers.
-    way
-        How heads are disabled: ``"zero"`` (their output is 0) or ``"uniform"`` (they attend equally
-        to every token).
-    chat
-        Whether the prompt is the user's turn of a chat. Default: if the tokenizer has a chat
-        template.
-    seed
-        For the text around each needle, and for the random heads.
-    device
-        Where to run a model that is loaded by name.
-    output
-        Where to save the results. A run that was stopped resumes; if this file already holds the
-        results, it is opened instead.
-    checkpoint, every
-        Where the state is kept meanwhile, and how often, in seconds. Default: beside the output.
-    progress
-        Whether to show a progress bar.
-
-    Returns
-    -------
-    Atlas
-        With the groups
-
-        - ``retrieval``: the score of every head, from 0 to 1, on average over the prompts whose
-          answer was recovered, with an interval over needles. ``score`` has the scores on single
-          prompts, with their ``needle``, ``length``, ``depth``, ``recall`` and what was
-          ``written``;
-        - ``retrieval_masking``: the recall of the recovered answers with heads ``disabled``: none,
-          the top ones, random ones; ``difference`` is that between the two.
-
-        The scores are NaN if no answer was recovered; the provenance has ``notes``.
-
-    Raises
-    ------
-    UserError
-        If a context has no room for a needle and its question, or an option has no sense.
-    ModelError
-        If the model is no decoder, or has no language-model head.
-    CorpusError
-        If there is too little text.
-
-    See Also
-    --------
-    headscope.stats.retrieval : Tables of heads, of answers and of the check.
-
-    References
-    ----------
-    Wu et al. (2024), Retrieval Head Mechanistically Explains Long-Context Factuality.
-
-    Examples
-    --------
-    >>> import headscope as hs
-    >>> atlas = hs.retrieval("demo-llm", lengths=[256], needles=4)  # doctest: +SKIP
-    >>> atlas.heads(by="retrieval", top=1)["head"].tolist()  # doctest: +SKIP
-    ['19-7']
-    """
-    settings = RetrievalSettings(
-        lengths=lengths,
-        depths=depths,
-        every_depth=every_depth,
-        needles=choose_needles(needles),
-        chat=chat,
-        masked=masked if masking else (),
-        draws=draws,
-        way=way,
-        seed=seed,
-    )
-    with using_model(model, head="lm", device=device) as found:
-        run = RetrievalRun(
-            found, read(text), settings, output=output, checkpoint=checkpoint, every=every
-        )
-        return run.execute(progress)
+from headscope.stats.retrieval import MASKING, RECOVERED
 
 
 class RetrievalRun(Run):

@@ -8,9 +8,6 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-RECOVERED = 0.5
-"""An answer counts as recovered if more than this share of its words was written."""
-
 
 def retrieval_scores(
     top_keys: NDArray[np.int64],

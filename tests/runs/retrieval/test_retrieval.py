@@ -1,0 +1,204 @@
+"""Retrieval scores: a planted model, and a plain twin with whole maps and without a cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+import headscope as hs
+from headscope.errors import Interrupted, UserError
+from headscope.models import Model, Replacement, wrap
+from headscope.page.packs.atlas import atlas_content
+from headscope.runs.retrieval.decoding import Decoder
+from headscope.runs.retrieval.scores import retrieval_scores
+from headscope.stats.retrieval import (
+    retrieval_answers,
+    retrieval_heads,
+    retrieval_masking,
+    retrieval_recovery,
+)
+from planted_induction import INDUCTION
+from runs.retrieval.planted import LENGTH, NEEDLES, TEXTS, WORDS, retrieving_model
+from tiny import HEADS, tiny_network, tiny_tokenizer
+
+HOW: dict[str, Any] = {"lengths": [LENGTH, 78], "needles": NEEDLES, "draws": 2}
+
+
+@pytest.fixture(scope="module")
+def planted() -> Model:
+    return retrieving_model()
+
+
+@pytest.fixture(scope="module")
+def found(planted: Model) -> hs.Atlas:
+    return hs.retrieval(planted, TEXTS, **HOW)
+
+
+def test_the_planted_head_copies_every_token_of_every_answer_and_no_other_head_does(
+    found: hs.Atlas,
+) -> None:
+    scores = found["retrieval"]["mean"]
+    assert float(scores.sel(layer=2, head=3)) == 1.0
+    assert float(scores.where(scores < 1).max()) < 0.5
+    assert found.heads(by="retrieval", top=1)["head"].tolist() == [INDUCTION]
+    assert [str(head) for head in found.find("retrieval > 0.9")] == [INDUCTION]
+    answers = retrieval_answers(found)
+    assert answers["written"].tolist() == [f"{needle.answer} end ." for needle in NEEDLES] * 2
+    assert answers["recall"].tolist() == [1.0] * 8
+
+
+def test_the_interval_of_a_head_is_over_needles(found: hs.Atlas) -> None:
+    data = found["retrieval"]
+    by_needle = [data["score"][data["needle"].values == one].mean("prompt") for one in range(1, 5)]
+    values = np.stack(by_needle)
+    error = values.std(0, ddof=1) / np.sqrt(4)
+    assert error.max() > 0
+    assert data["error"].values == pytest.approx(error, abs=1e-7)
+    half = 3.1824 * error  # Student's t with 3 degrees of freedom
+    assert data["high"].values == pytest.approx(np.minimum(values.mean(0) + half, 1), abs=1e-4)
+    assert set(data["n"].values.ravel()) == {8}
+
+
+def test_answers_are_lost_without_the_planted_head_and_not_without_others(found: hs.Atlas) -> None:
+    table = retrieval_masking(found).set_index("disabled")
+    assert table.index.tolist() == ["none", "top 1", "random 1"]
+    assert table["recall"].tolist() == [1.0, 0.0, 1.0]
+    assert table.loc["top 1", "top − random"] == -1.0
+    assert found["retrieval_masking"]["draw_mean"].sel(disabled="random 1").values.tolist() == [
+        1,
+        1,
+    ]
+
+
+def test_what_was_recovered_is_counted_by_length(found: hs.Atlas) -> None:
+    table = retrieval_recovery(found)
+    assert table["length"].tolist() == [str(LENGTH), "78", "all"]
+    assert table["prompts"].tolist() == table["recovered"].tolist() == [4, 4, 8]
+    assert retrieval_heads(found, top=2).columns.tolist()[:3] == ["head", "zero-based", "score"]
+
+
+def twin(network: Any, ids: list[int], span: tuple[int, int], steps: int) -> Any:
+    """Scores and tokens by plain loops: all tokens anew for each step, whole maps, no cache."""
+    start, stop = span
+    tokens = list(ids)
+    seen: dict[tuple[int, int], set[int]] = {}
+    for _ in range(steps):
+        with torch.no_grad():
+            output = network(torch.tensor([tokens]), output_attentions=True, use_cache=False)
+        token = int(output.logits[0, -1].argmax())
+        for layer, maps in enumerate(output.attentions):
+            for head in range(HEADS):
+                row = maps[0, head, -1].tolist()
+                place = row.index(max(row))
+                right = start <= place < stop and tokens[place] == token
+                seen.setdefault((layer, head), set()).update({place} if right else ())
+        tokens.append(token)
+    scores = np.zeros((len(output.attentions), HEADS))
+    for place, tokens_found in seen.items():
+        scores[place] = len(tokens_found) / (stop - start)
+    return scores, tokens[len(ids) :]
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "gemma3"])
+def test_scores_are_those_of_a_plain_loop_over_whole_maps_without_a_cache(kind: str) -> None:
+    """Gemma 3 caches only the last keys of layers with a sliding window."""
+    networks = [
+        tiny_network(kind, auto=AutoModelForCausalLM, max_position_embeddings=128) for _ in range(2)
+    ]
+    span, copied = (34, 40), 0.0
+    tokenizer = tiny_tokenizer(kind)
+    with wrap(networks[0], tokenizer) as model:
+        decoder = Decoder(model)
+        for seed in range(3):
+            ids = np.random.default_rng(seed).integers(5, len(tokenizer), 42)
+            written = decoder.write(decoder.read(ids), ids).tokens
+            ids[34:40] = np.resize(written, 6)  # what the model is likely to write
+            answer = decoder.write(decoder.read(ids), ids)
+            scores = retrieval_scores(np.stack(answer.top_keys), np.array(answer.tokens), ids, span)
+            expected, tokens = twin(networks[1], ids.tolist(), span, len(answer.tokens))
+            assert answer.tokens == tokens
+            assert scores == pytest.approx(expected)
+            copied = max(copied, float(expected.max()))
+    assert copied > 0  # otherwise the test would prove nothing
+
+
+def test_answers_with_heads_disabled_are_the_same_one_at_a_time_and_together() -> None:
+    network = tiny_network("llama", auto=AutoModelForCausalLM, max_position_embeddings=128)
+    with wrap(network, tiny_tokenizer("llama")) as model:
+        decoder, ids = Decoder(model), np.random.default_rng(1).integers(5, 50, 40)
+        cache = decoder.read(ids)
+        offs = [
+            Replacement(heads, way=way, stack="decoder").fit(model)
+            for heads, way in (([], "zero"), ("2-1", "zero"), ("1-*", "uniform"))
+        ]
+        together = [answer.tokens for answer in decoder.write_each(cache, ids, offs)]
+        singly = [decoder.write_each(cache, ids, [off])[0].tokens for off in offs]
+        assert together == singly
+        assert together[0] == decoder.write(cache, ids).tokens
+        assert together[0] != together[2]
+
+
+def test_an_answer_ends_at_a_newline_at_an_end_token_and_at_fifty_tokens(planted: Model) -> None:
+    decoder = Decoder(planted)
+    first, second, third = (WORDS.index(word) for word in ("lake", "moss", "fern"))
+    newline = WORDS.index("\n")
+
+    def written(*between: int) -> list[int]:
+        ids = np.array([0, first, second, *between, third, first], np.int64)
+        return decoder.write(decoder.read(ids), ids).tokens
+
+    assert written(newline) == [second, newline]
+    assert written(WORDS.index(".")) == [second, WORDS.index(".")]
+    assert len(written()) == 50
+
+
+def test_a_stopped_run_resumes_to_the_same_results(planted: Model, tmp_path: Path) -> None:
+    how: dict[str, Any] = {"lengths": [LENGTH], "needles": NEEDLES[:2], "draws": 1}
+    undisturbed = hs.retrieval(planted, TEXTS, **how)
+    output, counts = tmp_path / "r.nc", []
+
+    def stop_in_the_check(done: int, total: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted, match="stopped after 3 of 4; the state is kept in"):
+        hs.retrieval(planted, TEXTS, output=output, progress=stop_in_the_check, **how)
+    again = hs.retrieval(
+        planted, TEXTS, output=output, progress=lambda *one: counts.append(one), **how
+    )
+    for name in ("retrieval", "retrieval_masking"):
+        assert again[name].identical(undisturbed[name])
+        assert hs.open(output)[name].equals(undisturbed[name])
+    written = output.stat().st_mtime_ns
+    hs.retrieval(planted, TEXTS, output=output, **how)
+    assert output.stat().st_mtime_ns == written
+    assert not output.with_name("r.nc.partial").exists()
+
+
+def test_scores_join_a_survey_of_the_same_weights_and_its_page(
+    planted: Model, found: hs.Atlas
+) -> None:
+    survey = hs.survey(planted, TEXTS, measures="position", max_length=32)
+    both = survey.with_retrieval(found)
+    assert both.measures == ("position", "retrieval", "retrieval_masking")
+    assert "retrieval score" in both.head(INDUCTION).statistics["statistic"].tolist()
+    assert both.provenance["retrieval"]["settings"]["seed"] == 0
+    alone, joined = (atlas_content(one)[0]["statistics"] for one in (survey, both))
+    assert len(joined) == len(alone) + 1
+    with pytest.raises(UserError, match="these results are not retrieval scores"):
+        survey.with_retrieval(survey)
+
+
+def test_without_a_recovered_answer_no_head_has_a_score(planted: Model) -> None:
+    lost = [hs.Needle("code red owl sat .", "Who 1 ?", "red owl sat")]
+    atlas = hs.retrieval(planted, TEXTS, lengths=[LENGTH], needles=lost)
+    assert atlas["retrieval"]["mean"].isnull().all()
+    assert atlas["retrieval"]["n"].values.max() == 0
+    assert "retrieval_masking" not in atlas
+    assert len(retrieval_heads(atlas)) == len(retrieval_masking(atlas)) == 0
+    assert atlas.provenance["notes"][-1].startswith("no answer was recovered")
