@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from headscope.errors import ModelError
 from headscope.models.random import random_init
 from tiny import KINDS, maps_of, tiny_batch, tiny_model, tiny_network
 
@@ -89,3 +90,22 @@ def test_texts_are_encoded_as_for_the_model() -> None:
     with tiny_model("gpt2") as model:
         model.bos = "add"
         assert random_init(model, seed=0).bos == "add"
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
+def test_embeddings_are_drawn_anew_where_they_are_not_kept(kind: str) -> None:
+    model = tiny_model(kind)
+    made = random_init(model, seed=1, keep_embeddings=False)
+    old, new = dict(model.network.named_parameters()), dict(made.network.named_parameters())
+    drawn = {name for name in old if old[name].dim() > 1}
+    assert not any(torch.equal(old[name], new[name]) for name in drawn)
+    assert made.digest == random_init(model, seed=1, keep_embeddings=False).digest
+    assert made.digest != random_init(model, seed=1).digest
+    assert made.name != random_init(model, seed=1).name
+
+
+def test_quantised_weights_are_refused() -> None:
+    model = tiny_model("gpt2")
+    model.quantization = "8bit"
+    with pytest.raises(ModelError, match="quantised or not in memory"):
+        random_init(model, seed=0)

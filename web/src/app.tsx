@@ -12,6 +12,7 @@ import { HeadView } from "./views/head";
 import { LiveView } from "./views/live";
 import { PapersView } from "./views/papers";
 import { TextView } from "./views/text";
+import { TrainingView } from "./views/training";
 
 /** The whole page: header, the view that the address names, a line for messages. */
 export function App({ store }: { store: Store }) {
@@ -54,6 +55,8 @@ function View({ store }: { store: Store }) {
       return <PapersView />;
     case "compare":
       return <CompareView />;
+    case "training":
+      return <TrainingView />;
     default:
       return (
         <p class="hs-empty">

@@ -1,6 +1,6 @@
 /** Addresses: "#/head/3-9?show=map". The view is everything before the question mark. */
 export interface Route {
-  /** "atlas", "finder", "head/3-9", "papers", "compare", "live". */
+  /** "atlas", "finder", "head/3-9", "papers", "compare", "training", "live". */
   view: string;
   options: Record<string, string>;
 }

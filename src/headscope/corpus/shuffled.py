@@ -70,15 +70,15 @@ def shuffled_example(example: Example, random: np.random.Generator) -> Example:
     random
         Decides the order.
     """
-    bare = {"mentions": (), "links": (), "group": example.group or _key(example)}
+    bare = replace(example, mentions=(), links=(), group=example.group or _key(example))
     if not example.words:
         texts = tuple(_shuffled_text(text, random) for text in example.texts)
-        return replace(example, texts=texts, **bare)
+        return replace(bare, texts=texts)
     words: list[Word] = []
     for segment in sorted({word.segment for word in example.words}):
         own = [word.text for word in example.words if word.segment == segment]
         words += [Word(own[place], segment=segment) for place in random.permutation(len(own))]
-    return replace(example, texts=join_words(tuple(words)), words=tuple(words), **bare)
+    return replace(bare, texts=join_words(tuple(words)), words=tuple(words))
 
 
 def _shuffled_text(text: str, random: np.random.Generator) -> str:

@@ -83,7 +83,7 @@ def _names(lines: pd.DataFrame) -> pd.DataFrame:
     """Return the ends of the strongest lines of each family, moved apart to be read."""
     ends = lines[lines["place"] == lines["place"].max()]
     ranked = ends.sort_values("last", ascending=False, kind="stable")
-    best = ranked.groupby("family", sort=False).head(NAMED).copy()
+    best: pd.DataFrame = ranked.groupby("family", sort=False).head(NAMED)
     step, heights, ceiling = GAP, [], np.inf
     for value in best["excess"]:
         ceiling = min(float(value), ceiling - step)

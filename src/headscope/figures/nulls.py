@@ -112,4 +112,4 @@ def _points(results: Atlas, measure: str, names: dict[str, str]) -> pd.DataFrame
         heads = [f"{a}-{b}" for a in data["layer"].values for b in data["head"].values]
         frames.append(pd.DataFrame({"name": name, "head": heads, "value": data.values.ravel()}))
     whole = pd.concat(frames, ignore_index=True)
-    return whole[np.isfinite(whole["value"])]
+    return whole.loc[np.isfinite(whole["value"])]

@@ -12,20 +12,26 @@ from typing import Any
 from markupsafe import Markup
 
 from headscope.errors import UserError
+from headscope.figures.embed import OPTIONS, STYLE, content_policy
 from headscope.figures.png import compress_png
-from headscope.files import atomic_write, cache_folder, check_writable
+from headscope.files import atomic_write, cache_folder, check_writable, digest_of
 
 FORMATS = ("png", "svg", "pdf", "html")
 """The formats in which figures are saved."""
 _PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>Headscope figure</title></head>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="content-security-policy" content="{policy}">
+<title>Headscope figure</title><style>{style}</style></head>
 <body><div id="chart"></div>
 <script type="application/json" id="spec">{spec}</script>
-<script type="module">{bundle}
-const spec = JSON.parse(document.getElementById("spec").textContent);
-vegaEmbed("#chart", spec, {{ renderer: "svg" }});
-</script></body></html>
+<script type="module">{script}</script></body></html>
 """
+_DRAW = """
+const spec = JSON.parse(document.getElementById("spec").textContent);
+vegaEmbed("#chart", spec, %s);
+"""
+_SEAL = "// sha256:"
+"""Begins the first line of the script in the cache, which has the digest of the rest."""
 
 
 def save_chart(chart: Any, path: str | Path, *, scale: float = 2.0) -> Path:
@@ -61,15 +67,23 @@ def save_chart(chart: Any, path: str | Path, *, scale: float = 2.0) -> Path:
     check_writable(path)
     with atomic_write(path) as temporary:
         if kind == "html":
-            # Altair's own page would let a token that reads </script> end the script.
-            text = _PAGE.format(spec=script_json(chart.to_dict()), bundle=vega_bundle())
-            temporary.write_text(text, encoding="utf-8")
+            temporary.write_text(_html(chart), encoding="utf-8")
         else:
             options = {"scale_factor": scale} if kind == "png" else {}
             chart.save(str(temporary), format=kind, **options)
             if kind == "png":
                 temporary.write_bytes(compress_png(temporary.read_bytes()))
     return path
+
+
+def _html(chart: Any) -> str:
+    """A page with a chart, which loads nothing and runs only its own script."""
+    script = vega_bundle() + _DRAW % OPTIONS
+    policy = content_policy(scripts=(script,), styles=(STYLE,))
+    # Altair's own page would let a token that reads </script> end the script.
+    return _PAGE.format(
+        policy=policy, style=STYLE, spec=script_json(chart.to_dict()), script=script
+    )
 
 
 def script_json(value: Any) -> Markup:
@@ -105,14 +119,23 @@ def vega_bundle() -> Markup:
     """
     folder = cache_folder()
     kept = folder / f"vega-{version('vl-convert-python')}.js" if folder else None
-    if kept is not None:
-        with suppress(OSError, UnicodeDecodeError):
-            return Markup(kept.read_text(encoding="utf-8"))
+    found = _kept_bundle(kept) if kept is not None else None
+    if found is not None:
+        return Markup(found)
     import vl_convert
 
     bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
-    safe = bundle.replace("</script", "<\\/script")
+    safe = bundle.replace("</script", "<\\/script").replace("\r\n", "\n")
     if kept is not None:
         with suppress(UserError, OSError), atomic_write(kept) as temporary:
-            temporary.write_text(safe, encoding="utf-8")
+            temporary.write_text(f"{_SEAL}{digest_of(safe)}\n{safe}", encoding="utf-8")
     return Markup(safe)
+
+
+def _kept_bundle(path: Path) -> str | None:
+    """The script in the cache, unless it is damaged."""
+    with suppress(OSError, UnicodeDecodeError):
+        first, _, script = path.read_text(encoding="utf-8").partition("\n")
+        if first == _SEAL + digest_of(script):
+            return script
+    return None

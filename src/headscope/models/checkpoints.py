@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from headscope.errors import ModelError, UserError
 from headscope.models.embedded import EMBEDDED
@@ -72,7 +72,7 @@ def find_checkpoints(
     >>> [one.name for one in find_checkpoints("pythia", ["step0", "step1000"])]
     ['step0', 'step1000']
     """
-    given = list(models) if isinstance(models, list | Sequence) and _several(models) else [models]
+    given = _listed(models)
     if revisions:
         return _revisions(given, list(revisions))
     if len(given) == 1 and isinstance(given[0], str | Path):
@@ -87,11 +87,12 @@ def find_checkpoints(
     return [Checkpoint(name, model) for name, model in zip(_names(given), given, strict=True)]
 
 
-def _several(models: object) -> bool:
-    """Whether something is a list of models: a name is not, nor a network with its tokenizer."""
-    return not isinstance(models, str | tuple) or (
-        isinstance(models, tuple) and all(isinstance(one, str | Path) for one in models)
-    )
+def _listed(models: ModelLike | Sequence[ModelLike]) -> list[ModelLike]:
+    """All models as a list: a name is one, and so is a network with its tokenizer."""
+    if isinstance(models, str) or not isinstance(models, Sequence):
+        return [models]
+    pair = isinstance(models, tuple) and not all(isinstance(one, str | Path) for one in models)
+    return [cast("ModelLike", models)] if pair else list(models)
 
 
 def _revisions(given: list[ModelLike], revisions: list[str]) -> list[Checkpoint]:

@@ -202,7 +202,7 @@ class Checkpoints:
     def joined(self, found: Sequence[Atlas]) -> Atlas:
         """The last checkpoint, with the values of all beside it."""
         names = [one.name for one in self.found]
-        steps = steps_of(names) or [None] * len(names)
+        steps: Sequence[int | None] = steps_of(names) or [None] * len(names)
         models = [atlas.provenance["model"] for atlas in found]
         listed = [
             {

@@ -73,11 +73,11 @@ def _roles(atlas: Atlas) -> xr.Dataset:
     table, shape = atlas.analysis.roles, _grid(atlas)
     numbers = {
         name: (GRID, table[name].to_numpy(float).reshape(shape))
-        for name in ("excess", "activity", "spread")
+        for name in ("excess", "activity", "spread", "borderline")
     }
     words = {
         name: (GRID, table[name].astype(str).to_numpy(object).reshape(shape))
-        for name in ("role", "family")
+        for name in ("role", "family", "second")
     }
     places = {"layer": list(atlas.layers), "head": np.arange(1, shape[1] + 1)}
     return xr.Dataset({**numbers, **words}, places, {"title": "Main roles", "unit": ""})

@@ -7,6 +7,7 @@ const VIEWS: [string, string][] = [
   ["head", "Heads"],
   ["papers", "Papers"],
   ["compare", "Compare"],
+  ["training", "Training"],
   ["live", "Live"],
 ];
 const NEXT: Record<Theme, Theme> = { auto: "dark", dark: "light", light: "auto" };
@@ -27,7 +28,7 @@ export function Header() {
         <b>{model?.name}</b> <span class="hs-soft">{shape}</span>
       </span>
       <nav class="hs-nav" aria-label="Views">
-        {VIEWS.filter(([id]) => shownView(id, store.boot.live !== undefined, store.atlases.length)).map(
+        {VIEWS.filter(([id]) => shownView(id, store)).map(
           ([id, title]) => (
             <a
               key={id}
@@ -58,10 +59,11 @@ export function Header() {
   );
 }
 
-function shownView(id: string, live: boolean, results: number): boolean {
-  if (id === "live") return live;
-  if (id === "compare") return results > 1;
-  return results > 0;
+function shownView(id: string, store: ReturnType<typeof useStore>): boolean {
+  if (id === "live") return store.boot.live !== undefined;
+  if (id === "compare") return store.atlases.length > 1;
+  if (id === "training") return Boolean(store.atlas?.document.track);
+  return store.atlases.length > 0;
 }
 
 /** The head that "Heads" opens: the one in focus, or the clearest. */

@@ -150,6 +150,33 @@ export interface Composition {
   notes: string[];
 }
 
+/** When a head got a role that it has at the last checkpoint. */
+export interface Appearance {
+  head: string;
+  role: string;
+  family: string;
+  /** Index of the first checkpoint from which on the head keeps the role. */
+  checkpoint: number;
+  /** Excess over even attention there, and at the last checkpoint. */
+  value: number;
+  last: number;
+  /** Whether it is the head's main role at the end. */
+  main: boolean;
+}
+
+/** The checkpoints of a training; the rest of the document is about the last one. */
+export interface Track {
+  names: string[];
+  /** Training steps, where all names tell them. */
+  steps: number[] | null;
+  /** Ids of the statistics in the array track/value. */
+  statistics: string[];
+  /** The smallest excess that counts as a role. */
+  least: number;
+  /** Earliest first. */
+  appear: Appearance[];
+}
+
 export interface AtlasDocument {
   format: 1;
   version: string;
@@ -181,6 +208,8 @@ export interface AtlasDocument {
   distance: boolean;
   /** Absent or null without circuits. */
   composition?: Composition | null;
+  /** Absent or null where the results are of one model. */
+  track?: Track | null;
   provenance: Record<string, unknown>;
 }
 
@@ -197,6 +226,9 @@ export interface AtlasDocument {
  *   distance f4 (place, place)
  *   composition/earlier, composition/later i4 (kind, place, rank): places of other heads, -1 none;
  *   composition/earlier/excess, composition/later/excess f4
+ *   track/value f4 (checkpoint, statistic, layer, head)
+ *   track/family, second, borderline u1, track/excess, activity, main f4 (checkpoint, layer, head);
+ *   main: the excess at the role that is the head's main one at the end
  */
 
 /** A text of the pack "texts". */

@@ -14,6 +14,7 @@ from headscope.page.packs.pack import pack
 from headscope.page.packs.papers import paper_sections
 from headscope.page.packs.roles import relation_columns, role_columns, test_columns
 from headscope.page.packs.statistics import statistic_columns
+from headscope.page.packs.track import track_columns
 from headscope.page.packs.words import convergence_lines, head_texts, summary_lines
 from headscope.results import Atlas
 from headscope.stats.query import value_labels
@@ -50,6 +51,7 @@ def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
     relations, accuracy = relation_columns(analysis)
     distance = _distance(atlas)
     composition, composed = composition_columns(atlas)
+    track, tracked = track_columns(atlas, statistics)
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": version("headscope"),
@@ -71,9 +73,10 @@ def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         "examples": _examples(about),
         "distance": bool(distance),
         "composition": composition,
+        "track": track,
         "provenance": about,
     }
-    return document, {**arrays, **more, **tested, **accuracy, **distance, **composed}
+    return document, {**arrays, **more, **tested, **accuracy, **distance, **composed, **tracked}
 
 
 def _model(atlas: Atlas) -> dict[str, Any]:

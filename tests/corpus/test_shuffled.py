@@ -1,0 +1,88 @@
+"""Shuffled words are the same words, and the seed alone decides their order."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from headscope.corpus import Corpus, Example, FrameLink, Mention, Word, bucket_of, read
+from headscope.corpus.shuffled import shuffled_words
+
+TEXTS = [
+    "the old dog saw the cat , and it ran .",
+    ("who saw the dog ?", "nobody but the old cat saw it"),
+    "one",
+    "",
+    "  two  words\there\n",
+]
+
+
+def annotated() -> Corpus:
+    words = tuple(
+        Word(text, segment=segment, head=-1 if not place else 0, relation="x", upos="NOUN")
+        for segment, sentence in enumerate(("a b c d e f", "u v w x y z"))
+        for place, text in enumerate(sentence.split())
+    )
+    example = Example(
+        "1",
+        ("a b c d e f", "u v w x y z"),
+        words,
+        mentions=(Mention(0, 0, 0, "e"),),
+        links=(FrameLink("f", "e", (0, 0), (1, 1)),),
+        group="doc",
+    )
+    return Corpus("made", "made", lambda: iter([example] * 3), lambda: "0")
+
+
+def test_every_text_keeps_the_multiset_of_its_words() -> None:
+    plain = read(TEXTS)
+    for old, new in zip(plain, shuffled_words(plain, seed=3), strict=True):
+        for before, after in zip(old.texts, new.texts, strict=True):
+            assert Counter(before.split()) == Counter(after.split())
+
+
+def test_white_space_stays_where_it_is() -> None:
+    last = list(shuffled_words(read(TEXTS), seed=0))[-1].texts[0]
+    assert sorted(last.split()) == ["here", "two", "words"]
+    assert "".join(" " if one.isspace() else "x" for one in last).startswith("  x")
+    assert last.endswith("\n")
+
+
+def test_the_words_of_a_pair_stay_in_their_text() -> None:
+    for example in shuffled_words(annotated(), seed=1):
+        assert [sorted(text.split()) for text in example.texts] == [[*"abcdef"], [*"uvwxyz"]]
+        assert [word.text for word in example.words] == " ".join(example.texts).split()
+        assert [word.segment for word in example.words] == [0] * 6 + [1] * 6
+
+
+def test_annotations_that_no_longer_hold_are_dropped() -> None:
+    found = list(shuffled_words(annotated(), seed=1))
+    assert {name for example in found for name in example.annotations} == {"pair", "words"}
+
+
+def test_the_seed_decides_and_examples_differ() -> None:
+    def texts(seed: int) -> list[tuple[str, ...]]:
+        return [example.texts for example in shuffled_words(annotated(), seed=seed)]
+
+    assert texts(1) == texts(1)
+    assert texts(1) != texts(2)
+    assert len(set(texts(1))) == 3  # the same words thrice, in three orders
+
+
+def test_checksum_and_notes_name_the_seed() -> None:
+    corpus = annotated()
+    sums = {corpus.checksum, *(shuffled_words(corpus, seed=seed).checksum for seed in (1, 2))}
+    assert len(sums) == 3
+    assert shuffled_words(corpus, seed=2).notes[-1].endswith("seed 2")
+
+
+def test_documents_stay_in_their_buckets() -> None:
+    for corpus in (read(TEXTS), annotated()):
+        pairs = zip(corpus, shuffled_words(corpus, seed=5), strict=True)
+        assert all(bucket_of(old) == bucket_of(new) for old, new in pairs)
+
+
+def test_a_limit_cuts_the_shuffled_corpus_too() -> None:
+    cut = shuffled_words(read(TEXTS).first(2), seed=0)
+    assert [example.texts for example in cut] == [
+        example.texts for example in shuffled_words(read(TEXTS), seed=0)
+    ][:2]
