@@ -73,8 +73,16 @@ def shorten(value: object, most: int = 60) -> str:
         text = value if isinstance(value, str) else repr(value)
     except ValueError:  # Python refuses to write numbers of thousands of digits
         return "a number of thousands of digits"
-    text = text if len(text) <= most else text[: most - 1] + "…"
-    return repr(text) if isinstance(value, str) else text
+    return repr(cut(text, most)) if isinstance(value, str) else cut(text, most)
+
+
+def cut(text: str, most: int = 60) -> str:
+    """The beginning of a text, if it is long.
+
+    >>> cut("A dog barks.", 6), cut("A dog")
+    ('A dog…', 'A dog')
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def unknown(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headscope.errors import CorpusError, shorten
+from headscope.errors import CorpusError, cut, shorten
 
 Column = str | int
 """A column by its name, or by its number, counted from 1."""
@@ -258,7 +258,7 @@ def _known_texts(names: Sequence[str], where: str) -> tuple[int, ...]:
         problem = f"none of the columns is known to hold text; the columns are {listed(names)}"
     raise CorpusError(
         f"{where}: {problem}",
-        hint=f"name one or two of them, e.g. columns=[{example!r}]",
+        hint=f"name one or two of them, e.g. columns=[{shorten(example)}]",
         command=f"name one or two of them, e.g. --columns {_quoted(example)}",
     )
 
@@ -283,7 +283,7 @@ def _place(column: Column, names: Sequence[str], where: str) -> int:
     if isinstance(column, str) and column in names:
         if names.count(column) > 1:
             raise CorpusError(
-                f"{where}: {names.count(column)} columns are called {column!r}",
+                f"{where}: {names.count(column)} columns are called {shorten(column)}",
                 hint=f"give the column's number, e.g. columns=[{names.index(column) + 1}]",
                 command=f"give the column's number, e.g. --columns {names.index(column) + 1}",
             )
@@ -299,10 +299,11 @@ def _place(column: Column, names: Sequence[str], where: str) -> int:
         )
     raise CorpusError(
         f"{where}: no column {shorten(column)}; the columns are {listed(names)}",
-        hint=f"name one or two of them, e.g. columns=[{names[0]!r}]" if names else "",
+        hint=f"name one or two of them, e.g. columns=[{shorten(names[0])}]" if names else "",
         command=f"name one or two of them, e.g. --columns {_quoted(names[0])}" if names else "",
     )
 
 
 def _quoted(name: str) -> str:
+    name = cut(name)
     return f"'{name}'" if re.search(r"[^\w.-]", name) else name

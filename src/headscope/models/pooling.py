@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from headscope.encode.template import START, find_template, special_kind
-from headscope.errors import ModelError, UserError, unknown
+from headscope.errors import ModelError, UserError, cut, unknown
 from headscope.files import write_text
 from headscope.heads import Head, HeadsLike
 from headscope.limits import parse_json, read_text
@@ -177,7 +177,9 @@ class Pooling:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
             why = f"{where}: {first['msg']}" if where else first["msg"]
-            raise UserError(f"not a pooling: {why}", hint=f"write it like {FORM}") from None
+            raise UserError(
+                f"not a pooling: {cut(why, 300)}", hint=f"write it like {FORM}"
+            ) from None
         return cls(plain.heads or None, plain.layer, plain.position)
 
     def write(self, folder: Path) -> Path:

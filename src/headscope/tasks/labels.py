@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import Corpus, Example
-from headscope.errors import CorpusError, UserError, unknown
+from headscope.errors import CorpusError, UserError, shorten, unknown
 from headscope.tasks.task import Task
 
 
@@ -68,13 +68,13 @@ def _check_classes(corpus: Corpus, found: list[str], counts: Counter[str]) -> No
     """Labels are classes if there are at least two, and they keep coming back."""
     if len(counts) < 2:
         raise UserError(
-            f"a task needs two classes or more; {corpus.name} has only {found[0]!r}",
+            f"a task needs two classes or more; {corpus.name} has only {shorten(found[0])}",
             hint="give a file with at least two different labels",
         )
     if counts[found[0]] == 1 and len(counts) > 2:
         raise CorpusError(
-            f"{_place(next(iter(corpus)), corpus.name)}: the label {found[0]!r} occurs nowhere "
-            "else: the line looks like a header with unknown names",
+            f"{_place(next(iter(corpus)), corpus.name)}: the label {shorten(found[0])} occurs "
+            "nowhere else: the line looks like a header with unknown names",
             hint="call the columns text (and text2) and label, or remove the header",
         )
     if 2 * len(counts) > len(found):
@@ -101,7 +101,7 @@ def _value(task: Task, example: Example, where: str) -> float:
     if number is None:
         raise CorpusError(
             f"{_place(example, where)}: the label of {task.title} must be a number, "
-            f"got {label!r} instead",
+            f"got {shorten(label)} instead",
             hint="check the column of the score",
         )
     return number

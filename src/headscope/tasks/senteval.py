@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headscope.corpus.example import Example
 from headscope.corpus.files import lines
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, shorten
 from headscope.files import write_text
 from headscope.tasks.probing import SPLITS, TITLES, ProbingTask, sorted_labels, task_group
 
@@ -115,7 +115,7 @@ def _read_line(line: str, number: int, where: str) -> tuple[str, Example]:
     mark, label, sentence = cells
     if mark not in MARKS:
         raise CorpusError(
-            f"{where}: the split must be one of {', '.join(MARKS)}; got {mark!r} instead",
+            f"{where}: the split must be one of {', '.join(MARKS)}; got {shorten(mark)} instead",
             hint=SHAPE,
         )
     if not label.strip():
@@ -155,7 +155,7 @@ def _check(path: Path, splits: Splits) -> None:
     if len(trained) == 1:
         example = splits["train"][0]
         raise CorpusError(
-            f"{example.source}: the whole file has only one class, {example.label!r}",
+            f"{example.source}: the whole file has only one class, {shorten(example.label)}",
             hint="a task needs two classes or more in the second column",
         )
 
@@ -163,7 +163,7 @@ def _check(path: Path, splits: Splits) -> None:
 def _untrained(strange: Mapping[str, Example]) -> CorpusError:
     """The error for classes that are not in the training split."""
     labels = sorted_labels(set(strange))
-    named = ", ".join(map(repr, labels[:SHOWN])) + (", …" if len(labels) > SHOWN else "")
+    named = ", ".join(map(shorten, labels[:SHOWN])) + (", …" if len(labels) > SHOWN else "")
     what = "a class" if len(labels) == 1 else f"{len(labels)} classes"
     return CorpusError(
         f"{strange[labels[0]].source}: {what} without training examples: {named}",

@@ -9,7 +9,7 @@ from typing import Any
 from headscope.corpus.columns import GROUPS, ColumnChoice, find_layout
 from headscope.corpus.example import Example
 from headscope.corpus.files import json_values
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, shorten
 
 
 def read_json_lines(path: Path, choice: ColumnChoice | None = None) -> Iterator[Example]:
@@ -59,7 +59,7 @@ def _text(record: Mapping[str, Any], name: str, where: str) -> str:
     value = record[name]
     if not isinstance(value, str):
         raise CorpusError(
-            f"{where}: {name!r} must be a string, got {type(value).__name__}",
+            f"{where}: {shorten(name)} must be a string, got {type(value).__name__}",
             hint='write the text in quotes, or name other keys, e.g. columns=["text"]',
             command="write the text in quotes, or name other keys, e.g. --columns text",
         )

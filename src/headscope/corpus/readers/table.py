@@ -19,7 +19,7 @@ from headscope.corpus.columns import (
 )
 from headscope.corpus.example import Example
 from headscope.corpus.files import lines
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, cut, shorten
 from headscope.limits import LINE, too_long
 
 PEEK = 20
@@ -151,9 +151,9 @@ def find_header(
         raise CorpusError(
             f"{path}: the first line looks like a header, but none of its columns is known to "
             f"hold text; the columns are {listed(cells)}",
-            hint=f"name the columns of text, e.g. columns=[{cells[0]!r}]; "
+            hint=f"name the columns of text, e.g. columns=[{shorten(cells[0])}]; "
             "if the first line is data, give header=False",
-            command=f"name the columns of text, e.g. --columns {cells[0]}; "
+            command=f"name the columns of text, e.g. --columns {cut(cells[0])}; "
             "if the first line is data, give --no-header",
         )
     return None
@@ -202,7 +202,7 @@ def _check_texts(first: Sequence[Sequence[str]], layout: Layout, where: str) -> 
             what = "labels"
         else:
             continue
-        shown = ", ".join(list(dict.fromkeys(cells))[:3])
+        shown = ", ".join(cut(cell, 20) for cell in list(dict.fromkeys(cells))[:3])
         text = 2 if place == 0 else 1
         raise CorpusError(
             f"{where}: column {place + 1} seems to hold {what} ({shown}), not texts, "

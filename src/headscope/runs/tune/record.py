@@ -129,5 +129,13 @@ def read_record(folder: str | Path) -> Tuned:
             hint="make one with headscope.tune",
             command="make one with headscope tune",
         ) from None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        RuntimeError,
+        ArithmeticError,
+    ) as error:
         raise unreadable(path, error) from None

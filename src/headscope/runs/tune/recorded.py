@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headscope.errors import UserError
+from headscope.errors import UserError, cut
 from headscope.seals import unsealed
 from headscope.tasks.task import Task
 
@@ -57,10 +57,20 @@ def recorded_task(folder: str | Path) -> Task | None:
         return None
     try:
         return task_of(unsealed(json.loads(path.read_text(encoding="utf-8"))))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        RuntimeError,
+        ArithmeticError,
+    ) as error:
         raise unreadable(path, error) from None
 
 
 def unreadable(path: Path, error: Exception) -> UserError:
     """A record that cannot be read."""
-    return UserError(f"{path} cannot be read: {error}", hint="delete the folder and tune again")
+    return UserError(
+        f"{path} cannot be read: {cut(str(error), 300)}", hint="delete the folder and tune again"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, cut, shorten
 
 
 class BracketSpan(NamedTuple):
@@ -57,8 +57,8 @@ class MentionBrackets:
         """End the innermost open mention of an entity."""
         if not self.opened.get(entity):
             raise CorpusError(
-                f"{where}: entity {entity!r} is closed, but not open in this sentence",
-                hint=f"open it in the same sentence with ({entity}",
+                f"{where}: entity {shorten(entity)} is closed, but not open in this sentence",
+                hint=f"open it in the same sentence with ({cut(entity)}",
             )
         start, text, opened = self.opened[entity].pop()
         self.spans.append(BracketSpan(start, place, entity, text, opened))
@@ -68,7 +68,8 @@ class MentionBrackets:
         for entity, left in self.opened.items():
             if left:
                 raise CorpusError(
-                    f"{left[0][2]}: entity {entity!r} is opened, but not closed in its sentence",
-                    hint=f"close it in the same sentence with {entity})",
+                    f"{left[0][2]}: entity {shorten(entity)} is opened, but not closed in its "
+                    "sentence",
+                    hint=f"close it in the same sentence with {cut(entity)})",
                 )
         return self.spans

@@ -54,7 +54,7 @@ def _read_parts(path: Path) -> Iterator[Example]:
         if begin := _BEGIN.fullmatch(line.rstrip(" ")):
             if part is not None:
                 raise CorpusError(
-                    f"{where}: document {part.name!r} has not ended",
+                    f"{where}: document {shorten(part.name)} has not ended",
                     hint="write #end document before the next one begins",
                 )
             name = begin[1] if begin[2] is None else f"{begin[1]}_{int(begin[2])}"
@@ -79,7 +79,7 @@ def _read_parts(path: Path) -> Iterator[Example]:
             part.end_sentence()
     if part is not None:
         raise CorpusError(
-            f"{part.where}: document {part.name!r} does not end",
+            f"{part.where}: document {shorten(part.name)} does not end",
             hint="write #end document after its last word, or copy the file again: "
             "it may be cut off",
         )
@@ -155,7 +155,7 @@ class DocumentPart:
         self.end_sentence()
         if not self.words:
             raise CorpusError(
-                f"{self.where}: document {self.name!r} has no words", hint="remove it"
+                f"{self.where}: document {shorten(self.name)} has no words", hint="remove it"
             )
         words = tuple(self.words)
         mentions = []

@@ -15,7 +15,7 @@ from headscope.corpus.folders import files_in
 from headscope.corpus.mentions import head_among, head_word, in_order, mention_kind
 from headscope.corpus.readers.conll import DIGITS, Tree, read_trees, tree_words
 from headscope.corpus.readers.coref.brackets import BracketSpan, MentionBrackets
-from headscope.errors import CorpusError, shorten
+from headscope.errors import CorpusError, cut, shorten
 from headscope.limits import LINE, too_long
 
 CONLLU = (".conllu",)
@@ -132,7 +132,8 @@ def _header(text: str, where: str) -> EntityHeader:
     found = [place for place, name in enumerate(names) if name in {"eid", "grp"}]
     if len(found) != 1:
         raise CorpusError(
-            f"{where}: '# global.Entity = {text}' above must name the entity once, as eid or GRP",
+            f"{where}: '# global.Entity = {cut(text)}' above must name the entity once, as eid "
+            "or GRP",
             hint="write e.g. # global.Entity = eid-etype-head-other",
         )
     return EntityHeader(names, found[0])
@@ -212,8 +213,7 @@ def _matches(text: str, where: str) -> Iterator[re.Match[str]]:
         match = _BRACKET.match(text, end)
         if match is None:
             raise CorpusError(
-                f"{where}: Entity={shorten(text)[1:-1]} is not made of brackets such as (1, (1) "
-                "and 1)",
+                f"{where}: Entity={cut(text)} is not made of brackets such as (1, (1) and 1)",
                 hint="a closing bracket names its entity; correct the last column",
             )
         yield match
