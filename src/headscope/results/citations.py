@@ -50,6 +50,12 @@ PAPERS = {
   booktitle = {Advances in Neural Information Processing Systems 32},
   year = {2019}
 }""",
+    "Wu et al. 2024": """@article{wu2024,
+  title = {Retrieval Head Mechanistically Explains Long-Context Factuality},
+  author = {Wu, Wenhao and Wang, Yizhong and Xiao, Guangxuan and Peng, Hao and Fu, Yao},
+  journal = {arXiv preprint arXiv:2404.15574},
+  year = {2024}
+}""",
 }
 """Entries by the way in which a measure's source names them."""
 

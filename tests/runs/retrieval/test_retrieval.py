@@ -69,6 +69,9 @@ def test_answers_are_lost_without_the_planted_head_and_not_without_others(found:
     assert table.index.tolist() == ["none", "top 1", "random 1"]
     assert table["recall"].tolist() == [1.0, 0.0, 1.0]
     assert table.loc["top 1", "top − random"] == -1.0
+    disabled = found.provenance["masking"]
+    assert [one["heads"] for one in disabled if one["disabled"] == "top 1"] == [[INDUCTION]] * 2
+    assert [one["needles"] for one in disabled] == ["odd numbers"] * 3 + ["even numbers"] * 3
     assert found["retrieval_masking"]["draw_mean"].sel(disabled="random 1").values.tolist() == [
         1,
         1,

@@ -154,7 +154,7 @@ def over_needles(cells: xr.DataArray, needles: Array) -> tuple[xr.DataArray, ...
     >>> cells = xr.DataArray([0.2, 0.4, 0.9], dims="prompt")
     >>> mean, low, high, error = over_needles(cells, np.array([0, 0, 1]))
     >>> round(float(mean), 3), round(float(error), 3)
-    (0.5, 0.3)
+    (0.5, 0.283)
     """
     if not cells.sizes["prompt"]:
         nothing = cells.sum("prompt") * np.nan

@@ -101,12 +101,13 @@ def retrieval(
         - ``retrieval_masking``: the recall of the recovered answers with heads ``disabled``: none,
           the top ones, random ones; ``difference`` is that between the two.
 
-        The scores are NaN if no answer was recovered; the provenance has ``notes``.
+        The scores are NaN if no answer was recovered. The provenance has the ``needles``, the
+        heads that were disabled (``masking``) and ``notes``.
 
     Raises
     ------
     UserError
-        If a context has no room for a needle and its question, or an option has no sense.
+        If a context has no room for a needle and its question, or an option is not allowed.
     ModelError
         If the model is no decoder, or has no language-model head.
     CorpusError

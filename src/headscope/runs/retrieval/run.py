@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,7 @@ class RetrievalRun(Run):
             "corpus": {"name": corpus.name, "format": corpus.format, "sha256": corpus.checksum},
             "settings": self.settings.about()
             | {"lengths": list(self.prompts.lengths), "chat": self.prompts.chat, "answer": ANSWER},
+            "needles": [asdict(needle) for needle in self.settings.needles],
         }
 
     def blocks(self) -> Iterator[Block]:
@@ -168,7 +170,21 @@ class RetrievalRun(Run):
         used = ~np.isnan(self.masked[:, 0])
         if self.counts and used.any():
             groups[MASKING] = masking_dataset(self.masked, used, self.needles, self.variants)
-        return Atlas.build(groups, self.provenance() | {"notes": self._notes(used)})
+        more = {"notes": self._notes(used), "masking": self._masking() if self.counts else []}
+        return Atlas.build(groups, self.provenance() | more)
+
+    def _masking(self) -> list[dict[str, Any]]:
+        """Which heads were disabled, for provenance."""
+        return [
+            {
+                "needles": ("odd numbers", "even numbers")[half],
+                "disabled": variant.group,
+                "heads": [str(head) for head in heads],
+            }
+            for half, chosen in enumerate(self.disabled)
+            for variant, heads in zip(self.variants, chosen or [], strict=False)
+            if variant.count
+        ]
 
     def _notes(self, used: Any) -> list[str]:
         notes = [
@@ -182,9 +198,13 @@ class RetrievalRun(Run):
             notes.append("no answer was recovered, so that no head has a score")
         if self.settings.masked == () or not recovered:
             return notes
+        if self.counts != (self.settings.masked or self.counts):
+            notes.append(
+                "of the numbers of heads to disable, those over half of all heads were left out"
+            )
         if not self.counts:
-            notes.append("no heads were disabled: the model has too few heads to draw others")
-        elif int(used.sum()) < recovered:
+            return notes
+        if int(used.sum()) < recovered:
             notes.append(
                 f"heads were disabled for {int(used.sum())} of {recovered} recovered answers: "
                 "those of one half of the needles choose the heads for the other half"

@@ -66,8 +66,8 @@ class RetrievalSettings:
             raise unknown("way to disable a head", self.way, WAYS)
 
     def about(self) -> dict[str, Any]:
-        """Everything, as provenance keeps it."""
-        return asdict(self)
+        """Everything as provenance keeps it, but the needles only by their number."""
+        return asdict(self) | {"needles": len(self.needles)}
 
 
 def _check_all(what: str, given: Sequence[Any], good: Any, allowed: str) -> None:
