@@ -9,6 +9,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import UserError
+from headscope.page.packs.statistics import statistic_columns
 from headscope.results import Atlas
 from headscope.stats import map_agreement
 from headscope.stats.map_agreement import both_maps
@@ -93,3 +94,14 @@ def test_a_bare_label_means_attention_maps() -> None:
     )
     with pytest.raises(UserError):
         both().find("norm_work > 1")
+
+
+def test_the_page_has_both_statistics_one_after_the_other() -> None:
+    about, arrays = statistic_columns(both())
+    ids = [one["id"] for one in about]
+    place = ids.index("position:previous")
+    assert ids[place + 1] == "norm_position:previous"
+    assert ids.index("norm_entropy") == ids.index("entropy") + 1
+    expected = both().mean("norm_position").sel(offset="previous").values
+    np.testing.assert_allclose(arrays["value"][place + 1], expected, rtol=1e-6)
+    assert len(ids) == len(set(ids)) == arrays["value"].shape[0]

@@ -185,6 +185,9 @@ def _chosen(
 
 def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
     """What could not be used, what the heads do, and a table of all statistics."""
+    from headscope.labels import NORM
+    from headscope.stats.map_agreement import both_maps
+
     counts = atlas.provenance["counts"]
     lost = ", ".join(f"{counts[key]} {words}" for key, words in LOST.items() if counts.get(key))
     console.say(f"{counts['seen']} examples used; {lost or 'nothing cut or dropped'}")
@@ -196,6 +199,9 @@ def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
         console.frame(atlas.summary().rename(columns=COLUMNS))
     elif table and not console.quiet:  # quiet: the path alone
         shown = atlas.summary().rename(columns=COLUMNS)
+        beside = [f"{NORM}{name}" for name in both_maps(atlas)]  # shown in a table of their own
+        if beside:
+            shown = shown[~shown["measure"].isin(beside)]
         console.frame(shown.drop(columns=["label", "heads"], errors="ignore"))
         _show_agreement(console, atlas)
 

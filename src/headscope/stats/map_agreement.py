@@ -12,6 +12,7 @@ from headscope.errors import UserError
 from headscope.labels import NORM, label_text, map_measure
 from headscope.results import Atlas
 from headscope.results.schema import GRID, label_dims, of_heads, statistics
+from headscope.results.summary import says_the_same
 from headscope.stats.columns import NOT_SHOWN
 
 LEAST = 3
@@ -100,6 +101,8 @@ def _rows(atlas: Atlas, name: str) -> list[dict[str, object]]:
         labels = {dim: str(data[dim].values[at]) for dim, at in zip(own, place, strict=True)}
         if attributes.get("kind") == "share" and "every" not in labels.values():
             continue  # kept for a paired test
+        if says_the_same(name, statistics(data)["value"], labels):
+            continue
         raw, norm = (values[place].ravel().astype(float) for values in both)
         known = ~np.isnan(raw) & ~np.isnan(norm)
         if known.sum() < LEAST or not (np.ptp(raw[known]) and np.ptp(norm[known])):

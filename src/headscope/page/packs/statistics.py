@@ -49,8 +49,16 @@ def statistic_columns(atlas: Atlas) -> tuple[list[dict[str, Any]], dict[str, Arr
                 continue
             about.append(_described(name, data, labels) | {"n": int(np.nanmax(counts[place]))})
             columns.append(values)
+    order = _beside([one["id"] for one in about])
+    about, columns = [about[place] for place in order], [columns[place] for place in order]
     stacked = np.stack(columns, 1) if columns else np.zeros((3, 0, *atlas.shape), np.float32)
     return about, dict(zip(PARTS, stacked, strict=True))
+
+
+def _beside(ids: list[str]) -> list[int]:
+    """The order in which a statistic of norm-weighted maps comes right after that of attention."""
+    first = {name: place for place, name in reversed(list(enumerate(map(map_measure, ids))))}
+    return sorted(range(len(ids)), key=lambda place: (first[map_measure(ids[place])], place))
 
 
 def _is_statistic(data: xr.Dataset, labels: dict[str, str], values: Array) -> bool:
