@@ -157,6 +157,11 @@ def test_vega_is_put_together_once_and_then_read_from_the_cache(
     assert "</script" not in fresh()
     monkeypatch.setattr(vl_convert, "javascript_bundle", lambda: "another")
     assert fresh().replace("<\\/script", "</script") == made
+    (kept,) = (tmp_path / "cache").iterdir()
+    data = bytearray(kept.read_bytes())
+    data[len(data) // 2] ^= 1
+    kept.write_bytes(data)
+    assert fresh() == "another"  # a damaged script is never used
 
 
 @pytest.mark.parametrize("place", ["off", "a file"])

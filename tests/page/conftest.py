@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,14 @@ class Opened:
     page: Any
     asked: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
+
+
+def until(page: Any, condition: str, seconds: float = 120.0) -> None:
+    """Wait until a condition holds. Playwright's own way needs eval, which our pages refuse."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(condition):
+        assert time.monotonic() < end, f"never: {condition}"
+        page.wait_for_timeout(50)
 
 
 @pytest.fixture
@@ -65,9 +74,10 @@ def visit(browser: Any) -> Iterator[Callable[..., Opened]]:
         opened.page.goto(path.as_uri() + at)
         if charts:  # all of them, as before printing: a window draws only those near it
             opened.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-            opened.page.wait_for_function(
+            until(
+                opened.page,
                 "document.querySelectorAll('.chart svg.marks').length "
-                "=== document.querySelectorAll('.chart').length"
+                "=== document.querySelectorAll('.chart').length",
             )
         return opened
 

@@ -9,10 +9,12 @@ import pytest
 
 from figures.made_roles import made as made_scores
 from figures.made_roles import random_scores
-from headscope.figures import find_figure, save_chart
-from headscope.page import roles_document, write_document
+from headscope.figures import find_figure, gallery, save_chart
+from headscope.page import Document, Plot, Section, roles_document, write_document
+from headscope.results import Atlas
 from headscope.stats import role_shift, role_tests
-from page.samples import made_results
+from page.conftest import until
+from page.samples import demo_file, made_results
 
 pytestmark = pytest.mark.page
 
@@ -23,8 +25,63 @@ def test_a_figure_as_html_draws_without_a_network(visit, tmp_path: Path) -> None
         save_chart(find_figure("heat-cls", results).draw(results), tmp_path / "x.html"),
         charts=False,
     )
-    opened.page.wait_for_selector("canvas, svg.marks")
+    opened.page.wait_for_selector("svg.marks")
     assert (opened.asked, opened.complaints) == ([], [])
+    refused(opened)
+
+
+# What a policy must refuse: code from a string, a new script, a style attribute, a request.
+ATTACKS = """async () => {
+  const ran = [];
+  window.attacked = () => ran.push("inline script");
+  try { eval("1"); ran.push("eval"); } catch {}
+  try { new Function("return 1")(); ran.push("Function"); } catch {}
+  const script = document.createElement("script");
+  script.textContent = "window.attacked()";
+  document.body.append(script);
+  const image = document.createElement("div");
+  image.innerHTML = '<img src="x" onerror="window.attacked()">';
+  document.body.append(image);
+  try { await fetch("https://example.org/"); ran.push("fetch"); } catch {}
+  await new Promise(done => setTimeout(done, 300));
+  return ran;
+}"""
+
+
+def refused(opened) -> None:
+    """Attacks that got into the page do nothing."""
+    done = "ran => { window.result = ran; }"
+    # By a timer: what Playwright itself evaluates is above the policy.
+    opened.page.evaluate(f"() => {{ setTimeout(() => ({ATTACKS})().then({done}), 0); }}")
+    until(opened.page, "window.result !== undefined")
+    assert opened.page.evaluate("window.result") == []
+    policy = opened.page.get_attribute("meta[http-equiv=content-security-policy]", "content")
+    assert "unsafe" not in policy
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+
+
+@pytest.mark.slow
+def test_every_figure_is_drawn_without_eval_and_the_page_refuses_attacks(
+    visit, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    results = Atlas.open(demo_file(tmp_path_factory.getbasetemp()))
+    plots = [
+        Plot(entry.name, entry.name, "caption", entry.draw(results)) for entry in gallery(results)
+    ]
+    assert len(plots) > 10
+    hostile = "</script><script>window.attacked = 1</script><img src=x onerror=alert(1)>"
+    section = Section("all", hostile, hostile, plots=plots)
+    path = write_document(Document(hostile, hostile, sections=[section]), tmp_path / "all.html")
+    opened = visit(path)
+    assert (opened.asked, opened.complaints) == ([], [])
+    assert opened.page.evaluate("window.attacked") is None
+    assert (
+        opened.page.locator(".vega-embed .vega-actions").first.evaluate(
+            "menu => getComputedStyle(menu).display"
+        )
+        == "none"
+    )  # the menu has its style, and is closed
+    refused(opened)
 
 
 # The height of the smallest letters of each chart, in pixels of the window.

@@ -78,7 +78,7 @@ def save_chart(chart: Any, path: str | Path, *, scale: float = 2.0) -> Path:
 
 def _html(chart: Any) -> str:
     """A page with a chart, which loads nothing and runs only its own script."""
-    script = vega_bundle() + _DRAW % OPTIONS
+    script = f"{vega_bundle()}{_DRAW % OPTIONS}"
     policy = content_policy(scripts=(script,), styles=(STYLE,))
     # Altair's own page would let a token that reads </script> end the script.
     return _PAGE.format(

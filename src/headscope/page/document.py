@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from markupsafe import Markup, escape
 
 from headscope.errors import ResultsError
 from headscope.figures import FIGURES, script_json, vega_bundle
+from headscope.figures.embed import OPTIONS, STYLE, content_policy
 from headscope.files import atomic_write, check_writable
 from headscope.numbers import MISSING, cell, number
 
@@ -174,9 +176,24 @@ def render_document(document: Document) -> str:
     environment.filters["cell"] = cell_text
     environment.filters["order"] = order
     environment.filters["whole_heads"] = whole_heads
+    script, style = _script_and_style()
     return environment.get_template("document.html.j2").render(
-        document=document, spec=spec, bundle=vega_bundle()
+        document=document,
+        spec=spec,
+        script=Markup(script),
+        style=Markup(style),
+        policy=content_policy(scripts=(script,), styles=(style,)),
     )
+
+
+def _script_and_style() -> tuple[str, str]:
+    """The script and the style sheet of every page, as they stand between their tags."""
+    folder = resources.files("headscope.page").joinpath("templates")
+    code, css = (
+        folder.joinpath(name).read_text(encoding="utf-8")
+        for name in ("document.js", "document.css")
+    )
+    return f"{vega_bundle()}\nconst OPTIONS = {OPTIONS};\n{code}", f"{STYLE}{css}"
 
 
 def write_document(document: Document, path: Path) -> Path:
