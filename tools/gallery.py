@@ -6,7 +6,8 @@
 
 The results are of the embedded model on the built-in corpus. MODELS is a folder with minilm-l6-mlm,
 the embedded model with a language-model head: gradients, ablation and the comparison of two models
-need it. Results that are in FOLDER already are not made again.
+need it. Results that are in FOLDER already are not made again. Those of checkpoints are made if
+FOLDER/training is there (python tools/train_small.py FOLDER/training).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ PAGE = ROOT / "docs" / "gallery.md"
 PICTURES = ROOT / "docs" / "images" / "gallery"
 SCALE = 1.1
 MEASURES = ["position", "special", "entropy", "dependency", "coreference", "distance"]
+BESIDE = ["position", "entropy", "repetition"]
 INTRODUCTION = """\
 # Gallery of figures
 
@@ -152,6 +154,26 @@ RUNS = (
         "The probing tasks are made from the built-in corpus. It is small, so the intervals are "
         "wide.",
     ),
+    Run(
+        "null.nc",
+        "Null models",
+        "headscope survey demo demo "
+        + " ".join(f"--measure {name}" for name in BESIDE)
+        + " --null random-weights --null shuffled-words -o null.nc",
+        f'atlas = hs.survey("demo", "demo", measures={BESIDE}, '.replace("'", '"')
+        + 'null=["random-weights", "shuffled-words"])',
+        ("null",),
+        "Random weights are drawn by the model's own rule, embeddings included.",
+    ),
+    Run(
+        "track.nc",
+        "Checkpoints",
+        "headscope track training training/texts.txt --lines --max-length 129 -o track.nc",
+        'atlas = hs.track("training", hs.read("training/texts.txt", lines=True), max_length=129)',
+        ("emergence",),
+        "The checkpoints are those of a small model that `python tools/train_small.py training` "
+        "trains in minutes: see [When induction heads appear](findings/emergence.md).",
+    ),
 )
 
 
@@ -177,7 +199,14 @@ def make(folder: Path, models: Path) -> None:
             max_length=64,
         ),
         "probe.nc": lambda: hs.probe("demo", "demo", cache=folder / "vectors"),
+        "null.nc": lambda: hs.survey(
+            "demo", "demo", measures=BESIDE, null=["random-weights", "shuffled-words"]
+        ),
     }
+    training = folder / "training"
+    if training.is_dir():
+        texts = hs.read(training / "texts.txt", lines=True)
+        makers["track.nc"] = lambda: hs.track(training, texts, max_length=129)
     folder.mkdir(parents=True, exist_ok=True)
     for name, maker in makers.items():
         if not (folder / name).exists():

@@ -86,7 +86,9 @@ def _bands(rows: pd.DataFrame, y: alt.Y, unit: str) -> tuple[Any, Any, int]:
 
 def _heading(results: Atlas, measure: str) -> alt.TitleParams:
     text = str(results[measure].attrs.get("title", measure))
-    return alt.TitleParams(text, anchor="start", fontSize=11, fontWeight="normal", offset=4)
+    return alt.TitleParams(
+        text, anchor="start", frame="group", fontSize=11, fontWeight="normal", offset=4
+    )
 
 
 def _told() -> list[Any]:

@@ -1,0 +1,123 @@
+"""``headscope track`` and ``headscope survey --null`` from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import headscope as hs
+from cli.conftest import MEASURES, Run
+from headscope.stats import emergence, null_table
+from planted_track import TEXTS, save_checkpoints
+
+SHORT = ("--max-length", "24", "--lines", "--examples", "0")
+ROLES = [f"--measure={name}" for name in ("activity", "work", "spread")]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return save_checkpoints(tmp_path_factory.mktemp("training"))
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    path = tmp_path / "lines.txt"
+    path.write_text("\n".join(TEXTS) + "\n")
+    return path
+
+
+def test_checkpoints_are_surveyed_and_roles_listed_by_when_they_appear(
+    run: Run, tmp_path: Path, folders: list[Path], lines: Path
+) -> None:
+    output = tmp_path / "track.nc"
+    done = run("track", *folders, lines, "-o", output, *ROLES, *SHORT)
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[-1] == str(output)
+    rows = [line.split() for line in done.out.splitlines() if line.startswith("│")]
+    assert ["│", "1-1", "│", "previous", "│", "checkpoint-20", "│", "20"] in [
+        row[:8] for row in rows
+    ]
+    table = emergence(hs.open(output))
+    again = run("track", folders[0].parent, lines, "-o", output, "--json", *ROLES, *SHORT)
+    assert [row["head"] for row in json.loads(again.out)] == table["head"].tolist()
+    drawn = run("figures", output, "--figure", "emergence", "--format", "svg", "-o", tmp_path)
+    assert drawn.code == 0
+    assert "step" in (tmp_path / "emergence.svg").read_text()
+
+
+def test_a_value_and_its_threshold(
+    run: Run, tmp_path: Path, folders: list[Path], lines: Path
+) -> None:
+    options = ("-o", tmp_path / "x.nc", "--measure", "position", *SHORT)
+    by = ("--by", "position:previous")
+    done = run("track", *folders, lines, *options, *by, "--least", "0.5", "--json")
+    assert [(row["head"], row["checkpoint"]) for row in json.loads(done.out)] == [
+        ("1-1", "checkpoint-20")
+    ]
+    missing = run("track", *folders, lines, *options, *by)
+    assert missing.code == 2
+    assert missing.told[1] == "next:  e.g. --by position:previous --least 0.5"
+    plain = run("track", *folders, lines, *options)
+    assert "no main roles: they need the measures activity, work and spread" in plain.err
+
+
+@pytest.mark.parametrize(
+    ("models", "options", "message"),
+    [
+        (["ONE"], [], "error: a track needs two checkpoints or more, got 1 instead"),
+        (["ONE", "./nowhere"], [], "error: there is no folder ./nowhere"),
+        (["ONE"], ["--revisions", "a,b"], "is a folder, which has no revisions: they belong to"),
+        (["gpt2"], ["--revisions", "a"], "error: a track needs two revisions or more"),
+        (["gpt2"], ["--revisions", "a,b"], "error: the revision 'a' of gpt2 cannot be read"),
+        (["ONE", "TINY"], [], "error: the checkpoints have different shapes: checkpoint-0 (bert, "),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_run(
+    run: Run,
+    tmp_path: Path,
+    folders: list[Path],
+    tiny_folder: Path,
+    lines: Path,
+    models: list[str],
+    options: list[str],
+    message: str,
+) -> None:
+    known = {"ONE": str(folders[0]), "TINY": str(tiny_folder)}
+    given = [known.get(model, model) for model in models]
+    done = run("track", *given, lines, "-o", tmp_path / "x.nc", *options, *SHORT)
+    assert done.code == 2
+    assert message in done.told[0]
+    assert "Traceback" not in done.err
+    assert not (tmp_path / "x.nc").exists()
+
+
+def test_null_models_are_shown_after_a_survey_and_by_heads(
+    run: Run, tmp_path: Path, tiny_folder: Path, text: Path
+) -> None:
+    output = tmp_path / "x.nc"
+    null = ("--null", "random-weights", "--null", "shuffled-words")
+    done = run("survey", tiny_folder, text, "-o", output, "--max-length", "32", *MEASURES, *null)
+    assert done.code == 0, done.err
+    assert "beside random weights" in done.out
+    assert "beside shuffled words" in done.out
+    assert f"headscope heads {output} --nulls" in done.err
+    listed = run("heads", output, "--nulls", "--json")
+    assert len(json.loads(listed.out)) == len(null_table(hs.open(output)))
+    beside = run("heads", output, "--by", "entropy", "--json")
+    assert "shuffled-words low" in json.loads(beside.out)[0]
+
+
+def test_null_models_that_are_not_there_are_told(
+    run: Run, tmp_path: Path, small_nc: Path, tiny_folder: Path, text: Path
+) -> None:
+    without = run("heads", small_nc, "--nulls")
+    assert without.told == [
+        "error: these results have no null models to compare with",
+        "next:  survey again with --null random-weights or --null shuffled-words",
+    ]
+    both = run("heads", small_nc, "--nulls", "--by", "entropy")
+    assert both.code == 2
+    unknown = run("survey", tiny_folder, text, "--null", "random", "-o", tmp_path / "x.nc")
+    assert "the null model must be one of" in unknown.told[0]
