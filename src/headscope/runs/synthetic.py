@@ -129,7 +129,8 @@ class Sequences:
         tokens, start = ordinary_tokens(model), start_of(model)
         for number in range(first, min(last, self.count)):
             drawn = np.random.default_rng([self.seed, number]).choice(tokens, self.n, replace=False)
-            yield _encoded(number, np.concatenate([drawn, drawn]), start)
+            twice = np.concatenate([drawn, drawn])
+            yield encoded_tokens(f"sequence {number + 1}", twice, start)
 
     def sums(self, model: Model, stack: str, shard: tuple[int, int] = (1, 1)) -> tuple[Sums, Tally]:
         """Run the sequences of a shard: sums by sequence, and how many were used."""
@@ -174,14 +175,15 @@ def start_of(model: Model) -> int | None:
     return None if model.bos == "none" else model.bos_token
 
 
-def _encoded(number: int, ids: NDArray[np.int64], start: int | None) -> Encoded:
+def encoded_tokens(name: str, ids: NDArray[np.int64], start: int | None) -> Encoded:
+    """Tokens that are no text of their own, as an example; ``start`` is put before them."""
     before = [] if start is None else [start]
     size = len(before) + len(ids)
     none = np.full(size, -1, np.int64)
     kind = np.full(size, TEXT, np.int8)
     kind[: len(before)] = START
     return Encoded(
-        Example(f"sequence {number + 1}", ("",), group=f"sequence {number + 1}"),
+        Example(name, ("",), group=name),
         np.concatenate([np.array(before, np.int64), ids]),
         np.zeros(size, np.int64),
         kind,
