@@ -153,7 +153,7 @@ class Decoder:
             if not going:
                 break
             if len(going) < len(open_rows):
-                cache.batch_select_indices(torch.tensor(going, device=self.model.device))
+                cache.batch_select_indices(torch.tensor(going))
                 open_rows, current = open_rows[going], current[going]
                 if replacement is not None:
                     replacement = StackedReplacement(tuple(replacement.parts[at] for at in going))
