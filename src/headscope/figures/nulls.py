@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import altair as alt
-import numpy as np
 import pandas as pd
 
 from headscope.figures.style import BLUE, GREEN, ORANGE, note, styled, subject
@@ -114,4 +113,4 @@ def _points(results: Atlas, measure: str, names: dict[str, str]) -> pd.DataFrame
         heads = [f"{a}-{b}" for a in data["layer"].values for b in data["head"].values]
         frames.append(pd.DataFrame({"name": name, "head": heads, "value": data.values.ravel()}))
     whole = pd.concat(frames, ignore_index=True)
-    return whole.loc[np.isfinite(whole["value"])]
+    return whole.dropna(subset=["value"])
