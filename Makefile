@@ -9,7 +9,7 @@ PINNED := $(PIP) --constraint requirements/constraints.txt
 PINS := pyproject.toml requirements/constraints.txt requirements/demo.txt
 
 .PHONY: demo test lint docs coverage package bench bench-alternatives bench-growth bench-recipes \
-  patterns freeze web web-check clean
+  patterns freeze fuzz load versions web web-check clean
 
 demo: $(VENV)/run.stamp
 	@$(BIN)/headscope demo --output out/demo
@@ -71,6 +71,23 @@ bench-recipes: $(VENV)/dev.stamp
 # Train the pattern network on the built-in labelled maps, and score it on the test maps.
 patterns: $(VENV)/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python tools/train_patterns.py
+
+# A million changed files and requests: none may raise anything but an error of our own. Where
+# atheris installs, libFuzzer chooses the changes by the code that they reach.
+FUZZ ?= --cases 1000000
+fuzz: $(VENV)/dev.stamp
+	-$(PIP) --no-deps atheris==3.0.0
+	$(BIN)/python -m tools.fuzz $(FUZZ)
+	if $(BIN)/python -c "import atheris" 2>/dev/null; then \
+	  $(BIN)/python -m tools.fuzz --engine atheris $(FUZZ); fi
+
+# The explorer and the labelling page under load: many clients, slow ones, huge requests.
+load: $(VENV)/dev.stamp
+	$(BIN)/python tools/load_test.py $(LOAD)
+
+# A part of the tests with the lowest and the highest supported transformers and xarray.
+versions: $(VENV)/dev.stamp
+	$(BIN)/python tools/versions.py $(VERSIONS)
 
 # Compare every number with those of the commit BASE (needs the research data beside the project).
 BASE ?= 4ad51ef
