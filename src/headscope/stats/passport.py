@@ -13,10 +13,11 @@ import xarray as xr
 
 from headscope.heads import Head
 from headscope.labels import NORM, WEIGHTED, map_measure
-from headscope.numbers import count, interval, number, p_value
+from headscope.numbers import number, p_value
 from headscope.results import Atlas
 from headscope.results.circuits import is_circuits
 from headscope.stats.description import Description
+from headscope.stats.passport_tables import shown_relations, shown_roles, shown_statistics
 from headscope.stats.relations import LEAST
 
 ALPHA = 0.05
@@ -73,11 +74,11 @@ class Passport:
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables with numbers as people read them, by title; empty ones are left out."""
         found = {
-            "Roles": _shown_roles(self.roles),
-            "Dependency relations, by gain over the best fixed offset": _shown_relations(
+            "Roles": shown_roles(self.roles),
+            "Dependency relations, by gain over the best fixed offset": shown_relations(
                 self.relations
             ),
-            "Statistics, by rank among all heads": _shown_statistics(self.statistics),
+            "Statistics, by rank among all heads": shown_statistics(self.statistics),
         }
         return {title: frame for title, frame in found.items() if len(frame)}
 
@@ -272,58 +273,3 @@ def _statistic_sentences(statistics: pd.DataFrame) -> list[str]:
 def _sign(p: float) -> str:
     shown = p_value(p)
     return shown if shown.startswith("<") else f"= {shown}"
-
-
-def _weighted(frame: pd.DataFrame, *, rank: bool = False) -> dict[str, list[str]]:
-    """Columns of norm-weighted values, if there are any."""
-    if "norm" not in frame:
-        return {}
-    values = {"norm-weighted": [number(value) for value in frame["norm"]]}
-    return values | ({"its rank": [count(one) for one in frame["norm rank"]]} if rank else {})
-
-
-def _shown_roles(roles: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "role": roles["role"],
-            "times uniform": [number(value) for value in roles["mean"]],
-            **_weighted(roles),
-            "95 % interval": _intervals(roles),
-            "p": [p_value(value) for value in roles["p"]],
-            "has the role": ["yes" if has else "no" for has in roles["has"]],
-        }
-    )
-
-
-def _shown_relations(relations: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "relation": relations["relation"],
-            "direction": relations["direction"],
-            "accuracy": [number(value) for value in relations["accuracy"]],
-            **_weighted(relations),
-            "best offset": [number(value) for value in relations["offset"]],
-            "words": [count(value) for value in relations["n"]],
-            "p": [p_value(value) for value in relations["p"]],
-        }
-    )
-
-
-def _shown_statistics(statistics: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "statistic": statistics["statistic"],
-            "mean": [number(value) for value in statistics["mean"]],
-            "95 % interval": _intervals(statistics),
-            "unit": statistics["unit"],
-            "rank": [
-                f"{rank} of {of}"
-                for rank, of in zip(statistics["rank"], statistics["of"], strict=True)
-            ],
-            **_weighted(statistics, rank=True),
-        }
-    )
-
-
-def _intervals(frame: pd.DataFrame) -> list[str]:
-    return [interval(low, high) for low, high in zip(frame["low"], frame["high"], strict=True)]
