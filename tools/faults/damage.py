@@ -124,8 +124,10 @@ def content(*parts: Any) -> str:
     """A digest of arrays, bytes and anything else by its ``repr``."""
     digest = hashlib.sha256()
     for part in parts:
-        if isinstance(part, np.ndarray):
+        if isinstance(part, np.ndarray) and part.dtype.kind in "biufc":
             digest.update(f"{part.dtype} {part.shape}".encode() + part.tobytes())
+        elif isinstance(part, np.ndarray):
+            digest.update(repr([str(cell) for cell in part.ravel().tolist()]).encode())
         else:
             digest.update(part if isinstance(part, bytes) else repr(part).encode())
     return digest.hexdigest()
