@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from headscope.page.show import show
     from headscope.results import Atlas, TextAttention, merge
     from headscope.runs.ablate import ablate
+    from headscope.runs.ablate.groups import group_losses
     from headscope.runs.attention import attention
     from headscope.runs.circuits import circuits
     from headscope.runs.compare import compare
@@ -108,6 +109,7 @@ _WHERE = {
     "page.show": ("show",),
     "results": ("Atlas", "TextAttention", "merge"),
     "runs.ablate": ("ablate",),
+    "runs.ablate.groups": ("group_losses",),
     "runs.attention": ("attention",),
     "runs.circuits": ("circuits",),
     "runs.compare": ("compare",),
@@ -168,6 +170,7 @@ __all__ = [
     "examples",
     "explore",
     "figure",
+    "group_losses",
     "load",
     "logit_parts",
     "merge",

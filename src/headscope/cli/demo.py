@@ -9,15 +9,31 @@ import typer
 
 from headscope.cli import options as opt
 from headscope.cli.console import Console
+from headscope.cli.portrait import run_portrait
 from headscope.cli.root import LOOK, app
 from headscope.cli.surveying import run_survey, show_summary
 
 
 @app.command(rich_help_panel=LOOK)
 def demo(
+    llm: Annotated[
+        bool,
+        typer.Option(
+            "--llm",
+            help="The embedded language model instead, and a page about its heads: see 'headscope "
+            "portrait'. It takes about ten minutes.",
+        ),
+    ] = False,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder for results and report.")
-    ] = Path("headscope-demo"),
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The folder for results and report. Default: headscope-demo, or "
+            "headscope-demo-llm.",
+            show_default=False,
+        ),
+    ] = None,
     limit: opt.Limit = None,
     seed: opt.Seed = 0,
     batch_size: opt.BatchSize = 16,
@@ -32,6 +48,20 @@ def demo(
     Example: headscope demo && open headscope-demo/demo.html
     """
     console = Console(quiet=quiet, as_json=json)
+    if llm:
+        run_portrait(
+            "demo-llm",
+            "demo",
+            console,
+            output=output or Path("headscope-demo-llm"),
+            limit=limit,
+            seed=seed,
+            batch_size=batch_size,
+            max_length=max_length,
+            device=device,
+        )
+        return
+    output = output or Path("headscope-demo")
     results = output / "demo.nc"
     run = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length}
     load = {"device": device}

@@ -186,10 +186,17 @@ def subject(provenance: Mapping[str, Any]) -> str:
     --------
     >>> subject({"model": {"name": "bert"}, "corpus": {"name": "en.txt"}, "counts": {"seen": 6}})
     'bert on en.txt, 6 examples'
+    >>> subject({"model": {"name": "bert"}})
+    'bert, from its weights'
     """
+    model = short_model(provenance["model"]["name"])
+    if "corpus" not in provenance:
+        return f"{model}, from its weights"
+    about = f"{model} on {short_corpus(provenance['corpus']['name'])}"
+    if "counts" not in provenance:  # long texts made of it, for example
+        return about
     seen = provenance["counts"]["seen"]
-    model, corpus = short_model(provenance["model"]["name"]), provenance["corpus"]["name"]
-    return f"{model} on {short_corpus(corpus)}, {seen} example{'' if seen == 1 else 's'}"
+    return f"{about}, {seen} example{'' if seen == 1 else 's'}"
 
 
 def subjects(provenances: Sequence[Mapping[str, Any]]) -> str:

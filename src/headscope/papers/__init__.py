@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from headscope.papers.jo2020.recipe import Jo2020
     from headscope.papers.kovaleva2019.recipe import Kovaleva2019
     from headscope.papers.pande2021.recipe import Pande2021
+    from headscope.papers.portrait.recipe import Portrait
     from headscope.papers.recipe import Recipe
     from headscope.papers.report import PaperReport
 
@@ -27,6 +28,7 @@ __all__ = [
     "Paper",
     "PaperReport",
     "Part",
+    "Portrait",
     "Recipe",
     "find_paper",
 ]
@@ -37,6 +39,7 @@ _WHERE = {
     "Kovaleva2019": "kovaleva2019.recipe",
     "Pande2021": "pande2021.recipe",
     "PaperReport": "report",
+    "Portrait": "portrait.recipe",
     "Recipe": "recipe",
 }
 

@@ -101,7 +101,7 @@ class Paper:
     title
         The title, as the recipe's page shows it.
     heads
-        Layers and heads of the model that the published numbers are for.
+        Layers and heads of the model that the published numbers are for; None without such a model.
     parts
         The parts of the recipe, in the order of the paper.
     """
@@ -109,7 +109,7 @@ class Paper:
     name: str
     authors: str
     title: str
-    heads: tuple[str, str]
+    heads: tuple[str, str] | None
     parts: tuple[Part, ...]
 
     def choose(
@@ -235,6 +235,27 @@ PAPERS = {
     )
 }
 """The papers, by name."""
+
+
+PORTRAIT = Paper(
+    "portrait",
+    "",
+    "Heads of a language model",
+    None,
+    (
+        Part("roles", "What the heads do", "the main role of every head on text"),
+        Part("sinks", "Sinks", "Gu et al. 2025, section 2"),
+        Part("local", "Previous tokens", "Olsson et al. 2022"),
+        Part("induction", "Induction", "Olsson et al. 2022; Elhage et al. 2021"),
+        Part("duplicate", "Duplicate tokens", "Wang et al. 2023, section 3"),
+        Part("copying", "Copying", "Elhage et al. 2021"),
+        Part("syntax", "Syntax", "Clark et al. 2019, section 4.2"),
+        Part("attribution", "Direct logit attribution", "Elhage et al. 2021"),
+        Part("retrieval", "Retrieval", "Wu et al. 2024"),
+        Part("disabling", "Disabling heads", "Olsson et al. 2022"),
+    ),
+)
+"""The page that ``headscope portrait`` makes: the parts say whose question each section asks."""
 
 
 def find_paper(name: str) -> Paper:

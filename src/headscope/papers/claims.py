@@ -14,6 +14,8 @@ from headscope.page import Section, Table
 
 HOLDS = {True: "yes", False: "no", None: "not tested"}
 """How a verdict is written."""
+PAPER_SAYS = "the paper says"
+"""The heading of the column with the claims."""
 UNDECIDED = "undecided"
 """The verdict on a claim if the interval of the number covers its threshold."""
 CAUTION = (
@@ -164,7 +166,7 @@ class Finding:
     def row(self) -> dict[str, Any]:
         """The row of the table."""
         return {
-            "the paper says": f"{self.claim.text} ({self.claim.source})",
+            PAPER_SAYS: f"{self.claim.text} ({self.claim.source})",
             "paper": self.claim.published,
             "here": self.here,
             "holds": UNDECIDED if self.undecided else HOLDS[self.holds],
@@ -241,13 +243,20 @@ def _is_tested(finding: Finding) -> bool:
     return finding.undecided or finding.holds is not None
 
 
-def claims_section(findings: Sequence[Finding]) -> Section:
+def claims_section(
+    findings: Sequence[Finding], *, title: str = "The paper's claims", says: str = PAPER_SAYS
+) -> Section:
     """Make the section that ends a paper's page: one row per claim.
 
     Parameters
     ----------
     findings
         The claims with their verdicts, in the order of the paper.
+    title
+        The heading.
+    says
+        The heading of the column with the claims. The column of published numbers is left out if
+        there are none.
 
     Returns
     -------
@@ -266,5 +275,11 @@ def claims_section(findings: Sequence[Finding]) -> Section:
         notes.append(INTERVALS)
     if any(finding.claim.ours for finding in findings):
         notes.append(OURS)
-    table = Table([finding.row for finding in findings], title="Claims", note=" ".join(notes))
-    return Section("claims", "The paper's claims", text, [table])
+    empty = () if any(finding.claim.published for finding in findings) else ("paper",)
+    rows = [
+        {says if name == PAPER_SAYS else name: cell for name, cell in finding.row.items()}
+        for finding in findings
+    ]
+    rows = [{name: cell for name, cell in row.items() if name not in empty} for row in rows]
+    table = Table(rows, title="Claims", note=" ".join(notes))
+    return Section("claims", title, text, [table])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from headscope.models import Model, ModelLike, as_model
 
@@ -37,6 +38,8 @@ class GivenModels:
         them.
     device
         Where models that are given by name are loaded to.
+    head
+        ``"lm"`` loads models that are given by name with their language-model head.
 
     Examples
     --------
@@ -45,17 +48,23 @@ class GivenModels:
     (('demo',), 12)
     """
 
-    def __init__(self, given: ModelLike | Sequence[ModelLike], *, device: str) -> None:
+    def __init__(
+        self,
+        given: ModelLike | Sequence[ModelLike],
+        *,
+        device: str,
+        head: Literal["lm"] | None = None,
+    ) -> None:
         several: Sequence[ModelLike] = [given] if one_model(given) else given  # type: ignore[list-item, assignment]
         self.names = tuple(map(_name, several))
         self._given = dict(zip(self.names, several, strict=True))
         self._loaded: dict[str, Model] = {}
-        self._device = device
+        self._device, self._head = device, head
 
     def load(self, name: str) -> Model:
         """The model of a name; a network that was given with its tokenizer is wrapped."""
         if name not in self._loaded:
-            self._loaded[name] = as_model(self._given[name], device=self._device)
+            self._loaded[name] = as_model(self._given[name], device=self._device, head=self._head)
         return self._loaded[name]
 
     def source(self, name: str) -> str | Model:

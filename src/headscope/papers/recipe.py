@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from headscope.corpus import Corpus
 from headscope.errors import Interrupted, UserError
@@ -17,7 +17,7 @@ from headscope.measures import Measure
 from headscope.models import Model, ModelLike
 from headscope.page import Document, Plot, Section, Table, write_document
 from headscope.papers.catalogue import PAPERS, Paper, Part
-from headscope.papers.claims import Finding, claims_section, verdict
+from headscope.papers.claims import PAPER_SAYS, Finding, claims_section, verdict
 from headscope.papers.models import GivenModels
 from headscope.papers.report import PaperReport
 from headscope.papers.sections import run_rows, short_name, with_suffix
@@ -72,6 +72,10 @@ class Recipe(ABC):
 
     name: ClassVar[str]
     """The paper's name in the catalogue."""
+    head: ClassVar[Literal["lm"] | None] = None
+    """The head that models are loaded with, where every part needs it."""
+    claims_title: ClassVar[str] = "The paper's claims"
+    claims_column: ClassVar[str] = PAPER_SAYS
 
     def __post_init__(self) -> None:
         self.chosen: tuple[Part, ...] = self.paper.choose(self.parts, given=self.given)
@@ -79,7 +83,7 @@ class Recipe(ABC):
         """The provenance of every run, by name."""
         self.files: list[Path] = []
         self.reporter: Reporter = as_reporter(self.progress)
-        self._models = GivenModels(self.model, device=self.device)
+        self._models = GivenModels(self.model, device=self.device, head=self.head)
 
     @property
     def paper(self) -> Paper:
@@ -102,6 +106,13 @@ class Recipe(ABC):
 
     def check(self) -> None:  # noqa: B027 (most recipes have nothing to check)
         """Check what can be checked before any part runs; the models are loaded."""
+
+    def subtitle(self) -> str:
+        """What stands below the page's title."""
+        return (
+            f"{self.paper.authors}, on {', '.join(map(short_name, self.models))}: "
+            "the paper's tables and figures, with the published numbers beside ours"
+        )
 
     def facts(self) -> list[tuple[str, str]]:
         """List what stands in the boxes at the top of the page, beside the models' shapes."""
@@ -165,7 +176,8 @@ class Recipe(ABC):
             raise next(iter(skipped.values()))
         findings = self.claims()
         if findings:
-            sections.append(claims_section(findings))
+            says = self.claims_column
+            sections.append(claims_section(findings, title=self.claims_title, says=says))
         self._write(path, sections, list(skipped), findings)
         return PaperReport(path, tuple(sections), tuple(skipped), tuple(self.files))
 
@@ -191,13 +203,11 @@ class Recipe(ABC):
                     save_chart(plot.chart, self.folder / "figures" / f"{plot.name}.{ending}")
         shapes = ", ".join(self.size(name) for name in self.models)
         counted = [(verdict(findings), "tested claims hold")] if findings else []
+        published = [] if self.paper.heads is None else [self.paper.heads]
         document = Document(
             title=self.paper.title,
-            subtitle=(
-                f"{self.paper.authors}, on {', '.join(map(short_name, self.models))}: "
-                "the paper's tables and figures, with the published numbers beside ours"
-            ),
-            facts=[(shapes, "layers × heads here"), self.paper.heads, *self.facts(), *counted],
+            subtitle=self.subtitle(),
+            facts=[(shapes, "layers × heads here"), *published, *self.facts(), *counted],
             remarks=self.remarks(),
             notes=[f"Skipped: {reason}." for reason in skipped],
             sections=sections,

@@ -1,0 +1,158 @@
+"""``headscope portrait``: one page about the heads of a language model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headscope.cli import options as opt
+from headscope.cli.console import Console
+from headscope.cli.paper import options as paper
+from headscope.cli.root import MEASURE, app
+
+_PARTS = "The parts"
+
+
+@app.command(
+    rich_help_panel=MEASURE,
+    epilog="Parts: roles, sinks, local, induction, duplicate, copying, syntax, attribution, "
+    "retrieval, disabling.",
+)
+def portrait(
+    model: opt.Model,
+    corpus: Annotated[
+        str,
+        typer.Argument(help="Texts in any format that survey reads; 'demo' is the built-in one."),
+    ] = "demo",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Where to write the page, figures and results. Default: portrait-MODEL.",
+            show_default=False,
+        ),
+    ] = None,
+    part: paper.Parts = None,
+    top: Annotated[
+        int,
+        typer.Option(
+            "--top",
+            metavar="N",
+            help="Heads that stand for a role where heads are disabled.",
+            rich_help_panel=_PARTS,
+        ),
+    ] = 5,
+    draws: Annotated[
+        int,
+        typer.Option(
+            "--draws",
+            metavar="N",
+            help="How often other heads are drawn to compare with.",
+            rich_help_panel=_PARTS,
+        ),
+    ] = 10,
+    length: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--length",
+            metavar="N",
+            help="Tokens of the long texts for retrieval (repeatable). Default: 512.",
+            rich_help_panel=_PARTS,
+            show_default=False,
+        ),
+    ] = None,
+    needles: Annotated[
+        int,
+        typer.Option(
+            "--needles",
+            metavar="N",
+            help="Facts that are hidden in long texts.",
+            rich_help_panel=_PARTS,
+        ),
+    ] = 12,
+    limit: paper.Limit = None,
+    seed: opt.Seed = 0,
+    batch_size: opt.BatchSize = 16,
+    max_length: opt.MaxLength = 128,
+    device: opt.Device = "cpu",
+    quiet: opt.Quiet = False,
+    json: paper.Json = False,
+) -> None:
+    """Write a page about the heads of a language model: what they do, and what they are needed for.
+
+    Sinks, previous tokens, induction and what feeds it, duplicates, copying, syntax, logit
+    attribution, retrieval, and the loss with the top heads of each disabled; ends with what the
+    field says of such heads, tested here. An interrupted run resumes when the same command is run
+    again.
+
+    Example: headscope portrait demo-llm
+    """
+    run_portrait(
+        model,
+        corpus,
+        Console(quiet=quiet, as_json=json),
+        output=output,
+        parts=part or (),
+        top=top,
+        draws=draws,
+        lengths=tuple(length or (512,)),
+        needles=needles,
+        limit=limit,
+        seed=seed,
+        batch_size=batch_size,
+        max_length=max_length,
+        device=device,
+    )
+
+
+def run_portrait(
+    model: str,
+    corpus: str,
+    console: Console,
+    *,
+    output: Path | None,
+    limit: int | None,
+    seed: int,
+    batch_size: int,
+    max_length: int,
+    device: str,
+    parts: tuple[str, ...] | list[str] = (),
+    top: int = 5,
+    draws: int = 10,
+    lengths: tuple[int, ...] = (512,),
+    needles: int = 12,
+) -> None:
+    """Check what can be checked without torch, run the portrait, and print where its page is."""
+    from headscope.corpus import read
+    from headscope.models.names import check_model_name
+    from headscope.papers.catalogue import PORTRAIT
+
+    PORTRAIT.choose(parts)
+    check_model_name(model)
+    texts = read(corpus)
+    from headscope.cli.paper.group import run_recipe
+    from headscope.papers import Portrait
+
+    run_recipe(
+        Portrait(
+            model,
+            corpus=texts,
+            output=output,
+            parts=parts,
+            top=top,
+            draws=draws,
+            lengths=lengths,
+            needles=needles,
+            limit=limit,
+            seed=seed,
+            batch_size=batch_size,
+            max_length=max_length,
+            device=device,
+            progress=console,
+        ),
+        console,
+    )

@@ -1,0 +1,245 @@
+"""The portrait of a language model: one page with all that is known of its heads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import ClassVar, Literal
+
+from headscope.corpus import CorpusLike, read
+from headscope.errors import UserError
+from headscope.measures.options import at_least
+from headscope.measures.registry import choose
+from headscope.models import Model, ModelLike
+from headscope.page import Section
+from headscope.papers.catalogue import PORTRAIT, Paper
+from headscope.papers.claims import Finding
+from headscope.papers.portrait import sections
+from headscope.papers.portrait.claims import portrait_claims
+from headscope.papers.portrait.found import GROUPS, Found
+from headscope.papers.recipe import Recipe, Step
+from headscope.papers.sections import short_name
+from headscope.results import Atlas
+from headscope.runs.ablate.groups import check_predicts, group_losses
+from headscope.runs.circuits import circuits
+from headscope.runs.retrieval import retrieval
+from headscope.runs.retrieval.needles import choose_needles
+from headscope.runs.survey import survey
+from headscope.stats import model_summary
+
+ATTRIBUTION = "logit_attribution"
+
+
+@dataclass
+class Portrait(Recipe):
+    """A page about the heads of a causal language model.
+
+    Sinks, previous tokens, induction, duplicates, copying, syntax, direct logit attribution and
+    retrieval, each with its figure; what disabling the top heads of each role does to the loss;
+    and what the field says about heads, tested here. Options that all recipes share are described
+    in :class:`headscope.papers.recipe.Recipe`.
+
+    Parameters
+    ----------
+    model
+        A hub id, a model folder, ``"demo-llm"``, a :class:`headscope.Model` loaded with its
+        language-model head, or a network with its tokenizer.
+    corpus
+        Texts: whatever :func:`headscope.read` takes. Syntax needs trees.
+    top
+        How many heads stand for a role where heads are disabled.
+    lengths
+        Tokens of the long texts for retrieval.
+    needles
+        How many facts are hidden in them.
+    draws
+        How often other heads are drawn to compare with.
+
+    Examples
+    --------
+    >>> portrait = Portrait("demo-llm", parts=["induction"])
+    >>> [part.title for part in portrait.chosen]
+    ['Induction']
+
+    ``portrait.run()`` then writes the page into the folder ``portrait-demo-llm``.
+    """
+
+    model: ModelLike = "demo-llm"
+    _: KW_ONLY
+    corpus: CorpusLike = "demo"
+    top: int = 5
+    lengths: Sequence[int] = (512,)
+    needles: int = 12
+    draws: int = 10
+
+    name: ClassVar[str] = "portrait"
+    head: ClassVar[Literal["lm"] | None] = "lm"
+    claims_title: ClassVar[str] = "What the field says"
+    claims_column: ClassVar[str] = "claim"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("number of heads", self.top, 1)
+        at_least("number of needles", self.needles, 1)
+        at_least("number of draws", self.draws, 1)
+        self._corpus = read(self.corpus)
+        self._found = Found()
+
+    @property
+    def paper(self) -> Paper:
+        """The parts of the page."""
+        return PORTRAIT
+
+    @property
+    def one(self) -> Model:
+        """The model."""
+        return self.load(self.models[0])
+
+    def check(self) -> None:
+        """Refuse models that predict no next token."""
+        check_predicts(self.one)
+
+    def subtitle(self) -> str:
+        """Which model, on which texts."""
+        return (
+            f"{short_name(self.models[0])} on {short_name(self._corpus.name)}: what its attention "
+            "heads do, with intervals, and what happens without them"
+        )
+
+    def facts(self) -> list[tuple[str, str]]:
+        """How many texts there were."""
+        seen = self.about.get("survey", {}).get("counts", {}).get("seen")
+        return [] if seen is None else [(str(seen), "texts")]
+
+    def remarks(self) -> list[str]:
+        """What the heads do, in sentences."""
+        atlas = self._found.survey
+        return [] if atlas is None else [line.text for line in model_summary(atlas)]
+
+    def steps(self, part: str) -> Sequence[Step]:
+        """Every part is one section."""
+        makers = {
+            "roles": lambda: sections.roles(self.surveyed),
+            "sinks": lambda: sections.sinks(self.surveyed),
+            "local": lambda: sections.local(self.surveyed),
+            "induction": self._induction,
+            "duplicate": lambda: sections.duplicate(self.surveyed),
+            "copying": lambda: sections.copying(self.composed),
+            "syntax": lambda: sections.syntax(self.surveyed),
+            "attribution": self._attribution,
+            "retrieval": lambda: sections.retrieval(self.retrieved),
+            "disabling": self._disabling,
+        }
+
+        def step() -> Section:
+            content = makers[part]()
+            return self.section(part, content.text, content.tables, content.plots)
+
+        return [step]
+
+    def claims(self) -> Sequence[Finding]:
+        """What the field says."""
+        return list(portrait_claims(self._found, top=self.top, seed=self.seed))
+
+    @cached_property
+    def surveyed(self) -> Atlas:
+        """The survey: all that is offered, logit attribution, and random tokens written twice."""
+        model, corpus = self.one, self._corpus
+        offered = corpus.annotations | model.capabilities
+        measures = choose(None, offered, corpus=corpus.name, cross=False)
+        try:
+            more = choose([ATTRIBUTION], offered, corpus=corpus.name, cross=False)
+            more[0].check_model(model, model.main_stack())
+            measures += more
+        except UserError as error:
+            self._found.why["attribution"] = error.message
+        path = self.folder / "survey.nc"
+        with self.reporter.progress("survey") as progress:
+            atlas = survey(
+                model,
+                corpus,
+                measures=measures,
+                synthetic=True,
+                output=path,
+                progress=progress,
+                limit=self.limit,
+                seed=self.seed,
+                batch_size=self.batch_size,
+                max_length=self.max_length,
+            )
+        self._found.survey = self.keep(path, atlas)
+        return atlas
+
+    @cached_property
+    def composed(self) -> Atlas:
+        """Circuits, from the weights alone."""
+        path = self.folder / "circuits.nc"
+        try:
+            with self.reporter.progress("circuits") as progress:
+                atlas = circuits(self.one, seed=self.seed, output=path, progress=progress)
+        except UserError as error:
+            self._found.why["circuits"] = error.message
+            raise
+        self._found.circuits = self.keep(path, atlas)
+        return atlas
+
+    @cached_property
+    def retrieved(self) -> Atlas:
+        """Retrieval from long texts."""
+        path = self.folder / "retrieval.nc"
+        try:
+            with self.reporter.progress("retrieval") as progress:
+                atlas = retrieval(
+                    self.one,
+                    self._corpus,
+                    lengths=tuple(self.lengths),
+                    needles=choose_needles(None)[: self.needles],
+                    seed=self.seed,
+                    output=path,
+                    progress=progress,
+                )
+        except UserError as error:
+            self._found.why["retrieval"] = error.message
+            raise
+        self._found.retrieval = self.keep(path, atlas)
+        return atlas
+
+    def _induction(self) -> sections.Content:
+        """With the heads that feed induction heads, where circuits can be read."""
+        atlas = self.surveyed
+        try:
+            feeders = self.composed
+        except UserError as error:
+            self.reporter.say(f"no composition: {error.message}")
+            feeders = None
+        return sections.induction(atlas, feeders, self._found, self.top)
+
+    def _attribution(self) -> sections.Content:
+        atlas = self.surveyed
+        if ATTRIBUTION not in atlas:
+            raise UserError(self._found.why["attribution"])
+        return sections.attribution(atlas)
+
+    def _disabling(self) -> sections.Content:
+        """The top heads of every role that was measured."""
+        _ = self.surveyed
+        groups = {name: self._found.ranked(name, self.top) for name in GROUPS}
+        chosen = {name: heads for name, heads in groups.items() if heads}
+        path = self.folder / "disabling.nc"
+        try:
+            with self.reporter.progress("disabling") as progress:
+                atlas = group_losses(
+                    self.one,
+                    self._corpus,
+                    chosen,
+                    draws=self.draws,
+                    seed=self.seed,
+                    output=path,
+                    progress=progress,
+                )
+        except UserError as error:
+            self._found.why["disabling"] = error.message
+            raise
+        self._found.losses = self.keep(path, atlas)
+        return sections.disabling(atlas)
