@@ -19,9 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from headscope.errors import ResultsError
 
@@ -184,8 +186,12 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     held = contents(data)
     value = data[held.value]
     names = {"value": held.value, "low": "low", "high": "high", "count": held.count}
-    arrays = {
-        name: (value.dims, data[variable].broadcast_like(value).transpose(*value.dims).values)
-        for name, variable in names.items()
-    }
+
+    def laid_out(variable: str) -> NDArray[Any]:
+        given = data[variable]
+        if given.dims != value.dims:  # rare, and slow
+            given = given.broadcast_like(value).transpose(*value.dims)
+        return np.asarray(given.values)
+
+    arrays = {name: (value.dims, laid_out(variable)) for name, variable in names.items()}
     return xr.Dataset(arrays, {dim: data[dim].values for dim in value.dims}, data.attrs)
