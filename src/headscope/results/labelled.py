@@ -103,9 +103,8 @@ class LabelledResults:
         >>> import headscope as hs
         >>> texts = ["The dog barks.", "A cat sleeps."]
         >>> atlas = hs.survey("demo", texts, measures="position", null="shuffled-words")
-        >>> atlas.nulls
-        {'shuffled-words': Atlas of demo on 2 texts (words shuffled): 6 layers of 12 heads, \
-        measures: position}
+        >>> atlas.nulls["shuffled-words"]
+        Atlas of demo on 2 texts (words shuffled): 6 layers of 12 heads, measures: position
         """
         if NULL not in self.tree.children:
             return {}

@@ -38,8 +38,9 @@ class Track:
     Examples
     --------
     >>> import headscope as hs
+    >>> from headscope.models.random import random_init
     >>> texts = ["The dog barks.", "A cat sleeps."]
-    >>> models = [hs.load("demo"), hs.models.random.random_init(hs.load("demo"), seed=0)]
+    >>> models = [hs.load("demo"), random_init(hs.load("demo"), seed=0)]
     >>> track = hs.track(models, texts, measures="position").track
     >>> track.names, dict(track["position"].sizes)
     (('demo', 'demo (random, seed 0)'), {'checkpoint': 2, 'layer': 6, 'head': 12, 'offset': 3})

@@ -101,8 +101,9 @@ def track(
     Examples
     --------
     >>> import headscope as hs
+    >>> from headscope.models.random import random_init
     >>> texts = ["The dog barks.", "A cat sleeps."]
-    >>> random = hs.models.random.random_init(hs.load("demo"), seed=0)
+    >>> random = random_init(hs.load("demo"), seed=0)
     >>> atlas = hs.track([random, hs.load("demo")], texts, measures="position")
     >>> hs.stats.emergence(atlas, by="position:previous", least=0.5)["head"].tolist()
     ['1-3']

@@ -52,8 +52,9 @@ def emergence(results: Atlas, *, by: str = "", least: float | None = None) -> pd
     Examples
     --------
     >>> import headscope as hs
+    >>> from headscope.models.random import random_init
     >>> texts = ["The dog barks.", "A cat sleeps."]
-    >>> models = [hs.models.random.random_init(hs.load("demo"), seed=0), hs.load("demo")]
+    >>> models = [random_init(hs.load("demo"), seed=0), hs.load("demo")]
     >>> atlas = hs.track(models, texts, measures="position")
     >>> table = emergence(atlas, by="position:previous", least=0.5)
     >>> table[["head", "checkpoint"]].values.tolist()

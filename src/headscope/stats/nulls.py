@@ -56,8 +56,8 @@ def null_table(results: Atlas) -> pd.DataFrame:
     >>> texts = ["The dog barks.", "A cat sleeps."]
     >>> atlas = hs.survey("demo", texts, measures="position", null="random-weights")
     >>> table = null_table(atlas)
-    >>> table[["label", "null", "above"]].values.tolist()[0]
-    ['previous', 'random-weights', 9]
+    >>> table["label"].tolist(), bool(table.loc[0, "beyond"] > 0.5)
+    (['previous', 'current', 'next'], True)
     """
     check_has_nulls(results)
     rows = []
