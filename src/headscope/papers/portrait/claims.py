@@ -16,6 +16,7 @@ from headscope.stats.group_losses import group_table, repeated_more
 from headscope.stats.retrieval import MASKING
 
 NOT_RUN = "the part was not run"
+TOO_FEW = "there are too few heads to compare with"
 RETRIEVES, RARE = 0.1, 0.05
 """From which score a head retrieves, and below which share of heads (Wu et al. 2024)."""
 
@@ -125,7 +126,7 @@ def _circuits(found: Found, top: int, seed: int) -> Iterator[Finding]:
     chosen = np.flatnonzero(table["head"].isin([str(head) for head in previous]))
     mean, others, p = permuted_p(table["excess"].to_numpy(float), chosen, seed)
     if np.isnan(p):
-        yield FED.untested("no previous-token head comes before an induction head")
+        yield FED.untested(TOO_FEW)
     else:
         yield FED.tested(
             f"excess {mean:.3f} against {others:.3f} on average, p = {p:.3g}", p < 0.05
@@ -140,6 +141,8 @@ def _copies(circuits: Atlas, induction: list[str], seed: int) -> Finding:
     names = pd.Series([str(head) for head in grid_heads(values)])
     chosen = np.flatnonzero(names.isin(induction))
     mean, others, p = permuted_p(values.values.ravel().astype(float), chosen, seed)
+    if np.isnan(p):
+        return COPIES.untested(TOO_FEW)
     return COPIES.tested(f"{mean:.2f} against {others:.2f} on average, p = {p:.3g}", p < 0.05)
 
 

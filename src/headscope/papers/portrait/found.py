@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,18 +14,21 @@ from headscope.results import Atlas
 from headscope.stats.composition import composition_of
 
 PERMUTATIONS = 2000
+ENOUGH = 21
+"""With fewer ways to choose heads, no choice can be unlikely."""
 Array = NDArray[np.float64]
 
 GROUPS = {
-    "sink": "sink:first",
-    "previous token": "synthetic:previous",
-    "induction": "synthetic:induction",
-    "duplicate token": "synthetic:duplicate",
-    "copying": "copying",
-    "logit attribution": "logit_attribution",
-    "retrieval": "retrieval",
+    "sink": ("sink:first",),
+    "previous token": ("synthetic:previous", "position:previous"),
+    "induction": ("synthetic:induction", "repetition:induction"),
+    "duplicate token": ("synthetic:duplicate", "repetition:duplicate"),
+    "copying": ("copying",),
+    "logit attribution": ("logit_attribution",),
+    "retrieval": ("retrieval",),
 }
-"""The statistic that ranks the heads of each group."""
+"""The statistic that ranks the heads of each group, and what stands in where it is missing: a model
+with few tokens cannot read random ones."""
 
 
 @dataclass
@@ -48,13 +52,12 @@ class Found:
 
         Heads without a value, and scores of 0 or less, are left out.
         """
-        by = GROUPS[group]
-        for atlas in (self.survey, self.circuits, self.retrieval):
-            if atlas is not None and by.partition(":")[0] in atlas:
-                table = atlas.heads(by=by, top=top)
-                value = table.columns[2]
-                table = table.rename(columns={value: "value"})
-                return table[table["value"] > 0].reset_index(drop=True)
+        for by in GROUPS[group]:
+            for atlas in (self.survey, self.circuits, self.retrieval):
+                if atlas is not None and by.partition(":")[0] in atlas:
+                    table = atlas.heads(by=by, top=top)
+                    table = table.rename(columns={table.columns[2]: "value"})
+                    return table[table["value"] > 0].reset_index(drop=True)
         return None
 
 
@@ -74,7 +77,7 @@ def permuted_p(values: Array, chosen: NDArray[np.int64], seed: int) -> tuple[flo
     -------
     mean, others, p : float
         The mean of the chosen heads, of all, and the share of draws, the choice among them, whose
-        mean is at least as large.
+        mean is at least as large. NaN where there are too few heads for any p below 0.05.
 
     Examples
     --------
@@ -84,7 +87,7 @@ def permuted_p(values: Array, chosen: NDArray[np.int64], seed: int) -> tuple[flo
     """
     known = np.flatnonzero(~np.isnan(values))
     chosen = np.intersect1d(chosen, known)
-    if not len(chosen) or len(known) == len(chosen):
+    if not len(chosen) or math.comb(len(known), len(chosen)) < ENOUGH:
         return np.nan, np.nan, np.nan
     generator = np.random.default_rng(seed)
     order = generator.permuted(np.tile(known, (PERMUTATIONS, 1)), axis=1)[:, : len(chosen)]

@@ -26,6 +26,7 @@ from headscope.runs.circuits import circuits
 from headscope.runs.retrieval import retrieval
 from headscope.runs.retrieval.needles import choose_needles
 from headscope.runs.survey import survey
+from headscope.runs.synthetic import Sequences
 from headscope.stats import model_summary
 
 ATTRIBUTION = "logit_attribution"
@@ -154,13 +155,19 @@ class Portrait(Recipe):
             measures += more
         except UserError as error:
             self._found.why["attribution"] = error.message
+        stack, synthetic = model.main_stack(), True
+        try:
+            Sequences(seed=self.seed).check(model, stack)
+        except UserError as error:
+            self.reporter.say(f"no random tokens written twice: {error.message}")
+            self._found.why["synthetic"], synthetic = error.message, False
         path = self.folder / "survey.nc"
         with self.reporter.progress("survey") as progress:
             atlas = survey(
                 model,
                 corpus,
                 measures=measures,
-                synthetic=True,
+                synthetic=synthetic,
                 output=path,
                 progress=progress,
                 limit=self.limit,

@@ -47,7 +47,7 @@ def roles(atlas: Atlas) -> Content:
         {
             "role": FAMILY_WORDS[family][2] if family in FAMILY_WORDS else family,
             "heads": int(count),
-            "share (%)": round(100 * count / len(table), 1),
+            "share (%)": f"{100 * count / len(table):.1f}",
         }
         for family, count in table["family"].value_counts().items()
     ]
@@ -98,15 +98,12 @@ def induction(atlas: Atlas, circuits: Atlas | None, found: Found, top: int) -> C
     """Induction on text and on random tokens, and what feeds the heads that do it."""
     series = _two_kinds(atlas, "repetition", {"repeat": "induction"}, "induction")
     plot = _layers("induction", "Induction: attention to what followed before", series, atlas)
-    ranked = _ranked(
-        atlas, "synthetic:induction", "Induction heads, by random tokens written twice"
-    )
-    tables = [ranked]
+    tables = [_of_repeats(atlas, "induction", "Induction heads")]
     text = _agreement(series)
     heads = found.ranked("induction", top)
     if circuits is not None and heads:
         feeders = feeding(circuits, heads)
-        previous = atlas.heads(by="synthetic:previous")
+        previous = atlas.heads(by=_kind(atlas, "synthetic:previous", "position:previous"))
         scores = dict(zip(previous["head"], previous[previous.columns[2]], strict=True))
         feeders["previous token"] = [scores.get(name) for name in feeders["head"]]
         shown = feeders.head(TOP).rename(
@@ -115,7 +112,7 @@ def induction(atlas: Atlas, circuits: Atlas | None, found: Found, top: int) -> C
         note = (
             f"Excess of K-composition over random heads, mean over the {len(heads)} strongest "
             "induction heads that come later. Read from the weights, without any text. The last "
-            "column is the head's attention to the previous token on random tokens."
+            "column is the head's attention to the previous token."
         )
         tables.append(_table(shown, "Heads that feed induction heads", note=note))
     return Content(text, tables, [plot])
@@ -125,7 +122,7 @@ def duplicate(atlas: Atlas) -> Content:
     """Attention to earlier occurrences of the same token."""
     series = _two_kinds(atlas, "repetition", {"repeat": "duplicate"}, "duplicate")
     plot = _layers("duplicate", "Attention to the same token before", series, atlas)
-    table = _ranked(atlas, "synthetic:duplicate", "Duplicate-token heads, by random tokens")
+    table = _of_repeats(atlas, "duplicate", "Duplicate-token heads")
     return Content(_agreement(series), [table], [plot])
 
 
@@ -259,6 +256,17 @@ def _two_kinds(
     if "synthetic" in atlas:
         series["on random tokens"] = atlas["synthetic"]["mean"].sel(score=score, drop=True)
     return series
+
+
+def _kind(atlas: Atlas, on_random: str, on_text: str) -> str:
+    return on_random if "synthetic" in atlas else on_text
+
+
+def _of_repeats(atlas: Atlas, score: str, title: str) -> Table:
+    """Ranked by random tokens, or by text where there are none."""
+    by = _kind(atlas, f"synthetic:{score}", f"repetition:{score}")
+    where = "random tokens" if "synthetic" in atlas else "text"
+    return _ranked(atlas, by, f"{title}, by {where}")
 
 
 def _agreement(series: Mapping[str, xr.DataArray]) -> str:

@@ -1,0 +1,135 @@
+"""The portrait of a planted induction model, whose roles are known by construction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.cli.app import app
+from headscope.errors import UserError
+from headscope.papers import PaperReport, Portrait
+from headscope.papers.portrait.found import feeding, permuted_p
+from headscope.stats.composition import composition_of
+from planted_induction import INDUCTION, PREVIOUS, Layout, induction_model
+
+WORDS = ("<s>", *(f"w{number}" for number in range(60)))
+PARTS = ("roles", "sinks", "local", "induction", "copying", "attribution", "disabling")
+
+
+def texts() -> list[str]:
+    """Every text has each word once, and begins again."""
+    generator = np.random.default_rng(0)
+    orders = [generator.permutation(WORDS[1:])[:50] for _ in range(6)]
+    return [" ".join([*order, *order[:20]]) for order in orders]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> PaperReport:
+    model = induction_model(Layout(words=WORDS, positions=128, size=512))
+    folder = tmp_path_factory.mktemp("portrait")
+    recipe = Portrait(model, corpus=texts(), output=folder, parts=PARTS, top=1, draws=3)
+    return recipe.run()
+
+
+def claims(report: PaperReport) -> dict[str, dict[str, Any]]:
+    section = next(one for one in report.sections if one.id == "claims")
+    return {row["claim"].partition(" (")[0]: dict(row) for row in section.tables[0].rows}
+
+
+def test_the_planted_heads_are_found_and_needed(report: PaperReport) -> None:
+    found = claims(report)
+    fed = found["previous-token heads feed induction heads by K-composition"]
+    assert fed["here"] == "there are too few heads to compare with"
+    needed = found["induction heads carry what a model gains from having read a text"]
+    assert needed["holds"] == "yes"
+    assert found["retrieval heads are rare"]["holds"] == "not tested"
+
+
+def test_the_planted_heads_lead_their_tables(report: PaperReport) -> None:
+    sections = {section.id: section for section in report.sections}
+    assert sections["local"].tables[0].rows[0]["head"] == PREVIOUS
+    assert sections["induction"].tables[0].rows[0]["head"] == INDUCTION
+    assert sections["induction"].tables[1].rows[0]["head"] == PREVIOUS
+    groups = {row["group"]: row["heads"] for row in sections["disabling"].tables[0].rows}
+    assert groups["induction"] == INDUCTION
+    assert groups["previous token"] == PREVIOUS
+
+
+def test_a_small_vocabulary_is_read_as_text_alone(report: PaperReport) -> None:
+    text = next(section.text for section in report.sections if section.id == "induction")
+    assert "no random tokens were read" in text
+
+
+def test_every_figure_is_written_as_png_and_svg(report: PaperReport) -> None:
+    folder = report.page.parent / "figures"
+    names = {plot.name for section in report.sections for plot in section.plots}
+    assert {"sinks", "previous", "induction", "copying", "attribution", "disabling"} <= names
+    assert {path.name for path in folder.iterdir()} == {
+        f"{name}.{ending}" for name in names for ending in ("png", "svg")
+    }
+
+
+def test_feeding_is_the_mean_composition_into_later_heads(report: PaperReport) -> None:
+    circuits = hs.open(report.page.parent / "circuits.nc")
+    into = [hs.Head.parse("2-3"), hs.Head.parse("2-1")]
+    table = feeding(circuits, into).set_index("head")
+    excess = composition_of(circuits)["excess"].sel(kind="K", from_layer=1, from_head=2, layer=2)
+    values = [float(excess.sel(head=head)) for head in (3, 1)]
+    assert table.loc["1-2", "excess"] == pytest.approx(np.mean(values))
+    assert not [name for name in table.index if name.startswith("2-")]
+
+
+def test_permutations_give_the_p_of_scipy() -> None:
+    generator = np.random.default_rng(1)
+    values = generator.normal(size=40)
+    values[:4] += 0.8
+    mean, others, p = permuted_p(values, np.arange(4), seed=0)
+    expected = stats.permutation_test(
+        (values[:4], values[4:]),
+        lambda one, other, axis: one.mean(axis) - other.mean(axis),
+        alternative="greater",
+        vectorized=True,
+        n_resamples=20_000,
+        rng=0,
+    ).pvalue
+    assert (mean, others) == pytest.approx((values[:4].mean(), values.mean()))
+    assert p == pytest.approx(expected, abs=0.02)
+
+
+def test_heads_without_a_value_take_no_part() -> None:
+    values = np.array([np.nan, *range(30)], float)
+    mean, others, p = permuted_p(values, np.array([0, 30]), seed=0)
+    assert (mean, others) == (29.0, 14.5)
+    assert p == pytest.approx(1 / 30, abs=0.02)
+    assert np.isnan(permuted_p(values, np.array([0]), seed=0)[2])
+    assert np.isnan(permuted_p(values[:9], np.array([8]), seed=0)[2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["demo"], "language-model head"),
+        (["demo-llm", "--part", "sinkz"], "Did you mean 'sinks'?"),
+        (["demo-llm", "nowhere.txt"], "nowhere.txt"),
+        (["demo-llm", "--top", "0"], "number of heads"),
+    ],
+)
+def test_bad_input_is_named_without_a_traceback(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["portrait", *arguments])
+    assert done.exit_code
+    said = str(done.exception) if isinstance(done.exception, UserError) else done.output
+    assert message in said
+
+
+def test_numbers_must_be_positive() -> None:
+    with pytest.raises(UserError, match="number of draws"):
+        Portrait("demo-llm", draws=0)
