@@ -13,6 +13,7 @@ from headscope.heads import all_heads
 from headscope.results import Atlas
 from headscope.results.schema import of_heads
 from headscope.stats.antecedents import antecedent_scores
+from headscope.stats.beyond_text import beyond_text
 from headscope.stats.columns import Column, columns_of
 from headscope.stats.excess import Excess
 from headscope.stats.findings import (
@@ -153,6 +154,11 @@ class Analysis:
     def antecedent_scores(self) -> pd.DataFrame | None:
         """Baselines and the best head at antecedents, by kind of mention."""
         return antecedent_scores(self.results) if "coreference" in self.results else None
+
+    @cached_property
+    def beyond_text(self) -> dict[str, list[str]]:
+        """What heads do on random tokens, by their weights, and in long texts, in sentences."""
+        return beyond_text(self.results)
 
     @cached_property
     def disabling(self) -> list[DisablingFinding]:

@@ -123,7 +123,8 @@ def _tendency(excess: Excess, place: int) -> list[str]:
 
 
 def findings_of(analysis: Analysis, head: str) -> list[str]:
-    """What else tests say of a head: relations, antecedents, disabling, probes.
+    """What else tests say of a head: relations, antecedents, disabling, probes, and what it does
+    beyond ordinary text.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def findings_of(analysis: Analysis, head: str) -> list[str]:
     probes = [probe_score(one) for one in analysis.probes if one.head == head][:SHOWN]
     if probes:
         found.append(f"Its output has the best probe of all heads for {listed(probes)}.")
-    return found
+    return [*found, *analysis.beyond_text.get(head, ())]
 
 
 def shown_relations(analysis: Analysis, head: str) -> list[RelationFinding]:

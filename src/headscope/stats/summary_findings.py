@@ -5,6 +5,7 @@ from __future__ import annotations
 from headscope.numbers import count
 from headscope.results import Atlas
 from headscope.stats.analysis import Analysis
+from headscope.stats.beyond_text import RETRIEVES, retrieving_heads
 from headscope.stats.finding_words import (
     antecedents_found,
     disabling_does,
@@ -34,6 +35,7 @@ def finding_lines(analysis: Analysis) -> list[SummaryLine]:
     facts = [] if analysis.main is not None else _facts(analysis.results)
     best = [one for one in analysis.relations if one.best][:RELATIONS]
     found = [*facts, *_first_token(analysis.results), *_repeated(analysis.results)]
+    found += _retrieving(analysis.results)
     found += map(_relation, best)
     if analysis.antecedents is not None:
         one = analysis.antecedents
@@ -75,6 +77,17 @@ def _repeated(results: Atlas) -> list[SummaryLine]:
     )
     start = Part("On random tokens written twice, ")
     return [SummaryLine(FINDING, [start, count, *_few(heads), Part(text)])]
+
+
+def _retrieving(results: Atlas) -> list[SummaryLine]:
+    """Which heads copy answers out of long texts."""
+    heads = retrieving_heads(results)
+    if not heads:
+        return []
+    count = Part(f"{len(heads)} head{'s' if len(heads) > 1 else ''}", tuple(heads))
+    does = "copies" if len(heads) == 1 else "copy"
+    text = f" {does} answers out of long texts (retrieval score of {RETRIEVES} or more)."
+    return [SummaryLine(FINDING, [count, *_few(heads), Part(text)])]
 
 
 def _relation(one: RelationFinding) -> SummaryLine:
