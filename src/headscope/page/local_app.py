@@ -6,7 +6,7 @@ nothing is cached, and every answer says what its page may load.
 
 from __future__ import annotations
 
-import json
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +19,10 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from headscope.limits import parse_json
+
+PATIENCE = 30.0
+"""Seconds in which a client must send the body of a request."""
 NAMES = ("127.0.0.1", "localhost")
 """The names of this machine. Another one means that another site's page was pointed at it."""
 HEADERS = {
@@ -96,7 +100,7 @@ class OwnOrigin:
 
 
 async def read_object(request: Request, most: int) -> dict[str, Any] | None:
-    """Read the JSON object that was sent; None if it is something else or too large.
+    """Read the JSON object that was sent; None if it is something else, too large or too slow.
 
     Another site's page cannot send this content type without the browser asking us first.
 
@@ -110,15 +114,22 @@ async def read_object(request: Request, most: int) -> dict[str, Any] | None:
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         return None
     length = request.headers.get("content-length", "")
-    if not (length.isascii() and length.isdigit() and int(length) <= most):
+    if not (length.isascii() and length.isdigit() and len(length) < 10 and int(length) <= most):
         return None
-    body = b""
     try:
-        async for part in request.stream():
-            body += part
-            if len(body) > most:
-                return None
-        sent = json.loads(body)
-    except (ValueError, RecursionError, ClientDisconnect):
+        async with asyncio.timeout(PATIENCE):
+            body = await _body(request, most)
+        sent = parse_json(body.decode(), "the request")
+    except (ValueError, TimeoutError, ClientDisconnect):
         return None
     return sent if isinstance(sent, dict) else None
+
+
+async def _body(request: Request, most: int) -> bytes:
+    """What was sent; nothing if it is more than it may be."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > most:
+            return b""
+    return bytes(body)

@@ -19,6 +19,8 @@ ANY_PORT = {
     "command": "omit --port to use any free one",
 }
 PACKAGES = ("starlette", "uvicorn")
+CONNECTIONS = 200
+"""Connections that are answered at a time. A page has a few."""
 
 
 def check_server(page: str, otherwise: str = "") -> None:
@@ -85,10 +87,24 @@ def address_of(opened: socket.socket, token: str) -> str:
 
 
 def make_server(app: ASGIApp) -> uvicorn.Server:
-    """A web server for an application; ``server.run(sockets=[…])`` runs it."""
+    """A web server for an application; ``server.run(sockets=[…])`` runs it.
+
+    More than :data:`CONNECTIONS` at a time are refused with code 503, and those that do not send
+    the whole head of a request in :data:`headscope.page.protocol.PATIENCE` seconds are closed, so
+    that slow clients cannot keep others out.
+    """
     import uvicorn
 
+    from headscope.page.protocol import PatientProtocol
+
     config = uvicorn.Config(
-        app, log_level="warning", lifespan="off", server_header=False, timeout_graceful_shutdown=1
+        app,
+        http=PatientProtocol,
+        ws="none",
+        log_level="warning",
+        lifespan="off",
+        server_header=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=1,
     )
     return uvicorn.Server(config)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,6 +120,22 @@ class Worker:
         if self._running is not None and chosen(self._running):
             self._running.dropped.set()
 
+    def _do(self, job: Job) -> None:
+        """Do a job. The server lives on, whatever the model does and whoever waits."""
+        error: BaseException | None = None
+        try:
+            job.check()
+            answer = job.work(job.check)
+        except Exception as problem:
+            error = problem
+        except BaseException as problem:  # SystemExit, raised again elsewhere, would end the server
+            error = RuntimeError(f"{type(problem).__name__}: {problem}")
+        with suppress(InvalidStateError):  # nobody waits any more
+            if error is None:
+                job.future.set_result(answer)
+            else:
+                job.future.set_exception(error)
+
     def _run(self) -> None:
         while True:
             with self._changed:
@@ -127,10 +144,6 @@ class Worker:
                 if self._closed:
                     return
                 job = self._running = self._waiting.popleft()
-            try:
-                job.check()
-                job.future.set_result(job.work(job.check))
-            except BaseException as error:  # the server lives on, whatever the model does
-                job.future.set_exception(error)
+            self._do(job)
             with self._changed:
                 self._running = None
