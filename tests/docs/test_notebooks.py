@@ -42,7 +42,10 @@ def test_there_is_a_tour_and_a_notebook_for_every_paper() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "tour" else pytest.param(name, marks=pytest.mark.long) for name in NAMES],
+)
 def test_a_notebook_runs_without_errors_and_without_a_network(name: str) -> None:
     book = notebooks.blank(notebooks.FOLDER / f"{name}.py")
     book.cells.insert(0, nbformat.v4.new_code_cell(OFFLINE))
