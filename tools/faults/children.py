@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from faults.jobs import Job
@@ -35,7 +36,7 @@ class Ended:
     content
         The digest of what it found, if it finished.
     first, last
-        The progress that it reported first and last; -1 for none.
+        The progress that its own work began with, and that it reported last; -1 for none.
     seconds
         How long it ran.
     log
@@ -89,12 +90,12 @@ class Child:
         else:
             os.kill(self.process, signal.SIGKILL)
             os.waitpid(self.process, 0)
-        steps = self._read("progress").split()
+        steps = [int(step) for step in self._read("progress").split()]
         return Ended(
             code,
             self._read("content"),
-            int(steps[0]) if steps else -1,
-            int(steps[-1]) if steps else -1,
+            _first(steps),
+            steps[-1] if steps else -1,
             time.monotonic() - self.began,
             self._read("log"),
         )
@@ -133,6 +134,18 @@ class Child:
             traceback.print_exc()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _first(steps: list[int]) -> int:
+    """Where the work began: blocks that an earlier run did are reported before it, in leaps.
+
+    >>> _first([16, 16, 19, 20, 21]), _first([24, 24]), _first([])
+    (19, 24, -1)
+    """
+    for step, after in pairwise(steps):
+        if after == step + 1:
+            return step
+    return steps[-1] if steps else -1
 
 
 def _note_step(handle: int, done: int) -> None:

@@ -21,7 +21,7 @@ Read = Callable[[Path], Any]
 OUTCOMES = ("refused", "same", "WRONG", "CRASH", "SILENT")
 """An error of ours; the same contents (repaired, or nothing that matters was hit); other contents;
 an error of somebody else's; an error of ours without advice."""
-BAD = OUTCOMES[2:]
+BAD = (*OUTCOMES[2:], "LOST", "HANG", "STUCK")
 
 
 @dataclass(frozen=True)
