@@ -75,5 +75,6 @@ def group_losses_chart(results: Atlas) -> Any:
         chart,
         "Loss with heads disabled",
         subject(results.provenance),
-        f"Dots: {OWN}. Grey: {OTHERS}.",
+        f"dots: {OWN}",
+        f"grey: {OTHERS}",
     )

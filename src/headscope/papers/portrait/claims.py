@@ -103,7 +103,7 @@ def _sink(atlas: Atlas) -> Finding:
     table = sink_table(atlas)
     first, other = table["rate"].mean(), atlas["sink_places"]["mean"].mean(("layer", "head"))
     place = str(other["token"].values[int(other.values.argmax())])
-    here = f"first token {first:.2f}, next token {place}: {float(other.max()):.2f}"
+    here = f"first token {first:.2f}; of the others, token {place} most ({float(other.max()):.2f})"
     return SINK.tested(here, first > float(other.max()))
 
 
@@ -187,7 +187,7 @@ def _retrieval(found: Found) -> Iterator[Finding]:
     scores = results["retrieval"]["mean"].values.ravel()
     many = int((scores >= RETRIEVES).sum())
     share = many / scores.size
-    yield SPARSE.tested(f"{many} of {scores.size} heads ({share:.1%})", share < RARE)
+    yield SPARSE.tested(f"{many} of {scores.size} heads ({100 * share:.1f} %)", share < RARE)
     if MASKING not in results:
         yield CAUSAL.untested("no heads were disabled")
         return
