@@ -9,7 +9,7 @@ PINNED := $(PIP) --constraint requirements/constraints.txt
 HASHED := $(PIP) --no-deps --require-hashes --requirement
 PINS := pyproject.toml requirements/constraints.txt requirements/run.txt requirements/demo.txt
 
-.PHONY: demo test lint docs coverage package bench bench-alternatives bench-growth bench-recipes \
+.PHONY: demo test long lint docs coverage package bench bench-alternatives bench-growth bench-recipes \
   patterns freeze fuzz load versions web web-check audit faults clean
 
 demo: $(VENV)/run.stamp
@@ -17,6 +17,10 @@ demo: $(VENV)/run.stamp
 
 test: $(VENV)/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST)
+
+# Tests that are left out of 'make test': the notebooks of the papers, for example.
+long: $(VENV)/dev.stamp
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m long $(PYTEST)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
