@@ -10,6 +10,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -120,8 +121,11 @@ class Child:
             if clock:
                 _jumping_clock()
             if limit:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-            found = self.job.run(self.folder, lambda done, _: _note_step(steps, done))
+                _limit_files(limit)
+            try:
+                found = self.job.run(self.folder, lambda done, _: _note_step(steps, done))
+            finally:
+                _limit_files(resource.RLIM_INFINITY)  # for our own notes
             self._note("content").write_text(found)
             code = DONE
         except UserError as error:
@@ -148,8 +152,13 @@ def _first(steps: list[int]) -> int:
     return steps[-1] if steps else -1
 
 
+def _limit_files(size: int) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
 def _note_step(handle: int, done: int) -> None:
-    os.write(handle, f"{done}\n".encode())
+    with suppress(OSError):  # the limit on files holds for this one, too
+        os.write(handle, f"{done}\n".encode())
 
 
 def _jumping_clock() -> None:
