@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from headscope.measures.link import Link
     from headscope.measures.logit_attribution import LogitAttribution
+    from headscope.measures.max_logit import MaxLogit
     from headscope.measures.patterns.measure import Pattern
     from headscope.measures.peak import Peak
     from headscope.measures.position import Position
@@ -77,6 +78,7 @@ _WHERE = {
     ),
     "link": ("Link",),
     "logit_attribution": ("LogitAttribution",),
+    "max_logit": ("MaxLogit",),
     "patterns.measure": ("Pattern",),
     "peak": ("Peak",),
     "position": ("Position",),
@@ -122,6 +124,7 @@ __all__ = [
     "Linear",
     "Link",
     "LogitAttribution",
+    "MaxLogit",
     "Measure",
     "Pairs",
     "Pattern",
