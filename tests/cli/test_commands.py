@@ -14,6 +14,7 @@ import xarray as xr
 
 import headscope as hs
 from cli.conftest import MEASURES, TEXT
+from headscope.cli import demo as demo_module
 from headscope.errors import Interrupted
 
 
@@ -304,6 +305,22 @@ def test_the_demo_writes_results_and_a_report(run, tmp_path: Path) -> None:
     } == {1}
     assert sorted(file.name for file in (tmp_path / "demo").iterdir()) == ["demo.html", "demo.nc"]
     assert str(tmp_path / "demo" / "demo.html") in done.err
+
+
+def test_the_demo_says_how_to_find_its_commands_outside_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / ".venv" / "bin" / "activate"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    told = "to use the commands below, type first: source .venv/bin/activate\n"
+    assert demo_module._activation() == told
+    command = tmp_path / "headscope"
+    command.touch(mode=0o755)
+    assert demo_module._activation() == ""
 
 
 def test_everything_but_a_survey_works_without_torch(tmp_path: Path, small_nc: Path) -> None:

@@ -125,6 +125,22 @@ def test_two_results_files_are_compared_by_their_means(run, tmp_path: Path) -> N
     assert run("compare", one, elsewhere).err.startswith("The two runs saw different examples")
 
 
+def test_statistics_that_one_file_does_not_know_are_not_printed(run, tmp_path: Path) -> None:
+    values = random_values("feature", seed=1)
+    unknown = values.copy()
+    unknown[..., 0] = np.nan  # attention to nouns, on texts without any
+    one, other = (
+        sampled({"feature": some}).save(tmp_path / f"{name}.nc")
+        for name, some in (("one", values), ("other", unknown))
+    )
+    assert [row["heads"] == 0 for row in json.loads(run("compare", one, other, "--json").out)][
+        :2
+    ] == [True, False]
+    printed = run("compare", one, other).out
+    assert "to a noun" not in printed
+    assert "to a verb" in printed
+
+
 @pytest.mark.parametrize("order", [("results.nc", "demo"), ("demo", "results.nc")])
 def test_a_model_and_a_results_file_are_refused(run, order: tuple[str, str]) -> None:
     done = run("compare", *order)

@@ -129,7 +129,7 @@ def test_a_survey_names_what_was_left_out(
     done = run(
         "survey", tiny_folder, text, "--max-length", "32", "--long", "drop", "-o", tmp_path / "x.nc"
     )
-    assert "1 examples used; 1 dropped as too long" in done.err
+    assert "1 example used; 1 dropped as too long" in done.err
     assert "more than 32 tokens" in next(
         line for line in done.err.splitlines() if "skipped:" in line
     )

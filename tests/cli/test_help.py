@@ -52,6 +52,12 @@ def test_the_commands_that_the_design_promises_are_there() -> None:
     assert {"survey", "demo", "report", "figures", "ls", "export", "merge"} <= set(COMMANDS)
 
 
+def test_help_begins_with_the_demo_and_measures_begin_with_the_survey() -> None:
+    shown = CliRunner().invoke(app, ["--help"], env=WIDE).stdout
+    places = [shown.index(f"│ {name} ") for name in ("demo", "head", "survey", "portrait", "probe")]
+    assert places == sorted(places)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_every_command_has_an_example_that_names_it(command: str) -> None:
     result = CliRunner().invoke(app, [*command.split(), "--help"], env=WIDE)

@@ -289,7 +289,7 @@ def test_remarks_name_the_planted_heads(found: Atlas) -> None:
         "Two heads read broadly, nearly evenly over the words, layer 2.",
         "Two heads show no clear role, layer 2.",
         "Two heads rest (under 5 % of their attention is at work), layer 1: 1-4 and 1-5.",
-        "There are few documents (5 groups of them), so intervals are rough.",
+        "Intervals are rough: there are few documents (5 groups for the jackknife).",
     ]
     assert [HEADS[name] for name in ("previous", "next", "current", "cls", "sep")] == [
         (1, number) for number in range(1, 6)

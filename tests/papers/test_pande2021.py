@@ -288,7 +288,8 @@ def test_few_sequences_are_warned_of_beside_the_test(
     )
     told = run("roles", tmp_path / "few.nc").err
     assert "Fewer than 30 sequences: local (2)" in told
-    assert "Absent: nsubj (the corpus has no tree: use a treebank (.conllu), or " in told
+    assert "Absent: syntactic, nsubj, dobj, amod, advmod (the corpus has no tree: " in told
+    assert "--parse, or hs.read(path, parse=True))" in told
 
 
 def test_the_facts_are_those_of_the_paper(shared: Path) -> None:

@@ -111,9 +111,9 @@ def test_the_interval_covers_the_truth_when_documents_differ_and_wilsons_does_no
     [
         (
             [4] * 19 + [0] * 13,
-            "There are few documents (19 groups of them), so intervals are rough.",
+            "Intervals are rough: there are few documents (19 groups for the jackknife).",
         ),
-        ([7], "There are few documents (one group of them), so intervals are rough."),
+        ([7], "Intervals are rough: there are few documents (one group for the jackknife)."),
         ([1] * 20, ""),
     ],
 )

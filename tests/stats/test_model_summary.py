@@ -19,7 +19,7 @@ from stats.made_probing import made_probing
 from stats.made_work import atlas_of, relations_of
 
 CARE = "Read other statistics of these heads with care."
-FEW = "There are few documents (2 groups of them), so intervals are rough."
+FEW = "Intervals are rough: there are few documents (2 groups for the jackknife)."
 
 
 def summed(heads: list[dict[str, Any]], **options: Any) -> dict[str, list[SummaryLine]]:

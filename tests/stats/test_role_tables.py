@@ -102,11 +102,18 @@ def test_undecided_is_the_share_of_ps_between_the_bounds_over_the_papers_four_ro
     assert np.isnan(undecided(role_tests(made_roles(np.full((3, 1, 1, 5), np.nan)))))
 
 
+ABSENT = {
+    "nsubj": "the corpus has no tree: parse it",
+    "coreferent": "no mentions",
+    "dobj": "the corpus has no tree: parse it",
+}
+
+
 def test_fewer_than_30_sequences_are_cautioned_by_role() -> None:
     scores = random_scores(30)
     scores[29:, ..., 1] = np.nan
     scores[..., 2] = np.nan
-    found = made_roles(scores, absent={"nsubj": "the corpus has no tree: parse it"})
+    found = made_roles(scores, absent=ABSENT)
     tau = {"": 3.0, "block": 1.5}
     few = (
         "Fewer than 30 sequences: syntactic (29). Do not rely on the test there, above all where "
@@ -117,7 +124,8 @@ def test_fewer_than_30_sequences_are_cautioned_by_role() -> None:
     assert cautions(found, role_tests(found, tau=tau)) == [
         f"{few}, or the bootstrap test, which errs least often on skewed scores.",
         "Not defined, since no sequence has such a token: delimiter.",
-        "Absent: nsubj (the corpus has no tree: parse it).",
+        "Absent: nsubj, dobj (the corpus has no tree: parse it).",
+        "Absent: coreferent (no mentions).",
     ]
 
 

@@ -188,6 +188,9 @@ def _compare_results(console: Console, first: Path, second: Path) -> None:
             "The two runs saw different examples: differences may come from these as well as from "
             "the models."
         )
+    if not console.as_json:  # a screen has room for what both files know, and surveys list
+        listed = {*one.listed, *other.listed}
+        table = table[(table["heads"] > 0) & table["measure"].isin(listed)]
     console.frame(table)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +11,7 @@ import typer
 
 from headscope.cli import options as opt
 from headscope.cli.console import Console
-from headscope.cli.portrait import run_portrait
+from headscope.cli.portraying import run_portrait
 from headscope.cli.root import LOOK, app
 from headscope.cli.surveying import run_survey, show_summary
 
@@ -70,10 +72,20 @@ def demo(
     )
     show_summary(console, atlas, table=False)
     console.say(
-        f"results: {results}\n"
+        f"{_activation()}results: {results}\n"
         f"look at a head: headscope head {results} 3-9\n"
         f"its examples: headscope examples {results} 3-9\n"
         "type a text: headscope explore demo\n"
         "report:"
     )
     console.result(str(atlas.report(output / "demo.html")))
+
+
+def _activation() -> str:
+    """How to make ``headscope`` a command of this shell, where it is not one yet."""
+    script = Path(sys.prefix) / "bin" / "activate"
+    if shutil.which("headscope") or not script.exists():
+        return ""
+    here = Path.cwd()
+    near = script.relative_to(here) if script.is_relative_to(here) else script
+    return f"to use the commands below, type first: source {near}\n"

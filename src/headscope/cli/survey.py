@@ -133,5 +133,6 @@ def survey(
     show_nulls(console, atlas, output)
     known = (("roles", "role"), ("dependencies", "dependency"), ("coreference", "coreference"))
     tables = [name for name, needed in known if needed in atlas.measures]
-    console.say("next: " + ", ".join(f"headscope {name} {output}" for name in ("report", *tables)))
+    words = [f"report {output}", f"head {output} HEAD", *(f"{name} {output}" for name in tables)]
+    console.say("next: " + ", ".join(f"headscope {one}" for one in words))
     console.result(str(output))

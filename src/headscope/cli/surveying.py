@@ -190,7 +190,8 @@ def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
 
     counts = atlas.provenance["counts"]
     lost = ", ".join(f"{counts[key]} {words}" for key, words in LOST.items() if counts.get(key))
-    console.say(f"{counts['seen']} examples used; {lost or 'nothing cut or dropped'}")
+    used = f"{counts['seen']} example{'s' * (counts['seen'] != 1)} used"
+    console.say(f"{used}; {lost or 'nothing cut or dropped'}")
     for name in [*counts["dropped"], *counts["nonfinite_examples"]][:5]:
         console.say(f"  skipped: {name}")
     for remark in atlas.remarks():

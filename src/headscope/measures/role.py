@@ -24,6 +24,7 @@ from headscope.measures.sieves.builtin import (
     dependency_sieves,
 )
 
+PARSE = "use a treebank (.conllu), or parse plain text: --parse, or hs.read(path, parse=True)"
 CAUSAL = "a causal model sees no later tokens"
 
 
@@ -162,6 +163,8 @@ class Role(Linear):
             )
         if missing:
             how = HOW.get(missing[0], {}).get("hint", "")
+            if "parse=True" in how:  # kept in results, which are read from Python and in a terminal
+                how = PARSE
             return f"the corpus has no {', '.join(missing)}: {how}".rstrip(": ")
         return CAUSAL if sieve.later and context.causal else ""
 

@@ -207,7 +207,7 @@ def rough_intervals(data: xr.Dataset) -> str:
     Examples
     --------
     >>> rough_intervals(xr.Dataset({"count": ("bucket", [5, 0, 3])}))
-    'There are few documents (2 groups of them), so intervals are rough.'
+    'Intervals are rough: there are few documents (2 groups for the jackknife).'
     >>> rough_intervals(xr.Dataset({"count": ("bucket", [1] * 32)}))
     ''
     """
@@ -215,8 +215,8 @@ def rough_intervals(data: xr.Dataset) -> str:
     filled = int((counts.max([dim for dim in counts.dims if dim != "bucket"]) > 0).sum())
     if filled >= FEW:
         return ""
-    groups = f"{filled} groups of them" if filled != 1 else "one group of them"
-    return f"There are few documents ({groups}), so intervals are rough."
+    groups = f"{filled} groups" if filled != 1 else "one group"
+    return f"Intervals are rough: there are few documents ({groups} for the jackknife)."
 
 
 def _by_bucket(

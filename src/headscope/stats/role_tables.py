@@ -155,8 +155,7 @@ def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
     none = [name for name, count in counts.items() if not count]
     if none:
         said.append(f"Not defined, since no sequence has such a token: {', '.join(none)}.")
-    absent = json.loads(data.attrs.get("absent", "{}"))
-    said += [f"Absent: {name} ({why})." for name, why in absent.items()]
+    said += _absent(json.loads(data.attrs.get("absent", "{}")))
     said += [
         f"{one} and {other} are the same tokens here, and count as one test."
         for one, other in same_roles(data).items()
@@ -181,6 +180,14 @@ def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
             f"are kept, of {shown_count(everything)}; means are over all."
         )
     return said
+
+
+def _absent(why: dict[str, str]) -> list[str]:
+    """Roles that are absent, those with the same reason in one sentence."""
+    names: dict[str, list[str]] = {}
+    for name, reason in why.items():
+        names.setdefault(reason, []).append(name)
+    return [f"Absent: {', '.join(some)} ({reason})." for reason, some in names.items()]
 
 
 def _most(numbers: xr.DataArray) -> dict[str, int]:
