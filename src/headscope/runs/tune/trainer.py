@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import transformers
 from safetensors import SafetensorError
@@ -31,6 +32,8 @@ EVERY = 120.0
 DECAY = 0.01
 """Weight decay, as in Devlin et al. 2019, whose settings Kovaleva et al. 2019 use."""
 STATE = "run.json"
+LOSSES = "losses.json"
+"""The loss of every step so far, in each checkpoint."""
 
 
 class CheckpointClock(TrainerCallback):  # type: ignore[misc]
@@ -71,7 +74,34 @@ class CheckpointClock(TrainerCallback):  # type: ignore[misc]
 
 
 class LengthTrainer(Trainer):  # type: ignore[misc]
-    """A trainer that sees rows in :class:`LengthOrder`."""
+    """A trainer that sees rows in :class:`LengthOrder`, and keeps the loss of every step.
+
+    The losses that transformers logs leave out the steps before an interruption.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.losses: list[Any] = []
+
+    def resume(self, folder: Path | None) -> None:
+        """Train, from a checkpoint if there is one."""
+        if folder is not None:
+            self.losses = json.loads((folder / LOSSES).read_text(encoding="utf-8"))
+        self.train(resume_from_checkpoint=str(folder) if folder else None)
+
+    def epoch_losses(self) -> list[float]:
+        """The mean loss of each epoch, added up in float32 as transformers does."""
+        found = [float(loss) for loss in self.losses]
+        size = max(1, -(-len(found) // int(self.args.num_train_epochs)))
+        epochs = [found[start : start + size] for start in range(0, len(found), size)]
+        sums = [np.cumsum(np.array(epoch, np.float32))[-1] for epoch in epochs]
+        return [float(total) / len(epoch) for total, epoch in zip(sums, epochs, strict=True)]
+
+    def training_step(self, *args: Any, **options: Any) -> Any:
+        """One step; its loss is read only when it is needed, since a GPU would have to wait."""
+        loss = super().training_step(*args, **options)
+        self.losses.append(loss.detach())
+        return loss
 
     def _get_train_sampler(self, train_dataset: Any = None) -> LengthOrder:
         return LengthOrder(
@@ -82,7 +112,9 @@ class LengthTrainer(Trainer):  # type: ignore[misc]
         folder = Path(self.args.output_dir)
         with writing(folder):
             super()._save_checkpoint(model, trial)
-            seal_folder(folder / f"checkpoint-{self.state.global_step}")
+            made = folder / f"checkpoint-{self.state.global_step}"
+            write_text(made / LOSSES, json.dumps([float(loss) for loss in self.losses]))
+            seal_folder(made)
             sync_folder(folder)
 
 
@@ -141,14 +173,12 @@ def train_rows(
     try:
         with without_bars(), stopping(clock):
             remove_damaged(folder, say)
-            found = last_checkpoint(folder)
-            trainer.train(resume_from_checkpoint=str(found) if found else None)
+            trainer.resume(last_checkpoint(folder))
     finally:
         if fast:
             model.network.set_attn_implementation(NAME)
         network.eval()
-    history = trainer.state.log_history
-    return clock.seconds, [float(entry["loss"]) for entry in history if "loss" in entry]
+    return clock.seconds, trainer.epoch_losses()
 
 
 def _arguments(settings: TuneSettings, device: str, folder: Path) -> TrainingArguments:
