@@ -102,7 +102,8 @@ def main() -> None:
             prepare(bench.inputs)
         hurt = runs(bench, given.share, only - {"files"}) if only != {"files"} else iter(())
         files = damage(place, given.count) if not only or "files" in only else iter(())
-        for where, fault, tally in (row for part in (files, hurt) for row in part):
+        # Runs first: they are forked, which is safe only before libraries have started threads.
+        for where, fault, tally in (row for part in (hurt, files) for row in part):
             print(f"{where:28} {fault:18} {dict(tally.outcomes)}", flush=True)
             for note in tally.notes:
                 print(f"    {note}", flush=True)

@@ -65,7 +65,7 @@ class Bench:
 
     def judge(self, job: Job, folder: Path, ended: Ended, tally: Tally, what: str) -> None:
         """Judge a hurt run, and the same run once more without a fault."""
-        note = f"{job.name}, {what}: {ended.log.strip()[-300:]}"
+        note = f"{job.name}, {what}: {ended.log.strip()[-3000:]}"
         if ended.code in BAD:
             tally.add(BAD[ended.code], note)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import resource
 import shutil
@@ -20,7 +21,7 @@ from headscope.cli import _stop_on_sigterm
 from headscope.errors import Interrupted, UserError
 
 DONE, STOPPED, REFUSED, UNADVISED, CRASHED, HUNG = 0, 130, 2, 71, 70, 72
-PATIENCE = 120.0
+PATIENCE = 240.0
 """Seconds after which a process that should have ended counts as hung."""
 Hurt = Callable[[int, Path], None]
 """Does something to a running process: its id, and its folder."""
@@ -89,6 +90,8 @@ class Child:
                 break
             time.sleep(0.005)
         else:
+            os.kill(self.process, signal.SIGUSR1)  # its stack, into the log
+            time.sleep(1.0)
             os.kill(self.process, signal.SIGKILL)
             os.waitpid(self.process, 0)
         steps = [int(step) for step in self._read("progress").split()]
@@ -114,6 +117,7 @@ class Child:
         steps = os.open(self._note("progress"), os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
         for handle in (1, 2):
             os.dup2(log, handle)
+        faulthandler.register(signal.SIGUSR1, all_threads=True)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         _stop_on_sigterm()
         code = CRASHED
