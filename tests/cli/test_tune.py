@@ -164,7 +164,7 @@ def test_the_table_shows_median_and_range_of_seeds_and_their_total_time():
     assert found == [
         {
             "task": "MRPC",
-            "metric": "f1/accuracy",
+            "metric": "F1/accuracy",
             "train": 10,
             "dev": 4,
             "majority": "81.2/68.4",

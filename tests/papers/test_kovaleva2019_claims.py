@@ -132,7 +132,7 @@ def test_claims_on_disabling_heads() -> None:
     gains = {"RTE": xr.DataArray([[0.0, 1.0]], {"layer": [1], "head": [1, 2]}, ("layer", "head"))}
     findings = disabling_claims.disabling_findings(heads, layers, results, gains, [Head(0, 1)])
     assert [one.holds for one in findings] == [True, True, True, True, True, None]
-    assert findings[2].here.startswith("+31.7 [")  # 19 of 60 examples
+    assert findings[2].here.startswith("seed 0: +31.7 [")  # 19 of 60 examples
     worse = replace(SUMMARY, p=0.4, mean_low=-0.001)
     changed = disabling_claims.disabling_findings(
         {"MRPC": {"seed 0": worse}}, layers, results, gains, [Head(0, 0)]

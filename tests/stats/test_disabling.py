@@ -137,3 +137,18 @@ def test_heads_that_two_tasks_share_are_counted_as_scipy_counts_them() -> None:
     drawn = hypergeom(10, 3, 3)
     assert row["p"] == pytest.approx(sum(drawn.pmf(number) for number in range(len(both), 4)))
     assert row["heads"].split(", ")[0] == "2-3"
+
+
+def test_a_head_that_does_no_harm_when_it_is_off_is_not_relied_on() -> None:
+    places = {"layer": [1], "head": list(range(1, 11))}
+
+    def gains(*values: float) -> xr.DataArray:
+        return xr.DataArray([values], places, tuple(places))
+
+    idle = gains(0, 0, 0, 0, 0, 0, 0, 0, 0, 2)
+    one = gains(0, 0, 0, 0, 0, 0, 0, -1, -3, 2)
+    tied = gains(-1, -1, -1, 0, 0, 0, 0, 0, -3, 2)
+    table = shared_heads({"idle": idle, "one": one, "tied": tied}, part=0.3)
+    assert table["relied on"].tolist() == ["0 and 2", "0 and 1", "2 and 1"]
+    assert table["heads"].tolist() == ["none", "none", "1-9"]
+    assert table["p"].tolist() == pytest.approx([1, 1, 0.2])  # one of two among ten

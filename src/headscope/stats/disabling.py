@@ -318,13 +318,15 @@ def shared_heads(gains: Mapping[str, xr.DataArray], *, part: float = PART) -> pd
     gains
         What disabling each head gains, with dims layer and head, by the name of the model.
     part
-        The part of all heads, those whose removal hurts most, that are counted as relied on.
+        The part of all heads that are at most counted as relied on: those whose removal hurts
+        most. Heads whose removal does no harm never count. Nor do heads that hurt equally if
+        they do not all fit in: nothing but their order would decide among them.
 
     Returns
     -------
     pandas.DataFrame
-        One row per pair: Spearman's ρ of the gains over all heads, how many of the heads that each
-        relies on most are the same, how many would be by chance, and p of so many or more
+        One row per pair: Spearman's ρ of the gains over all heads, how many heads each relies on
+        most, how many of these are the same, how many would be by chance, and p of so many or more
         (hypergeometric); ``heads`` names them.
 
     Examples
@@ -346,7 +348,8 @@ def shared_heads(gains: Mapping[str, xr.DataArray], *, part: float = PART) -> pd
     for one, other in combinations(gains, 2):
         left, right = (np.asarray(gains[name].values, float).ravel() for name in (one, other))
         top = max(1, round(part * len(left)))
-        most = [set(np.argsort(values, kind="stable")[:top].tolist()) for values in (left, right)]
+        most = [_relied_on(values, top) for values in (left, right)]
+        sizes = [len(places) for places in most]
         both = sorted(most[0] & most[1], key=lambda place: left[place] + right[place])
         moved = np.ptp(left) > 0 and np.ptp(right) > 0
         rows.append(
@@ -356,11 +359,19 @@ def shared_heads(gains: Mapping[str, xr.DataArray], *, part: float = PART) -> pd
                 "correlation": float(scipy.stats.spearmanr(left, right)[0])
                 if moved
                 else float("nan"),
-                "relied on": top,
+                "relied on": " and ".join(map(str, sizes)),
                 "shared": len(both),
-                "by chance": top * top / len(left),
-                "p": float(scipy.stats.hypergeom.sf(len(both) - 1, len(left), top, top)),
+                "by chance": sizes[0] * sizes[1] / len(left),
+                "p": float(scipy.stats.hypergeom.sf(len(both) - 1, len(left), *sizes)),
                 "heads": ", ".join(names[one][place] for place in both) or "none",
             }
         )
     return pd.DataFrame(rows)
+
+
+def _relied_on(gains: Array, most: int) -> set[int]:
+    """The heads whose removal hurts most, with all that hurt equally or none of them."""
+    order = np.sort(gains)
+    limit = order[most] if most < len(order) else np.inf
+    chosen = (gains < -ROUNDING) & (gains < limit - ROUNDING)
+    return set(np.flatnonzero(chosen).tolist())

@@ -41,7 +41,7 @@ def layers_off_by_task(results: Mapping[str, Atlas]) -> Any:
     ]
     first = next(iter(results.values()))
     return styled(
-        alt.concat(*charts, columns=3, spacing=26),
+        alt.concat(*charts, columns=4, spacing=20),
         "Score with one layer disabled",
         way_text(str(first["layer_off"].attrs["way"])),
         "orange line: no layer disabled; whiskers: 95 % interval of the difference from it",

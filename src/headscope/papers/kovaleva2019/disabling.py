@@ -168,10 +168,11 @@ class Disabling:
         }
         table = shared_heads(models)
         note = (
-            "Of the tenth of all heads whose removal hurts most, how many two models share; by "
-            "chance: how many two random tenths would; p: of so many or more. Correlation: "
-            "Spearman's, of the gains of all heads. The paper: STS-B and RTE rely on the same two "
-            "heads."
+            "Relied on: the heads whose removal hurts most, at most a tenth of all. Heads whose "
+            "removal does no harm do not count, nor do ties of which only some would fit in. "
+            "Shared: how many two models have in common; by chance: how many random heads would "
+            "be; p: of so many or more. Correlation: Spearman's, of the gains of all heads. The "
+            "paper: STS-B and RTE rely on the same two heads."
         )
         return Table(records(table), title="Heads that models rely on alike", note=note)
 
@@ -203,7 +204,8 @@ class Disabling:
         for task, seeds in self.results.items():
             first = next(iter(seeds.values()))
             heads = change_table(first)
-            for part in (heads.head(SHOWN), heads.tail(SHOWN)[::-1]):
+            helps, hurts = heads[heads["gain"] > 0], heads[heads["gain"] < 0]
+            for part in (helps.head(SHOWN), hurts.tail(SHOWN)[::-1]):
                 rows += [{"task": task, **row} for row in gain_rows(records(part), "head")]
             layers = records(change_table(first, "layer"))
             layer_rows += [{"task": task, **row} for row in gain_rows(layers, "layer")]

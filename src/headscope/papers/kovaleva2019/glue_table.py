@@ -7,10 +7,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from headscope.numbers import number
+from headscope.page import Table
 from headscope.papers.kovaleva2019 import facts
+from headscope.papers.sections import as_sentence
 from headscope.runs.tune import Start
 from headscope.tasks import Task
+from headscope.tasks.metrics import metric_title
 
 COLUMNS: tuple[Start, ...] = ("untrained", "random", "pretrained")
 """The starts, in the order of the paper's columns."""
@@ -44,13 +46,38 @@ class Scored(Protocol):
         """How long training took; NaN if nobody knows."""
 
 
-def table_rows(done: Sequence[Scored]) -> list[dict[str, Any]]:
+def tuning_tables(done: Sequence[Scored], notes: Sequence[str]) -> list[Table]:
+    """Make Table 1, and with several seeds a second one with the range over seeds.
+
+    Parameters
+    ----------
+    done
+        Tuned models, of any tasks and starts.
+    notes
+        What is to be said about them, each with its task: ``"RTE: …"``.
+    """
+    several = len(done) > len({(tuned.task.name, tuned.start) for tuned in done})
+    below = ["Dev scores in percent."]
+    below.append("Majority: always the most frequent class of the training data.")
+    if several:
+        below.append("Several tuning seeds: the median.")
+    below += map(as_sentence, merged_notes(notes))
+    tables = [Table(table_rows(done, ranges=False), title="Table 1", note=" ".join(below))]
+    if several:
+        note = "The lowest and the highest score in percent."
+        tables.append(Table(range_rows(done), title="Range over tuning seeds", note=note))
+    return tables
+
+
+def table_rows(done: Sequence[Scored], *, ranges: bool = True) -> list[dict[str, Any]]:
     """Make the rows of Table 1.
 
     Parameters
     ----------
     done
         Tuned models, of any tasks and starts.
+    ranges
+        Whether the range over seeds stands in brackets behind the median.
 
     Returns
     -------
@@ -65,7 +92,7 @@ def table_rows(done: Sequence[Scored]) -> list[dict[str, Any]]:
         first = runs[0]
         row = {
             "task": first.task.title,
-            "metric": "/".join(first.task.metrics),
+            "metric": "/".join(map(metric_title, first.task.metrics)),
             "train": first.examples.get("train", "–"),
             "dev": first.examples["dev"],
             "majority": _percent([first.majority]),
@@ -75,10 +102,49 @@ def table_rows(done: Sequence[Scored]) -> list[dict[str, Any]]:
             if here:
                 fact = published.get(name)
                 row[f"{start}: paper"] = _slashed(getattr(fact, start)) if fact else "–"
-                row[f"{start}: here"] = _percent(here)
+                row[f"{start}: here"] = _percent(here, ranges=ranges)
         known = [tuned.minutes for tuned in runs if np.isfinite(tuned.minutes)]
         rows.append(row | {"minutes": f"{sum(known):.1f}" if known else "–"})
     return rows
+
+
+def range_rows(done: Sequence[Scored]) -> list[dict[str, Any]]:
+    """List the lowest and the highest score over seeds, one row per task and metric.
+
+    Parameters
+    ----------
+    done
+        Tuned models, of any tasks and starts.
+    """
+    rows: list[dict[str, Any]] = []
+    for task in {tuned.task.name: tuned.task for tuned in done}.values():
+        for metric in task.metrics:
+            row: dict[str, Any] = {"task": task.title, "metric": metric_title(metric)}
+            for start in COLUMNS:
+                scores = [
+                    100 * tuned.scores[metric]
+                    for tuned in done
+                    if tuned.task.name == task.name and tuned.start == start
+                ]
+                if scores:
+                    row[start] = _range(scores)
+            rows.append(row)
+    return rows
+
+
+def merged_notes(done: Sequence[str]) -> list[str]:
+    """Say what notes of several tasks have in common once.
+
+    Examples
+    --------
+    >>> merged_notes(["RTE: cut", "STS-B: cut", "RTE: short", "RTE: cut"])
+    ['RTE, STS-B: cut', 'RTE: short']
+    """
+    tasks: dict[str, dict[str, None]] = {}
+    for note in done:
+        task, _, text = note.partition(": ")
+        tasks.setdefault(text, {})[task] = None
+    return [f"{', '.join(names)}: {text}" for text, names in tasks.items()]
 
 
 def mean_gain(done: Sequence[Scored]) -> tuple[float, int]:
@@ -119,19 +185,22 @@ def gain_sentence(done: Sequence[Scored]) -> str:
         return f"Published: fine-tuning adds {facts.MEAN_GAIN} points on average over seven tasks."
     of = "1 task" if tasks == 1 else f"{tasks} tasks"
     return (
-        f"Fine-tuning adds {number(gain)} points to an untrained classifier on average over {of}; "
+        f"Fine-tuning adds {gain:.1f} points to an untrained classifier on average over {of}; "
         f"published: {facts.MEAN_GAIN} over seven tasks (accuracy where a task has it)."
     )
 
 
-def _percent(scores: Sequence[Mapping[str, float]]) -> str:
+def _percent(scores: Sequence[Mapping[str, float]], *, ranges: bool = True) -> str:
     """The median of each metric over seeds, in percent; with the range, if there are several."""
     columns = [[100 * score[metric] for score in scores] for metric in scores[0]]
     median = _slashed([float(np.median(column)) for column in columns])
-    if len(scores) == 1:
+    if len(scores) == 1 or not ranges:
         return median
-    ranges = (f"{min(column):.1f}–{max(column):.1f}" for column in columns)
-    return f"{median} ({', '.join(ranges)})"
+    return f"{median} ({', '.join(map(_range, columns))})"
+
+
+def _range(values: Sequence[float]) -> str:
+    return f"{min(values):.1f}–{max(values):.1f}"
 
 
 def _slashed(values: Sequence[float]) -> str:

@@ -28,7 +28,7 @@ from headscope.papers.kovaleva2019.claims import (
 from headscope.papers.kovaleva2019.disabling import Disabling
 from headscope.papers.kovaleva2019.drawings import appendix_plots, random_maps, typical_plot
 from headscope.papers.kovaleva2019.frames import frame_section
-from headscope.papers.kovaleva2019.glue_table import gain_sentence, table_rows
+from headscope.papers.kovaleva2019.glue_table import gain_sentence, tuning_tables
 from headscope.papers.kovaleva2019.places import TunedLike, tuned_places
 from headscope.papers.kovaleva2019.tables import share_rows
 from headscope.papers.kovaleva2019.tuned import TunedModels
@@ -222,17 +222,10 @@ class Kovaleva2019(Recipe):
             for start in self.chosen_starts
             for tuned in self.tuned_models.checkpoints(task, start)
         ]
-        notes = dict.fromkeys(note for tuned in done for note in tuned.notes)
-        note = (
-            "Dev scores in percent. Majority: always the most frequent class of the training data."
-        )
-        if self.seeds > 1:
-            note += " Several tuning seeds: the median, and in brackets the range."
         ways = dict.fromkeys(tuned.training for tuned in done if tuned.start != "untrained")
         text = " ".join([*map(as_sentence, ways), gain_sentence(done)])
-        below = " ".join([note, *map(as_sentence, notes)])
-        table = Table(table_rows(done), title="Table 1", note=below)
-        return self.section("tuning", text, [table])
+        notes = [note for tuned in done for note in tuned.notes]
+        return self.section("tuning", text, tuning_tables(done, notes))
 
     def _pattern_survey(self, name: str, model: Model, corpus: Corpus) -> Atlas:
         """Classify maps at a length for which the network is reliable, whatever tuning uses."""
