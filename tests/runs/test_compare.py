@@ -197,11 +197,11 @@ def test_an_error_in_either_model_is_raised_and_leaves_no_thread_behind(
     model, threads = {"first": first, "second": second}[which], threading.active_count()
 
     def fail(module: Any, inputs: Any) -> None:
-        raise RuntimeError(f"the {which} is out of memory")
+        raise RuntimeError(f"the {which} is broken")
 
     handle = model.network.encoder.layer[1].register_forward_pre_hook(fail)
     try:
-        with pytest.raises(RuntimeError, match=f"the {which} is out of memory"):
+        with pytest.raises(RuntimeError, match=f"the {which} is broken"):
             compare(first, second, corpus, **HOW)
     finally:
         handle.remove()
