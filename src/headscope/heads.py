@@ -32,11 +32,11 @@ class Head(NamedTuple):
     --------
     >>> head = Head.parse("3-9")
     >>> head
-    Head(layer=2, head=8)
+    <Head 3-9>
     >>> str(head), head.zero_based
     ('3-9', 'L2H8')
     >>> sorted([Head(2, 0), Head(0, 11)])
-    [Head(layer=0, head=11), Head(layer=2, head=0)]
+    [<Head 1-12>, <Head 3-1>]
     """
 
     layer: int
@@ -44,6 +44,9 @@ class Head(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.layer + 1}-{self.head + 1}"
+
+    def __repr__(self) -> str:  # counted from 1 as everywhere, since a list of heads prints this
+        return f"<Head {self}>"
 
     @property
     def zero_based(self) -> str:
@@ -73,7 +76,7 @@ class Head(NamedTuple):
         Examples
         --------
         >>> Head.parse("L2H8", layers=12, heads=12)
-        Head(layer=2, head=8)
+        <Head 3-9>
         """
         found = parse_heads(text, layers=layers, heads=heads)
         if len(found) != 1 or (isinstance(text, str) and "*" in text):

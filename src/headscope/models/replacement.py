@@ -50,9 +50,9 @@ class Replacement:
     Examples
     --------
     >>> Replacement("4-6,L0H1").heads
-    (Head(layer=3, head=5), Head(layer=0, head=1))
+    (<Head 4-6>, <Head 1-2>)
     >>> Replacement([Head(0, 1), "2-*"], way="zero").heads
-    (Head(layer=0, head=1), '2-*')
+    (<Head 1-2>, '2-*')
     """
 
     heads: tuple[HeadLike, ...]

@@ -29,7 +29,7 @@ def split_heads(heads: HeadsLike) -> tuple[HeadLike, ...]:
     Examples
     --------
     >>> split_heads("4-6,L0H1,5-*")
-    (Head(layer=3, head=5), Head(layer=0, head=1), '5-*')
+    (<Head 4-6>, <Head 1-2>, '5-*')
     """
     given: Any = heads
     if isinstance(given, str | Head) or not isinstance(given, Iterable):

@@ -48,7 +48,7 @@ class TaskScores:
     >>> scores.heads["test"].shape, scores.top["test"].tolist()
     ((1, 1), [[0.6], [nan]])
     >>> TaskScores.restore(scores.arrays()).ranked("top")
-    [Head(layer=0, head=0)]
+    [<Head 1-1>]
     """
 
     heads: Arrays
