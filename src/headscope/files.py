@@ -10,7 +10,9 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -105,6 +107,31 @@ def atomic_write(
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait for the end of the block.
+
+    For work of other libraries that must not be cut short: an interrupt between taking a lock and
+    noting that it was taken leaves the lock taken for ever.
+    """
+    if threading.current_thread() is not threading.main_thread():  # only there are signals caught
+        yield
+        return
+    waiting: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in numbers}
+    held = [number for number in numbers if callable(before[number])]
+    for number in held:
+        signal.signal(number, lambda got, _: waiting.append(got))
+    try:
+        yield
+    finally:
+        for number in held:
+            signal.signal(number, before[number])
+    for number in waiting[:1]:
+        signal.raise_signal(number)
 
 
 def write_bytes(path: Path, data: bytes, *, before: Path | None = None) -> Path:

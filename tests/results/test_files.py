@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -252,6 +254,32 @@ def test_an_interrupt_while_writing_leaves_the_old_file(
         some.save(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["run.nc"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_waits_until_the_netcdf_library_is_done(
+    some: Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """Interrupted between two steps, xarray's lock stayed taken, and the process hung."""
+    write, done = xr.DataTree.to_netcdf, []
+
+    def press(tree: xr.DataTree, *args: object, **kwargs: object) -> None:
+        os.kill(os.getpid(), number)
+        write(tree, *args, **kwargs)
+        done.append(True)
+
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(xr.DataTree, "to_netcdf", press)
+            with pytest.raises(KeyboardInterrupt):
+                some.save(tmp_path / "run.nc")
+        assert done == [True]
+        assert list(tmp_path.iterdir()) == []
+        assert signal.getsignal(number) is signal.default_int_handler
+        assert Atlas.open(some.save(tmp_path / "run.nc")).measures == some.measures
+    finally:
+        signal.signal(number, before)
 
 
 READING = """

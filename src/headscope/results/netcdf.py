@@ -12,7 +12,7 @@ from typing import Any, Literal
 import xarray as xr
 
 from headscope.errors import ResultsError
-from headscope.files import atomic_write, check_writable
+from headscope.files import atomic_write, check_writable, uninterrupted
 from headscope.results.migrations import migrate, oldest
 
 ENGINE: Literal["netcdf4"] = "netcdf4"
@@ -50,7 +50,8 @@ def write_tree(tree: xr.DataTree, path: Path) -> Path:
     }
     with atomic_write(path, error=ResultsError) as temporary:
         try:
-            tree.to_netcdf(temporary, engine=ENGINE, encoding=encoding)
+            with uninterrupted():  # an interrupt could leave xarray's lock taken for ever
+                tree.to_netcdf(temporary, engine=ENGINE, encoding=encoding)
         except RuntimeError as error:  # what the netCDF library raises when a write fails
             raise OSError(str(error)) from None
         _append_digest(temporary)
@@ -76,7 +77,7 @@ def read_tree(path: Path, *, schema: int) -> xr.DataTree:
     if not _check_digest(path):
         raise _without_digest(path, schema)
     try:
-        with xr.open_datatree(path, engine=ENGINE) as opened:
+        with uninterrupted(), xr.open_datatree(path, engine=ENGINE) as opened:
             tree = opened.load()
     except (OSError, ValueError, RuntimeError, KeyError, AttributeError) as error:
         raise _unreadable(path, str(error)) from None
