@@ -24,21 +24,24 @@ CLAIMS = {
         "layers on",
         "Section 4.3, Figure 3",
         "seen in the maps",
-        "in both tasks, the heads of the lower half have a higher mean score than the others",
+        "in both tasks (or the one that was probed), the heads of the lower half have a higher "
+        "mean score than the others",
         ours="halves",
     ),
     "middle": Claim(
         "heads of the middle layers are activated for SubjNum and CoordInv",
         "Section 4.3, Figure 3",
         "seen in the maps",
-        "in both tasks, the layer whose heads have the highest mean score is in the middle third",
+        "in both tasks (or the one that was probed), the layer whose heads have the highest mean "
+        "score is in the middle third",
         ours="the middle third",
     ),
     "high": Claim(
         "heads of the upper layers are mostly activated for BigramShift and OddManOut",
         "Section 4.3, Figure 3",
         "seen in the maps",
-        "in both tasks, the heads of the upper half have a higher mean score than the others",
+        "in both tasks (or the one that was probed), the heads of the upper half have a higher "
+        "mean score than the others",
         ours="halves",
     ),
     "last": Claim(

@@ -248,7 +248,8 @@ class Kovaleva2019(Recipe):
             task.title: found[f"{task.title}, tuned"] for task in self.chosen_tasks
         }
         if not found:
-            name = "built-in pairs" if self._frames.format == "builtin" else self._frames.name
+            own = self._frames.format == "builtin"
+            name = "built-in pairs" if own else Path(self._frames.name).name
             found[name] = self._pattern_survey("patterns", self._pretrained, self._frames)
         least, most = facts.HETEROGENEOUS.items()
         note = (
