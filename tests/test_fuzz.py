@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from headscope import corpus
 from headscope.corpus.vectors import read_vectors
 from headscope.errors import UserError
+from headscope.measures.registry import load_measure_file
 from headscope.runs.tune.record import read_record
 from headscope.tasks.senteval import read_senteval
 
@@ -155,6 +156,10 @@ FOUND: dict[str, tuple[str, Callable[[Path], object]]] = {
         lambda folder: corpus.read(
             _text(folder / "a.tsv", "text\tlabel\nx\t1\n"), columns=["9" * 5000]
         ),
+    ),
+    "a name of thousands of letters in a message about a measure file": (
+        "cannot be run: ModuleNotFoundError: No module named 'xxx",
+        lambda folder: load_measure_file(_text(folder / "mine.py", f"import {'x' * 5000}\n")),
     ),
     "a label of a whole file in a message": (
         "the split must be one of tr, va, te; got 'xxx",

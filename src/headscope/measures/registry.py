@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headscope.errors import UserError
+from headscope.errors import UserError, cut
 from headscope.registry import Registry
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ def run_file(path: str | Path, *, what: str, option: str) -> Any:
         raise
     except Exception as error:  # a user's file may fail in any way
         raise UserError(
-            f"the {what} {file} cannot be run: {type(error).__name__}: {error}",
+            f"the {what} {file} cannot be run: {type(error).__name__}: {cut(str(error), 300)}",
             hint="run it with python to see where it fails",
         ) from error
     return module
