@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,14 +54,15 @@ def tuning_tables(done: Sequence[Scored], notes: Sequence[str]) -> list[Table]:
     done
         Tuned models, of any tasks and starts.
     notes
-        What is to be said about them, each with its task: ``"RTE: …"``.
+        What is to be said about them; a note on one task begins with it: ``"RTE: …"``.
     """
     several = len(done) > len({(tuned.task.name, tuned.start) for tuned in done})
     below = ["Dev scores in percent."]
     below.append("Majority: always the most frequent class of the training data.")
     if several:
         below.append("Several tuning seeds: the median.")
-    below += map(as_sentence, merged_notes(notes))
+    titles = {tuned.task.title for tuned in done}
+    below += map(as_sentence, merged_notes(notes, titles))
     tables = [Table(table_rows(done, ranges=False), title="Table 1", note=" ".join(below))]
     if several:
         note = "The lowest and the highest score in percent."
@@ -132,19 +133,29 @@ def range_rows(done: Sequence[Scored]) -> list[dict[str, Any]]:
     return rows
 
 
-def merged_notes(done: Sequence[str]) -> list[str]:
-    """Say what notes of several tasks have in common once.
+def merged_notes(notes: Sequence[str], titles: Collection[str]) -> list[str]:
+    """Say only once what several tasks have in common.
+
+    Parameters
+    ----------
+    notes
+        Sentences, some of which begin with a task and a colon.
+    titles
+        The tasks.
 
     Examples
     --------
-    >>> merged_notes(["RTE: cut", "STS-B: cut", "RTE: short", "RTE: cut"])
-    ['RTE, STS-B: cut', 'RTE: short']
+    >>> merged_notes(["RTE: cut", "STS-B: cut", "none: known", "RTE: cut"], {"RTE", "STS-B"})
+    ['RTE, STS-B: cut', 'none: known']
     """
-    tasks: dict[str, dict[str, None]] = {}
-    for note in done:
+    merged: dict[str, dict[str, None]] = {}
+    for note in notes:
         task, _, text = note.partition(": ")
-        tasks.setdefault(text, {})[task] = None
-    return [f"{', '.join(names)}: {text}" for text, names in tasks.items()]
+        if task in titles:
+            merged.setdefault(text, {})[task] = None
+        else:
+            merged.setdefault(note, {})
+    return [f"{', '.join(tasks)}: {text}" if tasks else text for text, tasks in merged.items()]
 
 
 def mean_gain(done: Sequence[Scored]) -> tuple[float, int]:
