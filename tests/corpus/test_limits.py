@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import subprocess
 import sys
 import tarfile
@@ -269,6 +270,16 @@ def test_limits_are_given_with_or_without_a_unit(
     for limit in (LINE, NESTING, UNPACKED, RATIO):
         monkeypatch.setenv(limit.variable, given)
         assert limit.value == size
+
+
+def test_every_limit_is_documented_with_its_default() -> None:
+    page = (Path(__file__).parents[2] / "docs/tasks/corpora.md").read_text()
+    rows = dict(re.findall(r"(?m)^\| `(HEADSCOPE_MAX_\w+)` \| (\w+) \|", page))
+    assert set(rows) == {limit.variable for limit in ALL}
+    for limit in ALL:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(limit.variable, rows[limit.variable])
+            assert limit.value == limit.default
 
 
 class Counted(int):
