@@ -130,8 +130,8 @@ def uninterrupted() -> Iterator[None]:
     finally:
         for number in held:
             signal.signal(number, before[number])
-    for number in waiting[:1]:
-        signal.raise_signal(number)
+    for late in waiting[:1]:
+        signal.raise_signal(late)
 
 
 def write_bytes(path: Path, data: bytes, *, before: Path | None = None) -> Path:

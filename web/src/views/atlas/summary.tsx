@@ -27,7 +27,7 @@ export function Summary() {
       ) : (
         <p class="hs-small hs-without">
           These results have no main roles. Survey again with the default measures to get them:{" "}
-          <code>headscope survey {atlas.document.model.name} CORPUS -o results.nc</code>
+          <code>headscope survey MODEL CORPUS -o results.nc</code>
         </p>
       )}
     </section>
