@@ -83,7 +83,8 @@ class Bench:
             kind = "WRONG" if again.code == DONE else BAD.get(again.code, "STUCK")
             tally.add(kind, f"{note} then {again.code}: {again.log.strip()[-300:]}")
             return
-        lost = ended.last - max(again.first - 1, 0)
+        # A run that found its results saved already reports no progress.
+        lost = ended.last - max(again.first - 1, 0) if again.first >= 0 else 0
         if job.lost is not None and ended.code not in (DONE, REFUSED) and lost > job.lost:
             tally.add("LOST", f"{note}: {ended.last} done, resumed at {again.first}")
             return
