@@ -377,3 +377,41 @@ def test_a_mistake_in_a_true_process_has_exactly_two_lines() -> None:
         "error: no such results file: nowhere.nc",
         "next:  make one with: headscope survey MODEL CORPUS -o results.nc",
     ]
+
+
+ROW = "1\tGo\tgo\tVERB\t_\t_\t{}\troot\t_\t_\n"
+HOSTILE = {
+    "deep.jsonl": (b"[" * 100_000, "line 1: nested more deeply than 400 levels"),
+    "nan.jsonl": (b'{"text": "x", "label": NaN}', "line 1: not JSON (NaN is not a JSON value)"),
+    "head.conllu": (ROW.format("9" * 5000).encode(), "line 1: head '9999"),
+    "bomb.txt.gz": (10 * gzip.compress(b"x" * 10_000_000), "more than 200 times its size"),
+    "bytes.tsv": (b"text\tlabel\nx\t\xff\n", "line 2: not valid UTF-8"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_corpus(survey, tmp_path: Path, name: str) -> None:
+    data, words = HOSTILE[name]
+    (tmp_path / name).write_bytes(data)
+    error, _ = survey(corpus=tmp_path / name)
+    assert words in error
+    assert len(error) < 500
+
+
+def test_a_text_that_is_not_unicode(run: Run, tiny_folder: Path) -> None:
+    assert mistake(run("attention", tiny_folder, "caf\udce9")) == (
+        "the text has half of a surrogate pair (\\ud800 to \\udfff), which is not a character",
+        "give the text as UTF-8",
+    )
+
+
+def test_a_config_with_a_word_for_a_number(survey, tmp_path: Path, tiny_folder: Path) -> None:
+    folder = tmp_path / "odd"
+    shutil.copytree(tiny_folder, folder)
+    config = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(
+        re.sub(r'"hidden_size": \d+', '"hidden_size": "many"', config)
+    )
+    error, after = survey(model=folder)
+    assert error.startswith(f"{folder} cannot be loaded: Field 'hidden_size' expected int, got str")
+    assert after == "check its config.json"

@@ -175,9 +175,19 @@ class Encoder:
         return found, self._bos(tuple(parts))
 
     def _tokens(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        coded = self.tokenizer(
-            text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
-        )
+        try:
+            coded = self.tokenizer(
+                text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+            )
+        except TypeError:  # what fast tokenizers raise for a text that is not Unicode
+            if not any("\ud800" <= sign <= "\udfff" for sign in text):
+                raise
+            raise UserError(
+                "the text has half of a surrogate pair (\\ud800 to \\udfff), which is not a "
+                "character",
+                hint='clean the text, e.g. text.encode("utf-8", "replace").decode()',
+                command="give the text as UTF-8",
+            ) from None
         return coded["input_ids"], coded["offset_mapping"]
 
     def _bos(self, parts: tuple[TemplatePart, ...]) -> tuple[TemplatePart, ...]:

@@ -96,11 +96,6 @@ def read_text(model: Model, given: LiveText, stack: str) -> Reading:
     texts = (given.text,) if given.second is None else (given.text, given.second)
     if not all(one.strip() for one in texts):
         raise UserError("the text is empty", hint="type at least one word")
-    if any("\ud800" <= sign <= "\udfff" for one in texts for sign in one):
-        raise UserError(
-            "the text has half of a surrogate pair (\\ud800 to \\udfff), which is not a character",
-            hint="type the character itself",
-        )
     encoder = model.encoder(max_length=longest(model), long="truncate", stack=stack)
     encoder.max_length = UNLIMITED  # so that the error can say how long the text is
     encoded = next(iter(encoder.encode([Example("text", texts)])), None)
