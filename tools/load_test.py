@@ -31,6 +31,8 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 GROWTH = 20_000_000
 """Bytes by which the memory may grow over the second half of the requests."""
+AT_ONCE = 8
+"""Clients that ask while the memory is measured."""
 ANSWERED = {200, 409, 503}
 """What a client may be told: the answer, that a newer request took its place, or to come back."""
 
@@ -184,14 +186,12 @@ def raw(host: str | None, port: int | None, data: bytes) -> int:
 def memory(address: str, ask, requests: int) -> int:
     """By how many bytes the process grows over the second half of many requests."""
     process = psutil.Process()
-    with httpx.Client(base_url=address, timeout=60) as client:
-        for number in range(requests // 2):
-            ask(client, number)
-        gc.collect()
-        before = process.memory_info().rss
-        for number in range(requests // 2):
-            ask(client, number)
-        gc.collect()
+    each = requests // (2 * AT_ONCE)
+    many_clients(address, ask, AT_ONCE, each)
+    gc.collect()
+    before = process.memory_info().rss
+    many_clients(address, ask, AT_ONCE, each)
+    gc.collect()
     return process.memory_info().rss - before
 
 
