@@ -27,9 +27,9 @@ def test_json_stands_alone_on_standard_output_while_the_rest_goes_to_standard_er
     assert any("look at the previous token, layers 1–3: 1-3" in line for line in said)
     assert said[-2:] == [
         "next: "
+        + f"headscope report {demo_nc}, headscope head {demo_nc} HEAD, "
         + ", ".join(
-            f"headscope {name} {demo_nc}"
-            for name in ("report", "roles", "dependencies", "coreference")
+            f"headscope {name} {demo_nc}" for name in ("roles", "dependencies", "coreference")
         ),
         str(demo_nc),
     ]

@@ -17,8 +17,17 @@ from cli.conftest import Run
 WAIT = 120
 
 
+LISTENS = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from headscope.cli import main
+main()
+"""
+"""Ctrl-C reaches the command even if it is ignored here, as in a job in the background."""
+
+
 def test_the_page_is_served_until_ctrl_c(tiny_folder: Path) -> None:
-    command = [sys.executable, "-m", "headscope", "explore", str(tiny_folder), "--no-browser"]
+    command = [sys.executable, "-c", LISTENS, "explore", str(tiny_folder), "--no-browser"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:
         assert started.stderr is not None
         address = ""
