@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,12 @@ def test_damages_are_bits_cuts_and_zeros() -> None:
     assert sum(len(changed) < len(data) for changed in found.values()) == 2
 
 
+FAULTS = {
+    *("SIGKILL", "SIGTERM", "SIGINT", "full disk", "corpus rewritten", "out removed"),
+    *("model removed", "texts.txt removed", "two writers", "clock moved"),
+}
+
+
 @pytest.mark.slow
 def test_a_survey_survives_one_fault_of_every_kind() -> None:
     done = subprocess.run(
@@ -52,5 +59,8 @@ def test_a_survey_survives_one_fault_of_every_kind() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
-    kinds = [line for line in done.stdout.splitlines() if line.startswith("survey ")]
-    assert len(kinds) >= 10, done.stdout
+    rows = [line for line in done.stdout.splitlines() if line.startswith("survey ")]
+    kinds = {row.removeprefix("survey").partition("{")[0].strip() for row in rows}
+    assert kinds == FAULTS, done.stdout
+    counts = [sum(ast.literal_eval(row[row.index("{") :]).values()) for row in rows]
+    assert counts == [1] * len(FAULTS), done.stdout
