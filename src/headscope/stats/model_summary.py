@@ -123,16 +123,19 @@ def _sinks(analysis: Analysis, heads: Sequence[str]) -> str:
 
 def _families(analysis: Analysis) -> list[SummaryLine]:
     """One line per family that occurs."""
-    table = analysis.roles
-    found = []
-    for family in ORDER:
-        mine = table[table["family"] == family]
-        also = table[table["second"].map(FAMILIES).eq(family) & (table["family"] != family)]
-        if len(mine):
-            mine = mine.sort_values("excess", ascending=False, kind="stable")
-            heads = tuple(mine.index.astype(str))
-            found.append(_family(analysis, family, heads, tuple(also.index.astype(str))))
-    return found
+    table = analysis.roles.sort_values("excess", ascending=False, kind="stable")
+    mine, also = dict[str, list[str]](), dict[str, list[str]]()
+    for head, family in table["family"].items():
+        mine.setdefault(str(family), []).append(str(head))
+    seconds = analysis.roles["second"].map(FAMILIES)
+    for head, family, second in zip(seconds.index, analysis.roles["family"], seconds, strict=True):
+        if second != family:
+            also.setdefault(str(second), []).append(str(head))
+    return [
+        _family(analysis, family, tuple(mine[family]), tuple(also.get(family, ())))
+        for family in ORDER
+        if family in mine
+    ]
 
 
 def _family(

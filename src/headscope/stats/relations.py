@@ -130,6 +130,7 @@ def best_heads(
     answers, given = Answers.of(data), None if chooser is None else Answers.of(chooser)
     stacked = tests.stack(place=PLACE).transpose("relation", "place")
     columns = {name: stacked[name].values for name in tests.data_vars}
+    every, offset_right = _offset_answers(data)
     rows, best, held_out = [], list[Counts](), list[Counts]()
     for name in _chosen(tests, relations, least):
         row = answers.relations[name]
@@ -157,7 +158,7 @@ def best_heads(
                 "held_out_head": answers.names(fit.chosen or (), direction),
                 "baseline": float(columns["baseline"][row, place]),
                 "offset": offsets.get(name, 0),
-                **_held_out_baseline(data, chooser, name),
+                **_held_out_baseline(data, chooser, name, (every[row], offset_right[row])),
                 "p": float(columns["p"][row, place]),
                 "p_corrected": float(columns["p_corrected"][row, place]),
             }
@@ -237,10 +238,23 @@ def _intervals(counts: Sequence[Counts]) -> tuple[Array, Array]:
     return low.values, high.values
 
 
+def _offset_answers(data: xr.Dataset) -> tuple[Array, Array]:
+    """All words, and those where an offset chosen on the other half is right: (relation, bucket).
+
+    They are the same for all heads and both directions.
+    """
+    part = data["count"].isel(layer=0, head=0, direction=0).transpose("words", "relation", "bucket")
+    every, right = part.sel(words=["every", HELD_OUT]).values
+    return every, right
+
+
 def _held_out_baseline(
-    data: xr.Dataset, train: xr.Dataset | None, relation: str
+    data: xr.Dataset, train: xr.Dataset | None, relation: str, words: tuple[Array, Array]
 ) -> dict[str, object]:
-    """The accuracy of an offset that was chosen on other words, and the offset."""
+    """The accuracy of an offset that was chosen on other words, and the offset.
+
+    ``words`` are those of the relation, and those at which such an offset is right, by bucket.
+    """
     if train is not None:
         given: dict[str, int] = json.loads(train.attrs["offsets"])
         counts: dict[str, int] = json.loads(data.attrs["offset_counts"]).get(relation, {})
@@ -248,8 +262,7 @@ def _held_out_baseline(
             return {"held_out_baseline": np.nan, "held_out_offset": ""}
         share = counts.get(str(given[relation]), 0) / sum(counts.values())
         return {"held_out_baseline": share, "held_out_offset": str(given[relation])}
-    part = data["count"].sel(relation=relation).isel(layer=0, head=0, direction=0)
-    every, right = part.sel(words="every").values, part.sel(words=HELD_OUT).values
+    every, right = words
     if not (every[FIRST].sum() and every[SECOND].sum()):
         return {"held_out_baseline": np.nan, "held_out_offset": ""}
     halves: list[int] = json.loads(data.attrs["half_offsets"])[relation]
@@ -268,8 +281,8 @@ def _chosen(tests: xr.Dataset, relations: Iterable[str] | None, least: int | Non
             if name not in known:
                 raise unknown("relation", name, known)
     else:
-        counts = tests["n"].isel(direction=0, layer=0, head=0)
-        words = {name: int(counts.sel(relation=name)) for name in known}
+        counts = tests["n"].isel(direction=0, layer=0, head=0).values
+        words = {name: int(count) for name, count in zip(known, counts, strict=True)}
         fewest = least if least is not None else max(1, min(LEAST, max(words.values())))
         chosen = [name for name in known if words[name] >= fewest and not name.endswith(STANFORD)]
         chosen.sort(key=lambda name: (not name.startswith(ALL), -words[name], name))

@@ -12,7 +12,8 @@ import xarray as xr
 
 from headscope.numbers import count as shown_count
 from headscope.results import Atlas
-from headscope.stats.grid import labelled_head
+from headscope.results.schema import GRID
+from headscope.stats.grid import grid_heads
 from headscope.stats.role_scores import (
     COARSE,
     mean_lengths,
@@ -23,6 +24,8 @@ from headscope.stats.role_scores import (
 from headscope.stats.roles import ALPHA, RESAMPLING, role_tests_by_tau
 
 BOOTSTRAP = "bootstrap"
+SHOWN = ("mean", "low", "high", "effect", "p", "p_corrected")
+"""What the table says of the strongest head of a role."""
 FEW = 30
 """Below so many sequences the test of a mean is not to be trusted."""
 BLOCK_MOST = 2.2
@@ -47,23 +50,27 @@ def role_table(results: Atlas, tests: xr.Dataset) -> pd.DataFrame:
         scores of single sequences are not kept), and the strongest head with its interval, effect
         and p. Scores grow with length, since they are relative to 1 / length.
     """
+    names = [str(name) for name in tests["role"].values]
+    columns = {  # (role, head of the grid)
+        key: tests[key].transpose("role", *GRID).values.reshape(len(names), -1)
+        for key in ("has", "n", *SHOWN)
+    }
+    heads = grid_heads(tests["has"])
+    lengths = mean_lengths(role_data(results)).sel(role=tests["role"]).values
     rows = []
-    lengths = mean_lengths(role_data(results))
-    total = tests.sizes["layer"] * tests.sizes["head"]
-    for name in tests["role"].values:
-        one = tests.sel(role=name).stack(place=("layer", "head"))
+    for role, name in enumerate(names):
+        one = {key: values[role] for key, values in columns.items()}
+        known = bool((~np.isnan(one["mean"])).any())
+        best = int(np.nanargmax(one["mean"])) if known else None
         row: dict[str, object] = {
-            "role": str(name),
+            "role": name,
             "heads": int(one["has"].sum()),
-            "share": float(one["has"].sum()) / total,
+            "share": float(one["has"].sum()) / len(heads),
             "sequences": int(one["n"].max()),
-            "length": float(lengths.sel(role=name)),
+            "length": float(lengths[role]),
+            "strongest": "" if best is None else str(heads[best]),
         }
-        known = bool(one["mean"].notnull().any())
-        best = one.isel(place=int(np.nanargmax(one["mean"].values))) if known else None
-        row["strongest"] = "" if best is None else str(labelled_head(*best["place"].item()))
-        for key in ("mean", "low", "high", "effect", "p", "p_corrected"):
-            row[key] = np.nan if best is None else float(best[key])
+        row |= {key: np.nan if best is None else float(one[key][best]) for key in SHOWN}
         rows.append(row)
     return pd.DataFrame(rows)
 

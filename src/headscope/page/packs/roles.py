@@ -95,7 +95,7 @@ def relation_columns(analysis: Analysis) -> tuple[list[dict[str, Any]], dict[str
     if tests is None:
         return [], {}
     dependency = analysis.results["dependency"]
-    data = dependency.sel(words="every", direction=tests["direction"].values)
+    data = dependency[["low", "high"]].sel(words="every", direction=tests["direction"].values)
     offsets: dict[str, int] = json.loads(str(dependency.attrs.get("offsets", "{}")))
     order = ("relation", "direction", *GRID)
     sources = (tests["accuracy"], data["low"], data["high"], tests["p_corrected"])

@@ -118,7 +118,7 @@ class SampleWords:
     def _shares(self, types: Numbers, weights: NDArray[np.float64], n: int) -> list[dict[str, Any]]:
         sums = np.bincount(types, weights, len(self.words))
         total = sums.sum()
-        order = np.argsort(-sums, kind="stable")[:n]
+        order = _largest(sums, n)
         return [
             {"token": self.words[word], "share": round(float(sums[word] / total), 5)}
             for word in order
@@ -156,6 +156,15 @@ def _counted(
     """How often each place occurs, and the mean of its weights."""
     seen = np.bincount(places, minlength=size)
     return seen, np.bincount(places, weights, size) / np.maximum(seen, 1)
+
+
+def _largest(values: NDArray[np.float64], n: int) -> Numbers:
+    """The places of the largest values, the largest first, the first of equals first."""
+    if len(values) <= n:
+        return np.argsort(-values, kind="stable")
+    bound = np.partition(values, len(values) - n)[len(values) - n]
+    places = np.flatnonzero(values >= bound)
+    return places[np.argsort(-values[places], kind="stable")[:n]]
 
 
 def _starts(sizes: Any) -> Numbers:
