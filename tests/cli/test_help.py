@@ -11,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 import headscope
+from headscope.cli import commands
 from headscope.cli.app import app
 
 GROUP = typer.main.get_command(app)
@@ -50,6 +51,31 @@ def options_of(command: str) -> set[str]:
 
 def test_the_commands_that_the_design_promises_are_there() -> None:
     assert {"survey", "demo", "report", "figures", "ls", "export", "merge"} <= set(COMMANDS)
+
+
+def test_each_command_is_defined_in_the_module_of_its_name() -> None:
+    defined = {
+        name: (command.callback or next(iter(command.commands.values())).callback).__module__
+        for name, command in GROUP.commands.items()
+    }
+    assert sorted(defined) == sorted(commands.COMMANDS)
+    for name, module in defined.items():
+        assert f"{module}.".startswith(f"headscope.cli.{name}."), name
+
+
+def test_a_command_is_imported_alone() -> None:
+    script = (
+        "import sys\n"
+        "sys.argv = ['headscope', 'ls', '--help']\n"
+        "from headscope.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "mine = [name for name in sys.modules if name.startswith('headscope.cli.')]\n"
+        f"print(*(name for name in {commands.COMMANDS!r} if f'headscope.cli.{{name}}' in mine))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "ls"
 
 
 def test_help_begins_with_the_demo_and_measures_begin_with_the_survey() -> None:

@@ -14,12 +14,12 @@ MISTAKE = 2
 
 def main() -> None:
     """Run the command line."""
-    from headscope.cli.app import app
+    from headscope.cli.commands import called, load
     from headscope.errors import Interrupted, UserError
 
     _stop_on_sigterm()
     try:
-        app()
+        load(called(sys.argv[1:]))()
     except UserError as error:
         _fail(
             error.message,

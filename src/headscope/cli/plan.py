@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headscope.cli import options as opt
+from headscope.cli.commands import load
 from headscope.cli.console import Console
 from headscope.cli.root import MEASURE, app
 from headscope.cli.surveying import check_survey
@@ -147,8 +148,9 @@ def _survey_options(context: typer.Context, arguments: Sequence[str]) -> dict[st
     """The options of the survey, as its own command reads them."""
     from headscope.errors import UserError
 
-    root: Any = context.find_root()
-    command = root.command.get_command(root, "survey")
+    root = context.find_root()
+    whole: Any = typer.main.get_command(load(["survey"]))
+    command = whole.get_command(root, "survey")
     found = command.make_context("survey", list(arguments), parent=root).params
     if found["shard"] != "1/1":
         raise UserError(

@@ -116,7 +116,7 @@ class SampleWords:
         ]
 
     def _shares(self, types: Numbers, weights: NDArray[np.float64], n: int) -> list[dict[str, Any]]:
-        sums = np.bincount(types, weights, len(self.words))
+        sums: NDArray[np.float64] = np.bincount(types, weights, len(self.words)).astype(np.float64)
         total = sums.sum()
         order = _largest(sums, n)
         return [
