@@ -85,8 +85,8 @@ def retrieval(
         bool,
         typer.Option(
             "--masking/--no-masking",
-            help="Check the top heads: disable them, and as many random ones, and see how much of "
-            "the answers is left.",
+            help="Check the top heads: disable them, and as many random ones of the same layers, "
+            "and see how much of the answers is left.",
         ),
     ] = True,
     masked: Annotated[

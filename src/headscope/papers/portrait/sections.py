@@ -203,7 +203,8 @@ def retrieval(results: Atlas) -> Content:
         ]
         note = (
             "Recall of the answers with heads disabled, with intervals over needles. Heads were "
-            "chosen on one half of the needles and disabled on the other."
+            "chosen on one half of the needles and disabled on the other. Random heads are of the "
+            "same layers."
         )
         tables.append(Table(rows, title="Without retrieval heads", note=note))
     values = results["retrieval"]["mean"]

@@ -65,8 +65,8 @@ def retrieval(
         How many of the 24 built-in needles, the path of a JSON-lines file, or a list of
         :class:`~headscope.Needle`. Default: all built-in ones.
     masking
-        Also disable the top heads, and as many random ones, and see how much of the answers is
-        left.
+        Also disable the top heads, and as many random ones of the same layers, and see how much
+        of the answers is left.
     masked
         How many heads to disable at a time. Default: 5 and 10, or fewer in a small model.
     draws
@@ -99,7 +99,7 @@ def retrieval(
           prompts, with their ``needle``, ``length``, ``depth``, ``recall`` and what was
           ``written``;
         - ``retrieval_masking``: the recall of the recovered answers with heads ``disabled``: none,
-          the top ones, random ones; ``difference`` is that between the two.
+          the top ones, random ones of the same layers; ``difference`` is that between the two.
 
         The scores are NaN if no answer was recovered. The provenance has the ``needles``, the
         heads that were disabled (``masking``) and ``notes``.

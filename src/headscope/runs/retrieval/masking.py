@@ -1,19 +1,22 @@
 """The check: are answers lost without the retrieval heads, more than without other heads?
 
 Heads must not be judged on the needles that chose them. Needles are divided into two halves by
-their number: what is disabled for the needles of one half was chosen on the other half.
+their number: what is disabled for the needles of one half was chosen on the other half. Random
+heads come from the layers of the top ones, because layers differ in how much depends on them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.heads import Head
+from headscope.heads import Head, all_heads
 from headscope.models import Shape
+from headscope.runs.ablate.groups import matched_heads
 from headscope.runs.retrieval.settings import MASKED
 
 HALVES = 2
@@ -100,7 +103,8 @@ def choose_heads(
     list of tuple of Head, or None
         None if no needle of the other half was recovered, or no head scored anything. Heads that
         score 0 are never among the top ones, so there may be fewer than asked for; draws of random
-        heads are then as small.
+        heads are then as small. Random heads are drawn from the layers of the top ones; none of
+        them is among the top heads of the largest number.
     """
     others = np.array([half_of(int(one)) != half for one in needles], np.bool_) & recovered
     if not others.any():
@@ -109,13 +113,53 @@ def choose_heads(
     order = np.argsort(-mean, kind="stable")[: int((mean > 0).sum())]
     if not len(order):
         return None
-    names = [Head(layer, head) for layer in shape.numbers for head in range(shape.heads)]
-    rest = np.setdiff1d(np.arange(mean.size), order[: max(counts)])
+    names = all_heads(shape.numbers, shape.heads)
+    ranked = [names[place] for place in order]
+    others_left = [head for head in names if head not in set(ranked[: max(counts)])]
     found: list[tuple[Head, ...]] = []
     for variant in variants_of(counts, draws):
-        places = order[: variant.count]
+        heads = tuple(ranked[: variant.count])
         if variant.draw:
             generator = np.random.default_rng([seed, half, variant.count, variant.draw])
-            places = generator.choice(rest, len(places), replace=False)
-        found.append(tuple(names[place] for place in places))
+            heads = matched_heads(heads, others_left, generator)
+        found.append(heads)
     return found
+
+
+def layer_note(
+    halves: Sequence[Sequence[tuple[Head, ...]]], variants: Sequence[Variant]
+) -> str | None:
+    """What to say if layers had too few other heads to match the top ones, or None.
+
+    Parameters
+    ----------
+    halves
+        What :func:`choose_heads` returned for each half of the needles.
+    variants
+        What stands for each of these sets of heads.
+
+    Examples
+    --------
+    >>> chosen = [(), (Head(0, 0), Head(0, 1)), (Head(0, 2), Head(1, 1))]
+    >>> layer_note([chosen], variants_of([2], draws=1))
+    'layer 1 has too few other heads: 1 of 2 random heads came from other layers'
+    """
+    missing: Counter[int] = Counter()
+    drawn = 0
+    for chosen in halves:
+        top: Counter[int] = Counter()
+        for heads, variant in zip(chosen, variants, strict=True):
+            layers = Counter(head.layer for head in heads)
+            if variant.draw:
+                drawn += len(heads)
+                missing += top - layers
+            else:
+                top = layers
+    if not missing:
+        return None
+    names = ", ".join(str(layer + 1) for layer in sorted(missing))
+    which = f"layer {names} has" if len(missing) == 1 else f"layers {names} have"
+    return (
+        f"{which} too few other heads: {missing.total()} of {drawn} random heads came from other "
+        "layers"
+    )

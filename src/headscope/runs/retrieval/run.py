@@ -18,7 +18,13 @@ from headscope.results import Atlas
 from headscope.results.circuits import RETRIEVAL
 from headscope.runs.retrieval.datasets import masking_dataset, score_dataset
 from headscope.runs.retrieval.decoding import Decoder
-from headscope.runs.retrieval.masking import choose_heads, half_of, head_counts, variants_of
+from headscope.runs.retrieval.masking import (
+    choose_heads,
+    half_of,
+    head_counts,
+    layer_note,
+    variants_of,
+)
 from headscope.runs.retrieval.prompts import ANSWER, Prompts
 from headscope.runs.retrieval.scores import retrieval_scores, unigram_recall
 from headscope.runs.retrieval.settings import RetrievalSettings
@@ -77,7 +83,12 @@ class RetrievalRun(Run):
             | {"same_weights": base_digests(self.model)},
             "corpus": {"name": corpus.name, "format": corpus.format, "sha256": corpus.checksum},
             "settings": self.settings.about()
-            | {"lengths": list(self.prompts.lengths), "chat": self.prompts.chat, "answer": ANSWER},
+            | {
+                "lengths": list(self.prompts.lengths),
+                "chat": self.prompts.chat,
+                "answer": ANSWER,
+                "random_heads": "of the layers of the top heads",
+            },
             "needles": [asdict(needle) for needle in self.settings.needles],
         }
 
@@ -209,4 +220,5 @@ class RetrievalRun(Run):
                 f"heads were disabled for {int(used.sum())} of {recovered} recovered answers: "
                 "those of one half of the needles choose the heads for the other half"
             )
-        return notes
+        note = layer_note([chosen for chosen in self.disabled if chosen], self.variants)
+        return [*notes, note] if note else notes
