@@ -124,10 +124,11 @@ audit: $(VENV)/bin/python
 	$(VENV)/audit/bin/pip-audit --disable-pip --require-hashes \
 	  --requirement requirements/run.txt --requirement requirements/dev.txt
 
-# The faults of docs/reliability.md, injected one by one (some 30 minutes); SHARE=0.2 for fewer.
+# The faults of docs/reliability.md, injected one by one (some 30 minutes); SHARE=0.2 for fewer,
+# FAULTS="--only probe tune --times 5" for five of each kind in these runs.
 SHARE ?= 1
 faults: $(VENV)/dev.stamp
-	cd tools && OMP_NUM_THREADS=1 ../$(BIN)/python -m faults --share $(SHARE)
+	cd tools && OMP_NUM_THREADS=1 ../$(BIN)/python -m faults --share $(SHARE) $(FAULTS)
 
 clean:
 	rm -rf $(VENV) dist htmlcov out site .coverage web/node_modules

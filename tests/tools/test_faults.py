@@ -8,8 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from faults.battery import steps_lost
+from faults.children import Ended
 from faults.damage import BAD, Kind, damage_kind, damages
 from faults.kinds import KINDS
+
+TOOLS = Path(__file__).parents[2] / "tools"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -43,6 +47,66 @@ def test_damages_are_bits_cuts_and_zeros() -> None:
     assert sum(len(changed) < len(data) for changed in found.values()) == 2
 
 
+@pytest.mark.parametrize(
+    ("first", "saved", "kept", "lost"),
+    [
+        (8, False, 0, 0),
+        (5, False, 0, 3),
+        (0, False, 0, 7),
+        (1, True, 0, 7),
+        (-1, True, 0, 0),
+        (-1, False, 0, 7),
+        (-1, False, 6, 1),
+        (-1, False, 7, 0),
+    ],
+)
+def test_a_repeated_run_without_progress_lost_all_that_was_not_saved(
+    first: int, saved: bool, kept: int, lost: int
+) -> None:
+    """Seven steps were done; the first step of the repetition is ``first``."""
+    ended = Ended(-9, "", 0, 7, 1.0, "")
+    again = Ended(0, "right", first, first, 1.0, "")
+    assert steps_lost(ended, again, saved, kept) == lost
+
+
+DISK = """
+import errno, sys
+from pathlib import Path
+from faults.disk import SmallDisk, can_mount
+inputs = Path(sys.argv[1])
+if not can_mount():
+    sys.exit(77)
+disk = SmallDisk(inputs, inputs.parent / "small")
+assert (disk.place / "a.txt").read_text() == "mine"
+disk.leave(8192)
+try:
+    (disk.place / "b").write_bytes(bytes(100_000))
+    sys.exit("the disk was not full")
+except OSError as error:
+    assert error.errno == errno.ENOSPC, error
+disk.widen()
+(disk.place / "b").write_bytes(bytes(100_000))
+disk.remove()
+assert not disk.place.exists()
+"""
+
+
+def test_a_small_disk_runs_full_and_nobody_else_sees_it(tmp_path: Path) -> None:
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "inputs" / "a.txt").write_text("mine")
+    done = subprocess.run(
+        [sys.executable, "-c", DISK, tmp_path / "inputs"],
+        cwd=TOOLS,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 77:
+        pytest.skip("no disk can be mounted here")
+    assert done.returncode == 0, done.stderr
+    assert str(tmp_path) not in Path("/proc/mounts").read_text()
+
+
 FAULTS = {
     *("SIGKILL", "SIGTERM", "SIGINT", "full disk", "corpus rewritten", "out removed"),
     *("model removed", "texts.txt removed", "two writers", "clock moved"),
@@ -53,14 +117,15 @@ FAULTS = {
 def test_a_survey_survives_one_fault_of_every_kind() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "faults", "--only", "survey", "--share", "0.01"],
-        cwd=Path(__file__).parents[2] / "tools",
+        cwd=TOOLS,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     rows = [line for line in done.stdout.splitlines() if line.startswith("survey ")]
-    kinds = {row.removeprefix("survey").partition("{")[0].strip() for row in rows}
+    names = [row.removeprefix("survey").partition("{")[0] for row in rows]
+    kinds = {name.partition("(")[0].strip() for name in names}  # full disk (tmpfs) or (limit)
     assert kinds == FAULTS, done.stdout
     counts = [sum(ast.literal_eval(row[row.index("{") :]).values()) for row in rows]
     assert counts == [1] * len(FAULTS), done.stdout

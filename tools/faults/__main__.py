@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -27,10 +27,9 @@ from faults import battery  # noqa: E402
 from faults.damage import Tally, damage_kind  # noqa: E402
 from faults.jobs import JOBS, RAY, WORKERS, Job, prepare  # noqa: E402
 from faults.kinds import KINDS  # noqa: E402
+from faults.page import COLUMNS  # noqa: E402
 
-GOOD = frozenset(
-    {"refused", "same", "finished", "stopped, resumed", "refused, repeated", "killed, resumed"}
-)
+GOOD = frozenset(name for names in COLUMNS.values() for name in names)
 SIGNALS = {
     "survey": 10,
     "compare": 5,
@@ -42,6 +41,7 @@ SIGNALS = {
 }
 """How often each signal is sent to each kind of run."""
 Row = tuple[str, str, Tally]
+Times = Callable[[int], int]
 
 
 def damage(place: Path, count: int) -> Iterator[Row]:
@@ -50,18 +50,14 @@ def damage(place: Path, count: int) -> Iterator[Row]:
         yield kind.name, "damaged file", damage_kind(kind, place / f"kind{number}", count, number)
 
 
-def runs(bench: battery.Bench, share: float, only: set[str]) -> Iterator[Row]:
-    """Hurt runs."""
-
-    def times(count: int) -> int:
-        return max(1, round(count * share))
-
+def runs(bench: battery.Bench, times: Times, only: set[str]) -> Iterator[Row]:
+    """Hurt runs; ``times`` says how often, given how often it is usual."""
     for job in JOBS:
         if only and job.name not in only:
             continue
         for name in battery.SIGNALS:
             yield job.name, name, battery.signals(bench, job, name, times(SIGNALS[job.name]))
-        yield job.name, "full disk", battery.full_disk(bench, job, times(SIGNALS[job.name]))
+        yield job.name, *battery.no_room(bench, job, times(SIGNALS[job.name]))
         if job.name == "survey":
             yield from _survey_only(bench, job, times)
         elif job.name == "tune":
@@ -74,8 +70,7 @@ def runs(bench: battery.Bench, share: float, only: set[str]) -> Iterator[Row]:
             yield job.name, "SIGINT", battery.signals(bench, job, "SIGINT", times(2))
 
 
-def _survey_only(bench: battery.Bench, job: Job, times: object) -> Iterator[Row]:
-    assert callable(times)
+def _survey_only(bench: battery.Bench, job: Job, times: Times) -> Iterator[Row]:
     yield job.name, "corpus rewritten", battery.rewritten(bench, job, times(10))
     for name in ("out", "model", "texts.txt"):
         yield job.name, f"{name} removed", battery.removed(bench, job, name, times(5))
@@ -88,19 +83,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=16, help="damages of each file")
     parser.add_argument("--share", type=float, default=1.0, help="of the faults in runs")
+    parser.add_argument("--times", type=int, help="of each fault in runs, instead of --share")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", nargs="*", default=[], help="runs, or 'files'")
+    parser.add_argument("--only", nargs="*", default=[], help="these runs, or 'files'")
     parser.add_argument("--json", type=Path, help="write the counts here")
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)
     place = Path(tempfile.mkdtemp(prefix="headscope-faults-"))
     only, rows, notes = set(given.only), [], list[str]()
+
+    def times(usual: int) -> int:
+        return given.times or max(1, round(usual * given.share))
+
     try:
         bench = battery.Bench(place / "inputs", place, given.seed)
         bench.inputs.mkdir()
         with contextlib.redirect_stderr(io.StringIO()):
             prepare(bench.inputs)
-        hurt = runs(bench, given.share, only - {"files"}) if only != {"files"} else iter(())
+        hurt = runs(bench, times, only - {"files"}) if only != {"files"} else iter(())
         files = damage(place, given.count) if not only or "files" in only else iter(())
         # Runs first: they are forked, which is safe only before libraries have started threads.
         for where, fault, tally in (row for part in (hurt, files) for row in part):

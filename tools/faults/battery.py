@@ -16,6 +16,7 @@ import psutil
 
 from faults.children import CRASHED, DONE, HUNG, REFUSED, STOPPED, UNADVISED, Child, Ended, fresh
 from faults.damage import Tally
+from faults.disk import SmallDisk, can_mount
 from faults.jobs import Job
 
 SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT}
@@ -78,19 +79,39 @@ class Bench:
         if ended.code == DONE and ended.content not in (right, other):
             tally.add("WRONG", note)
             return
+        saved, kept = self.saved(job, folder), job.kept(folder)
         again = Child(job, folder).wait()
         if again.code != DONE or again.content != right:
             kind = "WRONG" if again.code == DONE else BAD.get(again.code, "STUCK")
             tally.add(kind, f"{note} then {again.code}: {again.log.strip()[-300:]}")
             return
-        # A run that found its results saved already reports no progress.
-        lost = ended.last - max(again.first - 1, 0) if again.first >= 0 else 0
+        lost = steps_lost(ended, again, saved, kept)
         if job.lost is not None and ended.code not in (DONE, REFUSED) and lost > job.lost:
             tally.add("LOST", f"{note}: {ended.last} done, resumed at {again.first}")
             return
-        names = {DONE: "finished", STOPPED: "stopped, resumed", REFUSED: "refused, repeated"}
-        tally.add(names.get(ended.code, "killed, resumed"))
+        then = "saved" if saved else "resumed"
+        names = {DONE: "finished", STOPPED: f"stopped, {then}", REFUSED: "refused, repeated"}
+        tally.add(names.get(ended.code, f"killed, {then}"))
         shutil.rmtree(folder, ignore_errors=True)
+
+    def saved(self, job: Job, folder: Path) -> bool:
+        """Whether the right results of a job are in a folder, read by a process of its own."""
+        if job.read is None:
+            return False
+        read = job.read
+        found = Child(Job(f"results of {job.name}", lambda at, _: read(at)), folder).wait()
+        return found.code == DONE and found.content == self.clean(job).content
+
+
+def steps_lost(ended: Ended, again: Ended, saved: bool, kept: int) -> int:
+    """How many steps a run did that its repetition had to do again.
+
+    A repetition that reports no progress has nothing to do: only if the results were saved, or a
+    checkpoint had all steps, is that no loss.
+    """
+    if again.first >= 0:
+        return ended.last - max(again.first - 1, 0)
+    return 0 if saved else ended.last - kept
 
 
 def signals(bench: Bench, job: Job, name: str, count: int) -> Tally:
@@ -107,7 +128,24 @@ def signals(bench: Bench, job: Job, name: str, count: int) -> Tally:
 
 
 def full_disk(bench: Bench, job: Job, count: int) -> Tally:
-    """Let no file grow over a random size."""
+    """Let the disk run full: a small tmpfs, on which little more than the inputs fits."""
+    tally = Tally()
+    for _ in range(count):
+        room = int(10 ** bench.random.uniform(3.6, 5.6))
+        bench.number += 1
+        disk = SmallDisk(bench.inputs, bench.place / f"t{bench.number}")
+        try:
+            disk.leave(room)
+            ended = Child(job, disk.place).wait()
+            disk.widen()
+            bench.judge(job, disk.place, ended, tally, f"a disk with room for {room} bytes")
+        finally:
+            disk.remove()
+    return tally
+
+
+def large_files(bench: Bench, job: Job, count: int) -> Tally:
+    """Let no file grow over a random size: the nearest to a full disk without a mount."""
     tally = Tally()
     for _ in range(count):
         limit = int(10 ** bench.random.uniform(1.5, 5.2))
@@ -115,6 +153,13 @@ def full_disk(bench: Bench, job: Job, count: int) -> Tally:
         ended = Child(job, folder, limit=limit).wait()
         bench.judge(job, folder, ended, tally, f"files of at most {limit} bytes")
     return tally
+
+
+def no_room(bench: Bench, job: Job, count: int) -> tuple[str, Tally]:
+    """Fill the disk in the way that this process may; its name, and what became of it."""
+    if can_mount():
+        return "full disk (tmpfs)", full_disk(bench, job, count)
+    return "full disk (limit)", large_files(bench, job, count)
 
 
 def removed(bench: Bench, job: Job, name: str, count: int) -> Tally:
@@ -186,18 +231,36 @@ def moved_clock(bench: Bench, job: Job, count: int) -> Tally:
 
 
 def killed_workers(bench: Bench, job: Job, count: int) -> Tally:
-    """Kill one of the worker processes of a run."""
+    """Kill one of the worker processes of a run.
+
+    A run that ends before a worker was there to be killed is not counted.
+    """
     tally = Tally()
-    for _ in range(count):
+    hit = 0
+    for _ in range(5 * count):
+        if hit == count:
+            break
         folder, moment = bench.folder(), bench.moment(job)
         child = Child(job, folder)
         time.sleep(moment)
-        workers = list(_workers(child.process))
-        for worker in workers[:1]:
+        killed = _kill_worker(child)
+        ended = child.wait()
+        if killed:
+            bench.judge(job, folder, ended, tally, f"a worker killed after {moment:.2f} s")
+            hit += 1
+        shutil.rmtree(folder, ignore_errors=True)
+    return tally
+
+
+def _kill_worker(child: Child) -> bool:
+    """Kill the first worker that there is, as soon as there is one."""
+    while child.running():
+        for worker in _workers(child.process):
             with suppress(psutil.Error):
                 worker.kill()
-        bench.judge(job, folder, child.wait(), tally, f"a worker of {len(workers)} killed")
-    return tally
+                return True
+        time.sleep(0.02)
+    return False
 
 
 def _workers(process: int) -> Iterator[psutil.Process]:

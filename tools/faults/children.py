@@ -80,6 +80,12 @@ class Child:
             finally:
                 os._exit(CRASHED)
 
+    def running(self) -> bool:
+        """Whether it has not ended yet; it must still be waited for."""
+        quiet = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        patient = time.monotonic() - self.began < PATIENCE
+        return patient and os.waitid(os.P_PID, self.process, quiet) is None
+
     def wait(self) -> Ended:
         """Wait for its end."""
         code = HUNG

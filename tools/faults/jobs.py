@@ -16,6 +16,9 @@ from headscope.runs.compare import compare
 from headscope.runs.probe import probe
 from headscope.runs.survey import survey
 from headscope.runs.tune import tune
+from headscope.runs.tune.record import read_record
+from headscope.runs.tune.run import CHECKPOINTS
+from headscope.runs.tune.trainer import last_checkpoint
 from runs.probe.planted_tasks import QUICK as QUICK_PROBE
 from runs.probe.planted_tasks import dogs
 from runs.tune.animals import ANIMALS, QUICK, saved, sentences
@@ -38,11 +41,17 @@ class Job:
         Does it in a folder, with a progress function; a digest of all numbers that came of it.
     lost
         How many steps of progress a kill may lose; None where progress is not comparable.
+    read
+        The same digest of the results that are saved in the folder; None if none are.
+    kept
+        The progress in the last checkpoint, for runs that do not report it again on resuming.
     """
 
     name: str
     run: Callable[[Path, Progress], str]
     lost: int | None = 2
+    read: Callable[[Path], str] | None = None
+    kept: Callable[[Path], int] = lambda folder: 0
 
 
 def prepare(folder: Path) -> None:
@@ -64,6 +73,10 @@ def atlas_content(atlas: Atlas) -> str:
         for name in sorted(map(str, node.variables)):
             parts += [node.path, name, node.variables[name].values]
     return content(*parts)
+
+
+def _read_atlas(folder: Path) -> str:
+    return atlas_content(Atlas.open(folder / "out" / "run.nc"))
 
 
 def _texts(folder: Path) -> Any:
@@ -145,8 +158,22 @@ def _tune(folder: Path, progress: Progress) -> str:
         progress=progress,
         **QUICK,
     )
+    return _tuned(made)
+
+
+def _tuned(made: Any) -> str:
     network = hs.load(made.folder)
     return content(network.digest, made.scores, made.losses, made.majority, made.examples)
+
+
+def _read_tuned(folder: Path) -> str:
+    return _tuned(read_record(folder / "out"))
+
+
+def _steps(folder: Path) -> int:
+    """How many steps of training the last whole checkpoint has."""
+    last = last_checkpoint(folder / "out" / CHECKPOINTS)
+    return int(last.name.rpartition("-")[2]) if last else 0
 
 
 def _paper(folder: Path, progress: Progress) -> str:
@@ -169,11 +196,11 @@ def _examples(folder: Path, progress: Progress) -> str:
 
 
 JOBS = (
-    Job("survey", _survey),
-    Job("compare", _compare),
-    Job("ablate", _ablate, lost=None),
-    Job("probe", _probe, lost=None),
-    Job("tune", _tune),
+    Job("survey", _survey, read=_read_atlas),
+    Job("compare", _compare, read=_read_atlas),
+    Job("ablate", _ablate, lost=None, read=_read_atlas),
+    Job("probe", _probe, lost=None, read=_read_atlas),
+    Job("tune", _tune, read=_read_tuned, kept=_steps),
     Job("examples", _examples, lost=None),
     Job("paper", _paper, lost=None),
 )
@@ -181,9 +208,11 @@ WORKERS = Job(
     "survey, two processes",
     lambda folder, progress: _survey(folder, progress, engine="processes", workers=2),
     lost=None,
+    read=_read_atlas,
 )
 RAY = Job(
     "survey, Ray",
     lambda folder, progress: _survey(folder, progress, engine="ray", workers=2),
     lost=None,
+    read=_read_atlas,
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 COLUMNS = {
     "refused": ("refused", "refused, repeated"),
-    "repaired or unharmed": ("same", "finished"),
+    "repaired or unharmed": ("same", "finished", "stopped, saved", "killed, saved"),
     "resumed": ("stopped, resumed", "killed, resumed"),
 }
 HEAD = ("what", "fault", "times", *COLUMNS, "wrong, lost or without a message")
