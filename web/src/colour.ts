@@ -60,6 +60,7 @@ export function fieldColouring(field: Field, dark: boolean): Colouring {
     ? scaleDiverging((share) => ramp(DIVERGING[name], share)).domain([-largest, 0, largest])
     : scaleSequential((share) => ramp(SEQUENTIAL[name], share)).domain(span(field, low, high));
   const nothing = NOTHING[dark ? 1 : 0]!;
+  const pale = field.faded ? nothing : ramp(SEQUENTIAL[name], 0);
   const at = (value: number) => (Number.isNaN(value) ? nothing : String(map(value)));
   const fails = (place: number) => field.passes !== undefined && field.passes[place] !== 1;
   const value = (place: number) => field.values[place] ?? NaN;
@@ -68,7 +69,7 @@ export function fieldColouring(field: Field, dark: boolean): Colouring {
     title: field.title,
     field,
     domain: field.diverging ? [-largest, largest] : span(field, low, high),
-    of: (place) => (fails(place) ? ramp(SEQUENTIAL[name], 0) : at(value(place))),
+    of: (place) => (fails(place) ? pale : at(value(place))),
     text: (place) => (fails(place) ? "" : compact(field, value(place), largest)),
     value,
     at,
@@ -91,6 +92,7 @@ export function differenceField(first: Field, second: Field, name: string): Fiel
     low: undefined,
     high: undefined,
     passes: undefined,
+    nulls: undefined,
     reference: undefined,
     diverging: true,
   };

@@ -1,6 +1,7 @@
 import type { Colouring } from "../colour";
 import type { Atlas } from "../data/atlas";
 import { fieldText } from "../data/fields";
+import { standing } from "../data/nulls";
 import { family, fill, ink, isRole } from "../families";
 import { percent } from "../format";
 
@@ -227,7 +228,10 @@ export function headLabel(atlas: Atlas, place: number, colouring: Colouring): st
   const name = `Head ${atlas.name(place)}`;
   if (colouring.kind !== "roles" && colouring.field) {
     const { field } = colouring;
-    return `${name}: ${field.title}, ${fieldText(field, field.values[place] ?? NaN)}`;
+    const value = field.values[place] ?? NaN;
+    const faded = field.faded && standing(value, field.faded) === "inside";
+    const like = faded ? `, inside the band of ${field.faded!.null}` : "";
+    return `${name}: ${field.title}, ${fieldText(field, value)}${like}`;
   }
   const id = atlas.family(place);
   const excess = atlas.excess(place);

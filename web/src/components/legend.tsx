@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { Colouring } from "../colour";
 import type { Atlas } from "../data/atlas";
 import { fieldText, unitText } from "../data/fields";
+import { bandText } from "../data/nulls";
 import { family, fill, isRole } from "../families";
 
 interface Props {
@@ -127,8 +128,16 @@ export function Ramp({ colouring }: { colouring: Colouring }) {
         {field.kind === "share" ? unitText(field) : unitText(field) || field.title}
         {inside &&
           `; line: ${field.id.startsWith("relation:") ? "best fixed offset" : "even attention"}, ${fieldText(field, reference)}`}
-        {field.passes && "; pale: fails the test"}
+        {field.passes && !field.faded && "; pale: fails the test"}
       </span>
+      {field.faded && (
+        <span class="hs-faded-key">
+          <svg width="14" height="12" aria-hidden="true">
+            <rect class="hs-hairline" x="0.5" y="0.5" width="13" height="11" fill="none" />
+          </svg>{" "}
+          empty: inside the band of {bandText(field.faded, field.kind)}
+        </span>
+      )}
     </span>
   );
 }

@@ -1,6 +1,8 @@
 import { useMemo } from "preact/hooks";
 
 import type { Numbers } from "../data/pack";
+import type { NullBand } from "../data/types";
+import { Bands } from "./band";
 
 interface Props {
   /** One value per head; NaN where it is not defined. */
@@ -17,6 +19,10 @@ interface Props {
   /** A line for comparison: by default, where even attention is. */
   reference?: number;
   referenceTitle?: string;
+  /** The bands of null models. */
+  bands?: NullBand[];
+  /** Whether the dot is hollow: inside a band. */
+  hollow?: boolean;
   width?: number;
   height?: number;
   label: string;
@@ -44,6 +50,7 @@ export function Strip(props: Props) {
       width={width}
       height={height}
     >
+      <Bands bands={props.bands} x={x} from={edge} to={width - edge} y={1} height={height - 2} />
       <line class="hs-strip-line" x1={edge} x2={width - edge} y1={middle} y2={middle} />
       <path class="hs-strip-all" d={drawn.others.map((at) => tick(at, 4)).join("")} />
       <path class="hs-strip-layer" d={drawn.layer.map((at) => tick(at, 5)).join("")} />
@@ -56,7 +63,15 @@ export function Strip(props: Props) {
         <line stroke={colour} stroke-width={2} x1={x(low)} x2={x(high)} y1={middle} y2={middle} />
       )}
       {Number.isFinite(mine) && (
-        <circle class="hs-strip-dot" cx={x(mine)} cy={middle} r={5} fill={colour} />
+        <circle
+          class={props.hollow ? "hs-hollow" : "hs-strip-dot"}
+          cx={x(mine)}
+          cy={middle}
+          r={props.hollow ? 4.25 : 5}
+          fill={props.hollow ? undefined : colour}
+          stroke={props.hollow ? colour : undefined}
+          stroke-width={1.5}
+        />
       )}
     </svg>
   );

@@ -1,7 +1,7 @@
 import { relationId } from "../query/complete";
 import { number, percent, shown } from "../format";
 import type { Atlas } from "./atlas";
-import type { Statistic } from "./types";
+import type { NullBand, Statistic } from "./types";
 
 /** A number of every head that a reader can pick as colour, axis or size. */
 export interface Field {
@@ -20,6 +20,9 @@ export interface Field {
   high?: ArrayLike<number>;
   /** Which heads pass the test that belongs to it. */
   passes?: ArrayLike<number>;
+  /** The bands of null models; and the one inside which heads are faded: they do not pass. */
+  nulls?: NullBand[];
+  faded?: NullBand;
   /** Where even attention would be. */
   reference?: number;
   /** The largest value that is possible. */
@@ -125,6 +128,7 @@ function workFields(atlas: Atlas): Field[] {
       kind: "share" as const,
       values,
       diverging: true,
+      nulls: role.nulls,
       low: Float32Array.from(values, (one, place) => one - half[place]!),
       high: Float32Array.from(values, (one, place) => one + half[place]!),
     };
@@ -146,6 +150,7 @@ function statisticFields(atlas: Atlas): Field[] {
       low: atlas.row("low", at),
       high: atlas.row("high", at),
       reference: one.reference ?? undefined,
+      nulls: one.nulls,
       diverging: one.measure.endsWith("-change"),
     };
   });
@@ -179,6 +184,7 @@ function relationFields(atlas: Atlas): Field[] {
     low: atlas.row("relations/low", at),
     high: atlas.row("relations/high", at),
     reference: one.baseline,
+    nulls: one.nulls,
   }));
 }
 

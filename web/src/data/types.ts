@@ -17,6 +17,14 @@ export interface Corpus {
   examples: number;
 }
 
+/** Where the middle 95 % of the heads of a null model are. */
+export interface NullBand {
+  /** The null model in words: "random weights". */
+  null: string;
+  low: number;
+  high: number;
+}
+
 /** One statistic of every head: a row of the arrays value, low and high, (statistic, layer, head). */
 export interface Statistic {
   /** As a query names it: "position:previous". */
@@ -35,6 +43,8 @@ export interface Statistic {
   listed: boolean;
   /** Where even attention would be, if it is one number for all heads. */
   reference?: number;
+  /** Absent without null models. */
+  nulls?: NullBand[];
 }
 
 /** A role of the working attention, with arrays work/value, work/half, work/p, work/has (role, layer, head). */
@@ -42,6 +52,8 @@ export interface WorkRole {
   id: string;
   title: string;
   family: string;
+  /** Absent without null models. */
+  nulls?: NullBand[];
 }
 
 /** A tested role (Pande et al. 2021), with arrays tests/mean, low, high, p, effect, has (role, layer, head). */
@@ -63,6 +75,8 @@ export interface Relation {
   offset: number;
   n: number;
   family: string;
+  /** Absent without null models. */
+  nulls?: NullBand[];
 }
 
 export interface HeadText {

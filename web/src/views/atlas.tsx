@@ -40,6 +40,14 @@ export function AtlasView() {
           ]}
           onPick={(id) => store.set({ sort: id === "value" ? "value" : undefined })}
         />
+        {colours.nulls.length > 1 && (
+          <Select
+            label="Fade"
+            value={colours.faded}
+            options={colours.nulls}
+            onPick={(id) => store.set({ null: id === "none" ? undefined : id })}
+          />
+        )}
         {colours.seconds.length > 1 && (
           <Select
             label="Second model"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headscope.page.packs.composition import composition_columns
 from headscope.page.packs.figures import drawn_figures
+from headscope.page.packs.nulls import add_role_bands
 from headscope.page.packs.pack import pack
 from headscope.page.packs.papers import paper_sections
 from headscope.page.packs.roles import relation_columns, role_columns, test_columns
@@ -49,6 +50,7 @@ def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
     roles, more = role_columns(analysis)
     tests, tested = test_columns(analysis)
     relations, accuracy = relation_columns(analysis)
+    add_role_bands(atlas, roles["work"], relations)
     distance = _distance(atlas)
     composition, composed = composition_columns(atlas)
     track, tracked = track_columns(atlas, statistics)

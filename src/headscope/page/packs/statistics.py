@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.labels import label_text, map_measure
+from headscope.page.packs.nulls import null_values, statistic_bands
 from headscope.results import Atlas
 from headscope.results.schema import GRID, label_dims, of_heads, statistics
 from headscope.results.summary import says_the_same
@@ -27,7 +28,8 @@ def statistic_columns(atlas: Atlas) -> tuple[list[dict[str, Any]], dict[str, Arr
     Returns
     -------
     about : list of dict
-        One entry per statistic: id, measure, title, unit, kind, source, n, listed, reference.
+        One entry per statistic: id, measure, title, unit, kind, source, n, listed, reference; and
+        nulls, the bands of null models, where there are any.
     arrays : dict
         ``value``, ``low`` and ``high``, (statistic, layer, head).
     """
@@ -40,14 +42,16 @@ def statistic_columns(atlas: Atlas) -> tuple[list[dict[str, Any]], dict[str, Arr
         own = label_dims(data)
         found = statistics(data).transpose(*own, *GRID)
         parts = [found[part].values.astype(np.float32) for part in PARTS]
-        counts = found["count"].values
+        counts, nulls = found["count"].values, null_values(atlas, name)
         for place in itertools.product(*(range(found.sizes[dim]) for dim in own)):
-            labels = {dim: str(data[dim].values[at]) for dim, at in zip(own, place, strict=True)}
+            named = {dim: data[dim].values[at] for dim, at in zip(own, place, strict=True)}
+            labels = {dim: str(label) for dim, label in named.items()}
             values = np.stack([part[place] for part in parts])
             same = says_the_same(name, found["value"], labels)
             if same or not _is_statistic(data, labels, values[0]):
                 continue
-            about.append(_described(name, data, labels) | {"n": int(np.nanmax(counts[place]))})
+            more = {"n": int(np.nanmax(counts[place]))} | statistic_bands(nulls, named)
+            about.append(_described(name, data, labels) | more)
             columns.append(values)
     order = _beside([one["id"] for one in about])
     about, columns = [about[place] for place in order], [columns[place] for place in order]

@@ -3,7 +3,8 @@ import { useMemo } from "preact/hooks";
 import { type Colouring, differenceField, fieldColouring, roleColouring } from "../../colour";
 import type { Option } from "../../components/select";
 import type { Atlas } from "../../data/atlas";
-import { field, fields } from "../../data/fields";
+import { field, type Field, fields } from "../../data/fields";
+import { outside } from "../../data/nulls";
 import type { Store } from "../../store";
 
 const ROLES: Option = { id: "role", title: "main role", group: "Main role" };
@@ -20,11 +21,35 @@ export function useColours(store: Store) {
   const asking = store.option("second") ?? "none";
   const second = seconds.some((one) => one.id === asking) ? asking : "none";
   const sorted = store.option("sort") === "value";
-  const built = useMemo(
-    () => build(store, atlas, colour, second, dark),
-    [store, atlas, colour, second, dark],
+  const nulls = useMemo(
+    () => (second === "none" ? nullChoices(field(atlas, colour)) : []),
+    [atlas, colour, second],
   );
-  return { choices, first, colour, seconds, second, sorted, ...built };
+  const wanted = store.option("null") ?? "none";
+  const faded = nulls.some((one) => one.id === wanted) ? wanted : "none";
+  const built = useMemo(
+    () =>
+      faded === "none"
+        ? build(store, atlas, colour, second, dark)
+        : { colouring: fieldColouring(fadedField(field(atlas, colour)!, faded), dark) },
+    [store, atlas, colour, second, dark, faded],
+  );
+  return { choices, first, colour, seconds, second, sorted, nulls, faded, ...built };
+}
+
+/** The null models inside whose bands heads can be faded; empty without any. */
+export function nullChoices(one: Field | undefined): Option[] {
+  if (!one?.nulls?.length) return [];
+  return [
+    { id: "none", title: "none" },
+    ...one.nulls.map((band) => ({ id: band.null, title: `heads like ${band.null}` })),
+  ];
+}
+
+/** A field in which heads inside the band of a null model are faded. */
+export function fadedField(one: Field, name: string): Field {
+  const band = one.nulls!.find(({ null: id }) => id === name)!;
+  return { ...one, passes: outside(one.values, band), faded: band };
 }
 
 export function colourChoices(atlas: Atlas): Option[] {

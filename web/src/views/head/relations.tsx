@@ -2,6 +2,8 @@ import { scaleLinear } from "d3-scale";
 import { useMemo, useRef, useState } from "preact/hooks";
 
 import { fitText, useWidth } from "../../components/measure";
+import { Bands } from "../../components/band";
+import { bandCells, bandColumns, bandsText, nullNames } from "../../data/nulls";
 import { family, isRole } from "../../families";
 import { count, number, percent, pValue } from "../../format";
 import { useStore } from "../../store";
@@ -24,6 +26,7 @@ export function Relations({ place }: { place: number }) {
   const all = useMemo(() => relationRows(atlas, place), [atlas, place]);
   const rows = everything ? all : all.slice(0, SHOWN);
   const name = atlas.name(place);
+  const nulls = useMemo(() => nullNames(atlas.document.relations), [atlas]);
   const data = () => ({
     columns: [
       "head",
@@ -38,6 +41,7 @@ export function Relations({ place }: { place: number }) {
       "p_corrected",
       "n",
       "rank",
+      ...bandColumns(nulls),
     ],
     rows: all.map((row) => [
       name,
@@ -52,6 +56,7 @@ export function Relations({ place }: { place: number }) {
       row.p,
       row.relation.n,
       row.rank,
+      ...bandCells(row.relation.nulls, nulls),
     ]),
   });
   if (!all.length) {
@@ -83,7 +88,7 @@ export function Relations({ place }: { place: number }) {
       </div>
       <p class="hs-note">
         Words right, with a 95 % interval. Hollow: not better than the offset (p corrected over
-        heads and relations).
+        heads and relations).{nulls.length > 0 && ` Bands: ${nulls.join(", ")}.`}
       </p>
       {all.length > SHOWN && (
         <button
@@ -184,12 +189,14 @@ function Line(props: {
       <title>
         {`${relation.title} (${relationTitle(relation).toLowerCase()}): ` +
           `${percent(row.accuracy, 0)} of ${count(relation.n)} right; ` +
-          `fixed offset ${offset}: ${percent(relation.baseline, 0)}; corrected p ${pValue(row.p)}`}
+          `fixed offset ${offset}: ${percent(relation.baseline, 0)}; corrected p ${pValue(row.p)}` +
+          bandsText(row.accuracy, relation.nulls, "share")}
       </title>
       <rect x={0} y={y - ROW / 2} width={width} height={ROW} fill="transparent" />
       <text class="hs-row-name" x={0} y={y + 4}>
         {fitText(relationTitle(relation), left - 8, 12.5, font)}
       </text>
+      <Bands bands={relation.nulls} x={x} from={x(0)} to={x(1)} y={y - 9} height={18} />
       <line stroke={colour} stroke-opacity={0.5} x1={x(0)} x2={x(row.accuracy)} y1={y} y2={y} />
       <line stroke={colour} stroke-width={2} x1={x(row.low)} x2={x(row.high)} y1={y} y2={y} />
       <line

@@ -3,7 +3,10 @@ import { scaleLinear } from "d3-scale";
 import { useRef } from "preact/hooks";
 
 import { fitText, useWidth } from "../../components/measure";
+import { Bands } from "../../components/band";
 import type { Atlas } from "../../data/atlas";
+import { bandCells, bandColumns, bandsText, nullNames } from "../../data/nulls";
+import type { NullBand } from "../../data/types";
 import { family } from "../../families";
 import { number, plusMinus, pValue } from "../../format";
 import { useStore } from "../../store";
@@ -14,6 +17,8 @@ const ROW = 24;
 const TOP = 28;
 /** From this excess on a role counts. */
 const LEAST = 0.1;
+/** Room for the value and its interval. */
+const RIGHT = 104;
 
 interface Row {
   title: string;
@@ -23,6 +28,7 @@ interface Row {
   half: number;
   p: number;
   passes: boolean;
+  nulls?: NullBand[];
 }
 
 function rows(atlas: Atlas, place: number, dark: boolean): Row[] {
@@ -35,6 +41,7 @@ function rows(atlas: Atlas, place: number, dark: boolean): Row[] {
       half: atlas.number("work/half", place, at),
       p: atlas.number("work/p", place, at),
       passes: atlas.number("work/has", place, at) === 1,
+      nulls: role.nulls,
     }))
     .filter((row) => Number.isFinite(row.value))
     .sort((a, b) => b.value - a.value);
@@ -49,8 +56,12 @@ export function Roles({ place }: { place: number }) {
   const [width, font] = useWidth(box);
   const all = rows(atlas, place, store.dark.value);
   const head = atlas.name(place);
+  const nulls = nullNames(all);
   const data = () => ({
-    columns: ["head", "role", "excess", "low", "high", "p_corrected", "has"],
+    columns: [
+      ...["head", "role", "excess", "low", "high", "p_corrected", "has"],
+      ...bandColumns(nulls),
+    ],
     rows: all.map((row) => [
       head,
       row.full,
@@ -59,6 +70,7 @@ export function Roles({ place }: { place: number }) {
       row.value + row.half,
       row.p,
       row.passes ? 1 : 0,
+      ...bandCells(row.nulls, nulls),
     ]),
   });
   return (
@@ -75,7 +87,7 @@ export function Roles({ place }: { place: number }) {
       {all.length > 0 ? (
         <p class="hs-note">
           Filled: passes the test and the line at 0.1. Hollow: does not, or does not beat a fixed
-          offset.
+          offset.{nulls.length > 0 && ` Bands: ${nulls.join(", ")}.`}
         </p>
       ) : (
         <p class="hs-note">
@@ -97,13 +109,12 @@ function RoleChart(props: {
 }) {
   const { all, width, head, font } = props;
   const left = Math.min(170, width * 0.4);
-  const right = 104;
   const [low = 0, high = 0] = extent(
     all.flatMap((row) => [row.value - row.half, row.value + row.half]),
   );
   const x = scaleLinear()
     .domain([Math.min(-0.05, low), Math.max(0.3, high)])
-    .range([left, width - right]);
+    .range([left, width - RIGHT]);
   const height = TOP + all.length * ROW;
   const ticks = x.ticks(width < 400 ? 3 : 4);
   return (
@@ -158,12 +169,14 @@ function RoleRow(props: {
   return (
     <g class={row.passes ? "hs-row" : "hs-row hs-row-fails"}>
       <title>
-        {`${capital(row.full)}: ${number(row.value)} ${said}, corrected p ${pValue(row.p)}`}
+        {`${capital(row.full)}: ${number(row.value)} ${said}, corrected p ${pValue(row.p)}` +
+          bandsText(row.value, row.nulls, "number")}
       </title>
       <rect x={0} y={y - ROW / 2} width={width} height={ROW} fill="transparent" />
       <text class="hs-row-name" x={0} y={y + 4}>
         {fitText(row.title, left - 8, 12.5, font)}
       </text>
+      <Bands bands={row.nulls} x={x} from={left} to={width - RIGHT} y={y - 9} height={18} />
       <line
         stroke={row.colour}
         stroke-width={2}
