@@ -92,6 +92,13 @@ def test_compare_shows_what_an_adapter_changes(
     [
         ("attention", ("the cat sat",)),
         ("ablate", ("--heads", "--limit", "2", "--max-length", "48")),
+        ("survey", ("demo",)),
+        ("compare", ("demo", "demo")),
+        ("examples", ("demo", "1-1")),
+        ("circuits", ()),
+        ("retrieval", ()),
+        ("probe", ("nowhere",)),
+        ("explore", ("--no-browser",)),
     ],
 )
 def test_other_commands_take_the_same_options(

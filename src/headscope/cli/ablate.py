@@ -169,7 +169,6 @@ def ablate(
     Example: headscope ablate tuned/mrpc-pretrained --data glue -o mrpc-off.nc
     """
     from headscope.files import check_writable, slug
-    from headscope.models.load_options import check_load_options
     from headscope.models.names import check_model_name
     from headscope.models.selection import split_heads
     from headscope.runs.ablate.judgement import Judgement
@@ -185,13 +184,17 @@ def ablate(
     output = output or Path(f"{slug(model)}-{named}-ablation.nc")
     check_writable(output)
     check_model_name(model)
-    check_load_options(
+    load = opt.loading(
         device=device,
         dtype=dtype,
         device_map=device_map,
         quantization=quantization,
         adapter=adapter,
         bos=bos,
+        chat=chat,
+        revision=revision,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
     )
     check_correction(correction)
     check_engine(engine, workers, address)
@@ -221,21 +224,12 @@ def ablate(
         importance=importance,
         prune=prune,
         correction=cast("Any", correction),
-        device=device,
-        dtype=dtype,
-        device_map=device_map,
-        quantization=cast("Any", quantization),
-        adapter=adapter,
-        bos=cast("Any", bos),
-        chat=chat,
-        revision=revision,
-        allow_pickle=allow_pickle,
-        trust_remote_code=trust_remote_code,
         output=output,
         engine=cast("Any", engine),
         workers=workers,
         address=address,
         progress=console,
+        **load,
         **settings,
     )
     with console.status("drawing figures"):

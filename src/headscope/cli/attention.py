@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import typer
 
@@ -107,34 +107,25 @@ def attention(
     Example: headscope attention demo "The dog that I saw barked." --head 1-3 -o dog.svg
     """
     from headscope.figures.save import save_chart
-    from headscope.models.load_options import check_load_options
     from headscope.models.names import check_model_name
 
     _check(head or (), output)
     check_model_name(model)
-    check_load_options(
+    options = opt.loading(
         device=device,
         dtype=dtype,
         device_map=device_map,
         quantization=quantization,
         adapter=adapter,
         bos=bos,
+        chat=chat,
     )
     from headscope.models import load
     from headscope.runs.attention import attention as run
 
     console = Console(quiet=quiet, as_json=json)
     with console.status("loading the model"):
-        loaded = load(
-            model,
-            device=device,
-            dtype=dtype,
-            device_map=device_map,
-            quantization=cast("Any", quantization),
-            adapter=adapter,
-            bos=cast("Any", bos),
-            chat=chat,
-        )
+        loaded = load(model, **options)
         found = run(
             loaded,
             text,

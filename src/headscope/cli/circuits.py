@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -55,33 +55,25 @@ def circuits(
     Example: headscope circuits demo-llm -o circuits.nc
     """
     from headscope.files import check_writable, slug
-    from headscope.models.load_options import check_load_options
     from headscope.models.names import check_model_name
 
     check_model_name(model)
-    check_load_options(
+    load = opt.loading(
         device=device,
         dtype=dtype,
         device_map=device_map,
         quantization=quantization,
         adapter=adapter,
+        revision=revision,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
     )
     output = output or Path(f"{slug(model)}-circuits.nc")
     check_writable(output)
     from headscope.runs.circuits.run import Circuits, loading
 
     console = Console(quiet=quiet, as_json=json)
-    load: dict[str, Any] = {
-        "device": device,
-        "dtype": dtype,
-        "device_map": device_map,
-        "quantization": quantization,
-        "adapter": adapter,
-        "revision": revision,
-        "allow_pickle": allow_pickle,
-        "trust_remote_code": trust_remote_code,
-    }
-    with loading(model, **cast("Any", load)) as found:
+    with loading(model, **load) as found:
         atlas = Circuits(found, seed=seed, stack=stack, output=output).execute(console)
     _show(console, atlas, top)
     console.say(f"next: headscope report SURVEY --circuits {output}")

@@ -115,16 +115,17 @@ def compare(
             f"a model and a results file cannot be compared: {first} and {second}",
             hint="give two models, or survey the model and give two results files",
         )
-    how_load = {
-        "device": device,
-        "dtype": dtype,
-        "device_map": device_map,
-        "quantization": quantization,
-        "bos": bos,
-        "chat": chat,
-        "allow_pickle": allow_pickle,
-        "trust_remote_code": trust_remote_code,
-    }
+    how_load = opt.loading(
+        device=device,
+        dtype=dtype,
+        device_map=device_map,
+        quantization=quantization,
+        adapter=adapter,
+        bos=bos,
+        chat=chat,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
+    )
     how_read = opt.reading(
         format=format,
         columns=columns,
@@ -150,7 +151,6 @@ def compare(
         output,
         ("feature", "link") if features else (),
         how_load,
-        adapter,
         how_read,
         how_run,
         {"engine": engine, "workers": workers, "address": address},
@@ -202,7 +202,6 @@ def _compare_models(
     output: Path | None,
     measures: tuple[str, ...],
     load: dict[str, Any],
-    adapter: str,
     read: dict[str, Any],
     run: dict[str, Any],
     engine: dict[str, Any],
@@ -212,7 +211,6 @@ def _compare_models(
     path = output or Path(f"{slug(first)}-{slug(second)}-{slug(corpus)}.nc")
     check_writable(path)
     from headscope.corpus import read as read_corpus
-    from headscope.models.load_options import check_load_options, checked_early
     from headscope.models.names import check_model_name
     from headscope.runs.engines import check_engine
     from headscope.runs.settings import make_settings
@@ -220,7 +218,6 @@ def _compare_models(
 
     check_model_name(first)
     check_model_name(second)
-    check_load_options(**checked_early(load), adapter=adapter)
     make_settings(**run)
     check_engine(**engine)
     texts = read_corpus(corpus, **read)
@@ -230,7 +227,7 @@ def _compare_models(
     with console.status("loading libraries and models"):
         import headscope as hs
 
-        one, other = hs.load(first, **load), hs.load(second, adapter=adapter, **load)
+        one, other = hs.load(first, **(load | {"adapter": ""})), hs.load(second, **load)
     for note in dict.fromkeys([*one.notes, *other.notes]):
         console.say(f"note: {note}")
     atlas = hs.compare(

@@ -111,15 +111,15 @@ def examples(
             ),
             run={"batch_size": batch_size, "max_length": max_length, "stack": stack},
             limit=limit,
-            load={
-                "device": device,
-                "dtype": dtype,
-                "device_map": device_map,
-                "quantization": quantization,
-                "adapter": adapter,
-                "bos": bos,
-                "chat": chat,
-            },
+            load=opt.loading(
+                device=device,
+                dtype=dtype,
+                device_map=device_map,
+                quantization=quantization,
+                adapter=adapter,
+                bos=bos,
+                chat=chat,
+            ),
         )
     if json:
         console.frame(found)
@@ -142,13 +142,11 @@ def _on_demand(
 ) -> pd.DataFrame:
     """Check what can be checked without torch, then look in the corpus."""
     from headscope.corpus import read as read_corpus
-    from headscope.models.load_options import check_load_options, checked_early
     from headscope.models.names import check_model_name
     from headscope.runs.settings import make_settings
     from headscope.stats.kept_relations import check_relation
 
     check_model_name(model)
-    check_load_options(**checked_early(load))
     make_settings(**run, limit=limit)
     texts = read_corpus(corpus, **read)
     check_relation(texts.first(limit), relation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import typer
 
@@ -49,19 +49,19 @@ def explore(
 
     Example: headscope explore demo-llm --results demo-llm.nc
     """
-    from headscope.models.load_options import check_load_options
     from headscope.models.names import check_model_name
     from headscope.page.serving import check_server, open_port
 
     check_server("the explorer")
     check_model_name(model)
-    check_load_options(
+    options = opt.loading(
         device=device,
         dtype=dtype,
         device_map=device_map,
         quantization=quantization,
         adapter=adapter,
         bos=bos,
+        chat=chat,
     )
     open_port(port).close()
     console = Console(quiet=quiet)
@@ -72,17 +72,7 @@ def explore(
     with console.status("loading the model"):
         from headscope.models import load
 
-        loaded = load(
-            model,
-            head="own",
-            device=device,
-            dtype=dtype,
-            device_map=device_map,
-            quantization=cast("Any", quantization),
-            adapter=adapter,
-            bos=cast("Any", bos),
-            chat=chat,
-        )
+        loaded = load(model, head="own", **options)
 
     def say(text: str) -> None:
         if text.startswith("note:"):

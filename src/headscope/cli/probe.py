@@ -160,7 +160,6 @@ def probe(
     Example: headscope probe demo senteval/probing --task Length --task Depth -o probe.nc
     """
     from headscope.files import check_writable, slug
-    from headscope.models.load_options import check_load_options
     from headscope.models.names import check_model_name
     from headscope.runs.engines import check_engine
     from headscope.runs.probe.options import L2, ProbeOptions
@@ -173,13 +172,17 @@ def probe(
     path = output or Path(f"{slug(model)}-probe.nc")
     check_writable(path)
     check_model_name(model)
-    check_load_options(
+    how_load = opt.loading(
         device=device,
         dtype=dtype,
         device_map=device_map,
         quantization=quantization,
         adapter=adapter,
         bos=bos,
+        chat=chat,
+        revision=revision,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
     )
     check_engine(engine, workers, address)
     options = ProbeOptions(
@@ -207,19 +210,7 @@ def probe(
     from headscope.runs.probe import probe as run
 
     with console.status("loading the model"):
-        loaded = load(
-            model,
-            device=device,
-            dtype=dtype,
-            device_map=device_map,
-            quantization=cast("Any", quantization),
-            adapter=adapter,
-            bos=cast("Any", bos),
-            chat=chat,
-            revision=revision,
-            allow_pickle=allow_pickle,
-            trust_remote_code=trust_remote_code,
-        )
+        loaded = load(model, **how_load)
     for note in loaded.notes:
         console.say(f"note: {note}")
     results = run(

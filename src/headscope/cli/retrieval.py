@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -134,17 +134,19 @@ def retrieval(
     Example: headscope retrieval demo-llm --length 512 -o retrieval.nc
     """
     from headscope.files import check_writable, slug
-    from headscope.models.load_options import check_load_options
     from headscope.models.names import check_model_name
 
     check_model_name(model)
-    check_load_options(
+    load = opt.loading(
         device=device,
         dtype=dtype,
         device_map=device_map,
         quantization=quantization,
         adapter=adapter,
+        revision=revision,
         bos=bos,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
     )
     output = output or Path(f"{slug(model)}-retrieval.nc")
     check_writable(output)
@@ -167,18 +169,7 @@ def retrieval(
     )
     corpus = read(text)
     console = Console(quiet=quiet, as_json=json)
-    load: dict[str, Any] = {
-        "device": device,
-        "dtype": dtype,
-        "device_map": device_map,
-        "quantization": quantization,
-        "adapter": adapter,
-        "revision": revision,
-        "bos": bos,
-        "allow_pickle": allow_pickle,
-        "trust_remote_code": trust_remote_code,
-    }
-    with loading(model, **cast("Any", load)) as found:
+    with loading(model, **load) as found:
         atlas = RetrievalRun(found, corpus, settings, output=output).execute(console)
     _show(console, atlas, top)
     console.say(f"next: headscope report SURVEY --retrieval {output}")

@@ -25,6 +25,7 @@ from headscope.cli.options.model import (
     Revision,
     Stack,
     TrustRemoteCode,
+    loading,
 )
 from headscope.cli.options.output import (
     Json,
@@ -117,5 +118,6 @@ __all__ = [
     "Test",
     "TrustRemoteCode",
     "Workers",
+    "loading",
     "reading",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -119,3 +119,45 @@ TrustRemoteCode = Annotated[
         "--trust-remote-code", rich_help_panel=LOADING, help="Run code that comes with a model."
     ),
 ]
+
+
+def loading(
+    *,
+    device: str = "cpu",
+    dtype: str = "float32",
+    device_map: str = "",
+    quantization: str = "",
+    adapter: str = "",
+    revision: str = "",
+    bos: str = "keep",
+    chat: bool = False,
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+) -> dict[str, Any]:
+    """How a model is loaded, checked, as :func:`headscope.load` takes it.
+
+    A command names those options that it has; the others keep their defaults.
+
+    Raises
+    ------
+    UserError
+        If an option has a value that is not allowed, or two options exclude each other.
+    """
+    from headscope.models.load_options import check_load_options
+
+    early = {
+        "device": device,
+        "dtype": dtype,
+        "device_map": device_map,
+        "quantization": quantization,
+        "adapter": adapter,
+        "bos": bos,
+    }
+    check_load_options(**early)
+    return {
+        **early,
+        "revision": revision,
+        "chat": chat,
+        "allow_pickle": allow_pickle,
+        "trust_remote_code": trust_remote_code,
+    }
