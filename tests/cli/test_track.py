@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import headscope as hs
@@ -63,6 +64,50 @@ def test_a_value_and_its_threshold(
     assert "no main roles: they need the measures activity, work and spread" in plain.err
 
 
+MINE = """
+from headscope.measures import Groups, Linear, mass_weights
+
+class Own(Linear):
+    name, title, unit, source = "own", "Own text", "share of attention", "a test"
+    dims = {"text": ("same",)}
+
+    def weights(self, item):
+        return [mass_weights(Groups(item.segment))]
+"""
+
+
+def test_measures_of_a_file_roles_and_maps_are_those_of_a_survey_of_the_last_checkpoint(
+    run: Run, tmp_path: Path, folders: list[Path], lines: Path
+) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(MINE)
+    options = ("--measure", "role", "--measure", "entropy", "--measure-file", mine, *SHORT)
+    options = (*options, "--role", "next-local", "--keep", "7", "--maps", "both")
+    tracked, plain = tmp_path / "track.nc", tmp_path / "survey.nc"
+    done = run("track", *folders, lines, "-o", tracked, *options)
+    assert done.code == 0, done.err
+    assert run("survey", folders[-1], lines, "-o", plain, *options).code == 0
+    atlas, survey = hs.open(tracked), hs.open(plain)
+    assert atlas.measures == survey.measures
+    assert {"role", "own", "norm_entropy"} <= set(atlas.measures)
+    assert atlas["role"]["role"].values.tolist() == ["next-local"]
+    for name in survey.measures:
+        np.testing.assert_allclose(atlas.mean(name), survey.mean(name), rtol=1e-6)
+    assert atlas.track["own"].sizes["checkpoint"] == len(folders)
+
+
+def test_default_measures_are_kept_where_only_roles_are_configured(
+    run: Run, tmp_path: Path, folders: list[Path], lines: Path
+) -> None:
+    output = tmp_path / "x.nc"
+    done = run("track", *folders[-2:], lines, "-o", output, "--keep", "9", *SHORT)
+    assert done.code == 0, done.err
+    assert (
+        "note: random tokens written twice are not run: for decoders, add --synthetic" in done.err
+    )
+    assert {"position", "entropy", "role", "work"} <= set(hs.open(output).measures)
+
+
 @pytest.mark.parametrize(
     ("models", "options", "message"),
     [
@@ -71,6 +116,10 @@ def test_a_value_and_its_threshold(
         (["ONE"], ["--revisions", "a,b"], "is a folder, which has no revisions: they belong to"),
         (["gpt2"], ["--revisions", "a"], "error: a track needs two revisions or more"),
         (["gpt2"], ["--revisions", "a,b"], "error: the revision 'a' of gpt2 cannot be read"),
+        (["ONE", "TWO"], ["--maps", "norms"], "error: maps must be 'attention', 'norm' or 'both'"),
+        (["ONE", "TWO"], ["--measure-file", "no.py"], "no.py"),
+        (["ONE", "TWO"], ["--measure", "entropie"], "Did you mean 'entropy'?"),
+        (["ONE", "TWO"], ["--dtype", "bf16"], "error: the dtype must be one of"),
         (["ONE", "TINY"], [], "error: the checkpoints have different shapes: checkpoint-0 (bert, "),
     ],
 )
@@ -84,7 +133,7 @@ def test_mistakes_are_told_before_anything_is_run(
     options: list[str],
     message: str,
 ) -> None:
-    known = {"ONE": str(folders[0]), "TINY": str(tiny_folder)}
+    known = {"ONE": str(folders[0]), "TWO": str(folders[1]), "TINY": str(tiny_folder)}
     given = [known.get(model, model) for model in models]
     done = run("track", *given, lines, "-o", tmp_path / "x.nc", *options, *SHORT)
     assert done.code == 2

@@ -84,7 +84,7 @@ def run_survey(
         annotated = texts.annotations | loaded.capabilities
         cross = run.get("stack") == "cross"
         offered = cross_measures() if cross else offered_measures(annotated)
-        chosen = _chosen(console, measures, files, sieves, offered, roles)
+        chosen = chosen_measures(console, measures, files, sieves, offered, roles)
     for note in loaded.notes:
         console.say(f"note: {note}")
     return hs.survey(
@@ -130,12 +130,6 @@ def check_survey(
 ) -> Corpus:
     """Check the options of a survey without torch, and read the corpus."""
     from headscope.corpus import read as read_corpus
-    from headscope.measures.registry import (
-        MEASURES,
-        check_python_file,
-        cross_measures,
-        not_for_cross,
-    )
     from headscope.models.load_options import check_load_options, checked_early
     from headscope.models.names import check_model_name
     from headscope.runs.engines import check_engine
@@ -145,17 +139,31 @@ def check_survey(
     check_load_options(**checked_early(load))
     make_settings(**run)
     check_engine(**(engine or {}))
+    check_measures(measures, files=files, sieves=sieves, cross=run.get("stack") == "cross")
+    return read_corpus(corpus, **read)
+
+
+def check_measures(
+    measures: list[str] | None, *, files: Any = (), sieves: Any = (), cross: bool = False
+) -> None:
+    """Check the names of measures, and that files with measures can be read."""
+    from headscope.measures.registry import (
+        MEASURES,
+        check_python_file,
+        cross_measures,
+        not_for_cross,
+    )
+
     for file in (*files, *sieves):
         check_python_file(file)
     for name in measures or ():
         if not files:  # a file may define it
             MEASURES.entry(name)
-            if run.get("stack") == "cross" and name not in cross_measures():
+            if cross and name not in cross_measures():
                 raise not_for_cross(name)
-    return read_corpus(corpus, **read)
 
 
-def _chosen(
+def chosen_measures(
     console: Console,
     names: list[str] | None,
     files: Any,

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from headscope.cli import options as opt
 from headscope.cli.console import Console
 from headscope.cli.root import MEASURE, app
+from headscope.cli.surveying import check_measures, chosen_measures
 
 if TYPE_CHECKING:
+    from headscope.corpus import Corpus
     from headscope.results import Atlas
 
 SHOWN = 20
 """How many rows are printed."""
+ROLES = {"roles": (), "direction": "auto", "subtypes": "keep", "keep": 5000}
+"""The options of roles, if none is given."""
 COLUMNS = {"before": "one before", "last": "at the end", "main": "main role"}
 
 
@@ -68,6 +72,8 @@ def track(
         ),
     ] = None,
     measure: opt.Measures = None,
+    measure_file: opt.MeasureFiles = None,
+    maps: opt.Maps = "attention",
     limit: opt.Limit = None,
     seed: opt.Seed = 0,
     batch_size: opt.BatchSize = 16,
@@ -85,6 +91,11 @@ def track(
     bos: opt.Bos = "keep",
     chat: opt.Chat = False,
     stack: opt.Stack = "",
+    subtypes: opt.Subtypes = "keep",
+    role: opt.Roles = None,
+    sieve: opt.Sieves = None,
+    direction: opt.Direction = "auto",
+    keep: opt.Keep = 5000,
     allow_pickle: opt.AllowPickle = False,
     trust_remote_code: opt.TrustRemoteCode = False,
     format: opt.Format = None,
@@ -108,17 +119,17 @@ def track(
     from headscope.files import check_writable, slug
 
     console = Console(quiet=quiet, as_json=json)
-    load = {
-        "device": device,
-        "dtype": dtype,
-        "device_map": device_map,
-        "quantization": quantization,
-        "bos": bos,
-        "chat": chat,
-        "allow_pickle": allow_pickle,
-        "trust_remote_code": trust_remote_code,
-    }
-    run = {
+    load = opt.loading(
+        device=device,
+        dtype=dtype,
+        device_map=device_map,
+        quantization=quantization,
+        bos=bos,
+        chat=chat,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
+    )
+    run: dict[str, Any] = {
         "limit": limit,
         "seed": seed,
         "batch_size": batch_size,
@@ -126,15 +137,23 @@ def track(
         "long": long,
         "stack": stack,
     }
+    workforce: dict[str, Any] = {"engine": engine, "workers": workers, "address": address}
+    roles = {
+        "roles": tuple(role or ()),
+        "direction": direction,
+        "subtypes": subtypes,
+        "keep": keep,
+    }
+    files = {"files": measure_file or (), "sieves": sieve or ()}
     chosen = [part.strip() for part in revisions.split(",") if part.strip()]
-    _check(models, chosen, by=by, least=least, measures=measure, examples=examples)
+    _check(models, chosen, by=by, least=least, maps=maps, examples=examples)
+    check_measures(measure, **files, cross=stack == "cross")
     output = output or Path(f"{slug(models[0])}-{slug(corpus)}-track.nc")
     check_writable(output)
     texts = _corpus(
         corpus,
-        load=load,
         run=run,
-        engine={"engine": engine, "workers": workers, "address": address},
+        engine=workforce,
         read=opt.reading(
             format=format,
             columns=columns,
@@ -147,22 +166,24 @@ def track(
         ),
     )
     console.say(texts.first(limit).preview())
+    measures = _measures(console, measure, texts, roles, stack=stack, **files)
+    if measure is None and measures and synthetic is None:
+        console.say("note: random tokens written twice are not run: for decoders, add --synthetic")
     with console.status("loading libraries"):
         import headscope as hs
-    options: dict[str, Any] = {**run, **load}
     atlas = hs.track(
         list(models) if len(models) > 1 else models[0],
         texts,
         revisions=chosen,
-        measures=measure,
+        measures=measures,
+        maps=cast("Any", maps),
         examples=examples,
         synthetic=synthetic,
         output=output,
-        engine=engine,  # type: ignore[arg-type]
-        workers=workers,
-        address=address,
         progress=console,
-        **options,
+        **run,
+        **load,
+        **workforce,
     )
     show_emergence(console, atlas, by=by, least=least)
     console.say(f"next: headscope report {output}, headscope figures {output} --figure emergence")
@@ -175,20 +196,19 @@ def _check(
     *,
     by: str,
     least: float | None,
-    measures: list[str] | None,
+    maps: str,
     examples: int,
 ) -> None:
     """Check what can be checked without torch, before anything is read."""
     from headscope.errors import UserError
-    from headscope.measures.registry import MEASURES
+    from headscope.measures.maps import check_maps
     from headscope.models.checkpoints import find_checkpoints
     from headscope.results.query import split_value
     from headscope.runs.settings import check_examples
 
     find_checkpoints(list(models) if len(models) > 1 else models[0], revisions)
     check_examples(examples)
-    for name in measures or ():
-        MEASURES.entry(name)
+    check_maps(cast("Any", maps))
     if by.strip():
         split_value(by)
         if least is None:
@@ -200,23 +220,35 @@ def _check(
 
 
 def _corpus(
-    corpus: str,
-    *,
-    load: dict[str, Any],
-    run: dict[str, Any],
-    engine: dict[str, Any],
-    read: dict[str, Any],
-) -> Any:
-    """Check the options of loading and running, and read the corpus."""
+    corpus: str, *, run: dict[str, Any], engine: dict[str, Any], read: dict[str, Any]
+) -> Corpus:
+    """Check the options of running, and read the corpus."""
     from headscope.corpus import read as read_corpus
-    from headscope.models.load_options import check_load_options, checked_early
     from headscope.runs.engines import check_engine
     from headscope.runs.settings import make_settings
 
-    check_load_options(**checked_early(load))
     make_settings(**run)
     check_engine(**engine)
     return read_corpus(corpus, **read)
+
+
+def _measures(
+    console: Console,
+    names: list[str] | None,
+    texts: Corpus,
+    roles: dict[str, Any],
+    *,
+    files: Any,
+    sieves: Any,
+    stack: str,
+) -> list[Any] | None:
+    """The measures of every checkpoint; None for the default ones."""
+    from headscope.measures.registry import cross_measures, offered_measures
+
+    if roles == ROLES and not files and not sieves:
+        return names
+    offered = cross_measures() if stack == "cross" else offered_measures(texts.annotations)
+    return chosen_measures(console, names, files, sieves, offered, roles)
 
 
 def show_emergence(
