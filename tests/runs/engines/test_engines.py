@@ -92,7 +92,9 @@ def test_two_models_are_compared(model: Model, engine: str) -> None:
     )
 
 
-def test_a_killed_worker_changes_nothing(model: Model, alone: Atlas, engine: str) -> None:
+def test_a_killed_worker_changes_nothing_and_is_reported(
+    model: Model, alone: Atlas, engine: str, caplog: pytest.LogCaptureFixture
+) -> None:
     killed: list[int] = []
 
     def kill(done: int, total: int) -> None:
@@ -103,6 +105,9 @@ def test_a_killed_worker_changes_nothing(model: Model, alone: Atlas, engine: str
     workers = 2 if engine == "ray" else 1  # of processes, all are replaced
     same(hs.survey(model, TEXTS, engine=engine, workers=workers, progress=kill, **HOW), alone)
     assert killed
+    assert [line.getMessage() for line in caplog.records if "engines" in line.name] == [
+        "a worker died; what it was working on is done again by a new one"
+    ]
 
 
 def own_measure(prepare: Callable[[], Any]) -> type[hs.Measure]:

@@ -18,6 +18,8 @@ EngineName = Literal["local", "processes", "ray"]
 ENGINES = ("local", "processes", "ray")
 TRIES = 3
 """After so many deaths of workers without one finished task, a run stops."""
+AGAIN = "a worker died; what it was working on is done again by a new one"
+"""What a user is warned of then."""
 
 
 @dataclass(frozen=True)

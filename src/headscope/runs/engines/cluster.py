@@ -12,12 +12,19 @@ from itertools import islice
 from typing import Any
 
 from headscope.errors import UserError
-from headscope.runs.engines.base import TRIES, Task, Work, Workers, cores, threads_for
+from headscope.runs.engines.base import AGAIN, TRIES, Task, Work, Workers, cores, threads_for
 
-LOCAL = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+LOCAL = {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_prestart_worker_first_driver": "0",
+}
 """Read by Ray when it is imported: a cluster on this machine then listens on the loopback interface
-alone, as it always does on Windows and macOS, and reports nothing to its makers.
+alone, as it always does on Windows and macOS, reports nothing to its makers, and starts no workers
+of its own accord. If one of those dies while the cluster starts, ``ray.init`` never returns (seen
+with Ray 2.60).
 """
+log = logging.getLogger(__name__)
 QUIET = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": False}
 WAIT = 10.0
 """How many seconds a cluster has to answer."""
@@ -165,6 +172,7 @@ class _Pool:
                 waiting.append(task)
                 if deaths == TRIES * self.count:
                     raise _died(task, error) from None
+                log.warning(AGAIN)
             except self.ray.exceptions.RayTaskError as error:
                 raise _cause(error) from None
             else:

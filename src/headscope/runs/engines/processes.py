@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -16,10 +17,11 @@ import cloudpickle
 from loky import ProcessPoolExecutor
 
 from headscope.errors import UserError
-from headscope.runs.engines.base import TRIES, Task, Work, Workers, threads_for
+from headscope.runs.engines.base import AGAIN, TRIES, Task, Work, Workers, threads_for
 
 AHEAD = 2
 """So many tasks wait for each worker, so that none is idle."""
+log = logging.getLogger(__name__)
 
 
 class ProcessEngine:
@@ -97,6 +99,7 @@ class _Pool:
                         command="workers may have run out of memory: give fewer --workers, or a "
                         "smaller --batch-size",
                     ) from None
+                log.warning(AGAIN)
 
 
 _payload: bytes = b""
