@@ -68,7 +68,8 @@ CAUSAL = Claim(
     "without its retrieval heads a model loses answers that it had found",
     "Wu et al. 2024",
     "",
-    "recall is lower than without as many other heads (interval below 0, largest number of heads)",
+    "recall is lower than without as many other heads of the same layers (interval below 0, "
+    "largest number of heads)",
 )
 
 
