@@ -46,6 +46,9 @@ describe("the band of a null model", () => {
     expect(bandText({ ...random, low: 0.9, high: 1.1 }, "times")).toBe(
       "random weights: 0.90 × to 1.10 ×",
     );
+    expect(bandText({ ...random, low: -0.0006, high: 0.0000001 }, "share")).toBe(
+      "random weights: \u22120.06 % to 0 %",
+    );
     expect(bandsText(0.2, [random, shuffled], "number")).toBe(
       "; random weights: 0.020 to 0.050 (above); shuffled words: 0.10 to 0.30 (inside)",
     );

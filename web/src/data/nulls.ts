@@ -9,7 +9,15 @@ export function standing(value: number, band: NullBand): "above" | "below" | "in
 
 /** "random weights: 0.9 % to 1.0 %". */
 export function bandText(band: NullBand, kind: Statistic["kind"]): string {
-  return `${band.null}: ${shown(band.low, { kind })} to ${shown(band.high, { kind })}`;
+  return `${band.null}: ${endText(band.low, kind)} to ${endText(band.high, kind)}`;
+}
+
+/** An end of a band. Tiny shares are numbers: "< 0.1 %" would be no end. */
+function endText(value: number, kind: Statistic["kind"]): string {
+  const size = Math.abs(value) * 100;
+  if (kind !== "share" || size >= 0.1) return shown(value, { kind });
+  const tiny = size < 0.0001 ? "0" : String(Number(size.toPrecision(1)));
+  return `${value < 0 && tiny !== "0" ? "\u2212" : ""}${tiny} %`;
 }
 
 /** The bands as a sentence's end, for tooltips: "; random weights: 0.9 % to 1.0 % (above)". */

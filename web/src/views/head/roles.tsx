@@ -110,7 +110,11 @@ function RoleChart(props: {
   const { all, width, head, font } = props;
   const left = Math.min(170, width * 0.4);
   const [low = 0, high = 0] = extent(
-    all.flatMap((row) => [row.value - row.half, row.value + row.half]),
+    all.flatMap((row) => [
+      row.value - row.half,
+      row.value + row.half,
+      ...(row.nulls ?? []).flatMap((band) => [band.low, band.high]),
+    ]),
   );
   const x = scaleLinear()
     .domain([Math.min(-0.05, low), Math.max(0.3, high)])
