@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from headscope.errors import Interrupted, ModelError, UserError
 from headscope.models import Model
 from headscope.results import Atlas
 from headscope.runs.engines import Task, make_engine
+from headscope.runs.engines import cluster as cluster_engine
 from runs.engines.workers import same, workers_of
 from tiny import tiny_network, tiny_tokenizer
 
@@ -276,3 +277,60 @@ def test_a_slow_worker_holds_up_nobody(cluster: None, tmp_path: Path) -> None:
                 given_back.touch()
     assert sorted(found) == [(number, number * number) for number in range(6)]
     assert found[-1][0] == 0
+
+
+@contextmanager
+def occupied(cpus: int) -> Iterator[Any]:
+    """A cluster that has so many CPUs fewer, as after the end of a machine."""
+    import ray
+
+    blocker = ray.remote(num_cpus=cpus)(type("Blocker", (), {"here": lambda self: None})).remote()
+    ray.get(blocker.here.remote())
+    try:
+        yield lambda: ray.kill(blocker)
+    finally:
+        ray.kill(blocker)
+
+
+def test_the_task_of_a_worker_that_never_starts_is_done_by_another(cluster: None) -> None:
+    engine = make_engine("ray", 2)
+    assert engine is not None
+    with occupied(1), engine.start(lambda number: number * number) as workers:
+        found = dict(workers.map(Task(number, (number,)) for number in range(6)))
+    assert found == {number: number * number for number in range(6)}
+
+
+def test_a_cluster_without_room_is_waited_for_with_a_warning(
+    cluster: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = make_engine("ray", 1)
+    assert engine is not None
+    monkeypatch.setattr(cluster_engine, "PATIENCE", 0.2)
+    with occupied(2) as leave, engine.start(lambda number: number + 1) as workers:
+        warn = cluster_engine.log.warning
+        monkeypatch.setattr(cluster_engine.log, "warning", lambda text: (warn(text), leave()))
+        assert list(workers.map([Task(0, (1,))])) == [(0, 2)]
+    assert "no free CPU" in caplog.text
+
+
+def test_a_result_that_is_lost_with_its_machine_is_computed_again(
+    cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import ray
+
+    engine = make_engine("ray", 2)
+    assert engine is not None
+    lost: list[Any] = []
+    get = ray.get
+
+    def get_but_once(ref: Any) -> Any:
+        if lost:
+            return get(ref)
+        lost.append(ref)
+        raise ray.exceptions.ObjectLostError(ref.hex(), None, "")
+
+    monkeypatch.setattr(ray, "get", get_but_once)
+    with engine.start(lambda number: number + 1) as workers:
+        found = sorted(workers.map(Task(number, (number,)) for number in range(4)))
+    assert found == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert len(lost) == 1

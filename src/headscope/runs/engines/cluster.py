@@ -28,6 +28,11 @@ log = logging.getLogger(__name__)
 QUIET = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": False}
 WAIT = 10.0
 """How many seconds a cluster has to answer."""
+TOKEN = "if it uses a token, type first: export RAY_AUTH_MODE=token"
+"""With an address, Ray looks for a token only if it is told to."""
+PATIENCE = 60.0
+"""After how many seconds without any worker a user is warned."""
+NO_ROOM = "no worker could start for a minute: the cluster has no free CPU; still waiting"
 
 
 class RayEngine:
@@ -90,10 +95,8 @@ class RayEngine:
         except (OSError, ValueError, RuntimeError) as error:
             raise UserError(
                 f"no Ray cluster answers at {self.address!r}: {str(error).splitlines()[0]}",
-                hint="start one with 'ray start --head' (and give both sides the same token, if it "
-                "asks for one), or leave the address out",
-                command="start one with 'ray start --head' (and give both sides the same token, if "
-                "it asks for one), or leave --address out",
+                hint=f"start one with 'ray start --head', or leave the address out; {TOKEN}",
+                command=f"start one with 'ray start --head', or leave --address out; {TOKEN}",
             ) from None
 
     def _count(self) -> None:
@@ -133,15 +136,18 @@ class _Pool:
     def __init__(self, ray: Any, workers: int, threads: int, work: Any) -> None:
         self.ray, self.count, self.work = ray, workers, work
         self.threads = threads
-        kind = ray.remote(num_cpus=1, max_restarts=0)(_Worker)
-        self.make = lambda: kind.remote(work, threads)
-        self.actors: set[Any] = set()
+        self.kind = ray.remote(num_cpus=1, max_restarts=0)(_Worker)
+        self.actors: dict[Any, Any] = {}
+        """All workers, each with a call that it answers as soon as it has started."""
         self.idle: list[Any] = []
+        self.running: dict[Any, tuple[Any, Task]] = {}
+        """Calls, the worker that each was sent to, and the task."""
+        self.deaths = 0
 
     def stop(self) -> None:
         for actor in self.actors:
             self.ray.kill(actor)
-        self.actors, self.idle = set(), []
+        self.actors, self.idle = {}, []
 
     def map(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
         """Do all tasks; that of a worker that dies is done again by another.
@@ -149,38 +155,73 @@ class _Pool:
         No task waits for a certain worker, so that a slow one holds up nobody.
         """
         stream, waiting = iter(tasks), list[Task]()
-        running: dict[Any, tuple[Any, Task]] = {}
         finished: list[tuple[int, Any]] = []
-        deaths = 0
+        self.running, self.deaths = {}, 0
         while True:
-            waiting += islice(stream, max(self.count - len(running) - len(waiting), 0))
+            waiting += islice(stream, max(self.count - len(self.running) - len(waiting), 0))
+            if self.idle and not waiting:
+                waiting += self._withdrawn()
             while waiting:
-                actor, task = self._ready(), waiting.pop()
-                self.actors.add(actor)
-                running[actor.do.remote(*task.arguments, **task.options)] = actor, task
+                self._send(waiting.pop())
             yield from finished  # the workers are busy again
             finished = []
-            if not running:
+            if not self.running:
                 return
-            (ready, *_), _ = self.ray.wait(list(running), num_returns=1)
-            actor, task = running.pop(ready)
-            try:
-                finished.append((task.index, self.ray.get(ready)))
-            except self.ray.exceptions.RayActorError as error:
-                deaths += 1
-                self.actors.discard(actor)
+            actor, task, result = self._next()
+            if isinstance(result, BaseException):
+                self._bury(actor, task, result)
                 waiting.append(task)
-                if deaths == TRIES * self.count:
-                    raise _died(task, error) from None
-                log.warning(AGAIN)
-            except self.ray.exceptions.RayTaskError as error:
-                raise _cause(error) from None
             else:
-                deaths = 0
+                self.deaths = 0
                 self.idle.append(actor)
+                finished.append((task.index, result))
 
-    def _ready(self) -> Any:
-        return self.idle.pop() if self.idle else self.make()  # type: ignore[no-untyped-call]
+    def _send(self, task: Task) -> None:
+        """Give a task to a worker that has none, or to a new one."""
+        if self.idle:
+            actor = self.idle.pop()
+        else:
+            actor = self.kind.remote(self.work, self.threads)
+            self.actors[actor] = actor.started.remote()
+        self.running[actor.do.remote(*task.arguments, **task.options)] = actor, task
+
+    def _next(self) -> tuple[Any, Task, Any]:
+        """The next task that ends, with its worker and its result, or how the worker died."""
+        errors = self.ray.exceptions
+        ready: list[Any] = []
+        while not ready:
+            ready, _ = self.ray.wait(list(self.running), num_returns=1, timeout=PATIENCE)
+            if not ready and not any(self._started(actor) for actor in self.actors):
+                log.warning(NO_ROOM)
+        actor, task = self.running.pop(ready[0])
+        try:
+            return actor, task, self.ray.get(ready[0])
+        except errors.RayTaskError as error:
+            raise _cause(error) from None
+        except errors.RayError as error:  # the worker died, or its machine with the result
+            return actor, task, error
+
+    def _bury(self, actor: Any, task: Task, error: BaseException) -> None:
+        self.deaths += 1
+        self.actors.pop(actor, None)
+        self.ray.kill(actor)  # if only its result is lost
+        if self.deaths == TRIES * self.count:
+            raise _died(task, error) from None
+        log.warning(AGAIN)
+
+    def _withdrawn(self) -> list[Task]:
+        """The tasks of workers that have not started, and may never: their cluster has shrunk."""
+        late = [ref for ref, (actor, _) in self.running.items() if not self._started(actor)]
+        tasks = []
+        for ref in late[: len(self.idle)]:
+            actor, task = self.running.pop(ref)
+            self.ray.kill(actor)
+            del self.actors[actor]
+            tasks.append(task)
+        return tasks
+
+    def _started(self, actor: Any) -> bool:
+        return bool(self.ray.wait([self.actors[actor]], timeout=0)[0])
 
 
 class _Worker:
@@ -189,6 +230,9 @@ class _Worker:
     def __init__(self, payload: bytes, threads: int) -> None:
         self.payload, self.threads = payload, threads
         self.work: Any = None
+
+    def started(self) -> None:
+        """Answer as soon as there is a process for this worker."""
 
     def do(self, *arguments: Any, **options: Any) -> Any:
         """Do one task."""
