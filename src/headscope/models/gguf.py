@@ -7,6 +7,7 @@ when it is first used. Nothing at the top of this file imports torch.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import io
 import logging
@@ -173,7 +174,7 @@ def _convert(path: Path, folder: Path) -> None:
     from headscope.models.memory import check_gguf_memory
     from headscope.models.quiet import quiet
 
-    with quiet(), _without_bar(), contextlib.redirect_stderr(io.StringIO()):
+    with quiet(), _without_bar(), _read_once(), contextlib.redirect_stderr(io.StringIO()):
         try:
             check_gguf_memory(path)
             network, report, tokenizer = _read(path, torch.float32)
@@ -209,6 +210,22 @@ def _without_bar() -> Iterator[None]:
         yield
     finally:
         reading.tqdm = bar
+
+
+@contextmanager
+def _read_once() -> Iterator[None]:
+    """Let transformers parse a file once. By itself it does so for the config, the weights and the
+    tokenizer each, and makes the table of tensor names anew for every module of the network.
+    """
+    import gguf
+
+    reader, names = gguf.GGUFReader, gguf.get_tensor_name_map
+    gguf.GGUFReader = functools.cache(reader)
+    gguf.get_tensor_name_map = functools.cache(names)
+    try:
+        yield
+    finally:
+        gguf.GGUFReader, gguf.get_tensor_name_map = reader, names
 
 
 def _read(path: Path, dtype: Any) -> tuple[Any, dict[str, Any], Any]:
