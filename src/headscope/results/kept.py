@@ -18,6 +18,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.heads import Head, HeadLike
+from headscope.results.validation_examples import checked_text
 
 REACH = 16
 """Histograms tell distances up to this many tokens apart; the end bins hold everything beyond."""
@@ -186,9 +187,10 @@ class KeptExamples:
         """All texts, each once, in the order of the corpus."""
         whole = self._arrays["texts"].tobytes()
         ends = np.cumsum(self._arrays["text_bytes"]).tolist()
+        rows = self._arrays["text_rows"].tolist()
         return tuple(
-            KeptText.from_json(whole[start:end])
-            for start, end in zip([0, *ends], ends, strict=False)
+            checked_text(KeptText.from_json, number, whole[start:end], rows[number])
+            for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False))
         )
 
     @cached_property

@@ -27,6 +27,7 @@ from headscope.results.schema import (
     of_heads,
 )
 from headscope.results.track import Track, track_of
+from headscope.results.validation import check_contents, unreadable
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +70,11 @@ class LabelledResults:
         >>> hs.Atlas.open(path)
         Atlas of demo on 2 texts: 6 layers of 12 heads, measures: position
         """
-        return cls(read_tree(Path(path), schema=SCHEMA))
+        try:
+            tree = read_tree(Path(path), schema=SCHEMA)
+        except (TypeError, ValueError, OverflowError, MemoryError) as error:
+            raise unreadable(Path(path), error) from None
+        return cls(check_contents(tree, Path(path)))
 
     def save(self, path: str | Path) -> Path:
         """Write one netCDF file, whole or not at all.

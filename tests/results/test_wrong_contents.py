@@ -1,0 +1,141 @@
+"""Results with a right digest and wrong contents: refused with our own error, or harmless."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+import headscope as hs
+from headscope.errors import ResultsError, UserError
+from headscope.results import Atlas
+from headscope.results.netcdf import write_tree
+from headscope.results.validation import check_contents
+from planted import planted_bert
+from results.mutations import ALL, Groups
+
+MEASURES = ("position", "special", "entropy", "role", "activity", "work", "spread", "dependency")
+NAMES = list(ALL)
+FILES = {name for number, name in enumerate(NAMES) if number % 10 == 0 or name.startswith("root")}
+"""Mutations that are written to a file and opened; the others are checked in memory."""
+REPORTS = set(NAMES[::7])
+"""Mutations after which a report is written, if the results can be opened."""
+
+
+@pytest.fixture(scope="module")
+def survey() -> xr.DataTree:
+    """Small real results with examples."""
+    atlas = hs.survey(
+        planted_bert(),
+        hs.read("demo", limit=4),
+        measures=list(MEASURES),
+        max_length=16,
+        examples=2,
+    )
+    groups = atlas.tree.to_dict()
+    groups["/dependency"] = groups["/dependency"].isel(relation=slice(0, 5))
+    return xr.DataTree.from_dict(groups)
+
+
+def mutated(tree: xr.DataTree, name: str) -> xr.DataTree:
+    """The tree with one thing changed, which must be a change."""
+    groups: Groups = {path: data.copy() for path, data in tree.to_dict().items()}
+    ALL[name](groups)
+    made = xr.DataTree.from_dict(groups)
+    assert not made.identical(tree)
+    return made
+
+
+def opened(tree: xr.DataTree, path: Path, *, by_file: bool) -> Atlas:
+    """The results as a user opens them."""
+    if by_file:
+        return Atlas.open(write_tree(tree, path))
+    return Atlas(check_contents(tree, path))
+
+
+def refusal(step: Callable[[], object]) -> UserError | None:
+    """The error of ours with which a step refuses; any other error is raised."""
+    try:
+        step()
+    except UserError as error:
+        return error
+    return None
+
+
+def steps(atlas: Atlas, path: Path, *, report: bool) -> list[Callable[[], object]]:
+    """What users do first."""
+    first: list[Callable[[], object]] = [
+        lambda: repr(atlas),
+        lambda: str(atlas.head("1-1")),
+        atlas.heads,
+        lambda: atlas.figures,
+        lambda: [one.dense() for one in atlas.kept.strongest("2-1") + atlas.kept.sample("1-2")],
+    ]
+    page = [atlas.table, atlas.remarks, lambda: atlas.report(path.with_suffix(".html"))]
+    return [*first, *page] if report else first
+
+
+@pytest.mark.filterwarnings("ignore")  # of numbers that are not numbers
+@pytest.mark.parametrize("name", NAMES)
+def test_wrong_contents_never_raise_a_foreign_error(
+    survey: xr.DataTree, tmp_path: Path, name: str
+) -> None:
+    path, made = tmp_path / "run.nc", list[Atlas]()
+    tree = mutated(survey, name)
+    refused = refusal(lambda: made.append(opened(tree, path, by_file=name in FILES)))
+    if refused is not None:
+        assert isinstance(refused, ResultsError)
+        assert str(path) in refused.message
+        assert refused.hint
+        assert len(refused.message) < 2000
+        return
+    for step in steps(made[0], path, report=name in REPORTS):
+        refused = refusal(step)
+        assert refused is None or len(refused.message) < 2000
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("json: provenance is not JSON", "the attribute 'provenance' is not a JSON object"),
+        ("json: offsets is missing", "the group 'dependency' lacks labels in its attribute"),
+        ("provenance: model.layers is -1", "the provenance has model.layers -1"),
+        ("groups: empty group role", "the group 'role' needs the attribute 'title'"),
+        ("groups: a null without provenance", "the attribute 'provenance' of null/shuffled-words"),
+        ("variables: no mean", "the group 'position' has no variable 'mean'"),
+        ("variables: means are texts", "a variable 'mean' that holds"),
+        ("variables: no dimension of labels", "the group 'entropy' lacks the dimension 'row'"),
+        ("variables: fewer heads", "the group 'entropy' has other layers than the model"),
+        ("labels: layers are NaN", "the group 'position' has labels of 'layer'"),
+        ("labels: a label twice", "the group 'position' has a label of 'offset' twice"),
+        ("examples: keys that are not there", "the group 'examples' has 'keys' beyond"),
+    ],
+)
+def test_the_error_says_which_part_is_wrong(survey: xr.DataTree, name: str, said: str) -> None:
+    with pytest.raises(ResultsError) as caught:
+        check_contents(mutated(survey, name), Path("run.nc"))
+    assert caught.value.message.startswith("run.nc has wrong contents: ")
+    assert said in caught.value.message
+    assert caught.value.hint.startswith("run the survey again")
+
+
+def test_a_damaged_text_of_the_examples_is_named_when_it_is_read(survey: xr.DataTree) -> None:
+    atlas = Atlas(mutated(survey, "examples: examples lack tokens"))
+    with pytest.raises(ResultsError, match="text 1 of the examples cannot be read"):
+        _ = atlas.kept.texts
+
+
+def test_a_version_that_is_no_number_is_our_own_error(survey: xr.DataTree, tmp_path: Path) -> None:
+    path = write_tree(mutated(survey, "root: schema is a text"), tmp_path / "run.nc")
+    with pytest.raises(ResultsError, match=r"run\.nc .*three"):
+        Atlas.open(path)
+
+
+def test_right_contents_pass_unchanged_and_quickly(survey: xr.DataTree) -> None:
+    before = time.process_time()
+    for _ in range(10):
+        assert check_contents(survey, Path("run.nc")) is survey
+    assert (time.process_time() - before) / 10 < 0.02
