@@ -13,7 +13,6 @@ from scipy import optimize, special, stats
 
 from headscope.corpus import Example
 from headscope.errors import CorpusError
-from headscope.models import load
 from headscope.runs.probe import description, probe
 from headscope.runs.probe.classify import classify, standardise
 from headscope.runs.probe.controls import kept_rows, probe_controls
@@ -24,6 +23,7 @@ from headscope.runs.probe.rows import LabelledRows
 from headscope.tasks.control import control_task, first_word
 from headscope.tasks.find import find_tasks
 from headscope.tasks.probing import SPLITS, ProbingTask
+from tiny import tiny_model
 
 
 def planted(
@@ -174,7 +174,7 @@ def test_which_examples_are_right_is_what_the_score_counts() -> None:
 
 @pytest.mark.slow
 def test_the_controls_of_a_run_are_those_of_probing_the_control_tasks(tmp_path: Path) -> None:
-    model = load("demo")
+    model = tiny_model("bert", max_position_embeddings=128)
     tasks = find_tasks(["demo"], only=["Tense"], limit=40, seed=0)
     options = ProbeOptions(l2=(1e-2,), n=3, counts=(3,), greedy=False, control=False, repeats=2)
     keywords: dict[str, Any] = {"l2": [1e-2], "n": 3, "counts": [3], "greedy": False}
