@@ -81,7 +81,7 @@ def test_blocks_survive_a_killed_worker_and_a_stopped_run(
 
 
 def test_a_probe_has_the_scores_of_a_local_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def make(engine: str, *_: Any, **__: Any) -> OddFirst | None:
         return OddFirst() if engine == "processes" else None
@@ -90,7 +90,7 @@ def test_a_probe_has_the_scores_of_a_local_one(
 
     def run(name: str, **more: Any) -> Any:
         return hs.probe(
-            "demo",
+            model,
             "demo",
             only="Tense",
             limit=12,
@@ -101,6 +101,7 @@ def test_a_probe_has_the_scores_of_a_local_one(
             l2=[0.01],
             cache=tmp_path / name,
             batch_size=2,
+            max_length=64,
             **more,
         )
 
