@@ -86,6 +86,7 @@ def probed(tmp_path_factory: pytest.TempPathFactory) -> Atlas:
         greedy=False,
         control=False,
         l2=[1e-2],
+        repeats=1,
         cache=tmp_path_factory.mktemp("vectors"),
     )
 
