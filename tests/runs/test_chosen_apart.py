@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -31,14 +32,29 @@ def right_at(atlas: Atlas, relation: str) -> dict[tuple[str, int, int], tuple[fl
     return dict(zip(places, zip(right, words, strict=True), strict=True))
 
 
+@cache
+def passages() -> list[Example]:
+    return list(read("demo", limit=40))
+
+
+def surveyed(examples: list[Example]) -> Atlas:
+    return survey("demo", from_examples(examples), measures=["dependency", "coreference"])
+
+
+@pytest.fixture(scope="module")
+def whole() -> Atlas:
+    return surveyed(passages())
+
+
+@pytest.fixture(scope="module")
+def halves() -> list[Atlas]:
+    return [surveyed(half(passages(), number)) for number in (0, 1)]
+
+
 @pytest.mark.slow
-def test_heads_chosen_on_one_half_are_scored_on_the_other() -> None:
-    passages = list(read("demo", limit=40))
-    whole = survey("demo", from_examples(passages), measures=["dependency"])
-    halves = [
-        survey("demo", from_examples(half(passages, number)), measures=["dependency"])
-        for number in (0, 1)
-    ]
+def test_heads_chosen_on_one_half_are_scored_on_the_other(
+    whole: Atlas, halves: list[Atlas]
+) -> None:
     table = best_heads(whole).set_index("relation")
     for relation in ("all", "det", "nsubj", "pobj", "amod"):
         scores = [right_at(one, relation) for one in halves]
@@ -51,8 +67,8 @@ def test_heads_chosen_on_one_half_are_scored_on_the_other() -> None:
         assert [name.split(" ")[0] for name in row["held_out_head"].split(" | ")] == list(names)
         # The offset is chosen on the sentences of the other half.
         by_offset = [
-            _offset_right(half(passages, 1), halves[0], relation),
-            _offset_right(half(passages, 0), halves[1], relation),
+            _offset_right(half(passages(), 1), halves[0], relation),
+            _offset_right(half(passages(), 0), halves[1], relation),
         ]
         assert row["held_out_baseline"] == pytest.approx(sum(by_offset) / words, abs=0.02)
 
@@ -69,12 +85,9 @@ def _offset_right(examples: Sequence[Example], chooser: Atlas, relation: str) ->
 
 
 @pytest.mark.slow
-def test_the_coreference_head_is_chosen_apart_too() -> None:
-    passages = list(read("demo", limit=40))
-    whole = survey("demo", from_examples(passages), measures=["coreference"])
+def test_the_coreference_head_is_chosen_apart_too(whole: Atlas, halves: list[Atlas]) -> None:
     scores = []
-    for number in (0, 1):
-        part = survey("demo", from_examples(half(passages, number)), measures=["coreference"])
+    for part in halves:
         data = part["coreference"].sel(candidates="mentions", kind="all", mentions="every")
         right_answers = data["sum"].sum("bucket").transpose("layer", "head").values
         asked = data["n"].transpose("layer", "head").values
