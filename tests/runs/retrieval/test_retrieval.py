@@ -94,22 +94,23 @@ def twin(network: Any, ids: list[int], span: tuple[int, int], steps: int) -> Any
         with torch.no_grad():
             output = network(torch.tensor([tokens]), output_attentions=True, use_cache=False)
         token = int(output.logits[0, -1].argmax())
-        for layer, maps in enumerate(output.attentions):
+        attentions = [maps for maps in output.attentions if maps is not None]
+        for layer, maps in enumerate(attentions):
             for head in range(HEADS):
                 row = maps[0, head, -1].tolist()
                 place = row.index(max(row))
                 right = start <= place < stop and tokens[place] == token
                 seen.setdefault((layer, head), set()).update({place} if right else ())
         tokens.append(token)
-    scores = np.zeros((len(output.attentions), HEADS))
+    scores = np.zeros((len(attentions), HEADS))
     for place, tokens_found in seen.items():
         scores[place] = len(tokens_found) / (stop - start)
     return scores, tokens[len(ids) :]
 
 
-@pytest.mark.parametrize("kind", ["llama", "gpt2", "gemma3"])
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "gemma3", "qwen3.5", "jamba", "lfm2"])
 def test_scores_are_those_of_a_plain_loop_over_whole_maps_without_a_cache(kind: str) -> None:
-    """Gemma 3 caches only the last keys of layers with a sliding window."""
+    """Gemma 3 caches only the last keys of layers with a sliding window; hybrids cache states."""
     networks = [
         tiny_network(kind, auto=AutoModelForCausalLM, max_position_embeddings=128) for _ in range(2)
     ]
@@ -130,14 +131,20 @@ def test_scores_are_those_of_a_plain_loop_over_whole_maps_without_a_cache(kind: 
     assert copied > 0  # otherwise the test would prove nothing
 
 
-def test_answers_with_heads_disabled_are_the_same_one_at_a_time_and_together() -> None:
-    network = tiny_network("llama", auto=AutoModelForCausalLM, max_position_embeddings=128)
-    with wrap(network, tiny_tokenizer("llama")) as model:
+@pytest.mark.parametrize("kind", ["llama", "qwen3-next", "jamba", "lfm2"])
+def test_answers_with_heads_disabled_are_the_same_one_at_a_time_and_together(kind: str) -> None:
+    network = tiny_network(kind, auto=AutoModelForCausalLM, max_position_embeddings=128)
+    first, second = (1, 2) if kind == "llama" else (2, 4)  # layers with attention
+    with wrap(network, tiny_tokenizer(kind)) as model:
         decoder, ids = Decoder(model), np.random.default_rng(1).integers(5, 50, 40)
         cache = decoder.read(ids)
         offs = [
             Replacement(heads, way=way, stack="decoder").fit(model)
-            for heads, way in (([], "zero"), ("2-1", "zero"), ("1-*", "uniform"))
+            for heads, way in (
+                ([], "zero"),
+                (f"{second}-1", "zero"),
+                (f"{first}-*,{second}-*", "uniform"),
+            )
         ]
         together = [answer.tokens for answer in decoder.write_each(cache, ids, offs)]
         singly = [decoder.write_each(cache, ids, [off])[0].tokens for off in offs]
