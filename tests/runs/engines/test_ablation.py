@@ -17,7 +17,7 @@ from runs.engines.workers import same, workers_of
 from runs.in_process import stop_after
 from tiny import SENTENCES
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
 
 GIVEN: dict[str, Any] = {
     **RUN,

@@ -67,6 +67,7 @@ def test_results_are_those_of_a_local_run(model: Model, alone: Atlas, engine: st
     assert len(seen) == 5  # one for each unit
 
 
+@pytest.mark.usefixtures("forked")
 def test_a_wrapped_network_and_a_measure_of_one_s_own_travel(engine: str) -> None:
     class Mine(hs.Measure):
         name, title, unit, source = "mine", "Largest weight", "share of attention", "a test"
@@ -83,6 +84,7 @@ def test_a_wrapped_network_and_a_measure_of_one_s_own_travel(engine: str) -> Non
     )
 
 
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("engine", ["processes"], indirect=True)
 def test_two_models_are_compared(model: Model, engine: str) -> None:
     other = hs.wrap(tiny_network("bert", seed=4), tiny_tokenizer("bert"), name="other")
@@ -138,6 +140,7 @@ def test_workers_that_always_die_stop_the_run(engine: str) -> None:
     assert "fewer workers" in caught.value.hint
 
 
+@pytest.mark.usefixtures("forked")
 def test_an_error_of_the_work_is_raised_once_with_its_advice(model: Model, engine: str) -> None:
     def fail() -> None:
         raise UserError("no such luck", hint="try something else")
@@ -150,6 +153,7 @@ def test_an_error_of_the_work_is_raised_once_with_its_advice(model: Model, engin
     assert caught.value.hint == "try something else"
 
 
+@pytest.mark.usefixtures("forked")
 def test_a_worker_that_cannot_load_the_model_says_so(
     folder: Path, tmp_path: Path, engine: str
 ) -> None:
@@ -161,6 +165,7 @@ def test_a_worker_that_cannot_load_the_model_says_so(
         hs.survey(model, TEXTS, engine=engine, workers=1, **HOW)
 
 
+@pytest.mark.usefixtures("forked")
 def test_weights_that_were_changed_in_memory_are_not_loaded_anew(folder: Path) -> None:
     model = hs.load(folder)
     next(model.network.parameters()).data.add_(1.0)
@@ -168,6 +173,7 @@ def test_weights_that_were_changed_in_memory_are_not_loaded_anew(folder: Path) -
         hs.survey(model, TEXTS, engine="processes", workers=1, **HOW)
 
 
+@pytest.mark.usefixtures("forked")
 def test_ctrl_c_stops_all_and_a_run_goes_on_with_any_engine(
     model: Model, alone: Atlas, engine: str, tmp_path: Path
 ) -> None:

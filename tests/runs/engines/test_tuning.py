@@ -12,7 +12,7 @@ from headscope.runs.tune import Tuned, tune, tune_several
 from runs.engines.workers import workers_of
 from runs.tune.animals import ANIMALS, QUICK, same, saved, sentences
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
 
 
 def test_seeds_have_the_weights_of_local_runs_although_a_worker_is_killed(tmp_path: Path) -> None:

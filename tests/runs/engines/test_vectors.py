@@ -57,6 +57,7 @@ def test_a_block_of_texts_without_tokens_is_kept(model: Model, tmp_path: Path) -
     assert not np.any(found.heads(0, np.arange(1)))
 
 
+@pytest.mark.usefixtures("forked")
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["processes"], indirect=True)
 def test_blocks_survive_a_killed_worker_and_a_stopped_run(

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import psutil
 
 from headscope.results import Atlas
+
+FORKED = "loky.process_executor"
+"""A module that workers import. The command line of those that are forked has its name, and so has
+that of the process that they are forked from.
+"""
 
 
 def same(one: Atlas, other: Atlas) -> None:
@@ -27,6 +34,8 @@ def workers_of(engine: str) -> list[psutil.Process]:
     for child in children:
         try:
             line = " ".join(child.cmdline())
+            if "forkserver" in line and child.ppid() == os.getpid():
+                continue
         except psutil.Error:
             continue
         if (
