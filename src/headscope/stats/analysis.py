@@ -28,7 +28,7 @@ from headscope.stats.findings import (
 )
 from headscope.stats.grid import grid_heads, labelled_head
 from headscope.stats.main_roles import MainRoles, has_main_roles
-from headscope.stats.relations import HELD_OUT, LEAST, best_heads, relation_tests
+from headscope.stats.relations import HELD_OUT, LEAST, best_by_tests, relation_tests
 from headscope.stats.role_words import sink_words
 from headscope.stats.roles import role_tests
 
@@ -142,7 +142,7 @@ class Analysis:
             return None
         if HELD_OUT not in self.results["dependency"]["words"].values:
             return None
-        return best_heads(self.results, least=LEAST)
+        return best_by_tests(self.results, tests, least=LEAST)
 
     @cached_property
     def antecedents(self) -> AntecedentFinding | None:

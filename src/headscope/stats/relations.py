@@ -120,11 +120,24 @@ def best_heads(
         If there is no such relation, none has enough words, or ``train`` is of another model.
     """
     tests = relation_tests(results, directions=directions, correction=correction)
-    data = results["dependency"].sel(direction=list(directions))
+    return best_by_tests(results, tests, relations=relations, least=least, train=train)
+
+
+def best_by_tests(
+    results: Atlas,
+    tests: xr.Dataset,
+    *,
+    relations: Iterable[str] | None = None,
+    least: int | None = None,
+    train: Atlas | None = None,
+) -> pd.DataFrame:
+    """What :func:`best_heads` returns, from what :func:`relation_tests` returns."""
+    directions = list(tests["direction"].values)
+    data = results["dependency"].sel(direction=directions)
     _check_held_out(data)
     chooser = None
     if train is not None:
-        chooser = train["dependency"].sel(direction=list(directions))
+        chooser = train["dependency"].sel(direction=directions)
         check_same_heads(data, chooser)
     offsets: dict[str, int] = json.loads(data.attrs["offsets"])
     answers, given = Answers.of(data), None if chooser is None else Answers.of(chooser)
