@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 TOGETHER: tuple[tuple[str, ...], ...] = (
-    ("tests/runs/engines/",),
+    ("tests/runs/engines/", "tests/cli/test_engines.py", "tests/runs/keeping/test_splitting.py"),
     ("tests/papers/test_clark2019",),
     ("tests/papers/test_jo2020",),
     (
@@ -25,7 +25,6 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     ("tests/docs/test_examples.py",),
     ("tests/papers/test_pande2021",),
     ("tests/papers/test_kovaleva2019",),
-    ("tests/cli/test_engines.py",),
     ("tests/cli/test_plan.py",),
     ("tests/runs/probe/",),
     ("tests/measures/test_battery.py",),

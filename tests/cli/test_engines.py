@@ -14,6 +14,7 @@ from cli.conftest import MEASURES, TEXT, Run
 from cli.test_mistakes import mistake
 from headscope.measures import SIEVES
 from headscope.runs.engines.base import cores
+from runs.engines.conftest import forked  # noqa: F401 (fixture)
 
 CORES = cores()
 MISTAKES = {
@@ -138,6 +139,7 @@ def test_a_survey_by_processes_gives_the_numbers_of_one_process(
     assert local.provenance["counts"] == other.provenance["counts"]
 
 
+@pytest.mark.usefixtures("forked")
 def test_a_comparison_by_processes_gives_the_numbers_of_one_process(
     run: Run, tmp_path: Path, tiny_folder: Path, texts: Path
 ) -> None:
@@ -151,6 +153,7 @@ def test_a_comparison_by_processes_gives_the_numbers_of_one_process(
     xr.testing.assert_identical(local["change"], other["change"])
 
 
+@pytest.mark.usefixtures("forked")
 def test_measures_and_sieves_of_a_user_s_files_travel_to_the_workers(
     run: Run, tmp_path: Path, tiny_folder: Path, texts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

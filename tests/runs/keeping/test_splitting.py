@@ -21,6 +21,7 @@ from headscope.runs.engines import base, processes
 from headscope.runs.keeping import keeper
 from headscope.runs.keeping.keeper import Keeper
 from headscope.runs.survey import survey
+from runs.engines.conftest import forked  # noqa: F401 (fixture)
 from tiny import SENTENCES, tiny_model
 
 HOW: dict[str, Any] = {
@@ -128,6 +129,7 @@ def test_a_checkpoint_with_another_number_of_examples_is_refused(
         survey(model, corpus, checkpoint=checkpoint, **(HOW | {"examples": 4}))
 
 
+@pytest.mark.usefixtures("forked")
 @pytest.mark.slow
 def test_workers_in_processes_keep_the_same(
     model: Model, corpus: Corpus, whole: Atlas, monkeypatch: pytest.MonkeyPatch
