@@ -103,7 +103,7 @@ def test_wrong_contents_never_raise_a_foreign_error(
         ("json: provenance is not JSON", "the attribute 'provenance' is not a JSON object"),
         ("json: offsets is missing", "the group 'dependency' lacks labels in its attribute"),
         ("provenance: model.layers is -1", "the provenance has model.layers -1"),
-        ("groups: empty group role", "the group 'role' needs the attribute 'title'"),
+        ("groups: empty group role", "the group 'role' has no variable 'mean'"),
         ("groups: a null without provenance", "the attribute 'provenance' of null/shuffled-words"),
         ("variables: no mean", "the group 'position' has no variable 'mean'"),
         ("variables: means are texts", "a variable 'mean' that holds"),

@@ -281,7 +281,8 @@ def test_a_thousand_sequences_of_144_heads_and_20_roles_take_less_than_50_mb(
     dataset = xr.Dataset({name: (dims, array) for name, array in sums.items()}, coordinates).merge(
         kept.dataset()
     )
-    path = Atlas.build({"role": dataset}, {}).save(tmp_path / "large.nc")
+    about = {"model": {"name": "made", "layers": 12, "heads": 12}}
+    path = Atlas.build({"role": dataset}, about).save(tmp_path / "large.nc")
     assert path.stat().st_size < 50e6
     np.testing.assert_array_equal(Atlas.open(path)["role"]["value"].values, values)
 

@@ -103,11 +103,13 @@ def made_probing(
         | about
     )
     states = _scores(layer, ("task", "layer"), random) | {
-        "control": (("task", "layer"), np.full(layer.shape, np.nan))
+        "control": (("task", "layer"), np.full(layer.shape, np.nan)),
+        "test_size": about["test_size"],
     }
     sizes = _sizes(layers, heads)
     chosen = _scores(top, ("task", "way", "n"), random) | {
-        "rank": (("task", "way", "place"), _ranks(head, sizes[-1]))
+        "rank": (("task", "way", "place"), _ranks(head, sizes[-1])),
+        "test_size": about["test_size"],
     }
     nodes = {
         "probe": xr.Dataset(whole, names, {"listed": "no", "kind": "probe"}),

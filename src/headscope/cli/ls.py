@@ -40,13 +40,13 @@ def ls(results: opt.ResultsFile, json: opt.Json = False, quiet: opt.Quiet = Fals
         rows.append(
             {
                 "measure": name,
-                "title": dataset.attrs["title"],
-                "unit": dataset.attrs["unit"],
+                "title": dataset.attrs.get("title", name),
+                "unit": dataset.attrs.get("unit", ""),
                 "labels": "; ".join(
                     f"{dim}: {', '.join(values)}" for dim, values in labels.items()
                 ),
                 "examples": int(dataset[contents(dataset).count].max()),
-                "source": dataset.attrs["source"],
+                "source": dataset.attrs.get("source", ""),
             }
         )
     console.table(rows)

@@ -26,52 +26,11 @@ from headscope.results.schema import (
     Contents,
 )
 from headscope.results.validation_examples import HINT, examples_fault
+from headscope.results.validation_labels import JSON_ATTRIBUTES, LABELS, NEEDED, SUMMED
 from headscope.results.validation_provenance import is_count, parsed, provenance_fault
 
 TEXTS = ("title", "unit", "source")
-"""Attributes of every measure."""
-JSON_ATTRIBUTES: Mapping[str, tuple[type, ...]] = {
-    "titles": (str,),
-    "absent": (str,),
-    "offsets": (int,),
-    "half_offsets": (list,),
-    "offset_counts": (dict,),
-}
-"""Attributes that hold JSON objects, and what their values are."""
-NEEDED: Mapping[str, tuple[str, ...]] = {
-    "dependency": ("offsets", "half_offsets", "offset_counts"),
-    "work": ("titles",),
-}
-"""Such attributes that readers of a measure need, for each of its first labels."""
-LABELS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "position": {"offset": ("previous", "current", "next")},
-    "special": {"token": ("cls", "sep", "punctuation"), "row": ("all", "sep", "other")},
-    "entropy": {"row": ("all", "cls", "uniform")},
-    "activity": {"where": ("at work", "start", "separator", "stops", "other")},
-    "spread": {"part": ("entropy", "left")},
-    "work": {"role": (), "part": ("attention", "uniform", "left")},
-    "role": {"role": ()},
-    "repetition": {"repeat": ("induction", "duplicate")},
-    "sink": {"sink": ("first", "rate")},
-    "reach": {"moment": ("distance", "square", "variance")},
-    "frame": {"direction": ("both", "target to element", "element to target")},
-    "feature": {"feature": ()},
-    "link": {"link": ()},
-    "pattern": {"pattern": ("vertical", "diagonal", "block", "heterogeneous")},
-    "coreference": {
-        "candidates": ("mentions", "words"),
-        "kind": ("all",),
-        "mentions": ("every", "nearest right"),
-    },
-    "dependency": {
-        "direction": ("dependent to head", "head to dependent"),
-        "relation": (),
-        "words": ("every", "offset right", "held-out offset right"),
-    },
-}
-"""The dimensions of Headscope's own measures, and labels that readers ask for by name."""
-SUMMED = ("coreference", "dependency", "role", "spread", "work")
-"""Measures whose readers need sums by bucket."""
+"""Attributes that are texts."""
 
 
 def check_contents(tree: xr.DataTree, path: Path) -> xr.DataTree:
@@ -179,8 +138,8 @@ def _check_measure(where: str, name: str, node: xr.DataTree, about: Mapping[str,
 
 def _check_attributes(where: str, attributes: Mapping[Any, Any]) -> None:
     for name in TEXTS:
-        if not isinstance(attributes.get(name), str):
-            _fail(where, f"needs the attribute {name!r}, a text")
+        if not isinstance(attributes.get(name, ""), str):
+            _fail(where, f"has an attribute {name!r} that is not a text")
     if str(attributes.get("listed", "yes")) not in ("yes", "no"):
         _fail(where, "has an attribute 'listed' that is neither 'yes' nor 'no'")
     for name, kinds in JSON_ATTRIBUTES.items():

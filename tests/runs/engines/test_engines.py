@@ -96,7 +96,11 @@ def test_two_models_are_compared(model: Model, engine: str) -> None:
 
 
 def test_a_killed_worker_changes_nothing_and_is_reported(
-    model: Model, alone: Atlas, engine: str, caplog: pytest.LogCaptureFixture
+    model: Model,
+    alone: Atlas,
+    engine: str,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     killed: list[int] = []
 
@@ -111,6 +115,7 @@ def test_a_killed_worker_changes_nothing_and_is_reported(
     assert [line.getMessage() for line in caplog.records if "engines" in line.name] == [
         "a worker died; what it was working on is done again by a new one"
     ]
+    assert "(raylet)" not in capfd.readouterr().out  # where results go
 
 
 def own_measure(prepare: Callable[[], Any]) -> type[hs.Measure]:

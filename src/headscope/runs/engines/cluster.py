@@ -6,7 +6,8 @@ import logging
 import os
 import socket
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any
@@ -71,6 +72,10 @@ class RayEngine:
     def start(self, work: Work) -> Iterator[Workers]:
         """Connect to the cluster, or start one; start a worker when there is work for it."""
         started = not self.ray.is_initialized()
+        with _hushed() if started else nullcontext():
+            yield from self._started(work, started)
+
+    def _started(self, work: Work, started: bool) -> Iterator[Workers]:
         if started:
             self._connect()
         pool: _Pool | None = None
@@ -109,6 +114,28 @@ class RayEngine:
                 command=f"give --workers {most}: one CPU is left to the driver",
             )
         self.workers = self.asked or most
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Keep Ray's own reports from the user: we say in one line that a worker died.
+
+    Ray prints a paragraph about it to standard output, where results go, whatever ``log_to_driver``
+    says, and warns of the token that protects every new cluster.
+    """
+    module: Any = import_module("ray._private.worker")
+    printed = getattr(module, "print_to_stdstream", None)
+    tokens = logging.getLogger("ray._private.authentication")
+    level = tokens.level
+    tokens.setLevel(logging.ERROR)
+    if printed is not None:
+        module.print_to_stdstream = lambda data, *_, **__: log.info("%s", data.get("lines"))
+    try:
+        yield
+    finally:
+        tokens.setLevel(level)
+        if printed is not None:
+            module.print_to_stdstream = printed
 
 
 def start_cluster(ray: Any, cpus: int) -> None:
