@@ -117,12 +117,16 @@ $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt
 	$(HASHED) requirements/dev.txt
 	@touch $@
 
-# Known vulnerabilities of everything that is pinned. Needs a network that reaches the database.
+# Known vulnerabilities of everything that is pinned. Needs a network that reaches the database:
+# without --strict, packages that could not be looked up would pass.
 audit: $(VENV)/bin/python
 	$(PYTHON) -m venv $(VENV)/audit
-	$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
-	$(VENV)/audit/bin/pip-audit --disable-pip --require-hashes \
-	  --requirement requirements/run.txt --requirement requirements/dev.txt
+	$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit || \
+	  { echo "make audit: pip-audit cannot be installed; is there a network?"; exit 1; }
+	$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes \
+	  --requirement requirements/run.txt --requirement requirements/dev.txt || \
+	  { echo "make audit: vulnerabilities were found (listed above), or packages could not be" \
+	    "looked up ('could not be audited': the network does not reach the database)"; exit 1; }
 
 # The faults of docs/reliability.md, injected one by one (some 30 minutes); SHARE=0.2 for fewer,
 # FAULTS="--only probe tune --times 5" for five of each kind in these runs.
