@@ -72,7 +72,7 @@ class RayEngine:
     def start(self, work: Work) -> Iterator[Workers]:
         """Connect to the cluster, or start one; start a worker when there is work for it."""
         started = not self.ray.is_initialized()
-        with _hushed() if started else nullcontext():
+        with hushed() if started else nullcontext():
             yield from self._started(work, started)
 
     def _started(self, work: Work, started: bool) -> Iterator[Workers]:
@@ -117,7 +117,7 @@ class RayEngine:
 
 
 @contextmanager
-def _hushed() -> Iterator[None]:
+def hushed() -> Iterator[None]:
     """Keep Ray's own reports from the user: we say in one line that a worker died.
 
     Ray prints a paragraph about it to standard output, where results go, whatever ``log_to_driver``
