@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headscope.corpus.columns import ColumnChoice, Layout, find_layout
@@ -143,9 +143,14 @@ def content_digest(examples: Iterable[Example]) -> str:
     """
     digest = hashlib.sha256()
     for example in examples:
-        *content, _ = astuple(example)
-        digest.update(json.dumps(content).encode("ascii") + b"\n")
+        *content, _ = _values(example)
+        digest.update(json.dumps(content, default=_values).encode("ascii") + b"\n")
     return digest.hexdigest()
+
+
+def _values(part: Any) -> list[Any]:
+    """The values of a dataclass, in order; ``dataclasses.astuple`` would copy each of them."""
+    return [getattr(part, field.name) for field in fields(part)]
 
 
 def _by_label(choice: ColumnChoice, labels: list[Any]) -> ColumnChoice:
