@@ -103,6 +103,7 @@ def derive(sums: xr.Dataset, confidence: float = CONFIDENCE) -> xr.Dataset:
     1.0
     """
     whole = sums[["sum", "square", "count"]].sum("bucket")
+    whole = whole.drop_vars(whole.coords)  # all have the same: xarray would align them every time
     if sums.attrs.get("kind") == "share":  # what is averaged are right answers, not examples
         low, high = (
             whole["sum"].copy(data=bound)
