@@ -19,10 +19,12 @@ from fuzz.mutate import KINDS, change, change_cell, change_json, mutated
 from fuzz.targets import QUICK, SLOW, Target, make_targets
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import save
 
 from headscope import corpus
 from headscope.corpus.vectors import read_vectors
 from headscope.errors import UserError
+from headscope.measures.patterns.labels import read_maps
 from headscope.measures.registry import load_measure_file
 from headscope.runs.tune.record import read_record
 from headscope.tasks.senteval import read_senteval
@@ -118,6 +120,12 @@ def _record(path: Path, score: str) -> Path:
     return path.parent
 
 
+def _maps(path: Path, lengths: list[int]) -> Path:
+    arrays = {"cells": np.zeros(13, np.uint8), "lengths": np.array(lengths, np.int64)}
+    path.write_bytes(save(arrays))
+    return path
+
+
 FOUND: dict[str, tuple[str, Callable[[Path], object]]] = {
     "TokenError of NumPy for a header that does not end": (
         "is not a NumPy matrix, or is damaged",
@@ -160,6 +168,14 @@ FOUND: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a name of thousands of letters in a message about a measure file": (
         "cannot be run: ModuleNotFoundError: No module named 'xxx",
         lambda folder: load_measure_file(_text(folder / "mine.py", f"import {'x' * 5000}\n")),
+    ),
+    "ValueError for a map of negative length": (
+        "does not hold packed maps",
+        lambda folder: read_maps(_maps(folder / "maps.safetensors", [3, -2])),
+    ),
+    "ValueError for a map whose size does not fit into 64 bits": (
+        "does not hold packed maps",
+        lambda folder: read_maps(_maps(folder / "maps.safetensors", [2**32, 3, 2])),
     ),
     "a label of a whole file in a message": (
         "the split must be one of tr, va, te; got 'xxx",

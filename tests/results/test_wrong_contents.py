@@ -134,6 +134,17 @@ def test_a_version_that_is_no_number_is_our_own_error(survey: xr.DataTree, tmp_p
         Atlas.open(path)
 
 
+def test_results_that_would_fill_the_memory_are_refused_before_they_are_loaded(
+    survey: xr.DataTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_tree(survey, tmp_path / "run.nc")
+    monkeypatch.setenv("HEADSCOPE_MAX_RESULTS", "1kB")
+    monkeypatch.setattr(xr.DataTree, "load", lambda tree: pytest.fail("it was loaded"))
+    with pytest.raises(ResultsError, match=r"run\.nc would take 0\.0 GB of memory") as caught:
+        hs.open(path)
+    assert "HEADSCOPE_MAX_RESULTS=64GB" in caught.value.hint
+
+
 def test_right_contents_pass_unchanged_and_quickly(survey: xr.DataTree) -> None:
     before = time.process_time()
     for _ in range(10):

@@ -12,6 +12,7 @@ from headscope.limits.limit import (
     NESTING,
     RATIO,
     RECORD,
+    RESULTS,
     UNPACKED,
     Limit,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "NESTING",
     "RATIO",
     "RECORD",
+    "RESULTS",
     "UNPACKED",
     "Limit",
     "open_bytes",

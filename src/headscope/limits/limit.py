@@ -78,6 +78,8 @@ MEMBER = Limit("HEADSCOPE_MAX_MEMBER", 10**9, "4GB")
 """Bytes of one file in an archive, which is held in memory while it is read."""
 RECORD = Limit("HEADSCOPE_MAX_RECORD", 64_000_000, "256MB")
 """Bytes of a small file that is read whole: JSON records and tables of labels."""
-ALL = (LINE, NESTING, UNPACKED, RATIO, MEMBER, RECORD)
+RESULTS = Limit("HEADSCOPE_MAX_RESULTS", 16 * 10**9, "64GB")
+"""Bytes of a results file once it is unpacked: it is held in memory."""
+ALL = (LINE, NESTING, UNPACKED, RATIO, MEMBER, RECORD, RESULTS)
 FREE = 10_000_000
 """Unpacked bytes for which the ratio is not checked."""

@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 import xarray as xr
 
-from headscope.errors import ResultsError
+from headscope.errors import ResultsError, shorten
 from headscope.files import atomic_write, check_writable, uninterrupted
+from headscope.limits import RESULTS
 from headscope.results.migrations import migrate, oldest
 
 ENGINE: Literal["netcdf4"] = "netcdf4"
@@ -78,18 +79,34 @@ def read_tree(path: Path, *, schema: int) -> xr.DataTree:
         raise _without_digest(path, schema)
     try:
         with uninterrupted(), xr.open_datatree(path, engine=ENGINE) as opened:
+            _check_size(path, sum(node.nbytes for node in opened.subtree))
             tree = opened.load()
+    except ResultsError:
+        raise
     except (OSError, ValueError, RuntimeError, KeyError, AttributeError) as error:
         raise _unreadable(path, str(error)) from None
     _check_schema(path, tree.attrs.get("headscope_schema"), "provenance" in tree.attrs, schema)
     return migrate(tree, schema)
 
 
+def _check_size(path: Path, size: int) -> None:
+    """Refuse what would fill the memory."""
+    if size > RESULTS.value:
+        raise ResultsError(
+            f"{path} would take {size / 1e9:.1f} GB of memory, more than the limit of "
+            f"{RESULTS.value / 1e9:.1f} GB",
+            hint=RESULTS.advice,
+        )
+
+
 def _check_schema(path: Path, found: object, described: bool, schema: int) -> None:
     """Refuse files of others, and those of versions that cannot be read."""
     if found is None or not described:
         raise ResultsError(f"{path} is a netCDF file, but was not written by Headscope", **_MAKE)
-    number = int(str(found))
+    try:
+        number = int(str(found))
+    except ValueError:
+        raise _unreadable(path, f"the schema must be a number, got {shorten(str(found))}") from None
     if number > schema or number < oldest(schema):
         age, advice = (
             ("a newer", "pip install --upgrade headscope")

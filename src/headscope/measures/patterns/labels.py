@@ -265,11 +265,7 @@ def read_maps(path: Path) -> list[NDArray[np.uint8]]:
         stored = load_file(path)
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path} cannot be read: {error}", hint=SHAPE) from error
-    if (
-        set(stored) != {"cells", "lengths"}
-        or stored["cells"].dtype != np.uint8
-        or int((stored["lengths"].astype(np.int64) ** 2).sum()) != stored["cells"].size
-    ):
+    if not _are_packed(stored):
         raise UserError(
             f"{path} does not hold packed maps: it must have cells (uint8) and the lengths they "
             "are cut by",
@@ -281,3 +277,14 @@ def read_maps(path: Path) -> list[NDArray[np.uint8]]:
         stored["cells"][end - length**2 : end].reshape(length, length)
         for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)
     ]
+
+
+def _are_packed(stored: Mapping[str, NDArray[Any]]) -> bool:
+    """Whether arrays are those of packed maps: the cells of square maps, and their lengths."""
+    if set(stored) != {"cells", "lengths"}:
+        return False
+    cells, lengths = stored["cells"], stored["lengths"]
+    if cells.dtype != np.uint8 or lengths.dtype.kind != "i" or lengths.ndim != 1:
+        return False
+    possible = (lengths >= 0) & (lengths <= cells.size)  # a square cannot overflow then
+    return bool(possible.all()) and int((lengths.astype(np.int64) ** 2).sum()) == cells.size
