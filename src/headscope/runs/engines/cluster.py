@@ -30,7 +30,7 @@ QUIET = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logg
 WAIT = 10.0
 """How many seconds a cluster has to answer."""
 TOKEN = "if it uses a token, type first: export RAY_AUTH_MODE=token"
-"""With an address, Ray looks for a token only if it is told to."""
+"""With an address, Ray uses a token only where this variable says so."""
 PATIENCE = 60.0
 """After how many seconds without any worker a user is warned."""
 NO_ROOM = "no worker could start for a minute: the cluster has no free CPU; still waiting"
