@@ -18,7 +18,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.heads import Head, HeadLike
-from headscope.results.validation_examples import checked_text
+from headscope.results.validation.examples import checked_text
 
 REACH = 16
 """Histograms tell distances up to this many tokens apart; the end bins hold everything beyond."""

@@ -25,9 +25,9 @@ from headscope.results.schema import (
     TRACK,
     Contents,
 )
-from headscope.results.validation_examples import HINT, examples_fault
-from headscope.results.validation_labels import JSON_ATTRIBUTES, LABELS, NEEDED, SUMMED
-from headscope.results.validation_provenance import is_count, parsed, provenance_fault
+from headscope.results.validation.examples import HINT, examples_fault
+from headscope.results.validation.labels import JSON_ATTRIBUTES, LABELS, NEEDED, SUMMED
+from headscope.results.validation.provenance import is_count, parsed, provenance_fault
 
 TEXTS = ("title", "unit", "source")
 """Attributes that are texts."""
