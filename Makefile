@@ -7,15 +7,19 @@ STATIC := src/headscope/page/static
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PINNED := $(PIP) --constraint requirements/constraints.txt
 HASHED := $(PIP) --no-deps --require-hashes --requirement
+# As pip does for packages: where Python may not write bytecode, every start would compile again.
+COMPILE := $(BIN)/python -m compileall -q src
 PINS := pyproject.toml requirements/constraints.txt requirements/run.txt requirements/demo.txt
 
 .PHONY: demo test long lint docs coverage package bench bench-alternatives bench-growth bench-recipes \
   patterns freeze fuzz load versions web web-check audit faults clean
 
 demo: $(VENV)/run.stamp
+	@$(COMPILE)
 	@$(BIN)/headscope demo --output out/demo
 
 test: $(VENV)/dev.stamp
+	@$(COMPILE)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST)
 
 # Tests that are left out of 'make test': the notebooks of the papers, for example.
