@@ -14,6 +14,7 @@ import vl_convert
 from headscope.errors import UserError
 from headscope.figures import FORMATS, find_figure, gallery, save_chart, vega_bundle
 from headscope.figures.png import compress_png
+from headscope.figures.save import save_in_formats
 from page.samples import made_results
 
 NAMES = [item.name for item in gallery(made_results())]
@@ -87,6 +88,28 @@ def test_a_png_is_compressed_and_every_pixel_stays_the_same(tmp_path: Path) -> N
     np.testing.assert_array_equal(pixels(small), pixels(fast))
     assert len(small) < 0.6 * len(fast)
     assert compress_png(small) == small
+
+
+def test_a_chart_is_drawn_once_for_several_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chart = find_figure("entropy", made_results()).draw(made_results())
+    alone = [save_chart(chart, tmp_path / f"alone.{kind}").read_bytes() for kind in ("png", "svg")]
+    drawn: list[str] = []
+    save = type(chart).save
+    monkeypatch.setattr(
+        type(chart), "save", lambda *args, **kw: (drawn.append(kw["format"]), save(*args, **kw))
+    )
+    files = save_in_formats(chart, [tmp_path / f"all.{kind}" for kind in FORMATS])
+    assert [path.read_bytes() for path in files[:2]] == alone
+    assert [path.suffix for path in files] == [f".{kind}" for kind in FORMATS]
+    assert drawn == ["svg"]
+
+
+def test_a_wrong_ending_among_several_files_writes_none(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"got '.gif' instead"):
+        save_in_formats(None, [tmp_path / "x.png", tmp_path / "x.gif"])
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -137,7 +137,7 @@ def test_a_second_run_computes_no_survey_again(
     assert maps
     kept = {path: path.stat().st_mtime_ns for path in [*surveys, *maps]}
     before = rows_of(clark / PAGE)
-    monkeypatch.setattr(base, "save_chart", lambda _chart, path: path)  # they are drawn again
+    monkeypatch.setattr(base, "save_in_formats", lambda _chart, paths: paths)
     done = run("paper", "clark2019", "--limit", LIMIT, "--epochs", EPOCHS, "-o", clark)
     assert (done.code, done.out) == (0, f"{clark / PAGE}\n")
     assert "skipped: Gradient importance (Figure 3): demo has no language-model head" in done.err

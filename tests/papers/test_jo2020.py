@@ -109,7 +109,7 @@ def test_the_whole_paper_from_the_command_line(
         ]
     }
     assert len(kept) >= 4 + 4 + 3
-    monkeypatch.setattr(base, "save_chart", lambda _chart, path: path)  # they are drawn again
+    monkeypatch.setattr(base, "save_in_formats", lambda _chart, paths: paths)
     assert run(*asked, "--quiet").code == 0
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 

@@ -26,7 +26,7 @@ def test_notes_say_where_made_tasks_come_from_in_one_sentence() -> None:
 def test_controls_stand_on_the_page_and_are_computed_once(
     tiny_folder: Path, senteval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "save_chart", lambda _chart, path: path)
+    monkeypatch.setattr(base, "save_in_formats", lambda _chart, paths: paths)
     asked = Jo2020(
         tiny_folder,
         tasks=[senteval],

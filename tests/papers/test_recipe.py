@@ -56,7 +56,7 @@ def surface(model: Any, folder: Path) -> Atlas:
 def test_a_loaded_model_gives_the_files_that_its_name_gives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "save_chart", lambda _chart, path: path)
+    monkeypatch.setattr(base, "save_in_formats", lambda _chart, paths: paths)
     named = surface("demo", tmp_path)
     written = (tmp_path / "surface.nc").stat().st_mtime_ns
     with hs.load("demo") as model:
@@ -73,7 +73,7 @@ def test_a_loaded_model_gives_the_files_that_its_name_gives(
 def test_a_network_with_its_tokenizer_is_put_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "save_chart", lambda _chart, path: path)
+    monkeypatch.setattr(base, "save_in_formats", lambda _chart, paths: paths)
     network, tokenizer = tiny_network("bert").train(), tiny_tokenizer("bert")
     attention = network.config._attn_implementation
     recipe = Clark2019(

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
+LEVEL = 7
+"""How hard zlib tries: 9 takes six times as long, for files that are 1 % smaller."""
 
 
 def grey_png(grey: NDArray[np.uint8]) -> bytes:
@@ -27,7 +29,7 @@ def grey_png(grey: NDArray[np.uint8]) -> bytes:
 
 
 def compress_png(file: bytes) -> bytes:
-    """Compress a PNG file as well as zlib can; every pixel stays the same.
+    """Compress a PNG file well; every pixel stays the same.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ def compress_png(file: bytes) -> bytes:
     chunks = list(_chunks(file))
     pixels = zlib.decompress(b"".join(body for kind, body in chunks if kind == b"IDAT"))
     *others, end = [chunk for chunk in chunks if chunk[0] != b"IDAT"]
-    smaller = _file([*others, (b"IDAT", zlib.compress(pixels, 9)), end])
+    smaller = _file([*others, (b"IDAT", zlib.compress(pixels, LEVEL)), end])
     return min(file, smaller, key=len)
 
 

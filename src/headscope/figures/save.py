@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -56,24 +58,66 @@ def save_chart(chart: Any, path: str | Path, *, scale: float = 2.0) -> Path:
     UserError
         If the ending is another, or the file cannot be written.
     """
-    path = Path(path)
-    kind = path.suffix.removeprefix(".")
-    if kind not in FORMATS:
-        raise UserError(
-            f"the figure's format must be one of {', '.join(FORMATS)}; got {path.suffix!r} instead",
-            hint=f"name the file e.g. {path.stem}.png",
-            command="give e.g. --format png",
-        )
-    check_writable(path)
-    with atomic_write(path) as temporary:
-        if kind == "html":
-            temporary.write_text(_html(chart), encoding="utf-8")
-        else:
-            options = {"scale_factor": scale} if kind == "png" else {}
-            chart.save(str(temporary), format=kind, **options)
-            if kind == "png":
-                temporary.write_bytes(compress_png(temporary.read_bytes()))
-    return path
+    return save_in_formats(chart, [Path(path)], scale=scale)[0]
+
+
+def save_in_formats(chart: Any, paths: Sequence[Path], *, scale: float = 2.0) -> list[Path]:
+    """Write a chart to several files, each in the format of its ending, and draw it only once.
+
+    Parameters
+    ----------
+    chart : altair chart
+        Any chart.
+    paths : sequence of paths
+        The files, as in :func:`save_chart`.
+    scale : float
+        Pixels of a PNG per pixel of the chart.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    UserError
+        If an ending is another, or a file cannot be written. Nothing is drawn then.
+    """
+    for path in paths:
+        if path.suffix.removeprefix(".") not in FORMATS:
+            raise UserError(
+                f"the figure's format must be one of {', '.join(FORMATS)}; "
+                f"got {path.suffix!r} instead",
+                hint=f"name the file e.g. {path.stem}.png",
+                command="give e.g. --format png",
+            )
+        check_writable(path)
+    drawn = "" if all(path.suffix == ".html" for path in paths) else _svg(chart)
+    for path in paths:
+        with atomic_write(path) as temporary:
+            if path.suffix == ".html":
+                temporary.write_text(_html(chart), encoding="utf-8")
+            else:
+                temporary.write_bytes(_converted(drawn, path.suffix, scale))
+    return list(paths)
+
+
+def _svg(chart: Any) -> str:
+    """A chart as SVG, which vl-convert makes first for every picture."""
+    text = io.StringIO()
+    chart.save(text, format="svg")
+    return text.getvalue()
+
+
+def _converted(svg: str, ending: str, scale: float) -> bytes:
+    """A drawn chart as the bytes of a file."""
+    import vl_convert
+
+    if ending == ".png":
+        return compress_png(vl_convert.svg_to_png(svg, scale=scale))
+    if ending == ".pdf":
+        return bytes(vl_convert.svg_to_pdf(svg))
+    return svg.encode("utf-8")
 
 
 def _html(chart: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from headscope.corpus import Corpus
 from headscope.errors import Interrupted, UserError
-from headscope.figures import save_chart
+from headscope.figures.save import save_in_formats
 from headscope.files import check_writable, locked, slug
 from headscope.measures import Measure
 from headscope.models import Model, ModelLike
@@ -199,8 +199,8 @@ class Recipe(ABC):
         """Write the figures, then the page."""
         for section in sections:
             for plot in section.plots:
-                for ending in ("png", "svg"):
-                    save_chart(plot.chart, self.folder / "figures" / f"{plot.name}.{ending}")
+                file = self.folder / "figures" / plot.name
+                save_in_formats(plot.chart, [Path(f"{file}.png"), Path(f"{file}.svg")])
         shapes = ", ".join(self.size(name) for name in self.models)
         counted = [(verdict(findings), "tested claims hold")] if findings else []
         published = [] if self.paper.heads is None else [self.paper.heads]
