@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
@@ -51,15 +52,14 @@ def align(
     >>> align("go !", [(0, 2), (2, 3), (3, 4)], word_ends(["go", "!"])).tolist()
     [0, 1, 1]
     """
-    owners = np.full(len(offsets), -1, dtype=np.int64)
-    begins = np.concatenate([[0], ends[:-1] + 1]) if begins is None else begins
+    stops = ends.tolist()
+    starts = [0, *(stop + 1 for stop in stops[:-1])] if begins is None else begins.tolist()
+    owners: list[int] = []
     seen: set[int] = set()
-    for index, (start, end) in enumerate(offsets):
+    for start, end in offsets:
         visible = text[start:end].lstrip()
-        first = end - len(visible) if visible else start
-        word = int(np.searchsorted(ends, first, side="right"))
-        if word < len(ends):
-            owners[index] = word
-            if end > begins[word]:
-                seen.add(word)
-    return np.where(np.isin(owners, list(seen)), owners, -1)
+        word = bisect_right(stops, end - len(visible) if visible else start)
+        owners.append(word)
+        if word < len(stops) and end > starts[word]:
+            seen.add(word)
+    return np.array([word if word in seen else -1 for word in owners], dtype=np.int64)

@@ -8,39 +8,39 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
+Numbers = NDArray[np.float64]
 CONFIDENCE = 0.95
 ROUNDING = 1e-5
 """A mean of float32 shares may be so far above 1 by rounding. What is further outside is shown: it
 is no share, and hiding that would be wrong."""
 
 
-def mean(total: xr.DataArray, count: xr.DataArray) -> xr.DataArray:
+def mean(total: Numbers, count: Numbers) -> Numbers:
     """total / count, NaN where nothing was counted.
 
-    >>> mean(xr.DataArray([6.0, 0.0]), xr.DataArray([3, 0])).values.tolist()
+    >>> mean(np.array([6.0, 0.0]), np.array([3.0, 0.0])).tolist()
     [2.0, nan]
     """
-    return (total / count.where(count > 0)).astype(np.float64)
+    return total / np.where(count > 0, count, np.nan)
 
 
-def deviation(total: xr.DataArray, square: xr.DataArray, count: xr.DataArray) -> xr.DataArray:
+def deviation(total: Numbers, square: Numbers, count: Numbers) -> Numbers:
     """The sample standard deviation (n-1), NaN below two values."""
-    many = count.where(count > 1)
-    spread = (square - total**2 / many) / (many - 1)
+    many = np.where(count > 1, count, np.nan)
+    spread: Numbers = (square - total**2 / many) / (many - 1)
     return spread.clip(min=0.0) ** 0.5
 
 
 def interval(
-    total: xr.DataArray, square: xr.DataArray, count: xr.DataArray, confidence: float = CONFIDENCE
-) -> tuple[xr.DataArray, xr.DataArray]:
+    total: Numbers, square: Numbers, count: Numbers, confidence: float = CONFIDENCE
+) -> tuple[Numbers, Numbers]:
     """Student's t interval of the mean over examples; NaN below two values."""
     from scipy.special import stdtrit  # slow to import
 
+    many = np.where(count > 1, count, np.nan)
     centre = mean(total, count)
-    error = deviation(total, square, count) / np.sqrt(count.where(count > 1))
-    factor = xr.apply_ufunc(
-        lambda degrees: stdtrit(degrees, 0.5 + confidence / 2), count.where(count > 1) - 1.0
-    )
+    error = deviation(total, square, count) / np.sqrt(many)
+    factor = stdtrit(many - 1.0, 0.5 + confidence / 2)
     return centre - factor * error, centre + factor * error
 
 
@@ -70,10 +70,10 @@ def is_share(data: xr.Dataset) -> bool:
     return data.attrs.get("kind") == "share" or str(data.attrs.get("unit", "")).startswith("share")
 
 
-def _unrounded(share: xr.DataArray) -> xr.DataArray:
+def _unrounded(share: Numbers) -> Numbers:
     """A share that rounding has put a hair outside 0 to 1, at the end; any other as it is."""
     inside = share.clip(0.0, 1.0)
-    return inside.where(abs(share - inside) < ROUNDING, share)
+    return np.where(abs(share - inside) < ROUNDING, inside, share)
 
 
 def derive(sums: xr.Dataset, confidence: float = CONFIDENCE) -> xr.Dataset:
@@ -103,24 +103,23 @@ def derive(sums: xr.Dataset, confidence: float = CONFIDENCE) -> xr.Dataset:
     1.0
     """
     whole = sums[["sum", "square", "count"]].sum("bucket")
-    whole = whole.drop_vars(whole.coords)  # all have the same: xarray would align them every time
+    total, square, count = (whole[name].values.astype(float) for name in whole)
+    centre = mean(total, count)
     if sums.attrs.get("kind") == "share":  # what is averaged are right answers, not examples
-        low, high = (
-            whole["sum"].copy(data=bound)
-            for bound in wilson(whole["sum"].values, whole["count"].values, confidence)
-        )
+        low, high = wilson(total, count, confidence)
     else:
-        low, high = interval(whole["sum"], whole["square"], whole["count"], confidence)
-    centre = mean(whole["sum"], whole["count"])
+        low, high = interval(total, square, count, confidence)
     if is_share(sums):
         low, high, centre = low.clip(0.0, 1.0), high.clip(0.0, 1.0), _unrounded(centre)
-    return sums.assign(
-        mean=centre,
-        deviation=deviation(whole["sum"], whole["square"], whole["count"]),
-        low=low,
-        high=high,
-        n=whole["count"],
-    )
+    found = {
+        "mean": centre,
+        "deviation": deviation(total, square, count),
+        "low": low,
+        "high": high,
+        "n": whole["count"].values,
+    }
+    dims = whole["count"].dims
+    return sums.assign({name: (dims, values) for name, values in found.items()})
 
 
 def pearson_interval(

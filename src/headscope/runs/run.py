@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -399,5 +399,8 @@ def versions() -> dict[str, str]:
     libraries = ("headscope", "torch", "transformers", "numpy", "xarray")
     return {
         "python": platform.python_version(),
-        **{name: version(name) for name in libraries},
+        **{name: _installed(name) for name in libraries},
     }
+
+
+_installed = cache(version)  # which reads a file every time
