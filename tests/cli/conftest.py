@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,11 +46,14 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     def run(*arguments: object) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["headscope", *(str(argument) for argument in arguments)])
         capsys.readouterr()
-        code = 0
+        code, collecting = 0, gc.get_threshold()
         try:
             main()
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        finally:  # a command may change what its process has to itself
+            gc.set_threshold(*collecting)
+            atexit.unregister(gc.freeze)
         captured = capsys.readouterr()
         return Outcome(code, captured.out, captured.err)
 

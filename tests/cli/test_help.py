@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import headscope
+import headscope.cli
 from headscope.cli import commands
 from headscope.cli.app import app
 
@@ -76,6 +78,27 @@ def test_a_command_is_imported_alone() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "ls"
+
+
+def test_commands_that_only_read_results_take_no_model() -> None:
+    assert set(COMMANDS) > commands.READING
+    for command in commands.READING:
+        assert not {"model", "models"} & {parameter.name for parameter in ALL[command].params}
+
+
+@pytest.mark.parametrize("command", ["ls", "survey"])
+def test_unused_objects_are_looked_for_rarely_where_no_model_is_loaded(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed: list[int] = []
+    ends: list[object] = []
+    monkeypatch.setattr(gc, "set_threshold", changed.append)
+    monkeypatch.setattr(atexit, "register", ends.append)
+    monkeypatch.setattr(sys, "argv", ["headscope", command, "--help"])
+    with pytest.raises(SystemExit):
+        headscope.cli.main()
+    assert bool(changed) == (gc.freeze in ends) == (command == "ls")
+    assert all(number > 100 * gc.get_threshold()[0] for number in changed)
 
 
 def test_help_begins_with_the_demo_and_measures_begin_with_the_survey() -> None:

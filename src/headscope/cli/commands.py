@@ -15,6 +15,8 @@ COMMANDS = (
     *("report", "figures", "ls", "export", "merge", "cite"),
 )
 """In the order of help. Each is defined in the module of its name."""
+READING = frozenset({"cite", "export", "figures", "head", "heads", "ls", "merge", "report"})
+"""Those that only read results: they load no model."""
 
 
 def load(names: Iterable[str]) -> Typer:

@@ -13,7 +13,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
 from markupsafe import Markup, escape
 
@@ -166,6 +165,8 @@ def records(frame: pd.DataFrame) -> list[Row]:
 
 def render_document(document: Document) -> str:
     """Return the page as HTML: self-contained, with every text escaped."""
+    import jinja2  # which the report of a survey does not need
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("headscope.page"),
         autoescape=True,

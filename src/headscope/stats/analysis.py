@@ -82,7 +82,9 @@ class Analysis:
     @cached_property
     def main(self) -> MainRoles | None:
         """Main roles; None where a measure is missing."""
-        return MainRoles.of(self.results) if has_main_roles(self.results) else None
+        if not has_main_roles(self.results):
+            return None
+        return MainRoles.of(self.results, tests=self.relation_tests)
 
     @property
     def excess(self) -> Excess | None:

@@ -214,22 +214,24 @@ class AntecedentAnswers:
 
     def rows(self, right: xr.DataArray, p: xr.DataArray | None = None) -> list[dict[str, object]]:
         """One row per kind: accuracy and interval of a system with these right answers."""
-        low, high = share_interval(right, self.every)
+        order = ("bucket", "kind")
+        right, every = right.transpose(*order), self.every.transpose(*order)
+        low, high = (bound.values for bound in share_interval(right, every))
+        totals, counts = right.values.sum(0), every.values.sum(0)
+        tests = None if p is None else p.sel(mentions=self.baselines).transpose("kind", "mentions")
         found = []
-        for kind in self.kinds:
-            count = int(self.every.sel(kind=kind).sum())
+        for place, kind in enumerate(self.kinds):
+            count = int(counts[place])
             row: dict[str, object] = {
                 "kind": kind,
                 "mentions": count,
-                "accuracy": float(right.sel(kind=kind).sum(skipna=False)) / count
-                if count
-                else np.nan,
-                "low": float(low.sel(kind=kind)),
-                "high": float(high.sel(kind=kind)),
+                "accuracy": float(totals[place]) / count if count else np.nan,
+                "low": float(low[place]),
+                "high": float(high[place]),
             }
-            for name in self.baselines if p is not None else ():
-                value = p.sel(kind=kind, mentions=name) if p is not None else np.nan
-                row[f"p over {name.removesuffix(RIGHT)}"] = float(value)
+            if tests is not None:
+                names = (f"p over {name.removesuffix(RIGHT)}" for name in self.baselines)
+                row |= zip(names, tests.values[place].tolist(), strict=True)
             found.append(row)
         return found
 

@@ -101,9 +101,9 @@ def convergence(
     if orders < 1:
         raise UserError(f"the number of orders must be 1 or more, got {orders} instead")
     traces = _usual(atlas) if statistics is None else [_trace(atlas, *one) for one in statistics]
-    rows = [
-        row for trace in traces if trace is not None for row in trace.rows(seed=seed, orders=orders)
-    ]
+    found = [trace for trace in traces if trace is not None]
+    examples = _examples(atlas) if found else np.zeros(0)
+    rows = [row for trace in found for row in trace.rows(examples, seed=seed, orders=orders)]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -117,8 +117,6 @@ class Trace:
         What it is, in words; the measure; the head.
     total, count
         (bucket,): the statistic is the ratio of their sums.
-    examples
-        (bucket,): how many examples each holds.
     """
 
     statistic: str
@@ -126,10 +124,9 @@ class Trace:
     head: str
     total: Array
     count: Array
-    examples: Array
 
-    def rows(self, *, seed: int, orders: int) -> list[dict[str, object]]:
-        """One row per number of buckets."""
+    def rows(self, examples: Array, *, seed: int, orders: int) -> list[dict[str, object]]:
+        """One row per number of buckets, which hold so many ``examples``, (bucket,)."""
         filled = np.flatnonzero(self.count > 0)
         if len(filled) < 2:
             return []
@@ -143,9 +140,9 @@ class Trace:
                 **about,
                 "value": value,
                 "buckets": step,
-                "examples": float(self.examples[order[:step]].sum(0).mean()),
+                "examples": float(examples[order[:step]].sum(0).mean()),
                 "half_width": self._half(order[:step]),
-                "to_halve": int(HALVED * self.examples[filled].sum()),
+                "to_halve": int(HALVED * examples[filled].sum()),
             }
             for step in steps
         ]
@@ -176,12 +173,10 @@ def _trace(atlas: Atlas, measure: str, labels: Mapping[str, str]) -> Trace | Non
     part = data[["sum", "count"]].sel({dim: labels[dim] for dim in own})
     attributes = {str(key): str(text) for key, text in data.attrs.items()}
     words = label_text(measure, labels, attributes)
-    return _strongest(atlas, words, measure, part["sum"], part["count"])
+    return _strongest(words, measure, part["sum"], part["count"])
 
 
-def _strongest(
-    atlas: Atlas, words: str, measure: str, total: xr.DataArray, count: xr.DataArray
-) -> Trace | None:
+def _strongest(words: str, measure: str, total: xr.DataArray, count: xr.DataArray) -> Trace | None:
     """The head with the largest ratio of sums."""
     order = ("bucket", *GRID)
     sums, counts = (
@@ -194,7 +189,7 @@ def _strongest(
     means = np.where(whole > 0, sums.sum(0) / np.where(whole > 0, whole, 1.0), -np.inf)
     place = int(np.argmax(means))
     head = str(grid_heads(total)[place])
-    return Trace(words, measure, head, sums[:, place], counts[:, place], _examples(atlas))
+    return Trace(words, measure, head, sums[:, place], counts[:, place])
 
 
 def _examples(atlas: Atlas) -> Array:
@@ -232,7 +227,7 @@ def _usual(atlas: Atlas) -> list[Trace | None]:
     if "activity" in atlas and not cls:
         data = atlas["activity"].sel(where="other")
         words = f"attention that rests on {sink_words(atlas)['other']}"
-        found.append(_strongest(atlas, words, "activity", data["sum"], data["count"]))
+        found.append(_strongest(words, "activity", data["sum"], data["count"]))
     return [*found, *_largest_excess(atlas), *_best_relation(atlas)]
 
 
@@ -247,7 +242,7 @@ def _largest_excess(atlas: Atlas) -> list[Trace | None]:
     sums = atlas["work"]["sum"].sel(layer=layer, head=number, role=role)
     total = (sums.sel(part="attention") - sums.sel(part="uniform")).values
     words = f"excess of its main role, {ROLE_WORDS[role].name}"
-    return [Trace(words, "work", head, total, sums.sel(part="left").values, _examples(atlas))]
+    return [Trace(words, "work", head, total, sums.sel(part="left").values)]
 
 
 def _best_relation(atlas: Atlas) -> list[Trace | None]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 from headscope.errors import ResultsError
 from headscope.results import Atlas
@@ -18,6 +19,7 @@ from headscope.stats.crossfit import FIRST, SECOND
 from headscope.stats.excess import DIRECTION, FAMILIES, LEAST, Excess, Work, beats_offset
 from headscope.stats.grid import labelled_head
 from headscope.stats.relations import relation_tests
+from headscope.stats.tests import correct
 
 NEEDED = ("activity", "work", "spread")
 """The measures that main roles need."""
@@ -108,8 +110,18 @@ class MainRoles:
     halves: tuple[list[str], list[str]]
 
     @classmethod
-    def of(cls, results: Atlas, *, least: float = LEAST) -> MainRoles:
-        """Analyse results; see :func:`main_roles`."""
+    def of(
+        cls, results: Atlas, *, least: float = LEAST, tests: xr.Dataset | None = None
+    ) -> MainRoles:
+        """Analyse results; see :func:`main_roles`.
+
+        Parameters
+        ----------
+        results, least
+            As there.
+        tests
+            What :func:`headscope.stats.relation_tests` says of both directions, if it is known.
+        """
         for name in NEEDED:
             if name not in results:
                 raise ResultsError(
@@ -119,10 +131,10 @@ class MainRoles:
                     + " ".join(f"--measure {one}" for one in (*NEEDED, "dependency")),
                 )
         work = Work.of(results)
-        tests = None
         if "dependency" in results and set(work.names) & set(DIRECTION):
-            ways = sorted(set(DIRECTION.values()))
-            tests = relation_tests(results, directions=ways, correction="bh")
+            tests = relation_tests(results) if tests is None else tests
+            p = tests["p"]
+            tests = tests.assign(p_corrected=(p.dims, correct(p.values, "bh")))
         allowed = beats_offset(work, tests)
         halves = [
             Excess.of(work, allowed, least=least, buckets=half, intervals=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,22 +60,34 @@ def example_packs(atlas: Atlas, *, most: int | None = 10) -> dict[str, bytes]:
         return {}
     if not kept.texts:
         return {}
-    lottery = Lottery(kept.texts)
+    lottery, texts = Lottery(kept.texts), _Numbered()
     words: SampleWords | None = None
-    chosen, about = dict[str, list[Chosen]](), dict[str, dict[str, Any]]()
-    for head in map(str, _heads(atlas)):
-        sample = kept.sample(head)
-        words = words or SampleWords([one.text for one in sample])
-        chosen[head] = choose(kept.strongest(head), sample, lottery, most=most)
-        about[head] = words.top(sample) | {"sample": len(sample)}
-    used = {id(one.map.text) for some in chosen.values() for one in some}
-    texts = [text for text in kept.texts if id(text) in used]
-    number = {id(text): at for at, text in enumerate(texts)}
-    packs = {"texts": pack({"texts": [_text(text) for text in texts]}, {})}
-    for name, some in chosen.items():
-        arrays = dict(zip(("histogram", "uniform"), kept.histogram(name)[1:], strict=True))
-        packs[f"head/{name}"] = _head_pack(some, number, about[name], arrays)
-    return packs
+    made: dict[str, Future[bytes]] = {}
+    with ThreadPoolExecutor(1) as pool:  # one head is compressed while the next one is counted
+        for head in map(str, _heads(atlas)):
+            sample = kept.sample(head)
+            words = words or SampleWords([one.text for one in sample])
+            chosen = choose(kept.strongest(head), sample, lottery, most=most)
+            numbers = [texts.number(one.map.text) for one in chosen]
+            about = words.top(sample) | {"sample": len(sample)}
+            arrays = dict(zip(("histogram", "uniform"), kept.histogram(head)[1:], strict=True))
+            made[head] = pool.submit(_head_pack, chosen, numbers, about, arrays)
+    packs = {"texts": pack({"texts": [_text(text) for text in texts.texts]}, {})}
+    return packs | {f"head/{head}": one.result() for head, one in made.items()}
+
+
+class _Numbered:
+    """Texts, numbered from 0 as they are first used."""
+
+    def __init__(self) -> None:
+        self.texts: list[KeptText] = []
+        self._numbers: dict[int, int] = {}
+
+    def number(self, text: KeptText) -> int:
+        found = self._numbers.setdefault(id(text), len(self.texts))
+        if found == len(self.texts):
+            self.texts.append(text)
+        return found
 
 
 def _heads(atlas: Atlas) -> list[Head]:
@@ -165,15 +178,17 @@ def _turns(most: int | None) -> list[tuple[str, int]]:
 
 def _head_pack(
     chosen: list[Chosen],
-    number: dict[int, int],
+    texts: list[int],
     about: dict[str, Any],
     more: dict[str, NDArray[Any]],
 ) -> bytes:
-    """The pack of one head: its examples, and what is known of the sample."""
+    """The pack of one head: its examples with the numbers of their texts, and what is known of the
+    sample.
+    """
     examples = []
     row = link = 0
-    for kind, rank, one in chosen:
-        example = {"text": number[id(one.text)], "kind": kind, "rank": rank}
+    for (kind, rank, one), text in zip(chosen, texts, strict=True):
+        example = {"text": text, "kind": kind, "rank": rank}
         example |= {"score": round(float(one.score), 5)}
         examples.append(example | {"row": row, "rows": len(one.counts), "link": link})
         row += len(one.counts)

@@ -14,7 +14,6 @@ from headscope.stats.analysis import Analysis
 from headscope.stats.excess import FAMILIES, Excess
 from headscope.stats.relation_words import relation_words
 from headscope.stats.relations import LEAST
-from headscope.stats.roles import role_tests
 
 Array = NDArray[Any]
 ORDER = (
@@ -83,9 +82,9 @@ def test_columns(analysis: Analysis) -> tuple[list[dict[str, str]], dict[str, Ar
         f"tests/{name}": tests[sources.get(name, name)].transpose(*order).values
         for name in ("mean", "low", "high", "p", "effect", "has")
     }
-    # a query's is:ROLE asks for the test of the single head and role
-    plain = role_tests(analysis.results)
-    arrays["tests/plain"] = plain["has"].transpose(*order).values
+    # a query's is:ROLE asks for the test of the single head and role, which is not corrected
+    plain = tests["p"] < tests.attrs["alpha"]
+    arrays["tests/plain"] = plain.transpose(*order).values
     return about, arrays
 
 

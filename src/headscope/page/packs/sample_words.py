@@ -66,33 +66,35 @@ class SampleWords:
         n
             How many of each.
         """
-        sums = self._sums(maps)
-        some = np.flatnonzero(sums > 0)
-        weights = sums[some]
+        some, weights = self._sums(maps)
         return {
             "pairs": self._pairs(some, weights, n),
             "queries": self._shares(self._query_type[some], weights, n),
             "keys": self._shares(self._key_type[some], weights, n),
         }
 
-    def _sums(self, maps: list[KeptMap]) -> NDArray[np.float64]:
-        """(cell,): the attention between two words, 0 where there is none."""
+    def _sums(self, maps: list[KeptMap]) -> tuple[Numbers, NDArray[np.float64]]:
+        """The cells of two different words that attend to each other, and their attention."""
         places = [self._place[id(one.text)] for one in maps]
         rows = _joined(
             [_range(self._first_token[p], one.counts) for p, one in zip(places, maps, strict=True)]
         )
-        query = np.repeat(rows, _joined([one.counts for one in maps]))
+        counts = np.concatenate([np.zeros(0, np.uint8), *(one.counts for one in maps)])
+        query = np.repeat(self._row[rows], counts)
         links = [len(one.keys) for one in maps]
-        key = _joined([one.keys for one in maps]) + np.repeat(self._first_token[places], links)
+        key = self._key[
+            _joined([one.keys for one in maps]) + np.repeat(self._first_token[places], links)
+        ]
         weight = np.concatenate([np.zeros(0), *(one.weights for one in maps)])
-        good = (self._row[query] >= 0) & (self._key[key] >= 0)
-        query, key = query[good], key[good]
-        cells = self._row[query] + self._key[key]
-        sums: NDArray[np.float64] = np.bincount(
-            cells, weight[good] * self._share[query], self._cells
-        ).astype(np.float64, copy=False)
+        weight *= np.repeat(self._share[rows], counts)
+        good = (query >= 0) & (key >= 0)
+        cells = query[good] + key[good]
+        sums: NDArray[np.float64] = np.bincount(cells, weight[good], self._cells).astype(
+            np.float64, copy=False
+        )
         sums[self._same] = 0
-        return sums
+        some: Numbers = np.flatnonzero(sums > 0).astype(np.int64, copy=False)
+        return some, sums[some]
 
     def _pairs(self, cells: Numbers, weights: NDArray[np.float64], n: int) -> list[dict[str, Any]]:
         places = self._among_repeated[cells]
