@@ -6,6 +6,7 @@ a second process never leaves half a file where a whole one is expected.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import re
@@ -132,6 +133,22 @@ def uninterrupted() -> Iterator[None]:
             signal.signal(number, before[number])
     for late in waiting[:1]:
         signal.raise_signal(late)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Let Python's garbage collector wait for the end of the block.
+
+    For work of other libraries that does not bear it: what the collector finds may be a file of the
+    same library, which is closed there and then.
+    """
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 def write_bytes(path: Path, data: bytes, *, before: Path | None = None) -> Path:

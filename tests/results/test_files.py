@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import signal
@@ -236,6 +237,28 @@ def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(
     assert caught.value.command.startswith("free some disk space")
     assert path.read_bytes() == b"the old file"
     assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+def test_nothing_is_collected_while_the_netcdf_library_works(
+    some: Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A file that someone left open is closed when it is collected, maybe by another thread: if the
+    # library is at work then, it crashes (seen with netCDF4 1.7 and the threads of pytest-xdist).
+    seen: list[bool] = []
+    opened, written = xr.open_datatree, xr.DataTree.to_netcdf
+    monkeypatch.setattr(
+        xr,
+        "open_datatree",
+        lambda *args, **kw: (seen.append(gc.isenabled()), opened(*args, **kw))[1],
+    )
+    monkeypatch.setattr(
+        xr.DataTree,
+        "to_netcdf",
+        lambda *args, **kw: (seen.append(gc.isenabled()), written(*args, **kw))[1],
+    )
+    Atlas.open(some.save(tmp_path / "x.nc"))
+    assert seen == [False, False]
+    assert gc.isenabled()
 
 
 def test_an_interrupt_while_writing_leaves_the_old_file(

@@ -68,7 +68,8 @@ def test_plain_xarray_reads_a_results_file_without_headscope(version: int) -> No
 
 def _older(tmp_path: Path) -> Path:
     """A file of a made-up older version, in which the position measure had another name."""
-    tree = xr.open_datatree(KEPT[SCHEMA]).load()
+    with xr.open_datatree(KEPT[SCHEMA]) as opened:
+        tree = opened.load()
     groups = {name: node.to_dataset() for name, node in tree.children.items()}
     groups["offsets"] = groups.pop("position").rename(offset="place")
     root = xr.Dataset(attrs={**tree.attrs, "headscope_schema": np.int64(SCHEMA - 2)})

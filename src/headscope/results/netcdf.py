@@ -6,13 +6,15 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 import xarray as xr
 
 from headscope.errors import ResultsError, shorten
-from headscope.files import atomic_write, check_writable, uninterrupted
+from headscope.files import atomic_write, check_writable, uncollected, uninterrupted
 from headscope.limits import RESULTS
 from headscope.results.migrations import migrate, oldest
 
@@ -21,6 +23,8 @@ MARK = b"\nheadscope-sha256:"
 """Precedes the digest at the end of a file. HDF5 readers ignore what follows their own data."""
 _TRAILER = len(MARK) + 64
 _PACKED = {"zlib": True, "complevel": 4}
+CHUNK = 1 << 20
+"""Bytes that are compressed together. The netCDF library's own choice cuts every axis, and pads."""
 _MAKE = {
     "hint": "make one with hs.survey(model, corpus).save(path)",
     "command": "make one with: headscope survey MODEL CORPUS -o results.nc",
@@ -46,17 +50,37 @@ def write_tree(tree: xr.DataTree, path: Path) -> Path:
     """Write a tree as one netCDF file with a digest of its bytes at the end."""
     check_writable(path, error=ResultsError)
     encoding: dict[str, Any] = {
-        node.path: {str(name): _PACKED for name, array in node.data_vars.items() if array.ndim}
+        node.path: {str(name): _packed(array) for name, array in node.data_vars.items()}
         for node in tree.subtree
     }
     with atomic_write(path, error=ResultsError) as temporary:
         try:
-            with uninterrupted():  # an interrupt could leave xarray's lock taken for ever
+            with _undisturbed():
                 tree.to_netcdf(temporary, engine=ENGINE, encoding=encoding)
         except RuntimeError as error:  # what the netCDF library raises when a write fails
             raise OSError(str(error)) from None
         _append_digest(temporary)
     return path
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let xarray and the netCDF library work.
+
+    An interrupt could leave xarray's lock taken for ever. And a file that someone has opened with
+    xarray and not closed is closed when its last object is collected: if that happens while the
+    same file is opened again, the netCDF library crashes.
+    """
+    with uninterrupted(), uncollected():
+        yield
+
+
+def _packed(array: xr.DataArray) -> dict[str, Any]:
+    """How an array is written: in chunks that are whole along all axes but the first."""
+    if not array.size or not array.ndim:
+        return _PACKED if array.ndim else {}
+    rows = CHUNK * array.shape[0] // max(array.nbytes, 1)
+    return _PACKED | {"chunksizes": (min(max(rows, 1), array.shape[0]), *array.shape[1:])}
 
 
 def read_tree(path: Path, *, schema: int) -> xr.DataTree:
@@ -78,7 +102,7 @@ def read_tree(path: Path, *, schema: int) -> xr.DataTree:
     if not _check_digest(path):
         raise _without_digest(path, schema)
     try:
-        with uninterrupted(), xr.open_datatree(path, engine=ENGINE) as opened:
+        with _undisturbed(), xr.open_datatree(path, engine=ENGINE) as opened:
             _check_size(path, sum(node.nbytes for node in opened.subtree))
             tree = opened.load()
     except ResultsError:
