@@ -11,6 +11,9 @@ HASHED := $(PIP) --no-deps --require-hashes --requirement
 COMPILE := $(BIN)/python -m compileall -q src
 PINS := pyproject.toml requirements/constraints.txt requirements/run.txt requirements/demo.txt
 
+# Tests, too, are compiled only once.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test long lint docs coverage package bench bench-alternatives bench-growth bench-recipes \
   patterns freeze fuzz load versions web web-check audit faults clean
 

@@ -28,6 +28,7 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     ("tests/cli/test_plan.py",),
     ("tests/runs/probe/",),
     ("tests/measures/test_battery.py",),
+    ("tests/stats/test_description.py", "tests/stats/test_model_summary.py"),
 )
 """Beginnings of paths: the tests of one line are run by one process, the first line first."""
 

@@ -7,10 +7,13 @@ import gc
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.main
 
+import headscope.cli.app  # noqa: F401 (all commands are there before the first is run)
 from headscope.cli import main
 from page.samples import demo_file, made_results, made_values
 
@@ -37,11 +40,16 @@ class Outcome:
 
 
 Run = Callable[..., Outcome]
+built = cache(typer.main.get_command)
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run ``headscope ARGUMENTS`` in this process, through the same door as a shell."""
+    """Run ``headscope ARGUMENTS`` in this process, through the same door as a shell.
+
+    The commands are built once, not for every run: a shell builds only the one that is called.
+    """
+    monkeypatch.setattr(typer.main, "get_command", built)
 
     def run(*arguments: object) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["headscope", *(str(argument) for argument in arguments)])

