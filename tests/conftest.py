@@ -44,7 +44,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory, pytestconfig: Any) -> Iterator[Path]:
     """What is kept between runs goes to a temporary folder, not to the one of whoever runs the
-    tests. Only models converted from GGUF stay, in pytest's own cache: that takes half a minute.
+    tests. Only models converted from GGUF stay, in pytest's own cache: that takes ten seconds.
     """
     folder = tmp_path_factory.mktemp("cache")
     if hasattr(pytestconfig, "cache"):

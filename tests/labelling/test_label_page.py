@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -226,6 +228,30 @@ def test_a_port_in_use_is_an_error() -> None:
 def test_a_port_out_of_range_is_an_error(port: int) -> None:
     with pytest.raises(UserError, match=f"between 0 and 65535, got {port} instead"):
         open_port(port)
+
+
+def test_answers_are_sent_at_once() -> None:
+    sent: list[int] = []
+
+    def made(transport: asyncio.Transport) -> None:
+        connection = transport.get_extra_info("socket")
+        sent.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    class Protocol(asyncio.Protocol):
+        connection_made = staticmethod(made)
+
+    async def connect() -> None:
+        with open_port(0) as opened:
+            server = await asyncio.get_running_loop().create_server(Protocol, sock=opened)
+            _, writer = await asyncio.open_connection(*opened.getsockname())
+            while not sent:
+                await asyncio.sleep(0)
+            writer.close()
+            server.close()
+
+    with ThreadPoolExecutor(1) as pool:  # this thread has Playwright's event loop
+        pool.submit(asyncio.run, connect()).result()
+    assert sent == [1]
 
 
 def test_only_this_machine_can_reach_the_page() -> None:

@@ -130,7 +130,7 @@ def test_the_first_conversion_is_announced(file: Path, caplog: pytest.LogCapture
         with converted(file):
             pass
     assert caplog.messages == [
-        "tiny.Q4.gguf is converted to safetensors, once; this takes half a minute or longer"
+        "tiny.Q4.gguf is converted to safetensors, once; this takes ten seconds or longer"
     ]
 
 

@@ -25,6 +25,7 @@ def tree(tmp_path: Path) -> Path:
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "__main__.py").write_text(FAKE)
+    (tmp_path / "tree" / ".gitignore").write_text("__pycache__/\n")
     who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
     for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "A tree"]):
         subprocess.run(["git", *words], cwd=tmp_path / "tree", check=True)

@@ -1,6 +1,6 @@
 """Models in GGUF files, the format of llama.cpp: read once, and kept as safetensors in the cache.
 
-transformers reads GGUF slowly (half a minute for 135 million weights), so that a file is converted
+transformers reads GGUF slowly (ten seconds for 135 million weights), so that a file is converted
 when it is first used. Nothing at the top of this file imports torch.
 """
 
@@ -153,7 +153,7 @@ def _keep(path: Path, folder: Path) -> None:
         return
     shutil.rmtree(folder, ignore_errors=True)  # damaged
     logging.getLogger(__name__).warning(
-        f"{path.name} is converted to safetensors, once; this takes half a minute or longer"
+        f"{path.name} is converted to safetensors, once; this takes ten seconds or longer"
     )
     temporary = temporary_folder(folder)
     try:
