@@ -92,12 +92,13 @@ def solve(
     state = (2 * HISTORY + 6) * parameters * problems.x.element_size()
     cached = CACHE // (rows * width * problems.x.element_size()) or 1
     together = max(1, min(cached, memory // max(state, 1)))
-    parts = [
-        LinearSolver(problems.part(slice(start, start + together)), memory).solve(
-            steps, tolerance, share
-        )
-        for start in range(0, units, together)
-    ]
+    with torch.inference_mode():  # small tensors: what autograd notes of each takes a fifth
+        parts = [
+            LinearSolver(problems.part(slice(start, start + together)), memory).solve(
+                steps, tolerance, share
+            )
+            for start in range(0, units, together)
+        ]
     return Fitted(
         torch.cat([part.weight for part in parts]),
         torch.cat([part.bias for part in parts]),
