@@ -154,7 +154,7 @@ def probe(
     >>> import headscope as hs
     >>> atlas = hs.probe(
     ...     "demo", "demo", only="Tense", limit=20, n=2, counts=[2], greedy=False, control=False,
-    ...     l2=[0.01], cache=tempfile.mkdtemp(),
+    ...     l2=[0.01], repeats=1, cache=tempfile.mkdtemp(),
     ... )
     >>> atlas["probe"]["test"].dims
     ('task', 'layer', 'head')
