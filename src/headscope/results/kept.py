@@ -206,6 +206,13 @@ class KeptExamples:
         return rows, links[rows]
 
     @cached_property
+    def _weights(self) -> NDArray[np.float32]:
+        """The weights of all maps, one after the other."""
+        weights = self._arrays["weights"].astype(np.float32) / np.float32(SCALE)
+        weights.flags.writeable = False
+        return weights
+
+    @cached_property
     def _first(self) -> NDArray[np.int64]:
         """(layer · head,): the number of each head's strongest map among all maps."""
         kept = (self._arrays["strongest_text"] >= 0).sum(-1).ravel()
@@ -220,8 +227,8 @@ class KeptExamples:
         rows, links = self._places
         counts = self._arrays["counts"][rows[number] : rows[number + 1]]
         span = slice(links[number], links[number + 1])
-        weights = self._arrays["weights"][span].astype(np.float32) / np.float32(SCALE)
-        return KeptMap(self.texts[text], score, counts, self._arrays["keys"][span], weights)
+        keys, weights = self._arrays["keys"][span], self._weights[span]
+        return KeptMap(self.texts[text], score, counts, keys, weights)
 
     def strongest(self, head: HeadLike) -> list[KeptMap]:
         """The examples on which a head is strongest, the strongest first.

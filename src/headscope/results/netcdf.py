@@ -25,6 +25,8 @@ _TRAILER = len(MARK) + 64
 _PACKED = {"zlib": True, "complevel": 4}
 CHUNK = 1 << 20
 """Bytes that are compressed together. The netCDF library's own choice cuts every axis, and pads."""
+MOST = 1 << 31
+"""A chunk of HDF5 must be smaller than twice this: longer rows are left to the library."""
 _MAKE = {
     "hint": "make one with hs.survey(model, corpus).save(path)",
     "command": "make one with: headscope survey MODEL CORPUS -o results.nc",
@@ -77,10 +79,13 @@ def _undisturbed() -> Iterator[None]:
 
 def _packed(array: xr.DataArray) -> dict[str, Any]:
     """How an array is written: in chunks that are whole along all axes but the first."""
-    if not array.size or not array.ndim:
-        return _PACKED if array.ndim else {}
-    rows = CHUNK * array.shape[0] // max(array.nbytes, 1)
-    return _PACKED | {"chunksizes": (min(max(rows, 1), array.shape[0]), *array.shape[1:])}
+    if not array.ndim:
+        return {}
+    row = array.nbytes // max(array.shape[0], 1)
+    if not 0 < row < MOST:
+        return _PACKED
+    rows = min(max(CHUNK // row, 1), array.shape[0])
+    return _PACKED | {"chunksizes": (rows, *array.shape[1:])}
 
 
 def read_tree(path: Path, *, schema: int) -> xr.DataTree:
