@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import find_spec
 from typing import Any
 
 import pytest
+import torch
 
 from headscope.errors import UserError
 from headscope.runs.engines import base, make_engine
@@ -70,3 +72,18 @@ def test_an_address_without_a_cluster_is_refused(monkeypatch: pytest.MonkeyPatch
         engine.start(abs),
     ):
         pytest.fail("a cluster answers there")
+
+
+def test_a_worker_has_its_threads_whether_its_work_has_imported_torch_or_will(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = torch.get_num_threads()
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")  # put back afterwards
+    try:
+        base.use_threads(2)
+        assert (torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]) == (2, "2")
+        monkeypatch.delitem(sys.modules, "torch")
+        base.use_threads(3)
+        assert (torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]) == (2, "3")
+    finally:
+        torch.set_num_threads(before)

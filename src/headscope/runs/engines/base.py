@@ -7,6 +7,7 @@ may be done twice (a worker that dies takes its task with it), but is given back
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -167,6 +168,16 @@ def cores() -> int:
 def threads_for(workers: int) -> int:
     """How many threads each of some workers on this machine has."""
     return max(1, cores() // workers)
+
+
+def use_threads(threads: int) -> None:
+    """Let this process compute with so many threads, whether torch is imported already or later.
+
+    Work that does not need torch then does without it: importing it takes seconds.
+    """
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(threads)
 
 
 def check_machine(workers: int | None, size: int = 0) -> None:

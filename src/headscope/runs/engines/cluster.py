@@ -13,7 +13,16 @@ from itertools import islice
 from typing import Any
 
 from headscope.errors import UserError
-from headscope.runs.engines.base import AGAIN, TRIES, Task, Work, Workers, cores, threads_for
+from headscope.runs.engines.base import (
+    AGAIN,
+    TRIES,
+    Task,
+    Work,
+    Workers,
+    cores,
+    threads_for,
+    use_threads,
+)
 
 LOCAL = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
@@ -264,12 +273,11 @@ class _Worker:
     def do(self, *arguments: Any, **options: Any) -> Any:
         """Do one task."""
         if self.work is None:
-            import torch
             from ray import cloudpickle
 
-            torch.set_num_threads(self.threads)
             unpack: Any = cloudpickle.loads
             self.work = unpack(self.payload)
+            use_threads(self.threads)
         return self.work(*arguments, **options)
 
 

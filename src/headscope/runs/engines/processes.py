@@ -17,7 +17,7 @@ import cloudpickle
 from loky import ProcessPoolExecutor
 
 from headscope.errors import UserError
-from headscope.runs.engines.base import AGAIN, TRIES, Task, Work, Workers, threads_for
+from headscope.runs.engines.base import AGAIN, TRIES, Task, Work, Workers, threads_for, use_threads
 
 AHEAD = 2
 """So many tasks wait for each worker, so that none is idle."""
@@ -124,9 +124,7 @@ def _outlive_nobody(parent: int) -> None:
 def _do(*arguments: Any, **options: Any) -> Any:
     global _work
     if _work is None:
-        import torch
-
-        torch.set_num_threads(_threads)
         work: Work = cloudpickle.loads(_payload)
+        use_threads(_threads)
         _work = work
     return _work(*arguments, **options)
