@@ -59,7 +59,7 @@ def coreference(
     from headscope.errors import unknown
     from headscope.results import Atlas
     from headscope.stats import antecedent_scores, antecedent_table
-    from headscope.stats.jackknife import rough_intervals
+    from headscope.stats.inference import interval_note
 
     if candidates not in CANDIDATES:
         raise unknown("kind of candidates", candidates, CANDIDATES)
@@ -69,7 +69,7 @@ def coreference(
     table = make(atlas, candidates=candidates, train=training)
     console = Console(quiet=quiet, as_json=json)
     console.frame(table if json else _for_people(table))
-    if note := rough_intervals(atlas["coreference"]):
+    if note := interval_note(atlas["coreference"]):
         console.say(note)
 
 

@@ -79,7 +79,7 @@ def dependencies(
     from headscope.errors import unknown
     from headscope.results import Atlas
     from headscope.stats import DEFAULT_DIRECTIONS, best_heads
-    from headscope.stats.jackknife import rough_intervals
+    from headscope.stats.inference import interval_note
     from headscope.stats.tests import CORRECTIONS
 
     if correction not in CORRECTIONS:
@@ -101,7 +101,7 @@ def dependencies(
     console.frame(table if json else _for_people(table))
     chosen = "on the training results" if train else "on one half of the documents, both ways"
     console.say(f"held out: chosen {chosen}, and scored on words that were not used to choose")
-    if note := rough_intervals(atlas["dependency"]):
+    if note := interval_note(atlas["dependency"]):
         console.say(note)
 
 

@@ -57,6 +57,9 @@ class Measure(ABC):
     ----------
     name, title, unit, source
         How it is called, in code and for people; the unit of its values; the paper it comes from.
+    range
+        "share" if all values lie between 0 and 1, as they do where the unit begins with that word;
+        "positive" if none is below 0. Intervals stay inside.
     dims
         The measure's own dimensions and their labels, e.g. ``{"row": ("all", "cls")}``.
     needs
@@ -95,6 +98,7 @@ class Measure(ABC):
     title: ClassVar[str]
     unit: ClassVar[str]
     source: ClassVar[str]
+    range: ClassVar[str] = ""
     needs: ClassVar[frozenset[str]] = frozenset()
     offered: ClassVar[bool] = True
     listed: ClassVar[bool] = True
@@ -168,6 +172,7 @@ class Measure(ABC):
             "source": self.source,
             "listed": "yes" if self.listed else "no",
             "kind": "mean",
+            **({"range": self.range} if self.range else {}),
             **({} if self.maps == "attention" else {"maps": self.maps}),
         }
 

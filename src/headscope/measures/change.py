@@ -119,7 +119,7 @@ class Difference(Measure):
 
     def attributes(self) -> dict[str, str]:
         """As the measure that is compared, under this one's name."""
-        own = {"title": self.title, "unit": self.unit}
+        own = {"title": self.title, "unit": self.unit, "range": "signed"}
         return self.measure.attributes() | own
 
     def identity(self) -> str:

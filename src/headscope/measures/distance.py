@@ -149,6 +149,7 @@ class Distance(Measure):
     name = "distance"
     title = "Distance between heads"
     unit = "nats"
+    range = "positive"
     source = "Clark et al. 2019, §6, Figure 6"
     dims: Mapping[str, tuple[str, ...]] = {}
     offered = False

@@ -107,6 +107,7 @@ class Entropy(OfEntropyTerms):
     name = "entropy"
     title = "Entropy of attention"
     unit = "nats"
+    range = "positive"
     source = "Clark et al. 2019, §3.3, Figure 4"
     dims = {"row": ("all", "cls", "uniform")}
     cross = True

@@ -72,6 +72,7 @@ class Gradient(Measure):
     name = "gradient"
     title = "Gradient importance"
     unit = "mean |∂loss/∂α|"
+    range = "positive"
     source = "Clark et al. 2019, §3.2, Figure 3"
     dims = {"token": ("sep", "punctuation", "other")}
     needs: ClassVar[frozenset[str]] = frozenset({"lm"})

@@ -41,6 +41,7 @@ class Peak(Measure):
     name = "peak"
     title = "Strongest key"
     unit = "0 to 1"
+    range = "share"
     source = "Headscope"
     dims = {"peak": ("position", "distance", "weight")}
     offered = False

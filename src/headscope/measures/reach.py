@@ -58,6 +58,7 @@ class Reach(RowMean):
     name = "reach"
     title = "Distance of attention"
     unit = "tokens"
+    range = "positive"
     source = "Headscope"
     dims = {"moment": ("distance", "square", "variance")}
 

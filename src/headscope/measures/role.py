@@ -64,6 +64,7 @@ class Role(Linear):
     name = "role"
     title = "Sieve bias of each role"
     unit = "times uniform attention"
+    range = "positive"
     source = "Pande et al. 2021"
 
     def __init__(

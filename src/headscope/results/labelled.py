@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.errors import ResultsError, unknown
-from headscope.results.moments import derive
+from headscope.results.moments import DOCUMENTS, TEXTS, derive
 from headscope.results.netcdf import read_tree, write_tree
 from headscope.results.private import without_folders
 from headscope.results.schema import (
@@ -50,8 +50,10 @@ class LabelledResults:
         """
         about = json.dumps(without_folders(dict(provenance)), sort_keys=True)
         root = xr.Dataset(attrs={"headscope_schema": SCHEMA, "provenance": about})
+        grouped = provenance.get("counts", {}).get("grouped", 0)
+        over = DOCUMENTS if grouped else TEXTS
         made = {
-            f"/{name}": derive(dataset) if "sum" in dataset else dataset
+            f"/{name}": derive(dataset, over=over) if "sum" in dataset else dataset
             for name, dataset in groups.items()
         }
         return cls(xr.DataTree.from_dict({"/": root, **made}))

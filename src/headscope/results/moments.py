@@ -4,12 +4,24 @@ corpus is ever needed.
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple
+
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 Numbers = NDArray[np.float64]
+Range = Literal["share", "positive", "signed"]
+"""Where values may lie: from 0 to 1, above 0, or anywhere."""
 CONFIDENCE = 0.95
+FEWEST = 2.5
+"""With fewer effective groups, how much they vary is not known at all: no interval, no test."""
+SAME = 1e-7
+"""Relative differences below this are the rounding of float32."""
+DOCUMENTS, TEXTS, OLDER = "documents", "texts", "texts, by an older version"
+"""What intervals are over."""
+TINY = 1e-12
+"""Keeps log odds finite."""
 ROUNDING = 1e-5
 """A mean of float32 shares may be so far above 1 by rounding. What is further outside is shown: it
 is no share, and hiding that would be wrong."""
@@ -31,17 +43,159 @@ def deviation(total: Numbers, square: Numbers, count: Numbers) -> Numbers:
     return spread.clip(min=0.0) ** 0.5
 
 
-def interval(
-    total: Numbers, square: Numbers, count: Numbers, confidence: float = CONFIDENCE
-) -> tuple[Numbers, Numbers]:
-    """Student's t interval of the mean over examples; NaN below two values."""
-    from scipy.special import stdtrit  # slow to import
+class Ratio(NamedTuple):
+    """A ratio of sums with its error.
 
-    many = np.where(count > 1, count, np.nan)
-    centre = mean(total, count)
-    error = deviation(total, square, count) / np.sqrt(many)
-    factor = stdtrit(many - 1.0, 0.5 + confidence / 2)
-    return centre - factor * error, centre + factor * error
+    Parameters
+    ----------
+    value
+        All sums over all counts; NaN where nothing was counted.
+    error
+        The standard error; NaN below two groups.
+    effective
+        How many groups of equal size would say as much.
+    """
+
+    value: Numbers
+    error: Numbers
+    effective: Numbers
+
+    @property
+    def degrees(self) -> Numbers:
+        """Degrees of freedom; NaN where groups are too few to tell how much they vary."""
+        return np.where(self.effective >= FEWEST, self.effective - 1.0, np.nan)
+
+    def quantile(self, confidence: float = CONFIDENCE) -> Numbers:
+        """Student's quantile: how many errors the interval reaches to each side."""
+        from scipy.special import stdtrit  # slow to import
+
+        quantile: Numbers = stdtrit(self.degrees, 0.5 + confidence / 2)
+        return quantile
+
+    def interval(
+        self, values: Range = "signed", confidence: float = CONFIDENCE
+    ) -> tuple[Numbers, Numbers]:
+        """The ends of the interval, inside the range of the values.
+
+        Shares are transformed by their log odds and positive values by their logarithm, with the
+        error that the delta method gives. Where no group differs from another, the interval of a
+        share is Wilson's for so many independent answers; other values have no width.
+
+        Parameters
+        ----------
+        values
+            "share" (0 to 1), "positive", or "signed".
+        confidence
+            Of the interval.
+
+        Examples
+        --------
+        >>> shares = ratio(np.array([9.0, 10.0, 8.0, 9.0]), np.full(4, 10.0))
+        >>> low, high = shares.interval("share")
+        >>> round(float(shares.value), 2), round(float(low), 2), round(float(high), 2)
+        (0.9, 0.63, 0.98)
+        """
+        reach, value = self.quantile(confidence) * self.error, self.value
+        low, high = value - reach, value + reach
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if values == "share":
+                share = value.clip(TINY, 1.0 - TINY)
+                odds, steps = share / (1.0 - share), np.exp(reach / (share * (1.0 - share)))
+                inner = odds / (odds + steps), odds / (odds + 1.0 / steps)
+                alike = wilson(value.clip(0.0, 1.0) * self.effective, self.effective, confidence)
+                inner = _where(self.error <= SAME, alike, inner)
+                inside = (value >= -ROUNDING) & (value <= 1.0 + ROUNDING)
+                low, high = _where(inside, inner, (low, high))
+            elif values == "positive":
+                factor = np.exp(reach / value)
+                low, high = _where(value > 0, (value / factor, value * factor), (low, high))
+        if values != "share":
+            same = self.error <= SAME * np.abs(value)
+            low, high = _where(same, (value, value), (low, high))
+        few = np.full(value.shape, np.nan)
+        return _where(np.isnan(self.degrees), (few, few), (low, high))
+
+    def p_above(self, threshold: ArrayLike = 0.0) -> Numbers:
+        """p of "the value is at most the threshold", by Student's t.
+
+        1 or 0 where no group differs from another; NaN below two effective groups.
+
+        Examples
+        --------
+        >>> gains = ratio(np.array([2.0, 3.0, 1.0, 2.0]), np.full(4, 10.0))
+        >>> round(float(gains.p_above()), 4)
+        0.012
+        """
+        from scipy.special import stdtr  # slow to import
+
+        away = self.value - np.asarray(threshold)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            same = self.error <= SAME * np.maximum(np.abs(self.value), np.abs(away))
+            t = np.where(same, np.where(away > 0, np.inf, -np.inf), away / self.error)
+            p: Numbers = stdtr(self.degrees, -t)
+        return p
+
+
+def _where(
+    condition: NDArray[np.bool_], ends: tuple[Numbers, Numbers], others: tuple[Numbers, Numbers]
+) -> tuple[Numbers, Numbers]:
+    """The ends of one interval where a condition holds, and of another elsewhere."""
+    return np.where(condition, ends[0], others[0]), np.where(condition, ends[1], others[1])
+
+
+def ratio(sums: Numbers, counts: Numbers) -> Ratio:
+    """A ratio of sums over groups of documents, with its standard error.
+
+    Maps of one text depend on each other, and so do texts of one document; documents do not, and
+    all texts of a document are in one group. The error is the jackknife's, which leaves out one
+    group after the other. Groups differ in size, so a few may carry a corpus: the degrees of
+    freedom are those of so many equal groups as would say as much.
+
+    Parameters
+    ----------
+    sums, counts
+        By group, along the last axis; groups with a count of 0 say nothing.
+
+    References
+    ----------
+    Bell and McCaffrey 2002, "Bias reduction in standard errors for linear regression with
+    multi-stage samples", Survey Methodology 28 (the error, there called the jackknife); Kish 1965,
+    "Survey sampling" (the effective number).
+
+    Examples
+    --------
+    >>> found = ratio(np.array([4.0, 6.0, 5.0]), np.array([10.0, 10.0, 10.0]))
+    >>> float(found.value), round(float(found.error), 4), float(found.effective)
+    (0.5, 0.0707, 3.0)
+    """
+    counts = np.asarray(counts, np.float64)
+    sums = np.where(counts > 0, np.asarray(sums, np.float64), 0.0)
+    total, whole = sums.sum(-1), counts.sum(-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = total / np.where(whole > 0, whole, np.nan)
+        rest = whole[..., None] - counts
+        # What each group moves the ratio by, without the difference of two nearly equal ratios.
+        moved = (value[..., None] * counts - sums) / np.where(rest > 0, rest, np.nan)
+    return left_out(value, moved, counts)
+
+
+def left_out(value: Numbers, moved: Numbers, counts: Numbers) -> Ratio:
+    """Any statistic, with the error that leaving out one group after the other gives.
+
+    Parameters
+    ----------
+    value
+        The statistic of all groups.
+    moved
+        By group, along the last axis: by how much the statistic changes without it.
+    counts
+        How much each group says; see :func:`ratio`.
+    """
+    counts = np.asarray(counts, np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.where(counts > 0, moved**2, 0.0).sum(-1) ** 0.5
+        effective = counts.sum(-1) ** 2 / (counts**2).sum(-1)
+    return Ratio(value, error, effective)
 
 
 def wilson(
@@ -52,22 +206,29 @@ def wilson(
     >>> [round(float(bound), 3) for bound in wilson(9, 10)]
     [0.596, 0.982]
     """
-    from statsmodels.stats.proportion import proportion_confint  # slow to import
+    from scipy.special import ndtri  # slow to import
 
     right, count = np.asarray(right, float), np.asarray(count, float)
-    safe = np.where(count > 0, count, 1.0)
-    low, high = proportion_confint(
-        np.where(count > 0, right, 0.0), safe, alpha=1 - confidence, method="wilson"
-    )
-    share = right / safe  # rounding may put a bound of 0 or 1 a hair inside it
-    return np.where(count > 0, np.minimum(low, share), np.nan), np.where(
-        count > 0, np.maximum(high, share), np.nan
-    )
+    number = np.where(count > 0, count, np.nan)
+    share, square = right / number, ndtri(0.5 + confidence / 2) ** 2 / number
+    centre = (share + square / 2) / (1 + square)
+    half = (square * (share * (1 - share) + square / 4)) ** 0.5 / (1 + square)
+    # Rounding may put a bound of 0 or 1 a hair inside it.
+    return np.minimum(centre - half, share).clip(0.0), np.maximum(centre + half, share).clip(max=1)
 
 
-def is_share(data: xr.Dataset) -> bool:
-    """Whether the values of a group lie between 0 and 1, by its attributes."""
-    return data.attrs.get("kind") == "share" or str(data.attrs.get("unit", "")).startswith("share")
+def range_of(data: xr.Dataset) -> Range:
+    """Where the values of a group may lie: its attribute ``range``, else by its unit.
+
+    >>> range_of(xr.Dataset(attrs={"unit": "share of attention"}))
+    'share'
+    >>> range_of(xr.Dataset(attrs={"unit": "nats", "range": "positive"}))
+    'positive'
+    """
+    if data.attrs.get("kind") == "share" or str(data.attrs.get("unit", "")).startswith("share"):
+        return "share"
+    given = data.attrs.get("range")
+    return given if given in ("share", "positive") else "signed"
 
 
 def _unrounded(share: Numbers) -> Numbers:
@@ -76,50 +237,53 @@ def _unrounded(share: Numbers) -> Numbers:
     return np.where(abs(share - inside) < ROUNDING, inside, share)
 
 
-def derive(sums: xr.Dataset, confidence: float = CONFIDENCE) -> xr.Dataset:
+def derive(sums: xr.Dataset, *, over: str = TEXTS, confidence: float = CONFIDENCE) -> xr.Dataset:
     """Add what follows from sums to a dataset of sum, square and count by bucket.
 
     Parameters
     ----------
     sums
-        The sums. The attribute ``kind`` "share" says that right answers were counted; a ``unit``
-        that begins with "share" that all values lie between 0 and 1.
+        The sums. The attribute ``kind`` "share" says that right answers were counted, a ``unit``
+        that begins with "share" that all values lie between 0 and 1, and ``range`` "positive" that
+        none is below 0.
+    over
+        What is independent of each other, and so what intervals are over: "documents", or "texts"
+        where the corpus names no documents. Kept as the attribute ``intervals``.
     confidence
         Of the interval.
 
     Returns
     -------
     xarray.Dataset
-        The same with mean, low, high, deviation and n. The interval of a share lies between 0
-        and 1.
+        The same with mean, low, high, deviation and n. The interval lies in the range of the
+        values; see :func:`ratio`.
 
     Examples
     --------
-    >>> parts = {"sum": 3.9, "square": 3.85, "count": 4}
-    >>> sums = xr.Dataset({name: ("bucket", [part]) for name, part in parts.items()})
+    >>> parts = {"sum": [0.9, 1.0, 0.8], "square": [0.81, 1.0, 0.64], "count": [1, 1, 1]}
+    >>> sums = xr.Dataset({name: ("bucket", part) for name, part in parts.items()})
     >>> round(float(derive(sums)["high"]), 3)
-    1.175
-    >>> float(derive(sums.assign_attrs(unit="share of attention"))["high"])
-    1.0
+    1.204
+    >>> round(float(derive(sums.assign_attrs(unit="share of attention"))["high"]), 3)
+    0.996
     """
-    whole = sums[["sum", "square", "count"]].sum("bucket")
-    total, square, count = (whole[name].values.astype(float) for name in whole)
-    centre = mean(total, count)
-    if sums.attrs.get("kind") == "share":  # what is averaged are right answers, not examples
-        low, high = wilson(total, count, confidence)
-    else:
-        low, high = interval(total, square, count, confidence)
-    if is_share(sums):
-        low, high, centre = low.clip(0.0, 1.0), high.clip(0.0, 1.0), _unrounded(centre)
-    found = {
+    by_bucket = [sums[name].transpose("bucket", ...) for name in ("sum", "square", "count")]
+    dims = by_bucket[2].dims[1:]
+    total, square, count = (values.values.astype(float) for values in by_bucket)
+    found = ratio(np.moveaxis(total, 0, -1), np.moveaxis(count, 0, -1))
+    values = range_of(sums)
+    low, high = found.interval(values, confidence)
+    centre = _unrounded(found.value) if values == "share" else found.value
+    whole = total.sum(0), square.sum(0), count.sum(0)
+    derived = {
         "mean": centre,
-        "deviation": deviation(total, square, count),
+        "deviation": deviation(*whole),
         "low": low,
         "high": high,
-        "n": whole["count"].values,
+        "n": by_bucket[2].values.sum(0),
     }
-    dims = whole["count"].dims
-    return sums.assign({name: (dims, values) for name, values in found.items()})
+    added = {name: (dims, array) for name, array in derived.items()}
+    return sums.assign(added).assign_attrs(intervals=over)
 
 
 def pearson_interval(

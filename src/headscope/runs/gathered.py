@@ -25,15 +25,19 @@ FAR = 10**6
 
 @dataclass
 class Tally:
-    """How many examples were used, and which had attention that is not finite."""
+    """How many examples were used, how many of them are parts of named documents, and which had
+    attention that is not finite.
+    """
 
     seen: int = 0
+    grouped: int = 0
     nonfinite: int = 0
     nonfinite_examples: list[str] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
         """Add what happened to other examples. The order does not matter."""
         self.seen += other.seen
+        self.grouped += other.grouped
         self.nonfinite += other.nonfinite
         self.nonfinite_examples = first_names(self.nonfinite_examples, other.nonfinite_examples)
 
@@ -129,6 +133,7 @@ def _tally(batch: Batch, found: BatchValues) -> Tally:
     for item, layer in zip(batch.items, found.broken, strict=True):
         if layer < 0:
             tally.seen += 1
+            tally.grouped += bool(item.example.group)
             continue
         name = f"{item.example.id}: attention is not finite in layer {layer + 1}"
         tally.add(Tally(nonfinite=1, nonfinite_examples=[name]))

@@ -13,7 +13,7 @@ from headscope.stats.description import Description, descriptions
 from headscope.stats.differences import difference_atlas, difference_table, same_examples
 from headscope.stats.emergence import emergence
 from headscope.stats.frames import frame_table, outstanding
-from headscope.stats.jackknife import cluster_test, jackknife, rough_intervals, share_interval
+from headscope.stats.inference import interval, interval_note, p_above, standard_error
 from headscope.stats.kv_heads import kv_head_counts, kv_head_table
 from headscope.stats.layers import LayerCloseness, layer_closeness
 from headscope.stats.lengths import matched_scores
@@ -69,7 +69,6 @@ __all__ = [
     "best_choice",
     "best_heads",
     "cautions",
-    "cluster_test",
     "convergence",
     "correct",
     "cosine_table",
@@ -86,7 +85,8 @@ __all__ = [
     "frame_table",
     "gain_differences",
     "grand_mean",
-    "jackknife",
+    "interval",
+    "interval_note",
     "kv_head_counts",
     "kv_head_table",
     "layer_closeness",
@@ -101,6 +101,7 @@ __all__ = [
     "null_table",
     "outstanding",
     "overlap_shares",
+    "p_above",
     "paired_sign",
     "paired_table",
     "paired_test",
@@ -119,13 +120,12 @@ __all__ = [
     "role_shift",
     "role_table",
     "role_tests",
-    "rough_intervals",
     "same_examples",
     "scale",
-    "share_interval",
     "shares_by_file",
     "sink_table",
     "skills",
+    "standard_error",
     "tau_table",
     "track_values",
     "undecided",

@@ -6,16 +6,14 @@ The head is chosen on other mentions than it is scored on (see
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy import special
 
 from headscope.errors import unknown
 from headscope.results import Atlas
-from headscope.results.moments import CONFIDENCE
+from headscope.results.moments import left_out
 from headscope.stats.antecedents import RIGHT, AntecedentAnswers
-from headscope.stats.jackknife import jackknife
+from headscope.stats.inference import interval
 
 
 def antecedent_gains(results: Atlas, *, baseline: str) -> pd.DataFrame:
@@ -46,8 +44,8 @@ def antecedent_gains(results: Atlas, *, baseline: str) -> pd.DataFrame:
     difference, count = found
     total = count.sum("bucket")
     gain = difference.sum("bucket") / total.where(total > 0)
-    half = jackknife(difference, count)
-    columns = {"gain": gain, "low": gain - half, "high": gain + half}
+    low, high = interval(difference, count)
+    columns = {"gain": gain, "low": low, "high": high}
     kinds = pd.Index(gain["kind"].values, name="kind")
     return pd.DataFrame({name: values.values for name, values in columns.items()}, index=kinds)
 
@@ -74,19 +72,13 @@ def gain_differences(results: Atlas, *, baseline: str, kind: str) -> pd.DataFram
     difference, count = found
     others = [name for name in difference["kind"].values if name not in (kind, "all")]
     contrast = _contrast(difference.sum("bucket"), count.sum("bucket"), kind, others)
-    filled = count.sel(kind="all") > 0
     sums, counts = difference.sum("bucket") - difference, count.sum("bucket") - count
-    without = _contrast(sums, counts, kind, others).where(filled)
-    buckets = int(filled.sum())
-    error = ((buckets - 1) * ((without - without.mean("bucket")) ** 2).mean("bucket")) ** 0.5
-    half = (
-        error * special.stdtrit(buckets - 1.0, 0.5 + CONFIDENCE / 2)
-        if buckets > 1
-        else error * np.nan
-    )
-    columns = {"difference": contrast, "low": contrast - half, "high": contrast + half}
-    index = pd.Index(others, name="kind")
-    return pd.DataFrame({name: values.values for name, values in columns.items()}, index=index)
+    moved = _contrast(sums, counts, kind, others) - contrast
+    documents = count.sel(kind="all").values
+    gained = left_out(contrast.values, moved.transpose(..., "bucket").values, documents)
+    low, high = gained.interval()
+    columns = {"difference": gained.value, "low": low, "high": high}
+    return pd.DataFrame(columns, index=pd.Index(others, name="kind"))
 
 
 def _differences(results: Atlas, baseline: str) -> tuple[xr.DataArray, xr.DataArray] | None:

@@ -16,7 +16,7 @@ import xarray as xr
 from headscope.results import Atlas
 from headscope.stats.crossfit import best_choice, cross_fit, fit_apart
 from headscope.stats.grid import check_same_heads, labelled_head
-from headscope.stats.jackknife import share_interval
+from headscope.stats.inference import interval
 from headscope.stats.paired import paired_test
 from headscope.stats.tests import correct
 
@@ -216,7 +216,7 @@ class AntecedentAnswers:
         """One row per kind: accuracy and interval of a system with these right answers."""
         order = ("bucket", "kind")
         right, every = right.transpose(*order), self.every.transpose(*order)
-        low, high = (bound.values for bound in share_interval(right, every))
+        low, high = (bound.values for bound in interval(right, every, "share"))
         totals, counts = right.values.sum(0), every.values.sum(0)
         tests = None if p is None else p.sel(mentions=self.baselines).transpose("kind", "mentions")
         found = []

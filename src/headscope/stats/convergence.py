@@ -19,7 +19,7 @@ from headscope.labels import label_text
 from headscope.results import Atlas
 from headscope.results.schema import GRID
 from headscope.stats.grid import grid_heads
-from headscope.stats.jackknife import bucket_interval
+from headscope.results.moments import ratio
 from headscope.stats.role_words import ROLE_WORDS, sink_words
 
 STEPS = (4, 8, 12, 16, 24, 32)
@@ -149,7 +149,8 @@ class Trace:
 
     def _half(self, order: NDArray[np.int64]) -> float:
         """Half the width of the interval from some buckets, (bucket, order), on average."""
-        return float(np.nanmean(bucket_interval(self.total[order.T], self.count[order.T])))
+        part = ratio(self.total[order.T], self.count[order.T])
+        return float(np.nanmean(part.quantile() * part.error))
 
 
 def _trace(atlas: Atlas, measure: str, labels: Mapping[str, str]) -> Trace | None:

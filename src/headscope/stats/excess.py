@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from headscope.labels import CLAUSE, NOUN_PHRASE, family_of
 from headscope.results import Atlas
-from headscope.stats.jackknife import cluster_test, jackknife
+from headscope.stats.inference import document_ratio
 from headscope.stats.tests import correct
 
 LEAST = 0.1
@@ -171,7 +171,8 @@ class Excess:
         )
         total = left.sum("bucket").where(left.sum("bucket") > 0)
         value = ((on - even).sum("bucket") / total).values
-        corrected = correct(cluster_test(on - even, left).values, "bh")
+        difference, share = document_ratio(on - even, left), document_ratio(on, left)
+        corrected = correct(difference.p_above(), "bh")
         none = np.full(value.shape, np.nan)
         with np.errstate(invalid="ignore"):
             counts = (value >= least) & (corrected < ALPHA) & allowed
@@ -179,10 +180,10 @@ class Excess:
             work.names,
             work.places,
             value,
-            jackknife(on - even, left).values if intervals else none,
+            difference.quantile() * difference.error if intervals else none,
             corrected,
             (on.sum("bucket") / total).values,
-            jackknife(on, left).values if intervals else none,
+            share.quantile() * share.error if intervals else none,
             (even.sum("bucket") / total).values,
             counts,
             _ratio(work.active, work.rows, buckets),

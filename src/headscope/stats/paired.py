@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xarray as xr
 
-from headscope.stats.jackknife import cluster_test
+from headscope.stats.inference import p_above
 from headscope.stats.tests import paired_sign
 
 
@@ -15,7 +15,7 @@ def paired_test(
 
     Answers in one sentence or document are alike, so a test that takes them as independent finds
     differences too easily. The answers are therefore compared bucket by bucket
-    (:func:`headscope.stats.jackknife.cluster_test`). Few answers fill few buckets, by chance all
+    (:func:`headscope.stats.inference.p_above`). Few answers fill few buckets, by chance all
     alike; p is therefore never below that of the exact test on single answers
     (:func:`headscope.stats.paired_sign`), which stands alone below two buckets.
 
@@ -43,7 +43,7 @@ def paired_test(
     single = xr.apply_ufunc(
         paired_sign, (first - both).sum("bucket"), (second - both).sum("bucket")
     )
-    by_document = cluster_test(first - second, count).fillna(0.0)
+    by_document = p_above(first - second, count).fillna(0.0)
     larger = single.where(single > by_document, by_document)
     p: xr.DataArray = larger.where(count.sum("bucket") > 0)
     return p

@@ -8,11 +8,9 @@ import pandas as pd
 import xarray as xr
 
 from headscope.errors import ResultsError
-from headscope.numbers import clip_share
 from headscope.results import Atlas
-from headscope.results.moments import wilson
 from headscope.stats.grid import labelled_head
-from headscope.stats.jackknife import jackknife
+from headscope.stats.inference import interval
 
 MEASURE = "pattern"
 HETEROGENEOUS = {"MRPC": 0.32, "QQP": 0.61}
@@ -60,7 +58,7 @@ def pattern_shares(results: Atlas) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per class, with the 95 % interval by jackknife over buckets of documents.
+        One row per class, with the 95 % interval over documents.
     """
     return _shares(pattern_data(results), ("layer", "head"))
 
@@ -76,7 +74,7 @@ def pattern_layers(results: Atlas) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per layer and class, with the 95 % interval by jackknife over buckets of documents.
+        One row per layer and class, with the 95 % interval over documents.
     """
     return _shares(pattern_data(results), ("head",))
 
@@ -92,15 +90,14 @@ def pattern_heads(results: Atlas) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per head and class, with Wilson's 95 % interval.
+        One row per head and class, with its 95 % interval over documents.
     """
     data = pattern_data(results)
-    low, high = wilson(data["sum"].sum("bucket").values, data["n"].values)
     whole = xr.Dataset(
         {
             "share": data["mean"],
-            "low": data["mean"].copy(data=low),
-            "high": data["mean"].copy(data=high),
+            "low": data["low"],
+            "high": data["high"],
             "examples": data["n"],
         }
     )
@@ -150,8 +147,7 @@ def shares_by_file(files: Mapping[str, Atlas]) -> pd.DataFrame:
 def _shares(data: xr.Dataset, over: tuple[str, ...]) -> pd.DataFrame:
     sums, counts = data["sum"].sum(over), data["count"].sum(over)
     share = sums.sum("bucket") / counts.sum("bucket").where(counts.sum("bucket") > 0)
-    error = jackknife(sums, counts)
-    low, high = clip_share(share - error, share + error)
+    low, high = interval(sums, counts, "share")
     examples = data["n"].max(over)
     shares = xr.Dataset({"share": share, "low": low, "high": high, "examples": examples})
     return shares.reset_coords(drop=True).to_dataframe().reset_index()

@@ -18,7 +18,7 @@ from headscope.labels import STANFORD
 from headscope.results import Atlas
 from headscope.stats.crossfit import FIRST, SECOND, Array, CrossFit, cross_fit, fit_apart
 from headscope.stats.grid import check_same_heads, labelled_head
-from headscope.stats.jackknife import share_interval
+from headscope.stats.inference import interval
 from headscope.stats.paired import paired_test
 from headscope.stats.tests import correct
 
@@ -247,7 +247,7 @@ def _intervals(counts: Sequence[Counts]) -> tuple[Array, Array]:
         xr.DataArray(np.stack(values, 1), dims=("bucket", "row"))
         for values in zip(*counts, strict=True)
     )
-    low, high = share_interval(right, number)
+    low, high = interval(right, number, "share")
     return low.values, high.values
 
 

@@ -9,7 +9,7 @@ import xarray as xr
 from headscope.results import Atlas
 from headscope.stats.analysis import Analysis
 from headscope.stats.grid import heads_over
-from headscope.stats.jackknife import rough_intervals
+from headscope.stats.inference import interval_note
 from headscope.stats.phrases import in_percent
 from headscope.stats.role_words import token_names
 from headscope.stats.summary_parts import WARNING, Part, SummaryLine
@@ -49,7 +49,7 @@ def warning_lines(analysis: Analysis) -> list[SummaryLine]:
 def _few_documents(results: Atlas) -> list[SummaryLine]:
     """Whether intervals come from few documents."""
     measured = [name for name in SURVEYED if name in results and "count" in results[name]]
-    rough = rough_intervals(results[measured[0]]) if measured else ""
+    rough = interval_note(results[measured[0]]) if measured else ""
     return [SummaryLine(WARNING, [Part(rough)])] if rough else []
 
 

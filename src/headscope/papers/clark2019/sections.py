@@ -18,7 +18,7 @@ from headscope.papers.clark2019.tables import (
 )
 from headscope.papers.sections import as_sentence, counted
 from headscope.results import Atlas
-from headscope.stats import rough_intervals
+from headscope.stats import interval_note
 
 PAIRS = (
     "The better probe's UAS minus the other's, in points, by a paired bootstrap over sentences; p "
@@ -87,7 +87,7 @@ def dependency_text(results: Atlas, treebank: Corpus, *, split_words: float) -> 
         f"{counted(results.provenance['counts']['seen'], 'sentence')} of {corpus_name(treebank)}. "
         f"The tokenizer splits {100 * split_words:.1f} % of the words into pieces (paper: about "
         f"{facts.SPLIT_WORDS} %). {corpus_notes(treebank)} "
-        f"{rough_intervals(results['dependency'])}"
+        f"{interval_note(results['dependency'])}"
     )
 
 
@@ -124,7 +124,7 @@ def coreference_text(results: Atlas, documents: Corpus, *, max_length: int) -> s
     return (
         f"{counted(results.provenance['counts']['seen'], 'document')} of {corpus_name(documents)}, "
         f"cut to {max_length} tokens. {corpus_notes(documents)} "
-        f"{rough_intervals(results['coreference'])}"
+        f"{interval_note(results['coreference'])}"
     )
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from headscope.models import Shape
 from headscope.runs.retrieval.masking import Variant
 from headscope.runs.retrieval.prompts import Place
-from headscope.stats.jackknife import jackknife, jackknife_error
+from headscope.results.moments import Range
+from headscope.stats.inference import interval, standard_error
 from headscope.stats.retrieval import RECOVERED
 
 SOURCE = "Wu et al. 2024"
@@ -43,15 +44,15 @@ def score_dataset(
     needles = np.array([place.needle for place in places], np.int64)
     recovered = recall > RECOVERED
     cells = xr.DataArray(scores.astype(np.float64), dims=("prompt", "layer", "head"))
-    mean, low, high, error = over_needles(cells[recovered], needles[recovered])
+    mean, low, high, error = over_needles(cells[recovered], needles[recovered], "share")
     grid = ("layer", "head")
     count = int(recovered.sum())
     spread = cells[recovered].std("prompt", ddof=1) if count > 1 else mean * np.nan
     return xr.Dataset(
         {
             "mean": (grid, mean.values),
-            "low": (grid, low.clip(0.0, 1.0).values),
-            "high": (grid, high.clip(0.0, 1.0).values),
+            "low": (grid, low.values),
+            "high": (grid, high.values),
             "error": (grid, error.values),
             "deviation": (grid, spread.values),
             "n": (grid, np.full(mean.shape, count, np.int64)),
@@ -103,15 +104,15 @@ def masking_dataset(
         by_draw[at, : len(own)] = recall[used][:, own].mean(0)
     against = [groups.index(group.replace("top", "random")) for group in groups]
     cells = xr.DataArray(merged, dims=("disabled", "prompt"))
-    mean, low, high, error = over_needles(cells, needles[used])
+    mean, low, high, error = over_needles(cells, needles[used], "share")
     difference = over_needles(cells - cells[against].values, needles[used])
     compared = np.array([one != at for at, one in enumerate(against)])
     names = ("difference", "difference_low", "difference_high")
     return xr.Dataset(
         {
             "mean": ("disabled", mean.values),
-            "low": ("disabled", low.clip(0.0, 1.0).values),
-            "high": ("disabled", high.clip(0.0, 1.0).values),
+            "low": ("disabled", low.values),
+            "high": ("disabled", high.values),
             "deviation": ("disabled", error.values),
             "n": ("disabled", np.full(len(groups), int(used.sum()), np.int64)),
             "draw_mean": (("disabled", "draw"), by_draw),
@@ -131,7 +132,9 @@ def masking_dataset(
     )
 
 
-def over_needles(cells: xr.DataArray, needles: Array) -> tuple[xr.DataArray, ...]:
+def over_needles(
+    cells: xr.DataArray, needles: Array, values: Range = "signed"
+) -> tuple[xr.DataArray, ...]:
     """The mean over prompts with its 95 % interval and standard error, by jackknife over needles.
 
     Prompts with the same needle depend on each other, so one needle after the other is left out.
@@ -142,19 +145,21 @@ def over_needles(cells: xr.DataArray, needles: Array) -> tuple[xr.DataArray, ...
         Values, one of the dimensions of which is prompt.
     needles
         The needle of each prompt.
+    values
+        Where the mean may lie: "share" (0 to 1), "positive" or "signed".
 
     Returns
     -------
     tuple of xarray.DataArray
         Mean, low, high and standard error. All are NaN without prompts; all but the mean are NaN
-        with a single needle.
+        with too few needles.
 
     Examples
     --------
     >>> cells = xr.DataArray([0.2, 0.4, 0.9], dims="prompt")
     >>> mean, low, high, error = over_needles(cells, np.array([0, 0, 1]))
     >>> round(float(mean), 3), round(float(error), 3)
-    (0.5, 0.283)
+    (0.5, 0.447)
     """
     if not cells.sizes["prompt"]:
         nothing = cells.sum("prompt") * np.nan
@@ -163,6 +168,4 @@ def over_needles(cells: xr.DataArray, needles: Array) -> tuple[xr.DataArray, ...
     parts = [cells[{"prompt": np.flatnonzero(needles == one)}].sum("prompt") for one in known]
     sums = xr.concat(parts, dim="bucket")
     counts = xr.DataArray([int((needles == one).sum()) for one in known], dims="bucket")
-    mean = cells.mean("prompt")
-    half = jackknife(sums, counts)
-    return mean, mean - half, mean + half, jackknife_error(sums, counts)
+    return cells.mean("prompt"), *interval(sums, counts, values), standard_error(sums, counts)
