@@ -8,7 +8,6 @@ import xarray as xr
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.weightstats import DescrStatsW
 
 from headscope.results import moments
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from headscope.results import Atlas
-from headscope.stats import Thresholds, behaviours
+from headscope.stats import BehaviourThresholds, behaviours
 from headscope.stats.behaviour import two_groups
 from stats.made import HEADS, LAYERS, coreference, dependency, results
 
@@ -30,7 +30,7 @@ def surface(**changes: tuple[tuple[int, ...], float]) -> dict[str, NDArray[np.fl
 
 
 def found(results: Atlas, **limits: float) -> dict[str, str]:
-    table = behaviours(results, Thresholds(**limits) if limits else None)
+    table = behaviours(results, BehaviourThresholds(**limits) if limits else None)
     assert table["name"].tolist() == [
         f"{layer}-{head}" for layer in range(1, LAYERS + 1) for head in range(1, HEADS + 1)
     ]

@@ -14,7 +14,7 @@ from scipy import stats as scipy_stats
 
 import headscope as hs
 from headscope.results import Atlas
-from headscope.stats import Description, descriptions, main_roles, role_agreement
+from headscope.stats import Description, descriptions, main_roles, role_stability
 from headscope.stats.ablation import scored
 from headscope.stats.role_words import ROLE_WORDS
 from page.samples import made_results
@@ -173,7 +173,7 @@ def test_one_document_is_too_few_to_test_roles() -> None:
         "There are too few documents to test roles.",
         "Reads broadly, nearly evenly over the words.",
     ]
-    assert role_agreement(results) == (0, 0)
+    assert role_stability(results) == (0, 0)
     assert results.remarks()[0] == (
         "There are too few documents to test roles. The corpus is too small to compare its halves."
     )

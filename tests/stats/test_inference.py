@@ -108,7 +108,8 @@ def test_no_interval_leaves_the_range_of_its_values(values: list[float], counts:
     found = ratio(np.array(values) * weights, weights)
     low, high = (float(end) for end in found.interval("share"))
     if not math.isnan(low):
-        assert 0.0 <= low <= found.value + 1e-6 and found.value - 1e-6 <= high <= 1.0
+        assert 0.0 <= low <= found.value + 1e-6
+        assert found.value - 1e-6 <= high <= 1.0
     low, high = (float(end) for end in found.interval("positive"))
     if not math.isnan(low):
         assert 0.0 <= low <= found.value <= high

@@ -21,6 +21,8 @@ export const FAMILIES: Family[] = [
   { id: "induction", title: "Induction", short: "induct.", symbol: "↷", colour: ["#8A6A1E", "#B99636"] },
   { id: "noun phrase", title: "Within the noun phrase", short: "noun", symbol: "N", colour: ["#E7A83B", "#EDB652"] },
   { id: "clause", title: "Verb and its dependents", short: "verb", symbol: "V", colour: ["#A63A1C", "#D9653F"] },
+  { id: "coreference", title: "Mention to antecedent", short: "coref.", symbol: "C", colour: ["#0E8C8C", "#27A6A6"] },
+  { id: "retrieval", title: "Retrieval", short: "retriev.", symbol: "R", colour: ["#5B6F1F", "#8FA53F"] },
   { id: "broad", title: "Broad", short: "", symbol: "", colour: ["#D6D5D1", "#43454A"] },
   { id: "no clear role", title: "No clear role", short: "", symbol: "", colour: ["#F3F2F0", "#2A2B2E"] },
   { id: "rests", title: "Rests", short: "", symbol: "", colour: ["#FFFFFF", "#1B1C1E"] },

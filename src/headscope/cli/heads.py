@@ -54,6 +54,14 @@ def heads(
             "(headscope survey --null).",
         ),
     ] = False,
+    thresholds: Annotated[
+        bool,
+        typer.Option(
+            "--thresholds",
+            help="One row per threshold behind roles and sentences: its source, and how many heads "
+            "change at 20 % less and more.",
+        ),
+    ] = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -71,6 +79,12 @@ def heads(
             "--where selects query heads, --kv shows KV heads; they cannot be combined",
             hint="leave one of them out",
         )
+    if thresholds and (nulls or kv or by or where.strip()):
+        raise UserError(
+            "--thresholds shows one row per threshold; it cannot be combined with --where, --by, "
+            "--kv or --nulls",
+            hint="leave one of them out",
+        )
     if nulls and (kv or by or where.strip()):
         raise UserError(
             "--nulls shows one row per statistic; it cannot be combined with --where, --by or --kv",
@@ -78,6 +92,11 @@ def heads(
         )
     console = Console(quiet=quiet, as_json=json)
     atlas = Atlas.open(results)
+    if thresholds:
+        from headscope.stats import threshold_table
+
+        console.frame(threshold_table(atlas))
+        return
     if nulls:
         from headscope.cli.surveying import show_nulls
         from headscope.stats.nulls import check_has_nulls

@@ -12,7 +12,8 @@ from headscope.figures.style import note, styled, subject
 from headscope.results import Atlas
 from headscope.results.track import EXCESS, Track
 from headscope.stats.emergence import emergence
-from headscope.stats.excess import FAMILIES, LEAST
+from headscope.stats.excess import FAMILIES
+from headscope.stats.thresholds import DEFAULT
 
 COLOURS = {
     "previous": "#1F6FB5",
@@ -23,6 +24,8 @@ COLOURS = {
     "induction": "#8A6A1E",
     "noun phrase": "#E7A83B",
     "clause": "#A63A1C",
+    "coreference": "#0E8C8C",
+    "retrieval": "#5B6F1F",
 }
 """The colours of families, as the page has them."""
 NAMED = 3
@@ -51,7 +54,7 @@ def emergence_lines(results: Atlas) -> Any:
         drawn.properties(width=WIDTH, height=HEIGHT),
         title,
         about,
-        f"dot: from here on at least {LEAST} over even attention, by a corrected test",
+        f"dot: from here on at least {DEFAULT.least} over even attention, by a corrected test",
     )
 
 

@@ -144,7 +144,29 @@ def _arcs(family: str, *, up: bool) -> Select:
     return select
 
 
+def _antecedents(item: Encoded, keys: Matrix) -> Pairs:
+    """From the pieces of a mention's head word to those of earlier mentions of the same entity."""
+    heads: dict[str, set[int]] = {}
+    for mention in item.example.mentions:
+        heads.setdefault(mention.entity, set()).add(mention.head)
+    pairs = [
+        (one, other)
+        for words in heads.values()
+        for word in words
+        for earlier in words
+        if earlier < word
+        for one in item.pieces.get(word, ())
+        for other in item.pieces.get(earlier, ())
+    ]
+    return _open(Pairs.of(len(item), pairs), keys)
+
+
 ROLES: dict[str, tuple[str, Select, frozenset[str]]] = {
+    "antecedent": (
+        "from a mention to its antecedents",
+        _antecedents,
+        frozenset({"mentions"}),
+    ),
     "previous": ("the previous token", _offsets(-1), frozenset()),
     "next": ("the next token", _offsets(1), frozenset({"later"})),
     "near": ("near tokens: one or two away", _offsets(-2, -1, 1, 2), frozenset()),
@@ -176,8 +198,8 @@ ROLES: dict[str, tuple[str, Select, frozenset[str]]] = {
         frozenset({"tree"}),
     ),
 }
-"""Each role's words, its pairs of tokens, and what it needs: a tree, a model that is causal, or one
-that sees later tokens."""
+"""Each role's words, its pairs of tokens, and what it needs: a tree, mentions, a model that is
+causal, or one that sees later tokens."""
 
 
 class Work(Linear):
@@ -207,13 +229,9 @@ class Work(Linear):
     def bind(self, context: Context, corpus: Iterable[Example]) -> Self:
         """Choose the roles that model and corpus allow."""
         bound = super().bind(context, corpus)
-        tree = any("tree" in example.annotations for example in corpus)
-        here = {"causal"} if context.causal else {"later"}
-        bound.roles = [
-            name
-            for name, (_, _, needs) in ROLES.items()
-            if needs <= here | ({"tree"} if tree else set())
-        ]
+        here = {"causal" if context.causal else "later"}
+        here |= {"tree", "mentions"} & {name for one in corpus for name in one.annotations}
+        bound.roles = [name for name, (_, _, needs) in ROLES.items() if needs <= here]
         bound.dims = {"role": tuple(bound.roles), "part": PARTS}
         return bound
 

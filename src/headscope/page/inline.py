@@ -22,12 +22,14 @@ PALETTE = {
     "induction": ("#8A6A1E", "↷"),
     "noun phrase": ("#E7A83B", "N"),
     "clause": ("#A63A1C", "V"),
+    "coreference": ("#0E8C8C", "C"),
+    "retrieval": ("#5B6F1F", "R"),
     "broad": ("#D6D5D1", ""),
     "no clear role": ("#F3F2F0", ""),
     "rests": ("#FFFFFF", ""),
 }
 """The colour and the symbol of each family of roles, as in ``web/src/families.ts``."""
-DARK = ("previous", "near", "itself", "induction", "clause")
+DARK = ("previous", "near", "itself", "induction", "clause", "coreference", "retrieval")
 INK = "#17181A"
 MOST = 1600
 """Heads of the largest grid that is drawn as SVG."""

@@ -5,7 +5,7 @@ Nothing here needs torch.
 
 from headscope.stats.antecedent_gains import antecedent_gains, gain_differences
 from headscope.stats.antecedents import antecedent_scores, antecedent_table
-from headscope.stats.behaviour import Thresholds, behaviours
+from headscope.stats.behaviour import BehaviourThresholds, behaviours
 from headscope.stats.comparison import cosine_table, paired_table
 from headscope.stats.convergence import convergence
 from headscope.stats.crossfit import CrossFit, best_choice, cross_fit, cross_score, fit_apart
@@ -17,7 +17,7 @@ from headscope.stats.inference import interval, interval_note, p_above, standard
 from headscope.stats.kv_heads import kv_head_counts, kv_head_table
 from headscope.stats.layers import LayerCloseness, layer_closeness
 from headscope.stats.lengths import matched_scores
-from headscope.stats.main_roles import main_roles, role_agreement
+from headscope.stats.main_roles import main_roles, role_stability
 from headscope.stats.map_agreement import map_agreement
 from headscope.stats.model_summary import model_summary
 from headscope.stats.nulls import null_bands, null_table
@@ -50,12 +50,14 @@ from headscope.stats.sinks import sink_table
 from headscope.stats.summary_parts import Part, SummaryLine
 from headscope.stats.tau import find_tau, find_taus, grand_mean, parse_tau, pooled_mean, pooled_tau
 from headscope.stats.tests import correct, paired_sign, wilson
+from headscope.stats.thresholds import Thresholds, threshold_table
 from headscope.stats.track import track_values
 
 __all__ = [
     "COARSE",
     "DEFAULT_DIRECTIONS",
     "FINE",
+    "BehaviourThresholds",
     "CrossFit",
     "Description",
     "LayerCloseness",
@@ -114,10 +116,10 @@ __all__ = [
     "present",
     "regions",
     "relation_tests",
-    "role_agreement",
     "role_correlations",
     "role_sets",
     "role_shift",
+    "role_stability",
     "role_table",
     "role_tests",
     "same_examples",
@@ -127,6 +129,7 @@ __all__ = [
     "skills",
     "standard_error",
     "tau_table",
+    "threshold_table",
     "track_values",
     "undecided",
     "wilson",

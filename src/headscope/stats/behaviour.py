@@ -28,7 +28,7 @@ The paper calls heads with over half of their attention on a token specialised.
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class BehaviourThresholds:
     """From which value on a head is said to do something.
 
     Parameters
@@ -87,7 +87,7 @@ def two_groups(values: ArrayLike) -> float:
     return float((numbers[cut] + numbers[cut + 1]) / 2)
 
 
-def behaviours(results: Atlas, thresholds: Thresholds | None = None) -> pd.DataFrame:
+def behaviours(results: Atlas, thresholds: BehaviourThresholds | None = None) -> pd.DataFrame:
     """Name the main behaviour of every head.
 
     Parameters
@@ -105,7 +105,7 @@ def behaviours(results: Atlas, thresholds: Thresholds | None = None) -> pd.DataF
         attention over the threshold on a position or a special token, broad attention. The
         thresholds that were used are in ``attrs["thresholds"]``, by behaviour.
     """
-    limits = thresholds or Thresholds()
+    limits = thresholds or BehaviourThresholds()
     behaviour: dict[Head, str] = {}
     surface = [
         (values, what, _from_data(values) if limit is None else limit)
@@ -147,7 +147,7 @@ def _from_data(values: xr.DataArray) -> float:
 
 
 def _surface(
-    results: Atlas, limits: Thresholds
+    results: Atlas, limits: BehaviourThresholds
 ) -> Iterator[tuple[xr.DataArray, str, float | None]]:
     """Attention to positions and to special tokens, with what it is called and its threshold."""
     if "position" in results.measures:
@@ -160,7 +160,7 @@ def _surface(
             yield means.sel(token=token), words, limits.token
 
 
-def _linguistic(results: Atlas, limits: Thresholds) -> Iterator[tuple[list[Head], str]]:
+def _linguistic(results: Atlas, limits: BehaviourThresholds) -> Iterator[tuple[list[Head], str]]:
     """The best heads of relations that beat the offset, and the best head at antecedents."""
     if "dependency" in results.measures and int(results["dependency"]["n"].max()) >= LEAST:
         table = best_heads(results)

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from headscope.errors import UserError, unknown
 from headscope.labels import label_text
 from headscope.results import Atlas
+from headscope.results.moments import ratio
 from headscope.results.schema import GRID
 from headscope.stats.grid import grid_heads
-from headscope.results.moments import ratio
 from headscope.stats.role_words import ROLE_WORDS, sink_words
 
 STEPS = (4, 8, 12, 16, 24, 32)

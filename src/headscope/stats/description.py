@@ -19,10 +19,7 @@ from headscope.stats.plain_facts import plain_facts
 from headscope.stats.relation_words import relation_words
 from headscope.stats.role_words import ROLE_WORDS
 
-HALF = 0.5
-"""From this share of the working attention on, a head does what its role says; below, it leans
-towards it."""
-DISAGREE = "the two halves of the corpus disagree"
+UNSURE = "drawing other documents often gives another role"
 NO_ROLES = "These results have no main roles: survey again with the default measures."
 SURVEYED = ("position", "special", "entropy", "role", "activity", "dependency", "coreference")
 """Measures by which a survey is known."""
@@ -44,9 +41,9 @@ class Description:
         The family of its main role; "broad", "no clear role" or "rests"; "" where the results have
         no main roles.
     second
-        The family of a second role within 10 % of the main one, or "".
+        The family of a second role, or ""; see :func:`headscope.stats.main_roles`.
     borderline
-        Whether the two halves of the corpus disagree on the main role.
+        Whether the main role often changes when documents are drawn anew.
     """
 
     head: str
@@ -125,7 +122,7 @@ def _lead(analysis: Analysis, excess: Excess, place: int) -> str:
             return _hedged(text, True)
         return f"{text}, but the {best}." if best else f"{text}."
     words, share = ROLE_WORDS[role], excess.share[place, excess.names.index(role)]
-    if share < HALF:
+    if share < excess.thresholds.half:
         text = f"Leans towards {listed([words.leans, *filter(None, [_leans(second)])])}"
     else:
         text = f"Looks {words.also}, and {ROLE_WORDS[second].also}" if second else words.does
@@ -148,12 +145,12 @@ def _leans(role: str) -> str:
 
 
 def _hedged(text: str, borderline: bool, mostly: str = "") -> str:
-    """A sentence, hedged where the halves of the corpus disagree."""
+    """A sentence, hedged where the role is borderline."""
     if not borderline:
         return f"{text}."
     if text.startswith("No "):
-        return f"{text}; {DISAGREE}."
-    return f"Mostly {mostly or text[:1].lower() + text[1:]}; {DISAGREE}."
+        return f"{text}; {UNSURE}."
+    return f"Mostly {mostly or text[:1].lower() + text[1:]}; {UNSURE}."
 
 
 def _best_at(analysis: Analysis, head: str) -> str:

@@ -13,8 +13,8 @@ from headscope.errors import ResultsError, UserError
 from headscope.results import Atlas
 from headscope.results.schema import GRID
 from headscope.results.track import EXCESS, ROLES, Track
-from headscope.stats.excess import LEAST
 from headscope.stats.grid import labelled_head
+from headscope.stats.thresholds import DEFAULT
 from headscope.stats.track import DIM, track_values
 
 Flags = NDArray[np.bool_]
@@ -33,7 +33,7 @@ def emergence(results: Atlas, *, by: str = "", least: float | None = None) -> pd
         attention at every role, which must also pass its test as in
         :func:`headscope.stats.main_roles`.
     least
-        The threshold. Default: an excess of 0.1; with ``by`` it must be given.
+        The threshold. Default: 0.1 for the lower end of the excess; with ``by`` it must be given.
 
     Returns
     -------
@@ -74,7 +74,8 @@ def emergence(results: Atlas, *, by: str = "", least: float | None = None) -> pd
         data = _excess(track)
         values = data["value"].transpose(DIM, *GRID, "role")
         passes = data["passes"].transpose(DIM, *GRID, "role").values > 0
-        past = np.asarray(values.values >= (LEAST if least is None else least)) & passes
+        low = values.values - data["half"].transpose(DIM, *GRID, "role").values
+        past = np.asarray(low >= (DEFAULT.least if least is None else least)) & passes
     return _table(track, values, past)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headscope.stats.analysis import Analysis
-from headscope.stats.excess import BROADLY, CONTAINS, DIRECTION, LEAST, RESTS, Excess
+from headscope.stats.excess import BROADLY, CONTAINS, DIRECTION, RESTS, Excess
 from headscope.stats.finding_words import (
     antecedents_found,
     disabling_does,
@@ -13,15 +13,13 @@ from headscope.stats.finding_words import (
     relations_found,
 )
 from headscope.stats.findings import ALPHA, RelationFinding
-from headscope.stats.phrases import capital, in_percent, listed, p_words, with_half
+from headscope.stats.phrases import capital, in_percent, listed, p_words, with_interval
 from headscope.stats.role_words import ROLE_WORDS
 
 SHOWN = 2
 """How many relations, and how many kinds of sinks, a sentence names."""
 SOME = 0.03
 """Smaller shares at rest are not named."""
-CLOSE = LEAST / 2
-"""From this excess on, a role that does not count is mentioned."""
 AT_WORK = "at work"
 
 
@@ -49,8 +47,10 @@ def role_evidence(analysis: Analysis, excess: Excess, place: int) -> list[str]:
     elif role != RESTS and excess.tested:
         found += _tendency(excess, place)
     if row["borderline"]:
-        halves = [_name(str(row[half])) for half in ("first_half", "second_half")]
-        found.append(f"One half of the corpus says “{halves[0]}”, the other “{halves[1]}”.")
+        found.append(
+            f"When documents are drawn anew, {in_percent(float(row['stability']))} of the draws "
+            f"say “{_name(role)}”, most others “{_name(str(row['instead']))}”."
+        )
     return found
 
 
@@ -84,10 +84,11 @@ def resting_on(analysis: Analysis, head: str) -> list[str]:
 
 def _share(excess: Excess, place: int, role: str) -> str:
     """The share of the working attention on a role's tokens, against even attention."""
-    at = excess.names.index(role)
-    share = with_half(excess.share[place, at], excess.share_half[place, at])
-    even = in_percent(excess.even[place, at])
-    return f"{ROLE_WORDS[role].share.format(share)} (even attention: {even})"
+    at, parts = excess.names.index(role), (excess.share, excess.share_low, excess.share_high)
+    share = with_interval(*(part[place, at] for part in parts))
+    even = excess.even[place, at]
+    against = "" if np.isnan(even) else f" (even attention: {in_percent(even)})"
+    return f"{ROLE_WORDS[role].share.format(share)}{against}"
 
 
 def _further(excess: Excess, place: int, named: list[str]) -> list[str]:
@@ -110,7 +111,8 @@ def _tendency(excess: Excess, place: int) -> list[str]:
         if name not in DIRECTION
     ]
     value, role = max(ranked, default=(0.0, ""))
-    if value < CLOSE:
+    least = excess.thresholds.least
+    if value < least / 2:
         return ["No role comes close to counting."]
     p = float(excess.p[place, excess.names.index(role)])
     start = f"Closest to a role: {_share(excess, place, role)}"
@@ -118,8 +120,13 @@ def _tendency(excess: Excess, place: int) -> list[str]:
         return [f"{start}, but there are too few documents to test it."]
     if p >= ALPHA:
         return [f"{start}, but the test does not confirm it ({p_words(p)})."]
-    points = f"{100 * value:.{0 if value < 0.095 else 1}f} points over even attention"
-    return [f"{start}, {points} where 10 would count."]
+    half = float(excess.half[place, excess.names.index(role)])
+    points = f"{100 * value:.{0 if value < 0.095 else 1}f}"
+    low, high = (f"{100 * end:.0f}" for end in (value - half, value + half))
+    return [
+        f"{start}, {points} points over even attention ({low} to {high}), where the lower end "
+        f"must be {100 * least:.0f} or more to count."
+    ]
 
 
 def findings_of(analysis: Analysis, head: str) -> list[str]:

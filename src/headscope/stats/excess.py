@@ -4,41 +4,40 @@ tokens than even attention would put there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from scipy import special
 
 from headscope.labels import CLAUSE, NOUN_PHRASE, family_of
 from headscope.results import Atlas
-from headscope.stats.inference import document_ratio
+from headscope.results.moments import CONFIDENCE, ratio
+from headscope.stats.antecedents import RIGHT, AntecedentAnswers
 from headscope.stats.tests import correct
+from headscope.stats.thresholds import DEFAULT, Thresholds
 
-LEAST = 0.1
-"""A role counts from this excess on."""
-ALPHA = 0.05
-SPECIFIC = 0.8
-"""A specific role replaces a general one that contains it from this share of its excess on."""
-CLOSE = 0.9
-"""A second role is named from this share of the main role's excess on."""
-BROAD = 0.85
-"""From this spread on, a head without a role is broad."""
-RESTING = 0.05
-"""Below this activity a head rests."""
 BROADLY, UNCLEAR, RESTS = "broad", "no clear role", "rests"
+NONE = (BROADLY, UNCLEAR, RESTS)
+"""What a head does instead of having a role."""
 
 FAMILIES = {
-    "previous": "previous",
-    "next": "next",
-    "near": "near",
-    "itself": "itself",
-    "same": "same",
-    "induction": "induction",
+    "antecedent": "coreference",
     "modifier to noun": NOUN_PHRASE,
     "noun to modifier": NOUN_PHRASE,
     "dependent to verb": CLAUSE,
     "verb to dependent": CLAUSE,
+    "induction": "induction",
+    "retrieval": "retrieval",
+    "same": "same",
+    "previous": "previous",
+    "next": "next",
+    "itself": "itself",
+    "near": "near",
 }
 """The family of each role: what pictures give one colour."""
 CONTAINS = {"near": ("previous", "next")}
@@ -50,6 +49,25 @@ DIRECTION = {
     "verb to dependent": "head to dependent",
 }
 """Roles along arcs of the tree. They also have to beat the best fixed offset at a relation."""
+RANKS = (
+    ("antecedent",),
+    tuple(DIRECTION),
+    ("induction",),
+    ("retrieval",),
+    ("same",),
+    ("previous", "next"),
+    ("itself",),
+    ("near",),
+)
+"""The roles from the most specific to the most general: many heads look near, and do more."""
+RANK = {name: rank for rank, names in enumerate(RANKS) for name in names}
+SPECIAL = RANK["retrieval"]
+"""Roles up to this rank name a head however little of its attention is at work."""
+
+SIMPLE = (f"nearest{RIGHT}", f"same head word{RIGHT}")
+"""What a head for antecedents must beat."""
+NUMBERS = ("value", "error", "degrees", "p", "share", "share_low", "share_high", "even")
+"""What :class:`Excess` has of every head and role."""
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -111,46 +129,45 @@ def _flat(values: xr.DataArray, *last: str) -> Array:
 
 @dataclass(frozen=True)
 class Excess:
-    """The excess of every head at every role, in a part of the corpus.
+    """The excess of every head at every role.
 
     Attributes
     ----------
     names, places
         As in :class:`Work`.
-    value, half, p
-        (head, role): the excess, half the width of its 95 % interval, and its corrected p.
-    share, share_half, even
-        (head, role): the share of the working attention on the role's tokens, half the width of
-        its interval, and what even attention would give.
-    counts
-        (head, role): whether the head has the role.
+    value, error, degrees, p
+        (head, role): the excess, its standard error over documents with the degrees of freedom, and
+        p of "no more than even attention", corrected by Holm over heads and roles.
+    share, share_low, share_high, even
+        (head, role): the share of the working attention on the role's tokens with its interval, and
+        what even attention would give.
+    allowed, counts
+        (head, role): whether the head may have the role at all, and whether it has it.
     activity, spread
         (head,).
+    thresholds
+        From which values on roles count.
     """
 
     names: list[str]
     places: list[tuple[int, int]]
     value: Array
-    half: Array
+    error: Array
+    degrees: Array
     p: Array
     share: Array
-    share_half: Array
+    share_low: Array
+    share_high: Array
     even: Array
+    allowed: Flags
     counts: Flags
     activity: Array
     spread: Array
+    thresholds: Thresholds
 
     @classmethod
-    def of(
-        cls,
-        work: Work,
-        allowed: Flags,
-        *,
-        least: float,
-        buckets: slice = slice(None),
-        intervals: bool = True,
-    ) -> Excess:
-        """From the sums of some buckets of documents.
+    def of(cls, work: Work, allowed: Flags, thresholds: Thresholds = DEFAULT) -> Excess:
+        """From the sums.
 
         Parameters
         ----------
@@ -158,98 +175,137 @@ class Excess:
             The sums.
         allowed
             (head, role): which heads may have which role.
-        least
-            The smallest excess that counts.
-        buckets
-            Which buckets. Default: all.
-        intervals
-            False leaves the intervals out (NaN), which halves the time.
+        thresholds
+            From which values on roles count.
         """
         on, even, left = (
-            xr.DataArray(values[buckets], dims=("bucket", "place", "role"))
-            for values in (work.attention, work.even, work.left)
+            np.moveaxis(values, 0, -1) for values in (work.attention, work.even, work.left)
         )
-        total = left.sum("bucket").where(left.sum("bucket") > 0)
-        value = ((on - even).sum("bucket") / total).values
-        difference, share = document_ratio(on - even, left), document_ratio(on, left)
-        corrected = correct(difference.p_above(), "bh")
-        none = np.full(value.shape, np.nan)
-        with np.errstate(invalid="ignore"):
-            counts = (value >= least) & (corrected < ALPHA) & allowed
+        excess, share = ratio(on - even, left), ratio(on, left)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            uniform = even.sum(-1) / left.sum(-1)
         return cls(
             work.names,
             work.places,
-            value,
-            difference.quantile() * difference.error if intervals else none,
-            corrected,
-            (on.sum("bucket") / total).values,
-            share.quantile() * share.error if intervals else none,
-            (even.sum("bucket") / total).values,
-            counts,
-            _ratio(work.active, work.rows, buckets),
-            _ratio(work.entropy, work.entropy_left, buckets),
+            excess.value,
+            excess.error,
+            excess.degrees,
+            correct(excess.p_above(), "holm"),
+            share.value,
+            *share.interval("share"),
+            uniform,
+            allowed,
+            np.zeros(allowed.shape, bool),
+            _ratio(work.active, work.rows),
+            _ratio(work.entropy, work.entropy_left),
+            thresholds,
+        ).under(thresholds)
+
+    def under(self, thresholds: Thresholds) -> Excess:
+        """The same with roles that count under other thresholds."""
+        counts = (self.value - self.half >= thresholds.least) & (self.p < thresholds.alpha)
+        return replace(self, counts=counts & self.allowed, thresholds=thresholds)
+
+    def joined(self, name: str, values: Mapping[str, Array]) -> Excess:
+        """The same with one more role, whose numbers come from elsewhere; NaN where not given."""
+        nothing = np.full(len(self.places), np.nan)
+        columns: dict[str, Any] = {
+            key: np.column_stack([getattr(self, key), values.get(key, nothing)]) for key in NUMBERS
+        }
+        allowed = np.column_stack([self.allowed, np.ones(len(self.places), bool)])
+        return replace(self, names=[*self.names, name], allowed=allowed, **columns).under(
+            self.thresholds
         )
+
+    @cached_property
+    def quantile(self) -> Array:
+        """How many errors the 95 % interval reaches to each side, (head, role)."""
+        quantile: Array = special.stdtrit(self.degrees, 0.5 + CONFIDENCE / 2)
+        return quantile
+
+    @property
+    def half(self) -> Array:
+        """Half the width of the 95 % interval of the excess, (head, role)."""
+        return self.quantile * self.error
 
     @property
     def tested(self) -> bool:
         """Whether there are documents enough to test any role."""
         return bool(np.isfinite(self.p).any())
 
-    def chosen(self, place: int) -> list[str]:
-        """The roles of a head: the main one, and one that is close to it, if any."""
-        ranked = sorted(
-            (name for at, name in enumerate(self.names) if self.counts[place, at]),
-            key=lambda name: -self._at(place, name),
-        )
-        if not ranked:
-            return []
-        main = ranked[0]
-        inside = [name for name in ranked if name in CONTAINS.get(main, ())]
-        if inside and self._at(place, inside[0]) >= SPECIFIC * self._at(place, main):
-            main = inside[0]
-        own = {main, *CONTAINS.get(main, ())}
-        own |= {general for general, inside_ in CONTAINS.items() if main in inside_}
-        second = [
-            name
-            for name in ranked
-            if name not in own and self._at(place, name) >= CLOSE * self._at(place, main)
-        ]
-        return [main, *second[:1]]
+    def main(self, value: Array, counts: Flags, activity: Array, spread: Array) -> NDArray[np.intp]:
+        """The main role of every head: its number, or beyond all roles one of ``NONE``.
 
-    def _at(self, place: int, name: str) -> float:
-        return float(self.value[place, self.names.index(name)])
+        The most specific of the roles that count and have at least half of the largest excess; of
+        equally specific ones, that with the larger excess.
 
-    def role(self, place: int) -> str:
-        """The main role of a head, or what it does instead."""
-        if self.activity[place] < RESTING:
-            return RESTS
-        chosen = self.chosen(place)
-        if chosen:
-            return chosen[0]
-        return BROADLY if self.spread[place] >= BROAD else UNCLEAR
+        Parameters
+        ----------
+        value, counts
+            (…, head, role).
+        activity, spread
+            (…, head).
+        """
+        rank, size = np.array([RANK[name] for name in self.names]), len(self.names)
+        having = np.where(counts, value, -np.inf)
+        near = having >= self.thresholds.specific * having.max(-1, keepdims=True)
+        # An excess is at most 1, so a rank always outweighs it.
+        chosen = np.where(counts & near, value - 2.0 * rank, -np.inf).argmax(-1)
+        broad = np.where(spread >= self.thresholds.broad, NONE.index(BROADLY), NONE.index(UNCLEAR))
+        found = np.where(counts.any(-1), chosen, size + broad)
+        special = counts.any(-1) & (rank[chosen] <= SPECIAL)
+        resting = (activity < self.thresholds.resting) & ~special
+        return np.where(resting, size + NONE.index(RESTS), found)
+
+    @property
+    def labels(self) -> list[str]:
+        """What the numbers of :meth:`main` stand for."""
+        return [*self.names, *NONE]
 
     def roles(self) -> list[str]:
         """The main roles of all heads."""
-        return [self.role(place) for place in range(len(self.places))]
+        numbers = self.main(self.value, self.counts, self.activity, self.spread)
+        return [self.labels[number] for number in numbers]
+
+    def second(self, place: int, main: str) -> str:
+        """The role that is named beside a head's main one: the largest excess, if that is another
+        role, or one that is close; "" if there is none.
+        """
+        if main not in self.names:
+            return ""
+        own = {main, *CONTAINS.get(main, ())}
+        own |= {general for general, inside in CONTAINS.items() if main in inside}
+        others = [
+            (float(self.value[place, at]), name)
+            for at, name in enumerate(self.names)
+            if self.counts[place, at] and name not in own
+        ]
+        value, name = max(others, default=(-np.inf, ""))
+        least = self.thresholds.close * self.value[place, self.names.index(main)]
+        return name if value >= least else ""
 
 
-def _ratio(top: Array, bottom: Array, buckets: slice) -> Array:
-    """A ratio of sums over some buckets, (head,)."""
+def _ratio(top: Array, bottom: Array) -> Array:
+    """A ratio of sums over all buckets, (head,)."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Array = top[buckets].sum(0) / bottom[buckets].sum(0)
+        found: Array = top.sum(0) / bottom.sum(0)
     return found
 
 
-def beats_offset(work: Work, tests: xr.Dataset | None) -> Flags:
+def allowed_roles(work: Work, results: Atlas, tests: xr.Dataset | None) -> Flags:
     """Which heads may have which role.
 
     A role along arcs must find a relation of its family more often than the best fixed offset, or
-    it might be a mere habit of position.
+    it might be a mere habit of position. A head for antecedents must find them more often than the
+    nearest mention and than the nearest one with the same head word, or it might look for the same
+    word only.
 
     Parameters
     ----------
     work
         The sums, which name heads and roles.
+    results
+        The results that they come from.
     tests
         What :func:`headscope.stats.relation_tests` says, corrected over all; None if the results
         have no relations: then no head may have such a role.
@@ -261,6 +317,8 @@ def beats_offset(work: Work, tests: xr.Dataset | None) -> Flags:
     """
     allowed = np.ones((len(work.places), len(work.names)), bool)
     for at, name in enumerate(work.names):
+        if name == "antecedent":
+            allowed[:, at] = _finds_antecedents(results)
         if name not in DIRECTION:
             continue
         allowed[:, at] = False
@@ -268,5 +326,15 @@ def beats_offset(work: Work, tests: xr.Dataset | None) -> Flags:
             continue
         mine = [family_of(str(label)) == FAMILIES[name] for label in tests["relation"].values]
         p = tests["p_corrected"].sel(direction=DIRECTION[name]).transpose("layer", "head", ...)
-        allowed[:, at] = (p.values[..., mine] < ALPHA).any(-1).ravel()
+        allowed[:, at] = (p.values[..., mine] < DEFAULT.alpha).any(-1).ravel()
     return allowed
+
+
+def _finds_antecedents(results: Atlas) -> Flags:
+    """Which heads find antecedents more often than both simple baselines, by corrected tests."""
+    if "coreference" not in results:
+        return np.zeros(1, bool)
+    answers = AntecedentAnswers(results["coreference"].sel(candidates="mentions"))
+    p = answers.tests(answers.right, "holm").sel(kind="all", mentions=list(SIMPLE))
+    found: Flags = np.all(p.transpose("place", ...).values < DEFAULT.alpha, axis=-1)
+    return found

@@ -128,7 +128,7 @@ def interval_note(data: xr.Dataset) -> str:
     most = counts.max(1).astype(np.float64)  # of the label that is defined most often
     if not most.any():
         return ""
-    effective = int(round(most.sum() ** 2 / (most**2).sum()))
+    effective = round(float(most.sum() ** 2 / (most**2).sum()))
     if effective >= FEW:
         return ""
     unit = "document" if data.attrs.get("intervals") == DOCUMENTS else "text"

@@ -1,31 +1,43 @@
-"""The main role of every head: what it does most, with the attention that rests on sinks set aside.
+"""The main role of every head: what it does with the attention that does not rest on sinks.
 
 A head has a role if it puts more of its working attention on the role's tokens than even attention
-would, by a test over documents that is corrected for all heads and roles, and by at least a tenth.
-The main role is the one with the largest excess.
+would, by a test over documents that is corrected for all heads and roles, and surely by a tenth.
+Many heads look near and do something more specific there, so the main role is the most specific one
+with at least half of the largest excess.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
+from scipy import special
 
 from headscope.errors import ResultsError
 from headscope.results import Atlas
-from headscope.stats.crossfit import FIRST, SECOND
-from headscope.stats.excess import DIRECTION, FAMILIES, LEAST, Excess, Work, beats_offset
+from headscope.stats.excess import DIRECTION, FAMILIES, Excess, Work, allowed_roles
 from headscope.stats.grid import labelled_head
 from headscope.stats.relations import relation_tests
 from headscope.stats.tests import correct
+from headscope.stats.thresholds import DEFAULT, Thresholds
 
 NEEDED = ("activity", "work", "spread")
 """The measures that main roles need."""
+RESAMPLES, SEED = 1000, 0
+"""How often documents are drawn anew to see whether a head keeps its role."""
+PIECE = 100
+"""How many resamples are done at a time."""
+RETRIEVAL = "retrieval"
+
+Array = NDArray[np.float64]
 
 
-def main_roles(results: Atlas, *, least: float = LEAST) -> pd.DataFrame:
+def main_roles(results: Atlas, *, thresholds: Thresholds = DEFAULT) -> pd.DataFrame:
     """The main role of every head.
 
     Parameters
@@ -33,20 +45,23 @@ def main_roles(results: Atlas, *, least: float = LEAST) -> pd.DataFrame:
     results
         Results with the measures ``activity``, ``work`` and ``spread``. Roles along arcs of the
         dependency tree also need ``dependency``: such a role must beat the best fixed offset at
-        one of its relations, or it might be a mere habit of position.
-    least
-        The smallest excess of a role that counts.
+        one of its relations, or it might be a mere habit of position. Antecedents need
+        ``coreference``, and must beat the nearest mention with the same head word. Retrieval scores
+        count as a role where they were added (:meth:`headscope.Atlas.with_retrieval`).
+    thresholds
+        From which values on roles count.
 
     Returns
     -------
     pandas.DataFrame
         One row per head: ``head``, ``role`` (one of :data:`headscope.stats.excess.FAMILIES`; or
         "broad", "no clear role", "rests"), ``family``, ``excess`` with its 95 % interval ``low`` …
-        ``high`` and ``p_corrected`` (Benjamini and Hochberg over heads and roles; NaN without a
-        role), ``second`` (a role within 10 % of the main one, or ""), ``activity`` (the share of
-        attention at work), ``spread`` (0 to 1), the roles in the two halves of the corpus
-        (``first_half``, ``second_half``; "" where a half has too few documents to test) and
-        ``borderline``: whether they differ. The halves share the test against fixed offsets.
+        ``high`` and ``p_corrected`` (Holm over heads and roles; NaN without a role), ``second``
+        (the role with the largest excess if that is another one, or a role within 10 % of the main
+        one; or ""), ``activity`` (the share of attention at work), ``spread`` (0 to 1),
+        ``stability`` (the share of 1000 resamples of the documents in which the head has the same
+        main role; NaN where there are too few documents), ``instead`` (what it has most often in
+        the others, or "") and ``borderline``: whether the stability is below 0.8.
 
     Raises
     ------
@@ -56,6 +71,7 @@ def main_roles(results: Atlas, *, least: float = LEAST) -> pd.DataFrame:
     See Also
     --------
     headscope.stats.descriptions : the same in sentences.
+    headscope.stats.threshold_table : how many heads change their role with each threshold.
 
     Examples
     --------
@@ -65,11 +81,11 @@ def main_roles(results: Atlas, *, least: float = LEAST) -> pd.DataFrame:
     >>> table.loc["1-3", "role"], float(table.loc["1-3", "excess"].round(1))
     ('previous', 1.0)
     """
-    return MainRoles.of(results, least=least).table()
+    return MainRoles.of(results, thresholds=thresholds).table()
 
 
-def role_agreement(results: Atlas) -> tuple[int, int]:
-    """On how many heads the two halves of the corpus agree, and on how many they were compared.
+def role_stability(results: Atlas) -> tuple[int, int]:
+    """How many heads have a role, and how many of these keep it when documents are drawn anew.
 
     Parameters
     ----------
@@ -78,20 +94,20 @@ def role_agreement(results: Atlas) -> tuple[int, int]:
 
     Returns
     -------
-    same, total : int
-        Both are 0 where a half has too few documents to test.
+    stable, total : int
+        Heads whose role is not borderline, and all heads with a role.
 
     Examples
     --------
     >>> import headscope as hs
     >>> atlas = hs.survey("demo", "demo", measures=["activity", "work", "spread"], limit=20)
-    >>> same, total = role_agreement(atlas)
-    >>> total, 0 < same <= total
-    (72, True)
+    >>> stable, total = role_stability(atlas)
+    >>> 0 < stable <= total < 72
+    True
     """
     table = main_roles(results)
-    compared = table[table["first_half"] != ""]
-    return int((~compared["borderline"]).sum()), len(compared)
+    having = table["role"].isin(list(FAMILIES))
+    return int((having & ~table["borderline"]).sum()), int(having.sum())
 
 
 def has_main_roles(results: Atlas) -> bool:
@@ -101,23 +117,24 @@ def has_main_roles(results: Atlas) -> bool:
 
 @dataclass(frozen=True)
 class MainRoles:
-    """The excess of every head in the whole corpus, and the roles in its two halves.
-
-    The roles of both halves are empty where one of them has too few documents to test.
-    """
+    """The excess of every head at every role, and the sums it comes from."""
 
     whole: Excess
-    halves: tuple[list[str], list[str]]
+    work: Work
 
     @classmethod
     def of(
-        cls, results: Atlas, *, least: float = LEAST, tests: xr.Dataset | None = None
+        cls,
+        results: Atlas,
+        *,
+        thresholds: Thresholds = DEFAULT,
+        tests: xr.Dataset | None = None,
     ) -> MainRoles:
         """Analyse results; see :func:`main_roles`.
 
         Parameters
         ----------
-        results, least
+        results, thresholds
             As there.
         tests
             What :func:`headscope.stats.relation_tests` says of both directions, if it is known.
@@ -133,29 +150,111 @@ class MainRoles:
         work = Work.of(results)
         if "dependency" in results and set(work.names) & set(DIRECTION):
             tests = relation_tests(results) if tests is None else tests
-            p = tests["p"]
-            tests = tests.assign(p_corrected=(p.dims, correct(p.values, "bh")))
-        allowed = beats_offset(work, tests)
-        halves = [
-            Excess.of(work, allowed, least=least, buckets=half, intervals=False)
-            for half in (FIRST, SECOND)
+        whole = Excess.of(work, allowed_roles(work, results, tests), thresholds)
+        if RETRIEVAL in results:
+            whole = whole.joined(RETRIEVAL, _retrieval(results))
+        return cls(whole, work)
+
+    def marks(self, thresholds: Thresholds) -> list[tuple[str, str, bool]]:
+        """Main role, second role and borderline mark of every head under some thresholds."""
+        excess, (share, _) = self.whole.under(thresholds), self.stability
+        return [
+            (role, excess.second(place, role), bool(share[place] < thresholds.stable))
+            for place, role in enumerate(excess.roles())
         ]
-        none = [""] * len(work.places)
-        compared = all(half.tested for half in halves)
-        first, second = (half.roles() if compared else none for half in halves)
-        return cls(Excess.of(work, allowed, least=least), (first, second))
+
+    @cached_property
+    def stability(self) -> tuple[Array, list[str]]:
+        """The share of resamples in which each head has its main role, and what it has most often
+        in the others ("" where it always has its own).
+
+        Buckets of documents are drawn with replacement. Each resample has errors of its own, and
+        the critical values of the whole corpus.
+        """
+        whole = self.whole
+        labels, heads = len(whole.labels), len(whole.places)
+        now = np.array([whole.labels.index(role) for role in whole.roles()])
+        if not whole.tested:
+            return np.full(heads, np.nan), [""] * heads
+        times = np.zeros((heads, labels), np.int64)
+        for value, counts, activity, spread in self._resampled():
+            roles = whole.main(value, counts, activity, spread)
+            for head in range(heads):
+                times[head] += np.bincount(roles[:, head], minlength=labels)
+        share = times[np.arange(heads), now] / RESAMPLES
+        times[np.arange(heads), now] = 0
+        often = [
+            whole.labels[at] if times[head, at] else "" for head, at in enumerate(times.argmax(1))
+        ]
+        return share, often
+
+    def _resampled(self) -> Iterator[tuple[Array, NDArray[np.bool_], Array, Array]]:
+        """Excess, whether roles count, activity and spread, (resample, head, …), piece by piece."""
+        whole, work, limit = self.whole, self.work, self.whole.thresholds
+        size, extra = len(work.names), len(whole.names) - len(work.names)
+        buckets, heads = work.left.shape[:2]
+        more = (work.attention - work.even).reshape(buckets, -1)
+        left = work.left.reshape(buckets, -1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rest = 1.0 - left / left.sum(0)
+            scaled, weight = more / rest, left / rest
+        parts = (more, left, scaled**2, scaled * weight, weight**2)
+        wide, sure = whole.quantile[:, :size].ravel(), self._critical()
+        random = np.random.default_rng(SEED)
+        for _ in range(0, RESAMPLES, PIECE):
+            times = random.multinomial(buckets, np.full(buckets, 1 / buckets), PIECE).astype(float)
+            above, total, squares, crossed, weights = (times @ part for part in parts)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                value = above / total
+                error = np.sqrt(squares - 2 * value * crossed + value**2 * weights) / total
+                surely = value - wide * error >= limit.least
+                passes = value > sure * error
+                activity, spread = (
+                    (times @ top) / (times @ bottom)
+                    for top, bottom in (
+                        (work.active, work.rows),
+                        (work.entropy, work.entropy_left),
+                    )
+                )
+            value, counts = (one.reshape(PIECE, heads, size) for one in (value, surely & passes))
+            counts = counts & whole.allowed[:, :size]
+            if extra:  # what has no sums by document stays as it is
+                value = np.concatenate([value, np.tile(whole.value[:, size:], (PIECE, 1, 1))], -1)
+                counts = np.concatenate(
+                    [counts, np.tile(whole.counts[:, size:], (PIECE, 1, 1))], -1
+                )
+            yield value, counts, activity, spread
+
+    def _critical(self) -> Array:
+        """How many errors an excess must be above zero to pass the corrected test, (cell,).
+
+        By Holm the largest p that passes is compared with alpha over the tests that do not.
+        """
+        whole, size = self.whole, len(self.work.names)
+        corrected, alpha = whole.p[:, :size], whole.thresholds.alpha
+        failing = int(np.isfinite(corrected).sum() - (corrected < alpha).sum())
+        degrees = whole.degrees[:, :size].ravel()
+        critical: Array = special.stdtrit(degrees, 1 - alpha / max(failing, 1))
+        return critical
 
     def table(self) -> pd.DataFrame:
         """One row per head; see :func:`main_roles`."""
-        rows = []
-        for place, (first, second) in enumerate(zip(*self.halves, strict=True)):
-            halves = {"first_half": first, "second_half": second, "borderline": first != second}
-            rows.append(self._row(place) | halves)
-        return pd.DataFrame(rows)
+        share, instead = self.stability
+        least = self.whole.thresholds.stable
+        return pd.DataFrame(
+            [
+                self._row(place, role)
+                | {
+                    "stability": share[place],
+                    "instead": instead[place],
+                    "borderline": bool(share[place] < least),
+                }
+                for place, role in enumerate(self.whole.roles())
+            ]
+        )
 
-    def _row(self, place: int) -> dict[str, object]:
+    def _row(self, place: int, role: str) -> dict[str, object]:
         whole = self.whole
-        role, chosen = whole.role(place), whole.chosen(place)
         row: dict[str, object] = {
             "head": str(labelled_head(*whole.places[place])),
             "role": role,
@@ -164,12 +263,23 @@ class MainRoles:
             "low": np.nan,
             "high": np.nan,
             "p_corrected": np.nan,
-            "second": "",
+            "second": whole.second(place, role),
         }
         if role in whole.names:
             at = whole.names.index(role)
             value, half = whole.value[place, at], whole.half[place, at]
             row |= {"excess": value, "low": value - half, "high": min(value + half, 1.0)}
             row |= {"p_corrected": whole.p[place, at]}
-            row["second"] = chosen[1] if len(chosen) > 1 else ""
         return row | {"activity": whole.activity[place], "spread": whole.spread[place]}
+
+
+def _retrieval(results: Atlas) -> dict[str, Array]:
+    """Retrieval scores as the excess of a role: no other tokens are expected to be copied."""
+    data = results[RETRIEVAL].transpose("layer", "head", ...)
+    names = ("mean", "low", "high", "error")
+    mean, low, high, error = (data[name].values.astype(float).ravel() for name in names)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = correct(special.ndtr(-mean / error), "holm")
+    shares = {"share": mean, "share_low": low, "share_high": high}
+    degrees = np.full(len(mean), np.inf)
+    return {"value": mean, "error": error, "degrees": degrees, "p": p, **shares}

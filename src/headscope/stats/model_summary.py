@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from headscope.results import Atlas
 from headscope.stats.analysis import Analysis
 from headscope.stats.evidence import AT_WORK
-from headscope.stats.excess import BROADLY, FAMILIES, RESTING, RESTS, UNCLEAR
+from headscope.stats.excess import BROADLY, FAMILIES, RESTS, UNCLEAR
 from headscope.stats.phrases import heads_in_words, in_layers, in_percent, in_words, listed
 from headscope.stats.role_words import FAMILY_WORDS, ORDER
 from headscope.stats.summary_findings import finding_lines
 from headscope.stats.summary_parts import LEAD, Part, SummaryLine, head_parts
 from headscope.stats.summary_warnings import warning_lines
+from headscope.stats.thresholds import DEFAULT
 
-HALF = 0.5
 SOME = 0.1
 """Sinks with less of the attention at rest are not named."""
 MOST = 2
@@ -68,28 +68,27 @@ def _lead(analysis: Analysis) -> list[SummaryLine]:
     ]
     if analysis.excess is not None and not analysis.excess.tested:
         parts = [Part("There are too few documents to test roles.")]
-    parts += _resting(analysis)
-    return [SummaryLine(LEAD, [*parts, *_agreement(analysis)])]
+    return [SummaryLine(LEAD, [*parts, *_stability(analysis), *_resting(analysis)])]
 
 
-def _agreement(analysis: Analysis) -> list[Part]:
-    """On how many heads the two halves of the corpus agree."""
-    table = analysis.roles
-    if (table["first_half"] == "").all():
-        return [Part(" The corpus is too small to compare its halves.")]
+def _stability(analysis: Analysis) -> list[Part]:
+    """How many heads with a role keep it when documents are drawn anew."""
+    table = analysis.roles[analysis.roles["role"].isin(list(FAMILIES))]
+    if table["stability"].isna().all():
+        return []
     border = tuple(table.index[table["borderline"]].astype(str))
-    start = " The two halves of the corpus agree on "
+    start = " When documents are drawn anew, "
     if not border:
-        return [Part(f"{start}all heads.")]
+        return [Part(f"{start}{'it keeps it' if len(table) == 1 else 'all of these keep it'}.")]
     others = "other is" if len(border) == 1 else "others are"
-    agreed = f"{len(table) - len(border)} of {len(table)} heads; the {others} "
-    return [Part(start + agreed), Part("borderline", border), Part(".")]
+    kept = f"{len(table) - len(border)} of these {len(table)} keep it; the {others} "
+    return [Part(start + kept), Part("borderline", border), Part(".")]
 
 
 def _resting(analysis: Analysis) -> list[Part]:
     """How many heads spend more than half of their attention at rest, and on what."""
     table = analysis.roles.sort_values("activity", kind="stable")
-    resting = tuple(table.index[table["activity"] < HALF].astype(str))
+    resting = tuple(table.index[table["activity"] < DEFAULT.half].astype(str))
     if not resting:
         return []
     spend = "spends" if len(resting) == 1 else "spend"
@@ -148,7 +147,9 @@ def _family(
     if family == RESTS:
         parts += [Part(" "), Part("rests" if alone else "rest", strong=True)]
         whose = "its" if alone else "their"
-        parts.append(Part(f" (under {in_percent(RESTING)} of {whose} attention is at work)"))
+        parts.append(
+            Part(f" (under {in_percent(DEFAULT.resting)} of {whose} attention is at work)")
+        )
     else:
         parts += [Part(one if alone else many), Part(words, strong=True)]
     if family == BROADLY:

@@ -60,19 +60,20 @@ def in_percent(share: float) -> str:
     return "more than 99 %" if whole == 100 and share < 1 else f"{whole} %"
 
 
-def with_half(share: float, half: float) -> str:
-    """A share in percent with half the width of its interval, which decides on the digits.
+def with_interval(share: float, low: float, high: float) -> str:
+    """A share in percent with its interval, whose width decides on the digits.
 
-    >>> with_half(0.7004, 0.0036), with_half(0.192, 0.023), with_half(0.5, float("nan"))
-    ('70.0 ± 0.4 %', '19 ± 2 %', '50 %')
-    >>> with_half(0.99871, 0.00027), with_half(0.5, 0.0)
-    ('99.87 ± 0.03 %', '50 %')
+    >>> with_interval(0.7004, 0.696, 0.704), with_interval(0.192, 0.161, 0.231)
+    ('70.0 % (69.6 to 70.4)', '19 % (16 to 23)')
+    >>> with_interval(0.99871, 0.9982, 0.9991), with_interval(0.5, float("nan"), float("nan"))
+    ('99.87 % (99.82 to 99.91)', '50 %')
     """
-    percent = 100 * half
+    percent = 50 * (high - low)
     if not percent >= 0.005:  # not known, or nothing at two decimals
         return in_percent(share)
     places = 0 if percent >= 0.95 else 1 if percent >= 0.095 else 2
-    return f"{100 * share:.{places}f} ± {percent:.{places}f} %"
+    mean, *ends = (f"{100 * value:.{places}f}" for value in (share, low, high))
+    return f"{mean} % ({' to '.join(ends)})"
 
 
 def p_words(p: float) -> str:

@@ -15,7 +15,7 @@ from headscope.results.schema import GRID
 from headscope.stats.analysis import Analysis
 from headscope.stats.findings import ALPHA
 from headscope.stats.grid import grid_heads
-from headscope.stats.phrases import capital, p_words, with_half
+from headscope.stats.phrases import capital, p_words, with_interval
 
 HALF, NEARLY = 0.5, 0.9
 SHARES = {"position": {}, "special": {"row": "all"}}
@@ -67,11 +67,12 @@ def _shares(results: Atlas) -> list[PlainFact]:
             continue
         data = results[measure].sel(labels).transpose("layer", "head", ...)
         heads, own = grid_heads(data), str(data["mean"].dims[-1])
-        mean, low = (data[name].values.reshape(len(heads), -1) for name in ("mean", "low"))
+        names = ("mean", "low", "high")
+        mean, low, high = (data[name].values.reshape(len(heads), -1) for name in names)
         for place, at in zip(*np.nonzero(low > HALF), strict=True):
-            names = {own: str(data[own].values[at]), **labels}
-            what = label_text(measure, names).removeprefix("attention to ")
-            share = with_half(mean[place, at], mean[place, at] - low[place, at])
+            chosen = {own: str(data[own].values[at]), **labels}
+            what = label_text(measure, chosen).removeprefix("attention to ")
+            share = with_interval(mean[place, at], low[place, at], high[place, at])
             text = f"Puts {share} of its attention on {what}"
             found.append(PlainFact(str(heads[place]), text, 10 + float(mean[place, at])))
     return found

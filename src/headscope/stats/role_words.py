@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from headscope.labels import CLAUSE, NOUN_PHRASE
 from headscope.results import Atlas
-from headscope.stats.excess import BROADLY, RESTS, UNCLEAR
+from headscope.stats.excess import BROADLY, FAMILIES, RESTS, UNCLEAR
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,23 @@ class RoleWords:
 
 
 ROLE_WORDS = {
+    "antecedent": RoleWords(
+        "Looks from mentions to their antecedents",
+        "from mentions to their antecedents",
+        "the antecedent of a mention",
+        "{} of the working attention of mentions is on their antecedents",
+        "{} of the working attention of mentions is there",
+        "mentions to their antecedents",
+    ),
+    "retrieval": RoleWords(
+        "Retrieval head",
+        "at the answer in a long text that it copies",
+        "copying answers out of long texts",
+        "its retrieval score on long texts is {}",
+        "its retrieval score on long texts is {}",
+        "retrieval",
+        "a retrieval head",
+    ),
     "previous": RoleWords(
         "Previous-token head",
         "at the previous token",
@@ -127,20 +144,8 @@ ROLE_WORDS = {
 }
 """By role."""
 
-ORDER = (
-    "previous",
-    "next",
-    "near",
-    "itself",
-    "same",
-    "induction",
-    NOUN_PHRASE,
-    CLAUSE,
-    BROADLY,
-    UNCLEAR,
-    RESTS,
-)
-"""The families in the order in which they are listed."""
+ORDER = (*dict.fromkeys(FAMILIES.values()), BROADLY, UNCLEAR, RESTS)
+"""The families in the order in which they are listed: the most specific first."""
 
 FAMILY_WORDS = {
     "previous": (" looks at the ", " look at the ", "previous token"),
@@ -149,6 +154,8 @@ FAMILY_WORDS = {
     "itself": (" looks at ", " look at ", "the token itself"),
     "same": (" finds the ", " find the ", "same word elsewhere"),
     "induction": (" finds ", " find ", "what followed the same word before"),
+    "coreference": (" links ", " link ", "mentions to their antecedents"),
+    "retrieval": (" copies ", " copy ", "answers out of long texts"),
     NOUN_PHRASE: (" links words ", " link words ", "within the noun phrase"),
     CLAUSE: (" links a ", " link a ", "verb and its dependents"),
     BROADLY: (" reads ", " read ", "broadly"),

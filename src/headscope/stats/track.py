@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import xarray as xr
@@ -15,6 +16,7 @@ from headscope.results.track import EXCESS, ROLES
 from headscope.stats.excess import Excess
 from headscope.stats.main_roles import MainRoles, has_main_roles
 from headscope.stats.query import SUMS, chosen_labels, measure_of
+from headscope.stats.thresholds import DEFAULT
 
 DIM = "checkpoint"
 
@@ -50,7 +52,7 @@ def track_groups(found: Sequence[Atlas], names: Sequence[str]) -> dict[str, xr.D
 
 def _excess(atlas: Atlas) -> xr.Dataset:
     """The excess at every role, and whether its test and, where needed, the offset's allow it."""
-    whole: Excess = MainRoles.of(atlas, least=-np.inf).whole
+    whole: Excess = MainRoles.of(atlas, thresholds=replace(DEFAULT, least=-np.inf)).whole
     shape = (*_grid(atlas), len(whole.names))
     dims = (*GRID, "role")
     return xr.Dataset(

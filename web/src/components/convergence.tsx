@@ -21,8 +21,8 @@ export function CorpusSize({ width }: { width: number }) {
   const told = document.summary.some((one) =>
     one.parts.some((part) => part.text.includes("halves")),
   );
-  const agreement = told ? null : document.agreement;
-  if (!lines.length && !agreement) return null;
+  const stability = told ? null : document.stability;
+  if (!lines.length && !stability) return null;
   const data = () => ({
     columns: ["statistic", "head", "unit", "examples", "half-width"],
     rows: lines.flatMap((one) =>
@@ -36,8 +36,8 @@ export function CorpusSize({ width }: { width: number }) {
         {lines.length > 0 && <SaveMenu name="corpus-size" chart={() => svg.current} data={data} />}
       </div>
       <p class="hs-corpus-words">
-        {agreement &&
-          `The two halves of the corpus agree on the main role of ${count(agreement[0])} of ${count(agreement[1])} heads. `}
+        {stability &&
+          `When documents are drawn anew, ${count(stability[0])} of ${count(stability[1])} heads with a role keep it. `}
         {lines.length > 0 && halving(lines, document.corpus.examples)}
       </p>
       {lines.length > 0 && width > 0 && (

@@ -178,7 +178,7 @@ function Corner({
   );
 }
 
-/** Dots under a role that the two halves of the corpus do not agree on. */
+/** Dots under a role that often changes when documents are drawn anew. */
 function Borderline({
   atlas,
   place,

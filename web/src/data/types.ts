@@ -212,8 +212,8 @@ export interface AtlasDocument {
   papers: PaperSection[];
   figures: Figure[];
   convergence: Convergence[];
-  /** Heads on which the two halves of the corpus agree, of all; null without main roles. */
-  agreement: [number, number] | null;
+  /** Heads that keep their role when documents are drawn anew, of those that have one; null without main roles. */
+  stability: [number, number] | null;
   /** Kinds of rest in the order of the array activity (kind, layer, head), "at work" first. */
   activity: string[];
   /** Examples kept per head; why there are none. */

@@ -12,15 +12,12 @@ from numpy.typing import NDArray
 from headscope.labels import family_of
 from headscope.stats.analysis import Analysis
 from headscope.stats.excess import FAMILIES, Excess
+from headscope.stats.main_roles import role_stability
 from headscope.stats.relation_words import relation_words
 from headscope.stats.relations import LEAST
+from headscope.stats.role_words import ORDER, ROLE_WORDS
 
 Array = NDArray[Any]
-ORDER = (
-    "previous", "next", "near", "itself", "same", "induction", "noun phrase", "clause",
-    "broad", "no clear role", "rests",
-)  # fmt: skip
-"""Families as the page lists them."""
 NONE = 255
 """No second role."""
 GRID = ("layer", "head")
@@ -31,7 +28,7 @@ def role_columns(analysis: Analysis) -> tuple[dict[str, Any], dict[str, Array]]:
     """The main role of every head, and its excess at every role."""
     atlas, excess = analysis.results, analysis.excess
     if excess is None:
-        return {"families": [], "work": [], "activity": [], "agreement": None}, {}
+        return {"families": [], "work": [], "activity": [], "stability": None}, {}
     table, shape = analysis.roles, atlas.shape
     arrays: dict[str, Array] = {
         "roles/family": _family(table["family"], shape),
@@ -47,10 +44,11 @@ def role_columns(analysis: Analysis) -> tuple[dict[str, Any], dict[str, Array]]:
     document = {
         "families": list(ORDER),
         "work": [
-            {"id": name, "title": titles[name], "family": FAMILIES[name]} for name in excess.names
+            {"id": name, "title": titles.get(name, ROLE_WORDS[name].name), "family": FAMILIES[name]}
+            for name in excess.names
         ],
         "activity": [str(kind) for kind in activity["where"].values],
-        "agreement": [int((~table["borderline"]).sum()), len(table)],
+        "stability": list(role_stability(atlas)),
     }
     return document, arrays
 

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.page.packs.roles import NONE, ORDER
+from headscope.page.packs.roles import NONE
 from headscope.results import Atlas
 from headscope.results.query import split_value
 from headscope.results.track import EXCESS, ROLES, Track, has_track
 from headscope.stats.emergence import emergence
-from headscope.stats.excess import FAMILIES, LEAST
+from headscope.stats.excess import FAMILIES
 from headscope.stats.query import chosen_labels, measure_of
+from headscope.stats.role_words import ORDER
+from headscope.stats.thresholds import DEFAULT
 
 Array = NDArray[Any]
 GRID = ("layer", "head")
@@ -70,7 +72,7 @@ def track_columns(
         "names": list(track.names),
         "steps": None if track.steps is None else list(track.steps),
         "statistics": ids,
-        "least": LEAST,
+        "least": DEFAULT.least,
         "appear": _appear(atlas, track),
     }
     return about, arrays

@@ -14,12 +14,12 @@ from headscope.numbers import MISSING, p_value
 from headscope.papers.claims import Claim, Finding
 from headscope.papers.sections import counted
 from headscope.results import Atlas
-from headscope.stats.behaviour import Thresholds
+from headscope.stats.behaviour import BehaviourThresholds
 from headscope.stats.grid import heads_over
 from headscope.stats.layers import layer_closeness
 
 HALF, LITTLE, ALMOST_ALL = 0.5, 0.1, 0.9
-BROAD = Thresholds().broad
+BROAD = BehaviourThresholds().broad
 """Broad heads have more than this share of the entropy of uniform attention."""
 VERY_BROAD = 3.89 / np.log(128)
 """The paper's entropy from [CLS] in the last layer, as a share of that of uniform attention."""

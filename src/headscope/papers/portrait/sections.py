@@ -19,7 +19,7 @@ from headscope.heads import Head
 from headscope.page import Plot, Table
 from headscope.papers.portrait.found import Found, feeding
 from headscope.results import Atlas
-from headscope.stats import best_heads, role_agreement, sink_table
+from headscope.stats import best_heads, role_stability, sink_table
 from headscope.stats.group_losses import group_table, repeated_more
 from headscope.stats.phrases import in_percent
 from headscope.stats.retrieval import MASKING, retrieval_heads, retrieval_recovery
@@ -51,13 +51,13 @@ def roles(atlas: Atlas) -> Content:
         }
         for family, count in table["family"].value_counts().items()
     ]
-    same, total = role_agreement(atlas)
+    stable, total = role_stability(atlas)
     text = (
         "The main role of a head is what it does most with the attention that does not rest on "
         "sinks, against even attention, tested by documents and corrected over heads and roles."
     )
     if total:
-        text += f" The two halves of the texts give {same} of {total} heads the same role."
+        text += f" When documents are drawn anew, {stable} of {total} heads with a role keep it."
     return Content(text, [Table(rows, title="Heads by main role")])
 
 

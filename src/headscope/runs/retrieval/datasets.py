@@ -10,9 +10,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.models import Shape
+from headscope.results.moments import Range
 from headscope.runs.retrieval.masking import Variant
 from headscope.runs.retrieval.prompts import Place
-from headscope.results.moments import Range
 from headscope.stats.inference import interval, standard_error
 from headscope.stats.retrieval import RECOVERED
 
