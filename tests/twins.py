@@ -249,26 +249,22 @@ def dependency(
         head = tree[word].head
         if head is None or (head != ROOT and head not in order):
             continue
-        asked = word
-        if (
-            tree[word].relation in ("poss", "nmod:poss")
-            and word + 1 in order
-            and tree[word + 1].text in ("'s", "s'")
-        ):
-            asked = word + 1
+        stand = word  # what counts for the word, whichever way the question is put
+        if clitic(tree, word) and word + 1 in order:
+            stand = word + 1
         answers = {
             "dependent to head": head != ROOT
-            and not rests(asked)
-            and _most(order, tree, asked, lambda one, other: between[one][other]) == head
+            and not rests(stand)
+            and _most(order, tree, stand, lambda one, other: between[one][other]) == head
         }
         answers["head to dependent"] = (
             head != ROOT
             and not rests(head)
-            and _most(order, tree, head, lambda one, other: between[one][other]) == word
+            and _most(order, tree, head, lambda one, other: between[one][other]) == stand
         )
         answers["head to dependent by column"] = (
             head != ROOT
-            and _most(order, tree, word, lambda one, other: between[other][one]) == head
+            and _most(order, tree, stand, lambda one, other: between[other][one]) == head
         )
         relations = ["all"]
         if head != ROOT:
@@ -305,14 +301,15 @@ def _most(
 
 
 def clitic(tree: Sequence[Word], word: int) -> int:
-    """1 if the word after a possessor is a clitic, which then speaks for it (for a head and for the
-    offset alike), else 0.
+    """1 if the next word of a possessor's sentence is a clitic, which then stands for it (for a
+    head in every direction and for the offset), else 0.
     """
-    return int(
-        tree[word].relation in ("poss", "nmod:poss")
-        and word + 1 < len(tree)
-        and tree[word + 1].text in ("'s", "s'")
-    )
+    if tree[word].relation not in ("poss", "nmod:poss") or word + 1 == len(tree):
+        return 0
+    after = tree[word + 1]
+    if after.sentence != tree[word].sentence:
+        return 0
+    return 1 if after.text in ("'s", "'S", "\u2019s", "s'", "'", "\u2019") else 0
 
 
 def best_offsets(trees: Sequence[Sequence[Word]], *, fold: bool = False) -> dict[str, int]:

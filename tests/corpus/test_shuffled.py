@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 
-from headscope.corpus import Corpus, Example, FrameLink, Mention, Word, bucket_of, read
+from headscope.corpus import (
+    ROOT,
+    Corpus,
+    Example,
+    FrameLink,
+    Mention,
+    Word,
+    bucket_of,
+    from_examples,
+    read,
+)
 from headscope.corpus.shuffled import shuffled_words
 
 TEXTS = [
@@ -18,7 +28,16 @@ TEXTS = [
 
 def annotated() -> Corpus:
     words = tuple(
-        Word(text, segment=segment, head=-1 if not place else 0, relation="x", upos="NOUN")
+        Word(
+            text,
+            segment=segment,
+            head=6 * segment - 1 + place if place else ROOT,
+            relation=f"{segment}-{place}",
+            upos=text,
+            xpos=text,
+            lemma=text,
+            feats=text,
+        )
         for segment, sentence in enumerate(("a b c d e f", "u v w x y z"))
         for place, text in enumerate(sentence.split())
     )
@@ -54,9 +73,30 @@ def test_the_words_of_a_pair_stay_in_their_text() -> None:
         assert [word.segment for word in example.words] == [0] * 6 + [1] * 6
 
 
-def test_annotations_that_no_longer_hold_are_dropped() -> None:
-    found = list(shuffled_words(annotated(), seed=1))
-    assert {name for example in found for name in example.annotations} == {"pair", "words"}
+def test_what_joins_positions_stays_and_what_belongs_to_a_word_moves_with_it() -> None:
+    corpus = annotated()
+    for old, new in zip(corpus, shuffled_words(corpus, seed=1), strict=True):
+        assert new.annotations == old.annotations
+        assert (new.mentions, new.links) == (old.mentions, old.links)
+        assert [(word.head, word.relation) for word in new.words] == [
+            (word.head, word.relation) for word in old.words
+        ]
+        assert [word.text for word in new.words] != [word.text for word in old.words]
+        for word in new.words:  # each word was made with its own text as tag, lemma and feature
+            assert {word.upos, word.xpos, word.lemma, word.feats} == {word.text}
+
+
+def test_words_stay_in_their_sentence() -> None:
+    words = tuple(
+        Word(f"{sentence}-{place}", sentence=sentence) for sentence in range(4) for place in "abcde"
+    )
+    example = Example("1", (" ".join(word.text for word in words),), words)
+    (mixed,) = shuffled_words(from_examples([example], name="made"), seed=0)
+    assert [word.sentence for word in mixed.words] == [word.sentence for word in words]
+    assert [word.text[0] for word in mixed.words] == [word.text[0] for word in words]
+    orders = [[word.text[2] for word in mixed.words[begin : begin + 5]] for begin in (0, 5, 10, 15)]
+    assert all(sorted(order) == list("abcde") for order in orders)
+    assert len({tuple(order) for order in orders}) > 1
 
 
 def test_the_seed_decides_and_examples_differ() -> None:

@@ -34,7 +34,7 @@ from tiny import tiny_model
 
 HEADS = 3
 SETTINGS = settings(deadline=None, max_examples=60)
-TEXTS = ("dog", "'s", "s'", "Ann", "ann", "it")
+TEXTS = ("dog", "'s", "'S", "s'", "’s", "'", "’", "Ann", "it")
 RELATIONS = ("det", "nmod:poss", "nmod", "poss", "punct", "obl:tmod", "")
 PIECES = (0, 1, 1, 2, 4)
 """How many pieces a word has: means of 1, 2 and 4 weights that are 64ths are exact in float32, so
@@ -419,25 +419,66 @@ def test_the_offset_baseline_and_what_a_head_gets_right_beside_it_are_counted(
     assert float(data["sum"].sum("bucket").sel(**place("previous"), relation=ALL)) == 0
 
 
-@pytest.mark.parametrize(("clitic", "right"), [("'s", 1), ("s'", 1), ("dog", 0)])
+POINTING = {  # row and column of the only weight: [CLS] Ann 's hat [SEP]
+    "dependent to head": {"the clitic": (2, 3), "the possessor": (1, 3)},
+    "head to dependent": {"the clitic": (3, 2), "the possessor": (3, 1)},
+    "head to dependent by column": {"the clitic": (3, 2), "the possessor": (3, 1)},
+}
+
+
+@pytest.mark.parametrize("clitic", ["'s", "'S", "s'", "’s", "'", "’", "dog"])
 @pytest.mark.parametrize("relation", ["poss", "nmod:poss", "det"])
-def test_a_possessor_before_a_clitic_is_represented_by_the_clitic(
-    clitic: str, right: int, relation: str
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_a_possessor_before_a_clitic_is_represented_by_the_clitic_in_every_direction(
+    clitic: str, relation: str, direction: str
 ) -> None:
     words = (
         Word("Ann", head=2, relation=relation),
         Word(clitic, head=0, relation="case"),
-        Word("dog", head=ROOT, relation="root"),
+        Word("hat", head=ROOT, relation="root"),
     )
     batch = collate([encode(words, (1, 1, 1))])
-    maps = torch.zeros(1, HEADS, 5, 5)
-    maps[0, :, 1, 2] = 1.0  # Ann -> clitic
-    maps[0, :, 2, 3] = 1.0  # clitic -> dog
-    found, total = counted(with_offsets({ALL: 1, CORE: 1, relation: 1}), batch, maps)
-    assert total[0]["dependent to head", relation, "every"] == 1
-    assert found[0][0]["dependent to head", relation, "every"] == (
-        right if "poss" in relation else 0
+    measure = Dependency().bind(
+        Context(Shape(1, HEADS, 1)),
+        from_examples([Example("1", ("Ann",), words)]) if "poss" in relation else [],
     )
+    stands = clitic != "dog" and "poss" in relation
+    for who, where in POINTING[direction].items():
+        # What does not point prefers the first word, so that nothing is right by a tie.
+        maps = torch.zeros(1, HEADS, 5, 5)
+        maps[0, :, 2, 1] = maps[0, :, 3, 1] = 0.1
+        maps[0, :, *where] = 1.0
+        found, total = counted(with_offsets({ALL: 1, CORE: 1, relation: 1}), batch, maps)
+        assert total[0][direction, relation, "every"] == 1
+        expected = (who == "the clitic") == stands
+        assert found[0][0][direction, relation, "every"] == expected, who
+    if "poss" in relation:  # the baseline counts from the same word
+        assert measure.offsets[relation] == (1 if stands else 2)
+
+
+def test_a_clitic_of_the_next_sentence_stands_for_nobody() -> None:
+    words = (
+        Word("hat", head=ROOT, relation="root"),
+        Word("hers", head=0, relation="nmod:poss"),
+        Word("'", sentence=1, head=3, relation="punct"),
+        Word("Go", sentence=1, head=ROOT, relation="root"),
+    )
+    measure = Dependency()
+    assert [arc.speaker for arc in measure.arcs(words)] == [0, 1, 2, 3]
+
+
+def test_a_clitic_that_was_cut_off_leaves_the_possessor_to_count() -> None:
+    words = (
+        Word("hat", head=ROOT, relation="root"),
+        Word("Ann", head=0, relation="nmod:poss"),
+        Word("'s", head=1, relation="case"),
+    )
+    batch = collate([encode(words, (1, 1, 0))])
+    maps = torch.zeros(1, HEADS, 4, 4)
+    maps[0, :, 1, 2] = maps[0, :, 2, 1] = 1.0
+    found, _ = counted(with_offsets({ALL: 1, CORE: 1, "nmod:poss": -1}), batch, maps)
+    for direction in DIRECTIONS:
+        assert found[0][0][direction, "nmod:poss", "every"] == 1
 
 
 def test_subtypes_are_kept_or_folded() -> None:

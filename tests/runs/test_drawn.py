@@ -164,6 +164,10 @@ def test_the_word_whose_prediction_counts_is_asked_and_swapped_relations_are_fou
     assert clitic is not None
     assert {clitic.words[place] for place in clitic.marked} == {"'s"}
     assert (clitic.right, clitic.total) == (1, 1)  # the clitic attends to "mat"
+    down = {"head": planted("previous"), "direction": "head to dependent"}
+    below = relation_example(model, [example], relation="nmod:poss", **down)
+    assert below is not None
+    assert (below.right, below.total) == (1, 1)  # "mat" attends to the clitic
     swapped = relation_example(model, [example], relation="pobj (SD)", **asked)
     assert swapped is not None
     assert {swapped.words[place] for place in swapped.marked} == {"cat"}  # not "'s"

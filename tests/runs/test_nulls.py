@@ -14,10 +14,12 @@ from headscope.corpus.shuffled import shuffled_words
 from headscope.errors import Interrupted, UserError
 from headscope.models.random import random_init
 from headscope.results.nested import NULLS
+from planted import place, planted_bert
 from tiny import tiny_model
 
 TEXTS = [f"the {a} {b} sat on the {c} mat ." for a in "abc" for b in "defg" for c in "hi"]
 MEASURES = ["position", "entropy"]
+DETERMINER = {"direction": "dependent to head", "relation": "det", "words": "every"}
 
 
 def survey(model: Any, texts: Any = TEXTS, **options: Any) -> hs.Atlas:
@@ -68,16 +70,36 @@ def test_nulls_are_saved_with_the_survey_and_are_no_measures(tmp_path: Path) -> 
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.nc"]
 
 
-def test_shuffled_words_measure_only_what_needs_no_annotation() -> None:
+def test_every_measure_is_made_of_every_null_model_without_single_scores() -> None:
     asked = ["position", "dependency", hs.Role(["nsubj"])]
-    model = tiny_model("bert")
-    atlas = survey(model, treebank(), measures=asked, null=[NULLS[2], NULLS[0]])
-    assert atlas.nulls[NULLS[2]].measures == ("position", "role")
-    assert "nsubj" not in atlas.nulls[NULLS[2]]["role"]["role"].values
-    assert atlas.nulls[NULLS[0]].measures == ("position", "dependency", "role")
-    assert "value" not in atlas.nulls[NULLS[0]]["role"]  # single scores are not kept
-    with pytest.raises(UserError, match="every measure asked for needs: dependency"):
-        survey(model, treebank(), measures=["dependency"], null=NULLS[2])
+    atlas = survey(tiny_model("bert"), treebank(), measures=asked, null=[NULLS[2], NULLS[0]])
+    assert list(atlas["role"]["role"].values) == ["nsubj"]
+    for null in atlas.nulls.values():
+        assert null.measures == atlas.measures
+        assert list(null["role"]["role"].values) == ["nsubj"]
+        assert "value" not in null["role"]
+
+
+def test_on_shuffled_words_position_keeps_a_relation_and_content_loses_it() -> None:
+    """The planted head "next" finds the dog after its determiner by place, "word" by its word."""
+    tree = [(1, "det"), (2, "nsubj"), (ROOT, "root"), (2, "obj"), (2, "punct")]
+    words = tuple(
+        Word(text, head=head, relation=relation)
+        for text, (head, relation) in zip(["the", "dog", "saw", "it", "."], tree, strict=True)
+    )
+    examples = [Example(str(number), ("the dog saw it .",), words) for number in range(40)]
+    corpus = from_examples(examples, name="dogs")
+    atlas = survey(planted_bert(), corpus, measures="dependency", null=NULLS[2], max_length=24)
+    found = {
+        name: [
+            float(one.mean("dependency").sel(**place(name), **DETERMINER))
+            for one in (atlas, atlas.nulls[NULLS[2]])
+        ]
+        for name in ("next", "word")
+    }
+    assert found["next"] == [1.0, 1.0]
+    assert found["word"][0] == 1.0
+    assert found["word"][1] < 0.6  # the dog stays in its place by chance alone
 
 
 def test_shards_with_nulls_merge_to_the_whole() -> None:

@@ -1,4 +1,4 @@
-"""A corpus whose words are shuffled within each text: the same words, no syntax."""
+"""A corpus whose words are shuffled within each sentence, while the tree stays where it is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headscope.corpus.corpus import Corpus
-from headscope.corpus.example import Example, Word, join_words
+from headscope.corpus.example import Example, join_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,11 +18,18 @@ _WORD = re.compile(r"\S+")
 
 
 def shuffled_words(corpus: Corpus, *, seed: int) -> Corpus:
-    """The same corpus with the words of each text in random order.
+    """The same corpus with the words of each sentence in random order, and its trees kept.
 
-    Words are those of the annotation, else what stands between white space, which stays where it
-    is. The two texts of a pair are shuffled apart. Trees, tags, mentions and frame links no longer
-    hold and are dropped; groups stay, so that documents keep their places.
+    What belongs to a word moves with it: its text, tags, lemma and features. What joins positions
+    stays: heads and relations of the tree, the spans, entities and kinds of mentions, and frame
+    links. The subject of a shuffled sentence is therefore whatever word now stands where the
+    subject stood, and a head that still finds it follows positions, not words. All measures stay
+    defined; those that read words as well (the coreference baselines that compare strings, links
+    between verbs and subjects) find what the moved words give.
+
+    Words are those of the annotation. Text without annotation has no known sentences: what stands
+    between white space, which stays where it is, is shuffled within each text. The two texts of a
+    pair are shuffled separately. Groups stay, so that documents keep their buckets.
 
     Parameters
     ----------
@@ -44,7 +51,7 @@ def shuffled_words(corpus: Corpus, *, seed: int) -> Corpus:
     >>> sorted(example.texts[0].split())
     ['cat', 'dog', 'old', 'saw', 'the', 'the']
     """
-    note = f"words shuffled within each text with seed {seed}"
+    note = f"words shuffled within each sentence, trees kept, with seed {seed}"
 
     def source() -> Iterator[Example]:
         import numpy as np
@@ -62,7 +69,7 @@ def shuffled_words(corpus: Corpus, *, seed: int) -> Corpus:
 
 
 def shuffled_example(example: Example, random: np.random.Generator) -> Example:
-    """An example with the words of each of its texts in random order.
+    """An example with the words of each of its sentences in random order.
 
     Parameters
     ----------
@@ -70,16 +77,28 @@ def shuffled_example(example: Example, random: np.random.Generator) -> Example:
         The example.
     random
         Decides the order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headscope.corpus import Word
+    >>> words = (Word("dogs", head=1, relation="nsubj"), Word("bark", head=-1, relation="root"))
+    >>> mixed = shuffled_example(Example("1", ("dogs bark",), words), np.random.default_rng(3))
+    >>> [(word.text, word.relation) for word in mixed.words]
+    [('bark', 'nsubj'), ('dogs', 'root')]
     """
-    bare = replace(example, mentions=(), links=(), group=example.group or _key(example))
+    example = replace(example, group=example.group or _key(example))
     if not example.words:
-        texts = tuple(_shuffled_text(text, random) for text in example.texts)
-        return replace(bare, texts=texts)
-    words: list[Word] = []
-    for segment in sorted({word.segment for word in example.words}):
-        own = [word.text for word in example.words if word.segment == segment]
-        words += [Word(own[place], segment=segment) for place in random.permutation(len(own))]
-    return replace(bare, texts=join_words(tuple(words)), words=tuple(words))
+        return replace(example, texts=tuple(_shuffled_text(text, random) for text in example.texts))
+    sentences: dict[tuple[int, int], list[int]] = {}
+    for place, word in enumerate(example.words):
+        sentences.setdefault((word.segment, word.sentence), []).append(place)
+    words = list(example.words)
+    for places in sentences.values():
+        for place, moved in zip(places, random.permutation(places).tolist(), strict=True):
+            stays = example.words[place]
+            words[place] = replace(example.words[moved], head=stays.head, relation=stays.relation)
+    return replace(example, texts=join_words(tuple(words)), words=tuple(words))
 
 
 def _shuffled_text(text: str, random: np.random.Generator) -> str:

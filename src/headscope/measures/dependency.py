@@ -41,8 +41,8 @@ class Arc(NamedTuple):
     ----------
     dependent : int
         The dependent.
-    asked : int
-        The word whose prediction counts for the dependent.
+    speaker : int
+        The word that stands for the dependent in every direction; see :func:`speaker`.
     head : int
         The head word, or ``ROOT``.
     relations : list of str
@@ -50,26 +50,26 @@ class Arc(NamedTuple):
     """
 
     dependent: int
-    asked: int
+    speaker: int
     head: int
     relations: list[str]
 
     @property
     def offset(self) -> int | None:
         """How many words away the head word stands; None for a root."""
-        return None if self.head == ROOT else self.head - self.asked
+        return None if self.head == ROOT else self.head - self.speaker
 
 
 @dataclass
 class Arcs:
     """The arcs of a batch, and what a layer's heads predict."""
 
-    # (batch, arc): the row that speaks for the dependent, the row and the column of the head word
-    # (-1 for a root), and the column of the dependent.
-    asked: Tensor
+    # (batch, arc): the rows and columns of the dependent (of the clitic that stands for it, if
+    # there is one) and of its head word (-1 for a root).
+    row: Tensor
+    column: Tensor
     head_row: Tensor
     head_column: Tensor
-    column: Tensor
     # (batch, arc, label): to which relations an arc belongs, for every word, for those where the
     # offset is right, and for those where the offset of the other half of the corpus is.
     groups: Tensor
@@ -103,8 +103,14 @@ class Dependency(WordMeasure):
     *dependent to head*: the dependent attends most to its head word. *head to dependent*: the head
     word attends most to this dependent. *by column* (the released code's reading of the second): of
     all words, the head word attends most to this dependent. Only words of the same sentence are
-    candidates. "all" counts every word, roots included (a root is never right). A possessor before
-    a clitic 's is represented by the clitic.
+    candidates. "all" counts every word, roots included (a root is never right).
+
+    A possessor before a clitic (*'s*, *s'*, an apostrophe alone) is represented by the clitic, in
+    every direction and in the offset baseline. In *Ann 's hat*, a head is right about Ann if the
+    clitic attends most to *hat*; if *hat* attends most to the clitic; by column, if of all words
+    *hat* attends most to the clitic. The possessor itself is then no right answer: attention
+    between *Ann* and *hat* does not count, as in the released code. Where the clitic was cut off,
+    the possessor counts.
     """
 
     name = "dependency"
@@ -153,13 +159,13 @@ class Dependency(WordMeasure):
             if word.head is None:
                 continue
             relations = _groups(word, self.subtypes)
-            asked = speaker(words, index)
+            speaks = speaker(words, index)
             made = stanford_arc(words, index) if self.stanford else None
             if made and made.dependent == index:
                 relations.append(made.relation)
             elif made:  # the same two words, the other way round
                 yield Arc(made.dependent, made.dependent, made.head, [made.relation])
-            yield Arc(index, asked, word.head, relations)
+            yield Arc(index, speaks, word.head, relations)
 
     def prepare_words(self, batch: Batch, words: WordRows, device: Any) -> Arcs:
         """List the arcs of each example. An arc whose head word was cut off is not counted."""
@@ -183,14 +189,14 @@ class Dependency(WordMeasure):
         groups[at, number_of, label] = np.stack(
             [np.ones(len(at)), offset == best[label], offset == by_half[label, 1 - halves]], 1
         )
-        asked, head_row, head_column, column = torch.from_numpy(places).to(device)
+        row, column, head_row, head_column = torch.from_numpy(places).to(device)
         flat = torch.from_numpy(groups.reshape(*groups.shape[:2], -1)).to(device)
         sentence = _sentences(batch, words)
         return Arcs(
-            asked,
+            row,
+            column,
             head_row,
             head_column,
-            column,
             flat,
             None if sentence is None else torch.from_numpy(sentence).to(device),
         )
@@ -209,11 +215,12 @@ class Dependency(WordMeasure):
         found = []
         for arc in self.arcs(item.example.words):
             if arc.dependent in row and (arc.head == ROOT or arc.head in row):
+                speaks = arc.speaker if arc.speaker in row else arc.dependent
                 places = (
-                    row.get(arc.asked, row[arc.dependent]),
+                    row[speaks],
+                    column[speaks],
                     row.get(arc.head, -1),
                     column.get(arc.head, -1),
-                    column[arc.dependent],
                 )
                 found.append((places, arc))
         return found
@@ -243,19 +250,19 @@ class Dependency(WordMeasure):
         assert by_column is not None
         prepared.predicted, prepared.largest, prepared.from_row = [], None, None
         heads = predicted.shape[1]
-        asked, head_row, head_column, column = (
+        row, column, head_row, head_column = (
             places[:, None].expand(-1, heads, -1)
             for places in (
-                prepared.asked,
+                prepared.row,
+                prepared.column,
                 prepared.head_row,
                 prepared.head_column,
-                prepared.column,
             )
         )
         has_head = head_row >= 0
         right = torch.stack(
             [
-                (predicted.gather(-1, asked.clamp_min(0)) == head_column) & has_head,
+                (predicted.gather(-1, row.clamp_min(0)) == head_column) & has_head,
                 (predicted.gather(-1, head_row.clamp_min(0)) == column) & has_head,
                 (by_column.gather(-1, column.clamp_min(0)) == head_row) & has_head,
             ],
@@ -270,18 +277,18 @@ class Dependency(WordMeasure):
 
 
 def speaker(words: Sequence[Word], index: int) -> int:
-    """The word whose prediction counts for a word: itself, or the clitic after a possessor (for
-    heads and for the offset alike).
+    """The word that stands for a word: itself, or the clitic after a possessor.
 
     >>> speaker([Word("Ann", relation="poss"), Word("'s"), Word("hat")], 0)
     1
     """
-    clitic = (
-        words[index].relation in POSSESSIVE
-        and index + 1 < len(words)
-        and words[index + 1].text.lower() in CLITICS
+    word, following = words[index], words[index + 1 : index + 2]
+    return index + (
+        word.relation in POSSESSIVE
+        and any(
+            other.text.lower() in CLITICS and other.sentence == word.sentence for other in following
+        )
     )
-    return index + clitic
 
 
 def half_of(example: Example) -> int:

@@ -128,7 +128,7 @@ def relation_example(
         for arc in measure.arcs(example.words):
             if arc.head == ROOT or relation not in arc.relations:
                 continue
-            word, answer = (arc.asked, arc.head) if upward else (arc.head, arc.dependent)
+            word, answer = (arc.speaker, arc.head) if upward else (arc.head, arc.speaker)
             others = [other for other in range(len(example.words)) if other != word]
             found.append((word, others, [answer]))
         return found

@@ -11,10 +11,7 @@ from pathlib import Path
 
 from headscope.corpus import Corpus
 from headscope.corpus.shuffled import shuffled_words
-from headscope.errors import UserError
 from headscope.measures.base import Measure
-from headscope.measures.registry import HOW, choose
-from headscope.measures.role import Role
 from headscope.models import Model
 from headscope.models.random import random_init
 from headscope.results import Atlas
@@ -29,45 +26,18 @@ saved, and its title."""
 
 
 class NullSurvey(Survey):
-    """A survey of a null model: the measures of the real one, as far as they are defined."""
+    """A survey of a null model: the measures of the real one, without single scores."""
 
     no_examples = "a null model was surveyed"
 
     def chosen(self, measures: MeasuresLike | None) -> list[Measure]:
-        """Without measures whose annotations are gone, and without single scores."""
-        if measures is not None:
-            measures = self._defined(measures)
-        return [_slim(measure) for measure in super().chosen(measures)]
-
-    def _defined(self, measures: MeasuresLike) -> list[Measure]:
-        """Those of the measures asked for that need nothing the corpus lacks."""
-        offered = self.corpus.annotations | self.model.capabilities
-        asked = choose(measures, offered | set(HOW), corpus=self.corpus.name)
-        found = [_any_roles(one, offered) for one in asked if one.needs <= offered]
-        if not found:
-            names = ", ".join(measure.name for measure in asked)
-            raise UserError(
-                f"shuffled words have no annotations, which every measure asked for needs: {names}",
-                hint="ask for a measure without annotations too, or for null='random-weights'",
-                command="ask for a measure without annotations too, or for --null random-weights",
-            )
-        return found
-
-
-def _slim(measure: Measure) -> Measure:
-    """A measure that keeps no scores of single examples: bands are of means."""
-    if not measure.keep:
-        return measure
-    slim = copy.copy(measure)
-    slim.keep = 0
-    return slim
-
-
-def _any_roles(measure: Measure, offered: frozenset[str] | set[str]) -> Measure:
-    """Roles that were asked for by name may need a tree: then all that need none are scored."""
-    if not isinstance(measure, Role) or not measure.roles or "tree" in offered:
-        return measure
-    return Role((), measure.direction, measure.subtypes, 0)
+        """The measures of the survey, none of which keeps scores of single examples: bands are of
+        means.
+        """
+        slim = [copy.copy(measure) for measure in super().chosen(measures)]
+        for measure in slim:
+            measure.keep = 0
+        return slim
 
 
 @dataclass(frozen=True)

@@ -115,8 +115,8 @@ def survey(
     null
         Also survey null models, one or several: ``"random-weights"`` (all drawn anew by the model's
         own rule), ``"random-weights-keep-embeddings"``, ``"shuffled-words"`` (the words of each
-        text in random order; measures that need annotations are not computed). Each costs another
-        pass. See :attr:`headscope.Atlas.nulls` and :func:`headscope.stats.null_table`.
+        sentence in random order, while its tree stays where it is). Each costs another pass. See
+        :attr:`headscope.Atlas.nulls` and :func:`headscope.stats.null_table`.
     shard
         ``(i, n)`` or ``"i/n"`` does the i-th of n parts of the work; see :func:`headscope.merge`.
     output

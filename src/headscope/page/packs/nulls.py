@@ -41,7 +41,7 @@ def statistic_bands(values: Values, labels: Mapping[str, object]) -> dict[str, A
     found = []
     for null, own in values.items():
         known = all(label in own[dim].values for dim, label in labels.items())
-        if known:  # shuffled words lack what needs annotations
+        if known:  # in older results, shuffled words have no annotations
             found += _band(null, own.sel(labels).values)
     return {"nulls": found} if found else {}
 
