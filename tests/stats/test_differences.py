@@ -9,11 +9,13 @@ import pytest
 import xarray as xr
 from scipy import stats
 
+import headscope as hs
 from headscope.errors import ResultsError
 from headscope.measures.feature import FEATURES
 from headscope.results import Atlas
+from headscope.results.moments import OLDER
 from headscope.stats import difference_atlas, difference_table, not_compared, same_examples
-from headscope.stats.differences import welch
+from headscope.stats.differences import mean_change
 from stats.references import holm
 from stats.sampled import random_values, sampled
 
@@ -47,6 +49,24 @@ def test_each_statistic_has_its_mean_change_and_the_heads_that_changed_most() ->
     assert not_compared(table.attrs) == []
 
 
+def elsewhere(values: dict[str, Any]) -> Atlas:
+    """Results over another corpus."""
+    found = sampled(values)
+    corpus = found.provenance["corpus"] | {"sha256": "f" * 64}
+    return found.described(found.provenance | {"corpus": corpus})
+
+
+def welch(after: np.ndarray, before: np.ndarray) -> tuple[Any, Any, Any]:
+    """p and interval of Welch's test, with errors that leave out one example after the other."""
+    squares = [values.var(0, ddof=1) / (len(values) - 1) for values in (after, before)]
+    freedom = [len(values) - 1 for values in (after, before)]
+    error = np.sqrt(squares[0] + squares[1])
+    degrees = error**4 / sum(one**2 / free for one, free in zip(squares, freedom, strict=True))
+    change = after.mean(0) - before.mean(0)
+    half = stats.t.ppf(0.975, degrees) * error
+    return 2 * stats.t.sf(np.abs(change / error), degrees), change - half, change + half
+
+
 def shifted() -> tuple[np.ndarray, np.ndarray]:
     """Examples of two runs in which some heads changed beyond chance and some did not."""
     before = random_values("feature", examples=30, seed=1)
@@ -56,8 +76,8 @@ def shifted() -> tuple[np.ndarray, np.ndarray]:
 
 def test_heads_are_counted_as_changed_by_welchs_test_corrected_over_heads() -> None:
     before, after = shifted()
-    table = difference_table(sampled({"feature": before}), sampled({"feature": after}))
-    p = stats.ttest_ind(after, before, equal_var=False).pvalue
+    table = difference_table(sampled({"feature": before}), elsewhere({"feature": after}))
+    p, _, _ = welch(after, before)
     change = after.mean(0) - before.mean(0)
     expected = []
     for column in range(len(FEATURES)):
@@ -68,33 +88,60 @@ def test_heads_are_counted_as_changed_by_welchs_test_corrected_over_heads() -> N
     assert 0 < sum(expected) < 6 * len(FEATURES)
 
 
-def test_the_change_of_every_head_is_that_of_scipys_welch_test_on_the_examples() -> None:
+def test_the_change_of_every_head_is_that_of_welchs_test_on_the_documents() -> None:
     before, after = shifted()
-    atlas = difference_atlas(sampled({"feature": before}), sampled({"feature": after}))
+    atlas = difference_atlas(sampled({"feature": before}), elsewhere({"feature": after}))
     assert list(atlas) == ["feature-change"]
     data = atlas["feature-change"]
     assert data["mean"].dims == ("layer", "head", "feature")
     assert data["feature"].values.tolist() == list(FEATURES)
-    test = stats.ttest_ind(after, before, equal_var=False)
-    bounds = test.confidence_interval(0.95)
+    p, low, high = welch(after, before)
     expected = {
         "first": before.mean(0),
         "second": after.mean(0),
         "mean": after.mean(0) - before.mean(0),
-        "low": bounds.low,
-        "high": bounds.high,
-        "p": test.pvalue,
+        "low": low,
+        "high": high,
+        "p": p,
         "n": np.full((2, 3, len(FEATURES)), 20),
     }
     for name, values in expected.items():
         np.testing.assert_allclose(data[name].values, values, rtol=1e-9, atol=1e-12, err_msg=name)
-    errors = np.sqrt(before.var(0, ddof=1) / 30 + after.var(0, ddof=1) / 20)
+    errors = np.sqrt(before.var(0, ddof=1) / 29 + after.var(0, ddof=1) / 19)
     np.testing.assert_allclose((data["deviation"] / np.sqrt(data["n"])).values, errors)
     for column in range(len(FEATURES)):
         np.testing.assert_allclose(
             data["p_corrected"].values[..., column].ravel(),
-            holm(test.pvalue[..., column].ravel().tolist()),
+            holm(p[..., column].ravel().tolist()),
         )
+
+
+def test_runs_over_the_same_texts_are_paired_document_by_document() -> None:
+    """What makes a text hard for both models does not count as noise."""
+    random = np.random.default_rng(4)
+    before = random_values("feature", examples=24, seed=1)
+    after = before + random.normal(0.02, 0.03, before.shape)
+    same = difference_atlas(sampled({"feature": before}), sampled({"feature": after}))
+    data, test = same["feature-change"], stats.ttest_1samp(after - before, 0)
+    t = test.statistic * np.sqrt(23 / 24)
+    np.testing.assert_allclose(data["p"].values, 2 * stats.t.sf(np.abs(t), 23), rtol=1e-9)
+    half = (test.confidence_interval().high - test.confidence_interval().low) / 2
+    np.testing.assert_allclose(
+        (data["high"] - data["mean"]).values, half * np.sqrt(24 / 23), rtol=1e-9
+    )
+    apart = difference_atlas(sampled({"feature": before}), elsewhere({"feature": after}))
+    assert (data["p"].values < apart["feature-change"]["p"].values).all()
+
+
+def test_results_of_an_older_version_are_not_mixed_with_new_ones() -> None:
+    old, new = (sampled({"feature": random_values("feature")}) for _ in range(2))
+    old.tree["feature"].attrs["intervals"] = OLDER
+    with pytest.raises(ResultsError, match="made by an older version") as caught:
+        difference_table(old, new)
+    assert caught.value.hint == "run the older ones again with this version"
+    with pytest.raises(ResultsError, match="made by an older version"):
+        hs.merge([old, new])
+    assert len(difference_table(old, old)) == len(FEATURES)
 
 
 def test_a_change_says_what_it_is_a_change_of() -> None:
@@ -109,7 +156,8 @@ def test_a_change_says_what_it_is_a_change_of() -> None:
 
 
 def test_the_other_way_round_the_change_turns() -> None:
-    before, after = (sampled({"feature": values}) for values in shifted())
+    first, second = shifted()
+    before, after = sampled({"feature": first}), elsewhere({"feature": second})
     there = difference_atlas(before, after)["feature-change"]
     back = difference_atlas(after, before)["feature-change"]
     xr.testing.assert_allclose(there["mean"], -back["mean"])
@@ -130,24 +178,24 @@ def test_undefined_statistics_have_no_head_that_changed() -> None:
     assert table["heads"][2] == 5
 
 
-@pytest.mark.parametrize("examples", [1, 2])
-def test_one_example_has_a_change_but_no_test(examples: int) -> None:
+@pytest.mark.parametrize("examples", [2, 3])
+def test_two_documents_have_a_change_but_no_test(examples: int) -> None:
     before, after = (random_values("change", examples=examples, seed=seed) for seed in (1, 2))
     data = difference_atlas(sampled({"change": before}), sampled({"change": after}))
     chances = data["change-change"]
     assert np.isfinite(chances["mean"].values).all()
-    assert bool(np.isnan(chances["p"].values).all()) == (examples == 1)
-    assert bool(np.isnan(chances["low"].values).all()) == (examples == 1)
+    assert bool(np.isnan(chances["p"].values).all()) == (examples == 2)
+    assert bool(np.isnan(chances["low"].values).all()) == (examples == 2)
     table = difference_table(sampled({"change": before}), sampled({"change": after}))
-    assert bool(np.isnan(table["heads changed"][0])) == (examples == 1)  # not tested, not "none"
+    assert bool(np.isnan(table["heads changed"][0])) == (examples == 2)  # not tested, not "none"
 
 
-def test_heads_that_never_vary_are_not_tested() -> None:
+def test_heads_that_never_vary_have_changed_for_certain_or_not_at_all() -> None:
     before = np.full((5, 1, 2), 0.25)
     after = before + np.array([0.5, 0.0])
     data = difference_atlas(sampled({"change": before}), sampled({"change": after}))
     assert data["change-change"]["mean"].values.tolist() == [[0.5, 0.0]]
-    assert np.isnan(data["change-change"]["p"].values).all()
+    assert data["change-change"]["p"].values.tolist() == [[0.0, 1.0]]
 
 
 def test_a_deviation_that_is_a_standard_error_already_is_not_divided_again() -> None:
@@ -156,7 +204,7 @@ def test_a_deviation_that_is_a_standard_error_already_is_not_divided_again() -> 
         cells = {key: (("layer", "head"), np.full((1, 1), value)) for key, value in arrays.items()}
         return xr.Dataset(cells, {"layer": [1], "head": [1]}, {"kind": "score"})
 
-    data = welch(scores(0.70, 0.03), scores(0.80, 0.04)).squeeze()
+    data = mean_change(scores(0.70, 0.03), scores(0.80, 0.04)).squeeze()
     assert float(data["p"]) == pytest.approx(2 * stats.norm.sf(0.1 / 0.05))
     low, high = stats.norm.interval(0.95, 0.1, 0.05)
     assert (float(data["low"]), float(data["high"])) == pytest.approx((low, high))

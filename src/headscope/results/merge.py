@@ -12,6 +12,7 @@ from headscope.errors import ResultsError
 from headscope.labels import first_names
 from headscope.results.atlas import Atlas
 from headscope.results.fixed import carried, from_fixed
+from headscope.results.moments import OLDER
 from headscope.results.nested import with_nulls
 from headscope.results.schema import EXACT, EXAMPLES, KEPT, SUMS
 from headscope.results.stored import ExampleStore
@@ -60,6 +61,7 @@ def merge(parts: Sequence[Atlas], *, partial: bool = False) -> Atlas:
         )
     parts = sorted(parts, key=lambda part: _number(part.provenance["shards"][0]))
     first = parts[0].provenance
+    check_same_intervals(parts)
     for part in parts[1:]:
         _check_same(first, part.provenance)
     shards = sorted((shard for part in parts for shard in part.provenance["shards"]), key=_number)
@@ -90,6 +92,31 @@ def merge(parts: Sequence[Atlas], *, partial: bool = False) -> Atlas:
         for name in parts[0].nulls
     }
     return with_nulls(merged, nulls) if nulls else merged
+
+
+def check_same_intervals(parts: Sequence[Atlas]) -> None:
+    """Refuse to mix results whose intervals are over documents with older ones, over texts.
+
+    Parameters
+    ----------
+    parts
+        Results.
+
+    Raises
+    ------
+    ResultsError
+        If some were made by an older version of Headscope and some were not.
+    """
+    older = [
+        any(node.attrs.get("intervals") == OLDER for node in part.tree.children.values())
+        for part in parts
+    ]
+    if any(older) and not all(older):
+        raise ResultsError(
+            "some of these results were made by an older version of Headscope, whose intervals "
+            "take the texts of one document as independent: they cannot be mixed with new ones",
+            hint="run the older ones again with this version",
+        )
 
 
 def _check_same(first: dict[str, Any], other: dict[str, Any]) -> None:

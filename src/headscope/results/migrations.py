@@ -11,9 +11,21 @@ from collections.abc import Callable, Mapping
 
 import xarray as xr
 
+from headscope.results.moments import OLDER
+
 Step = Callable[[xr.DataTree], xr.DataTree]
 """Turns results of one version of the layout into results of the next."""
-STEPS: dict[int, Step] = {}
+
+
+def older_intervals(tree: xr.DataTree) -> xr.DataTree:
+    """Version 3 took the texts of a document as independent: say so beside its intervals."""
+    for node in tree.subtree:
+        if "sum" in node.data_vars:
+            node.attrs["intervals"] = OLDER
+    return tree
+
+
+STEPS: dict[int, Step] = {3: older_intervals}
 """The steps, by the version that they start from."""
 
 

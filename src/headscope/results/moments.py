@@ -129,11 +129,28 @@ class Ratio(NamedTuple):
         from scipy.special import stdtr  # slow to import
 
         away = self.value - np.asarray(threshold)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            same = self.error <= SAME * np.maximum(np.abs(self.value), np.abs(away))
-            t = np.where(same, np.where(away > 0, np.inf, -np.inf), away / self.error)
-            p: Numbers = stdtr(self.degrees, -t)
+        t = self._errors_from_zero(away)
+        p: Numbers = stdtr(self.degrees, -np.where((t == 0) & (self.error == 0), -np.inf, t))
         return p
+
+    def p_differs(self) -> Numbers:
+        """p of "the value is zero", two-sided; 1 or 0 where no group differs from another.
+
+        >>> gains = ratio(np.array([2.0, 3.0, 1.0, 2.0]), np.full(4, 10.0))
+        >>> round(float(gains.p_differs()), 3)
+        0.024
+        """
+        from scipy.special import stdtr  # slow to import
+
+        p: Numbers = 2 * stdtr(self.degrees, -np.abs(self._errors_from_zero(self.value)))
+        return p
+
+    def _errors_from_zero(self, away: Numbers) -> Numbers:
+        """How many errors a distance is; infinitely many, or none, where no group differs."""
+        same = self.error <= SAME * np.maximum(np.abs(self.value), np.abs(away))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sure = np.where(away == 0, 0.0, np.copysign(np.inf, away))
+            return np.where(same, sure, away / self.error)
 
 
 def _where(
@@ -168,15 +185,20 @@ def ratio(sums: Numbers, counts: Numbers) -> Ratio:
     >>> float(found.value), round(float(found.error), 4), float(found.effective)
     (0.5, 0.0707, 3.0)
     """
+    return left_out(*moves(sums, counts), counts)
+
+
+def moves(sums: Numbers, counts: Numbers) -> tuple[Numbers, Numbers]:
+    """A ratio of sums, and by how much leaving out each group moves it (…, group)."""
     counts = np.asarray(counts, np.float64)
     sums = np.where(counts > 0, np.asarray(sums, np.float64), 0.0)
     total, whole = sums.sum(-1), counts.sum(-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = total / np.where(whole > 0, whole, np.nan)
         rest = whole[..., None] - counts
-        # What each group moves the ratio by, without the difference of two nearly equal ratios.
+        # Not as the difference of two nearly equal ratios.
         moved = (value[..., None] * counts - sums) / np.where(rest > 0, rest, np.nan)
-    return left_out(value, moved, counts)
+    return value, moved
 
 
 def left_out(value: Numbers, moved: Numbers, counts: Numbers) -> Ratio:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import ResultsError
 
-SCHEMA = 3
+SCHEMA = 4
 """The version of this layout."""
 SUMS = ("sum", "square", "count")
 EXACT = "_exact"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy import special
 
 from headscope.labels import CHANGE
 from headscope.results import Atlas
+from headscope.results.moments import ratio
 from headscope.results.schema import contents, label_dims
 from headscope.stats.differences import ALPHA, LEAST, change_rows
 from headscope.stats.grid import labelled_head
@@ -55,8 +55,7 @@ def paired_table(comparison: Atlas, *, alpha: float = ALPHA, least: float = LEAS
         Results of comparing two models, or two results: measures ``NAME-change``.
     alpha
         A head counts as changed where the test, corrected (Holm) over the heads of the statistic,
-        gives a p below this. Models that were compared example by example have a paired t test;
-        two results have Welch's, which is already in the comparison.
+        gives a p below this. It is over documents, and paired where both read the same texts.
     least
         Smaller changes do not count.
 
@@ -80,13 +79,12 @@ def paired_test(data: xr.Dataset) -> xr.Dataset:
     Parameters
     ----------
     data
-        Dataset with the ``mean``, ``deviation`` and ``n`` of differences, dims layer, head, …
+        Dataset with the sums of differences by bucket of documents, dims layer, head, …
     """
     dims = ("layer", "head", *label_dims(data))
+    sums, counts = (data[key].transpose(*dims, "bucket").values for key in ("sum", "count"))
+    p = ratio(sums, counts).p_differs()
     ordered = data[["mean", "deviation", "n"]].transpose(*dims)
-    mean, deviation, n = (ordered[key].values for key in ("mean", "deviation", "n"))
-    with np.errstate(all="ignore"):
-        p = 2 * special.stdtr(n - 1, -np.abs(mean / (deviation / np.sqrt(n))))
     return ordered.assign(
         p=(dims, p), p_corrected=(dims, correct(p, "holm", axis=(0, 1)))
     ).assign_attrs(data.attrs)

@@ -1,8 +1,8 @@
 """Two results side by side: how much each statistic differs, and in which heads beyond chance.
 
-Results keep sums, not examples. So two runs over the same corpus cannot be paired here, and the
-test is Welch's of two independent samples, which is cautious. Comparing the models themselves pairs
-the examples: :mod:`headscope.stats.comparison`.
+Results keep sums by bucket of documents. Two runs over the same texts are paired bucket by bucket;
+otherwise the two are independent samples. Comparing the models themselves also compares their maps:
+:mod:`headscope.stats.comparison`.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
-from scipy import special
 
 from headscope.labels import CHANGE, label_text
 from headscope.results import Atlas
+from headscope.results.moments import Ratio, left_out, moves, ratio
 from headscope.results.schema import contents, label_dims
 from headscope.stats.grid import grid_heads
 from headscope.stats.shared import Shared, share_labels
 from headscope.stats.tests import correct
 
 ALPHA = 0.05
-CONFIDENCE = 0.95
 LEAST = 0.001
 """Smaller changes are not counted, however certain: paired tests even see the rounding of weights
 that were stored in half precision."""
@@ -43,8 +41,8 @@ def difference_table(
         Results of two runs. They are compared on the measures, labels, layers and heads that both
         have. Changes are the second minus the first.
     alpha
-        A head counts as changed where Welch's t test of its two means, corrected (Holm) over the
-        heads of the statistic, gives a p below this.
+        A head counts as changed where a test over documents, corrected (Holm) over the heads of the
+        statistic, gives a p below this. Runs over the same texts are paired.
     least
         Smaller changes do not count.
 
@@ -67,7 +65,7 @@ def difference_table(
     """
     shared = share_labels(first, second)
     rows: list[dict[str, object]] = []
-    for name, data in _differences(shared).items():
+    for name, data in _differences(shared, paired=same_examples(first, second)).items():
         rows += change_rows(name, data, alpha=alpha, least=least)
     table = pd.DataFrame(rows)
     table.attrs["only_first"] = asdict(shared.only_first)
@@ -89,9 +87,10 @@ def difference_atlas(first: Atlas, second: Atlas) -> dict[str, xr.Dataset]:
     dict of str to xarray.Dataset
         For every shared measure a dataset named ``MEASURE-change``, as in a comparison of two
         models, with dims layer, head and the measure's own. Variables: ``mean`` (second minus
-        first), ``low`` and ``high`` (95 % interval by Welch), ``deviation`` and ``n`` (the
+        first), ``low`` and ``high`` (95 % interval over documents), ``deviation`` and ``n`` (the
         deviation divided by √n is the standard error of the change; n is the smaller of the two
-        numbers of examples), ``p`` (Welch), ``p_corrected`` (Holm over the heads of each label),
+        numbers of examples), ``p`` (by documents, paired where both are of the same texts),
+        ``p_corrected`` (Holm over the heads of each label),
         ``first`` and ``second`` (the two means).
 
     Raises
@@ -99,30 +98,33 @@ def difference_atlas(first: Atlas, second: Atlas) -> dict[str, xr.Dataset]:
     ResultsError
         If the two have nothing in common.
     """
-    return _differences(share_labels(first, second))
+    return _differences(share_labels(first, second), paired=same_examples(first, second))
 
 
-def _differences(shared: Shared) -> dict[str, xr.Dataset]:
-    return {f"{name}{CHANGE}": welch(one, other) for name, (one, other) in shared.pairs.items()}
+def _differences(shared: Shared, *, paired: bool) -> dict[str, xr.Dataset]:
+    return {
+        f"{name}{CHANGE}": mean_change(one, other, paired=paired)
+        for name, (one, other) in shared.pairs.items()
+    }
 
 
-def welch(one: xr.Dataset, other: xr.Dataset, confidence: float = CONFIDENCE) -> xr.Dataset:
-    """The change of a measure between two datasets with the same labels, with Welch's test.
+def mean_change(one: xr.Dataset, other: xr.Dataset, *, paired: bool = False) -> xr.Dataset:
+    """The change of a measure between two datasets with the same labels, tested by documents.
 
     Parameters
     ----------
     one, other
-        Datasets with ``mean``, ``deviation`` and ``n``. The attribute ``kind`` says whether the
-        deviation is already the standard error of the mean
+        Datasets with sums by bucket of documents; or with ``mean``, ``deviation`` and ``n``, where
+        the attribute ``kind`` says that the deviation is the standard error of the mean
         (:class:`headscope.results.schema.Contents`).
-    confidence
-        Of the interval.
+    paired
+        Whether both are of the same texts: each document is then left out of both at once, which
+        takes out what is hard or easy for both. Otherwise the two are independent (Welch).
 
     Returns
     -------
     xarray.Dataset
-        As in :func:`difference_atlas`. Interval and p are NaN below two examples, and where neither
-        of the two spreads.
+        As in :func:`difference_atlas`. Interval and p are NaN with too few documents.
 
     References
     ----------
@@ -130,29 +132,30 @@ def welch(one: xr.Dataset, other: xr.Dataset, confidence: float = CONFIDENCE) ->
     variances are involved", Biometrika 34.
     """
     dims = ("layer", "head", *label_dims(one))
-    means = [data["mean"].transpose(*dims) for data in (one, other)]
-    counts = [data["n"].transpose(*dims).values.astype(np.float64) for data in (one, other)]
-    errors = [
-        _squared_error(data, count, dims) for data, count in zip((one, other), counts, strict=True)
-    ]
-    change = means[1].values - means[0].values
-    error = np.sqrt(sum(squared for squared, _ in errors))
-    with np.errstate(all="ignore"):
-        degrees = error**4 / sum(squared**2 / freedom for squared, freedom in errors)
-        statistic = change / error
-        p = 2 * special.stdtr(degrees, -np.abs(statistic))
-        half = special.stdtrit(degrees, 0.5 + confidence / 2) * error
-    n = np.minimum(*counts)
+    means = [data["mean"].transpose(*dims).values for data in (one, other)]
+    n = np.minimum(*(data["n"].transpose(*dims).values for data in (one, other)))
+    change = means[1] - means[0]
+    if all("bucket" in data.dims for data in (one, other)):
+        found = _by_documents(one, other, dims, paired=paired)
+    else:
+        squares = np.zeros(change.shape)
+        for data in (one, other):
+            square = data["deviation"].transpose(*dims).values ** 2
+            many = data["n"].transpose(*dims).values
+            squares += square if contents(data).spread == "error" else square / many
+        found = Ratio(change, np.sqrt(squares), np.full(change.shape, np.inf))
+    low, high = found.interval()
+    p = found.p_differs()
     arrays = {
         "mean": change,
-        "low": change - half,
-        "high": change + half,
-        "deviation": error * np.sqrt(n),
+        "low": low,
+        "high": high,
+        "deviation": found.error * np.sqrt(n),
         "n": n.astype(np.int64),
         "p": p,
         "p_corrected": correct(p, "holm", axis=(0, 1)),
-        "first": means[0].values,
-        "second": means[1].values,
+        "first": means[0],
+        "second": means[1],
     }
     attributes = {key: one.attrs[key] for key in COPIED if key in one.attrs}
     attributes["title"] = f"{one.attrs.get('title', 'Mean')}: change"
@@ -164,15 +167,23 @@ def welch(one: xr.Dataset, other: xr.Dataset, confidence: float = CONFIDENCE) ->
     )
 
 
-def _squared_error(
-    data: xr.Dataset, count: NDArray[np.float64], dims: tuple[object, ...]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The squared standard error of each mean, and its degrees of freedom."""
-    deviation = data["deviation"].transpose(*dims).values.astype(np.float64)
-    if contents(data).spread == "error":
-        return deviation**2, np.full(deviation.shape, np.inf)
-    many = np.where(count > 1, count, np.nan)
-    return deviation**2 / many, many - 1
+def _by_documents(
+    one: xr.Dataset, other: xr.Dataset, dims: tuple[str, ...], *, paired: bool
+) -> Ratio:
+    """The change with its error over documents."""
+    parts = [
+        [data[name].transpose(*dims, "bucket").values for name in ("sum", "count")]
+        for data in (one, other)
+    ]
+    if paired and one.sizes["bucket"] == other.sizes["bucket"]:
+        (first, less), (second, more) = (moves(*part) for part in parts)
+        return left_out(second - first, more - less, parts[0][1])
+    ratios = [ratio(*part) for part in parts]
+    squares = np.stack([found.error**2 for found in ratios])
+    degrees = np.stack([found.degrees for found in ratios])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whole = squares.sum(0) ** 2 / (squares**2 / degrees).sum(0)
+    return Ratio(ratios[1].value - ratios[0].value, np.sqrt(squares.sum(0)), whole + 1.0)
 
 
 def change_rows(
@@ -225,9 +236,8 @@ def same_examples(first: Atlas, second: Atlas) -> bool:
     first, second
         Results of two runs.
     """
-    one, other = first.provenance, second.provenance
-    settings = [
-        {key: about["settings"].get(key) for key in ("max_length", "long", "limit")}
-        for about in (one, other)
-    ]
-    return bool(one["corpus"]["sha256"] == other["corpus"]["sha256"] and settings[0] == settings[1])
+    read = []
+    for about in (first.provenance, second.provenance):
+        settings, corpus = about.get("settings", {}), about.get("corpus", {}).get("sha256")
+        read.append([corpus, *(settings.get(key) for key in ("max_length", "long", "limit"))])
+    return read[0][0] is not None and read[0] == read[1]

@@ -10,6 +10,7 @@ import xarray as xr
 
 from headscope.errors import ResultsError
 from headscope.results import Atlas
+from headscope.results.merge import check_same_intervals
 from headscope.results.schema import GRID, contents, of_heads
 
 
@@ -108,6 +109,7 @@ def share_labels(first: Atlas, second: Atlas) -> Shared:
     ResultsError
         If nothing can be compared. The message says what each of the two has.
     """
+    check_same_intervals([first, second])
     only_first = Only([name for name in first if name not in second.measures])
     only_second = Only([name for name in second if name not in first.measures])
     pairs, skipped = {}, {}

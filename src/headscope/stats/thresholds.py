@@ -91,8 +91,8 @@ def threshold_table(results: Atlas | None = None) -> pd.DataFrame:
     pandas.DataFrame
         One row per threshold: ``threshold``, its ``value``, what it ``means`` and its ``source``.
         With results also ``at -20 %`` and ``at +20 %``: how many heads get another main role,
-        second role or borderline mark if the threshold alone is so much smaller or larger (at most 1);
-        missing where roles do not hang on it.
+        second role or borderline mark if the threshold alone is so much smaller or larger (at
+        most 1); missing where roles do not hang on it.
 
     Examples
     --------
