@@ -197,7 +197,7 @@ class MainRoles:
         left = work.left.reshape(buckets, -1)
         with np.errstate(invalid="ignore", divide="ignore"):
             rest = 1.0 - left / left.sum(0)
-            scaled, weight = more / rest, left / rest
+            scaled, weight = (np.where(rest > 0, part / rest, 0.0) for part in (more, left))
         parts = (more, left, scaled**2, scaled * weight, weight**2)
         wide, sure = whole.quantile[:, :size].ravel(), self._critical()
         random = np.random.default_rng(SEED)
