@@ -23,7 +23,7 @@ from scipy import special
 
 import headscope as hs
 from headscope.corpus.example import BUCKETS
-from headscope.results.moments import ratio, range_of
+from headscope.results.moments import range_of, ratio
 
 Array = NDArray[np.float64]
 STATISTICS: Mapping[str, tuple[str, Mapping[str, str]]] = {

@@ -7,6 +7,8 @@ from headscope.results.schema import KEPT, SCHEMA, SUMS
 from headscope.results.summary import head_name, heads_over, summary
 from headscope.results.text_attention import TextAttention
 
+open = Atlas.open  # offered as headscope.open
+
 __all__ = [
     "KEPT",
     "SCHEMA",

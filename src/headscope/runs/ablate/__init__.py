@@ -5,45 +5,6 @@ gradient importance or greedily. Names are imported when first used, so that set
 without importing torch.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from headscope.runs.ablate.ablation import ablate
-    from headscope.runs.ablate.objectives import (
-        CustomObjective,
-        LanguageModelObjective,
-        Objective,
-        TaskObjective,
-    )
-    from headscope.runs.ablate.settings import Way
-
-_WHERE = {
-    "ablate": "ablation",
-    "CustomObjective": "objectives",
-    "LanguageModelObjective": "objectives",
-    "Objective": "objectives",
-    "TaskObjective": "objectives",
-    "Way": "settings",
-}
-
-__all__ = [
-    "CustomObjective",
-    "LanguageModelObjective",
-    "Objective",
-    "TaskObjective",
-    "Way",
-    "ablate",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,19 +1,5 @@
 """Probing classifiers on the output of every head and layer (Jo and Myaeng 2020)."""
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from headscope.runs.probe.probing import probe
-
-__all__ = ["probe"]
-
-
-def __getattr__(name: str) -> Any:
-    """Load the run when it is needed: its options are checked without torch."""
-    if name == "probe":
-        from headscope.runs.probe.probing import probe
-
-        return probe
-    raise AttributeError(f"module 'headscope.runs.probe' has no attribute {name!r}")
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,1 @@
+from .probing import probe as probe
