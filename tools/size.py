@@ -1,4 +1,4 @@
-"""How large each folder of the package is, beside what was planned for it: ``python tools/size.py``.
+"""How large each folder of the package is, beside what was planned: ``python tools/size.py``.
 
 Counted are lines of code in files of Python (without docstrings, comments and blank lines), stubs
 and TOML that go into the package.
