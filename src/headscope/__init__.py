@@ -11,14 +11,18 @@
 Names are loaded when first used, so that ``import headscope`` and reading results need no torch.
 """
 
-from __future__ import annotations
-
+# Nothing is imported here that Python has not imported already: ``python -m headscope`` puts the
+# current folder first in the search path, and a ``typing.py`` there would run before __main__.py
+# can take the folder out.
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from headscope.corpus import Corpus, Example, read
     from headscope.errors import UserError
     from headscope.figures import figure
@@ -192,7 +196,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name == "open":
         return import_module("headscope.results").Atlas.open
     if name in _MODULES:
