@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import re
 import subprocess
 import sys
@@ -326,6 +327,15 @@ def test_an_archive_without_its_end_is_damaged(tmp_path: Path, packer: str) -> N
     path.write_bytes(PACKERS[packer](member)[:-30_000])
     with pytest.raises(EOFError), open_tar(path) as archive:
         archive.extractfile(next(iter(archive))).read()  # type: ignore[union-attr]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+@pytest.mark.parametrize("name", ["a.txt", "a.conllu", "a.txt.gz", "a.tar", "a.jsonl"])
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    error = told(tmp_path / name)
+    assert error.message == f"{tmp_path / name} is a pipe or a device, not a file"
+    assert error.hint == "write what it holds to a file, and give that file"
 
 
 def test_json_may_be_nested_as_deeply_as_the_limit_says(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, Self, cast
 
 from headscope.errors import UserError
-from headscope.files import show_size
+from headscope.files import check_regular, show_size
 from headscope.limits.limit import FREE, LINE, RATIO, UNPACKED
 
 _GZIP, _BZIP2, _XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0"
@@ -62,6 +62,8 @@ def open_bytes(
     ...     file.read()
     b'One.'
     """
+    if isinstance(path, Path):
+        check_regular(path, error=error)
     file = cast(BinaryIO, path.open("rb"))
     begins = _GZIP if packed else b""
     if packed is None:
