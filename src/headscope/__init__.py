@@ -12,6 +12,12 @@ Names are loaded when first used, so that ``import headscope`` and reading resul
 """
 
 import os
+import sys
+
+# ``python -m headscope`` puts the current folder first in the search path. What lies there must not
+# run as a part of us, so the folder goes before anything is imported that Python has not yet.
+if sys.argv[:1] == ["-m"] and "headscope" in sys.orig_argv and not sys.flags.safe_path:
+    del sys.path[0]
 
 import lazy_loader
 

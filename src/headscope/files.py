@@ -60,6 +60,18 @@ def check_writable(path: Path, *, error: type[UserError] = UserError) -> None:
         ) from None
 
 
+def check_regular(path: Path, *, error: type[UserError] = UserError) -> None:
+    """Refuse pipes and devices, which would be waited for, and can be read only once.
+
+    Anything else passes: what is missing, or a folder, has errors of its own.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise error(
+            f"{path} is a pipe or a device, not a file",
+            hint="write what it holds to a file, and give that file",
+        )
+
+
 @contextmanager
 def atomic_write(
     path: Path, *, error: type[UserError] = UserError, before: Path | None = None
@@ -225,6 +237,7 @@ def cache_folder() -> Path | None:
 
 def checksum(path: Path) -> str:
     """The SHA-256 of a file's bytes, as hexadecimal digits."""
+    check_regular(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import lzma
+import os
 import re
 import subprocess
 import sys
 import tarfile
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from headscope import corpus
 from headscope.corpus.readers.conll import Tree, _check_cycles
 from headscope.corpus.vectors import read_vectors
 from headscope.errors import CorpusError, UserError
-from headscope.limits import ALL, LINE, NESTING, RATIO, UNPACKED, parse_json
+from headscope.limits import ALL, LINE, NESTING, RATIO, UNPACKED, open_tar, parse_json
 from headscope.tasks.senteval import read_senteval
 
 MB = 1_000_000
@@ -222,6 +228,114 @@ def test_a_bomb_of_one_gigabyte_takes_little_memory(tmp_path: Path, allowed: str
         "100000": "line 1: the line is longer than 16.0 MB",
     }
     assert expected[allowed] in done.stdout
+
+
+# The same for archives: what tarfile and the unpackers hold in memory comes from the file.
+ARCHIVE = BOMB.replace("list(corpus.read(sys.argv[1]))", "read_release(sys.argv[1])").replace(
+    "from headscope.errors import CorpusError",
+    "from headscope.errors import UserError as CorpusError\n"
+    "from headscope.papers.jo2020.release import read_release\n"
+    "import bz2, lzma, tarfile",
+)
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "tar": bytes,
+}
+
+
+def header(kind: bytes, size: int, name: str = "long") -> bytes:
+    """The first block of a file in an archive."""
+    member = tarfile.TarInfo(name)
+    member.type, member.size = kind, size
+    return member.tobuf(tarfile.GNU_FORMAT)
+
+
+def refused(path: Path) -> str:
+    """What an archive is refused with, in a process with little memory."""
+    done = subprocess.run(
+        [sys.executable, "-c", ARCHIVE, path],
+        env={"HEADSCOPE_MAX_RATIO": "1000000"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-500:]
+    return done.stdout
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+@pytest.mark.parametrize("packer", ["gz", "bz2", "xz"])
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE])
+def test_a_name_of_one_gigabyte_takes_little_memory(
+    tmp_path: Path, packer: str, kind: bytes
+) -> None:
+    pack = PACKERS[packer]
+    path = tmp_path / f"bomb.tar.{packer}"
+    path.write_bytes(pack(header(kind, 1000 * MB)) + 100 * pack(b"x" * (10 * MB)))
+    assert path.stat().st_size < 1.5 * MB
+    assert "(a header of an impossible size)" in refused(path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+def test_headers_without_end_take_little_memory(tmp_path: Path) -> None:
+    name = b"x" * 65_000
+    nested = (header(tarfile.GNUTYPE_LONGNAME, 65_000) + name.ljust(65_024, b"\0")) * 3000
+    (tmp_path / "nested.tar.gz").write_bytes(gzip.compress(nested))
+    assert "(too many headers for one file)" in refused(tmp_path / "nested.tar.gz")
+
+    fields = b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n"
+    pax = header(tarfile.XHDTYPE, len(fields)) + fields.ljust(512, b"\0")
+    parts = b"99999999\n" + b"0\n" * (20 * MB)
+    endless = pax + header(tarfile.REGTYPE, len(parts)) + parts
+    (tmp_path / "sparse.tar.gz").write_bytes(gzip.compress(endless))
+    assert "(a sparse file, which is not read)" in refused(tmp_path / "sparse.tar.gz")
+    (tmp_path / "old.tar").write_bytes(header(tarfile.GNUTYPE_SPARSE, 0) + bytes(1024))
+    assert "(a sparse file, which is not read)" in refused(tmp_path / "old.tar")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+def test_an_xz_file_that_asks_for_a_gigabyte_is_refused(tmp_path: Path) -> None:
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0}]
+    data = bytearray(lzma.compress(bytes(2048), filters=filters))
+    # The dictionary's size is one byte of the block's header, which a checksum follows.
+    block = data[12 : 12 + 4 * (data[12] + 1)]
+    block[4] = 36  # 1 GB
+    block[-4:] = zlib.crc32(block[:-4]).to_bytes(4, "little")
+    data[12 : 12 + len(block)] = block
+    (tmp_path / "greedy.tar.xz").write_bytes(data)
+    assert "(Memory usage limit exceeded)" in refused(tmp_path / "greedy.tar.xz")
+
+
+@pytest.mark.parametrize("packer", PACKERS)
+def test_archives_are_read_however_they_are_packed(tmp_path: Path, packer: str) -> None:
+    member = header(tarfile.REGTYPE, 8, "there/a.txt") + b"A dog.\n\n".ljust(512, b"\0")
+    path = tmp_path / f"a.tar.{packer}"
+    path.write_bytes(PACKERS[packer](member) + PACKERS[packer](bytes(1024)))  # two streams
+    with open_tar(path) as archive:
+        assert [(one.name, archive.extractfile(one).read()) for one in archive] == [  # type: ignore[union-attr]
+            ("there/a.txt", b"A dog.\n\n")
+        ]
+
+
+@pytest.mark.parametrize("packer", ["gz", "bz2", "xz"])
+def test_an_archive_without_its_end_is_damaged(tmp_path: Path, packer: str) -> None:
+    noise = np.random.default_rng(0).bytes(200_000)
+    member = header(tarfile.REGTYPE, len(noise), "a.txt") + noise
+    path = tmp_path / f"a.tar.{packer}"
+    path.write_bytes(PACKERS[packer](member)[:-30_000])
+    with pytest.raises(EOFError), open_tar(path) as archive:
+        archive.extractfile(next(iter(archive))).read()  # type: ignore[union-attr]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+@pytest.mark.parametrize("name", ["a.txt", "a.conllu", "a.txt.gz", "a.tar", "a.jsonl"])
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    error = told(tmp_path / name)
+    assert error.message == f"{tmp_path / name} is a pipe or a device, not a file"
+    assert error.hint == "write what it holds to a file, and give that file"
 
 
 def test_json_may_be_nested_as_deeply_as_the_limit_says(tmp_path: Path) -> None:

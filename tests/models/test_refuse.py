@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -353,3 +354,50 @@ def test_a_name_that_no_file_can_have_is_refused(name: str | Path) -> None:
     error = refusal(name)
     assert "there is no" in error.message
     assert len(error.message) < 500
+
+
+PIPES = ("model.safetensors", "tokenizer.json", "generation_config.json", "config.json")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+@pytest.mark.parametrize("name", PIPES)
+def test_a_pipe_among_a_model_s_files_is_refused_and_not_waited_for(
+    folder: Path, name: str
+) -> None:
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    expected = f"{folder / name} is a pipe or a device, not a file"
+    if name == "config.json":
+        expected = f"{folder} is not a model folder: it has no config.json"
+    assert refusal(folder).message == expected
+
+
+@pytest.mark.parametrize("outside", ["../{}", "{folder}/../{}", "a/../../{}", "..\\{}", "C:\\{}"])
+def test_an_index_that_names_weights_outside_its_folder_is_refused(
+    folder: Path, outside: str
+) -> None:
+    names = list(load_file(folder / "model.safetensors"))
+    elsewhere = folder.parent / f"{folder.name}.safetensors"
+    (folder / "model.safetensors").rename(elsewhere)
+    shard = outside.format(elsewhere.name, folder=folder)
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": dict.fromkeys(names, shard)}))
+    error = refusal(folder)
+    assert error.message.startswith(f"{index} names a file outside its folder: ")
+    assert error.hint == "do not use this copy: save or download the model again"
+
+
+def test_an_index_of_weights_in_the_folder_is_read(folder: Path) -> None:
+    network = load(folder).network
+    (folder / "model.safetensors").unlink()
+    network.save_pretrained(folder, max_shard_size="20kB")
+    assert (folder / "model.safetensors.index.json").exists()
+    for name, weight in load(folder).network.state_dict().items():
+        assert torch.equal(weight, network.state_dict()[name])
+
+
+def test_a_tokenizer_that_adds_a_token_beyond_the_vocabulary_is_refused(folder: Path) -> None:
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["post_processor"]["special_tokens"]["[SEP]"]["ids"] = [99_999]
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    assert "its token ids go up to 99999" in refusal(folder).message

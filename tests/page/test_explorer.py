@@ -10,7 +10,10 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import httpx
 import numpy as np
@@ -24,6 +27,7 @@ from headscope.page.explorer.start import check_results
 from headscope.page.explorer.worker import Busy, Job, Superseded, Worker
 from headscope.page.packs.pack import unpack
 from headscope.results import Atlas
+from tiny import tiny_network, tiny_tokenizer
 
 WAIT = 60
 
@@ -55,6 +59,14 @@ class FakeModel:
 @pytest.fixture
 def model() -> FakeModel:
     return FakeModel()
+
+
+@pytest.fixture(scope="module")
+def tiny_bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    tiny_network("bert").save_pretrained(folder)
+    tiny_tokenizer("bert").save_pretrained(folder)
+    return folder
 
 
 @pytest.fixture
@@ -337,6 +349,20 @@ def test_a_closed_explorer_does_not_answer_any_more(model: FakeModel) -> None:
     explorer.close()
     with pytest.raises(httpx.ConnectError):
         httpx.get(explorer.address, timeout=WAIT)
+
+
+def test_the_browser_s_command_line_does_not_hold_the_secret(
+    monkeypatch: pytest.MonkeyPatch, tiny_bert_folder: Path
+) -> None:
+    given: list[str] = []
+    monkeypatch.setattr("webbrowser.open", given.append)
+    with hs.explore(tiny_bert_folder, wait=False, say=lambda _: None) as explorer:
+        file = Path(url2pathname(urlsplit(given[0]).path))
+        assert urlsplit(given[0]).scheme == "file"
+        assert explorer.address.rstrip("/").rpartition("/")[2] not in given[0]
+        assert explorer.address in file.read_text()
+        assert file.stat().st_mode & 0o777 == 0o600
+    assert not file.exists()
 
 
 def test_only_this_machine_is_listened_to(explorer: Explorer) -> None:

@@ -13,6 +13,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from headscope.models import wrap
 from headscope.page.explorer import Explorer
+from headscope.page.serving import open_browser
 from headscope.runs.live import Answers, LiveModel
 from headscope.runs.live.text import LiveText
 from tiny import tiny_network, tiny_tokenizer
@@ -84,6 +85,19 @@ def opened(browser: Any) -> Iterator[Callable[..., Opened]]:
         context.close()
     for explorer in explorers:
         explorer.close()
+
+
+def test_the_file_that_the_browser_is_given_leads_on_to_the_page(
+    opened: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = opened()
+    given: list[str] = []
+    monkeypatch.setattr("webbrowser.open", given.append)
+    file = open_browser(found.explorer.address)
+    found.page.goto(given[0])
+    found.page.wait_for_url(f"{found.explorer.address}**")
+    file.unlink()
+    assert not found.complaints
 
 
 def shown(page: Any, place: str, text: str) -> None:

@@ -4,6 +4,8 @@ nothing left waiting when something fails.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -343,6 +345,53 @@ def test_a_stopped_comparison_goes_on_to_the_same_numbers_and_a_finished_one_is_
     monkeypatch.setattr(Pass, "run", None)
     assert compare(first, second, corpus, **how)["change"].equals(whole["change"])
     assert not (tmp_path / "c.nc.partial").exists()
+
+
+PRESSED = """
+import signal, sys, time
+sys.path.insert(0, sys.argv[1])
+import headscope as hs
+from headscope.errors import Interrupted
+from headscope.runs.lockstep import Lockstep, Meeting
+from tiny import SENTENCES, tiny_model
+
+presses, take, told = int(sys.argv[2]), Meeting.rows, []
+
+def press(*_):
+    told.append(1)
+    if len(told) == presses:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    raise KeyboardInterrupt
+
+def rows(self, *given):
+    if not told:  # the first model is ahead now, and waits
+        signal.setitimer(signal.ITIMER_REAL, 0.2, 0.001)
+        time.sleep(5)
+    return take(self, *given)
+
+Meeting.rows = rows
+signal.signal(signal.SIGALRM, press)
+try:
+    hs.compare(tiny_model("bert"), tiny_model("bert", seed=1), list(SENTENCES), max_length=24)
+except (KeyboardInterrupt, Interrupted):
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    print("stopped", len(told))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("presses", [1, 2, 5])
+def test_a_comparison_ends_however_often_ctrl_c_is_pressed(presses: int) -> None:
+    tests = str(Path(__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", PRESSED, tests, str(presses)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.stdout.startswith("stopped"), done.stderr
+    assert "Exception ignored" not in done.stderr
 
 
 def test_the_same_in_the_other_order_is_the_same_likeness_and_the_opposite_difference(

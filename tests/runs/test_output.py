@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headscope.corpus import from_texts
-from headscope.errors import Interrupted, ResultsError
+from headscope.corpus import from_texts, read
+from headscope.errors import CorpusError, Interrupted, ResultsError
 from headscope.models import Model
 from headscope.results import Atlas, merge
 from headscope.runs.forward import Pass
 from headscope.runs.survey import survey
 from planted import planted_bert
+from runs.in_process import stop_after
 
 CORPUS = from_texts(["a dog", "the cat sat.", "it saw", "the mat, a dog", "it barks!"])
 HOW: dict[str, Any] = {"batch_size": 1, "max_length": 24, "measures": ["position", "entropy"]}
@@ -147,3 +148,39 @@ def test_results_are_on_the_disk_before_the_state_is_removed(
         "remove state",
         "sync folder",
     ]
+
+
+@pytest.mark.parametrize("state", [None, "kept.state"])
+def test_a_run_stays_in_its_folder_when_the_current_one_changes(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str | None
+) -> None:
+    home, away = tmp_path / "home", tmp_path / "away"
+    home.mkdir()
+    away.mkdir()
+    (home / "texts.txt").write_text("\n".join(text for one in CORPUS for text in one.texts))
+    monkeypatch.chdir(home)
+    corpus = read("texts.txt", lines=True)
+    stop = stop_after(3)
+
+    def leave(done: int, total: int) -> None:
+        monkeypatch.chdir(away)
+        stop(done, total)
+
+    given: dict[str, Any] = {"output": "run.nc", "checkpoint": state, "every": 0.0, **HOW}
+    with pytest.raises(Interrupted, match="stopped after 3 examples"):
+        survey(model, corpus, progress=leave, **given)
+    kept = state or "run.nc.partial"
+    assert {file.name for file in home.iterdir()} == {"texts.txt", kept, f"{kept}.before"}
+    monkeypatch.chdir(home)
+    survey(model, corpus, progress=lambda *_: monkeypatch.chdir(away), **given)
+    assert {file.name for file in home.iterdir()} == {"texts.txt", "run.nc"}
+    assert list(away.iterdir()) == []
+
+
+def test_errors_name_a_corpus_as_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("texts.txt").write_bytes(b"A dog.\n\xff\n")
+    with pytest.raises(CorpusError, match=r"^texts\.txt, line 2: not valid UTF-8"):
+        list(read("texts.txt"))

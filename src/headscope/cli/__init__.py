@@ -9,40 +9,85 @@ import signal
 import sys
 import threading
 from types import FrameType
+from typing import Never
 
 INTERRUPTED = 130
 MISTAKE = 2
+AGAIN = "type the same command again"
 RARELY = 300_000
 """So many new objects make Python look for unused ones, instead of 700."""
 
 
 def main() -> None:
     """Run the command line."""
+    _stop_on_sigterm()
+    try:
+        _run()
+    except KeyboardInterrupt as error:
+        _end_at_once()
+        if _loading(error):
+            _fail(
+                "stopped while libraries were loaded, before anything was started",
+                AGAIN,
+                INTERRUPTED,
+            )
+        _fail("stopped; whatever was written is whole", AGAIN, INTERRUPTED)
+    finally:
+        _end_at_once()
+
+
+def _run() -> None:
     from headscope.cli.commands import READING, called, load
     from headscope.errors import Interrupted, UserError
 
-    _stop_on_sigterm()
     names = called(sys.argv[1:])
     if READING.issuperset(names):
         _collect_rarely()
     try:
         load(names)()
     except UserError as error:
+        if isinstance(error, Interrupted):
+            _end_at_once()
         _fail(
             error.message,
             error.command or "see headscope " + sys.argv[1] + " --help",
             INTERRUPTED if isinstance(error, Interrupted) else MISTAKE,
         )
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        sys.exit(INTERRUPTED)
     except MemoryError:
         _fail("there is not enough memory", "give fewer or shorter texts, or a smaller batch size")
     except OSError as error:  # standard output, most likely: files have errors of their own
         _fail(_said(error), "check the disk, then type the same command again")
-    except SystemExit:
+    except SystemExit as end:
         _flush()
+        if end.code == INTERRUPTED:  # typer says nothing of it
+            raise _cause(end) from None
         raise
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The interrupt that led to an exit, or the exit itself."""
+    before: BaseException | None = error
+    while before is not None and not isinstance(before, KeyboardInterrupt):
+        before = before.__cause__ or before.__context__
+    return before or error
+
+
+def _loading(error: BaseException) -> bool:
+    """Whether an interrupt came while a library was imported."""
+    step = error.__traceback__
+    while step is not None and step.tb_frame.f_code.co_name != "<module>":
+        step = step.tb_next
+    return step is not None
+
+
+def _end_at_once() -> None:
+    """Let Ctrl-C and SIGTERM end what is left of this process, which has nothing more to save.
+
+    As exceptions, they would be raised in what Python and libraries do at the end, and be reported.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _collect_rarely() -> None:
@@ -53,7 +98,7 @@ def _collect_rarely() -> None:
     atexit.register(gc.freeze)  # nor does it pay to look for them one last time
 
 
-def _fail(message: str, advice: str, code: int = MISTAKE) -> None:
+def _fail(message: str, advice: str, code: int = MISTAKE) -> Never:
     """Print what was wrong and what to do next."""
     print(f"error: {message}", file=sys.stderr)
     print(f"next:  {advice}", file=sys.stderr)

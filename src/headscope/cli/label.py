@@ -189,9 +189,9 @@ def _ready(console: Console, address: str, open_page: bool) -> None:
     )
     print(address, file=sys.stderr, flush=True)
     if open_page:
-        import webbrowser
+        from headscope.page.serving import open_browser
 
-        webbrowser.open(address)
+        open_browser(address)
 
 
 def _keys() -> Callable[[], str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import re
 import zlib
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from headscope.limits import NESTING, open_bytes, parse_json, raw_lines
 
 BOM = "\ufeff"
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
+DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError)
 ONE_OBJECT = "every line must be one JSON object; use .txt for plain text"
 
 

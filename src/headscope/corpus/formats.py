@@ -91,13 +91,30 @@ def open_file(path: Path, options: FileOptions) -> Corpus:
         "coref-conllu": lambda: skipped_mentions(path),
         "conll2012": lambda: (LAST_WORD,),
     }
+    home = path.absolute()
     return Corpus(
         str(path),
         kind,
-        partial(readers[kind], path),
-        lambda: fingerprint(path, FOLDERS.get(kind, ())),
+        partial(_examples, readers[kind], path, home),
+        lambda: fingerprint(home, FOLDERS.get(kind, ())),
         remarks=remarks.get(kind, tuple),
     )
+
+
+def _examples(
+    reader: Callable[[Path], Iterator[Example]], path: Path, home: Path
+) -> Iterator[Example]:
+    """The examples of a file, where it was when the corpus was made; errors name it as given."""
+    try:
+        yield from reader(home)
+    except CorpusError as error:
+        if path == home:
+            raise
+        message, hint, command = (
+            text.replace(str(home), str(path))
+            for text in (error.message, error.hint, error.command)
+        )
+        raise CorpusError(message, hint=hint, command=command) from None
 
 
 def find_format(path: Path, options: FileOptions) -> str:

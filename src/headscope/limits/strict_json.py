@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Never
 
 from headscope.errors import UserError, cut
-from headscope.files import show_size
+from headscope.files import check_regular, show_size
 from headscope.limits.limit import NESTING, RECORD
 
 
@@ -89,9 +89,10 @@ def read_text(path: Path, *, error: type[UserError] = UserError, hint: str = "")
     """
     most = RECORD.value
     try:
+        check_regular(path, error=error)
         with path.open("rb") as file:
             data = file.read(most + 1)
-    except FileNotFoundError:
+    except (FileNotFoundError, UserError):
         raise
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +13,15 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, Self, cast
 
 from headscope.errors import UserError
-from headscope.files import show_size
+from headscope.files import check_regular, show_size
 from headscope.limits.limit import FREE, LINE, RATIO, UNPACKED
 
-_GZIP = b"\x1f\x8b"
+_GZIP, _BZIP2, _XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0"
 _BUFFER = 1 << 17
-_LARGEST_HEADER = 1 << 20
+_LARGEST_HEADER = 1 << 16
+"""Bytes of a name or of further fields. They are held in memory, maybe hundreds one in another."""
+_LARGEST_DICTIONARY = 1 << 28
+"""Bytes of memory that unpacking xz may take; its strongest preset takes a quarter of this."""
 
 
 class Openable(Protocol):
@@ -29,14 +34,14 @@ class Openable(Protocol):
 def open_bytes(
     path: Openable, *, packed: bool | None = None, error: type[UserError] = UserError
 ) -> BinaryIO:
-    """Open a file, gzipped or not; what unpacks to too much is an error while it is read.
+    """Open a file, packed or not; what unpacks to too much is an error while it is read.
 
     Parameters
     ----------
     path
         The file.
     packed
-        Whether the file is gzipped; None looks at its first bytes.
+        Whether the file is gzipped; None looks at its first bytes, and reads bzip2 and xz, too.
     error
         The class of the error.
 
@@ -45,8 +50,8 @@ def open_bytes(
     UserError
         While reading, if the file unpacks to more than :data:`UNPACKED` allows, or to more than
         :data:`RATIO` times its size.
-    OSError, EOFError, zlib.error
-        If the file cannot be read, or is not a complete gzip file.
+    OSError, EOFError, zlib.error, lzma.LZMAError
+        If the file cannot be read, or is not a complete packed file.
 
     Examples
     --------
@@ -57,21 +62,63 @@ def open_bytes(
     ...     file.read()
     b'One.'
     """
+    if isinstance(path, Path):
+        check_regular(path, error=error)
     file = cast(BinaryIO, path.open("rb"))
+    begins = _GZIP if packed else b""
     if packed is None:
-        packed = file.read(2) == _GZIP
+        begins = file.read(6)
         file.seek(0)
-    if not packed:
+    unpacker: Any
+    if begins.startswith(_GZIP):
+        unpacker = gzip.GzipFile(fileobj=file, mode="rb")
+    elif begins.startswith(_BZIP2):
+        unpacker = bz2.BZ2File(file)
+    elif begins.startswith(_XZ):
+        unpacker = _Xz(file)
+    else:
         return file
-    return io.BufferedReader(_Unpacked(file, str(path), error), _BUFFER)
+    return io.BufferedReader(_Unpacked(file, unpacker, str(path), error), _BUFFER)
+
+
+class _Xz:
+    """The unpacked bytes of an xz file, which may have several streams.
+
+    :class:`lzma.LZMAFile` would allocate whatever dictionary the file asks for.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.stream = file, self._new()
+
+    def _new(self) -> lzma.LZMADecompressor:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_LARGEST_DICTIONARY)
+
+    def read1(self, size: int) -> bytes:
+        """The next bytes, at most so many; none at the end."""
+        data = b""
+        while not data:
+            packed = b""
+            if self.stream.eof:
+                packed = self.stream.unused_data.lstrip(b"\0") or self.file.read(_BUFFER)
+                if not packed:
+                    return b""
+                self.stream = self._new()
+            elif self.stream.needs_input:
+                packed = self.file.read(_BUFFER)
+                if not packed:
+                    raise EOFError("the end of the xz file is missing")
+            data = self.stream.decompress(packed, size)
+        return data
+
+    def close(self) -> None:
+        """Nothing is left open but the file."""
 
 
 class _Unpacked(io.RawIOBase):
-    """The unpacked bytes of a gzip file, counted as they are read."""
+    """The unpacked bytes of a packed file, counted as they are read."""
 
-    def __init__(self, file: BinaryIO, name: str, error: type[UserError]) -> None:
-        self.file, self.name, self.error = file, name, error
-        self.unpacker = gzip.GzipFile(fileobj=file, mode="rb")
+    def __init__(self, file: BinaryIO, unpacker: Any, name: str, error: type[UserError]) -> None:
+        self.file, self.unpacker, self.name, self.error = file, unpacker, name, error
         self.size = 0
         self.most, self.ratio = UNPACKED.value, RATIO.value
 
@@ -142,14 +189,14 @@ def too_long(where: str, what: str, *, error: type[UserError] = UserError) -> Us
 
 @contextmanager
 def open_tar(path: Path, *, error: type[UserError] = UserError) -> Iterator[tarfile.TarFile]:
-    """Open a tar archive, gzipped or not, to be read once from start to end.
+    """Open a tar archive, packed or not, to be read once from start to end.
 
-    What it unpacks to is limited as in :func:`open_bytes`, and the headers of its files, which
-    tarfile holds in memory, may have 1 MB.
+    What it unpacks to is limited as in :func:`open_bytes`, and the names and further fields of its
+    files, which tarfile holds in memory, may have 64 kB.
 
     Raises
     ------
-    tarfile.TarError, OSError, EOFError, zlib.error
+    tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError
         If it is not a complete archive.
 
     Examples
@@ -162,11 +209,14 @@ def open_tar(path: Path, *, error: type[UserError] = UserError) -> Iterator[tarf
     ...     [member.name for member in archive]
     ['a.txt']
     """
-    with (
-        open_bytes(path, error=error) as file,
-        tarfile.open(fileobj=file, mode="r|", tarinfo=_Member) as archive,
-    ):
-        yield archive
+    try:
+        with (
+            open_bytes(path, error=error) as file,
+            tarfile.open(fileobj=file, mode="r|", tarinfo=_Member) as archive,
+        ):
+            yield archive
+    except RecursionError:  # tarfile reads a header that belongs to a header within the first
+        raise tarfile.ReadError("too many headers for one file") from None
 
 
 class _Member(tarfile.TarInfo):
@@ -180,4 +230,13 @@ class _Member(tarfile.TarInfo):
         fields = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
         if found.size < 0 or (found.type in (*names, *fields) and found.size > _LARGEST_HEADER):
             raise tarfile.ReadError("a header of an impossible size")
+        if found.type == tarfile.GNUTYPE_SPARSE:
+            raise found._sparse()
         return found
+
+    def _proc_gnusparse_10(self, *_: object) -> None:
+        """Called by tarfile for the list of the parts of a sparse file, which may be endless."""
+        raise self._sparse()
+
+    def _sparse(self) -> tarfile.ReadError:
+        return tarfile.ReadError("a sparse file, which is not read")

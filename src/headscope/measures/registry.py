@@ -7,6 +7,7 @@ class or an object to :func:`headscope.survey`, or a file with classes to ``--me
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -286,8 +287,14 @@ def check_python_file(
 
 
 def run_file(path: str | Path, *, what: str, option: str) -> Any:
-    """Run a user's Python file and return it as a module."""
+    """Run a user's Python file and return it as a module.
+
+    It may import files beside it. Their folder comes last in the search path, and stays there for
+    workers and for what is imported later: no file there hides a library.
+    """
     file = check_python_file(path, what=what, option=option)
+    if (folder := str(file.resolve().parent)) not in sys.path:
+        sys.path.append(folder)
     spec = importlib.util.spec_from_file_location(f"headscope_file_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None

@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 
 from headscope.errors import ModelError
-from headscope.models.names import model_folder
+from headscope.models.names import check_folder, model_folder
 
 CONFIG, WEIGHTS, PICKLED = (
     "adapter_config.json",
@@ -45,6 +45,7 @@ def check_adapter(adapter: str | Path) -> None:
             f"{adapter} is not the folder of an adapter: it has no {CONFIG}",
             hint="give a folder saved by PEFT's save_pretrained, or a hub id",
         )
+    check_folder(folder)
     if not (folder / WEIGHTS).is_file():
         if (folder / PICKLED).is_file():
             raise ModelError(

@@ -125,7 +125,9 @@ def _check_vocabulary(tokenizer: Any, network: Any) -> None:
         embeddings = getattr(network.get_input_embeddings(), "num_embeddings", None)
     except NotImplementedError:  # not a text model: its first forward pass will say so
         return
-    largest = max(tokenizer.get_vocab().values(), default=-1)
+    # Its template may add special tokens by numbers that are not in the vocabulary.
+    added = tokenizer("a", "a")["input_ids"]
+    largest = max([*tokenizer.get_vocab().values(), *added], default=-1)
     if embeddings is not None and largest >= embeddings:
         raise ModelError(
             f"the tokenizer does not fit the network: its token ids go up to {largest}, and the "

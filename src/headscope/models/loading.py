@@ -22,7 +22,7 @@ from headscope.models.embedded import EMBEDDED
 from headscope.models.load_options import DeviceMap, Quantization, check_load_options
 from headscope.models.memory import files_digest, weight_files
 from headscope.models.model import Model
-from headscope.models.names import ANYTHING, check_model_name, model_label
+from headscope.models.names import ANYTHING, check_model_name, model_folder, model_label
 from headscope.models.network_reader import AutoClass, NetworkReader, is_converted, place_of
 from headscope.models.pretrained import (
     commit_of,
@@ -157,9 +157,10 @@ def load(
             model.files_digest = files_digest(weight_files(place, revision), dtype, quantization)
         model.pooling = read_pooling(model, place, revision)
     model.notes += _bos_notes(model)
+    folder = model_folder(name)
     model.reload = partial(
         load,
-        name,
+        name if folder is None else folder.absolute(),  # workers may have another current folder
         device=device,
         dtype=dtype,
         device_map=device_map,

@@ -7,11 +7,14 @@ import re
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from headscope.errors import ModelError, cut, shorten
+from headscope.files import check_regular
+from headscope.limits import read_json
 from headscope.models.embedded import EMBEDDED
 from headscope.models.gguf import check_gguf, is_gguf
 
 ANYTHING = "a hub id, a folder saved with save_pretrained, a .gguf file, 'demo' or 'demo-llm'"
 HUB_ID = re.compile(r"(\b[\w.-]{1,96}\b/)?\b[\w.-]{1,96}\b", re.ASCII)
+BROKEN = "do not use this copy: save or download the model again"
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\|\.{1,2}\\")
 
 
@@ -60,6 +63,8 @@ def check_model_name(name: str | Path) -> None:
             f"there is no {kind} {cut(str(name), 300)}",
             hint="check the path, or give a hub id, 'demo' or 'demo-llm'",
         )
+    elif not place.is_dir() and not place.is_file():
+        check_regular(place, error=ModelError)
     elif is_gguf(name) and place.is_file():
         check_gguf(place)
     elif not place.is_dir():
@@ -68,6 +73,30 @@ def check_model_name(name: str | Path) -> None:
         raise ModelError(
             f"{name} is not a model folder: it has no config.json", hint=f"give {ANYTHING}"
         )
+    else:
+        check_folder(place)
+
+
+def check_folder(folder: Path) -> None:
+    """Check that what a folder's files name lies in it, and that none would be waited for.
+
+    Raises
+    ------
+    ModelError
+        If a file is a pipe or a device, or if the index of the weights names a file elsewhere.
+    """
+    for file in sorted(folder.iterdir()):
+        check_regular(file, error=ModelError)
+        if not file.name.endswith(".index.json"):
+            continue
+        index = read_json(file, error=ModelError, hint=BROKEN)
+        shards = index.get("weight_map") if isinstance(index, dict) else None
+        for shard in sorted(set(map(str, shards.values()))) if isinstance(shards, dict) else ():
+            inner = PurePosixPath(shard.replace("\\", "/"))
+            if inner.is_absolute() or ".." in inner.parts or PureWindowsPath(shard).drive:
+                raise ModelError(
+                    f"{file} names a file outside its folder: {shorten(shard)}", hint=BROKEN
+                )
 
 
 def model_folder(name: str | Path) -> Path | None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
+import os
 import secrets
 import socket
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headscope.errors import UserError
@@ -18,6 +22,12 @@ ANY_PORT = {
     "hint": "give port 0 to use any free port",
     "command": "omit --port to use any free one",
 }
+LEADING_ON = """<!doctype html>
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="0; url={address}">
+<title>Headscope</title>
+<p><a href="{address}">Open the page</a></p>
+"""
 PACKAGES = ("starlette", "uvicorn")
 CONNECTIONS = 200
 """Connections that are answered at a time. A page has a few."""
@@ -86,6 +96,28 @@ def new_token() -> str:
 def address_of(opened: socket.socket, token: str) -> str:
     """The address of the page that is served on a socket."""
     return f"http://{LOCAL}:{opened.getsockname()[1]}/{token}/"
+
+
+def open_browser(address: str) -> Path:
+    """Open a page in the default browser, if there is one.
+
+    The browser is given a file that only this user can read and that leads on to the page: its
+    command line, which every user of the machine can read, does not hold the secret.
+
+    Returns
+    -------
+    Path
+        The file. It is removed when this process ends; remove it when the page is no longer served.
+    """
+    import webbrowser
+
+    handle, name = tempfile.mkstemp(prefix="headscope-", suffix=".html")  # with mode 0600
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(LEADING_ON.format(address=address))
+    path = Path(name)
+    atexit.register(path.unlink, missing_ok=True)
+    webbrowser.open(path.as_uri())
+    return path
 
 
 def make_server(app: ASGIApp) -> uvicorn.Server:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import subprocess
-import sys
+import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,20 +29,10 @@ _MAKE = {
     "hint": "make one with hs.survey(model, corpus).save(path)",
     "command": "make one with: headscope survey MODEL CORPUS -o results.nc",
 }
-LOOK = """
-import json, sys
-import netCDF4
-try:
-    with netCDF4.Dataset(sys.argv[1]) as file:
-        names = file.ncattrs()
-        schema = int(file.getncattr("headscope_schema")) if "headscope_schema" in names else None
-    print(json.dumps({"schema": schema, "provenance": "provenance" in names}))
-except Exception as error:
-    sys.exit(str(error))
-"""
-"""Looks at a file in a process of its own."""
-PATIENCE = 60.0
-"""Seconds that this may take."""
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+_CLASSIC = b"CDF"
+_END = {0: 40, 2: 28, 3: 28}
+"""Where each version of HDF5 notes how long the whole file is."""
 _COPY = {"hint": "copy it again, or run the survey again"}
 
 
@@ -93,7 +81,7 @@ def read_tree(path: Path, *, schema: int) -> xr.DataTree:
 
     The digest is checked before the netCDF library sees the bytes, because damaged files can crash
     it. It finds damage; it does not protect against a file made to deceive. A file without a digest
-    is only looked at, in a process of its own, to say what is wrong with it.
+    is never handed to the library.
 
     Parameters
     ----------
@@ -105,7 +93,7 @@ def read_tree(path: Path, *, schema: int) -> xr.DataTree:
     if not path.is_file():
         raise ResultsError(f"no such results file: {path}", **_MAKE)
     if not _check_digest(path):
-        raise _without_digest(path, schema)
+        raise _without_digest(path)
     try:
         with _undisturbed(), xr.open_datatree(path, engine=ENGINE) as opened:
             _check_size(path, sum(node.nbytes for node in opened.subtree))
@@ -131,7 +119,7 @@ def _check_size(path: Path, size: int) -> None:
 def _check_schema(path: Path, found: object, described: bool, schema: int) -> None:
     """Refuse files of others, and those of versions that cannot be read."""
     if found is None or not described:
-        raise ResultsError(f"{path} is a netCDF file, but was not written by Headscope", **_MAKE)
+        raise _of_others(path)
     try:
         number = int(str(found))
     except ValueError:
@@ -153,34 +141,33 @@ def _range(first: int, last: int) -> str:
     return str(last) if first == last else f"{first} to {last}"
 
 
-def _without_digest(path: Path, schema: int) -> ResultsError:
-    """What is wrong with a file that has no digest."""
-    try:
-        found = _look(path)
-        _check_schema(path, found["schema"], found["provenance"], schema)
-    except ResultsError as error:
-        return error
-    return ResultsError(
-        f"{path} is damaged: the digest at its end is missing (an incomplete copy?)", **_COPY
-    )
+def _without_digest(path: Path) -> ResultsError:
+    """What is wrong with a file that has no digest.
 
-
-def _look(path: Path) -> dict[str, Any]:
-    """The version of a file, found out by another process: the netCDF library may crash on it."""
+    Its bytes tell: the netCDF library may crash on them, and a process of its own, in which it may
+    crash, would import what lies in the current folder.
+    """
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", LOOK, str(path)],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
+        with path.open("rb") as file:
+            begin = file.read(48)
+            if not begin.startswith((_HDF5, _CLASSIC)):
+                return _unreadable(path, "it does not begin as a netCDF file does")
+            place = _END.get(begin[8]) if begin.startswith(_HDF5) and len(begin) == 48 else None
+            if place and path.stat().st_size < int.from_bytes(begin[place : place + 8], "little"):
+                return _unreadable(path, "its end is missing")
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                ours = all(content.find(name) >= 0 for name in (b"headscope_schema", b"provenance"))
+    except OSError as error:
+        return _unreadable(path, error.strerror or str(error))
+    if ours:
+        return ResultsError(
+            f"{path} is damaged: the digest at its end is missing (an incomplete copy?)", **_COPY
         )
-        if done.returncode:
-            lines = done.stderr.strip().splitlines()
-            raise ValueError(lines[-1] if lines else "the netCDF library crashed")
-        return dict(json.loads(done.stdout))
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise _unreadable(path, str(error)) from None
+    return _of_others(path)
+
+
+def _of_others(path: Path) -> ResultsError:
+    return ResultsError(f"{path} is a netCDF file, but was not written by Headscope", **_MAKE)
 
 
 def _unreadable(path: Path, reason: str) -> ResultsError:

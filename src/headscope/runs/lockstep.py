@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from queue import Empty, Queue
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from queue import Empty, Full, Queue
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,9 @@ from headscope.measures.base import Context, Measure
 from headscope.measures.change import Difference
 from headscope.models import LayerView, Model
 from headscope.runs.forward import BatchValues, Pass
+
+TURN = 0.02
+"""Seconds after which a model that waits for the other looks whether it is still there."""
 
 
 class Lockstep:
@@ -51,22 +54,20 @@ class Lockstep:
 
     def attempt(self, batch: Batch, *, careful: bool) -> BatchValues | None:
         """Run both models; None if some attention is not finite, unless the pass is careful."""
-        handed: Queue[Tensor | None] = Queue(maxsize=1)
-        leading = HandOver(self.stack, handed, self.whole_maps)
+        leading = HandOver(self.stack, self.whole_maps)
 
         def lead() -> BatchValues | None:
             try:
                 return self.first.attempt(batch, [leading], careful=careful)
             finally:
-                handed.put(None)  # releases whoever waits for another block
+                leading.give(None)  # releases whoever waits for another block
 
-        with ThreadPoolExecutor(1) as pool:
+        # Twice: a second Ctrl-C may come before the first exit has noted that it is over.
+        with ThreadPoolExecutor(1) as pool, leading, leading:
             ahead = pool.submit(lead)
             meeting = Meeting(self.change, batch, leading, ahead)
-            try:
-                after = self.second.attempt(batch, [meeting], careful=careful)
-            finally:
-                _drain(handed, ahead)
+            after = self.second.attempt(batch, [meeting], careful=careful)
+            leading.drain(ahead)
             before = ahead.result()
         if before is None or after is None:
             return None
@@ -78,15 +79,46 @@ class Lockstep:
 
 
 class HandOver:
-    """Hands the blocks of the first model to the second."""
+    """Hands the blocks of the first model to the second, as long as they are taken.
 
-    def __init__(self, stack: str, handed: Queue[Tensor | None], whole_maps: bool) -> None:
-        self.stack, self.handed, self.whole_maps = stack, handed, whole_maps
+    On leaving the context nobody takes them any more, and the first model stops at its next block.
+    Ctrl-C may come at any moment, and again while its consequences are under way: a thread that
+    waited for the second model would then wait for ever, and the process for the thread.
+    """
+
+    def __init__(self, stack: str, whole_maps: bool) -> None:
+        self.stack, self.whole_maps = stack, whole_maps
+        self.handed: Queue[Tensor | None] = Queue(maxsize=1)
+        self.over = False
+
+    def __enter__(self) -> HandOver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over = True
+
+    def give(self, block: Tensor | None) -> bool:
+        """Hand a block over, or None after the last; False if nobody takes it any more."""
+        while not self.over:
+            try:
+                self.handed.put(block, timeout=TURN)
+            except Full:
+                continue
+            return True
+        return False
+
+    def drain(self, ahead: Future[BatchValues | None]) -> None:
+        """Take what is still handed over, until the first model is done."""
+        while not ahead.done():
+            try:
+                self.handed.get(timeout=TURN)
+            except Empty:
+                continue
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
         """Hand a block over."""
-        if view.stack == self.stack:
-            self.handed.put(block.to(torch.float32))
+        if view.stack == self.stack and not self.give(block.to(torch.float32)):
+            raise CancelledError
 
     def end(self, view: LayerView) -> None:
         """All blocks of the layer have been handed over."""
@@ -125,12 +157,3 @@ class Meeting:
         """Keep the values of a layer."""
         if view.stack == self.leading.stack:
             self.layers.append(self.change.end(view, self.prepared[view.output.device]))
-
-
-def _drain(handed: Queue[Tensor | None], ahead: Future[BatchValues | None]) -> None:
-    """Take what is still handed over, so that the first model is never left waiting."""
-    while not ahead.done():
-        try:
-            handed.get(timeout=0.02)
-        except Empty:
-            continue

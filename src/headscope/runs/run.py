@@ -72,7 +72,7 @@ class Job(ABC, Generic[Result]):
 
     def __init__(self, title: str, *, output: str | Path | None = None) -> None:
         self.title = title
-        self.output = Path(output) if output is not None else None
+        self.output = Path(output).absolute() if output is not None else None
         self.say: Callable[[str], None] = _ignore
         """Tells people what happened, once the job has begun."""
 
@@ -159,7 +159,7 @@ class Run(Job[Atlas]):
         every: float = EVERY,
     ) -> None:
         super().__init__(title, output=output)
-        self.state_path = Path(checkpoint) if checkpoint is not None else self._beside()
+        self.state_path = Path(checkpoint).absolute() if checkpoint is not None else self._beside()
         self.every = every
         self.next_block = 0
         self.ahead: set[int] = set()

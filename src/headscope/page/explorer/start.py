@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Self
 
 from headscope.errors import ResultsError
 from headscope.page.packs.examples import example_packs
-from headscope.page.serving import address_of, check_server, make_server, new_token, open_port
+from headscope.page.serving import (
+    address_of,
+    check_server,
+    make_server,
+    new_token,
+    open_browser,
+    open_port,
+)
 from headscope.results import Atlas
 
 if TYPE_CHECKING:
@@ -56,6 +63,8 @@ class Explorer:
         from headscope.page.explorer.worker import Worker
 
         self.notes = check_results(live, atlas)
+        self.leading_on: Path | None = None
+        """The file that the browser was given."""
         opened = open_port(port)
         token = new_token()
         self.address = address_of(opened, token)
@@ -104,6 +113,8 @@ class Explorer:
 
     def close(self) -> None:
         """Stop the server."""
+        if self.leading_on is not None:
+            self.leading_on.unlink(missing_ok=True)
         self._worker.close()
         self._server.should_exit = True
         self._thread.join(10)
@@ -186,17 +197,10 @@ def explore(
         say(f"note: {note}")
     say(explorer.address)
     if browser:
-        open_browser(explorer.address)
+        explorer.leading_on = open_browser(explorer.address)
     if wait:
         explorer.wait()
     return explorer
-
-
-def open_browser(address: str) -> None:
-    """Open the page in the default browser, if there is one."""
-    import webbrowser
-
-    webbrowser.open(address)
 
 
 def check_results(live: LiveAnswers, atlas: Atlas | None) -> list[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import tarfile
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 
@@ -83,7 +82,7 @@ def _archive(path: Path) -> Iterator[tuple[str, bytes]]:
     """The files of an archive. Sizes are checked in the headers, before anything is unpacked."""
     total = 0
     try:
-        with _opened(path) as archive:
+        with open_tar(path) as archive:
             for number, member in enumerate(archive, 1):
                 _check_member(path, member)
                 total += member.size
@@ -102,15 +101,6 @@ def _archive(path: Path) -> Iterator[tuple[str, bytes]]:
             f"{path} is not a complete tar archive ({error})",
             hint="download it again, or unpack it and give the folder",
         ) from None
-
-
-def _opened(path: Path) -> AbstractContextManager[tarfile.TarFile]:
-    """The archive; what gzip unpacks is counted. bzip2 and xz are left to tarfile."""
-    with path.open("rb") as file:
-        begins = file.read(6)
-    if begins.startswith((b"BZh", b"\xfd7zXZ")):
-        return tarfile.open(path)
-    return open_tar(path)
 
 
 def _check_member(path: Path, member: tarfile.TarInfo) -> None:

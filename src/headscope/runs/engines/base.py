@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -19,6 +19,7 @@ EngineName = Literal["local", "processes", "ray"]
 ENGINES = ("local", "processes", "ray")
 TRIES = 3
 """After so many deaths of workers without one finished task, a run stops."""
+SAFE = "PYTHONSAFEPATH"
 AGAIN = "a worker died; what it was working on is done again by a new one"
 """What a user is warned of then."""
 
@@ -178,6 +179,24 @@ def use_threads(threads: int) -> None:
     os.environ["OMP_NUM_THREADS"] = str(threads)
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(threads)
+
+
+@contextmanager
+def isolated() -> Iterator[None]:
+    """Keep Python processes that are started meanwhile from importing from the current folder.
+
+    They are started with ``-m`` or ``-c``, which puts that folder first in the search path: a file
+    there with the name of a library would run in every one of them.
+    """
+    before = os.environ.get(SAFE)
+    os.environ[SAFE] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE]
+        else:
+            os.environ[SAFE] = before
 
 
 def check_machine(workers: int | None, size: int = 0) -> None:

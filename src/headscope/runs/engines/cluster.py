@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from headscope.errors import UserError
@@ -20,6 +22,7 @@ from headscope.runs.engines.base import (
     Work,
     Workers,
     cores,
+    isolated,
     threads_for,
     use_threads,
 )
@@ -81,7 +84,7 @@ class RayEngine:
     def start(self, work: Work) -> Iterator[Workers]:
         """Connect to the cluster, or start one; start a worker when there is work for it."""
         started = not self.ray.is_initialized()
-        with hushed() if started else nullcontext():
+        with isolated(), hushed() if started else nullcontext():
             yield from self._started(work, started)
 
     def _started(self, work: Work, started: bool) -> Iterator[Workers]:
@@ -105,7 +108,7 @@ class RayEngine:
             return
         try:
             _knock(self.address)
-            self.ray.init(address=self.address, **QUIET)
+            self.ray.init(address=self.address, job_config=own_paths(self.ray), **QUIET)
         except (OSError, ValueError, RuntimeError) as error:
             raise UserError(
                 f"no Ray cluster answers at {self.address!r}: {str(error).splitlines()[0]}",
@@ -149,7 +152,13 @@ def hushed() -> Iterator[None]:
 
 def start_cluster(ray: Any, cpus: int) -> None:
     """Start a cluster on this machine that only this machine can reach."""
-    ray.init(address="local", num_cpus=cpus, include_dashboard=False, **QUIET)
+    ray.init(
+        address="local",
+        num_cpus=cpus,
+        include_dashboard=False,
+        job_config=own_paths(ray),
+        **QUIET,
+    )
     if ray.util.get_node_ip_address() != "127.0.0.1":
         ray.shutdown()
         raise UserError(
@@ -157,6 +166,20 @@ def start_cluster(ray: Any, cpus: int) -> None:
             hint="run the survey before 'import ray', or set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0; "
             "or start a cluster of your own and give its address",
         )
+
+
+def own_paths(ray: Any) -> Any:
+    """Settings of a job whose workers do not import from the driver's current folder.
+
+    Ray puts it first in the search path of every worker, unless the job is that of a client.
+    """
+    return ray.job_config.JobConfig(_client_job=True)
+
+
+def own_folders() -> list[str]:
+    """Where this process finds modules, beside Python's own folders and those of its packages."""
+    python = (sys.prefix, sys.base_prefix)
+    return [str(Path(folder).absolute()) for folder in sys.path if not folder.startswith(python)]
 
 
 def check_ray() -> None:
@@ -217,7 +240,7 @@ class _Pool:
         if self.idle:
             actor = self.idle.pop()
         else:
-            actor = self.kind.remote(self.work, self.threads)
+            actor = self.kind.remote(self.work, self.threads, own_folders())
             self.actors[actor] = actor.started.remote()
         self.running[actor.do.remote(*task.arguments, **task.options)] = actor, task
 
@@ -263,8 +286,9 @@ class _Pool:
 class _Worker:
     """A Ray actor: it unpacks its work with the first task, which may fail properly."""
 
-    def __init__(self, payload: bytes, threads: int) -> None:
+    def __init__(self, payload: bytes, threads: int, folders: Sequence[str]) -> None:
         self.payload, self.threads = payload, threads
+        sys.path += [folder for folder in folders if folder not in sys.path]
         self.work: Any = None
 
     def started(self) -> None:

@@ -17,7 +17,16 @@ import cloudpickle
 from loky import ProcessPoolExecutor
 
 from headscope.errors import UserError
-from headscope.runs.engines.base import AGAIN, TRIES, Task, Work, Workers, threads_for, use_threads
+from headscope.runs.engines.base import (
+    AGAIN,
+    TRIES,
+    Task,
+    Work,
+    Workers,
+    isolated,
+    threads_for,
+    use_threads,
+)
 
 AHEAD = 2
 """So many tasks wait for each worker, so that none is idle."""
@@ -39,10 +48,11 @@ class ProcessEngine:
     def start(self, work: Work) -> Iterator[Workers]:
         """Start the processes, and stop them at the end."""
         pool = _Pool(self.workers, cloudpickle.dumps(work))
-        try:
-            yield pool
-        finally:
-            pool.stop()
+        with isolated():
+            try:
+                yield pool
+            finally:
+                pool.stop()
 
 
 class _Pool:

@@ -188,7 +188,7 @@ def probe(
             loaded,
             probing_tasks,
             options,
-            cache=Path(cache),
+            cache=Path(cache).absolute(),
             output=output,
             engine=make_engine(engine, workers, address, size=loaded.size),
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headscope.errors import CorpusError, UserError
+from headscope.limits import read_text
 
 FILE = Path(__file__).with_name("needles.jsonl")
 """The built-in needles: written for this project, about people and places that do not exist."""
@@ -88,8 +89,8 @@ def read_needles(path: str | Path) -> tuple[Needle, ...]:
     'a jar of pickled walnuts and honey'
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_text(Path(path), error=CorpusError, hint=FORM).splitlines()
+    except OSError as error:
         raise CorpusError(f"needles cannot be read from {path}: {error}", hint=FORM) from None
     found = []
     for number, line in enumerate(lines, 1):

@@ -168,5 +168,6 @@ def tune(
         allow_pickle=allow_pickle,
         trust_remote_code=trust_remote_code,
     )
-    run = Tuning(loaded, found, settings, Path(output), device=device, every=every, resume=resume)
+    folder = Path(output).absolute()
+    run = Tuning(loaded, found, settings, folder, device=device, every=every, resume=resume)
     return run.execute(progress)
