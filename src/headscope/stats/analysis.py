@@ -123,7 +123,7 @@ class Analysis:
         """Tests of sieve bias (Pande et al. 2021), corrected by Holm's method."""
         if "role" not in self.results:
             return None
-        return role_tests(self.results, correction="holm")
+        return role_tests(self.results)
 
     @cached_property
     def relation_tests(self) -> xr.Dataset | None:

@@ -9,10 +9,39 @@ from scipy import special
 from headscope.errors import unknown
 from headscope.results.moments import wilson
 
-__all__ = ["CORRECTIONS", "binomial_tail", "check_correction", "correct", "paired_sign", "wilson"]
+__all__ = [
+    "CORRECTIONS",
+    "binomial_tail",
+    "check_correction",
+    "correct",
+    "corrected_by",
+    "paired_sign",
+    "wilson",
+]
 
 CORRECTIONS = ("none", "holm", "bh")
 """How p-values may be corrected: not at all, by Holm, or by Benjamini and Hochberg."""
+_NAMES = {"holm": "Holm", "bh": "Benjamini–Hochberg", "maxt": "max-T"}
+
+
+def corrected_by(correction: str, *, paper: bool = False) -> str:
+    """Say how p-values were corrected.
+
+    Parameters
+    ----------
+    correction
+        Its name.
+    paper
+        Whether the paper tests in this way when it corrects nothing.
+
+    Examples
+    --------
+    >>> corrected_by("holm"), corrected_by("none"), corrected_by("none", paper=True)
+    ('corrected (Holm)', 'not corrected', 'not corrected, as in the paper')
+    """
+    if correction != "none":
+        return f"corrected ({_NAMES[correction]})"
+    return "not corrected, as in the paper" if paper else "not corrected"
 
 
 def paired_sign(only_first: ArrayLike, only_second: ArrayLike) -> NDArray[np.float64]:
