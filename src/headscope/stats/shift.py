@@ -64,7 +64,8 @@ def role_shift(
         documents where the corpus has any, else over sequences; ``effect``, the shift divided by
         the deviation of the scores before over sequences; ``p_least``, corrected, of "the shift is
         no larger than ``least``"; and a ``verdict``: higher or lower (``p_least`` is below alpha),
-        same (the 90 % interval lies within ``least`` either way), or unclear. ``attrs`` has ``least`` and ``alpha``.
+        same (the 90 % interval lies within ``least`` either way), or unclear. ``attrs`` has
+        ``least`` and ``alpha``.
 
     Raises
     ------
