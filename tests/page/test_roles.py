@@ -11,12 +11,13 @@ from figures.made_roles import NAMES, made, random_scores, rows_of
 from headscope.page import render_document, role_sections, roles_document, shift_section
 from headscope.page.document import Section
 from headscope.stats import role_shift, role_tests
+from stats.made_roles import PAPER, made_roles
 
 
 @pytest.fixture(scope="module")
 def sections() -> dict[str, Section]:
     results = made(random_scores())
-    found = role_sections(results, role_tests(results))
+    found = role_sections(results, role_tests(results, **PAPER))
     return {section.id: section for section in found}
 
 
@@ -39,13 +40,34 @@ def test_corrected_ps_are_shown_only_where_there_is_a_correction(
     sections: dict[str, Section],
 ) -> None:
     results = made(random_scores())
-    held = role_sections(results, role_tests(results, correction="holm"))
+    held = role_sections(results, role_tests(results))
     assert "p corrected" in held[0].tables[0].columns
     assert "p corrected" not in sections["roles"].tables[0].columns
+    assert (
+        "t test of the mean over sequences, level 0.05, corrected (Holm)." in held[0].tables[0].note
+    )
+    note = sections["roles"].tables[0].note  # "as in the paper" only where it is
+    assert "z test of the mean over sequences, level 0.05, not corrected, as in the paper." in note
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        (None, "not corrected, as in the paper"),
+        ([f"d{n // 2}" for n in range(40)], "not corrected"),
+    ],
+)
+def test_a_test_is_called_the_papers_only_where_sequences_are_independent(
+    groups: list[str] | None, said: str
+) -> None:
+    results = made_roles(np.random.default_rng(0).gamma(3.0, 1.0, (40, 2, 2, 5)), groups=groups)
+    document = roles_document(results, role_tests(results, **PAPER))
+    (section,) = [one for one in document.sections if one.id == "roles"]
+    assert f", {said}. The mean" in section.tables[0].note
 
 
 def test_shares_are_in_percent_as_in_the_paper(sections: dict[str, Section]) -> None:
-    tests = role_tests(made(random_scores()))
+    tests = role_tests(made(random_scores()), **PAPER)
     rows = {row["role"]: row for row in sections["roles"].tables[0].rows}
     for role in NAMES:
         share = 100 * float(tests["has"].sel(role=role).mean())

@@ -15,6 +15,8 @@ from page.samples import made_results
 
 ROLES = ("local", "syntactic", "delimiter", "block", "cls")
 LAYERS, HEADS = 2, 3
+PAPER: dict[str, Any] = {"test": "z", "correction": "none"}
+"""How the paper tests."""
 
 Values = NDArray[np.float64]
 
@@ -27,6 +29,7 @@ def made_roles(
     ids: Sequence[str] | None = None,
     groups: Sequence[str] | None = None,
     tokens: Sequence[int] | None = None,
+    buckets: int = 2,
     attributes: Mapping[str, str] = {},
     absent: Mapping[str, str] = {},
     **provenance: Any,
@@ -37,7 +40,7 @@ def made_roles(
     lengths where given.
     """
     scores = np.asarray(values, np.float32)
-    blocks = [scores[::2].astype(np.float64), scores[1::2].astype(np.float64)]
+    blocks = [scores[first::buckets].astype(np.float64) for first in range(buckets)]
     sums = np.stack([np.nansum(block, 0) for block in blocks])
     squares = np.stack([np.nansum(block**2, 0) for block in blocks])
     counts = np.stack([(~np.isnan(block)).sum(0) for block in blocks])
@@ -47,7 +50,7 @@ def made_roles(
         [str(index) for index in range(len(scores))] if ids is None else ids, dtype=object
     )
     coordinates: dict[str, Any] = {
-        "bucket": [1, 2],
+        "bucket": np.arange(1, buckets + 1),
         "layer": np.arange(1, scores.shape[1] + 1),
         "head": np.arange(1, scores.shape[2] + 1),
         "role": np.array(roles, dtype=object),

@@ -23,7 +23,7 @@ from headscope.stats import (
     role_tests,
     skills,
 )
-from stats.made_roles import ROLES, made_roles, random_scores
+from stats.made_roles import PAPER, ROLES, made_roles, random_scores
 
 LAYERS, HEADS = 2, 3
 EVERY = all_heads(LAYERS, HEADS)
@@ -122,7 +122,7 @@ def test_shares_of_nothing_are_not_defined() -> None:
 
 def test_sets_are_of_the_heads_that_the_test_gave_the_role() -> None:
     values = random_scores()
-    tests = role_tests(made_roles(values), tau=3.0)
+    tests = role_tests(made_roles(values), tau=3.0, **PAPER)
     for column, role in enumerate(ROLES):
         expected = {
             Head(layer, head)

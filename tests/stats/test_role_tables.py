@@ -8,7 +8,7 @@ from statsmodels.stats.weightstats import ztest
 
 from headscope.results import Atlas
 from headscope.stats import cautions, role_table, role_tests, tau_table, undecided
-from stats.made_roles import HEADS, LAYERS, ROLES, Values, made_roles, random_scores
+from stats.made_roles import HEADS, LAYERS, PAPER, ROLES, Values, made_roles, random_scores
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def test_the_table_of_taus_counts_heads_as_a_literal_loop_does(
     values: Values, results: Atlas
 ) -> None:
     spread = values + np.linspace(-2.0, 2.0, HEADS)[:, None]
-    table = tau_table(made_roles(spread))
+    table = tau_table(made_roles(spread), **PAPER)
     assert table.columns.tolist() == ["role", "tau 1", "tau 2", "tau 3", "tau 4", "tau 5"]
     assert table["role"].tolist() == list(ROLES)
     for column, role in enumerate(ROLES):
@@ -56,7 +56,7 @@ def test_the_table_of_taus_counts_heads_as_a_literal_loop_does(
 def test_the_table_of_roles_names_the_strongest_head_of_each(
     values: Values, results: Atlas
 ) -> None:
-    tests = role_tests(results)
+    tests = role_tests(results, **PAPER)
     table = role_table(results, tests).set_index("role")
     for column, role in enumerate(ROLES):
         means = values[..., column].mean(0)
@@ -92,7 +92,7 @@ def test_a_role_that_no_sequence_has_is_in_the_table_with_nothing() -> None:
 def test_undecided_is_the_share_of_ps_between_the_bounds_over_the_papers_four_roles(
     values: Values, results: Atlas
 ) -> None:
-    tests = role_tests(results)
+    tests = role_tests(results, **PAPER)
     ps = [
         ztest(values[:, *cell], value=3.0, alternative="larger")[1]
         for cell in np.ndindex(LAYERS, HEADS, 4)
@@ -142,7 +142,7 @@ def test_a_test_from_part_of_the_sequences_says_so_and_uses_only_those(test: str
     scores = random_scores(60)
     scores[32:] += 50.0
     found = made_roles(scores, kept=32)
-    tests = role_tests(found, tau=2.0, test=test, resamples=200)
+    tests = role_tests(found, tau=2.0, test=test, correction="none", resamples=200)
     assert (tests["n"] == 32).all()
     assert float(tests["high"].max()) < 20.0
     assert cautions(found, tests) == [
@@ -165,12 +165,21 @@ def test_what_is_special_about_the_tokens_is_said() -> None:
 def test_documents_are_mentioned_and_few_of_them_are_cautioned() -> None:
     scores = random_scores(80)
     scores[40:, ..., 1] = np.nan
-    found = made_roles(scores, groups=[f"d{number // 2}" for number in range(80)])
+    found = made_roles(scores, groups=[f"d{number // 4}" for number in range(80)])
     assert cautions(found, role_tests(found, tau=2.0)) == [
         "Sequences of one document are not independent of each other: tests and intervals are "
-        "over 40 documents.",
-        "Fewer than 30 documents, so that tests and intervals are rough: syntactic (20).",
+        "over 20 documents.",
+        "In effect fewer than 15 documents, so that tests and intervals are rough: syntactic (10).",
     ]
+
+
+def test_a_threshold_from_the_same_scores_is_called_exploratory(results: Atlas) -> None:
+    note = (
+        "Exploratory: τ was chosen from the same scores (auto), so p-values do not hold at their "
+        "level."
+    )
+    assert note in cautions(results, role_tests(results, tau="auto"))
+    assert note not in cautions(results, role_tests(results, tau=2.0))
 
 
 def test_the_mean_length_stands_beside_every_role() -> None:

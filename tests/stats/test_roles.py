@@ -8,17 +8,28 @@ import numpy as np
 import pytest
 import xarray as xr
 from scipy import stats
-from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.weightstats import ztest
 
 from headscope.errors import ResultsError, UserError
 from headscope.results import Atlas
 from headscope.stats import role_tests
 from page.samples import made_results
-from stats.made_roles import ROLES, Values, made_roles, random_scores
+from stats.made_roles import PAPER, ROLES, Values, made_roles, random_scores
 from stats.references import CORRECTIONS
 
-FIELDS = ("mean", "low", "high", "effect", "p", "p_corrected", "has", "n", "clusters", "tau")
+FIELDS = (
+    "mean",
+    "low",
+    "high",
+    "effect",
+    "p",
+    "p_corrected",
+    "has",
+    "n",
+    "clusters",
+    "tau",
+    "effective",
+)
 
 
 def each(values: Values) -> list[tuple[int, ...]]:
@@ -40,7 +51,7 @@ def results(values: Values) -> Atlas:
 
 
 def test_z_is_that_of_statsmodels(values: Values, results: Atlas) -> None:
-    tests = role_tests(results, tau=3.0)
+    tests = role_tests(results, tau=3.0, **PAPER)
     assert set(tests.data_vars) == set(FIELDS)
     for cell in each(values):
         column = values[:, *cell]
@@ -55,7 +66,7 @@ def test_z_is_that_of_statsmodels(values: Values, results: Atlas) -> None:
 
 
 def test_t_is_that_of_scipy_with_its_interval_and_cohens_d(values: Values, results: Atlas) -> None:
-    tests = role_tests(results, tau=2.5, test="t")
+    tests = role_tests(results, tau=2.5, correction="none")
     for cell in each(values):
         column = values[:, *cell]
         expected = stats.ttest_1samp(column, 2.5, alternative="greater")
@@ -77,6 +88,7 @@ def test_t_is_that_of_scipy_with_its_interval_and_cohens_d(values: Values, resul
         "resamples": 0,
         "clustered": 0,
         "seed": 0,
+        "exploratory": 0,
     }
     assert (tests["clusters"] == len(values)).all()
 
@@ -95,7 +107,12 @@ def test_the_bootstrap_is_that_of_a_plain_loop_within_what_chance_allows() -> No
     values = random_scores(25, seed=3, layers=1, heads=2, roles=2)
     resamples = 2000
     tests = role_tests(
-        made_roles(values, ROLES[:2]), tau=3.0, test="bootstrap", resamples=resamples, seed=5
+        made_roles(values, ROLES[:2]),
+        tau=3.0,
+        test="bootstrap",
+        correction="none",
+        resamples=resamples,
+        seed=5,
     )
     random = np.random.default_rng(11)
     for cell in each(values):
@@ -119,7 +136,7 @@ def test_of_left_skewed_scores_the_bootstrap_errs_less_often_than_other_tests() 
     scores = 3.0 - (random.gamma(0.5, 1.0, (20, 40, 50, 1)) - 0.5)
     results = made_roles(scores, ["local"])
     wrong = {
-        test: float(role_tests(results, test=test, resamples=999)["has"].mean())
+        test: float(role_tests(results, test=test, correction="none", resamples=999)["has"].mean())
         for test in ("z", "t", "bootstrap", "permutation")
     }
     assert wrong["bootstrap"] < 0.09
@@ -148,17 +165,19 @@ def test_sign_flips_are_those_of_scipy_which_tries_all() -> None:
             exact, abs=5 * np.sqrt(exact * (1 - exact) / resamples) + 2 / resamples
         )
         low, high = stats.ttest_1samp(column + 3.0, 0.0).confidence_interval(0.95)
+        # Of the jackknife's error, which is the usual one times √(n / (n - 1)).
         assert (
-            float(tests["low"].values[cell]),
-            float(tests["high"].values[cell]),
-        ) == pytest.approx((low, high), rel=1e-6)
+            float((tests["high"] - tests["low"]).values[cell]),
+            float((tests["high"] + tests["low"]).values[cell]),
+        ) == pytest.approx(((high - low) * np.sqrt(9 / 8), high + low), rel=1e-6)
     assert min(found) < 0.2 < max(found)
 
 
 @pytest.mark.parametrize("test", ["bootstrap", "permutation"])
 def test_a_seed_repeats_a_test_and_another_changes_it(results: Atlas, test: str) -> None:
     one, same, other = (
-        role_tests(results, test=test, resamples=200, seed=seed) for seed in (1, 1, 2)
+        role_tests(results, test=test, correction="none", resamples=200, seed=seed)
+        for seed in (1, 1, 2)
     )
     xr.testing.assert_identical(one, same)
     assert not one["p"].equals(other["p"])
@@ -184,10 +203,10 @@ def test_ps_are_corrected_over_all_heads_and_roles_that_are_tested(
 
 
 def test_without_correction_p_stays_and_alpha_decides(results: Atlas) -> None:
-    tests = role_tests(results, alpha=0.5)
+    tests = role_tests(results, correction="none", alpha=0.5)
     xr.testing.assert_equal(tests["p"], tests["p_corrected"])
     np.testing.assert_array_equal(tests["has"].values, tests["p"].values < 0.5)
-    assert tests["has"].sum() > role_tests(results, alpha=0.001)["has"].sum()
+    assert tests["has"].sum() > role_tests(results, correction="none", alpha=0.001)["has"].sum()
 
 
 @pytest.mark.parametrize(
@@ -210,10 +229,10 @@ def test_without_correction_p_stays_and_alpha_decides(results: Atlas) -> None:
         ),
         (
             {"correction": "maxt"},
-            "the correction maxt needs a test by resampling, got the z test instead",
+            "the correction maxt needs a test by resampling, got the t test instead",
         ),
         (
-            {"test": "bootstrap", "resamples": 18},
+            {"test": "bootstrap", "correction": "none", "resamples": 18},
             "with 18 resamples no head can have a role at the level 0.05: the least p is 1/19",
         ),
         (
@@ -313,11 +332,11 @@ def test_one_sequence_or_none_gives_no_test(test: str) -> None:
 def test_sequences_without_the_role_do_not_count(values: Values, test: str) -> None:
     part = values.copy()
     part[::3, ..., 1] = np.nan
-    whole = role_tests(made_roles(part), test=test, resamples=300)
+    options: Any = {"test": test, "correction": "none", "resamples": 300}
+    whole = role_tests(made_roles(part), **options)
     rest = role_tests(
         made_roles(np.delete(part[..., [1]], slice(None, None, 3), 0), ROLES[1:2]),
-        test=test,
-        resamples=300,
+        **options,
     )
     assert (whole["n"].sel(role="syntactic") == (~np.isnan(part[:, 0, 0, 1])).sum()).all()
     for field in ("mean", "effect"):
@@ -415,8 +434,11 @@ def test_repeating_every_sequence_adds_nothing_where_documents_are_known(
     thrice, groups = repeated(values)
     once = role_tests(results, test=test)
     clustered = role_tests(made_roles(thrice, groups=groups), test=test)
-    for field in ("p", "low", "high"):
-        np.testing.assert_allclose(clustered[field], once[field], rtol=1e-4, atol=1e-12)
+    # Leaving out documents in turn gives the usual error times √(n / (n - 1)).
+    wider = np.sqrt(40 / 39) if test in ("z", "t") else 1.0
+    width, usual = (tests["high"] - tests["low"] for tests in (clustered, once))
+    np.testing.assert_allclose(width, wider * usual, rtol=1e-4)
+    np.testing.assert_allclose(clustered["p"], once["p"], atol=1e-12 if wider == 1.0 else 0.004)
     assert (clustered["n"] == 120).all()
     assert (clustered["clusters"] == 40).all()
     assert clustered.attrs["clustered"] == 1
@@ -427,23 +449,30 @@ def test_repeating_every_sequence_adds_nothing_where_documents_are_known(
     assert plain.attrs["clustered"] == 0
 
 
-def test_the_error_of_clusters_is_that_of_statsmodels() -> None:
+@pytest.mark.parametrize("test", ["z", "t"])
+def test_the_error_of_documents_is_what_leaving_each_out_gives(test: str) -> None:
     random = np.random.default_rng(4)
-    groups = random.choice(["a", "b", "c", "d", "e", "f", "g"], 50).tolist()
-    shift = {name: random.normal() for name in sorted(set(groups))}
+    names = ["a", "b", "c", "d", "e", "f", "g"]
+    groups = random.choice(names, 50, p=[0.4, *[0.1] * 6]).tolist()
+    shift = {name: random.normal() for name in names}
     scores = random_scores(50) + np.array([shift[name] for name in groups])[:, None, None, None]
-    tests = role_tests(made_roles(scores, groups=groups))
-    numbers = [sorted(shift).index(name) for name in groups]
+    tests = role_tests(made_roles(scores, groups=groups), test=test)
+    sizes = np.array([groups.count(name) for name in names])
+    degrees = sizes.sum() ** 2 / (sizes**2).sum() - 1
     for cell in each(scores):
         column = scores[:, *cell].astype(np.float32).astype(np.float64)
-        fit = OLS(column, np.ones(50)).fit(cov_type="cluster", cov_kwds={"groups": numbers})
-        z = (fit.params[0] - 3.0) / fit.bse[0]
-        assert float(tests["p"].values[cell]) == pytest.approx(stats.norm.sf(z), rel=1e-6)
+        without = [column[[group != name for group in groups]].mean() for name in names]
+        error = np.sqrt(sum((mean - column.mean()) ** 2 for mean in without))
+        statistic = (column.mean() - 3.0) / error
+        expected = stats.norm.sf(statistic) if test == "z" else stats.t.sf(statistic, degrees)
+        assert float(tests["p"].values[cell]) == pytest.approx(expected, rel=1e-6)
+        assert float(tests["effective"].values[cell]) == pytest.approx(degrees + 1)
 
 
 def test_where_not_all_scores_are_kept_documents_are_taken_by_bucket(values: Values) -> None:
-    groups = [f"d{number % 2}" for number in range(40)]  # as the two buckets of made results
-    whole = role_tests(made_roles(values, groups=groups), test="t")
-    part = role_tests(made_roles(values, groups=groups, kept=12), test="t")
-    assert (part["clusters"] == 2).all()
+    groups = [f"d{number % 4}" for number in range(40)]  # one in each bucket
+    whole = role_tests(made_roles(values, groups=groups, buckets=4))
+    part = role_tests(made_roles(values, groups=groups, buckets=4, kept=12))
+    assert (part["clusters"] == 4).all()
+    assert part["p"].notnull().all()
     np.testing.assert_allclose(part["p"], whole["p"], rtol=1e-6)

@@ -17,7 +17,7 @@ from headscope.stats import (
     pooled_tau,
     role_tests,
 )
-from stats.made_roles import Values, made_roles, random_scores
+from stats.made_roles import PAPER, Values, made_roles, random_scores
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,9 @@ def test_tau_from_the_data_counts_each_score_once_and_only_the_roles_that_are_th
 
 
 def test_tau_may_differ_by_role(values: Values, results: Atlas) -> None:
-    tests = role_tests(results, tau={"": 2.8, "block": 1.5, "cls": "auto"})
+    tests = role_tests(results, tau={"": 2.8, "block": 1.5, "cls": "auto"}, **PAPER)
+    assert tests.attrs["exploratory"] == 1
+    assert role_tests(results, tau={"": 2.8, "block": 1.5}).attrs["exploratory"] == 0
     assert tests["tau"].values.tolist() == [2.8, 2.8, 2.8, 1.5, find_tau(results, "auto")]
     assert float(tests["p"].values[0, 1, 3]) == pytest.approx(
         ztest(values[:, 0, 1, 3], value=1.5, alternative="larger")[1], rel=1e-6, abs=1e-300

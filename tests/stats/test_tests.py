@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest, norm
-from statsmodels.stats.contingency_tables import mcnemar
+from scipy.stats import binom, norm
 from statsmodels.stats.multitest import multipletests
 
 from headscope.errors import UserError
-from headscope.stats import correct, paired_sign, wilson
+from headscope.stats import correct, wilson
 from headscope.stats.tests import binomial_tail
 from stats.references import CORRECTIONS, wilson_interval
 
@@ -24,31 +23,6 @@ EXAMPLE = (
     *(0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000),
 )
 """The fifteen p-values of Benjamini and Hochberg 1995, section 4."""
-
-
-@given(one=COUNTS, other=COUNTS)
-def test_the_paired_test_is_the_one_sided_binomial_test_on_what_only_one_has_right(
-    one: int, other: int
-) -> None:
-    expected = (
-        binomtest(one, one + other, 0.5, alternative="greater").pvalue if one + other else 1.0
-    )
-    assert float(paired_sign(one, other)) == pytest.approx(expected, rel=1e-9)
-
-
-@given(one=COUNTS, other=COUNTS, both=COUNTS, neither=COUNTS)
-def test_twice_the_smaller_side_is_mcnemars_exact_two_sided_p(
-    one: int, other: int, both: int, neither: int
-) -> None:
-    table = [[both, one], [other, neither]]
-    smaller = min(float(paired_sign(one, other)), float(paired_sign(other, one)))
-    assert min(1.0, 2 * smaller) == pytest.approx(mcnemar(table, exact=True).pvalue, rel=1e-9)
-
-
-def test_the_paired_test_takes_arrays() -> None:
-    p = paired_sign(np.array([[3, 0], [5, 9]]), np.array([[1, 0], [5, 0]]))
-    assert p.shape == (2, 2)
-    assert p.ravel().tolist() == pytest.approx([5 / 16, 1.0, 638 / 1024, 1 / 512])
 
 
 # Wilson's interval

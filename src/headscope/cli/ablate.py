@@ -129,7 +129,7 @@ def ablate(
         ),
     ] = False,
     correction: Annotated[
-        str, typer.Option("--correction", help="none, holm or bh, over all heads (layers, sets).")
+        str, typer.Option("--correction", help="holm, bh or none, over all heads (layers, sets).")
     ] = "holm",
     output: Annotated[
         Path | None,

@@ -44,7 +44,7 @@ def dependencies(
         typer.Option(
             "--correction",
             metavar="NAME",
-            help="Correct p-values over all heads, directions and relations: none, holm or bh.",
+            help="Correct p-values over all heads, directions and relations: holm, bh or none.",
         ),
     ] = "holm",
     least: Annotated[

@@ -16,8 +16,8 @@ from headscope.cli.root import MEASURE, app
 def roles(
     results: opt.ResultsFile,
     tau: opt.Tau = None,
-    test: opt.Test = "z",
-    correction: opt.Correction = "none",
+    test: opt.Test = "t",
+    correction: opt.Correction = "holm",
     alpha: opt.Alpha = 0.05,
     resamples: opt.Resamples = None,
     clusters: opt.Clusters = True,
@@ -58,9 +58,9 @@ def roles(
     """Test which heads have which role: local, syntactic, delimiter … (Pande et al. 2021).
 
     A head has a role if its mean sieve bias is over tau (1 is uniform attention), by a one-tailed
-    test over sequences.
+    test over documents, corrected over all heads and roles.
 
-    Example: headscope roles mrpc.nc --tau 3 --correction holm --before pretrained.nc -o roles.html
+    Example: headscope roles mrpc.nc --tau 3 --before pretrained.nc -o roles.html
     """
     from headscope.errors import unknown
     from headscope.page import roles_document, write_document

@@ -111,15 +111,3 @@ def fine_rows(overlaps: pd.DataFrame) -> list[Row]:
         }
         for row in records(overlaps)
     ]
-
-
-def corrected_by(correction: str) -> str:
-    """Say how p-values were corrected.
-
-    Examples
-    --------
-    >>> corrected_by("none"), corrected_by("holm")
-    ('not corrected', 'corrected (Holm)')
-    """
-    names = {"holm": "Holm", "bh": "Benjamini–Hochberg", "maxt": "max-T"}
-    return "not corrected" if correction == "none" else f"corrected ({names[correction]})"

@@ -27,7 +27,6 @@ from headscope.page.role_shift import shift_section
 from headscope.page.role_tables import (
     CORRELATIONS,
     REGIONS,
-    corrected_by,
     fine_rows,
     role_rows,
 )
@@ -47,6 +46,8 @@ from headscope.stats import (
     tau_table,
     undecided,
 )
+from headscope.stats.roles import as_in_paper, exploratory_note
+from headscope.stats.tests import corrected_by
 
 FINE_SETS = ("nsubj", "next-local", "previous-local", "dobj")
 """The sets of the second Venn diagram: neighbours there are those that the paper compares."""
@@ -123,11 +124,12 @@ def _test_section(results: Atlas, tests: xr.Dataset) -> Section:
     about = tests.attrs
     over = "documents" if about["clustered"] else "sequences"
     drawn = f" ({count(about['resamples'])} resamples)" if about["resamples"] else ""
+    corrected = corrected_by(about["correction"], paper=as_in_paper(tests))
     note = (
         f"One-tailed {about['test']} test{drawn} of the mean over {over}, level "
-        f"{about['alpha']:g}, {corrected_by(about['correction'])}. The mean is a multiple of "
+        f"{about['alpha']:g}, {corrected}. The mean is a multiple of "
         "uniform attention, and grows with the length of the sequences; the effect is Cohen's d "
-        "against τ. Layers and heads count from 1."
+        f"against τ. Layers and heads count from 1.{exploratory_note(tests)}"
     )
     taus = tau_table(
         results,
@@ -169,8 +171,8 @@ def _test_plots(results: Atlas, tests: xr.Dataset) -> list[Plot]:
     if chosen:
         caption = (
             "After Figure 2 of Pande et al. 2021. Of the heads with a mean above τ for one of the "
-            "four roles, this one is the most skewed: of those that do not pass the test, as in "
-            "the paper, or of all if all pass."
+            "four roles, this one is the most skewed: of those that do not pass the test, like "
+            "the paper's, or of all if all pass."
         )
         scores = score_histogram(results, *chosen, tests=tests)
         plots.append(Plot("role-scores", "Scores of one head over sequences", caption, scores))

@@ -402,8 +402,8 @@ class Atlas(LabelledResults):
         self,
         *,
         tau: float | str | Mapping[str, float | str] = 3,
-        test: str = "z",
-        correction: str = "none",
+        test: str = "t",
+        correction: str = "holm",
         alpha: float = 0.05,
         resamples: int | None = None,
         clusters: bool = True,
@@ -414,11 +414,12 @@ class Atlas(LabelledResults):
         Parameters
         ----------
         tau
-            The threshold of the mean sieve bias: a number, "auto", or one for each role.
+            The threshold of the mean sieve bias: a number; "auto", from the same scores
+            (exploratory); or one for each role.
         test
-            "z", "t", "bootstrap" or "permutation".
+            "t", "z" (the paper's), "bootstrap" or "permutation".
         correction
-            "none", "holm" or "bh"; "maxt" for tests by resampling.
+            "holm" or "bh"; "maxt" for tests by resampling; "none", as in the paper.
         alpha
             The level of the test.
         resamples
@@ -438,7 +439,7 @@ class Atlas(LabelledResults):
         >>> import headscope as hs
         >>> texts = ["The dog barks.", "A cat sleeps."]
         >>> atlas = hs.survey("demo", texts, measures=hs.Role(["local"]))
-        >>> tests = atlas.roles(correction="holm")
+        >>> tests = atlas.roles()
         >>> tests["has"].dims
         ('layer', 'head', 'role')
         """

@@ -49,7 +49,7 @@ from headscope.stats.shift import role_shift
 from headscope.stats.sinks import sink_table
 from headscope.stats.summary_parts import Part, SummaryLine
 from headscope.stats.tau import find_tau, find_taus, grand_mean, parse_tau, pooled_mean, pooled_tau
-from headscope.stats.tests import correct, paired_sign, wilson
+from headscope.stats.tests import correct, wilson
 from headscope.stats.thresholds import Thresholds, threshold_table
 from headscope.stats.track import track_values
 
@@ -104,7 +104,6 @@ __all__ = [
     "outstanding",
     "overlap_shares",
     "p_above",
-    "paired_sign",
     "paired_table",
     "paired_test",
     "parse_tau",

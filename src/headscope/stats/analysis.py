@@ -123,7 +123,7 @@ class Analysis:
         """Tests of sieve bias (Pande et al. 2021), corrected by Holm's method."""
         if "role" not in self.results:
             return None
-        return role_tests(self.results, correction="holm")
+        return role_tests(self.results)
 
     @cached_property
     def relation_tests(self) -> xr.Dataset | None:
@@ -134,7 +134,9 @@ class Analysis:
     def relations(self) -> list[RelationFinding]:
         """Heads that find a relation better than the best fixed offset."""
         tests = self.relation_tests
-        return [] if tests is None else relation_findings(tests, self.best_heads)
+        if tests is None:
+            return []
+        return relation_findings(self.results["dependency"], tests, self.best_heads)
 
     @cached_property
     def best_heads(self) -> pd.DataFrame | None:
@@ -150,7 +152,9 @@ class Analysis:
     def antecedents(self) -> AntecedentFinding | None:
         """The best head at antecedents."""
         scores = self.antecedent_scores
-        return None if scores is None else antecedent_finding(scores)
+        if scores is None:
+            return None
+        return antecedent_finding(scores, self.results["coreference"])
 
     @cached_property
     def antecedent_scores(self) -> pd.DataFrame | None:

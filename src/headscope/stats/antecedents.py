@@ -204,9 +204,8 @@ class AntecedentAnswers:
         correction
             Over places.
         """
-        both = right.sel(mentions=self.baselines)
         mine, its = right.sel(mentions="every", drop=True), self.count.sel(mentions=self.baselines)
-        p = paired_test(mine, its, both, self.every)
+        p = paired_test(mine, its, self.every)
         if "place" not in p.dims:
             return p
         axis = p.get_axis_num("place")

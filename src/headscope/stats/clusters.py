@@ -1,7 +1,8 @@
 """Scores summed up by cluster: sequences of one document are not independent of each other.
 
-The standard error of a mean follows from the sums of its clusters. Where every sequence is a
-cluster of its own, it is the usual one.
+The standard error of a mean follows from the sums of its clusters
+(:func:`headscope.results.moments.ratio`). Where every sequence is a cluster of its own, it is the
+usual one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.results import KEPT
+from headscope.results.moments import Ratio, ratio
 
 Array = NDArray[np.float64]
 
@@ -33,7 +35,7 @@ class ClusterSums:
     --------
     >>> scores = np.array([1.0, 3.0, 5.0, 5.0]).reshape(4, 1, 1)
     >>> two = ClusterSums.of(scores, ["a", "a", "b", "b"])
-    >>> two.mean.item(), two.number.item(), two.error.item()
+    >>> two.mean.item(), two.number.item(), two.ratio.error.item()
     (3.5, 2, 1.5)
     """
 
@@ -82,12 +84,11 @@ class ClusterSums:
         return np.asarray(np.nan_to_num(self.sums - self.counts[:, None] * self.mean))
 
     @property
-    def error(self) -> Array:
-        """The standard error of the mean, (cell, role); NaN below two clusters."""
-        many = np.where(self.number > 1, self.number, np.nan)
-        with np.errstate(invalid="ignore"):
-            error = np.sqrt((self.away**2).sum(0) * many / (many - 1)) / self.n
-        return np.asarray(error)
+    def ratio(self) -> Ratio:
+        """The mean with its standard error and effective number of clusters, (cell, role)."""
+        shape = (*self.sums.shape[1:], len(self.sums))
+        counts = np.broadcast_to(self.counts.T, shape)
+        return ratio(np.moveaxis(self.sums, 0, -1), counts)
 
 
 def cluster_numbers(groups: Sequence[str]) -> NDArray[np.int64]:

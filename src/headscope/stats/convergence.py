@@ -248,7 +248,7 @@ def _largest_excess(atlas: Atlas) -> list[Trace | None]:
 
 def _best_relation(atlas: Atlas) -> list[Trace | None]:
     """The head that finds the most words of a relation beyond the best fixed offset."""
-    best = [one for one in atlas.analysis.relations if one.best]
+    best = [one for one in atlas.analysis.relations if one.leads]
     if not best:
         return []
     labels = {"direction": best[0].direction, "relation": best[0].relation, "words": "every"}

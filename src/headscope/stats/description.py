@@ -14,6 +14,7 @@ from headscope.stats.evidence import (
     shown_relations,
 )
 from headscope.stats.excess import BROADLY, FAMILIES, RESTS, UNCLEAR, Excess
+from headscope.stats.finding_words import rivals_named
 from headscope.stats.phrases import in_percent, listed
 from headscope.stats.plain_facts import plain_facts
 from headscope.stats.relation_words import relation_words
@@ -120,7 +121,8 @@ def _lead(analysis: Analysis, excess: Excess, place: int) -> str:
         text = _no_role(role, tested=excess.tested)
         if row["borderline"]:
             return _hedged(text, True)
-        return f"{text}, but the {best}." if best else f"{text}."
+        but = f"{'the ' if best.startswith('best') else ''}{best}"
+        return f"{text}, but {but}." if best else f"{text}."
     words, share = ROLE_WORDS[role], excess.share[place, excess.names.index(role)]
     if share < excess.thresholds.half:
         text = f"Leans towards {listed([words.leans, *filter(None, [_leans(second)])])}"
@@ -154,16 +156,25 @@ def _hedged(text: str, borderline: bool, mostly: str = "") -> str:
 
 
 def _best_at(analysis: Analysis, head: str) -> str:
-    """At which relations a head is the best of all; empty if at none."""
-    names = [
-        relation_words(one.relation, one.direction)
+    """At which relations a head is the best of all, or one of those; empty if at none."""
+    best, among = list[str](), dict[tuple[str, ...], list[str]]()
+    named = [
+        (relation_words(one.relation, one.direction), one.rivals)
         for one in shown_relations(analysis, head)
-        if one.best
+        if one.among
     ]
     antecedents = analysis.antecedents
     if antecedents is not None and antecedents.head == head and antecedents.beats_all:
-        names.append("the antecedent of a mention")
-    return f"best of {len(analysis.heads)} heads at finding {listed(names)}" if names else ""
+        # Both halves of the corpus choose it, or there would be no such finding.
+        named.append(("the antecedent of a mention", antecedents.rivals))
+    for words, rivals in named:
+        (among.setdefault(rivals, []) if rivals else best).append(words)
+    found = [f"best of {len(analysis.heads)} heads at finding {listed(best)}"] if best else []
+    found += [
+        f"among the best at finding {listed(words)} (with {rivals_named(rivals)})"
+        for rivals, words in among.items()
+    ]
+    return ", and ".join(found)
 
 
 def _without_roles(analysis: Analysis) -> dict[str, Description]:

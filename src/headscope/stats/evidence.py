@@ -152,11 +152,16 @@ def findings_of(analysis: Analysis, head: str) -> list[str]:
             found.append(f"Disabling it {disabling_does(disabled)}.")
     probes = [probe_score(one) for one in analysis.probes if one.head == head][:SHOWN]
     if probes:
-        found.append(f"Its output has the best probe of all heads for {listed(probes)}.")
+        found.append(
+            f"Of all heads, its probe does best on the validation data of {listed(probes)}."
+        )
     return [*found, *analysis.beyond_text.get(head, ())]
 
 
 def shown_relations(analysis: Analysis, head: str) -> list[RelationFinding]:
-    """The relations that are named with a head: those at which it is the best, or else others."""
+    """The relations that are named with a head: those at which it is the best, or else among the
+    best, or else others.
+    """
     mine = [one for one in analysis.relations if one.head == head]
-    return ([one for one in mine if one.best] or mine)[:SHOWN]
+    best, among = ([one for one in mine if getattr(one, name)] for name in ("best", "among"))
+    return (best or among or mine)[:SHOWN]

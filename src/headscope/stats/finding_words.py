@@ -25,6 +25,8 @@ POINTS = {
     "spearman": "Spearman's correlation",
 }
 """Metrics that are given in points, a hundredth each, and what they are called."""
+NAMED = 3
+"""How many heads are named that cannot be told from another."""
 BASELINES = {
     "nearest": "the nearest mention",
     "same head word": "the same head word",
@@ -50,10 +52,40 @@ def relations_found(findings: Sequence[RelationFinding]) -> str:
     """
     parts = [
         f"{relation_words(one.relation, one.direction)} ({one.relation}) in {one.accuracy:.2f} of "
-        f"{count(one.words)} cases (best fixed offset {one.offset:.2f}, {p_words(one.p)})"
+        f"{count(one.words)} cases (best fixed offset {one.offset:.2f}, {p_words(one.p)}"
+        f"{against_rivals(one)})"
         for one in findings
     ]
     return f"Finds {listed(parts)}."
+
+
+def against_rivals(finding: RelationFinding | AntecedentFinding) -> str:
+    """How sure it is that a head is the best, after the test against a baseline.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> aux = RelationFinding("2-5", "aux", "dependent to head", 70, 0.65, 0.4, 0.01)
+    >>> against_rivals(replace(aux, rivals=("3-9",), p_rival=0.34))
+    '; no clear difference from 3-9, p = 0.34'
+    >>> against_rivals(replace(aux, leads=True, p_rival=0.002)), against_rivals(aux)
+    ('; better than the next head, p = 0.002', '')
+    """
+    if finding.rivals:
+        return (
+            f"; no clear difference from {rivals_named(finding.rivals)}, {p_words(finding.p_rival)}"
+        )
+    return f"; better than the next head, {p_words(finding.p_rival)}" if finding.best else ""
+
+
+def rivals_named(rivals: Sequence[str]) -> str:
+    """The first of some heads, and how many more there are.
+
+    >>> rivals_named(["3-9", "4-1"]), rivals_named(["3-9", "4-1", "2-2", "2-3", "2-4"])
+    ('3-9 and 4-1', '3-9, 4-1, 2-2 and 2 more')
+    """
+    more = [f"{len(rivals) - NAMED} more"] if len(rivals) > NAMED else []
+    return listed([*rivals[:NAMED], *more])
 
 
 def antecedents_found(finding: AntecedentFinding) -> str:
@@ -75,7 +107,7 @@ but not reliably more than the rules (0.74, p = 1.00)'
         text += f", more than {listed(beaten)}"
     if others:
         text += f"{', but' if beaten else ','} not reliably more than {listed(others)}"
-    return text
+    return f"{text}{against_rivals(finding)}"
 
 
 def disabling_does(finding: DisablingFinding) -> str:

@@ -5,24 +5,73 @@ Everything here has passed a test that is corrected over all heads, or says that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from headscope.labels import STANFORD
 from headscope.results import Atlas
 from headscope.stats.antecedents import HELD_OUT as APART
+from headscope.stats.antecedents import AntecedentAnswers
 from headscope.stats.grid import grid_heads
+from headscope.stats.paired import rivals
 from headscope.stats.probing import probing_of, task_titles
 from headscope.stats.relation_words import DULL
 from headscope.stats.relations import ALL, LEAST
 from headscope.stats.tests import binomial_tail, correct
 
+Array = NDArray[Any]
 ALPHA = 0.05
 OVER = "p over "
 """How the columns begin that test a head against a baseline."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Which of several heads is right most often, and which the test cannot tell from it.
+
+    Parameters
+    ----------
+    leaders
+        That head first, then those that paired tests over documents do not tell from it, by their
+        accuracy. Only one is the best.
+    p
+        By leader: p of the test against the first one; of the first one, that of the runner-up, or
+        of the first that cannot be told from it.
+    """
+
+    leaders: tuple[str, ...]
+    p: dict[str, float]
+
+    @classmethod
+    def of(cls, right: Array, count: Array, heads: Sequence[str]) -> Contest:
+        """Compare the head that is right most often with every other one.
+
+        Parameters
+        ----------
+        right, count
+            Right answers, and all answers, by bucket of documents and head.
+        heads
+            Their names.
+        """
+        best, p = rivals(right, count.max(1))
+        order = np.argsort(-right.sum(0), kind="stable")
+        others = [place for place in order if place != best]
+        tied = [place for place in others if p[place] >= ALPHA]
+        first = (tied or others)[:1]
+        chances = {heads[best]: float(p[first[0]]) if first else float("nan")}
+        chances |= {heads[place]: float(p[place]) for place in tied}
+        return cls(tuple(chances), chances)
+
+    def rivals(self, head: str) -> tuple[str, ...]:
+        """The other leaders; none if the head is not one of them."""
+        others = tuple(name for name in self.leaders if name != head)
+        return others if head in self.leaders else ()
 
 
 @dataclass(frozen=True)
@@ -36,11 +85,16 @@ class RelationFinding:
     words, accuracy, offset, p
         How many words have the relation, the share at which the head and the best fixed offset are
         right, and the corrected p of the difference.
-    best
-        Whether it is the best of all heads, and both halves of the corpus choose it.
+    leads
+        Whether it is right more often than any other head, and both halves of the corpus choose it.
     held_out
-        What the head that was chosen on the other half of the corpus has; NaN unless it is the
-        best.
+        What the head that was chosen on the other half of the corpus has; NaN where the halves
+        chose other heads.
+    rivals
+        Where no head is the best, and the test does not tell this one from the head that is right
+        most often: all heads of which that holds, that head first, without this one.
+    p_rival
+        p of this test: of the best head against the runner-up, else against the first rival.
     """
 
     head: str
@@ -50,8 +104,20 @@ class RelationFinding:
     accuracy: float
     offset: float
     p: float
-    best: bool = False
+    leads: bool = False
     held_out: float = float("nan")
+    rivals: tuple[str, ...] = ()
+    p_rival: float = float("nan")
+
+    @property
+    def best(self) -> bool:
+        """Whether it leads, and the test tells it from every other head."""
+        return self.leads and not self.rivals and self.p_rival < ALPHA
+
+    @property
+    def among(self) -> bool:
+        """Whether it is the best, or cannot be told from the head that is right most often."""
+        return self.best or bool(self.rivals)
 
     @property
     def gained(self) -> float:
@@ -59,18 +125,24 @@ class RelationFinding:
         return self.words * (self.accuracy - self.offset)
 
 
-def relation_findings(tests: xr.Dataset, best: pd.DataFrame | None) -> list[RelationFinding]:
+def relation_findings(
+    data: xr.Dataset, tests: xr.Dataset, best: pd.DataFrame | None
+) -> list[RelationFinding]:
     """All heads and relations that pass the test, those with the most words gained first.
 
     Groups of relations, punctuation and relations of fewer than 20 words are left out.
 
     Parameters
     ----------
+    data
+        The measure ``dependency`` of some results.
     tests
-        What :func:`headscope.stats.relation_tests` says of some results.
+        What :func:`headscope.stats.relation_tests` says of them.
     best
         What :func:`headscope.stats.best_heads` says of them, where it can.
     """
+    answers = data[["sum", "count"]].sel(words="every")
+    answers = answers.transpose("relation", "direction", "bucket", "layer", "head")
     tests = tests.transpose("layer", "head", "relation", "direction")
     heads = [str(head) for head in grid_heads(tests)]
     agreed = _agreed(best)
@@ -85,9 +157,14 @@ def relation_findings(tests: xr.Dataset, best: pd.DataFrame | None) -> list[Rela
             continue
         mine = {name: values[:, :, at].reshape(len(heads), -1) for name, values in columns.items()}
         passed = (mine["p_corrected"] < ALPHA) & (mine["n"] >= LEAST)
+        contests: dict[int, Contest] = {}
         for place in np.flatnonzero(passed.any(1)):
             way = int(np.argmax(np.where(passed[place], mine["accuracy"][place], -1.0)))
-            chosen = agreed.get((relation, heads[place], directions[way]), float("nan"))
+            if way not in contests:
+                here = answers.sel(relation=relation, direction=directions[way])
+                right, count = (here[name].values.reshape(-1, len(heads)) for name in here)
+                contests[way] = Contest.of(right, count, heads)
+            contest, chosen = contests[way], agreed.get((relation, heads[place], directions[way]))
             found.append(
                 RelationFinding(
                     heads[place],
@@ -97,8 +174,10 @@ def relation_findings(tests: xr.Dataset, best: pd.DataFrame | None) -> list[Rela
                     float(mine["accuracy"][place, way]),
                     float(mine["baseline"][place, way]),
                     float(mine["p_corrected"][place, way]),
-                    not np.isnan(chosen),
-                    chosen,
+                    chosen is not None,
+                    float("nan") if chosen is None else chosen,
+                    contest.rivals(heads[place]),
+                    contest.p.get(heads[place], float("nan")),
                 )
             )
     return sorted(found, key=lambda one: -one.gained)
@@ -126,6 +205,8 @@ class AntecedentFinding:
         chosen on, and on others.
     baselines
         Each baseline's accuracy, and the corrected p of "the head is no better".
+    rivals, p_rival
+        The heads that the test does not tell from it, and p, as for :class:`RelationFinding`.
     """
 
     head: str
@@ -133,6 +214,13 @@ class AntecedentFinding:
     accuracy: float
     held_out: float
     baselines: dict[str, tuple[float, float]]
+    rivals: tuple[str, ...] = ()
+    p_rival: float = float("nan")
+
+    @property
+    def best(self) -> bool:
+        """Whether the test tells it from every other head."""
+        return not self.rivals and self.p_rival < ALPHA
 
     @property
     def beaten(self) -> list[str]:
@@ -145,13 +233,17 @@ class AntecedentFinding:
         return len(self.beaten) == len(self.baselines)
 
 
-def antecedent_finding(scores: pd.DataFrame) -> AntecedentFinding | None:
+def antecedent_finding(
+    scores: pd.DataFrame, data: xr.Dataset | None = None
+) -> AntecedentFinding | None:
     """The best head at antecedents; None where there is none that beats a baseline.
 
     Parameters
     ----------
     scores
         What :func:`headscope.stats.antecedent_scores` says of some results.
+    data
+        Their measure ``coreference``, to compare the head with the others.
     """
     every = {str(row["system"]): row for row in scores[scores["kind"] == "all"].to_dict("records")}
     heads = [name for name in every if name.startswith("head ")]
@@ -172,7 +264,18 @@ def antecedent_finding(scores: pd.DataFrame) -> AntecedentFinding | None:
             if name.startswith(OVER)
         },
     )
-    return finding if finding.mentions >= LEAST and finding.beaten else None
+    if finding.mentions < LEAST or not finding.beaten:
+        return None
+    if data is None:
+        return finding
+    answers = AntecedentAnswers(data.sel(candidates="mentions"))
+    right, count = answers.by_bucket()
+    contest = Contest.of(right, count, [answers.name(place) for place in range(right.shape[1])])
+    return replace(
+        finding,
+        rivals=contest.rivals(finding.head),
+        p_rival=contest.p.get(finding.head, float("nan")),
+    )
 
 
 @dataclass(frozen=True)

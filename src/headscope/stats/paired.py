@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
-from headscope.stats.inference import p_above
-from headscope.stats.tests import paired_sign
+Array = NDArray[Any]
+SIZE = 1 << 15
+"""How many numbers are held at a time."""
 
 
-def paired_test(
-    first: xr.DataArray, second: xr.DataArray, both: xr.DataArray, count: xr.DataArray
-) -> xr.DataArray:
+def paired_test(first: xr.DataArray, second: xr.DataArray, count: xr.DataArray) -> xr.DataArray:
     """One-sided test, by documents, that the first system is right more often than the second.
 
     Answers in one sentence or document are alike, so a test that takes them as independent finds
-    differences too easily. The answers are therefore compared bucket by bucket
-    (:func:`headscope.stats.inference.p_above`). Few answers fill few buckets, by chance all
-    alike; p is therefore never below that of the exact test on single answers
-    (:func:`headscope.stats.paired_sign`), which stands alone below two buckets.
+    differences too easily. If neither system were better, the two could change places in any
+    document: see :func:`flipped`.
 
     Parameters
     ----------
-    first, second, both
-        By bucket: how many answers the first system, the second one, and both have right.
+    first, second
+        By bucket of documents: how many answers each system has right.
     count
         By bucket: how many answers there are.
 
@@ -33,17 +34,101 @@ def paired_test(
 
     Examples
     --------
-    >>> first, second = xr.DataArray([9, 1], dims="bucket"), xr.DataArray([0, 1], dims="bucket")
-    >>> both, count = xr.DataArray([0, 1], dims="bucket"), xr.DataArray([9, 9], dims="bucket")
-    >>> round(float(paired_test(first, second, both, count)), 3)  # all in one document
-    0.25
-    >>> round(float(paired_sign(9, 0)), 3)  # if answers were independent
-    0.002
+    >>> first = xr.DataArray([9, 3, 4], dims="bucket")
+    >>> second, count = first - [9, 2, 2], xr.full_like(first, 9)
+    >>> float(paired_test(first, second, count))  # one flip of eight
+    0.125
     """
-    single = xr.apply_ufunc(
-        paired_sign, (first - both).sum("bucket"), (second - both).sum("bucket")
-    )
-    by_document = p_above(first - second, count).fillna(0.0)
-    larger = single.where(single > by_document, by_document)
-    p: xr.DataArray = larger.where(count.sum("bucket") > 0)
+    difference = first - second
+    p = xr.apply_ufunc(flipped, difference, input_core_dims=[["bucket"]])
+    known: xr.DataArray = p.where(count.sum("bucket") > 0)
+    return known
+
+
+def flipped(difference: Array) -> NDArray[np.float64]:
+    """The exact p of sign flips: the share of all flips with a sum at least as large.
+
+    Parameters
+    ----------
+    difference
+        Whole numbers, by bucket of documents along the last axis: how many more answers the first
+        system has right. Between systems that are equally good, either sign is as likely.
+
+    Returns
+    -------
+    numpy.ndarray
+        p of "the first is no better", 1 where the two never differ, and never below 2⁻ⁿ with n
+        buckets in which they differ.
+
+    References
+    ----------
+    Fisher 1935, "The design of experiments", section 21; Pagano and Tritchler 1983, "On obtaining
+    permutation distributions in polynomial time", JASA 78.
+
+    Examples
+    --------
+    >>> flipped(np.array([[3, 2, 1], [3, 2, -1], [0, 0, 0]])).tolist()
+    [0.125, 0.25, 1.0]
+    """
+    signed = np.rint(np.asarray(difference, np.float64)).astype(np.int64)
+    shape = signed.shape[:-1]
+    signed = signed.reshape(-1, signed.shape[-1])
+    sizes = np.abs(signed)
+    # A flip changes the sum by twice what it flips, so it reaches the sum if what has become
+    # negative is no more than what is negative.
+    whole, negative = sizes.sum(1), np.where(signed < 0, sizes, 0).sum(1)
+    upper = 2 * negative >= whole  # as likely as the rest: the shorter tail is summed
+    tail = _at_most(sizes, np.where(upper, whole - negative - 1, negative))
+    p: NDArray[np.float64] = np.where(upper, 1.0 - tail, tail).reshape(shape)
     return p
+
+
+def _at_most(sizes: Array, most: Array) -> NDArray[np.float64]:
+    """The share of all subsets of some numbers (row, number) whose sum is at most so much."""
+    share = np.zeros(len(sizes))
+    order = np.argsort(most, kind="stable")
+    order = order[most[order] >= 0]
+    while len(order):  # rows with sums of similar length together
+        lengths = (most[order] + 1) * np.arange(1, len(order) + 1)
+        end = max(1, int(np.searchsorted(lengths, SIZE, side="right")))
+        rows, order = order[:end], order[end:]
+        sums = np.arange(most[rows[-1]] + 1)
+        chance = np.zeros((len(rows), len(sums)))  # of each sum, with the numbers so far
+        chance[:, 0] = 1.0
+        for number in sizes[rows].T:
+            before = sums - number[:, None]
+            with_it = np.take_along_axis(chance, np.maximum(before, 0), 1)
+            chance = 0.5 * (chance + np.where(before >= 0, with_it, 0.0))
+        share[rows] = np.where(sums <= most[rows, None], chance, 0.0).sum(1)
+    return share
+
+
+def rivals(right: Array, count: Array) -> tuple[int, NDArray[np.float64]]:
+    """The best of several systems, and how surely it is better than each other one.
+
+    Parameters
+    ----------
+    right
+        By bucket and system: how many answers are right.
+    count
+        By bucket: how many answers there are.
+
+    Returns
+    -------
+    best : int
+        The place of the system that is right most often, the first of equals.
+    p : numpy.ndarray
+        By system: two-sided p of "it is as good as the best", since that was chosen for being
+        better; 1 for the best itself.
+
+    Examples
+    --------
+    >>> right = np.array([[5, 4, 1], [6, 6, 2], [5, 5, 1], [6, 4, 0], [5, 6, 1], [6, 5, 2]])
+    >>> best, p = rivals(right, np.full(6, 9))
+    >>> best, p.round(3).tolist()
+    (0, [1.0, 0.25, 0.031])
+    """
+    known = right[np.asarray(count) > 0]
+    best = int(np.argmax(known.sum(0)))
+    difference = known[:, best, None] - known
+    return best, np.minimum(1.0, 2.0 * flipped(difference.T))

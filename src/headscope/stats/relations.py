@@ -58,10 +58,11 @@ def relation_tests(
         see :func:`headscope.stats.paired.paired_test`) and ``p_corrected``.
     """
     data = results["dependency"].sel(direction=list(directions))
-    right, count = data["sum"], data["count"]
-    every, offset_right = (count.sel(words=words, drop=True) for words in ("every", "offset right"))
-    mine, both = (right.sel(words=words, drop=True) for words in ("every", "offset right"))
-    p = paired_test(mine, offset_right, both, every)
+    mine = data["sum"].sel(words="every", drop=True)
+    every, offset_right = (
+        data["count"].sel(words=words, drop=True) for words in ("every", "offset right")
+    )
+    p = paired_test(mine, offset_right, every)
     total, n = mine.sum("bucket"), every.sum("bucket")
     return xr.Dataset(
         {

@@ -14,6 +14,7 @@ from headscope.numbers import count as shown_count
 from headscope.results import Atlas
 from headscope.results.schema import GRID
 from headscope.stats.grid import grid_heads
+from headscope.stats.inference import FEW as FEW_DOCUMENTS
 from headscope.stats.role_scores import (
     COARSE,
     mean_lengths,
@@ -21,7 +22,14 @@ from headscope.stats.role_scores import (
     roles_with_scores,
     same_roles,
 )
-from headscope.stats.roles import ALPHA, RESAMPLING, role_tests_by_tau
+from headscope.stats.roles import (
+    ALPHA,
+    CORRECTION,
+    RESAMPLING,
+    TEST,
+    exploratory_note,
+    role_tests_by_tau,
+)
 
 BOOTSTRAP = "bootstrap"
 SHOWN = ("mean", "low", "high", "effect", "p", "p_corrected")
@@ -79,8 +87,8 @@ def tau_table(
     results: Atlas,
     taus: Sequence[float] = (1, 2, 3, 4, 5),
     *,
-    test: str = "z",
-    correction: str = "none",
+    test: str = TEST,
+    correction: str = CORRECTION,
     alpha: float = ALPHA,
     resamples: int | None = None,
     clusters: bool = True,
@@ -158,7 +166,7 @@ def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
     """
     data = role_data(results)
     counts = _most(tests["n"])
-    said = [*_few(tests, counts)]
+    said = [*_few(tests, counts), *filter(None, [exploratory_note(tests).strip()])]
     none = [name for name, count in counts.items() if not count]
     if none:
         said.append(f"Not defined, since no sequence has such a token: {', '.join(none)}.")
@@ -221,20 +229,19 @@ def _few(tests: xr.Dataset, counts: dict[str, int]) -> list[str]:
             f"all where scores are skewed to the left; use more sequences{instead}."
         )
     if tests.attrs["clustered"]:
-        clusters = _most(tests["clusters"])
-        most = max(clusters.values())
+        most = max(_most(tests["clusters"]).values())
         said.append(
             "Sequences of one document are not independent of each other: tests and intervals are "
             f"over {shown_count(most)} documents."
         )
         rough = [
             f"{name} ({count})"
-            for name, count in clusters.items()
-            if 0 < count < FEW <= counts[name]
+            for name, count in _most(tests["effective"].fillna(0)).items()
+            if 0 < count < FEW_DOCUMENTS and counts[name] >= FEW
         ]
         if rough:
             said.append(
-                f"Fewer than {FEW} documents, so that tests and intervals are rough: "
-                f"{', '.join(rough)}."
+                f"In effect fewer than {FEW_DOCUMENTS} documents, so that tests and intervals are "
+                f"rough: {', '.join(rough)}."
             )
     return said

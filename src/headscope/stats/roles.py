@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy import special
 
 from headscope.errors import UserError, unknown
 from headscope.results import KEPT, Atlas
+from headscope.results.moments import Ratio, range_of
+from headscope.results.schema import GRID
 from headscope.stats.clusters import Array, bucket_clusters, role_clusters, shares_groups
-from headscope.stats.one_sample import moment_test
 from headscope.stats.resampling import (
     MAX_T,
     check_attained,
@@ -23,12 +23,14 @@ from headscope.stats.resampling import (
     resample,
 )
 from headscope.stats.role_scores import kept_scores, role_data, same_roles
-from headscope.stats.tau import TAU, Tau, find_taus
+from headscope.stats.tau import TAU, Tau, find_taus, is_exploratory
 from headscope.stats.tests import CORRECTIONS, correct
 
 ALPHA = 0.05
 ROUNDING = 1e-6
 """A deviation below this share of the mean is no more than the rounding of its sums."""
+TEST, CORRECTION = "t", "holm"
+"""How heads are tested by default; the paper has z and none."""
 TESTS = ("z", "t", "bootstrap", "permutation")
 RESAMPLING = ("bootstrap", "permutation")
 ROLE_CORRECTIONS = (*CORRECTIONS, MAX_T)
@@ -38,8 +40,8 @@ def role_tests(
     results: Atlas,
     *,
     tau: Tau = TAU,
-    test: str = "z",
-    correction: str = "none",
+    test: str = TEST,
+    correction: str = CORRECTION,
     alpha: float = ALPHA,
     resamples: int | None = None,
     clusters: bool = True,
@@ -52,15 +54,18 @@ def role_tests(
     results
         Results with the measure ``role``.
     tau
-        The threshold: a number over 0; ``auto``, the smallest integer above the mean of all scores;
-        or a mapping of roles to these, with ``""`` for all others.
+        The threshold: a number over 0; ``auto``, the smallest integer above the mean of all scores,
+        which is exploratory, since the same scores are then tested against it; or a mapping of
+        roles to these, with ``""`` for all others.
     test
-        ``z`` (as in the paper) or ``t``, from the moments of all sequences; ``bootstrap`` or
-        ``permutation`` (sign flips), from the sequences whose scores are kept.
+        ``t`` (Student's) or ``z`` (the paper's, too lenient with few documents), from the moments
+        of all sequences; ``bootstrap`` or ``permutation`` (sign flips), from the sequences whose
+        scores are kept.
     correction
-        none, holm or bh, over all heads and roles together; or maxt, for tests by resampling: the
-        largest statistic of all heads and roles in each resample. Roles with the same tokens
-        (``cls`` and ``first token`` of BERT) count once.
+        holm or bh, over all heads and roles together; maxt, for tests by resampling: the largest
+        statistic of all heads and roles in each resample; or none, as in the paper: of 100 heads
+        without a role, 5 then seem to have it. Roles with the same tokens (``cls`` and ``first
+        token`` of BERT) count once.
     alpha
         A head has a role where the corrected p is below this.
     resamples
@@ -68,7 +73,7 @@ def role_tests(
         5000.
     clusters
         Whether sequences that share a document or another group count as one cluster, where the
-        corpus says so. False takes all sequences as independent, as in the paper.
+        corpus says so. False takes all sequences as independent, as the paper does.
     seed
         Of the bootstrap or permutation test.
 
@@ -77,7 +82,8 @@ def role_tests(
     xarray.Dataset
         With dims layer, head and role: ``mean``, ``low``, ``high``, ``effect`` (Cohen's d against
         the threshold), ``p`` of "the mean is at most tau", ``p_corrected``, ``has``, ``n``,
-        ``clusters`` (how many independent ones) and ``tau``.
+        ``clusters`` (how many independent ones), ``effective`` (how many of equal size would say
+        as much) and ``tau``. The attribute ``exploratory`` is 1 if a threshold was ``auto``.
 
     Raises
     ------
@@ -86,16 +92,16 @@ def role_tests(
         head could have a role.
     """
     plan = _Plan(test, correction, alpha, resamples, clusters, seed)
-    data = role_data(results)
-    return plan.run(data, find_taus(results, tau).values[None])[0]
+    tests = plan.run(role_data(results), find_taus(results, tau).values[None])[0]
+    return tests.assign_attrs(exploratory=int(is_exploratory(tau)))
 
 
 def role_tests_by_tau(
     results: Atlas,
     taus: Sequence[float],
     *,
-    test: str = "z",
-    correction: str = "none",
+    test: str = TEST,
+    correction: str = CORRECTION,
     alpha: float = ALPHA,
     resamples: int | None = None,
     clusters: bool = True,
@@ -119,7 +125,8 @@ def role_tests_by_tau(
     """
     plan = _Plan(test, correction, alpha, resamples, clusters, seed)
     rows = [find_taus(results, float(tau)).values for tau in taus]
-    return plan.run(role_data(results), np.stack(rows))
+    found = plan.run(role_data(results), np.stack(rows))
+    return [tests.assign_attrs(exploratory=0) for tests in found]
 
 
 @dataclass(frozen=True)
@@ -154,21 +161,24 @@ class _Plan:
         clustered = self.clusters and shares_groups(data)
         if self.test in RESAMPLING:
             return self._resampled(data, taus, clustered)
-        low, high, number, deviation = _moments(data, clustered)
+        moments, number = _moments(data, clustered)
+        template = data["mean"].transpose(*GRID, "role")
+        low, high = (template.copy(data=end) for end in moments.interval(range_of(data)))
+        known = np.isfinite(moments.degrees)
+        tested = moments._replace(effective=np.where(known, np.inf, np.nan))  # of Student's t
+        tested = tested if self.test == "z" else moments
+        parts = {
+            "low": low,
+            "high": high,
+            "n": data["n"],
+            "clusters": number,
+            "effective": template.copy(data=moments.effective),
+        }
         found = []
         for row in taus:
-            tau = xr.DataArray(row, {"role": data["role"]}, ("role",))
-            p = xr.apply_ufunc(
-                moment_test,
-                data["mean"],
-                deviation,
-                number,
-                tau,
-                kwargs={"test": self.test},
-            ).where((data["n"] >= 2) & (number >= 2))
-            corrected = self._corrected(data, p.values)
-            parts = {"low": low, "high": high, "n": data["n"], "clusters": number, "tau": tau}
-            found.append(self._dataset(data, parts, p, corrected))
+            parts["tau"] = xr.DataArray(row, {"role": data["role"]}, ("role",))
+            p = template.copy(data=tested.p_above(row))
+            found.append(self._dataset(data, parts, p, self._corrected(data, p.values)))
         return [tests.assign_attrs(clustered=int(clustered), resamples=0) for tests in found]
 
     def _resampled(self, data: xr.Dataset, taus: Array, clustered: bool) -> list[xr.Dataset]:
@@ -177,12 +187,19 @@ class _Plan:
         sums = role_clusters(data, clusters=clustered)
         template = data["mean"].transpose("layer", "head", "role")
         heads, roles = sums.sums.shape[1:]
-        tests = heads * int(((sums.number >= 2) & _own(data)).sum())
+        tests = heads * int((np.isfinite(sums.ratio.degrees[0]) & _own(data)).sum())
         resamples = self.resamples
         if resamples is None:
             resamples = enough_resamples(tests, self.alpha, self.correction)
         check_resamples(resamples, tests, self.alpha, self.correction)
-        drawn = resample(sums, taus, test=self.test, resamples=resamples, seed=self.seed)
+        drawn = resample(
+            sums,
+            taus,
+            test=self.test,
+            resamples=resamples,
+            seed=self.seed,
+            values=range_of(data),
+        )
 
         def labelled(values: NDArray[Any]) -> xr.DataArray:
             whole = np.broadcast_to(values, (heads, roles)).reshape(template.shape)
@@ -193,6 +210,7 @@ class _Plan:
             "high": labelled(drawn.high),
             "n": labelled(sums.n),
             "clusters": labelled(sums.number),
+            "effective": labelled(sums.ratio.effective),
         }
         found = []
         for row, p, p_max in zip(taus, drawn.p, drawn.p_max, strict=True):
@@ -240,6 +258,34 @@ class _Plan:
         return corrected
 
 
+def as_in_paper(tests: xr.Dataset) -> bool:
+    """Whether heads were tested as in the paper: z, uncorrected, every sequence independent.
+
+    Parameters
+    ----------
+    tests
+        What :func:`role_tests` returns.
+    """
+    about = tests.attrs
+    return (about["test"], about["correction"], about["clustered"]) == ("z", "none", 0)
+
+
+def exploratory_note(tests: xr.Dataset) -> str:
+    """What to say of a threshold that was chosen from the scores it tests; else empty.
+
+    Parameters
+    ----------
+    tests
+        What :func:`role_tests` returns.
+    """
+    if not tests.attrs.get("exploratory"):
+        return ""
+    return (
+        " Exploratory: τ was chosen from the same scores (auto), so p-values do not hold at their "
+        "level."
+    )
+
+
 def _own(data: xr.Dataset) -> NDArray[np.bool_]:
     """Which roles are not an earlier one by another name."""
     same = same_roles(data)
@@ -252,20 +298,22 @@ def _spread(data: xr.Dataset) -> xr.DataArray:
     return deviation.where((deviation > ROUNDING * abs(data["mean"])) | deviation.isnull(), 0.0)
 
 
-def _moments(
-    data: xr.Dataset, clustered: bool
-) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray, xr.DataArray]:
-    """The interval of the mean, the number of clusters, and their deviation.
+def _moments(data: xr.Dataset, clustered: bool) -> tuple[Ratio, xr.DataArray]:
+    """The mean of every head and role with its error, and the number of clusters.
 
-    The deviation divided by the root of the number is the mean's standard error.
+    Layers, heads and roles are in this order.
     """
-    if not clustered:
-        return data["low"], data["high"], data["n"], _spread(data)
+    if not clustered:  # every sequence is a cluster of its own
+        value, deviation, n = (
+            part.transpose(*GRID, "role").values
+            for part in (data["mean"], _spread(data), data["n"])
+        )
+        number = np.where(n > 0, n, np.nan)
+        return Ratio(value, deviation / np.sqrt(number), number), data["n"]
     everything = data.sizes["example"] == int(data["n"].max())
     sums = role_clusters(data) if KEPT in data and everything else bucket_clusters(data)
-    mean = data["mean"].transpose("layer", "head", "role")
-    error = mean.copy(data=sums.error.reshape(mean.shape))
-    error = error.where((error > ROUNDING * abs(mean)) | error.isnull(), 0.0)
-    number = xr.zeros_like(mean) + sums.number
-    half = xr.apply_ufunc(special.stdtrit, number.where(number > 1) - 1, 0.975) * error
-    return mean - half, mean + half, number, error * np.sqrt(number)
+    mean = data["mean"].transpose(*GRID, "role")
+    value, error, effective = (part.reshape(mean.shape) for part in sums.ratio)
+    rounding = error <= ROUNDING * np.abs(value)
+    found = Ratio(value, np.where(rounding, 0.0, error), effective)
+    return found, xr.zeros_like(mean) + sums.number

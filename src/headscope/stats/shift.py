@@ -60,11 +60,12 @@ def role_shift(
     -------
     pandas.DataFrame
         One row per role and third of the layers: the mean score over heads before and after, the
-        ``shift`` with its 95 % interval over sequences, p of no change (paired t test) and p
-        corrected; ``effect``, the shift divided by the deviation of the scores before over
-        sequences; ``p_least``, corrected, of "the shift is no larger than ``least``"; and a
-        ``verdict``: higher or lower (``p_least`` is below alpha), same (the 90 % interval lies
-        within ``least`` either way), or unclear. ``attrs`` has ``least`` and ``alpha``.
+        ``shift`` with its 95 % interval, p of no change (paired t test) and p corrected, all over
+        documents where the corpus has any, else over sequences; ``effect``, the shift divided by
+        the deviation of the scores before over sequences; ``p_least``, corrected, of "the shift is
+        no larger than ``least``"; and a ``verdict``: higher or lower (``p_least`` is below alpha),
+        same (the 90 % interval lies within ``least`` either way), or unclear. ``attrs`` has
+        ``least`` and ``alpha``.
 
     Raises
     ------
@@ -140,10 +141,10 @@ def _tested(
     row |= {"sequences": len(known), "clusters": number}
     if len(known) and not known.any():
         return row | {"low": 0.0, "high": 0.0, "p": 1.0, "p_least": 1.0, "p_same": 0.0}
-    if number > 1 and np.ptp(known) > 0:
-        error, degrees = float(sums.error.item()), number - 1
-        half = special.stdtrit(degrees, 0.975) * error
-        row |= {"low": shift - half, "high": shift + half}
+    ratio = sums.ratio
+    if np.isfinite(ratio.degrees).all() and np.ptp(known) > 0:
+        error, degrees = float(ratio.error.item()), float(ratio.degrees.item())
+        row |= zip(("low", "high"), (end.item() for end in ratio.interval()), strict=True)
         row["p"] = 2 * special.stdtr(degrees, -abs(shift) / error)
         row["p_least"] = min(1.0, 2 * special.stdtr(degrees, (least - abs(shift)) / error))
         row["p_same"] = special.stdtr(degrees, (abs(shift) - least) / error)

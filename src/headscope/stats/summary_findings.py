@@ -7,6 +7,7 @@ from headscope.results import Atlas
 from headscope.stats.analysis import Analysis
 from headscope.stats.beyond_text import RETRIEVES, retrieving_heads
 from headscope.stats.finding_words import (
+    against_rivals,
     antecedents_found,
     disabling_does,
     held_out,
@@ -33,7 +34,7 @@ def finding_lines(analysis: Analysis) -> list[SummaryLine]:
         The tests of all heads.
     """
     facts = [] if analysis.main is not None else _facts(analysis.results)
-    best = [one for one in analysis.relations if one.best][:RELATIONS]
+    best = [one for one in analysis.relations if one.leads][:RELATIONS]
     found = [*facts, *_first_token(analysis.results), *_repeated(analysis.results)]
     found += _retrieving(analysis.results)
     found += map(_relation, best)
@@ -93,7 +94,7 @@ def _retrieving(results: Atlas) -> list[SummaryLine]:
 def _relation(one: RelationFinding) -> SummaryLine:
     text = (
         f" ({one.relation}): {one.accuracy:.2f} of {count(one.words)} words, best fixed offset "
-        f"{one.offset:.2f} ({p_words(one.p)}){held_out(one.held_out)}."
+        f"{one.offset:.2f} ({p_words(one.p)}{against_rivals(one)}){held_out(one.held_out)}."
     )
     what = Part(relation_words(one.relation, one.direction), strong=True)
     return SummaryLine(FINDING, [Part(one.head, (one.head,)), Part(" finds "), what, Part(text)])

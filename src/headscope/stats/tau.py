@@ -14,7 +14,8 @@ from headscope.stats.role_scores import COARSE, role_data, roles_with_scores
 TAU = 3.0
 """The paper's threshold: three times as much attention as uniform attention gives."""
 AUTO = "auto"
-"""Stands for a threshold that is found from the data."""
+"""Stands for a threshold that is found from the data: exploratory, since the same data are tested
+against it."""
 PAPER, PAPER_COMMAND = f"give tau={TAU:g}, as in the paper", f"give --tau {TAU:g}, as in the paper"
 
 Tau = float | str | Mapping[str, float | str]
@@ -73,6 +74,17 @@ def pooled_tau(results: Sequence[Atlas], tau: Tau = TAU) -> Tau:
     return {role: find_tau(results, value) for role, value in tau.items()}
 
 
+def is_exploratory(tau: Tau) -> bool:
+    """Whether a threshold is chosen from the scores that are tested against it.
+
+    Examples
+    --------
+    >>> is_exploratory("auto"), is_exploratory({"": 3, "block": "auto"}), is_exploratory(3)
+    (True, True, False)
+    """
+    return AUTO in (tau.values() if isinstance(tau, Mapping) else (tau,))
+
+
 def find_taus(results: Atlas, tau: Tau = TAU) -> xr.DataArray:
     """The threshold of every role.
 
@@ -109,7 +121,7 @@ def find_tau(results: Atlas | Sequence[Atlas], tau: float | str = TAU) -> float:
         Results with the measure ``role``, of one corpus or of several.
     tau
         A number over 0; or ``auto``: the smallest integer above the mean of all scores of the
-        paper's four roles, as far as the corpora have them, or else of all roles.
+        paper's four roles, as far as the corpora have them, or else of all roles (exploratory).
 
     Raises
     ------

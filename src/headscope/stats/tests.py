@@ -9,40 +9,38 @@ from scipy import special
 from headscope.errors import unknown
 from headscope.results.moments import wilson
 
-__all__ = ["CORRECTIONS", "binomial_tail", "check_correction", "correct", "paired_sign", "wilson"]
+__all__ = [
+    "CORRECTIONS",
+    "binomial_tail",
+    "check_correction",
+    "correct",
+    "corrected_by",
+    "wilson",
+]
 
 CORRECTIONS = ("none", "holm", "bh")
 """How p-values may be corrected: not at all, by Holm, or by Benjamini and Hochberg."""
+_NAMES = {"holm": "Holm", "bh": "Benjamini–Hochberg", "maxt": "max-T"}
 
 
-def paired_sign(only_first: ArrayLike, only_second: ArrayLike) -> NDArray[np.float64]:
-    """One-sided exact McNemar test: is the first of two systems right more often than the second?
+def corrected_by(correction: str, *, paper: bool = False) -> str:
+    """Say how p-values were corrected.
 
     Parameters
     ----------
-    only_first, only_second
-        How many cases the first alone, and the second alone, gets right. Cases that both or neither
-        get right do not matter.
-
-    Returns
-    -------
-    numpy.ndarray
-        How likely the first is right alone at least this often if both were equally good; 1 where
-        the two never differ.
-
-    References
-    ----------
-    McNemar 1947, "Note on the sampling error of the difference between correlated proportions or
-    percentages", Psychometrika 12.
+    correction
+        Its name.
+    paper
+        Whether the paper tests in this way when it corrects nothing.
 
     Examples
     --------
-    >>> round(float(paired_sign(9, 1)), 4)
-    0.0107
+    >>> corrected_by("holm"), corrected_by("none"), corrected_by("none", paper=True)
+    ('corrected (Holm)', 'not corrected', 'not corrected, as in the paper')
     """
-    first, second = np.asarray(only_first, float), np.asarray(only_second, float)
-    # The upper tail of a binomial distribution is an incomplete beta function.
-    return np.where(first > 0, special.betainc(np.maximum(first, 1.0), second + 1.0, 0.5), 1.0)
+    if correction != "none":
+        return f"corrected ({_NAMES[correction]})"
+    return "not corrected, as in the paper" if paper else "not corrected"
 
 
 def check_correction(method: str) -> None:

@@ -32,6 +32,7 @@ from headscope.figures.roles.scores import bin_edges, skewness, telling_head
 from headscope.heads import Head
 from headscope.stats import COARSE, role_correlations, role_tests
 from headscope.stats.role_scores import FINE
+from stats.made_roles import PAPER
 
 COLUMNS = [NAMES.index(role) for role in COARSE]
 
@@ -81,14 +82,17 @@ def test_the_histogram_of_a_head_counts_its_sequences() -> None:
 
 def test_the_histogram_says_whether_the_head_has_the_role() -> None:
     scores = random_scores()
+    results = made(scores)
+    tests = role_tests(results, **PAPER)
     p = z_test(scores)[..., NAMES.index("local")]
     for layer, head in ((1, 1), (2, 2), (3, 4)):
         mine = p[layer - 1, head - 1]
         has = "has the role" if mine < 0.05 else "does not have the role"
         shown = "p < 0.001" if mine < 0.001 else f"p = {mine:.3f}"
         assert f"{shown}, {has}" in lines_of(
-            score_histogram(made(scores), "local", f"{layer}-{head}")
+            score_histogram(results, "local", f"{layer}-{head}", tests=tests)
         )
+    assert "(corrected)" in lines_of(score_histogram(results, "local", "1-1"))
 
 
 def test_the_mean_is_of_all_sequences_even_if_only_some_are_kept() -> None:
@@ -124,9 +128,10 @@ def test_the_head_shown_is_the_most_skewed_of_those_above_the_threshold_that_fai
             p = ztest(values, value=3.0, alternative="larger")[1]
             found[bool(p < 0.05)].append((stats.skew(values), (role, Head(layer, head))))
     results = made(scores)
-    assert telling_head(results) == max(found[False] or found[True])[1]
+    tests = role_tests(results, **PAPER)
+    assert telling_head(results, tests) == max(found[False] or found[True])[1]
     assert bool(found[False]) == (seed != 2)  # with this seed all pass
-    all_pass = role_tests(results, tau=3.0, alpha=0.9999)
+    all_pass = role_tests(results, tau=3.0, alpha=0.9999, **PAPER)
     assert telling_head(results, all_pass) == max(found[True] + found[False])[1]
 
 
@@ -178,7 +183,7 @@ def test_curves_are_quantiles_of_all_scores() -> None:
 def test_p_values_are_counted_in_bins() -> None:
     scores = random_scores(6, 8) * 1.05
     scores[..., NAMES.index("block")] = np.nan
-    chart = p_histogram(role_tests(made(scores)))
+    chart = p_histogram(role_tests(made(scores), **PAPER))
     counts = rows_of(chart, "role", "bin", "heads").set_index(["role", "bin"])["heads"]
     shown = ["local", "syntactic", "delimiter"]
     p = {role: z_test(scores[..., NAMES.index(role)]).ravel() for role in shown}
@@ -195,7 +200,7 @@ def test_p_values_are_counted_in_bins() -> None:
 def test_maps_show_means_and_outline_heads_that_have_the_role() -> None:
     scores = random_scores()
     scores[:, 0, 1, NAMES.index("local")] = 0.0
-    tests = role_tests(made(scores), tau=2.0)
+    tests = role_tests(made(scores), tau=2.0, **PAPER)
     spec = role_maps(tests).to_dict()
     means = scores.mean(0)
     with np.errstate(divide="ignore"):
@@ -247,7 +252,7 @@ def test_an_unknown_kind_of_correlation_is_refused() -> None:
 def test_layers_show_the_share_of_heads() -> None:
     scores = random_scores(5, 6)
     has = z_test(scores) < 0.05
-    chart = role_layers(role_tests(made(scores)))
+    chart = role_layers(role_tests(made(scores), **PAPER))
     shares = rows_of(chart, "role", "layer", "share")
     assert len(shares) == 5 * 12
     for row in shares.itertuples():
@@ -261,7 +266,7 @@ def test_layers_show_the_share_of_heads() -> None:
 def test_constant_scores_are_one_bar() -> None:
     chart = score_histogram(made(np.full((5, 2, 3, len(NAMES)), 4.0)), "local", "1-1")
     assert list(rows_of(chart, "sequences")["sequences"]) == [5]
-    assert "p < 0.001, has the role; skewness 0.0" in lines_of(chart)
+    assert "p < 0.001 (corrected), has the role; skewness 0.0" in lines_of(chart)
 
 
 def test_one_sequence_has_a_mean_but_no_test() -> None:

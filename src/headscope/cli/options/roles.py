@@ -69,22 +69,22 @@ Tau = Annotated[
     typer.Option(
         "--tau",
         metavar="N|auto|ROLE=N",
-        help="The threshold: a number over 0, 'auto' (from the data), or one for a role (repeat "
-        "for more). Default: 3, as the paper.",
+        help="The threshold: a number over 0, 'auto' (from the same scores: exploratory), or one "
+        "for a role (repeat for more). Default: 3, as in the paper.",
         show_default=False,
     ),
 ]
 
 Test = Annotated[
-    str, typer.Option("--test", help="z (as the paper), t, bootstrap or permutation (sign flips).")
+    str, typer.Option("--test", help="t, z (the paper's), bootstrap or permutation (sign flips).")
 ]
 
 Correction = Annotated[
     str,
     typer.Option(
         "--correction",
-        help="none (as the paper), holm or bh, over all heads and roles; maxt for a test by "
-        "resampling.",
+        help="holm or bh, over all heads and roles; maxt for a test by resampling; none, as in "
+        "the paper.",
     ),
 ]
 

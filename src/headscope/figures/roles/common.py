@@ -13,10 +13,12 @@ from headscope.figures.style import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
 from headscope.results import Atlas
 from headscope.stats.overlap import present
 from headscope.stats.role_scores import COARSE, FINE, kept_scores, role_data
+from headscope.stats.roles import as_in_paper
+from headscope.stats.tests import corrected_by
 
 PAPER = tuple(dict.fromkeys((*COARSE, *FINE)))
 """The roles of the paper, coarse ones first."""
-NOTHING = "no role could be tested: at least two sequences are needed"
+NOTHING = "no role could be tested: at least three sequences or documents are needed"
 BIAS = "sieve bias, times uniform attention"
 """The unit of scores."""
 _COLOURS = dict(zip(COARSE, (BLUE, ORANGE, GREEN, PURPLE), strict=True))
@@ -45,19 +47,21 @@ def describe_test(tests: xr.Dataset) -> str:
 
     Examples
     --------
-    >>> attributes = {"test": "z", "correction": "none", "alpha": 0.05}
+    >>> attributes = {"test": "t", "correction": "holm", "alpha": 0.05, "clustered": 1}
     >>> roles = {"role": ["local", "block"]}
     >>> describe_test(xr.Dataset({"tau": ("role", [3.0, 1.5])}, roles, attributes))
-    'τ = 3 (block: 1.5); z test, p < 0.05'
+    'τ = 3 (block: 1.5); t test by documents, p < 0.05, corrected (Holm)'
     """
     pairs = zip(tests["role"].values, tests["tau"].values, strict=True)
     taus = {str(name): float(tau) for name, tau in pairs}
     usual = max(taus.values(), key=list(taus.values()).count)
     others = ", ".join(f"{name}: {tau:g}" for name, tau in taus.items() if tau != usual)
-    correction, about = str(tests.attrs["correction"]), tests.attrs
-    corrected = "" if correction == "none" else f" ({correction})"
-    threshold = f"τ = {usual:g}{f' ({others})' if others else ''}"
-    return f"{threshold}; {about['test']} test, p < {about['alpha']:g}{corrected}"
+    about = tests.attrs
+    found = " from the same scores, exploratory" if about.get("exploratory") else ""
+    threshold = f"τ = {usual:g}{f' ({others})' if others else ''}{found}"
+    over = " by documents" if about["clustered"] else ""
+    corrected = corrected_by(about["correction"], paper=as_in_paper(tests))
+    return f"{threshold}; {about['test']} test{over}, p < {about['alpha']:g}, {corrected}"
 
 
 def heads_text(count: int) -> str:

@@ -106,5 +106,5 @@ def _axis(count: int, every: int) -> alt.Axis:
 
 
 def role_heat(results: Atlas) -> Any:
-    """Draw the maps of the paper's four roles, tested as in the paper."""
+    """Draw the maps of the paper's four roles."""
     return role_maps(role_tests(results), subtitle=subject(results.provenance))

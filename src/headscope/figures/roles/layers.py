@@ -89,5 +89,5 @@ def _means(frame: pd.DataFrame, width: int) -> Any:
 
 
 def role_layers_map(results: Atlas) -> Any:
-    """Draw the roles of the paper by layer, tested as in the paper."""
+    """Draw the roles of the paper by layer."""
     return role_layers(role_tests(results), subtitle=subject(results.provenance))

@@ -124,5 +124,5 @@ def bin_name(low: float, high: float) -> str:
 
 
 def role_p(results: Atlas) -> Any:
-    """Draw the p-values of the paper's four roles, tested as in the paper."""
+    """Draw the p-values of the paper's four roles."""
     return p_histogram(role_tests(results), subtitle=subject(results.provenance))

@@ -46,7 +46,7 @@ def score_histogram(
     head : str or Head
         The head: ``"3-9"`` counts from 1, ``"L2H8"`` from 0.
     tests : Dataset, optional
-        From :func:`headscope.stats.role_tests`; by default tested as in the paper.
+        From :func:`headscope.stats.role_tests`; by default with its defaults.
 
     Returns
     -------
@@ -171,7 +171,7 @@ def telling_head(
     results : Atlas
         Results of the measure ``role`` that keep the score of every sequence.
     tests : Dataset, optional
-        From :func:`headscope.stats.role_tests`; by default tested as in the paper.
+        From :func:`headscope.stats.role_tests`; by default with its defaults.
     roles : sequence of str
         The roles to look at; by default the paper's four.
 

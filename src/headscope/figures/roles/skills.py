@@ -185,5 +185,5 @@ def _key_row(tests: xr.Dataset, role: str, there: Sequence[str], place: int) -> 
 
 
 def role_skills(results: Atlas) -> Any:
-    """Draw the fine roles of the paper, tested as in the paper."""
+    """Draw the fine roles of the paper."""
     return skill_grid(role_tests(results), subtitle=subject(results.provenance))

@@ -164,5 +164,5 @@ def combinations_of(sets: RoleSets, total: int) -> pd.DataFrame:
 
 
 def role_upset(results: Atlas) -> Any:
-    """Draw the combinations of the paper's four roles, tested as in the paper."""
+    """Draw the combinations of the paper's four roles."""
     return upset(role_tests(results), subtitle=subject(results.provenance))

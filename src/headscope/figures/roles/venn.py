@@ -226,7 +226,7 @@ def venn_numbers(sets: RoleSets, ellipses: Sequence[Ellipse]) -> pd.DataFrame:
 
 
 def role_venn(results: Atlas) -> Any:
-    """Draw the overlap of the paper's four roles, tested as in the paper."""
+    """Draw the overlap of the paper's four roles."""
     tests = role_tests(results)
     chosen = shown_roles(tests)[: max(LAYOUTS)]
     return venn(tests, roles=chosen, subtitle=subject(results.provenance))

@@ -36,7 +36,7 @@ from headscope.results import Atlas
 from headscope.stats import cautions, pooled_tau, role_shift, role_tests
 from headscope.stats.roles import ROLE_CORRECTIONS, TESTS
 from headscope.stats.shift import LEAST
-from headscope.stats.tau import AUTO, Tau
+from headscope.stats.tau import Tau, is_exploratory
 
 SAMPLES = ("random", "first")
 
@@ -60,12 +60,12 @@ class Pande2021(Recipe):
         each. With them, roles are those of the
         fine-tuned model, and the part ``shift`` compares it with ``model``.
     tau
-        The threshold: a number over 0, ``"auto"``, or a mapping from roles to either, with ``""``
-        for all other roles.
+        The threshold: a number over 0, ``"auto"`` (from the same scores: exploratory), or a mapping
+        from roles to either, with ``""`` for all other roles.
     test
-        z (as in the paper), t, bootstrap or permutation.
+        z, as in the paper, t, bootstrap or permutation.
     correction
-        none (as in the paper), holm or bh, over all heads and roles; maxt for tests by resampling.
+        none, as in the paper; holm or bh, over all heads and roles; maxt for tests by resampling.
     alpha
         The level of the test.
     resamples
@@ -211,14 +211,15 @@ class Pande2021(Recipe):
     @property
     def _tau(self) -> Tau:
         """The thresholds; those from the data are of all corpora together, as in the paper."""
-        given = self.tau.values() if isinstance(self.tau, Mapping) else (self.tau,)
-        if AUTO not in given:
+        if not is_exploratory(self.tau):
             return self.tau
         return pooled_tau([self._after(name) for name in self._corpora], self.tau)
 
     def _tested(self, name: str) -> xr.Dataset:
         if name not in self._tests:
-            self._tests[name] = role_tests(self._after(name), tau=self._tau, **self._how)
+            tests = role_tests(self._after(name), tau=self._tau, **self._how)
+            exploratory = int(is_exploratory(self.tau))  # pooled thresholds are numbers
+            self._tests[name] = tests.assign_attrs(exploratory=exploratory)
         return self._tests[name]
 
     def claims(self) -> Sequence[Finding]:
