@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     )
     from headscope.measures.link import Link
     from headscope.measures.logit_attribution import LogitAttribution
-    from headscope.measures.max_logit import MaxLogit
     from headscope.measures.patterns.measure import Pattern
     from headscope.measures.peak import Peak
     from headscope.measures.position import Position
@@ -78,7 +77,6 @@ _WHERE = {
     ),
     "link": ("Link",),
     "logit_attribution": ("LogitAttribution",),
-    "max_logit": ("MaxLogit",),
     "patterns.measure": ("Pattern",),
     "peak": ("Peak",),
     "position": ("Position",),
@@ -124,7 +122,6 @@ __all__ = [
     "Linear",
     "Link",
     "LogitAttribution",
-    "MaxLogit",
     "Measure",
     "Pairs",
     "Pattern",
