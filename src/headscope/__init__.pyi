@@ -40,7 +40,6 @@ from .measures import (
     Linear as Linear,
     Link as Link,
     LogitAttribution as LogitAttribution,
-    MaxLogit as MaxLogit,
     Measure as Measure,
     Pattern as Pattern,
     Peak as Peak,

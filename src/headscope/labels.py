@@ -338,10 +338,6 @@ def _logit_attribution(_labels: Labels, _attributes: Labels, _tokens: Labels) ->
     return "direct part in the logit of the next token"
 
 
-def _max_logit(_labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
-    return "largest attention score before the softmax"
-
-
 def _pattern(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
     return _PATTERNS[labels["pattern"]]
 
@@ -422,7 +418,6 @@ _WORDS: dict[str, Callable[[Labels, Labels, Labels], str]] = {
     "distance": _distance,
     "gradient": _gradient,
     "logit_attribution": _logit_attribution,
-    "max_logit": _max_logit,
     "pattern": _pattern,
     "change": _change,
     "probe": _probe,

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 
 import { fieldColouring, ramp } from "../src/colour";
-import { apart, halfText, spread } from "../src/components/convergence";
 import { Arrangement, gridLayout, headOrders } from "../src/components/grid-layout";
 import { contains, nearest } from "../src/components/scatter-brush";
 import { extremity, overlap, placeLabels } from "../src/components/scatter-labels";
 import { axis, plain } from "../src/components/scatter-scale";
 import { filtered, shiftInto } from "../src/components/select";
 import { extent, type Field, spansDecades } from "../src/data/fields";
+import { halving } from "../src/views/atlas/summary";
 import { sorting } from "../src/views/finder/table";
 
 const made = (values: number[], more: Partial<Field> = {}): Field => ({
@@ -112,7 +112,6 @@ describe("scales", () => {
 
   it("writes ticks without noise", () => {
     expect([0.1 + 0.2, -1, 0, 1e-17].map(plain)).toEqual(["0.3", "−1", "0", "0"]);
-    expect(spread([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 4)).toEqual([1, 2, 5, 10]);
   });
 
   it("colours amounts from 0 and changes around 0", () => {
@@ -184,13 +183,8 @@ it("moves a list into the window", () => {
   expect(shiftInto(-20, 300, 400)).toBe(28);
 });
 
-it("writes half-widths with the digits that count, and keeps labels apart", () => {
-  expect([0.00036, 0.046, 0.12, 0.01, 0].map(halfText)).toEqual([
-    "0.0004",
-    "0.05",
-    "0.12",
-    "0.01",
-    "–",
-  ]);
-  expect(apart([10, 50, 12], 11)).toEqual([10, 50, 21]);
+it("says how many examples would halve the intervals", () => {
+  expect(halving(1200)).toBe(
+    "About 4,800 examples instead of 1,200 would halve the 95 % intervals.",
+  );
 });

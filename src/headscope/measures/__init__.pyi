@@ -26,7 +26,6 @@ from .kinds import (
 )
 from .link import Link as Link
 from .logit_attribution import LogitAttribution as LogitAttribution
-from .max_logit import MaxLogit as MaxLogit
 from .patterns.measure import Pattern as Pattern
 from .peak import Peak as Peak
 from .position import Position as Position

@@ -90,7 +90,6 @@ _declare("peak", "peak:Peak", offered=False, cross=True)
 _declare("streaming", "streaming:Streaming", offered=False)
 _declare("alignment", "alignment:Alignment", offered=False, cross=True)
 _declare("gradient", "gradient:Gradient", needs=("lm",), offered=False)
-_declare("max_logit", "max_logit:MaxLogit", offered=False)
 _declare("logit_attribution", "logit_attribution:LogitAttribution", needs=("lm",), offered=False)
 _declare("pattern", "patterns.measure:Pattern", offered=False)
 

@@ -28,7 +28,7 @@ from headscope.models.replacement import (
     visible_keys,
 )
 from headscope.models.rowblocks import Call, block_height, can_be_cut, can_skip_keys
-from headscope.models.view import LayerView, Listener, RowListener, Scores
+from headscope.models.view import LayerView, Listener, RowListener
 
 NAME = "headscope"
 """The name under which transformers knows the attention function."""
@@ -83,7 +83,6 @@ class Watch:
         # Of the present layer, where hooks see values, maps and outputs one after the other.
         self.maps: Tensor | None = None
         self.values: Tensor | None = None
-        self.scores: Scores | None = None
         # Layers of each stack that have been computed or skipped.
         self.counts = dict(first or {})
         self._current: tuple[str, int, list[Change]] = ("", 0, [])
@@ -95,9 +94,7 @@ class Watch:
         """Whether heads of the present layer are replaced."""
         return bool(self._current[2])
 
-    def begin(
-        self, module: nn.Module, values: Tensor | None = None, scores: Scores | None = None
-    ) -> str:
+    def begin(self, module: nn.Module, values: Tensor | None = None) -> str:
         """Enter the next layer, and return the name of its stack.
 
         Parameters
@@ -106,8 +103,6 @@ class Watch:
             The layer's attention module.
         values
             Its value vectors, (batch, key-value head, key, width), where they are known.
-        scores
-            Its queries and keys, where they are known.
         """
         stack = self.stacks.get(module, "encoder")
         place = self.counts.get(stack, 0)
@@ -116,7 +111,7 @@ class Watch:
         layer = numbers[place] if place < len(numbers) else place
         changes = self.replacement.changes(stack, layer) if self.replacement else []
         self._current = (stack, layer, changes)
-        self.values, self.scores = values, scores
+        self.values = values
         return stack
 
     def rows(
@@ -155,7 +150,7 @@ class Watch:
                     again.append((examples, heads))
             weights = _joined(parts)
         if self.by_rows:
-            view = LayerView(stack, layer, None, None, module, self.values, self.scores)
+            view = LayerView(stack, layer, None, None, module, self.values)
             for listener in self.by_rows:
                 listener.rows(view, weights, first_row)
         return weights, again
@@ -194,8 +189,8 @@ class Watch:
                 for examples, replacement, heads in _examples_of(changes, len(output))
             ]
             output = _joined(parts)
-        view = LayerView(stack, layer, maps, output, module, self.values, self.scores)
-        self.values = self.scores = None
+        view = LayerView(stack, layer, maps, output, module, self.values)
+        self.values = None
         for tell in self.at_end:
             tell(view)
         return output
@@ -263,7 +258,7 @@ def observed_attention(
     if watch is None:
         output, weights = eager(module, query, key, value, attention_mask, **kwargs)
         return output, weights
-    stack = watch.begin(module, value, _scores(query, key, attention_mask, kwargs))
+    stack = watch.begin(module, value)
     call = Call(eager, module, query, key, value, attention_mask, kwargs)
     height = call.length
     if not (watch.whole_maps or module.training or query.requires_grad):
@@ -288,13 +283,6 @@ def observed_attention(
     maps = weights if len(outputs) == 1 else None
     output = outputs[0] if len(outputs) == 1 else torch.cat(outputs, 1)
     return watch.end(module, maps, output), maps
-
-
-def _scores(query: Tensor, key: Tensor, mask: Tensor | None, others: Mapping[str, Any]) -> Scores:
-    """What scores are made of. Eager functions scale by the width of a head unless told."""
-    scale, bias = others.get("scaling"), others.get("position_bias")
-    added = mask if bias is None else bias
-    return Scores(query, key, query.shape[-1] ** -0.5 if scale is None else float(scale), added)
 
 
 def _outputs(weights: Tensor, value: Tensor, heads: list[int]) -> Tensor:

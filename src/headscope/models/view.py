@@ -4,26 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from headscope.errors import ModelError
-
-
-class Scores(NamedTuple):
-    """What a layer's attention scores are made of, before the softmax.
-
-    ``query`` (batch, head, row, width) and ``key`` (batch, key-value head, key, width) as the
-    attention function gets them, with rotary positions where a model has them; ``scale`` multiplies
-    their products; ``added`` is the mask or bias, if any.
-    """
-
-    query: Tensor
-    key: Tensor
-    scale: float
-    added: Tensor | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +35,6 @@ class LayerView:
     values
         The value vectors, (batch, key-value head, key, width); None where they are not known. With
         grouped queries, neighbouring heads share one.
-    scores
-        Queries and keys; None where they are not known.
     """
 
     stack: str
@@ -59,7 +43,6 @@ class LayerView:
     outputs: Tensor | None
     module: nn.Module
     values: Tensor | None = None
-    scores: Scores | None = None
 
     @property
     def weights(self) -> Tensor:

@@ -7,7 +7,6 @@ from headscope.stats.antecedent_gains import antecedent_gains, gain_differences
 from headscope.stats.antecedents import antecedent_scores, antecedent_table
 from headscope.stats.behaviour import BehaviourThresholds, behaviours
 from headscope.stats.comparison import cosine_table, paired_table
-from headscope.stats.convergence import convergence
 from headscope.stats.crossfit import CrossFit, best_choice, cross_fit, cross_score, fit_apart
 from headscope.stats.description import Description, descriptions
 from headscope.stats.differences import difference_atlas, difference_table, same_examples
@@ -71,7 +70,6 @@ __all__ = [
     "best_choice",
     "best_heads",
     "cautions",
-    "convergence",
     "correct",
     "cosine_table",
     "cross_fit",

@@ -142,17 +142,6 @@ export interface PaperSection {
   charts: PaperChart[];
 }
 
-export interface Convergence {
-  /** What: words, and the head. */
-  title: string;
-  head: string;
-  unit: string;
-  examples: number[];
-  half: number[];
-  /** Examples that would halve the present interval. */
-  needed: number;
-}
-
 /** Which heads compose with which, from weights alone (Elhage et al. 2021). */
 export interface Composition {
   /** "Q", "K", "V": what the later head computes from what the earlier one wrote. */
@@ -211,9 +200,6 @@ export interface AtlasDocument {
   summary: SummaryLine[];
   papers: PaperSection[];
   figures: Figure[];
-  convergence: Convergence[];
-  /** Heads that keep their role when documents are drawn anew, of those that have one; null without main roles. */
-  stability: [number, number] | null;
   /** Kinds of rest in the order of the array activity (kind, layer, head), "at work" first. */
   activity: string[];
   /** Examples kept per head; why there are none. */

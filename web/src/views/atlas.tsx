@@ -2,7 +2,6 @@ import { useMemo, useRef } from "preact/hooks";
 
 import { BarsKey, LayerBars } from "../components/bars";
 import { HeadCard } from "../components/card";
-import { CorpusSize } from "../components/convergence";
 import { HeadGrid } from "../components/grid";
 import { gridLayout, headOrders } from "../components/grid-layout";
 import { Legend } from "../components/legend";
@@ -67,7 +66,6 @@ export function AtlasView() {
             <SmallFinder />
             <Clearest />
           </div>
-          <Corpus />
         </div>
         <aside class="hs-side">
           <Summary />
@@ -148,15 +146,6 @@ function GridBlock({ colours }: { colours: ReturnType<typeof useColours> }) {
           data={data}
         />
       </div>
-    </div>
-  );
-}
-
-function Corpus() {
-  const [block, width] = useWidth<HTMLDivElement>();
-  return (
-    <div ref={block} class="hs-atlas-corpus">
-      <CorpusSize width={width} />
     </div>
   );
 }

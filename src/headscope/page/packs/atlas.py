@@ -16,7 +16,7 @@ from headscope.page.packs.papers import paper_sections
 from headscope.page.packs.roles import relation_columns, role_columns, test_columns
 from headscope.page.packs.statistics import statistic_columns
 from headscope.page.packs.track import track_columns
-from headscope.page.packs.words import convergence_lines, head_texts, summary_lines
+from headscope.page.packs.words import head_texts, summary_lines
 from headscope.results import Atlas
 from headscope.stats.query import value_labels
 
@@ -71,7 +71,6 @@ def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         "heads": head_texts(atlas),
         "summary": summary_lines(atlas),
         "papers": paper_sections(atlas, statistics),
-        "convergence": convergence_lines(atlas),
         "examples": _examples(about),
         "distance": bool(distance),
         "composition": composition,

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from headscope.labels import family_of
 from headscope.stats.analysis import Analysis
 from headscope.stats.excess import FAMILIES, Excess
-from headscope.stats.main_roles import role_stability
 from headscope.stats.relation_words import relation_words
 from headscope.stats.relations import LEAST
 from headscope.stats.role_words import ORDER, ROLE_WORDS
@@ -28,7 +27,7 @@ def role_columns(analysis: Analysis) -> tuple[dict[str, Any], dict[str, Array]]:
     """The main role of every head, and its excess at every role."""
     atlas, excess = analysis.results, analysis.excess
     if excess is None:
-        return {"families": [], "work": [], "activity": [], "stability": None}, {}
+        return {"families": [], "work": [], "activity": []}, {}
     table, shape = analysis.roles, atlas.shape
     arrays: dict[str, Array] = {
         "roles/family": _family(table["family"], shape),
@@ -48,7 +47,6 @@ def role_columns(analysis: Analysis) -> tuple[dict[str, Any], dict[str, Array]]:
             for name in excess.names
         ],
         "activity": [str(kind) for kind in activity["where"].values],
-        "stability": list(role_stability(atlas)),
     }
     return document, arrays
 

@@ -6,12 +6,9 @@ from typing import Any
 
 from headscope.heads import Head
 from headscope.results import Atlas
-from headscope.stats.convergence import convergence
 from headscope.stats.description import descriptions
 from headscope.stats.model_summary import model_summary
 
-SEED, ORDERS = 0, 4
-"""For the orders in which documents are added: the page shows their mean."""
 NOTHING = {"lead": "", "evidence": ""}
 
 
@@ -42,24 +39,3 @@ def summary_lines(atlas: Atlas) -> list[dict[str, Any]]:
         }
         for line in model_summary(atlas)
     ]
-
-
-def convergence_lines(atlas: Atlas) -> list[dict[str, Any]]:
-    """How the intervals of the strongest statistics shrink with the number of examples."""
-    lines = []
-    table = convergence(atlas, seed=SEED, orders=ORDERS)
-    for (statistic, measure, head), part in table.groupby(
-        ["statistic", "measure", "head"], sort=False
-    ):
-        name = str(measure)
-        lines.append(
-            {
-                "title": str(statistic),
-                "head": str(head),
-                "unit": str(atlas[name].attrs.get("unit", "")) if name in atlas else "",
-                "examples": part["examples"].tolist(),
-                "half": part["half_width"].tolist(),
-                "needed": int(part["to_halve"].iloc[-1]),
-            }
-        )
-    return lines

@@ -1,7 +1,7 @@
 import { FamilyMark } from "../../components/legend";
 import type { Part, SummaryLine } from "../../data/types";
 import { family } from "../../families";
-import { plural } from "../../format";
+import { count, plural } from "../../format";
 import { useStore } from "../../store";
 
 /** What the heads do: the lead, and one line per family, which is the legend of the grid. */
@@ -10,6 +10,7 @@ export function Summary() {
   const atlas = store.atlas!;
   const of = (name: string) => atlas.document.summary.filter((line) => line.family === name);
   const lead = of("lead");
+  const { examples } = atlas.document.corpus;
   return (
     <section class="hs-summary" aria-label="What the heads do">
       <h2>What the heads do</h2>
@@ -30,8 +31,14 @@ export function Summary() {
           <code>headscope survey MODEL CORPUS -o results.nc</code>
         </p>
       )}
+      {atlas.hasRoles && examples > 0 && <p class="hs-small hs-summary-note">{halving(examples)}</p>}
     </section>
   );
+}
+
+/** Intervals shrink with the root of the number of examples. */
+export function halving(examples: number): string {
+  return `About ${count(4 * examples)} examples instead of ${count(examples)} would halve the 95 % intervals.`;
 }
 
 /** Findings by test, and warnings. */
