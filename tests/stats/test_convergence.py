@@ -60,14 +60,12 @@ def test_half_widths_are_those_of_a_jackknife_in_a_loop_over_the_same_orders() -
             chosen = order[: row["buckets"]]
             inside = np.isin(buckets, chosen)
             held.append(int(inside.sum()))
-            whole, terms = values[inside].mean(), []
+            whole, moved, sizes = values[inside].mean(), [], []
             for out in chosen:
-                rest = inside & (buckets != out)
-                times = inside.sum() / (inside & (buckets == out)).sum()
-                pseudo = times * whole - (times - 1) * values[rest].mean()
-                terms.append((pseudo - whole) ** 2 / (times - 1))
-            error = np.sqrt(np.mean(terms))
-            halves.append(stats.t.ppf(0.975, len(chosen) - 1) * error)
+                moved.append(values[inside & (buckets != out)].mean() - whole)
+                sizes.append((buckets == out).sum())
+            degrees = np.sum(sizes) ** 2 / np.sum(np.square(sizes)) - 1
+            halves.append(stats.t.ppf(0.975, degrees) * np.sqrt(np.sum(np.square(moved))))
         assert row["half_width"] == pytest.approx(np.mean(halves))
         assert row["examples"] == pytest.approx(np.mean(held))
         assert row["value"] == pytest.approx(values.mean())
