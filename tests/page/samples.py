@@ -26,7 +26,9 @@ DIMS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 UNITS = {"position": "share of attention", "special": "share of attention", "entropy": "nats"}
 APART = 0.01
-"""Each mean is that of two examples, this much below and above it."""
+"""Each mean is that of examples this much below and above it, by turns."""
+EXAMPLES = 8
+"""How many, each a document in a bucket of its own."""
 
 
 def made_values(layers: int, heads: int, *, causal: bool = False) -> dict[str, NDArray[np.float64]]:
@@ -57,7 +59,7 @@ def made_results(
     corpus: str = "some/texts.txt",
     **changes: Any,
 ) -> Atlas:
-    """Make results with the means of ``made_values`` (or those given), each from two examples.
+    """Make results with the means of ``made_values`` (or those given), each from a few examples.
 
     ``changes`` replaces parts of the provenance.
     """
@@ -69,17 +71,17 @@ def made_results(
 
 
 def _sums(name: str, means: NDArray[np.float64]) -> xr.Dataset:
-    both = np.stack([means - APART, means + APART])
-    known = ~np.isnan(both)
+    values = np.stack([means - APART, means + APART] * (EXAMPLES // 2))
+    known = ~np.isnan(values)
     dims = ("bucket", "layer", "head", *DIMS[name])
     variables = {
-        "sum": (dims, np.where(known, both, 0.0)),
-        "square": (dims, np.where(known, both**2, 0.0)),
+        "sum": (dims, np.where(known, values, 0.0)),
+        "square": (dims, np.where(known, values**2, 0.0)),
         "count": (dims, known.astype(np.int64)),
     }
     labels = {dim: np.array(labels, dtype=object) for dim, labels in DIMS[name].items()}
     coordinates = {
-        "bucket": [1, 2],
+        "bucket": np.arange(1, EXAMPLES + 1),
         "layer": np.arange(1, means.shape[0] + 1),
         "head": np.arange(1, means.shape[1] + 1),
         **labels,
@@ -121,9 +123,9 @@ def _provenance(
         "shards": ["1/1"],
         "counts": {
             **zero,
-            "read": 2,
-            "used": 2,
-            "seen": 2,
+            "read": EXAMPLES,
+            "used": EXAMPLES,
+            "seen": EXAMPLES,
             "dropped": [],
             "nonfinite_examples": [],
         },

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import xarray as xr
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 
 from headscope.results import moments
+from stats.references import wilson_interval
 
 VALUES = st.lists(st.one_of(st.floats(-50, 50, width=32), st.just(float("nan"))), max_size=14)
 
@@ -80,33 +83,42 @@ def test_what_was_never_counted_is_nan_and_not_0_beside_what_was() -> None:
     assert derived["deviation"].values == pytest.approx([np.sqrt(2), np.nan], nan_ok=True)
     assert derived["n"].values.tolist() == [2, 0]
     assert "bucket" not in derived["mean"].dims
-    xr.testing.assert_identical(derived[["sum", "square", "count"]], whole)
+    kept = derived[["sum", "square", "count"]].drop_attrs()
+    xr.testing.assert_identical(kept, whole)
+    assert derived.attrs == {"intervals": "texts"}
 
 
 @pytest.mark.parametrize("end", [0.0, 1.0])
 def test_the_interval_of_a_share_lies_between_0_and_1_at_both_ends(end: float) -> None:
-    near = abs(end - 1e-9)  # its interval crosses the end on both sides of a hair
+    near = abs(end - 1e-9)
     values = [near, near, abs(end - 0.2), end]
-    free = moments.derive(sums(values, 2))
-    share = moments.derive(sums(values, 2).assign_attrs(unit="share of attention"))
-    outside = "low" if end == 0 else "high"
-    assert not 0 <= float(free[outside]) <= 1
-    assert float(share[outside]) == end
-    other = "high" if end == 0 else "low"
-    assert float(share[other]) == float(free[other])
-    assert float(share["mean"]) == float(free["mean"]) == pytest.approx(np.mean(values))
+    free = moments.derive(sums(values, 4))
+    share = moments.derive(sums(values, 4).assign_attrs(unit="share of attention"))
+    assert not 0 <= float(free["low" if end == 0 else "high"]) <= 1  # crosses the end
+    mean = np.mean(values)
+    error = math.sqrt(sum((np.mean(np.delete(values, at)) - mean) ** 2 for at in range(4)))
+    reach = stats.t.ppf(0.975, 3) * error / (mean * (1 - mean))
+    ends = special.expit([special.logit(mean) - reach, special.logit(mean) + reach])
+    assert [float(share[name]) for name in ("low", "high")] == pytest.approx(ends, rel=1e-6)
+    assert 0 < float(share["low"]) < float(share["high"]) < 1
+    assert float(share["mean"]) == float(free["mean"]) == pytest.approx(mean)
 
 
 def test_a_share_that_rounding_has_put_outside_is_put_at_the_end_with_its_interval() -> None:
-    above = moments.derive(sums([1 + 1e-7] * 3, 1).assign_attrs(unit="share of attention"))
-    assert [float(above[name]) for name in ("low", "mean", "high")] == [1.0, 1.0, 1.0]
-    below = moments.derive(sums([-1e-7] * 3, 1).assign_attrs(unit="share of attention"))
-    assert [float(below[name]) for name in ("low", "mean", "high")] == [0.0, 0.0, 0.0]
+    for value, end in ((1 + 1e-7, 1.0), (-1e-7, 0.0)):
+        found = moments.derive(sums([value] * 3, 3).assign_attrs(unit="share of attention"))
+        low, high = wilson_interval(3 * end, 3)  # no text differs from another
+        assert [float(found[name]) for name in ("low", "mean", "high")] == pytest.approx(
+            [low, end, high], abs=1e-6
+        )
+        assert float(found["mean"]) == end
+        assert 0 <= float(found["low"]) < float(found["high"]) <= 1
 
 
 def test_a_mean_far_outside_is_not_hidden_and_other_units_are_not_clipped() -> None:
-    wrong = moments.derive(sums([1.5, 1.7], 1).assign_attrs(unit="share of attention"))
+    wrong = moments.derive(sums([1.5, 1.7, 1.6], 3).assign_attrs(unit="share of attention"))
     assert float(wrong["mean"]) == pytest.approx(1.6)
-    change = moments.derive(sums([-0.5, -0.7], 1).assign_attrs(unit="change in share of attention"))
-    assert float(change["mean"]) == pytest.approx(-0.6)
-    assert float(change["low"]) < -0.7
+    assert float(wrong["high"]) > 1.7
+    change = sums([-0.5, -0.7, -0.6], 3).assign_attrs(unit="change in share of attention")
+    assert float(moments.derive(change)["mean"]) == pytest.approx(-0.6)
+    assert float(moments.derive(change)["low"]) < -0.7

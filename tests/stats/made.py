@@ -16,6 +16,9 @@ from headscope.results import Atlas
 from page.samples import made_results, made_values
 
 LAYERS, HEADS = 2, 3
+BUCKETS = 10
+BUCKET_OF = np.random.default_rng(0).integers(BUCKETS, size=3000).tolist()
+"""The bucket of every answer; of one half of the corpus are the first, the third and so on."""
 
 
 def dependency(answers: Mapping[str, Mapping[str, Any]]) -> xr.Dataset:
@@ -23,17 +26,17 @@ def dependency(answers: Mapping[str, Mapping[str, Any]]) -> xr.Dataset:
 
     ``answers[relation]`` has the number of words ``n``, the ``offset`` and how often it is right
     (``offset_right``), and the right answers of some heads: {(direction, layer, head): (right,
-    right where the offset is right too)}; other heads are never right. A third is in the first of
-    two buckets, the rest in the second. Both halves choose the same offset.
+    right where the offset is right too)}; other heads are never right. They are divided among
+    ten buckets by :func:`parts`. Both halves choose the same offset.
     """
     relations = list(answers)
-    shape = (2, LAYERS, HEADS, len(DIRECTIONS), len(relations), len(WORDS))
+    shape = (BUCKETS, LAYERS, HEADS, len(DIRECTIONS), len(relations), len(WORDS))
     total, count = np.zeros(shape), np.zeros(shape, np.int64)
     for column, (_, given) in enumerate(answers.items()):
         numbers = [given["n"], given["offset_right"], given["offset_right"]]
-        count[..., column, :] = halves(np.array(numbers))[:, None, None, None]
+        count[..., column, :] = by_bucket(np.array(numbers))[:, None, None, None]
         for (direction, layer, head), both in given.get("right", {}).items():
-            total[:, layer - 1, head - 1, DIRECTIONS.index(direction), column] = halves(
+            total[:, layer - 1, head - 1, DIRECTIONS.index(direction), column] = by_bucket(
                 np.array([*both, both[1]])
             )
     offsets = {relation: given["offset"] for relation, given in answers.items()}
@@ -62,13 +65,13 @@ def coreference(
     ``n`` has by kind the number of mentions, and of those that each baseline gets right; ``right``
     the same for the mentions that a head (candidates, layer, head) gets right.
     """
-    shape = (2, LAYERS, HEADS, len(CANDIDATES), len(KINDS), len(MENTIONS))
+    shape = (BUCKETS, LAYERS, HEADS, len(CANDIDATES), len(KINDS), len(MENTIONS))
     total, count = np.zeros(shape), np.zeros(shape, np.int64)
     for kind, numbers in n.items():
-        count[..., KINDS.index(kind), :] = halves(np.array(numbers))[:, None, None, None]
+        count[..., KINDS.index(kind), :] = by_bucket(np.array(numbers))[:, None, None, None]
     for (candidates, layer, head), kinds in right.items():
         for kind, numbers in kinds.items():
-            total[:, layer - 1, head - 1, CANDIDATES.index(candidates), KINDS.index(kind)] = halves(
+            total[:, layer - 1, head - 1, CANDIDATES.index(candidates), KINDS.index(kind)] = by_bucket(
                 np.array(numbers)
             )
     return _dataset(
@@ -76,9 +79,16 @@ def coreference(
     )
 
 
-def halves(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Numbers as two that add up to them: sums are kept by block."""
-    return np.stack([numbers // 3, numbers - numbers // 3])
+def parts(number: int) -> list[int]:
+    """A number as the numbers of ten buckets that add up to it: one answer after the other is
+    dealt out, always in the same order, so that no bucket has more right answers than answers.
+    """
+    return [BUCKET_OF[:number].count(bucket) for bucket in range(BUCKETS)]
+
+
+def by_bucket(numbers: NDArray[Any]) -> NDArray[Any]:
+    """The same of every number of a row, (bucket, number): sums are kept by bucket."""
+    return np.array([parts(int(number)) for number in numbers]).T
 
 
 def _dataset(
@@ -89,7 +99,7 @@ def _dataset(
 ) -> xr.Dataset:
     dims = ("bucket", "layer", "head", *labels)
     coordinates = {
-        "bucket": [1, 2],
+        "bucket": np.arange(1, BUCKETS + 1),
         "layer": np.arange(1, LAYERS + 1),
         "head": np.arange(1, HEADS + 1),
         **{dim: np.array(names, dtype=object) for dim, names in labels.items()},

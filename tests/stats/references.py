@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from scipy import stats
+
 Z95 = 1.959963984540054
 """The 97.5th percentile of the normal distribution, from a table."""
 
@@ -21,6 +23,51 @@ def wilson_interval(right: float, count: float, z: float = Z95) -> tuple[float, 
     a, b, c = 1 + z * z / count, -(2 * share + z * z / count), share * share
     root = math.sqrt(max(b * b - 4 * a * c, 0.0))
     return (-b - root) / (2 * a), (-b + root) / (2 * a)
+
+
+def left_out(sums: Sequence[float], counts: Sequence[float]) -> tuple[float, float, float]:
+    """The ratio of two sums over buckets, its standard error by leaving out one bucket after the
+    other (as Bell and McCaffrey 2002 have it: no factor), and Kish's effective number of buckets.
+
+    >>> ratio, error, effective = left_out([4, 6, 5], [10, 10, 10])
+    >>> ratio, round(error, 4), effective  # without each: 11/20, 9/20 and 10/20
+    (0.5, 0.0707, 3.0)
+    """
+    top, bottom = sum(sums), sum(counts)
+    squares = sizes = 0.0
+    for part, of in zip(sums, counts, strict=True):
+        if of:
+            squares += ((top - part) / (bottom - of) - top / bottom) ** 2
+            sizes += of * of
+    return top / bottom, math.sqrt(squares), bottom * bottom / sizes
+
+
+def document_interval(
+    sums: Sequence[float], counts: Sequence[float], *, share: bool = False
+) -> tuple[float, float]:
+    """Student's 95 % interval with that error; of a share, of its log odds by the delta method."""
+    ratio, error, effective = left_out(sums, counts)
+    half = float(stats.t.ppf(0.975, effective - 1)) * error
+    if not share:
+        return ratio - half, ratio + half
+    if error < 1e-9:
+        return wilson_interval(ratio * effective, effective)
+    odds, half = math.log(ratio / (1 - ratio)), half / (ratio * (1 - ratio))
+    return 1 / (1 + math.exp(half - odds)), 1 / (1 + math.exp(-half - odds))
+
+
+def paired_p(
+    mine: Sequence[int], its: Sequence[int], both: Sequence[int], counts: Sequence[int]
+) -> float:
+    """The paired test of right answers by bucket: the larger p of the exact test on answers and of
+    Student's on buckets.
+    """
+    only = [sum(mine) - sum(both), sum(its) - sum(both)]
+    exact = stats.binomtest(only[0], sum(only), alternative="greater").pvalue if any(only) else 1.0
+    more = [one - other for one, other in zip(mine, its, strict=True)]
+    gain, error, effective = left_out(more, counts)
+    by_bucket = stats.t.sf(gain / error, effective - 1) if error else float(gain <= 0)
+    return float(max(exact, by_bucket))
 
 
 def holm(p: Sequence[float]) -> list[float]:

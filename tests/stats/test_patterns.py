@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import special
 from scipy import stats as scipy_stats
 
 from headscope.errors import ResultsError
@@ -19,48 +20,40 @@ from headscope.stats.patterns import (
 )
 from page.samples import made_results
 from stats.made_patterns import CLASSES, pattern_results, random_patterns
-from stats.references import wilson_interval
+from stats.references import document_interval
 
 UNEQUAL = np.array([0] * 3 + [1] * 9 + [4] * 16 + [7] * 12)
 """Forty examples in four blocks of different sizes."""
 
 
-def left_out(found: np.ndarray, blocks: np.ndarray, wanted: int) -> tuple[float, float]:
-    """Mean and half width by the delete-m jackknife of Busing et al. (1999), written out.
-
-    First the estimates without each block, then the pseudo-values.
-    """
+def expected(found: np.ndarray, blocks: np.ndarray, wanted: int) -> tuple[float, float, float]:
+    """Share and ends of the interval, from the maps of each block."""
     hits = (found == wanted).reshape(len(found), -1)
-    whole, n = float(hits.mean()), hits.size
     names = sorted(set(blocks.tolist()))
-    without = {name: float(hits[blocks != name].mean()) for name in names}
-    sizes = {name: hits[blocks == name].size for name in names}
-    centre = len(names) * whole - sum((1 - sizes[name] / n) * without[name] for name in names)
-    variance = 0.0
-    for name in names:
-        h = n / sizes[name]
-        pseudo = h * whole - (h - 1) * without[name]
-        variance += (pseudo - centre) ** 2 / (h - 1)
-    return whole, scipy_stats.t.ppf(0.975, len(names) - 1) * math.sqrt(variance / len(names))
+    sums = [int(hits[blocks == name].sum()) for name in names]
+    counts = [hits[blocks == name].size for name in names]
+    return float(hits.mean()), *document_interval(sums, counts, share=True)
 
 
 @pytest.mark.parametrize("wanted", range(5))
 def test_the_interval_of_a_share_is_that_of_leaving_out_blocks_one_by_one(wanted: int) -> None:
     found = random_patterns()
     row = pattern_shares(pattern_results(found, UNEQUAL)).set_index("pattern").loc[CLASSES[wanted]]
-    share, half = left_out(found, UNEQUAL, wanted)
-    assert row["share"] == pytest.approx(share)
-    assert row["low"] == pytest.approx(max(share - half, 0.0))
-    assert row["high"] == pytest.approx(min(share + half, 1.0))
+    assert (row["share"], row["low"], row["high"]) == pytest.approx(
+        expected(found, UNEQUAL, wanted)
+    )
     assert row["examples"] == 40
 
 
-def test_with_blocks_of_one_size_it_is_the_t_interval_of_the_block_means() -> None:
+def test_with_blocks_of_one_size_it_is_the_t_interval_of_the_block_means_a_little_wider() -> None:
+    """Of the log odds, by the delta method."""
     found, blocks = random_patterns(), np.repeat(np.arange(8), 5)
     row = pattern_shares(pattern_results(found, blocks)).set_index("pattern").loc["heterogeneous"]
     means = [(found[blocks == block] == 4).mean() for block in range(8)]
-    low, high = scipy_stats.t.interval(0.95, 7, np.mean(means), scipy_stats.sem(means))
-    assert (row["low"], row["high"]) == pytest.approx((low, high))
+    share = np.mean(means)
+    error = scipy_stats.sem(means) * math.sqrt(8 / 7) / (share * (1 - share))
+    ends = scipy_stats.t.interval(0.95, 7, special.logit(share), error)
+    assert (row["low"], row["high"]) == pytest.approx(special.expit(ends))
 
 
 def test_shares_by_layer_are_those_of_the_layer_alone() -> None:
@@ -68,9 +61,9 @@ def test_shares_by_layer_are_those_of_the_layer_alone() -> None:
     table = pattern_layers(pattern_results(found, UNEQUAL))
     assert len(table) == 2 * 5
     for _, row in table.iterrows():
-        share, half = left_out(found[:, row["layer"] - 1], UNEQUAL, CLASSES.index(row["pattern"]))
+        mine = found[:, row["layer"] - 1]
         assert (row["share"], row["low"], row["high"]) == pytest.approx(
-            (share, max(share - half, 0.0), min(share + half, 1.0))
+            expected(mine, UNEQUAL, CLASSES.index(row["pattern"]))
         )
     assert table.groupby("layer")["share"].sum().to_numpy() == pytest.approx([1.0, 1.0])
 
@@ -81,17 +74,14 @@ def test_one_block_has_a_share_and_no_interval() -> None:
     assert table[["low", "high"]].isna().all(axis=None)
 
 
-def test_a_head_has_wilsons_interval_over_its_inputs() -> None:
+def test_a_head_has_the_interval_of_its_documents() -> None:
     found = random_patterns()
     table = pattern_heads(pattern_results(found, UNEQUAL))
     assert len(table) == 2 * 3 * 5
     for _, row in table.iterrows():
-        right = int(
-            (found[:, row["layer"] - 1, row["head"] - 1] == CLASSES.index(row["pattern"])).sum()
-        )
-        low, high = wilson_interval(right, 40)
+        mine = found[:, row["layer"] - 1, row["head"] - 1]
         assert (row["share"], row["low"], row["high"]) == pytest.approx(
-            (right / 40, low, high), abs=1e-12
+            expected(mine, UNEQUAL, CLASSES.index(row["pattern"])), abs=1e-9
         )
         assert row["name"] == f"{row['layer']}-{row['head']}"
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, t
 
 from headscope.errors import UserError
 from headscope.results import Atlas
 from headscope.stats import best_heads, relation_tests
-from stats.made import HEADS, LAYERS, dependency, results
-from stats.references import CORRECTIONS, wilson_interval
+from stats.made import HEADS, LAYERS, dependency, parts, results
+from stats.references import CORRECTIONS, document_interval, paired_p
 
 UP, DOWN, COLUMN = "dependent to head", "head to dependent", "head to dependent by column"
 ANSWERS = {
@@ -54,22 +53,11 @@ def test_the_best_head_and_direction_of_each_relation_win(made: Atlas) -> None:
     assert table["baseline"].tolist() == pytest.approx([60 / 200, 20 / 40, 12 / 30])
 
 
-def by_documents(right: int, words: int) -> tuple[float, float]:
-    """The interval from two buckets, a third of the words in the first: written out."""
-    first, second = (right // 3, words // 3), (right - right // 3, words - words // 3)
-    share = right / words
-    variance = 0.0
-    for some, of in (first, second):
-        variance += (some / of - share) ** 2 / (words / of - 1) / 2
-    number = min(words, share * (1 - share) / variance)
-    return wilson_interval(share * number, number, float(t.ppf(0.975, 1)))
-
-
 def test_intervals_are_by_documents(made: Atlas) -> None:
     table = best_heads(made).set_index("relation")
     for relation, right, words in (("all", 70, 200), ("det", 38, 40), ("obj", 13, 30)):
         assert table.loc[relation, ["low", "high"]].tolist() == pytest.approx(
-            by_documents(right, words)
+            document_interval(parts(right), parts(words), share=True)
         )
 
 
@@ -78,22 +66,27 @@ APART = {
         "n": 30,
         "offset_right": 12,
         "offset": 1,
-        # 10 words in the first bucket, 20 in the second
+        # by bucket 5, 1, 2, 2, 0, 5, 5, 3, 4 and 3 words: 16 in the first half, 14 in the second
         "right": {(UP, 1, 1): (25, 12), (UP, 2, 2): (9, 3), (DOWN, 1, 3): (24, 12)},
     }
 }
 
 
 def apart() -> Atlas:
-    """In the first half head 1-3 is best (downwards, 9 of 10), in the second 1-1 (18 of 20)."""
+    """In the first half head 1-3 is best (downwards, 14 of 16; 1-1 has 12), in the second 1-1 (13
+    of 14; 1-3 has 9).
+    """
     data = dependency(APART)
     where = {"relation": "det", "words": "every"}
-    for direction, layer, head, right in ((UP, 1, 1, (7, 18)), (DOWN, 1, 3, (9, 15))):
+    for direction, layer, head, right in (
+        (UP, 1, 1, (3, 1, 2, 2, 0, 4, 4, 3, 3, 3)),
+        (DOWN, 1, 3, (5, 1, 2, 1, 0, 3, 4, 2, 3, 2)),
+    ):
         place = where | {"direction": direction, "layer": layer, "head": head}
         data["sum"].loc[place] = np.array(right, float)
     data["sum"].loc[{"words": "held-out offset right"}] = 0.0
-    data["count"].loc[{"bucket": 1, "words": "held-out offset right"}] = 2
-    data["count"].loc[{"bucket": 2, "words": "held-out offset right"}] = 8
+    for bucket, right in enumerate((2, 0, 1, 1, 0, 3, 1, 1, 1, 0), 1):
+        data["count"].loc[{"bucket": bucket, "words": "held-out offset right"}] = right
     data.attrs["half_offsets"] = '{"det": [1, 2]}'
     return results(dependency=data)
 
@@ -102,9 +95,9 @@ def test_heads_are_chosen_on_one_half_and_scored_on_the_other() -> None:
     row = best_heads(apart()).iloc[0]
     assert (row["head"], row["direction"]) == ("1-1", UP)
     assert row["accuracy"] == pytest.approx(25 / 30)
-    assert row["held_out"] == pytest.approx((15 + 7) / 30)
+    assert row["held_out"] == pytest.approx((9 + 12) / 30)
     assert row["held_out_head"] == f"1-3 ({DOWN}) | 1-1"
-    assert row["held_out_low"] < 22 / 30 < row["held_out_high"]
+    assert row["held_out_low"] < 21 / 30 < row["held_out_high"]
     assert row["held_out_baseline"] == pytest.approx(10 / 30)
     assert row["held_out_offset"] == "1 | 2"
 
@@ -156,21 +149,8 @@ def test_stanford_relations_are_shown_only_if_named() -> None:
     assert best_heads(made, relations=["pobj (SD)"])["head"].tolist() == ["2-3"]
 
 
-def paired_p(right: int, both: int, offset: int, words: int) -> float:
-    """The paired test of two buckets, a third in the first: the larger p of two, written out."""
-    mine, its = right - both, offset - both
-    single = 1.0
-    if mine + its:
-        single = float(binomtest(mine, mine + its, 0.5, alternative="greater").pvalue)
-    buckets = [
-        (right // 3 - offset // 3, words // 3),
-        (right - right // 3 - offset + offset // 3, words - words // 3),
-    ]
-    mean = (right - offset) / words
-    variance = sum((gain / of - mean) ** 2 / (words / of - 1) / 2 for gain, of in buckets)
-    if variance == 0:
-        return single
-    return max(single, float(t.sf(mean / variance**0.5, 1)))
+def p_of(right: int, both: int, offset: int, words: int) -> float:
+    return paired_p(*map(parts, (right, offset, both, words)))
 
 
 def test_p_is_the_paired_test_against_the_offset(made: Atlas) -> None:
@@ -180,7 +160,7 @@ def test_p_is_the_paired_test_against_the_offset(made: Atlas) -> None:
         "det": (38, 19, 20, 40),
         "obj": (13, 12, 12, 30),
     }.items():
-        assert table.loc[relation, "p"] == pytest.approx(paired_p(*numbers))
+        assert table.loc[relation, "p"] == pytest.approx(p_of(*numbers))
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
@@ -193,7 +173,7 @@ def test_p_is_corrected_over_all_heads_directions_and_relations_that_have_words(
             for layer in range(1, LAYERS + 1):
                 for head in range(1, HEADS + 1):
                     right, both = given["right"].get((direction, layer, head), (0, 0))
-                    every.append(paired_p(right, both, given["offset_right"], given["n"]))
+                    every.append(p_of(right, both, given["offset_right"], given["n"]))
     corrected = dict(zip(every, CORRECTIONS[correction](every), strict=True))
     assert len(every) == 4 * 2 * LAYERS * HEADS
     table = best_heads(made, correction=correction)

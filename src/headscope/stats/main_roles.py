@@ -203,10 +203,11 @@ class MainRoles:
         random = np.random.default_rng(SEED)
         for _ in range(0, RESAMPLES, PIECE):
             times = random.multinomial(buckets, np.full(buckets, 1 / buckets), PIECE).astype(float)
-            above, total, squares, crossed, weights = (times @ part for part in parts)
             with np.errstate(invalid="ignore", divide="ignore"):
+                above, total, squares, crossed, weights = (times @ part for part in parts)
                 value = above / total
-                error = np.sqrt(squares - 2 * value * crossed + value**2 * weights) / total
+                square = squares - 2 * value * crossed + value**2 * weights
+                error = np.sqrt(square.clip(min=0.0)) / total  # rounding may put 0 below 0
                 surely = value - wide * error >= limit.least
                 passes = value > sure * error
                 activity, spread = (
