@@ -14,8 +14,9 @@ import headscope as hs
 from headscope.encode import collate
 from headscope.errors import ModelError
 from headscope.models import Model
-from headscope.models.attention import NAME, eager_function
+from headscope.models.attention import eager_function
 from headscope.models.forward import network_inputs
+from headscope.models.implementation import NAME
 from headscope.stats.max_logits import largest_logits
 from planted_induction import induction_model
 from tiny import tiny_model

@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headscope.models.attention import NAME, Watch, watching
+    from headscope.models.attention import Watch, watching
+    from headscope.models.implementation import NAME
     from headscope.models.like import ModelLike, as_model, using_model
     from headscope.models.loading import load, wrap
     from headscope.models.model import Model
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from headscope.models.view import LayerView, Listener, OutputListener, RowListener
 
 _WHERE = {
-    "NAME": "attention",
+    "NAME": "implementation",
     "Watch": "attention",
     "watching": "attention",
     "ModelLike": "like",
