@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassification
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSequenceClassification,
+)
 
 import headscope as hs
 from headscope.encode import Batch
@@ -217,3 +221,25 @@ def test_the_mode_is_put_back_after_an_error() -> None:
 
 def stop(_: Any) -> None:
     raise RuntimeError("stop")
+
+
+# ---- gradients
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt", "gpt2", "mpnet", "gemma3", "qwen3.5"])
+def test_gradients_of_frozen_networks_are_those_of_others(kind: str) -> None:
+    """Adapters and quantised weights ask for no gradients of their own."""
+    causal = kind not in ("bert", "mpnet")
+    auto = AutoModelForCausalLM if causal else AutoModelForMaskedLM
+    options: dict[str, Any] = {"measures": ["gradient"], "max_length": 40}
+    expected, found = (
+        hs.survey(tiny_model(kind, auto=auto), hs.read(TEXTS), **options),
+        hs.survey(frozen(tiny_model(kind, auto=auto)), hs.read(TEXTS), **options),
+    )
+    np.testing.assert_array_equal(expected["gradient"]["mean"], found["gradient"]["mean"])
+    assert float(found["gradient"]["mean"].max()) > 0
+
+
+def frozen(model: Model) -> Model:
+    model.network.requires_grad_(False)
+    return model

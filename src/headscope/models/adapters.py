@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headscope.models.attention import current_watch
+from headscope.models.attention import current_watch, differentiable
 from headscope.models.rowblocks import block_height
 
 
@@ -129,6 +129,7 @@ def _observe_maps(
         visible = past[None, None] if visible is None else visible & past
     watch.begin(module, watch.values)
     if watch.whole_maps or watch.replacement is not None:
+        weights = differentiable(weights) if watch.whole_maps else weights
         watch.maps = watch.rows(module, weights, visible, 0)[0]
         return watch.maps
     height = block_height(weights, weights.transpose(2, 3))

@@ -276,6 +276,17 @@ def eager_function(module: nn.Module) -> Any:
     return None
 
 
+def differentiable(values: Tensor) -> Tensor:
+    """Values of which gradients can be asked, if gradients are on.
+
+    Where all weights are frozen (adapters, quantised weights), nothing would ask for gradients, and
+    maps would have none.
+    """
+    if values.requires_grad or not torch.is_grad_enabled():
+        return values
+    return values.detach().requires_grad_()
+
+
 def observed_attention(
     module: nn.Module,
     query: Tensor,
@@ -293,6 +304,7 @@ def observed_attention(
     if watch is None:
         output, weights = eager(module, query, key, value, attention_mask, **kwargs)
         return output, weights
+    query = differentiable(query) if watch.whole_maps else query
     stack = watch.begin(module, value, _scores(query, key, attention_mask, kwargs))
     watch.check_keys(module, query.shape[2], key.shape[2])
     call = Call(eager, module, query, key, value, attention_mask, kwargs)
