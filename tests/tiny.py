@@ -290,6 +290,109 @@ RECENT: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "eurobert": ("EuroBertConfig", _SIZES, "xlmr"),
 }
+TOPK = 6
+"""How many keys the index of a sparse model chooses for each query."""
+_LATENT = {
+    **_SIZES,
+    "num_hidden_layers": 3,
+    "max_position_embeddings": 512,
+    "num_key_value_heads": HEADS,
+    "q_lora_rank": 16,
+    "kv_lora_rank": 16,
+    "qk_rope_head_dim": 4,
+    "qk_nope_head_dim": 8,
+    "v_head_dim": WIDTH,
+    "head_dim": 4,
+    "n_routed_experts": 4,
+    "n_shared_experts": 1,
+    "n_group": 1,
+    "topk_group": 1,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 16,
+    "first_k_dense_replace": 1,
+    "index_topk": TOPK,
+    "index_head_dim": 8,
+    "index_n_heads": 32,  # of few, many scores are 0; which of these are chosen is arbitrary
+}
+_COMPRESSED = {
+    "head_dim": WIDTH,
+    "q_lora_rank": 16,
+    "n_routed_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 16,
+    "o_groups": 2,
+    "o_lora_rank": 8,
+    "index_topk": TOPK,
+    "index_head_dim": 8,
+    "index_n_heads": 2,
+    "sliding_window": 8,
+    "max_position_embeddings": 512,
+}
+# An index chooses the keys of every query, and the modelling code masks the others.
+SPARSE: dict[str, tuple[str, dict[str, Any], str]] = {
+    "deepseek-v3.2": ("DeepseekV32Config", _LATENT, "bytes"),
+    "glm-moe-dsa": (
+        "GlmMoeDsaConfig",
+        _LATENT | {"indexer_types": ["full", "shared", "full"]},
+        "bytes",
+    ),
+    "hy-v4": ("HYV4Config", _LATENT | {"head_dim": 12, "hc_mult": 2}, "bytes"),
+    "axk2": ("AXK2Config", _LATENT | {"gated_norm_rank": 4}, "bytes"),
+    "mistral-large4": (
+        "MistralLarge4TextConfig",
+        _LATENT | {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}},
+        "bytes",
+    ),
+    "minimax-m3": (  # the index chooses blocks of keys; the first layer has none
+        "MiniMaxM3VLTextConfig",
+        _GROUPED
+        | {
+            "num_hidden_layers": 3,
+            "max_position_embeddings": 512,
+            "rotary_dim": 4,
+            "dense_intermediate_size": 48,
+            "shared_intermediate_size": 16,
+            "num_local_experts": 4,
+            "num_experts_per_tok": 2,
+            "index_n_heads": 2,
+            "index_head_dim": 8,
+            "index_block_size": TOPK // 3,
+            "index_topk_blocks": 3,
+            "layer_types": ["full_attention", "minimax_m3_sparse", "minimax_m3_sparse"],
+        },
+        "bytes",
+    ),
+    "glm5-next": (
+        "Glm5NextTextConfig",
+        _LATENT
+        | {
+            "qk_rope_head_dim": 0,
+            "head_dim": 0,
+            "index_kpool": 2,
+            "linear_head_dim": 8,
+            "linear_num_heads": HEADS,
+            "hc_mult": 2,
+            "layer_types": ["linear_attention", "full_attention", "full_attention"],
+        },
+        "bytes",
+    ),
+}
+# Models that cannot be run like others.
+ODD: dict[str, tuple[str, dict[str, Any], str]] = {
+    "deepseek-v4": ("DeepseekV4Config", _SIZES | _COMPRESSED, "bytes"),  # appends compressed keys
+    "mobilebert": (  # embeds a token with its neighbours
+        "MobileBertConfig",
+        _SIZES
+        | {"intermediate_size": HIDDEN, "embedding_size": 16, "intra_bottleneck_size": HIDDEN},
+        "wordpiece",
+    ),
+    "sam3-lite-text": (  # convolutions in place of attention in the first and the last layer
+        "Sam3LiteTextTextConfig",
+        _SIZES | {"num_hidden_layers": 4, "projection_dim": 16, "layer_scale_init_value": 1.0},
+        "bytes",
+    ),
+}
+_EVERY = KINDS | RECENT | SPARSE | ODD
 HYBRIDS = ("qwen3.5", "qwen3-next", "jamba", "lfm2")
 """Only the second and the fourth of their layers have attention."""
 ENCODERS = ("bert", "roberta", "xlmr", "electra", "albert", "distilbert", "modernbert", "mpnet")
@@ -307,7 +410,7 @@ EVERY_STACK = [(kind, stack) for kind, stacks in STACKS.items() for stack in sta
 
 def tiny_tokenizer(kind: str) -> PreTrainedTokenizerFast:
     """A fast tokenizer trained on a few sentences: one of FRAMES, or that of a kind of model."""
-    frame = FRAMES[kind if kind in FRAMES else (KINDS | RECENT)[kind][2]]
+    frame = FRAMES[kind if kind in FRAMES else _EVERY[kind][2]]
     inputs = ["input_ids", *(["token_type_ids"] if frame.types else []), "attention_mask"]
     return PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(
@@ -364,7 +467,7 @@ def _trained(cut: str, specials: tuple[str, ...], one: str, two: str) -> str:
 
 def tiny_config(kind: str, **changes: Any) -> Any:
     """The configuration of a tiny model, with its tokenizer's vocabulary and special tokens."""
-    name, sizes, _ = (KINDS | RECENT)[kind]
+    name, sizes, _ = _EVERY[kind]
     tokenizer = tiny_tokenizer(kind)
     pad = tokenizer.pad_token_id
     tokens = {

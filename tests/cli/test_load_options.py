@@ -143,3 +143,26 @@ def test_options_that_cannot_be_used_are_refused(
     done = run("survey", tiny_folder, text, "--max-length", "48", *options)
     assert done.code == 2
     assert done.told == [f"error: {message}", f"next:  {after}"]
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        ("ablate", ("--importance", "--heads", "--corpus")),
+        ("survey", ("--measure", "gradient")),
+    ],
+)
+def test_gradients_are_computed_with_an_adapter_too(
+    run: Any, command: str, more: tuple[str, ...], text: Path, tmp_path: Path
+) -> None:
+    from transformers import AutoModelForCausalLM
+
+    folder, output = tmp_path / "gpt", tmp_path / "x.nc"
+    tiny_network("gpt2", auto=AutoModelForCausalLM).save_pretrained(folder)
+    tiny_tokenizer("gpt2").save_pretrained(folder)
+    adapter = lora(folder, tmp_path / "mine")
+    given = ("-o", output, "--max-length", "48", "--adapter", adapter, *more, text)
+    done = run(command, folder, *given)
+    assert done.code == 0, done.err
+    values = Atlas.open(output)["importance" if command == "ablate" else "gradient"]["mean"]
+    assert float(values.max()) > 0

@@ -16,7 +16,8 @@ import torch
 import transformers
 from torch import Tensor
 
-from headscope.models.attention import NAME, observed_attention, register
+from headscope.models.attention import observed_attention, register
+from headscope.models.implementation import NAME
 from headscope.models.rowblocks import SLICED, UNUSED
 from tiny import tiny_batch, tiny_config, tiny_network
 

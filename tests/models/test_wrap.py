@@ -200,4 +200,4 @@ def test_a_loaded_model_is_closed_like_any_other(tmp_path: Path) -> None:
     with load(tmp_path) as model:
         assert implementations(model.network) == {"headscope"}
     assert model.closed
-    assert implementations(model.network) == {"sdpa"}
+    assert implementations(model.network) == {"eager"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +112,9 @@ def collate(items: Iterable[Encoded], *, index: int = 0, pad: int = 0) -> Batch:
     return Batch(index, held, ids, types, mask)
 
 
-def batches(encoded: Iterable[Encoded], *, size: int, pad: int = 0) -> Iterator[Batch]:
+def batches(
+    encoded: Iterable[Encoded], *, size: int, pad: int = 0, equal: bool = False
+) -> Iterator[Batch]:
     """Cut a stream of examples into batches of similar length.
 
     Parameters
@@ -123,6 +125,9 @@ def batches(encoded: Iterable[Encoded], *, size: int, pad: int = 0) -> Iterator[
         How many examples a batch has.
     pad : int, default 0
         The token to pad with.
+    equal : bool, default False
+        Whether all examples of a batch have one length, so that none is padded. Batches may then
+        have fewer than ``size`` examples.
 
     Examples
     --------
@@ -132,13 +137,24 @@ def batches(encoded: Iterable[Encoded], *, size: int, pad: int = 0) -> Iterator[
     >>> encoded = Encoder(hs.load("demo").tokenizer).encode(texts)
     >>> [len(batch) for batch in batches(encoded, size=2)]
     [2, 1]
+    >>> encoded = Encoder(hs.load("demo").tokenizer).encode(texts)
+    >>> [batch.lengths.tolist() for batch in batches(encoded, size=2, equal=True)]
+    [[4], [5], [7]]
     """
     if size < 1:
         raise UserError(f"the batch size must be 1 or more, got {size} instead")
     stream = iter(encoded)
     index = 0
     while window := list(islice(stream, size * WINDOW)):
-        window.sort(key=len)  # stable: examples of one length keep their order
-        for start in range(0, len(window), size):
-            yield collate(window[start : start + size], index=index, pad=pad)
-            index += 1
+        # Sorting is stable: examples of one length keep their order.
+        window.sort(key=_lengths if equal else len)
+        for _, group in groupby(window, key=_lengths if equal else lambda _: 0):
+            held = list(group)
+            for start in range(0, len(held), size):
+                yield collate(held[start : start + size], index=index, pad=pad)
+                index += 1
+
+
+def _lengths(item: Encoded) -> tuple[int, int]:
+    """The number of its tokens, and of those that they attend to."""
+    return len(item), len(getattr(item, "keys", item))

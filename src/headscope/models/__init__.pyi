@@ -1,4 +1,5 @@
-from .attention import NAME as NAME, Watch as Watch, watching as watching
+from .attention import Watch as Watch, watching as watching
+from .implementation import NAME as NAME
 from .like import ModelLike as ModelLike, as_model as as_model, using_model as using_model
 from .loading import load as load, wrap as wrap
 from .model import Model as Model

@@ -1,6 +1,7 @@
 """Adapters for architectures that compute attention in their own code.
 
-OpenAI GPT and MPNet do not call transformers' attention interface. Both pass their attention maps
+OpenAI GPT and MPNet do not call transformers' attention interface, nor does GPT-2 where it computes
+attention in float32 (``reorder_and_upcast_attn``). All pass their attention maps
 through a dropout module and their concatenated head outputs through a projection module, so one
 hook on each can observe and change them. Value vectors come out of a projection, too.
 """
@@ -15,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headscope.models.attention import current_watch
+from headscope.models.attention import current_watch, differentiable
 from headscope.models.rowblocks import block_height
 
 
@@ -34,6 +35,9 @@ class PrivateAttention:
         Name of the attribute that holds the number of heads.
     causal
         Whether each token sees only itself and earlier tokens.
+    only_if
+        Name of an attribute that is true where the module computes attention in its own code; ""
+        if it always does.
     """
 
     dropout: str
@@ -42,6 +46,7 @@ class PrivateAttention:
     parts: int
     heads: str
     causal: bool
+    only_if: str = ""
 
 
 PRIVATE: dict[str, PrivateAttention] = {
@@ -50,6 +55,12 @@ PRIVATE: dict[str, PrivateAttention] = {
     ),
     "transformers.models.mpnet.modeling_mpnet.MPNetSelfAttention": PrivateAttention(
         "dropout", "o", "v", 1, "num_attention_heads", causal=False
+    ),
+    # In float32 whatever the weights are, as some GPT-2 (Stanford's CRFM) were trained.
+    "transformers.models.gpt2.modeling_gpt2.GPT2Attention": PrivateAttention(
+        *("attn_dropout", "c_proj", "c_attn", 3, "num_heads"),
+        causal=True,
+        only_if="reorder_and_upcast_attn",
     ),
 }
 
@@ -60,7 +71,7 @@ def private_modules(network: nn.Module) -> list[tuple[nn.Module, PrivateAttentio
     for module in network.modules():
         kind = type(module)
         private = PRIVATE.get(f"{kind.__module__}.{kind.__qualname__}")
-        if private is not None:
+        if private and (not private.only_if or getattr(module, private.only_if)):
             found.append((module, private))
     return found
 
@@ -118,6 +129,7 @@ def _observe_maps(
         visible = past[None, None] if visible is None else visible & past
     watch.begin(module, watch.values)
     if watch.whole_maps or watch.replacement is not None:
+        weights = differentiable(weights) if watch.whole_maps else weights
         watch.maps = watch.rows(module, weights, visible, 0)[0]
         return watch.maps
     height = block_height(weights, weights.transpose(2, 3))

@@ -23,6 +23,10 @@ SINK_NOTE = (
     "the rows of this model's attention sum to less than 1: the rest goes to a learned sink, which "
     "is not a token"
 )
+PADDING_NOTE = (
+    "this model mixes neighbouring tokens before attention, so that padding would change its "
+    "numbers: texts are run in batches of equal length, which takes longer"
+)
 # Their position tables begin after the padding index.
 OFFSET_POSITIONS = {"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl", "xmod"}
 RELATIVE_POSITIONS = {"t5", "mt5", "umt5"}

@@ -21,6 +21,8 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
+from headscope.errors import ModelError
+from headscope.models.implementation import NAME
 from headscope.models.replacement import (
     Change,
     FittedReplacement,
@@ -30,8 +32,9 @@ from headscope.models.replacement import (
 from headscope.models.rowblocks import Call, block_height, can_be_cut, can_skip_keys
 from headscope.models.view import LayerView, Listener, RowListener
 
-NAME = "headscope"
-"""The name under which transformers knows the attention function."""
+MASKS = 4
+"""How many masks of a pass are kept. Most models have one to three; where an index chooses the keys
+of each layer (DeepSeek V3.2), every layer has its own."""
 
 
 class Watch:
@@ -53,6 +56,8 @@ class Watch:
         How many layers of each stack a pass skips.
     whole_maps
         Compute every map in one block, even if no listener needs it.
+    cached
+        Whether the pass continues from cached keys, so that there are more keys than rows.
     numbers
         The model's own numbers of the layers of each stack, from 0, where they are known.
         Otherwise layers are numbered in the order of computation.
@@ -67,9 +72,11 @@ class Watch:
         first: Mapping[str, int] | None = None,
         *,
         whole_maps: bool = False,
+        cached: bool = False,
         numbers: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
         self.stacks = stacks
+        self.cached = cached
         self.numbers = numbers or {}
         self.by_rows = [one for one in listeners if isinstance(one, RowListener)]
         self.at_end = [one.end if isinstance(one, RowListener) else one for one in listeners]
@@ -155,6 +162,27 @@ class Watch:
                 listener.rows(view, weights, first_row)
         return weights, again
 
+    def check_keys(self, module: nn.Module, rows: int, keys: int) -> None:
+        """Refuse a layer whose keys are not the tokens: columns of its maps have no meaning.
+
+        DeepSeek V4 appends keys that stand for several tokens each.
+
+        Raises
+        ------
+        ModelError
+            If a text attends to more or fewer keys than it has tokens.
+        """
+        stack, layer, _ = self._current
+        known = self.mask is not None and not self.cached
+        if known and stack != "cross" and keys != rows:
+            raise ModelError(
+                f"layer {layer + 1} ({type(module).__name__}) attends to {keys} keys in a text of "
+                f"{rows} tokens, so that its keys are not the tokens and its heads have no maps "
+                "from token to token",
+                hint="choose another model; the docs list what is supported under 'Supported "
+                "models'",
+            )
+
     def skips_keys(self, call: Call) -> bool:
         """Whether a layer's blocks do without the keys after them.
 
@@ -162,6 +190,8 @@ class Watch:
         """
         key = (id(call.mask), call.eager)
         if key not in self._hiding:
+            if len(self._hiding) == MASKS:
+                del self._hiding[next(iter(self._hiding))]
             self._hiding[key] = (can_skip_keys(call), call.mask)
         return self._hiding[key][0]
 
@@ -241,6 +271,17 @@ def eager_function(module: nn.Module) -> Any:
     return None
 
 
+def differentiable(values: Tensor) -> Tensor:
+    """Values of which gradients can be asked, if gradients are on.
+
+    Where all weights are frozen (adapters, quantised weights), nothing would ask for gradients, and
+    maps would have none.
+    """
+    if values.requires_grad or not torch.is_grad_enabled():
+        return values
+    return values.detach().requires_grad_()
+
+
 def observed_attention(
     module: nn.Module,
     query: Tensor,
@@ -258,7 +299,9 @@ def observed_attention(
     if watch is None:
         output, weights = eager(module, query, key, value, attention_mask, **kwargs)
         return output, weights
+    query = differentiable(query) if watch.whole_maps else query
     stack = watch.begin(module, value)
+    watch.check_keys(module, query.shape[2], key.shape[2])
     call = Call(eager, module, query, key, value, attention_mask, kwargs)
     height = call.length
     if not (watch.whole_maps or module.training or query.requires_grad):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,12 @@ from torch import Tensor, nn
 from headscope.encode import Batch
 from headscope.encode.cross import key_batch
 from headscope.errors import ModelError
-from headscope.models.architecture import layer_numbers, queries_per_key, unobservable
+from headscope.models.architecture import (
+    layer_numbers,
+    queries_per_key,
+    text_config,
+    unobservable,
+)
 from headscope.models.attention import Watch, watching
 from headscope.models.shape import Shape
 from headscope.models.view import LayerView
@@ -23,6 +29,14 @@ if TYPE_CHECKING:
 
 ROW_SUM = 0.98
 """Rows that sum to less have lost attention to a sink; half precision rounds by less than this."""
+PROBE = 3
+"""How many tokens tell the shape of a model."""
+LONGEST_PROBE = 512
+NEUTRAL = {torch.float32: 1e-3, torch.float64: 1e-3}
+"""By how much maps and outputs may differ with what padding holds, relative to the largest: rows of
+a batch are rounded a little differently."""
+ROUGH = 0.05
+"""The same in half precision."""
 
 
 def run_network(
@@ -46,20 +60,37 @@ def run_network(
 
     Returns
     -------
-    The output of the network.
+    The output of the network. It is in evaluation mode for the time of the pass: dropout would
+    change attention.
     """
     network, arguments = model.network, network_inputs(model, batch, stack)
     if model.encoder_decoder and stack == "encoder":  # the decoder is not needed
         network = model.network.get_encoder()
         arguments = {key: arguments[key] for key in ("input_ids", "attention_mask")}
-    with watching(watch):
+    with watching(watch), evaluating(model.network):
         return network(**{**arguments, **inputs})
 
 
-def find_shapes(model: Model, stacks: Mapping[nn.Module, str]) -> dict[str, Shape]:
-    """The shape of each stack, found by running three tokens.
+@contextmanager
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """Put a network into evaluation mode, and the modules that were not back into training mode."""
+    training = [module for module in network.modules() if module.training]
+    for module in training:
+        module.training = False
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
 
-    That also makes sure that attention can be observed at all.
+
+def find_shapes(model: Model, stacks: Mapping[nn.Module, str]) -> tuple[dict[str, Shape], bool]:
+    """The shape of each stack, and whether padding is neutral, found by running a few tokens.
+
+    The same text is run with two kinds of padding. Where what padding holds can be seen in the
+    text's attention (MobileBERT mixes the embeddings of neighbours), padding is not neutral.
+
+    That also makes sure that attention can be observed at all, and that it is between tokens.
 
     Parameters
     ----------
@@ -74,14 +105,14 @@ def find_shapes(model: Model, stacks: Mapping[nn.Module, str]) -> dict[str, Shap
         If the network does not run on text, if no attention is seen, or if the layers of a stack
         have different numbers of heads.
     """
-    seen = _Layers()
-    ids = np.zeros((1, 3), np.int64)
-    probe = Batch(0, (), ids, ids, ids == 0)
-    mask = torch.from_numpy(probe.mask).to(model.device)
     try:
-        with torch.inference_mode():
-            run_network(model, Watch(stacks, [seen], None, mask), probe, "", {})
-    except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:
+        try:
+            seen = _probe(model, stacks, padded=True)
+        except FAILURES:  # classifiers without a padding token take no two texts at once
+            seen = _probe(model, stacks, padded=False)
+    except ModelError as error:
+        raise ModelError(f"{model.name}: {error.message}", hint=error.hint) from None
+    except FAILURES as error:
         raise ModelError(
             f"{model.name} cannot be run on text: {type(error).__name__}: {error}",
             hint="choose a text model; the docs list what is supported under 'Supported models'",
@@ -102,7 +133,45 @@ def find_shapes(model: Model, stacks: Mapping[nn.Module, str]) -> dict[str, Shap
         sink = seen.least[stack] < ROW_SUM
         kv_heads = tuple(heads[0] // queries_per_key(module) for module in modules)
         shapes[stack] = Shape(len(layers), heads[0], max(widths), numbers, widths, sink, kv_heads)
-    return shapes
+    return shapes, seen.neutral
+
+
+FAILURES = (RuntimeError, ValueError, TypeError, IndexError, AttributeError)
+
+
+def _probe(model: Model, stacks: Mapping[nn.Module, str], *, padded: bool) -> _Layers:
+    """Run a text of the same token: alone, or twice with another token of padding each time."""
+    length = probe_length(model)
+    seen = _Layers(length)
+    ids = np.zeros((1 + padded, length + padded), np.int64)
+    if padded:
+        ids[:, -1] = model.pad, other_token(model)
+    mask = np.arange(length + padded) < length
+    probe = Batch(0, (), ids, np.zeros_like(ids), np.broadcast_to(mask, ids.shape).copy())
+    real = torch.from_numpy(probe.mask).to(model.device)
+    with torch.inference_mode():
+        run_network(model, Watch(stacks, [seen], None, real), probe, "", {})
+    return seen
+
+
+def probe_length(model: Model) -> int:
+    """How many tokens show whether keys are tokens: more than are compressed into one key."""
+    config = vars(text_config(model.network))
+    found = [_whole_numbers(value) for key, value in config.items() if "compress" in key]
+    rates = [rate for rates in found for rate in rates if rate < LONGEST_PROBE]
+    return max([PROBE, *(rate + 1 for rate in rates)])
+
+
+def _whole_numbers(value: Any) -> list[int]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return [one for one in (value if isinstance(value, list) else [value]) if type(one) is int]
+
+
+def other_token(model: Model) -> int:
+    """A token that is neither padding nor special."""
+    special = {model.pad, *model.tokenizer.all_special_ids}
+    return next((token for token in range(len(special) + 1) if token not in special), 0)
 
 
 def _check_calls(model: Model, stack: str, modules: Sequence[nn.Module]) -> None:
@@ -120,22 +189,39 @@ def _check_calls(model: Model, stack: str, modules: Sequence[nn.Module]) -> None
 
 
 class _Layers:
-    """Notes the layers of each stack: module, number of heads, and their width."""
+    """Notes the layers of each stack: module, number of heads, and their width.
+
+    Parameters
+    ----------
+    length
+        How many tokens of each text are real.
+    """
 
     whole_maps = False
 
-    def __init__(self) -> None:
+    def __init__(self, length: int) -> None:
+        self.length = length
         self.found: dict[str, list[tuple[nn.Module, int, int]]] = {}
         self.least: dict[str, float] = {}
         """The smallest sum of a row of attention in each stack."""
+        self.neutral = True
+        """Whether the texts of the batch, which differ only in their padding, are the same."""
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
-        """Add up the rows. All three tokens are real."""
-        least = float(block.float().sum(-1).min())
-        self.least[view.stack] = min(least, self.least.get(view.stack, 1.0))
+        """Add up the rows of real tokens."""
+        real = block[:, :, : max(self.length - first_row, 0), : self.length]
+        if real.shape[2]:
+            least = float(real.float().sum(-1).min())
+            self.least[view.stack] = min(least, self.least.get(view.stack, 1.0))
+            self._compare(real)
+
+    def _compare(self, values: Tensor) -> None:
+        close = NEUTRAL.get(values.dtype, ROUGH) * float(values.abs().max())
+        self.neutral &= not bool((values - values[:1]).abs().max() > close)
 
     def end(self, view: LayerView) -> None:
         """Note the layer."""
+        self._compare(view.output[:, : self.length])
         layer = (view.module, view.heads, view.output.shape[-1])
         self.found.setdefault(view.stack, []).append(layer)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import TracebackType
@@ -14,14 +14,21 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headscope.encode import Batch, Bos, Encoder, check_bos, check_chat
-from headscope.encode.cross import CrossEncoder
+from headscope.encode import Batch, Bos, Encoded, Encoder, batches, check_bos, check_chat
+from headscope.encode.cross import CrossEncoder, key_batch
 from headscope.errors import ModelError, unknown
 from headscope.heads import HeadsLike
-from headscope.models.architecture import SINK_NOTE, position_limit, stack_names, text_config
+from headscope.models.architecture import (
+    PADDING_NOTE,
+    SINK_NOTE,
+    position_limit,
+    stack_names,
+    text_config,
+)
 from headscope.models.attention import Watch
 from headscope.models.card import model_html, model_text
 from headscope.models.forward import find_shapes, run_network, start_token
+from headscope.models.implementation import check_source
 from headscope.models.names import model_label
 from headscope.models.observation import Observation
 from headscope.models.pooling import Pooling, choose_pooling
@@ -70,6 +77,9 @@ class Model:
     ----------
     shapes : dict of str to Shape
         The shape of each stack: ``encoder``, ``decoder``, ``cross``.
+    neutral_padding : bool
+        Whether texts may be padded: what padding holds is seen nowhere in their attention. If it is
+        (MobileBERT mixes the embeddings of neighbours), :meth:`batches` are of equal length.
 
     Examples
     --------
@@ -99,11 +109,15 @@ class Model:
         self._observation = Observation(self.name, self.network)
         try:
             self._stacks = stack_names(self.network)
-            self.shapes = find_shapes(self, self._stacks)
+            remarks = check_source(self.name, self.network)
+            self.shapes, self.neutral_padding = find_shapes(self, self._stacks)
             self._numbers = {stack: shape.numbers for stack, shape in self.shapes.items()}
-            sink = any(shape.sink for shape in self.shapes.values())
-            if sink and SINK_NOTE not in self.notes:  # a copy has it already
-                self.notes = [*self.notes, SINK_NOTE]
+            if any(shape.sink for shape in self.shapes.values()):
+                remarks.append(SINK_NOTE)
+            if not self.neutral_padding:
+                remarks.append(PADDING_NOTE)
+            # A copy has them already.
+            self.notes = list(dict.fromkeys([*self.notes, *remarks]))
         except BaseException:
             self.close()
             raise
@@ -305,6 +319,19 @@ class Model:
             chat=self.chat,
         )
 
+    def batches(self, encoded: Iterable[Encoded], *, size: int) -> Iterator[Batch]:
+        """Cut a stream of examples into batches that the model may run.
+
+        Parameters
+        ----------
+        encoded
+            The examples.
+        size
+            How many examples a batch has. Where padding is not neutral, a batch may have fewer, all
+            of one length.
+        """
+        return batches(encoded, size=size, pad=self.pad, equal=not self.neutral_padding)
+
     def cross_encoder(self, *, max_length: int, long: str) -> CrossEncoder:
         """An encoder that turns examples into tokens for cross attention.
 
@@ -361,9 +388,11 @@ class Model:
         Raises
         ------
         ModelError
-            If the model is closed, or lacks a head that is to be replaced.
+            If the model is closed, or lacks a head that is to be replaced; or if the batch is
+            padded and the numbers of the model change with padding.
         """
         self._check_open()
+        self._check_padding(batch)
         fitted = None if replacement is None else replacement.fit(self)
         mask = torch.from_numpy(batch.mask).to(self.device)
         returned = inputs.get("output_attentions", getattr(self.config, "output_attentions", False))
@@ -374,6 +403,7 @@ class Model:
             mask,
             first,
             whole_maps=bool(returned),
+            cached=inputs.get("past_key_values") is not None,
             numbers=self._numbers,
         )
         output = run_network(self, watch, batch, stack, inputs)
@@ -435,6 +465,15 @@ class Model:
         chosen = choose_pooling(self.pooling, heads, layer, position, pooling)
         return sentence_vectors(
             self, sentences, chosen, batch_size=batch_size, max_length=max_length
+        )
+
+    def _check_padding(self, batch: Batch) -> None:
+        if self.neutral_padding or (batch.mask.all() and key_batch(batch).mask.all()):
+            return
+        raise ModelError(
+            f"the batch has texts of different lengths, and the numbers of {self.name} change "
+            "with padding",
+            hint="make batches of texts of equal length: model.batches(encoded, size=...)",
         )
 
     def _check_open(self) -> None:

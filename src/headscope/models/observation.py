@@ -11,7 +11,8 @@ from torch import nn
 
 from headscope.models.adapters import attach, detach, private_modules
 from headscope.models.architecture import unobservable
-from headscope.models.attention import NAME, register
+from headscope.models.attention import register
+from headscope.models.implementation import NAME
 from headscope.models.quiet import quiet
 
 

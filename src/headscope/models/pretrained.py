@@ -23,6 +23,7 @@ from transformers.utils.hub import cached_file
 
 from headscope.errors import ModelError, UserError, shorten
 from headscope.models.checks import BELONG
+from headscope.models.implementation import EAGER
 from headscope.models.names import near_names
 from headscope.models.pooling import POOLING, Pooling
 
@@ -37,12 +38,14 @@ PICKLE = (
 
 
 def read_config(place: str, options: dict[str, Any]) -> Any:
-    """The configuration of a hub id or folder."""
+    """The configuration of a hub id or folder, with eager attention in all its parts."""
     try:
         config = AutoConfig.from_pretrained(place, **options)
     except Exception as error:  # values of a wrong type fail in many ways
         raise _unreadable(place, error) from error
     _check_layers(place, config)
+    # Whatever the file names: flash attention needs packages, and a kernel would be downloaded.
+    config._attn_implementation = EAGER
     return config
 
 

@@ -19,8 +19,9 @@ HIDDEN = -1e4
 """A key is hidden if so much or less is added to its score. Half precision goes to -65504."""
 SLICED = frozenset({"position_bias"})
 """Arguments of attention functions that are cut like the mask: T5's position bias."""
-UNUSED = frozenset({"position_ids", "cache_position", "position_embeddings"})
-"""Arguments that are handed to every attention function and read by none of the eager ones."""
+UNUSED = frozenset({"position_ids", "cache_position", "position_embeddings", "block_indices"})
+"""Arguments that are handed to every attention function and read by none of the eager ones, such as
+the keys that MiniMax M3's index chooses: they are in the mask."""
 
 Eager = Callable[..., tuple[Tensor, Tensor]]
 

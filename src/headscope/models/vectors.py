@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.corpus import Example
-from headscope.encode import Batch, Encoded, batches
+from headscope.encode import Batch, Encoded
 from headscope.errors import ModelError, UserError
 from headscope.heads import Head
 from headscope.models.pooling import Pooling
@@ -146,7 +146,7 @@ def sentence_vectors(
     length = longest(model) if max_length is None else max_length
     encoded = encode_sentences(model, sentences, length)
     vectors = np.zeros((len(sentences), pooling.width(model)), np.float32)
-    for batch in batches(encoded, size=batch_size, pad=model.pad):
+    for batch in model.batches(encoded, size=batch_size):
         rows = [int(item.example.id) for item in batch.items]
         with torch.inference_mode():
             vectors[rows] = pooled(model, batch, pooling).float().cpu().numpy()

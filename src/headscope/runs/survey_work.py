@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from headscope.corpus import Example
-from headscope.encode import UNIT, Batch, Counts, Encoded, Encoder, WorkUnit, batches
+from headscope.encode import UNIT, Batch, Counts, Encoded, Encoder, WorkUnit
 from headscope.encode.cross import CrossEncoder
 from headscope.measures.base import Context, Measure
 from headscope.models import Model
@@ -83,7 +83,7 @@ class SurveyWork(ModelWork):
             self.numbered(unit, encoder) if self.examples else self.encode(unit.examples, encoder)
         )
         counts.add(encoder.counts)
-        return batches(items, size=self.settings.batch_size, pad=self.model.pad)
+        return self.model.batches(items, size=self.settings.batch_size)
 
     def encoder(self, model: Model) -> Encoder | CrossEncoder:
         """A new encoder for one of the run's models."""

@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.encode import Batch, Encoded, batches
+from headscope.encode import Batch, Encoded
 from headscope.errors import UserError
 from headscope.heads import Head, head_names, parse_heads
 from headscope.models import Model
@@ -112,7 +112,7 @@ class Pruning:
         self.shape, self.seed = model.shape(stack), seed
         self.heads = self.shape.every_head
         self.choosing, self.scored = (
-            list(batches(items[half::2], size=batch_size, pad=model.pad)) for half in (0, 1)
+            list(model.batches(items[half::2], size=batch_size)) for half in (0, 1)
         )
         self.chosen_on = len(items) - len(items) // 2
         every, points = len(self.heads), settings.points

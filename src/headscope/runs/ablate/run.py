@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from headscope.encode import Batch, Encoder, batches
+from headscope.encode import Batch, Encoder
 from headscope.encode.batch import WINDOW
 from headscope.errors import UserError
 from headscope.progress import Reporter, Update
@@ -340,5 +340,4 @@ class AblationRun(SplitRun):
         )
 
     def _batches(self, encoder: Encoder) -> Iterator[Batch]:
-        size, pad = self.settings.batch_size, self.model.pad
-        return batches(encoder.encode(self.corpus), size=size, pad=pad)
+        return self.model.batches(encoder.encode(self.corpus), size=self.settings.batch_size)

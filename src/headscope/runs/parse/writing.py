@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from headscope.corpus import Example
-from headscope.encode import Batch, Encoder, batches
+from headscope.encode import Batch, Encoder
 from headscope.errors import UserError
 from headscope.files import checksum, digest_of, sync_folder, temporary_folder, write_text
 from headscope.measures import word_map
@@ -108,7 +108,7 @@ class MapWriter:
     def _run(self, file: BinaryIO) -> None:
         done = 0
         encoded = self.encoder.encode(self.examples)
-        for batch in batches(encoded, size=self.batch_size, pad=self.model.pad):
+        for batch in self.model.batches(encoded, size=self.batch_size):
             maps, words = self._maps(batch)
             for item, values, kept in zip(batch.items, maps, words, strict=True):
                 if np.isfinite(values).all():

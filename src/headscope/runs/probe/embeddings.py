@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.corpus import Example
-from headscope.encode import Encoded, batches
+from headscope.encode import Encoded
 from headscope.errors import UserError
 from headscope.models import Model, take
 from headscope.models.vectors import embedding_state
@@ -74,7 +74,7 @@ def text_embeddings(
     """
     stack, vectors = model.main_stack(), np.zeros((0, 0), np.float32)
     encoded = _encoded(model, texts, max_length)
-    for batch in batches(encoded, size=batch_size, pad=model.pad):
+    for batch in model.batches(encoded, size=batch_size):
         with torch.inference_mode():
             state = embedding_state(model.forward(batch, stack=stack, output_hidden_states=True))
         mask = torch.from_numpy(batch.mask).to(state.device)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import Example
-from headscope.encode import Encoded, batches
+from headscope.encode import Encoded
 from headscope.encode.batch import WINDOW
 from headscope.errors import Interrupted, UserError
 from headscope.files import digest_of, show_size, write_text
@@ -210,7 +210,7 @@ class _Computation:
             part = missing[start : start + size]
             state = np.full(len(part), EMPTY, np.uint8)
             encoded = self._encoded(part, state)
-            planned = list(batches(encoded, size=self.batch_size, pad=self.model.pad))
+            planned = list(self.model.batches(encoded, size=self.batch_size))
             block = _OpenBlock(part, state, self.works.empty(len(part)), len(planned))
             if not planned:  # texts without tokens
                 self._write(block)

@@ -166,7 +166,7 @@ def train_rows(
         callbacks=[clock],
     )
     trainer.remove_callback(PrinterCallback)
-    observed = model.config._attn_implementation == NAME
+    observed = isinstance(model.config._attn_implementation, type(NAME))
     fast = observed and not (pooled and pooled.watches)
     if fast:
         _use_fast_attention(model.network)
