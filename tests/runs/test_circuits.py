@@ -119,6 +119,22 @@ def test_copying_scores_are_those_of_all_eigenvalues_over_the_vocabulary(kind: s
             assert float(copying[layer, head]) == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("kind", "folding"),
+    [
+        ("gpt2", "; norm before attention folded in and centred"),  # LayerNorm
+        ("llama", "; norm before attention folded in"),  # RMSNorm
+        ("bert", ""),  # no norm before attention
+    ],
+)
+def test_units_say_what_was_done_to_the_matrices(kind: str, folding: str) -> None:
+    atlas = hs.circuits(tiny_model(kind))
+    assert atlas["ov_norm"].attrs["unit"] == f"Frobenius norm of W_V W_O{folding}"
+    assert atlas["qk_norm"].attrs["unit"] == f"Frobenius norm of W_Q W_Kᵀ{folding}"
+    unit = atlas["composition"].attrs["unit"]
+    assert unit == f"ratio of norms over that of random heads{folding}"
+
+
 def test_only_earlier_layers_feed_later_ones() -> None:
     excess = hs.circuits(tiny_model("gpt2"))["composition"]["excess"]
     for layer in (1, 2):

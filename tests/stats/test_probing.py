@@ -206,3 +206,14 @@ def test_remarks_name_heads_with_constant_dimensions_and_count_unsolved_classifi
         "WordContent: 1 classifier had not quite reached the optimum after the last step.",
     ]
     assert probing_remarks(made_probing(2, 3)) == []
+
+
+def test_a_remark_says_that_greedy_selection_tries_a_shortlist() -> None:
+    results = made_probing(2, 3, TEN[:1])
+    results.tree["probe_top"].attrs["shortlist"] = 4
+    (said,) = probing_remarks(results)
+    assert said.startswith("Greedy selection does not try every head")
+    assert "each of the 4 most promising ones" in said
+    greedy = results.tree["probe_top"]["test"].sel(way="greedy")
+    greedy.values[:] = np.nan  # selection was skipped
+    assert probing_remarks(results) == []

@@ -318,9 +318,9 @@ _PROBES = {
         "probing.top_n:top_curves",
         "Score of n concatenated heads",
         "After Jo and Myaeng 2020, §3.3: the heads with the best validation scores, and heads "
-        "added one by one so that validation gains most (greedy). Bands are 95 % intervals of "
-        "the test score; horizontal lines are the hidden states of the last layer and of the "
-        "layer with the best validation score.",
+        "added one by one (greedy), each time the one of a shortlist with which validation gains "
+        "most. Bands are 95 % intervals of the test score; horizontal lines are the hidden states "
+        "of the last layer and of the layer with the best validation score.",
         ("probe", "probe_layer", "probe_top"),
     ),
     "syntactic-semantic": Row(

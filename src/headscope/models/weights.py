@@ -105,12 +105,21 @@ class Weights:
         self.notes = self._find_notes()
 
     @property
+    def folding(self) -> str:
+        """What is done to the matrices that read the stream: the norm before attention is folded
+        in, and LayerNorm's subtraction of the mean too (they are centred). Empty without a norm.
+        """
+        gains = [gain for gain in map(self._gain, self._modules) if gain is not None]
+        centred = " and centred" if any(gain.centred for gain in gains) else ""
+        return f"norm before attention folded in{centred}" if gains else ""
+
+    @property
     def layers(self) -> int:
         """The number of layers with attention."""
         return self.shape.layers
 
     def layer(self, place: int) -> Projections:
-        """The matrices of a layer in float32, the norm before attention folded in.
+        """The matrices of a layer in float32, with what :attr:`folding` says.
 
         Parameters
         ----------

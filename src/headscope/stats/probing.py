@@ -227,11 +227,11 @@ def probing_remarks(results: Atlas) -> list[str]:
     Returns
     -------
     list of str
-        Heads with dimensions that never change in training, and classifiers that did not quite
-        reach their optimum.
+        That greedy selection tries a shortlist, heads with dimensions that never change in
+        training, and classifiers that did not quite reach their optimum.
     """
     data = probing_of(results)
-    said = []
+    said = _shortlist(results)
     for name, title in task_titles(results).items():
         mine = data.sel(task=name)
         if "constant" in mine:
@@ -252,6 +252,20 @@ def probing_remarks(results: Atlas) -> list[str]:
             what = "1 classifier had" if count == 1 else f"{count} classifiers had"
             said.append(f"{title}: {what} not quite reached the optimum after the last step.")
     return said
+
+
+def _shortlist(results: Atlas) -> list[str]:
+    """That greedy selection does not try all heads, if it was used."""
+    if "probe_top" not in results:
+        return []
+    top = results["probe_top"]
+    used = bool(top["test"].sel(way="greedy").notnull().any())
+    if not used or "shortlist" not in top.attrs:  # older results
+        return []
+    return [
+        "Greedy selection does not try every head: at each step it trains a classifier with each "
+        f"of the {top.attrs['shortlist']} most promising ones and takes the best."
+    ]
 
 
 def head_table(results: Atlas, task: str, *, count: int | None = 10) -> pd.DataFrame:

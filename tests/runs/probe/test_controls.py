@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import optimize, special, stats
+from sklearn.linear_model import LogisticRegression
 
 from headscope.corpus import Example
 from headscope.errors import CorpusError
@@ -90,6 +91,63 @@ def test_description_lengths_are_those_of_scipys_minimiser_block_by_block(
         assert found[unit] == pytest.approx(expected, rel=2e-3)
     assert found[0] < 0.9 * found[1]
     assert uniform_length(rows) == pytest.approx(200 * np.log2(3))
+
+
+def counted_bits(x: np.ndarray, gold: np.ndarray, order: np.ndarray, l2: float, c: int) -> float:
+    """The online code, example by example: classes that have occurred by scikit-learn's classifier,
+    the others by the estimate of Krichevsky and Trofimov.
+    """
+    ends = block_ends(len(order))
+    bits = ends[0] * np.log2(c)
+    for end, after in pairwise(ends):
+        before = order[:end]
+        known = sorted(set(gold[before].tolist()))
+        model = None
+        if len(known) > 1:
+            strength = (2 if len(known) == 2 else 1) / (end * l2)
+            model = LogisticRegression(
+                C=strength, tol=1e-10, max_iter=2000, solver="newton-cholesky"
+            ).fit(x[before], gold[before])
+        block = order[end:after]
+        answers = model.predict_proba(x[block]) if model else np.ones((len(block), 1))
+        for row, answer in zip(block, answers, strict=True):
+            if gold[row] not in known:
+                chance = 0.5 / (end + c / 2)
+            else:
+                chance = 1 - (c - len(known)) * 0.5 / (end + c / 2)
+                chance *= answer[known.index(gold[row])]
+            bits -= np.log2(chance)
+    return float(bits)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("l2", [1e-5, 1e-3, 1e-1])
+def test_classes_that_have_not_occurred_are_coded_by_counts(classes: int, l2: float) -> None:
+    """The first block is one example, so that the second always follows a single class."""
+    x, rows = planted(classes=classes)
+    values, gold = x.numpy().astype(float), rows.gold.astype(int)
+    assert block_ends(len(rows.train))[:3] == [1, 3, 6]
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(rows.train)
+        found = description_length(x, rows, np.full(2, l2), seed=seed)
+        expected = [counted_bits(values[unit], gold, order, l2, classes) for unit in range(2)]
+        assert found == pytest.approx(expected, rel=1e-3)
+
+
+def test_one_class_alone_is_coded_by_counts_exactly() -> None:
+    gold = np.array([0.0] * 63 + [1.0])
+    rows = LabelledRows(gold, 2, np.arange(64), np.arange(0), np.arange(64))
+    seed = next(  # the other class comes last
+        seed for seed in range(1000) if np.random.default_rng(seed).permutation(64)[-1] == 63
+    )
+    ends = block_ends(64)
+    bits = float(ends[0])
+    for end, after in pairwise(ends):
+        zeros = after - end - (after == 64)
+        bits -= zeros * np.log2((end + 0.5) / (end + 1))
+    bits -= np.log2(0.5 / (ends[-2] + 1))
+    found = description_length(torch.zeros(1, 64, 2), rows, np.full(1, 1e-3), seed=seed)
+    assert found == pytest.approx([bits], rel=1e-12)
 
 
 def test_blocks_end_where_voita_and_titov_end_them() -> None:

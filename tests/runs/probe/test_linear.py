@@ -205,6 +205,53 @@ def test_a_thousand_classes_are_solved() -> None:
     assert float((found.logits(x)[0, 0, 0].argmax(1) == labels).float().mean()) > 0.9
 
 
+def separable(rows: int, width: int, classes: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Features with a falling spectrum, more of them than training rows, as layers of models have;
+    the labels are noisy.
+    """
+    random = np.random.default_rng(0)
+    spectrum = np.arange(1, width + 1) ** -1.0
+    mixed = random.normal(size=(rows, width)) * spectrum @ random.normal(size=(width, width))
+    labels = (mixed[:, :classes] + 2 * random.normal(size=(rows, classes))).argmax(1)
+    x = (mixed - mixed.mean(0)) / mixed.std(0)
+    return torch.from_numpy(x).float()[None], torch.from_numpy(labels)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize(("l2", "train"), [(1e-6, 120), (1e-5, 120), (1e-5, 180), (1e-2, 120)])
+@pytest.mark.parametrize("blocks", [linear.BLOCKS, 0])
+def test_separable_classes_under_a_weak_penalty_are_solved_to_the_optimum(
+    classes: int, l2: float, train: int, blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every prediction for other rows is that of scikit-learn's Newton solver in float64; with
+    fewer or more training rows than features, and too wide for the curvature of each class.
+    """
+    monkeypatch.setattr(linear, "BLOCKS", blocks)
+    rows = 400
+    x, labels = separable(rows, 160, classes)
+    sets = (torch.arange(rows) < train)[None]
+    found = solve(Problems(x, labels, classes, sets, (l2,)), steps=5000)
+    assert found.unsolved == 0
+    values, gold = x[0].double().numpy(), labels.numpy()
+    strength = (2 if classes == 2 else 1) / (train * l2)
+    known = LogisticRegression(C=strength, tol=1e-10, max_iter=1000, solver="newton-cholesky").fit(
+        values[:train], gold[:train]
+    )
+    ours = found.logits(x)[0, 0, 0]
+    assert (ours.argmax(1).numpy() == known.predict(values)).all()
+    assert ours[train:].softmax(1).numpy() == pytest.approx(
+        known.predict_proba(values[train:]), abs=1e-3
+    )
+
+
+def test_what_newtons_method_does_not_solve_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, labels = separable(400, 160, 2)
+    problems = Problems(x, labels, 2, (torch.arange(400) < 120)[None], (1e-5, 1e-1))
+    assert solve(problems).unsolved == 0
+    monkeypatch.setattr(linear, "WORK", 0)
+    assert solve(problems).unsolved == 1
+
+
 @pytest.mark.parametrize("classes", [2, 6])
 def test_the_losses_of_wide_features_are_within_3e_5_of_the_optimum(
     classes: int,

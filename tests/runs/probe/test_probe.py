@@ -51,6 +51,7 @@ def test_planted_information_is_found_in_its_head_and_nowhere_else(tmp_path: Pat
     constant = np.full((2, 5), WIDTH)
     constant[1, UNIFORM] = WIDTH - 1
     assert data["constant"].values.tolist() == constant.tolist()
+    assert results["probe_top"].attrs["shortlist"] == 4
     ranks = results["probe_top"]["rank"].sel(task="dogs", place=1)
     assert ranks.values.tolist() == ["2-5", "2-5"]
     assert (results["probe_top"]["test"].sel(task="dogs").values == 1.0).all()

@@ -75,7 +75,9 @@ def circuits(
 
         - ``copying``: the copying score of every head, from -1 to 1. It is positive if attention to
           a token raises the score of the same token. Absent where the model has no unembedding;
-        - ``ov_norm`` and ``qk_norm``: the Frobenius norms of ``W_V W_O`` and ``W_Q W_Kᵀ``;
+        - ``ov_norm`` and ``qk_norm``: the Frobenius norms of ``W_V W_O`` and ``W_Q W_Kᵀ``. In
+          these and in all other numbers, the norm before attention is folded into the matrices that
+          read the stream, and before a LayerNorm they are centred: units say which;
         - ``composition``: for every pair of heads, how much the later one (``layer``, ``head``)
           reads of what the earlier one (``from_layer``, ``from_head``) writes, by ``kind``: through
           its queries, keys or values. ``excess`` is the ratio of norms minus ``baseline``, the mean
@@ -225,7 +227,13 @@ class Circuits(Job[Atlas]):
                 "n": (dims, np.zeros(values.shape, np.int64)),
             },
             self._grid(),
-            {"title": title, "unit": unit, "source": SOURCE, "kind": "weights", "listed": "yes"},
+            {
+                "title": title,
+                "unit": self._unit(unit),
+                "source": SOURCE,
+                "kind": "weights",
+                "listed": "yes",
+            },
         )
 
     def _composition(self, ratios: Array) -> xr.Dataset:
@@ -260,12 +268,16 @@ class Circuits(Job[Atlas]):
             },
             {
                 "title": "composition of an earlier head with a later one",
-                "unit": "ratio of norms over that of random heads",
+                "unit": self._unit("ratio of norms over that of random heads"),
                 "source": SOURCE,
                 "kind": COMPOSITION,
                 "listed": "no",
             },
         )
+
+    def _unit(self, unit: str) -> str:
+        folding = self.weights.folding
+        return f"{unit}; {folding}" if folding else unit
 
     def _grid(self) -> dict[str, Any]:
         layers, heads = self.weights.shape.labels, self.weights.heads

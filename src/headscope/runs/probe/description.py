@@ -2,12 +2,15 @@
 
 References
 ----------
+Krichevsky and Trofimov (1981), The Performance of Universal Encoding, IEEE Transactions on
+Information Theory 27(2).
 Voita and Titov (2020), Information-Theoretic Probing with Minimum Description Length, EMNLP.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Sequence
+from math import log, log1p
 
 import numpy as np
 import torch
@@ -44,7 +47,12 @@ def description_length(
     """Bits that the training labels take when they are sent block by block.
 
     The first block is sent with a uniform code. Each later one is coded with a classifier that is
-    trained on all blocks before it.
+    trained on all blocks before it. A class that these lack has no place in the classifier: its
+    bias, which is not penalised, would run off to minus infinity, and what it costs to send that
+    class would depend on where the solver stops. It is coded by counts instead, with the estimate
+    of Krichevsky and Trofimov (1981): after n examples, each of c classes that has not occurred
+    has the probability 0.5 / (n + 0.5 c), and the classifier divides the rest among the others.
+    While only one class has occurred, a block is coded by counts alone.
 
     Parameters
     ----------
@@ -77,20 +85,46 @@ def description_length(
     for place, end in enumerate(ends[:-1]):
         sets[place, torch.from_numpy(order[:end])] = True
     bits = np.full(len(x), ends[0] * np.log2(rows.outputs))
-    if len(ends) == 1:
-        return bits
+    gold = rows.targets[torch.from_numpy(order)]
     for penalty in sorted(set(l2.tolist())):
         units = np.flatnonzero(l2 == penalty)
         part = x[torch.from_numpy(units)]
-        fitted = solve(Problems(part, rows.targets, rows.outputs, sets, (penalty,)))
-        for place, (start, end) in enumerate(pairwise(ends)):
-            block = torch.from_numpy(order[start:end])
-            logits = torch.einsum("und,udc->unc", part[:, block], fitted.weight[:, place, 0])
-            logits = logits + fitted.bias[:, place, 0][:, None]
-            chances = logits.double().log_softmax(-1)
-            gold = rows.targets[block].expand(len(units), -1)[..., None]
-            bits[units] -= (chances.gather(-1, gold)[..., 0].sum(1) / np.log(2)).cpu().numpy()
+        for places, seen in _by_classes(gold, ends):
+            fitted = None
+            if len(seen) > 1:
+                known = torch.searchsorted(seen, rows.targets).clamp(max=len(seen) - 1)
+                fitted = solve(Problems(part, known, len(seen), sets[places], (penalty,)))
+            for number, place in enumerate(places):
+                start, end = ends[place : place + 2]
+                block = gold[start:end]
+                new = ~torch.isin(block, seen)
+                escape = 0.5 / (start + 0.5 * rows.outputs)
+                logs = torch.full((len(part), end - start), log(escape), dtype=torch.float64)
+                logs[:, ~new] = log1p(-escape * (rows.outputs - len(seen)))
+                if fitted is not None:
+                    features = part[:, torch.from_numpy(order[start:end])][:, ~new]
+                    logits = features @ fitted.weight[:, number, 0]
+                    logits = logits + fitted.bias[:, number, 0][:, None]
+                    answers = torch.searchsorted(seen, block[~new]).expand(len(part), -1)
+                    chances = logits.double().log_softmax(-1).gather(-1, answers[..., None])
+                    logs[:, ~new] += chances[..., 0].cpu()
+                bits[units] -= logs.sum(1).numpy() / np.log(2)
     return bits
+
+
+def _by_classes(gold: Tensor, ends: Sequence[int]) -> list[tuple[list[int], Tensor]]:
+    """The blocks that follow the same classes: their places, and the classes before them.
+
+    >>> _by_classes(torch.tensor([2, 2, 0, 2, 0, 2]), [1, 2, 4, 6])
+    [([0, 1], tensor([2])), ([2], tensor([0, 2]))]
+    """
+    found: list[tuple[list[int], Tensor]] = []
+    for place, end in enumerate(ends[:-1]):
+        seen = torch.bincount(gold[:end]).nonzero()[:, 0]
+        if not found or len(found[-1][1]) < len(seen):
+            found.append(([], seen))
+        found[-1][0].append(place)
+    return found
 
 
 def uniform_length(rows: LabelledRows) -> float:

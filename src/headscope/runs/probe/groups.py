@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.results.moments import pearson_interval, wilson
+from headscope.runs.probe.judge import SHORTLIST
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.task_scores import WAYS, Arrays, TaskScores
 from headscope.tasks.probing import ProbingTask
@@ -135,7 +136,9 @@ def _top(
     data = xr.Dataset(variables).assign_coords(
         task=[task.name], way=list(WAYS), n=list(counts), place=np.arange(1, total + 1)
     )
-    return data.assign_attrs(attributes("Test score of a classifier on n heads together"))
+    return data.assign_attrs(
+        **attributes("Test score of a classifier on n heads together"), shortlist=SHORTLIST
+    )
 
 
 def attributes(title: str) -> dict[str, str]:
