@@ -16,6 +16,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy import special
 
+from headscope.identity import same_corpus
 from headscope.labels import CHANGE, label_text
 from headscope.results import Atlas
 from headscope.results.schema import contents, label_dims
@@ -230,4 +231,4 @@ def same_examples(first: Atlas, second: Atlas) -> bool:
         {key: about["settings"].get(key) for key in ("max_length", "long", "limit")}
         for about in (one, other)
     ]
-    return bool(one["corpus"]["sha256"] == other["corpus"]["sha256"] and settings[0] == settings[1])
+    return same_corpus(one, other) and settings[0] == settings[1]
