@@ -38,6 +38,8 @@ LONG, MANY = 200, 100
 """Values with more characters, and tables with more rows, are kept as digests."""
 SHOWN, NAMED = 48, 5
 """Characters of a value, and differences, that a message shows."""
+LACKING = ("not recorded", "not given")
+"""What a message says of a value that is not there."""
 _NONE = object()
 
 
@@ -117,13 +119,18 @@ def differences(
     one, two = ({key: side[key] for key in keys if key in side} for side in (there, here))
     for key in (*but, KEYS):
         one.pop(key, None), two.pop(key, None)
-    return [
-        f"{name}: {words.format(*pair)}" for name, *pair in _differing((), plain(one), plain(two))
-    ]
+    found = list(_differing((), plain(one), plain(two)))
+    if "identity" in there and KEYS not in there:  # older results, which recorded less
+        lacking = [name for name, value, _ in found if value in LACKING]
+        found = [each for each in found if each[0] not in lacking]
+        older = [f"{', '.join(lacking)}: not recorded by the earlier version that made it"]
+    else:
+        older, lacking = [], []
+    return [f"{name}: {words.format(*pair)}" for name, *pair in found] + older * bool(lacking)
 
 
 def _differing(path: tuple[str, ...], one: Any, two: Any) -> Iterator[tuple[str, str, str]]:
-    if path in NAMES or one == two:
+    if path in NAMES or _same(one, two):
         return
     if isinstance(one, dict) and isinstance(two, dict):
         for key in dict.fromkeys([*two, *one]):
@@ -135,10 +142,17 @@ def _differing(path: tuple[str, ...], one: Any, two: Any) -> Iterator[tuple[str,
     yield name, _shown(one, two, whole=whole), _shown(two, one, whole=whole)
 
 
+def _same(one: Any, two: Any) -> bool:
+    """Whether two values are the same in a file: there, 1 and true are not."""
+    if _NONE in (one, two):
+        return False
+    return json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)
+
+
 def _shown(value: Any, other: Any, *, whole: bool) -> str:
     """A value in a message: long texts from where they begin to differ."""
     if value is _NONE:
-        return "not recorded" if whole else "not given"
+        return LACKING[0] if whole else LACKING[1]
     if isinstance(value, dict):
         return "recorded"
     if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
@@ -237,16 +251,18 @@ def _source(target: Callable[..., Any] | type) -> tuple[bytes, list[str] | None]
     Of a script or notebook only its own lines, with the modules that the script or notebook has
     imported; and what was compiled where there is no text.
     """
+    own = vars(target).values() if isinstance(target, type) else [inspect.unwrap(target)]
+    codes = [one.__code__ for one in own if hasattr(one, "__code__")]
     try:
         if target.__module__ == "__main__":
             return inspect.getsource(target).encode(), _of_namespace(sys.modules["__main__"])
-        return Path(inspect.getfile(target)).read_bytes(), None
+        # A file given with --measure-file is no module of sys.modules, but its code knows it.
+        file = codes[0].co_filename if codes else inspect.getfile(target)
+        return Path(file).read_bytes(), None
     except (OSError, TypeError):
-        if isinstance(target, type):
-            parts = (value for value in vars(target).values() if inspect.isfunction(value))
-            return repr([_compiled(part.__code__) for part in parts]).encode(), []
-        code = getattr(target, "__code__", None)  # a callable object has its class' code
-        return (repr(_compiled(code)).encode(), []) if code else _source(type(target))
+        if not codes and not isinstance(target, type):  # an object that can be called
+            return _source(type(target))
+        return repr([_compiled(code) for code in codes]).encode(), []
 
 
 def _of_namespace(module: ModuleType) -> list[str]:

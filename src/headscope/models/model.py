@@ -498,6 +498,7 @@ def tokenizer_identity(tokenizer: Any) -> dict[str, Any]:
         "chat_template": getattr(tokenizer, "chat_template", None),
     }
     return {
+        "class": type(tokenizer).__name__,
         **{name: compact(part) for name, part in parts.items() if name not in KEPT_STATE},
         "options": compact({name: value for name, value in options.items() if value is not None}),
     }
