@@ -32,6 +32,8 @@ NAMES = frozenset(
 )
 KEYS = "identified_by"
 """Where provenance lists which of its parts are the run's identity."""
+PARTS = "parts."
+"""Begins the names of the parts of joined results, which are given by their digests."""
 SECTIONS = (("corpus", "read"), ("model", "tokenizer", "options"), ("settings",), ("model",))
 """Where options stand that a message calls by their own names."""
 LONG, MANY = 200, 100
@@ -120,6 +122,8 @@ def differences(
     for key in (*but, KEYS):
         one.pop(key, None), two.pop(key, None)
     found = list(_differing((), plain(one), plain(two)))
+    said = [each for each in found if not each[0].startswith(PARTS)]
+    found = said or found  # where a part differs, so does the whole: only the cause is told
     if "identity" in there and KEYS not in there:  # older results, which recorded less
         lacking = [name for name, value, _ in found if value in LACKING]
         found = [each for each in found if each[0] not in lacking]
@@ -154,7 +158,7 @@ def _shown(value: Any, other: Any, *, whole: bool) -> str:
     if value is _NONE:
         return LACKING[0] if whole else LACKING[1]
     if isinstance(value, dict):
-        return "recorded"
+        return cut(", ".join(value), SHOWN)
     if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
         return cut(", ".join(map(repr, value)), SHOWN)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -131,7 +131,7 @@ def test_shards_of_different_cuts_are_refused_for_they_share_examples(make, part
         ({"settings": {"batch_size": 16, "seed": 7}}, "seed: 0 and 7"),
         (
             {"settings": {"batch_size": 16, "seed": 0, "new": 1}},
-            "new: none and 1",
+            "new: not given and 1",
         ),
         (
             {"measures": ["position", "entropy"]},

@@ -1,8 +1,8 @@
 """Everything that can change a number is part of what a run is.
 
-The options are taken from the signatures, dataclasses and files themselves, so that a new one fails
-here until it moves the identity of a run, or a reason is written down why it cannot change a number.
-No model is run.
+The options are taken from the signatures, dataclasses and files themselves, so that a new one
+fails here until it moves the identity of a run, or a reason is written down why it cannot change a
+number. No model is run.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def test_a_chat_template_makes_another_run(llama: Path, tmp_path: Path) -> None:
         changed(
             llama, tmp_path / str(n), "tokenizer_config.json", {"chat_template": CHAT + "!" * n}
         )
-        for n in range(2)
+        for n, text in enumerate((CHAT, f"{CHAT}!"))
     ]
     assert moved(*(about(place, chat=True) for place in places))
 
@@ -479,10 +479,9 @@ def _cases() -> dict[Any, tuple[dict[str, Any], dict[str, Any]]]:
 
 
 @pytest.fixture
-def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions that make a run give the job, and do nothing."""
     monkeypatch.setattr(Job, "execute", lambda self, progress=False: self)
-    yield
 
 
 NOT_HERE = {
@@ -798,8 +797,8 @@ def test_results_of_an_earlier_version_are_opened_but_taken_for_no_run(path: Pat
     with pytest.raises(UserError) as caught:
         surveyed(path, "a")
     assert caught.value.message == (
-        f"{path} holds the results of another run: config, corpus.read: not recorded by the earlier "
-        "version that made it"
+        f"{path} holds the results of another run: config, corpus.read: not recorded by the "
+        "earlier version that made it"
     )
 
 

@@ -90,12 +90,12 @@ class Tuning(Job[Tuned]):
         """Model, task, data, settings and pooling."""
         pooling = self.loaded.pooling
         return {
-            "model": {"name": self.model.label, **self.model.identity(self.model.main_stack())},
             "task": asdict(self.data.task) | {"title": ""},
             "train": self.data.train.about,
             "dev": self.data.dev.about,
             "settings": asdict(self.settings) | {"device": self.device},
             "pooling": f"{pooling.title} ({pooling.position})" if pooling else "none",
+            "model": {"name": self.model.label, **self.model.identity(self.model.main_stack())},
         }
 
     def corpora(self) -> Sequence[Corpus]:
