@@ -123,19 +123,19 @@ def test_shards_of_different_cuts_are_refused_for_they_share_examples(make, part
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"model": {"name": "hand", "weights": "xyz"}}, "model differs (weights: 'abc' and 'xyz')"),
+        ({"model": {"name": "hand", "weights": "xyz"}}, "weights: 'abc' and 'xyz'"),
         (
             {"corpus": {"name": "mine.txt", "sha256": "999"}},
-            "corpus differs (sha256: '123' and '999')",
+            "corpus.sha256: '123' and '999'",
         ),
-        ({"settings": {"batch_size": 16, "seed": 7}}, "settings differs (seed: 0 and 7)"),
+        ({"settings": {"batch_size": 16, "seed": 7}}, "seed: 0 and 7"),
         (
             {"settings": {"batch_size": 16, "seed": 0, "new": 1}},
-            "settings differs (new: None and 1)",
+            "new: not given and 1",
         ),
         (
             {"measures": ["position", "entropy"]},
-            "measures differs (['position'] and ['position', 'entropy'])",
+            "measures: 'position' and 'position', 'entropy'",
         ),
     ],
     ids=["model", "corpus", "settings", "a new setting", "measures"],
@@ -146,7 +146,7 @@ def test_shards_of_another_run_are_refused_with_what_differs(
     first, other = parts(make)[0], parts(make, **change)[1]
     for given in ([first, other], [other, first]):
         message, hint = refused(given)
-        assert message == f"these are not shards of one run: their {why}"
+        assert message == f"these are not shards of one run: they differ in {why}"
         assert hint.startswith("merge only shards of one run: ")
 
 

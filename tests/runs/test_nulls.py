@@ -111,7 +111,7 @@ def test_shards_with_nulls_merge_to_the_whole() -> None:
     for name in NULLS[1:]:
         assert_same(merged.nulls[name], whole.nulls[name])
     plain = survey(model, batch_size=1, shard=(2, 2))
-    with pytest.raises(UserError, match="their nulls differs"):
+    with pytest.raises(UserError, match="they differ in nulls: "):
         hs.merge([shards[0], plain])
 
 
@@ -142,14 +142,18 @@ def test_a_finished_run_is_opened_and_another_seed_is_another_run(tmp_path: Path
     model, path = tiny_model("gpt2"), tmp_path / "a.nc"
     calls: list[int] = []
 
-    def run(seed: int) -> int:
+    def run(seed: int, **options: Any) -> int:
         progress = lambda done, _: calls.append(done)  # noqa: E731
-        survey(model, seed=seed, null=NULLS[0], output=path, progress=progress)
+        survey(model, seed=seed, null=NULLS[0], output=path, progress=progress, **options)
         return len(calls)
 
     first = run(0)
     assert run(0) == first
-    assert run(1) == 2 * first
+    with pytest.raises(UserError, match="another run: seed: 0 there, 1 here"):
+        run(1)
+    assert run(1, overwrite=True) == 2 * first
+    with pytest.raises(UserError, match="another run: parts"):  # without the null model
+        survey(model, seed=1, output=path)
 
 
 def test_an_unknown_null_model_is_named_with_those_there_are() -> None:

@@ -66,12 +66,16 @@ def test_the_same_call_again_opens_the_file_and_computes_nothing(
     [{"seed": 1}, {"measures": ["entropy"]}, {"limit": 4}, {"shard": (1, 2)}],
     ids=lambda change: next(iter(change)),
 )
-def test_another_call_computes_its_own_and_replaces_the_file(
+def test_another_call_computes_its_own_and_replaces_the_file_if_it_may(
     model: Model, tmp_path: Path, passes: list[int], change: dict[str, Any]
 ) -> None:
     survey(model, CORPUS, output=tmp_path / "run.nc", **HOW)
     passes.clear()
-    other = survey(model, CORPUS, output=tmp_path / "run.nc", **{**HOW, **change})
+    given = {**HOW, **change}
+    with pytest.raises(ResultsError, match="holds the results of another run: "):
+        survey(model, CORPUS, output=tmp_path / "run.nc", **given)
+    assert not passes
+    other = survey(model, CORPUS, output=tmp_path / "run.nc", overwrite=True, **given)
     assert passes
     assert Atlas.open(tmp_path / "run.nc").tree.identical(other.tree)
 
@@ -112,7 +116,10 @@ def test_a_merged_file_is_not_taken_for_the_run_of_one_of_its_shards(
         tmp_path / "run.nc"
     )
     passes.clear()
-    part = survey(model, CORPUS, shard=(1, 2), output=tmp_path / "run.nc", **HOW)
+    with pytest.raises(ResultsError, match="run: shards: '1/1' there, '1/2' here"):
+        survey(model, CORPUS, shard=(1, 2), output=tmp_path / "run.nc", **HOW)
+    output = tmp_path / "run.nc"
+    part = survey(model, CORPUS, shard=(1, 2), output=output, overwrite=True, **HOW)
     assert passes == [0, 1, 2, 3, 4]  # the corpus is one unit of work
     np.testing.assert_array_equal(part["entropy"]["n"].values, 5)
 

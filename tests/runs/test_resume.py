@@ -261,12 +261,18 @@ def test_the_checkpoint_of_another_run_is_refused_and_left_alone(
     texts = from_texts([*TEXTS, "a dog"]) if change == "corpus" else corpus
     with pytest.raises(UserError) as caught:
         survey(other, texts, checkpoint=checkpoint, **options)
-    assert (
-        caught.value.message
-        == f"{checkpoint} is the checkpoint of another run (another model, corpus or settings)"
+    what = {
+        "model": "weights: ",
+        "corpus": "corpus.sha256: ",
+        "settings": "seed: 0 there, 1 here",
+        "measures": "measures: 'position', 'special', 'entropy' there, 'entropy' here",
+        "shard": "shards: '1/1' there, '1/2' here",
+    }
+    assert caught.value.message.startswith(
+        f"{checkpoint} is the checkpoint of another run: {what[change]}"
     )
     assert caught.value.hint == (
-        f"delete {checkpoint} to start again, or choose another output path"
+        f"give another output, or overwrite=True to replace it; or delete {checkpoint}"
     )
     assert checkpoint.read_bytes() == before
 
@@ -372,6 +378,6 @@ def test_a_checkpoint_is_flushed_to_disk_before_it_takes_the_place_of_the_last(
     path.write_text("the last one")
     held: list[bytes] = []
     monkeypatch.setattr("os.fsync", lambda _: held.append(path.read_bytes()[:12]))
-    write_checkpoint(path, Checkpoint("identity", 3, {}, {}))
+    write_checkpoint(path, Checkpoint({"model": "a"}, 3, {}, {}))
     assert held[0] == b"the last one"
     assert path.read_bytes() != b"the last one"

@@ -71,8 +71,8 @@ def coreference(
         count[..., KINDS.index(kind), :] = by_bucket(np.array(numbers))[:, None, None, None]
     for (candidates, layer, head), kinds in right.items():
         for kind, numbers in kinds.items():
-            total[:, layer - 1, head - 1, CANDIDATES.index(candidates), KINDS.index(kind)] = by_bucket(
-                np.array(numbers)
+            total[:, layer - 1, head - 1, CANDIDATES.index(candidates), KINDS.index(kind)] = (
+                by_bucket(np.array(numbers))
             )
     return _dataset(
         total, count, {"candidates": CANDIDATES, "kind": KINDS, "mentions": MENTIONS}, {}

@@ -157,6 +157,7 @@ def ablate(
     engine: opt.Engine = "local",
     workers: opt.Workers = None,
     address: opt.Address = "",
+    overwrite: opt.Overwrite = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -225,6 +226,7 @@ def ablate(
         prune=prune,
         correction=cast("Any", correction),
         output=output,
+        overwrite=overwrite,
         engine=cast("Any", engine),
         workers=workers,
         address=address,

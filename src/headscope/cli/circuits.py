@@ -44,6 +44,7 @@ def circuits(
     revision: opt.Revision = "",
     allow_pickle: opt.AllowPickle = False,
     trust_remote_code: opt.TrustRemoteCode = False,
+    overwrite: opt.Overwrite = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -74,7 +75,8 @@ def circuits(
 
     console = Console(quiet=quiet, as_json=json)
     with loading(model, **load) as found:
-        atlas = Circuits(found, seed=seed, stack=stack, output=output).execute(console)
+        job = Circuits(found, seed=seed, stack=stack, output=output, overwrite=overwrite)
+        atlas = job.execute(console)
     _show(console, atlas, top)
     console.say(f"next: headscope report SURVEY --circuits {output}")
     console.result(str(output))

@@ -79,6 +79,7 @@ def compare(
     engine: opt.Engine = "local",
     workers: opt.Workers = None,
     address: opt.Address = "",
+    overwrite: opt.Overwrite = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -154,6 +155,7 @@ def compare(
         how_read,
         how_run,
         {"engine": engine, "workers": workers, "address": address},
+        overwrite=overwrite,
     )
 
 
@@ -205,6 +207,8 @@ def _compare_models(
     read: dict[str, Any],
     run: dict[str, Any],
     engine: dict[str, Any],
+    *,
+    overwrite: bool,
 ) -> None:
     from headscope.files import check_writable, slug
 
@@ -236,6 +240,7 @@ def _compare_models(
         texts,
         measures=measures,
         output=path,
+        overwrite=overwrite,
         progress=console,
         **run,
         **engine,

@@ -42,6 +42,7 @@ def demo(
     max_length: opt.MaxLength = 128,
     examples: opt.Examples = 32,
     device: opt.Device = "cpu",
+    overwrite: opt.Overwrite = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -61,6 +62,7 @@ def demo(
             batch_size=batch_size,
             max_length=max_length,
             device=device,
+            overwrite=overwrite,
         )
         return
     output = output or Path("headscope-demo")
@@ -68,7 +70,15 @@ def demo(
     run = {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length}
     load = {"device": device}
     atlas = run_survey(
-        console, "demo", "demo", results, load=load, read={}, run=run, examples=examples
+        console,
+        "demo",
+        "demo",
+        results,
+        load=load,
+        read={},
+        run=run,
+        examples=examples,
+        overwrite=overwrite,
     )
     show_summary(console, atlas, table=False)
     console.say(

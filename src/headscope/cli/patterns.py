@@ -87,6 +87,7 @@ def patterns(
     batch_size: opt.BatchSize = 16,
     max_length: opt.MaxLength = 128,
     device: opt.Device = "cpu",
+    overwrite: opt.Overwrite = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -118,6 +119,7 @@ def patterns(
             network,
             output,
             {"device": device},
+            overwrite,
             {"limit": limit, "seed": seed, "batch_size": batch_size, "max_length": max_length},
         )
     elif len(names) == 2 and not any(files) and not (check or corpus):
@@ -145,6 +147,7 @@ def _survey(
     network: Path | None,
     output: Path | None,
     load: dict[str, Any],
+    overwrite: bool,
     run: dict[str, Any],
 ) -> None:
     """Survey a corpus for pattern classes alone, with any network, and tell the shares."""
@@ -158,7 +161,14 @@ def _survey(
         classes = hs.Pattern(network)
         texts, loaded = hs.corpus.read(corpus), hs.load(model, **load)
     results = hs.survey(
-        loaded, texts, measures=classes, examples=0, output=output, progress=console, **run
+        loaded,
+        texts,
+        measures=classes,
+        examples=0,
+        output=output,
+        overwrite=overwrite,
+        progress=console,
+        **run,
     )
     show_shares(console, {output.stem: results})
     console.result(str(output))

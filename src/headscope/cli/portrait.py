@@ -80,6 +80,7 @@ def portrait(
     batch_size: opt.BatchSize = 16,
     max_length: opt.MaxLength = 128,
     device: opt.Device = "cpu",
+    overwrite: opt.Overwrite = False,
     quiet: opt.Quiet = False,
     json: paper.Json = False,
 ) -> None:
@@ -107,4 +108,5 @@ def portrait(
         batch_size=batch_size,
         max_length=max_length,
         device=device,
+        overwrite=overwrite,
     )

@@ -148,6 +148,7 @@ def probe(
     engine: opt.Engine = "local",
     workers: opt.Workers = None,
     address: opt.Address = "",
+    overwrite: opt.Overwrite = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -218,6 +219,7 @@ def probe(
         probing_tasks,
         cache=cache,
         output=path,
+        overwrite=overwrite,
         engine=cast("Any", engine),
         workers=workers,
         address=address,

@@ -123,6 +123,7 @@ def retrieval(
     bos: opt.Bos = "keep",
     allow_pickle: opt.AllowPickle = False,
     trust_remote_code: opt.TrustRemoteCode = False,
+    overwrite: opt.Overwrite = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -170,7 +171,8 @@ def retrieval(
     corpus = read(text)
     console = Console(quiet=quiet, as_json=json)
     with loading(model, **load) as found:
-        atlas = RetrievalRun(found, corpus, settings, output=output).execute(console)
+        run = RetrievalRun(found, corpus, settings, output=output, overwrite=overwrite)
+        atlas = run.execute(console)
     _show(console, atlas, top)
     console.say(f"next: headscope report SURVEY --retrieval {output}")
     console.result(str(output))

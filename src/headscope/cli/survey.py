@@ -38,6 +38,7 @@ def survey(
     null: opt.Nulls = None,
     device: opt.Device = "cpu",
     parse: opt.Parse = False,
+    overwrite: opt.Overwrite = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
     long: opt.Long = "truncate",
@@ -91,6 +92,7 @@ def survey(
         examples=examples,
         synthetic=synthetic,
         null=null or (),
+        overwrite=overwrite,
         load=opt.loading(
             device=device,
             dtype=dtype,

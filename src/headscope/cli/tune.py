@@ -145,6 +145,7 @@ def tune(
     engine: opt.Engine = "local",
     workers: opt.Workers = None,
     address: opt.Address = "",
+    overwrite: opt.Overwrite = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -200,6 +201,7 @@ def tune(
             revision=revision,
             allow_pickle=allow_pickle,
             trust_remote_code=trust_remote_code,
+            overwrite=overwrite,
             **settings,
         )
         for job in jobs

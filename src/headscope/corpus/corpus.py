@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 from headscope.corpus.example import Example
 from headscope.errors import CorpusError
@@ -39,6 +40,9 @@ class Corpus:
         Returns an iterator over the same number of examples, sooner: before parsing.
     remarks : callable, optional
         Returns the notes of the corpus.
+    reading : mapping, optional
+        How the examples are read: those options of :func:`headscope.read` that were given, the
+        parser with its version, and what was made of the examples since.
 
     Examples
     --------
@@ -55,6 +59,7 @@ class Corpus:
     limit: int | None = None
     rough: Callable[[], Iterator[Example]] | None = None
     remarks: Callable[[], tuple[str, ...]] = tuple
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         cut = "" if self.limit is None else f", limit={self.limit}"
@@ -80,6 +85,54 @@ class Corpus:
     def checksum(self) -> str:
         """The SHA-256 of what the corpus is made of."""
         return self.fingerprint()
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The corpus as it is read, for provenance: whatever changes its examples changes this.
+
+        Examples
+        --------
+        >>> from headscope.corpus import read
+        >>> read(["A dog barks."], limit=1).about["read"]
+        {'limit': 1}
+        """
+        limit = {} if self.limit is None else {"limit": self.limit}
+        return {
+            "name": self.name,
+            "format": self.format,
+            "sha256": self.checksum,
+            "read": {**self.reading, **limit},
+        }
+
+    def derived(self, how: str, source: Callable[[], Iterator[Example]], **changes: Any) -> Corpus:
+        """Another corpus that is made of this one.
+
+        Parameters
+        ----------
+        how
+            What is done to the examples, in words; part of its identity.
+        source
+            Returns an iterator over the new examples.
+        **changes
+            Other fields of the new corpus, such as ``name``.
+
+        Examples
+        --------
+        >>> from headscope.corpus import read
+        >>> corpus = read(["A dog barks.", "A cat sleeps."])
+        >>> corpus.derived("backwards", lambda: reversed(list(corpus))).about["read"]
+        {'made': ['backwards']}
+        """
+        made = how if self.limit is None else f"{how}, of the first {self.limit} examples"
+        given: dict[str, Any] = {
+            "rough": None,
+            "limit": None,
+            "fingerprint": lambda: hashlib.sha256(
+                f"{self.fingerprint()}:{made}".encode()
+            ).hexdigest(),
+            "reading": {**self.reading, "made": [*self.reading.get("made", ()), made]},
+        }
+        return replace(self, source=source, **(given | changes))
 
     def check_unchanged(self) -> None:
         """Check that the corpus is still what it was when its checksum was first asked for.
@@ -190,16 +243,7 @@ class Corpus:
         def source() -> Iterator[Example]:
             return (example for place, example in enumerate(whole) if place in places)
 
-        return replace(
-            self,
-            source=source,
-            limit=None,
-            rough=None,
-            fingerprint=lambda: hashlib.sha256(
-                f"{whole.fingerprint()}:{note}".encode()
-            ).hexdigest(),
-            remarks=lambda: (*whole.notes, note),
-        )
+        return self.derived(note, source, remarks=lambda: (*whole.notes, note))
 
     def preview(self) -> str:
         """One line that says what was read: how many texts or pairs, and the first of them.

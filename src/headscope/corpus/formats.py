@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from headscope.corpus.columns import ColumnChoice
 from headscope.corpus.corpus import Corpus
@@ -62,6 +63,25 @@ class FileOptions:
     lines: bool = False
     pairs: bool = True
     documents: bool = False
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The options that were given, by name. The format is not one: a corpus names its own.
+
+        Examples
+        --------
+        >>> FileOptions(choice=ColumnChoice(("review",)), pairs=False).about
+        {'columns': ['review'], 'pairs': False}
+        """
+        given = {
+            one.name: getattr(of, one.name)
+            for of in (self.choice, self)
+            for one in fields(of)
+            if getattr(of, one.name) != getattr(type(of)(), one.name)
+        }
+        named = {{"texts": "columns"}.get(name, name): value for name, value in given.items()}
+        plain = {key: list(one) if isinstance(one, tuple) else one for key, one in named.items()}
+        return {key: one for key, one in plain.items() if key not in ("choice", "format")}
 
 
 def open_file(path: Path, options: FileOptions) -> Corpus:

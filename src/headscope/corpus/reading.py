@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -35,6 +36,7 @@ from headscope.corpus.memory import (
 )
 from headscope.corpus.readers.framenet import open_framenet, read_framenet
 from headscope.corpus.spacy.parser import parse as parse_examples
+from headscope.corpus.spacy.parser import parser_version
 from headscope.errors import CorpusError
 from headscope.files import checksum
 
@@ -147,13 +149,15 @@ def read(
     options = FileOptions(format, choice, header, lines, pairs, documents)
     limit = None if limit is None else min(limit, sys.maxsize)
     corpus = _open(source, options, limit).first(limit)
+    if options.about:
+        corpus = replace(corpus, reading={**corpus.reading, **options.about})
     if name is not None:
         corpus = replace(corpus, name=name)
     if isinstance(source, Corpus) and limit is None and name is None:
         corpus = source
     else:
         _check_first(corpus, source)
-    return _parsed(corpus, "" if parse is True else parse, options) if parse else corpus
+    return _parsed(corpus, "" if parse is True else parse) if parse else corpus
 
 
 def read_documents(source: CorpusLike) -> Corpus:
@@ -319,18 +323,16 @@ def _check_options(options: FileOptions, what: str, kind: str = "") -> None:
         )
 
 
-def _parsed(corpus: Corpus, parser: str, options: FileOptions) -> Corpus:
+def _parsed(corpus: Corpus, parser: str) -> Corpus:
     """The same corpus, with words, tags and trees by spaCy where it has none."""
-    plain, choice = corpus.source, options.choice
-    how = (corpus.format, options.pairs, options.lines, options.header)
-    columns = (choice.texts, choice.label, choice.group)
+    plain = corpus.source
+    how = json.dumps([corpus.format, corpus.reading], sort_keys=True)
     return replace(
         corpus,
-        source=lambda: parse_examples(
-            plain(), parser=parser, key=(corpus.checksum, *how, *columns)
-        ),
+        source=lambda: parse_examples(plain(), parser=parser, key=(corpus.checksum, how)),
         rough=corpus.rough or plain,
         format=f"{corpus.format}+spacy",
+        reading={**corpus.reading, "parser": parser_version(parser)},
     )
 
 

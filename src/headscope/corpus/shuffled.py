@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -59,11 +58,12 @@ def shuffled_words(corpus: Corpus, *, seed: int) -> Corpus:
         for number, example in enumerate(corpus.source()):
             yield shuffled_example(example, np.random.default_rng([seed, number]))
 
-    return replace(
-        corpus,
+    return corpus.derived(
+        note,
+        source,
         name=f"{corpus.name} (words shuffled)",
-        source=source,
-        fingerprint=lambda: hashlib.sha256(f"{corpus.checksum}:{note}".encode()).hexdigest(),
+        rough=corpus.rough,
+        limit=corpus.limit,
         remarks=lambda: (*corpus.notes, note),
     )
 

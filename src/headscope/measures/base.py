@@ -17,8 +17,8 @@ from torch import Tensor
 from headscope.corpus import Example
 from headscope.encode import Batch
 from headscope.errors import UserError
+from headscope.identity import code_digest
 from headscope.labels import NORM
-from headscope.measures.source import code_digest
 from headscope.models import LayerView, Model, Shape
 
 OneMap = Literal["attention", "norm"]

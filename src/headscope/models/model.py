@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from headscope.encode import Batch, Bos, Encoded, Encoder, batches, check_bos, c
 from headscope.encode.cross import CrossEncoder, key_batch
 from headscope.errors import ModelError, unknown
 from headscope.heads import HeadsLike
+from headscope.identity import code_digest, compact
 from headscope.models.architecture import (
     PADDING_NOTE,
     SINK_NOTE,
@@ -39,6 +41,11 @@ from headscope.models.view import Listener
 
 UNLIMITED = 10**6
 """Tokenizers without a limit name a huge one."""
+PLACES = frozenset({"name_or_path", "base_model_name_or_path", "is_local", "local_files_only"})
+MADE_BY = frozenset({"transformers_version", "peft_version", "revision", "inference_mode"})
+# Where something was found, and what wrote it, changes no number.
+KEPT_STATE = frozenset({"version", "truncation", "padding"})
+# A tokenizer keeps how it was last called; texts are always cut and padded by Headscope itself.
 
 
 @dataclass
@@ -251,25 +258,31 @@ class Model:
         """
         if self.files_digest:
             return self.files_digest
-        digest = hashlib.sha256()
-        for name, value in self.network.named_parameters():
-            digest.update(f"{name}:{tuple(value.shape)}:{value.dtype}".encode())
-            digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
-        return digest.hexdigest()[:16]
+        return weights_digest(self.network)
 
     def identity(self, stack: str) -> dict[str, Any]:
-        """Everything about the model that the numbers of a stack depend on, for cache keys."""
-        private = {"_name_or_path", "transformers_version"}
+        """Everything about the model that the numbers of a stack depend on.
+
+        It is part of the provenance of every run and of the key of every cache, so it is small:
+        what is long is given as a digest. Nothing in it says where the model was found.
+        """
+        kind = type(self.network)
+        adapters = getattr(self.network, "peft_config", None) or {}
+        generation = getattr(self.network, "generation_config", None)
+        own = not kind.__module__.startswith("transformers.")
         return {
+            "class": kind.__name__,
+            **({"code": code_digest(kind)} if own else {}),
             "weights": self.digest,
-            "dtype": str(self.network.dtype),
-            "config": {
-                key: value for key, value in self.config.to_dict().items() if key not in private
-            },
-            "tokenizer": self.tokenizer.backend_tokenizer.to_str(),
+            "dtype": str(self.network.dtype).removeprefix("torch."),
+            "device": self.device.type,
+            "config": compact(_public(self.config.to_dict())),
+            "ends": compact(getattr(generation, "eos_token_id", None)),
+            "adapters": {name: compact(_public(one.to_dict())) for name, one in adapters.items()},
+            "tokenizer": tokenizer_identity(self.tokenizer),
+            "bos": self.bos,
+            "chat": self.chat,
             "stack": stack,
-            **({"bos": self.bos} if self.bos != "keep" else {}),
-            **({"chat": True} if self.chat else {}),
         }
 
     @cached_property
@@ -483,3 +496,58 @@ class Model:
                 hint="load it again, or wrap the network again: "
                 "headscope.wrap(model.network, model.tokenizer)",
             )
+
+
+def weights_digest(network: Any, prefix: str = "") -> str:
+    """A short digest of all weights, and of the buffers that are saved with them.
+
+    Parameters
+    ----------
+    network
+        The network.
+    prefix
+        Put before each name: what a part is called in a larger network.
+    """
+    digest = hashlib.sha256()
+    saved = (
+        (f"{place}.{name}" if place else name, value)
+        for place, module in network.named_modules()
+        for name, value in module._buffers.items()
+        if value is not None and name not in module._non_persistent_buffers_set
+    )
+    for name, value in (*network.named_parameters(), *saved):
+        digest.update(f"{prefix}{name}:{tuple(value.shape)}:{value.dtype}".encode())
+        digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()[:16]
+
+
+def tokenizer_identity(tokenizer: Any) -> dict[str, Any]:
+    """Everything about a tokenizer that tokens depend on: each part of its file, and its options.
+
+    Parameters
+    ----------
+    tokenizer
+        A fast tokenizer of transformers.
+    """
+    parts = json.loads(tokenizer.backend_tokenizer.to_str())
+    options = {
+        **_public(tokenizer.init_kwargs),
+        **tokenizer.special_tokens_map,
+        "model_max_length": tokenizer.model_max_length,
+        "chat_template": getattr(tokenizer, "chat_template", None),
+    }
+    return {
+        "class": type(tokenizer).__name__,
+        **{name: compact(part) for name, part in parts.items() if name not in KEPT_STATE},
+        "options": compact({name: value for name, value in options.items() if value is not None}),
+    }
+
+
+def _public(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options without those that name a place or a version, in all parts."""
+    return {
+        str(name): _public(value) if isinstance(value, Mapping) else value
+        for name, value in options.items()
+        if name not in PLACES | MADE_BY and not str(name).startswith("_")
+        if not str(name).endswith("_file")
+    }

@@ -6,17 +6,15 @@ an architecture keeps them.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from headscope.errors import ModelError, UserError
 from headscope.models.architecture import text_config
-from headscope.models.model import Model
+from headscope.models.model import Model, weights_digest
 from headscope.models.norms import Gain, find_surroundings, measure_gain
 from headscope.models.projections import (
     SUPPORTED,
@@ -255,17 +253,8 @@ def base_digests(model: Model) -> list[str]:
     bare = base if isinstance(base, nn.Module) else network
     if not model.files_digest:
         prefix = "" if bare is not network else f"{network.base_model_prefix}."
-        found.append(_digest(bare, prefix))
+        found.append(weights_digest(bare, prefix))
     return list(dict.fromkeys(found))
-
-
-def _digest(network: nn.Module, prefix: str) -> str:
-    digest = hashlib.sha256()
-    for name, value in network.named_parameters():
-        digest.update(f"{prefix}{name}:{tuple(value.shape)}:{value.dtype}".encode())
-        raw = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-        digest.update(np.asarray(raw).data)
-    return digest.hexdigest()[:16]
 
 
 def _has_rotary(network: nn.Module, config: Any) -> bool:

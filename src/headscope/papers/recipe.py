@@ -13,6 +13,7 @@ from headscope.corpus import Corpus
 from headscope.errors import Interrupted, UserError
 from headscope.figures.save import save_in_formats
 from headscope.files import check_writable, locked, slug
+from headscope.identity import AnotherRunError
 from headscope.measures import Measure
 from headscope.models import Model, ModelLike
 from headscope.page import Document, Plot, Section, Table, write_document
@@ -56,6 +57,8 @@ class Recipe(ABC):
         The longest example in tokens, special tokens included; longer ones are cut.
     device
         Where models that are given by name run: ``"cpu"``, ``"cuda"``, ``"mps"``.
+    overwrite
+        Replace results of other runs in the folder, and compute everything again.
     progress
         True shows progress bars; see :mod:`headscope.progress`.
     """
@@ -68,6 +71,7 @@ class Recipe(ABC):
     batch_size: int = 16
     max_length: int = 128
     device: str = "cpu"
+    overwrite: bool = False
     progress: ProgressLike = field(default=False, repr=False)
 
     name: ClassVar[str]
@@ -145,6 +149,8 @@ class Recipe(ABC):
 
         Raises
         ------
+        AnotherRunError
+            A results file in the folder is of another run.
         UserError
             A model cannot be loaded, the folder cannot be written, another process is writing to
             it, or no part could run.
@@ -167,7 +173,7 @@ class Recipe(ABC):
             for step in self._steps(part):
                 try:
                     sections.append(step())
-                except Interrupted:
+                except (Interrupted, AnotherRunError):
                     raise
                 except UserError as error:
                     self.reporter.say(f"skipped: {error.message}")
@@ -313,6 +319,7 @@ class Recipe(ABC):
                 corpus,
                 measures=measures,
                 output=path,
+                overwrite=self.overwrite,
                 progress=progress,
                 limit=most,
                 seed=self.seed,

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import ResultsError
+from headscope.identity import KEYS, differences, listed
 from headscope.labels import first_names
 from headscope.results.atlas import Atlas
 from headscope.results.fixed import carried, from_fixed
@@ -18,7 +19,7 @@ from headscope.results.schema import EXACT, EXAMPLES, KEPT, SUMS
 from headscope.results.stored import ExampleStore
 
 SAME = ("model", "corpus", "settings", "measures", "details", "synthetic", "nulls", EXAMPLES)
-"""What the shards of one run have in common."""
+"""What the shards of one run have in common, where they do not name it themselves."""
 _ONLY = {
     "hint": "merge only shards of one run: hs.survey(..., shard='1/n'), ... shard='n/n'",
     "command": "merge only shards made by one command with --shard 1/n … n/n",
@@ -120,12 +121,12 @@ def check_same_intervals(parts: Sequence[Atlas]) -> None:
 
 
 def _check_same(first: dict[str, Any], other: dict[str, Any]) -> None:
-    for key in SAME:
-        if other.get(key) != first.get(key):
-            difference = _difference(first.get(key), other.get(key))
-            raise ResultsError(
-                f"these are not shards of one run: their {key} differs ({difference})", **_ONLY
-            )
+    sides = ({**about, KEYS: [*SAME, *about.get(KEYS, ())]} for about in (first, other))
+    found = differences(*sides, but=("shards", "parts"), words="{} and {}")
+    if found:
+        raise ResultsError(
+            f"these are not shards of one run: they differ in {listed(found)}", **_ONLY
+        )
 
 
 def _missing(shards: Sequence[str]) -> list[str]:
@@ -199,11 +200,3 @@ def _counts(provenances: Sequence[dict[str, Any]]) -> dict[str, Any]:
             both = counts[key] + value
             counts[key] = first_names(both) if isinstance(both, list) else both
     return counts
-
-
-def _difference(one: Any, two: Any) -> str:
-    if isinstance(one, dict) and isinstance(two, dict):
-        keys = [*one, *(key for key in two if key not in one)]
-        key = next((key for key in keys if one.get(key) != two.get(key)), "")
-        return f"{key}: {one.get(key)!r} and {two.get(key)!r}"
-    return f"{one!r} and {two!r}"

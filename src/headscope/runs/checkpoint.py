@@ -15,6 +15,7 @@ from safetensors.numpy import save
 
 from headscope.errors import UserError
 from headscope.files import digest_of, sync_folder, write_bytes
+from headscope.identity import another_run, differences, identity_of, plain
 from headscope.seals import CHANGED, tensor_digest
 
 
@@ -22,10 +23,11 @@ from headscope.seals import CHANGED, tensor_digest
 class Checkpoint:
     """Where a run stands: the next block of work, what was counted, and the arrays so far.
 
-    Blocks in ``ahead`` are done although they come after the next one.
+    Blocks in ``ahead`` are done although they come after the next one. ``origin`` is everything
+    that changes the numbers, and the versions of libraries.
     """
 
-    identity: str
+    origin: Mapping[str, Any]
     next_block: int
     state: dict[str, Any]
     arrays: Mapping[str, NDArray[Any]]
@@ -34,7 +36,7 @@ class Checkpoint:
     def digest(self) -> str:
         """A digest of everything in it."""
         return digest_of(
-            self.identity,
+            identity_of(self.origin),
             str(self.next_block),
             json.dumps(list(self.ahead)),
             json.dumps(self.state, sort_keys=True),
@@ -54,7 +56,7 @@ def before_path(path: Path) -> Path:
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write the file whole or not at all, and keep the one before it."""
     meta = {
-        "identity": checkpoint.identity,
+        "origin": json.dumps(plain(checkpoint.origin)),
         "next_block": str(checkpoint.next_block),
         "ahead": json.dumps(list(checkpoint.ahead)),
         "state": json.dumps(checkpoint.state),
@@ -71,7 +73,11 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def read_checkpoint(
-    path: Path, identity: str, say: Callable[[str], None] | None = None
+    path: Path,
+    origin: Mapping[str, Any],
+    say: Callable[[str], None] | None = None,
+    *,
+    overwrite: bool = False,
 ) -> Checkpoint | None:
     """The checkpoint of this very run, or None if there is none.
 
@@ -81,10 +87,12 @@ def read_checkpoint(
     ----------
     path
         The last checkpoint.
-    identity
-        The identity of the run.
+    origin
+        What the run is made of.
     say
         Called with a sentence if the last checkpoint is damaged and the one before it is used.
+    overwrite
+        Ignore a file that is damaged, or is the checkpoint of another run.
 
     Raises
     ------
@@ -95,7 +103,9 @@ def read_checkpoint(
     try:
         found = _read(path)
     except UserError as error:
-        earlier = _same_run(before, identity)
+        earlier = _same_run(before, origin)
+        if earlier is None and overwrite:
+            return None
         if earlier is None:
             raise
         if say is not None:
@@ -103,12 +113,13 @@ def read_checkpoint(
         before.replace(path)
         return earlier
     if found is None:  # killed between two renamings
-        return _same_run(before, identity)
-    if found.identity != identity:
-        raise UserError(
-            f"{path} is the checkpoint of another run (another model, corpus or settings)",
-            **_advice(path),
-        )
+        return _same_run(before, origin)
+    differing = differences(found.origin, origin)
+    if differing and overwrite:
+        return None
+    if differing:
+        what = f"{path} is the checkpoint of another run"
+        raise another_run(what, differing, or_else=f"; or delete {path}")
     return found
 
 
@@ -125,10 +136,17 @@ def _read(path: Path) -> Checkpoint | None:
     try:
         with safe_open(path, framework="numpy") as file:
             meta = file.metadata() or {}
+            if "identity" in meta and "origin" not in meta:
+                raise UserError(
+                    f"{path} is a checkpoint of an earlier version of Headscope, and cannot be "
+                    "resumed",
+                    **_advice(path),
+                )
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         state = json.loads(meta["state"])
         ahead = json.loads(meta["ahead"])
-        found = Checkpoint(meta["identity"], int(meta["next_block"]), state, arrays, ahead)
+        origin = json.loads(meta["origin"])
+        found = Checkpoint(origin, int(meta["next_block"]), state, arrays, ahead)
         whole = meta["digest"] == found.digest()
     except (SafetensorError, KeyError, ValueError, TypeError, RecursionError, OSError) as error:
         raise UserError(
@@ -139,13 +157,13 @@ def _read(path: Path) -> Checkpoint | None:
     return found
 
 
-def _same_run(path: Path, identity: str) -> Checkpoint | None:
+def _same_run(path: Path, origin: Mapping[str, Any]) -> Checkpoint | None:
     """A checkpoint, if it is whole and of this run."""
     try:
         found = _read(path)
     except UserError:
         return None
-    return found if found is not None and found.identity == identity else None
+    return None if found is None or differences(found.origin, origin) else found
 
 
 def _advice(path: Path) -> dict[str, str]:

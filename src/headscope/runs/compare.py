@@ -17,6 +17,7 @@ from headscope.corpus import Corpus, CorpusLike, Example, read
 from headscope.encode import Batch, Encoded, Encoder
 from headscope.encode.cross import CrossEncoder
 from headscope.errors import ModelError, UserError
+from headscope.identity import KEYS, check_same_run
 from headscope.measures.base import Context, Measure
 from headscope.measures.change import Change, Difference
 from headscope.measures.registry import choose
@@ -53,6 +54,7 @@ def compare(
     output: str | Path | None = None,
     checkpoint: str | Path | None = None,
     every: float = EVERY,
+    overwrite: bool = False,
     engine: EngineName = "local",
     workers: int | None = None,
     address: str = "",
@@ -77,7 +79,7 @@ def compare(
         Measures whose paired differences are computed too, as in :func:`headscope.survey`.
     limit, max_length, long, batch_size, seed, stack, token_types
         As in :func:`headscope.survey`.
-    output, checkpoint, every, engine, workers, address, progress
+    output, checkpoint, every, overwrite, engine, workers, address, progress
         As in :func:`headscope.survey`.
 
     Returns
@@ -93,7 +95,7 @@ def compare(
     True
     """
     if isinstance(first, Atlas) and isinstance(second, Atlas):
-        return _compare_results(first, second, corpus, output)
+        return _compare_results(first, second, corpus, output, overwrite=overwrite)
     if isinstance(first, Atlas) or isinstance(second, Atlas):
         raise UserError(
             "a model and results cannot be compared: give two models or two results",
@@ -125,13 +127,19 @@ def compare(
             output=output,
             checkpoint=checkpoint,
             every=every,
+            overwrite=overwrite,
             engine=make_engine(engine, workers, address, size=one.size + two.size),
         )
         return run.execute(progress)
 
 
 def _compare_results(
-    first: Atlas, second: Atlas, corpus: CorpusLike | None, output: str | Path | None
+    first: Atlas,
+    second: Atlas,
+    corpus: CorpusLike | None,
+    output: str | Path | None,
+    *,
+    overwrite: bool,
 ) -> Atlas:
     if corpus is not None:
         raise UserError("results are compared without a corpus", hint="leave the corpus out")
@@ -145,11 +153,15 @@ def _compare_results(
         "shards": ["1/1"],
         "counts": {},
         "compared": {"first": one, "second": two},
+        KEYS: ["compared"],
         "not_compared": shared.sentences(),
         "versions": versions(),
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
     found = Atlas.build(differences, about)
+    if output is not None and Path(output).exists() and not overwrite:
+        there = Atlas.open(output).provenance
+        check_same_run(there, about, f"{output} holds the results of another run")
     return found if output is None else found.saved(output)
 
 
@@ -166,11 +178,21 @@ def _shared_shape(differences: dict[str, xr.Dataset]) -> dict[str, Any]:
 
 def _joined(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """What both have in common once, the rest side by side."""
-    joined = {}
-    for key, value in one.items():
-        both = f"{value or 'none'} and {other.get(key) or 'none'}"
-        joined[key] = value if value == other.get(key) else both
-    return joined | {"first": one.get("name"), "second": other.get("name")}
+    return _side_by_side(one, other) | {"first": one.get("name"), "second": other.get("name")}
+
+
+def _side_by_side(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    joined: dict[str, Any] = {}
+    for key in dict.fromkeys([*one, *other]):
+        first, second = one.get(key), other.get(key)
+        if first == second:
+            joined[key] = first
+        elif isinstance(first, dict) and isinstance(second, dict):
+            joined[key] = _side_by_side(first, second)
+        else:
+            both = (str(value) if value or value == 0 else "none" for value in (first, second))
+            joined[key] = " and ".join(both)
+    return joined
 
 
 def check_alike(first: Model, second: Model, stack: str) -> None:
@@ -214,6 +236,7 @@ class Comparison(Survey):
         output: str | Path | None = None,
         checkpoint: str | Path | None = None,
         every: float = EVERY,
+        overwrite: bool = False,
         engine: Engine | None = None,
     ) -> None:
         if settings.stack == "cross":
@@ -231,6 +254,7 @@ class Comparison(Survey):
             output=output,
             checkpoint=checkpoint,
             every=every,
+            overwrite=overwrite,
             engine=engine,
             title="comparing",
         )

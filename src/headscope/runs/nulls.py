@@ -60,11 +60,11 @@ class NullRuns:
     nulls: Sequence[str]
     make: Make
 
-    def run(self, output: str | Path | None) -> JoinedRuns:
+    def run(self, output: str | Path | None, *, overwrite: bool = False) -> JoinedRuns:
         """The real survey first, then the null models."""
         real = Part("survey", self._real)
         parts = [real, *(Part(name, partial(self._null, name)) for name in self.nulls)]
-        return JoinedRuns(parts, self.joined, output=output)
+        return JoinedRuns(parts, self.joined, output=output, overwrite=overwrite)
 
     def joined(self, found: Sequence[Atlas]) -> Atlas:
         """The real survey with the null models beside it."""

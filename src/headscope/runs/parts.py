@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from headscope.errors import ResultsError
-from headscope.files import check_writable, digest_of, slug
+from headscope.files import slug
+from headscope.identity import identity_of
 from headscope.progress import Reporter
 from headscope.results import Atlas
-from headscope.runs.run import Job, Run
+from headscope.runs.run import AtlasJob, Run
 
 PARTS = "parts"
 """Where the provenance of joined results keeps the identity of each part."""
@@ -37,7 +37,7 @@ class Part:
     make: Callable[[Path | None], AbstractContextManager[Run]]
 
 
-class JoinedRuns(Job[Atlas]):
+class JoinedRuns(AtlasJob):
     """Runs that are done one after the other and joined.
 
     Each of them resumes as it would alone. Until all are done, their results are kept in the folder
@@ -49,8 +49,12 @@ class JoinedRuns(Job[Atlas]):
         The runs.
     join
         Makes one of their results, in the order of the parts.
+    main
+        The place of the part whose results the joined ones are, with the others beside them.
     output
         Where the joined results are saved; None only returns them.
+    overwrite
+        See :class:`~headscope.runs.run.Job`.
     """
 
     def __init__(
@@ -58,56 +62,42 @@ class JoinedRuns(Job[Atlas]):
         parts: Sequence[Part],
         join: Callable[[Sequence[Atlas]], Atlas],
         *,
+        main: int = 0,
         output: str | Path | None = None,
+        overwrite: bool = False,
     ) -> None:
-        super().__init__("joining", output=output)
-        self.parts, self.join = list(parts), join
+        super().__init__("joining", output=output, overwrite=overwrite)
+        self.parts, self.join, self.main = list(parts), join, main
+        self._abouts: list[dict[str, Any]] = []
         self.folder = None
         if self.output is not None:
             self.folder = self.output.with_name(f"{self.output.name}.parts")
 
     @cached_property
     def about(self) -> dict[str, Any]:
-        """The identities of all parts; their models are loaded to find out."""
-        return {PARTS: [self._identity(part) for part in self.parts]}
-
-    def _identity(self, part: Part) -> str:
-        with part.make(None) as run:
-            return run.identity
-
-    def check(self) -> None:
-        """Check that the output can be written."""
-        if self.output is not None:
-            check_writable(self.output, error=ResultsError)
-
-    def finished(self) -> Atlas | None:
-        """The joined results of these very runs, if the output holds them already."""
-        if self.output is None or not self.output.exists():
-            return None
-        try:
-            found = Atlas.open(self.output)
-        except ResultsError as error:
-            self.say(f"{error.message}; it is made again")
-            return None
-        known = found.provenance.get(PARTS, [])
-        same = len(known) == len(self.parts) and known == self.about[PARTS]
-        return found if same else None
+        """The main part's, and the identities of all; models are loaded that were not yet."""
+        for part in self.parts[len(self._abouts) :]:
+            with part.make(None) as run:
+                self._abouts.append(run.about)
+        names = (part.name for part in self.parts)
+        identities = dict(zip(names, map(identity_of, self._abouts), strict=True))
+        return {**self._abouts[self.main], PARTS: identities}
 
     def work(self, reporter: Reporter) -> Atlas:
         """Do all runs that are left, and join their results."""
-        found, identities = [], []
+        found = []
         for number, part in enumerate(self.parts, 1):
             with part.make(self._place(part, number)) as run:
-                identities.append(run.identity)
+                if len(self._abouts) < number:
+                    self._abouts.append(run.about)
+                run.part, run.overwrite = True, self.overwrite
                 found.append(run.execute(reporter))
         joined = self.join(found)
-        about = {PARTS: identities, "identity": digest_of(*identities)}
-        return joined.described(joined.provenance | about)
+        return joined.described(joined.provenance | self.provenance())
 
     def save(self, result: Atlas) -> None:
         """Write the joined results, then remove those of the parts."""
-        if self.output is not None:
-            result.save(self.output)
+        super().save(result)
         if self.folder is not None:  # only now: the results are on the disk
             shutil.rmtree(self.folder, ignore_errors=True)
 

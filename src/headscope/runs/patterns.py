@@ -24,6 +24,7 @@ def patterns(
     batch_size: int = 16,
     stack: str = "",
     output: str | Path | None = None,
+    overwrite: bool = False,
     progress: ProgressLike = False,
 ) -> Atlas:
     """Classify the maps of every head: vertical, diagonal, both, block or heterogeneous.
@@ -37,7 +38,7 @@ def patterns(
         shipped with Headscope.
     limit
         Use at most this many examples; the paper uses 1000.
-    max_length, long, batch_size, stack, output, progress
+    max_length, long, batch_size, stack, output, overwrite, progress
         As in :func:`headscope.survey`.
 
     Returns
@@ -67,5 +68,6 @@ def patterns(
         stack=stack,
         examples=0,
         output=output,
+        overwrite=overwrite,
         progress=progress,
     )

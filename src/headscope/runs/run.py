@@ -8,7 +8,6 @@ Fine-tuning, whose checkpoints are transformers' own, is only a :class:`Job`.
 
 from __future__ import annotations
 
-import json
 import platform
 import time
 from abc import ABC, abstractmethod
@@ -24,7 +23,8 @@ from numpy.typing import NDArray
 
 from headscope.corpus import Corpus
 from headscope.errors import Interrupted, ResultsError, UserError
-from headscope.files import check_writable, digest_of, locked
+from headscope.files import check_writable, locked
+from headscope.identity import KEYS, another_run, differences, identity_of, listed
 from headscope.models import Model
 from headscope.progress import ProgressLike, Reporter, Update, as_reporter
 from headscope.results import Atlas
@@ -68,11 +68,17 @@ class Job(ABC, Generic[Result]):
         What it does, for the progress bar.
     output
         Where the result is saved; None only returns it.
+    overwrite
+        Replace the result of another job in the output, and do this one again if it is there. An
+        output of another job is an error otherwise.
     """
 
-    def __init__(self, title: str, *, output: str | Path | None = None) -> None:
+    def __init__(
+        self, title: str, *, output: str | Path | None = None, overwrite: bool = False
+    ) -> None:
         self.title = title
         self.output = Path(output).absolute() if output is not None else None
+        self.overwrite = overwrite
         self.say: Callable[[str], None] = _ignore
         """Tells people what happened, once the job has begun."""
 
@@ -83,7 +89,13 @@ class Job(ABC, Generic[Result]):
 
     @abstractmethod
     def finished(self) -> Result | None:
-        """The result of this very job, if the output holds it already."""
+        """The result of this very job, if the output holds it already.
+
+        Raises
+        ------
+        AnotherRunError
+            If it holds that of another one, which is not to be overwritten.
+        """
 
     @abstractmethod
     def work(self, reporter: Reporter) -> Result:
@@ -109,7 +121,7 @@ class Job(ABC, Generic[Result]):
     @cached_property
     def identity(self) -> str:
         """A digest of all that changes the numbers, by which a job knows its own files."""
-        return digest_of(json.dumps(self.about | {"versions": versions()}, sort_keys=True))
+        return identity_of(self.about)
 
     def execute(self, progress: ProgressLike = False) -> Result:
         """Do what is left to do, save the result if there is an output, and return it.
@@ -135,7 +147,65 @@ class Job(ABC, Generic[Result]):
             return result
 
 
-class Run(Job[Atlas]):
+class AtlasJob(Job[Atlas]):
+    """A job that makes an atlas."""
+
+    part = False
+    """Whether the results are a part of a larger job: then they are kept like a checkpoint, which
+    ``overwrite`` does not do again, and which other versions of libraries must not go on with."""
+
+    def check(self) -> None:
+        """Check that the output can be written."""
+        if self.output is not None:
+            check_writable(self.output, error=ResultsError)
+
+    def finished(self) -> Atlas | None:
+        """The results of this very job, if the output holds them already.
+
+        Results that other versions of libraries made are results of the same job; it is said that
+        they are older. Only ``overwrite`` makes them again.
+        """
+        if self.output is None or not self.output.exists():
+            return None
+        if self.overwrite and not self.part:
+            return None
+        try:
+            found = Atlas.open(self.output)
+        except ResultsError as error:
+            self.say(f"{error.message}; it is made again")
+            return None
+        there = found.provenance
+        differing = differences(there, self.about)
+        older = differences(*({"versions": of} for of in (there.get("versions", {}), versions())))
+        if self.part:
+            differing += older
+        if differing and self.overwrite:
+            return None
+        if differing:
+            raise another_run(f"{self.output} holds the results of another run", differing)
+        if not self.part:
+            made = f", made with other versions ({listed(older)}); --overwrite computes it again"
+            self.say(f"opened {self.output}: it already holds this run{made if older else ''}")
+        return found
+
+    def save(self, result: Atlas) -> None:
+        """Write the results."""
+        if self.output is not None:
+            result.save(self.output)
+
+    def provenance(self) -> dict[str, Any]:
+        """What is written beside the results of every run."""
+        return {
+            "shards": ["1/1"],
+            **self.about,
+            KEYS: sorted(self.about),
+            "identity": self.identity,
+            "versions": versions(),
+            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+
+
+class Run(AtlasJob):
     """A resumable job that makes an atlas.
 
     Parameters
@@ -148,6 +218,9 @@ class Run(Job[Atlas]):
         Where the state is kept meanwhile. Default: beside the output, as ``OUTPUT.partial``.
     every
         Seconds between two checkpoints.
+    overwrite
+        See :class:`Job`. The checkpoint of another run is replaced too; that of this very run is
+        resumed in any case.
     """
 
     def __init__(
@@ -157,8 +230,9 @@ class Run(Job[Atlas]):
         output: str | Path | None = None,
         checkpoint: str | Path | None = None,
         every: float = EVERY,
+        overwrite: bool = False,
     ) -> None:
-        super().__init__(title, output=output)
+        super().__init__(title, output=output, overwrite=overwrite)
         self.state_path = Path(checkpoint).absolute() if checkpoint is not None else self._beside()
         self.every = every
         self.next_block = 0
@@ -167,6 +241,14 @@ class Run(Job[Atlas]):
         self.whole = True
         """False while a block is half added to what is remembered: then nothing is saved."""
         self._due = 0.0
+
+    @cached_property
+    def origin(self) -> dict[str, Any]:
+        """What a checkpoint must agree with: the run, and the versions of libraries as well.
+
+        Half of a run with one version and half with another would be a result of neither.
+        """
+        return {**self.about, "versions": versions()}
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
@@ -211,47 +293,24 @@ class Run(Job[Atlas]):
         done, total = self.progress()
         return f"{done} of {total}" if total else str(done)
 
-    def provenance(self) -> dict[str, Any]:
-        """What is written beside the results of every run."""
-        return {
-            **self.about,
-            "shards": ["1/1"],
-            "identity": self.identity,
-            "versions": versions(),
-            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        }
-
     def check(self) -> None:
         """Check that checkpoint and output can be written."""
         if self.state_path is not None:
             check_writable(self.state_path)
-        if self.output is not None:
-            check_writable(self.output, error=ResultsError)
+        super().check()
 
     def save(self, result: Atlas) -> None:
         """Write the results, then remove the checkpoint."""
-        if self.output is not None:
-            try:
-                result.save(self.output)
-            except KeyboardInterrupt:
-                raise self._interrupted() from None
-            except ResultsError:
-                with suppress(UserError):  # the disk may be too full for this, too
-                    self._save()
-                raise
+        try:
+            super().save(result)
+        except KeyboardInterrupt:
+            raise self._interrupted() from None
+        except ResultsError:
+            with suppress(UserError):  # the disk may be too full for this, too
+                self._save()
+            raise
         if self.state_path is not None:  # only now: the results are on the disk
             remove_checkpoint(self.state_path)
-
-    def finished(self) -> Atlas | None:
-        """The results of this very run, if the output holds them already."""
-        if self.output is None or not self.output.exists():
-            return None
-        try:
-            found = Atlas.open(self.output)
-        except ResultsError as error:
-            self.say(f"{error.message}; it is made again")
-            return None
-        return found if found.provenance.get("identity") == self.identity else None
 
     def work(self, reporter: Reporter) -> Atlas:
         """Resume, do the remaining blocks, and make results of them."""
@@ -306,13 +365,15 @@ class Run(Job[Atlas]):
         if self.state_path is not None and self.started():
             self.check_corpora()  # everything in the state was read from the corpus as it was
             state, arrays = self.state()
-            found = Checkpoint(self.identity, self.next_block, state, arrays, sorted(self.ahead))
+            found = Checkpoint(self.origin, self.next_block, state, arrays, sorted(self.ahead))
             write_checkpoint(self.state_path, found)
 
     def _resume(self, reporter: Reporter) -> None:
         if self.state_path is None:
             return
-        found = read_checkpoint(self.state_path, self.identity, reporter.say)
+        found = read_checkpoint(
+            self.state_path, self.origin, reporter.say, overwrite=self.overwrite
+        )
         if found is not None:
             self.next_block, self.ahead = found.next_block, set(found.ahead)
             self.restore(found.state, found.arrays)
@@ -370,14 +431,10 @@ def describe(model: Model, stack: str) -> dict[str, Any]:
         "name": model.label,
         "revision": model.revision,
         "type": model.config.model_type,
-        "dtype": str(model.network.dtype).removeprefix("torch."),
         "quantization": model.quantization,
         "adapter": model.adapter,
-        "bos": model.bos,
-        "chat": model.chat,
         "tokens": _token_names(model.tokenizer),
-        "weights": model.digest,
-        "stack": stack,
+        **model.identity(stack),
         "layers": shape.layers,
         "heads": shape.heads,
         "causal": model.causal(stack),

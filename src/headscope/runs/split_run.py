@@ -17,7 +17,7 @@ class SplitRun(Run):
 
     Parameters
     ----------
-    title, output, checkpoint, every
+    title, output, checkpoint, every, overwrite
         As in :class:`~headscope.runs.run.Run`.
     engine
         Where blocks are done; None for this process.
@@ -31,8 +31,11 @@ class SplitRun(Run):
         checkpoint: str | Path | None = None,
         every: float = EVERY,
         engine: Engine | None = None,
+        overwrite: bool = False,
     ) -> None:
-        super().__init__(title, output=output, checkpoint=checkpoint, every=every)
+        super().__init__(
+            title, output=output, checkpoint=checkpoint, every=every, overwrite=overwrite
+        )
         self.engine = engine
 
     @abstractmethod

@@ -15,7 +15,6 @@ from headscope.encode import (
     WorkUnit,
     work_units,
 )
-from headscope.files import digest_of
 from headscope.measures.base import Context, Measure
 from headscope.measures.maps import Maps, check_maps, on_maps
 from headscope.measures.registry import choose, needs_of
@@ -65,6 +64,7 @@ def survey(
     output: str | Path | None = None,
     checkpoint: str | Path | None = None,
     every: float = EVERY,
+    overwrite: bool = False,
     engine: EngineName = "local",
     workers: int | None = None,
     address: str = "",
@@ -120,11 +120,15 @@ def survey(
     shard
         ``(i, n)`` or ``"i/n"`` does the i-th of n parts of the work; see :func:`headscope.merge`.
     output
-        Save the results there. If the file already holds this very run, it is opened instead.
+        Save the results there. If the file already holds this very run, it is opened instead; if
+        it holds another one, that is an error, which says what differs.
     checkpoint
         Where the state of an unfinished run is kept. Default: ``OUTPUT.partial``.
     every
         Seconds between two checkpoints.
+    overwrite
+        Replace the results of another run in ``output``, and its checkpoint; compute this very run
+        again if its results are there.
     engine
         Where the work is done: ``"local"`` (in this process), ``"processes"`` (in several processes
         on this machine) or ``"ray"`` (on a Ray cluster). Results are the same bit for bit, if each
@@ -185,6 +189,7 @@ def survey(
                 output=path,
                 checkpoint=checkpoint if kind is Survey else None,
                 every=every,
+                overwrite=overwrite,
                 engine=place,
                 title=title,
             )
@@ -193,7 +198,8 @@ def survey(
             return make(Survey, loaded, real, output, "surveying").execute(progress)
         from headscope.runs.nulls import NullRuns
 
-        return NullRuns(loaded, real, seed, names, make).run(output).execute(progress)
+        runs = NullRuns(loaded, real, seed, names, make)
+        return runs.run(output, overwrite=overwrite).execute(progress)
 
 
 def head_for(measures: MeasuresLike | None) -> Literal["lm"] | None:
@@ -227,9 +233,17 @@ class Survey(SplitRun):
         checkpoint: str | Path | None = None,
         every: float = EVERY,
         engine: Engine | None = None,
+        overwrite: bool = False,
         title: str = "surveying",
     ) -> None:
-        super().__init__(title, output=output, checkpoint=checkpoint, every=every, engine=engine)
+        super().__init__(
+            title,
+            output=output,
+            checkpoint=checkpoint,
+            every=every,
+            engine=engine,
+            overwrite=overwrite,
+        )
         self.model = model
         self.corpus = corpus.first(settings.limit) if settings.limit else corpus
         self.stack = settings.stack or model.main_stack()
@@ -344,14 +358,11 @@ class Survey(SplitRun):
 
     @cached_property
     def about(self) -> dict[str, Any]:
-        """Model, corpus, settings and measures."""
+        """Model, corpus, settings and measures, and which part of the corpus."""
         return {
+            "shards": [f"{self.shard[0]}/{self.shard[1]}"],
             "model": self.described(),
-            "corpus": {
-                "name": self.corpus.name,
-                "format": self.corpus.format,
-                "sha256": self.corpus.checksum,
-            },
+            "corpus": self.corpus.about,
             "settings": self.settings.model_dump(),
             "measures": [measure.name for measure in self.measures],
             "details": {measure.name: measure.identity() for measure in self.measures},
@@ -367,16 +378,9 @@ class Survey(SplitRun):
         cross = "the rows and keys of cross attention are different texts"
         return {"kept": 0, "why": cross if self.stack == "cross" else self.no_examples}
 
-    @cached_property
-    def identity(self) -> str:
-        """The shard is part of it too."""
-        whole = super().identity
-        return whole if self.shard == (1, 1) else digest_of(whole, str(self.shard))
-
     def provenance(self) -> dict[str, Any]:
-        """With the shard, and what happened to the examples."""
+        """With what happened to the examples."""
         return super().provenance() | {
-            "shards": [f"{self.shard[0]}/{self.shard[1]}"],
             "notes": [
                 *self.corpus.notes,
                 *self.model.notes,

@@ -52,6 +52,7 @@ def track(
     synthetic: bool | None = None,
     output: str | Path | None = None,
     every: float = EVERY,
+    overwrite: bool = False,
     engine: EngineName = "local",
     workers: int | None = None,
     address: str = "",
@@ -78,7 +79,7 @@ def track(
         As in :func:`headscope.survey`.
     examples
         How many examples of the last checkpoint to keep, as in :func:`headscope.survey`.
-    output, every, engine, workers, address, progress
+    output, every, overwrite, engine, workers, address, progress
         As in :func:`headscope.survey`.
     **load
         Options of :func:`headscope.load` for models given by name, such as ``dtype``.
@@ -131,7 +132,7 @@ def track(
         more={"maps": maps, "synthetic": synthetic, "every": every},
         examples=check_examples(examples),
     )
-    return surveys.run(output).execute(progress)
+    return surveys.run(output, overwrite=overwrite).execute(progress)
 
 
 @dataclass
@@ -165,12 +166,12 @@ class Checkpoints:
     shapes: dict[str, tuple[object, ...]] = field(default_factory=dict)
     """The shape of the first model that was loaded, by the checkpoint's name."""
 
-    def run(self, output: str | Path | None) -> JoinedRuns:
+    def run(self, output: str | Path | None, *, overwrite: bool = False) -> JoinedRuns:
         """One survey after the other."""
         parts = [
             Part(one.name, partial(self._survey, number)) for number, one in enumerate(self.found)
         ]
-        return JoinedRuns(parts, self.joined, output=output)
+        return JoinedRuns(parts, self.joined, main=-1, output=output, overwrite=overwrite)
 
     @contextmanager
     def _survey(self, number: int, output: Path | None) -> Iterator[Survey]:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headscope.identity import same_corpus
 from headscope.labels import CHANGE, label_text
 from headscope.results import Atlas
 from headscope.results.moments import Ratio, left_out, moves, ratio
@@ -236,8 +237,9 @@ def same_examples(first: Atlas, second: Atlas) -> bool:
     first, second
         Results of two runs.
     """
-    read = []
-    for about in (first.provenance, second.provenance):
-        settings, corpus = about.get("settings", {}), about.get("corpus", {}).get("sha256")
-        read.append([corpus, *(settings.get(key) for key in ("max_length", "long", "limit"))])
-    return read[0][0] is not None and read[0] == read[1]
+    one, other = first.provenance, second.provenance
+    settings = [
+        {key: about.get("settings", {}).get(key) for key in ("max_length", "long", "limit")}
+        for about in (one, other)
+    ]
+    return same_corpus(one, other) and settings[0] == settings[1]

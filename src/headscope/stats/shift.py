@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from headscope.errors import ResultsError, UserError
+from headscope.identity import same_corpus
 from headscope.results import KEPT, Atlas
 from headscope.stats.clusters import ClusterSums, kept_groups
 from headscope.stats.role_scores import kept_scores, role_data
@@ -184,7 +185,7 @@ def _check_comparable(before: Atlas, after: Atlas) -> None:
             f"{others_heads}) and cannot be compared head by head",
             hint="compare a model with its own fine-tuned version",
         )
-    if one["corpus"]["sha256"] != two["corpus"]["sha256"]:
+    if not same_corpus(one, two):
         raise ResultsError(
             f"the two results are of different corpora ({one['corpus']['name']} and "
             f"{two['corpus']['name']})",

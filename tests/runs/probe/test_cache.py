@@ -36,22 +36,44 @@ def test_vectors_are_computed_once_for_each_model_position_and_length(
         return len(list(tmp_path.iterdir()))
 
     assert (computed(bert), folders()) == (4, 1)
-    assert (
-        computed(bert),
-        computed(bert, FEW[::-1]),
-        computed(bert, FEW[:3], batch_size=1),
-        folders(),
-    ) == (0, 0, 0, 1)
-    assert (computed(bert, max_length=63), folders()) == (4, 2)
-    assert (computed(bert, position="mean"), folders()) == (4, 3)
+    assert (computed(bert), computed(bert, FEW[::-1]), computed(bert), folders()) == (0, 4, 0, 1)
+    assert (computed(bert, batch_size=1), folders()) == (4, 2)
+    assert (computed(bert, max_length=63), folders()) == (4, 3)
+    assert (computed(bert, position="mean"), folders()) == (4, 4)
     computed(tiny_model("electra"))
-    assert folders() == 4
+    assert folders() == 5
     with torch.no_grad():
         next(bert.network.parameters())[7] += 1.0
-    assert (computed(bert), folders()) == (4, 5)
+    assert (computed(bert), folders()) == (4, 6)
 
 
-def test_texts_of_other_runs_are_found_in_the_cache(
+def test_whole_blocks_of_other_runs_are_found_in_the_cache(
+    bert: Model, forwards: list[int], tmp_path: Path
+) -> None:
+    """The first 64 texts of 70 are two blocks, for batches of one text; the last is another."""
+    given: dict[str, Any] = {"max_length": 64, "batch_size": 1}
+    make_head_outputs(bert, MANY[:66], tmp_path, **given)
+    forwards.clear()
+    make_head_outputs(bert, MANY, tmp_path, **given)
+    assert (sum(forwards), len(blocks(tmp_path))) == (6, 4)
+
+
+def test_vectors_do_not_depend_on_what_the_cache_held_before(bert: Model, tmp_path: Path) -> None:
+    """The same texts in other company have other last digits: they are not taken from there."""
+    fresh = make_head_outputs(bert, MANY, tmp_path / "fresh", max_length=64)
+    used = tmp_path / "used"
+    for others in (MANY[:30], MANY[20:], MANY[::-1], [*MANY[5:20], *FEW], FEW):
+        make_head_outputs(bert, others, used, max_length=64)
+    again = make_head_outputs(bert, MANY, used, max_length=64)
+    for layer in range(bert.config.num_hidden_layers):
+        for name in ("heads", "layer"):
+            found = (getattr(one, name)(layer, rows(len(MANY))) for one in (fresh, again))
+            np.testing.assert_array_equal(*found)
+    few = make_head_outputs(bert, MANY[:30], used, max_length=64).heads(1, rows(30))
+    assert not np.array_equal(few, fresh.heads(1, rows(30)))  # or the test would show nothing
+
+
+def test_only_the_texts_of_a_run_are_counted(
     bert: Model, forwards: list[int], tmp_path: Path
 ) -> None:
     make_head_outputs(bert, [*FEW[:2], ("the cat " * 60,), ("\u200b",)], tmp_path, max_length=64)
@@ -65,7 +87,7 @@ def test_texts_of_other_runs_are_found_in_the_cache(
         max_length=64,
         progress=lambda done, total: reported.append((done, total)),
     )
-    assert (sum(forwards), reported[-1], len(blocks(tmp_path))) == (7, (9, 9), 2)
+    assert (sum(forwards), reported[-1], len(blocks(tmp_path))) == (9, (9, 9), 2)
     check(found, "bert", mixed, "cls")
     assert {**found.counts, "bytes": 0} == {
         "texts": 9,
@@ -73,9 +95,7 @@ def test_texts_of_other_runs_are_found_in_the_cache(
         "truncated": 0,
         "bytes": 0,
     }  # the truncated and empty texts belong to another run
-    assert found.counts["bytes"] == sum(
-        path.stat().st_size for path in tmp_path.rglob("block-*.safetensors")
-    )
+    assert found.counts["bytes"] == sum(path.stat().st_size for path in found.blocks)
     only = make_head_outputs(bert, mixed[:1], tmp_path, max_length=64)
     assert 0 < only.counts["bytes"] < found.counts["bytes"]
 
@@ -153,8 +173,8 @@ def test_disk_space_and_memory_are_stated_before_anything_is_computed(
     make_head_outputs(bert, FEW, tmp_path, max_length=64, say=say)  # everything is known
     assert [computed for _, computed in said] == [0, 3]
     assert said[1][0] == (
-        f"vectors of 1 texts take {show_size(2 * numbers)} on disk (7.2 GB free in {tmp_path}) "
-        f"and {show_size(4 * numbers)} of memory while they are computed; one layer of all 4 "
+        f"vectors of 4 texts take {show_size(4 * 2 * numbers)} on disk (7.2 GB free in {tmp_path}) "
+        f"and {show_size(4 * 4 * numbers)} of memory while they are computed; one layer of all 4 "
         f"texts takes {show_size(4 * 4 * config.hidden_size)} of memory"
     )
 
@@ -198,21 +218,21 @@ def test_too_little_disk_space_is_an_error_before_anything_is_computed(
 def test_a_damaged_block_is_named_and_computed_again_and_the_others_are_kept(
     bert: Model, damage: Any, tmp_path: Path
 ) -> None:
-    make_head_outputs(bert, FEW[:2], tmp_path, max_length=64)
-    found = make_head_outputs(bert, FEW, tmp_path, max_length=64)
-    before = found.heads(1, rows(4))
-    kept, block = (found.blocks[int(found.home[row])] for row in (0, 3))
+    given: dict[str, Any] = {"max_length": 64, "batch_size": 1}
+    found = make_head_outputs(bert, MANY, tmp_path, **given)
+    before = found.heads(1, rows(70))
+    kept, block = (found.blocks[int(found.home[row])] for row in (0, 69))
     times, whole = kept.stat().st_mtime_ns, block.read_bytes()
     block.write_bytes(damage(whole))
-    for again in (lambda: found.heads(1, rows(4)), lambda: found.layer(0, rows(4))):
+    for again in (lambda: found.heads(1, rows(70)), lambda: found.layer(0, rows(70))):
         with pytest.raises(UserError, match=r"block-\w+\.safetensors is damaged: ") as error:
             again()
         assert error.value.hint == "run it again: its vectors are then computed again"
     said: list[str] = []
-    repaired = make_head_outputs(bert, FEW, tmp_path, max_length=64, say=said.append)
+    repaired = make_head_outputs(bert, MANY, tmp_path, say=said.append, **given)
     assert said[0].startswith(f"{block} is damaged: ")
     assert said[0].endswith("; its vectors are computed again")
-    assert np.array_equal(repaired.heads(1, rows(4)), before)
+    assert np.array_equal(repaired.heads(1, rows(70)), before)
     assert block.read_bytes() == whole
     assert kept.stat().st_mtime_ns == times
 

@@ -113,6 +113,9 @@ def test_requested_points_of_the_curve_make_another_run(tmp_path: Path) -> None:
     options = {"max_length": 24, "greedy": False} | QUICK
     default = probe(planted_bert(), one, cache=tmp_path, output=path, **options)
     counts = default["probe_top"]["n"].values.tolist()
-    requested = probe(planted_bert(), one, cache=tmp_path, output=path, counts=counts, **options)
+    with pytest.raises(UserError, match="another run: skip_costly: true there, false here"):
+        probe(planted_bert(), one, cache=tmp_path, output=path, counts=counts, **options)
+    options |= {"cache": tmp_path, "output": path, "overwrite": True}
+    requested = probe(planted_bert(), one, counts=counts, **options)
     assert requested.provenance["identity"] != default.provenance["identity"]
     same(requested, default)

@@ -130,16 +130,17 @@ def test_a_finished_folder_is_not_trained_again(bert, tuned):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"epochs": 5}, "epochs 8 there, 5 here"),
-        ({"start": "random"}, "start pretrained there, random here"),
-        ({"train": sentences(160, 7)}, "other weights or other data"),
+        ({"epochs": 5}, "epochs: 8 there, 5 here"),
+        ({"start": "random"}, "start: 'pretrained' there, 'random' here"),
+        ({"train": sentences(160, 7)}, "train.sha256: "),
     ],
 )
 def test_a_folder_of_another_finished_run_is_not_overwritten(bert, tuned, change, message):
     given = {"train": sentences(160, 0), "dev": sentences(60, 1), "epochs": 8, **QUICK} | change
     with pytest.raises(UserError) as caught:
         tune(bert, task=ANIMALS, output=tuned.folder, **given)
-    assert caught.value.message == f"{tuned.folder} holds another finished run: {message}"
+    assert caught.value.message.startswith(f"{tuned.folder} holds another finished run: ")
+    assert message in caught.value.message
 
 
 def test_a_folder_with_other_files_is_not_written_to(bert, tmp_path):

@@ -29,6 +29,7 @@ from headscope.cli.options.model import (
 )
 from headscope.cli.options.output import (
     Json,
+    Overwrite,
     Quiet,
     ResultsFile,
 )
@@ -99,6 +100,7 @@ __all__ = [
     "Measures",
     "Model",
     "Nulls",
+    "Overwrite",
     "Parse",
     "Parser",
     "Quantization",

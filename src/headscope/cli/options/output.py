@@ -16,6 +16,14 @@ ResultsFile = Annotated[
     ),
 ]
 
+Overwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Replace the results of another run in the output, or compute the same run again.",
+    ),
+]
+
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
 
 Json = Annotated[

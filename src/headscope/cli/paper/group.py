@@ -54,6 +54,7 @@ class Common:
     batch_size: int
     max_length: int
     device: str
+    overwrite: bool
     json: bool
     quiet: bool
 
@@ -73,6 +74,7 @@ class Common:
             "batch_size": self.batch_size,
             "max_length": self.max_length,
             "device": self.device,
+            "overwrite": self.overwrite,
             "progress": self.console,
         }
 
@@ -85,11 +87,12 @@ def _shared(
     batch_size: opt.BatchSize = 16,
     max_length: opt.MaxLength = 128,
     device: opt.Device = "cpu",
+    overwrite: opt.Overwrite = False,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> Common:
     """The options that all recipes share, with their defaults."""
-    return Common(part, output, limit, seed, batch_size, max_length, device, json, quiet)
+    return Common(part, output, limit, seed, batch_size, max_length, device, overwrite, json, quiet)
 
 
 def recipe_command(

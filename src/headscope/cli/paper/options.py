@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli.options import BatchSize, Device, MaxLength, Quiet, Seed
+from headscope.cli.options import BatchSize, Device, MaxLength, Overwrite, Quiet, Seed
 
 __all__ = [
     "BatchSize",
@@ -20,6 +20,7 @@ __all__ = [
     "MaxLength",
     "Model",
     "Output",
+    "Overwrite",
     "Parts",
     "Quiet",
     "Seed",

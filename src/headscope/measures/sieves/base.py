@@ -28,9 +28,9 @@ from numpy.typing import ArrayLike
 from headscope.corpus import Example
 from headscope.encode import Encoded
 from headscope.errors import UserError
+from headscope.identity import code_digest
 from headscope.measures.kinds import Relation, as_relation
 from headscope.measures.registry import run_file
-from headscope.measures.source import code_digest
 from headscope.registry import Registry
 
 Select = Callable[[Encoded], Relation | ArrayLike | None]

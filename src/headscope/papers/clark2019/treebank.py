@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -43,14 +42,7 @@ def split_treebank(corpus: Corpus) -> tuple[Corpus, Corpus]:
         def source() -> Iterator[Example]:
             return (example for index, example in enumerate(corpus) if keep(index))
 
-        return replace(
-            corpus,
-            name=f"{corpus.name} ({name})",
-            source=source,
-            rough=None,
-            limit=None,
-            fingerprint=lambda: f"{corpus.fingerprint()}:{name}",
-        )
+        return corpus.derived(name, source, name=f"{corpus.name} ({name})")
 
     last = HELD_OUT - 1
     return (
@@ -78,13 +70,7 @@ def sentence_corpus(corpus: Corpus) -> Corpus:
     >>> len(list(sentence_corpus(read("demo", limit=1)))) > 1
     True
     """
-    return replace(
-        corpus,
-        source=lambda: iter(sentences(corpus)),
-        rough=None,
-        limit=None,
-        fingerprint=lambda: f"{corpus.fingerprint()}:sentences",
-    )
+    return corpus.derived("sentences", lambda: iter(sentences(corpus)))
 
 
 def by_sentence(corpus: Corpus) -> Corpus:

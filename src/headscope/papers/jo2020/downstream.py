@@ -182,6 +182,7 @@ class Downstream:
                 task=task,
                 data=self.recipe.data,
                 output=folder,
+                overwrite=self.recipe.overwrite,
                 pooling=pooling,
                 device=self.recipe.device,
                 progress=progress,

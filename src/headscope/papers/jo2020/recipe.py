@@ -231,6 +231,7 @@ class Jo2020(Recipe):
             repeats=1,  # repeated splits are among the controls
             cache=self.cache or self.folder / "vectors",
             output=path,
+            overwrite=self.overwrite,
             progress=self.reporter,
         )
         return self.keep(path, results)

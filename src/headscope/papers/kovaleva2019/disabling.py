@@ -113,6 +113,7 @@ class Disabling:
                     sets=sets,
                     way=cast("Way", self.recipe.way),
                     output=path,
+                    overwrite=self.recipe.overwrite,
                     progress=progress,
                     seed=self.recipe.seed,
                     batch_size=self.recipe.batch_size,

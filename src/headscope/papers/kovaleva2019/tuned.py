@@ -113,6 +113,7 @@ class TunedModels:
                 train=self.train(task),
                 dev=self.all_dev(task),
                 output=folder,
+                overwrite=self.recipe.overwrite,
                 device=self.recipe.device,
                 progress=progress,
                 start=start,

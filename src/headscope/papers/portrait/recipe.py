@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from headscope.corpus import CorpusLike, read
 from headscope.errors import UserError
+from headscope.identity import AnotherRunError
 from headscope.measures.options import at_least
 from headscope.measures.registry import choose
 from headscope.models import Model, ModelLike
@@ -169,6 +170,7 @@ class Portrait(Recipe):
                 measures=measures,
                 synthetic=synthetic,
                 output=path,
+                overwrite=self.overwrite,
                 progress=progress,
                 limit=self.limit,
                 seed=self.seed,
@@ -184,7 +186,13 @@ class Portrait(Recipe):
         path = self.folder / "circuits.nc"
         try:
             with self.reporter.progress("circuits") as progress:
-                atlas = circuits(self.one, seed=self.seed, output=path, progress=progress)
+                atlas = circuits(
+                    self.one,
+                    seed=self.seed,
+                    output=path,
+                    overwrite=self.overwrite,
+                    progress=progress,
+                )
         except UserError as error:
             self._found.why["circuits"] = error.message
             raise
@@ -204,6 +212,7 @@ class Portrait(Recipe):
                     needles=choose_needles(None)[: self.needles],
                     seed=self.seed,
                     output=path,
+                    overwrite=self.overwrite,
                     progress=progress,
                 )
         except UserError as error:
@@ -217,6 +226,8 @@ class Portrait(Recipe):
         atlas = self.surveyed
         try:
             feeders = self.composed
+        except AnotherRunError:
+            raise
         except UserError as error:
             self.reporter.say(f"no composition: {error.message}")
             feeders = None
@@ -243,6 +254,7 @@ class Portrait(Recipe):
                     draws=self.draws,
                     seed=self.seed,
                     output=path,
+                    overwrite=self.overwrite,
                     progress=progress,
                 )
         except UserError as error:

@@ -68,6 +68,7 @@ def ablate(
     output: str | Path | None = None,
     checkpoint: str | Path | None = None,
     every: float = EVERY,
+    overwrite: bool = False,
     engine: EngineName = "local",
     workers: int | None = None,
     address: str = "",
@@ -151,6 +152,8 @@ def ablate(
         Where the state of an unfinished run is kept; by default beside the output.
     every
         Seconds between two checkpoints.
+    overwrite
+        As in :func:`headscope.survey`.
     engine, workers, address
         Where batches are worked on, as in :func:`headscope.survey`.
     progress
@@ -235,6 +238,7 @@ def ablate(
             output=output,
             checkpoint=checkpoint,
             every=every,
+            overwrite=overwrite,
             engine=make_engine(engine, workers, address, size=found.model.size),
         )
         reporter = as_reporter(progress)

@@ -41,6 +41,7 @@ def group_losses(
     way: str = "zero",
     seed: int = 0,
     output: str | Path | None = None,
+    overwrite: bool = False,
     progress: ProgressLike = False,
 ) -> Atlas:
     """Disable groups of heads, and see what a language model loses on new and on repeated text.
@@ -70,6 +71,8 @@ def group_losses(
         Of the draws.
     output
         Save the results there. If the file already holds this very run, it is opened instead.
+    overwrite
+        As in :func:`headscope.survey`.
     progress
         True shows a progress bar.
 
@@ -93,7 +96,8 @@ def group_losses(
     """
     settings = GroupSettings(passages, length, draws, way, seed)
     with using_model(model, head="lm") as loaded:
-        return GroupRun(loaded, read(corpus), groups, settings, output=output).execute(progress)
+        run = GroupRun(loaded, read(corpus), groups, settings, output=output, overwrite=overwrite)
+        return run.execute(progress)
 
 
 @dataclass(frozen=True)
@@ -125,8 +129,9 @@ class GroupRun(Run):
         settings: GroupSettings,
         *,
         output: str | Path | None = None,
+        overwrite: bool = False,
     ) -> None:
-        super().__init__("disabling groups", output=output)
+        super().__init__("disabling groups", output=output, overwrite=overwrite)
         check_predicts(model)
         self.model, self.corpus, self.settings = model, corpus, settings
         self.stack = model.main_stack()
@@ -150,11 +155,10 @@ class GroupRun(Run):
     @cached_property
     def about(self) -> dict[str, Any]:
         """Model, corpus, groups and settings."""
-        corpus = self.corpus
         return {
             "kind": NAME,
             "model": describe(self.model, self.stack),
-            "corpus": {"name": corpus.name, "format": corpus.format, "sha256": corpus.checksum},
+            "corpus": self.corpus.about,
             "settings": asdict(self.settings),
             "groups": {name: head_names(heads) for name, heads in self.groups.items()},
         }

@@ -79,8 +79,8 @@ def as_objective(objective: Objective | OutputFunction, metric: str = "") -> Obj
     --------
     >>> def length(output, batch):
     ...     return output.last_hidden_state[:, 0].norm(dim=-1)
-    >>> as_objective(length).about()
-    {'name': 'length', 'metric': 'mean', 'labels': []}
+    >>> as_objective(length).name
+    'length'
     """
     if isinstance(objective, Objective):
         if metric and metric != objective.metric:

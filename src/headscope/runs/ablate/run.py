@@ -65,7 +65,7 @@ class AblationRun(SplitRun):
         How a pruning curve is computed; None computes none.
     scores
         How scores are computed.
-    output, checkpoint, every, engine
+    output, checkpoint, every, engine, overwrite
         See :class:`headscope.runs.split_run.SplitRun`.
     """
 
@@ -83,9 +83,15 @@ class AblationRun(SplitRun):
         checkpoint: str | Path | None = None,
         every: float = EVERY,
         engine: Engine | None = None,
+        overwrite: bool = False,
     ) -> None:
         super().__init__(
-            "disabling heads", output=output, checkpoint=checkpoint, every=every, engine=engine
+            "disabling heads",
+            output=output,
+            checkpoint=checkpoint,
+            every=every,
+            engine=engine,
+            overwrite=overwrite,
         )
         self.model, self.objective = inputs.model, inputs.objective
         self.shape = inputs.model.shape(settings.stack)
@@ -104,11 +110,7 @@ class AblationRun(SplitRun):
         """Everything that changes the outputs. Scores are computed again if they differ."""
         return {
             "model": describe(self.model, self.settings.stack),
-            "corpus": {
-                "name": self.corpus.name,
-                "format": self.corpus.format,
-                "sha256": self.corpus.checksum,
-            },
+            "corpus": self.corpus.about,
             "settings": self.settings.model_dump(),
             "objective": self.objective.about(),
             "ablation": {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -14,8 +13,6 @@ import torch
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.errors import ResultsError
-from headscope.files import check_writable
 from headscope.models import Model, ModelLike, using_model
 from headscope.models.load_options import LoadOptions
 from headscope.models.weights import Weights, base_digests, is_tied
@@ -32,7 +29,7 @@ from headscope.runs.circuits.scores import (
     readers,
     value_roots,
 )
-from headscope.runs.run import Job, describe, versions
+from headscope.runs.run import AtlasJob, describe
 
 DRAWS = 64
 """Pairs of random heads behind a baseline."""
@@ -47,6 +44,7 @@ def circuits(
     stack: str = "",
     device: str = "cpu",
     output: str | Path | None = None,
+    overwrite: bool = False,
     progress: ProgressLike = False,
 ) -> Atlas:
     """Read circuits off the weights of a model: no corpus is needed (Elhage et al. 2021).
@@ -65,6 +63,8 @@ def circuits(
         Where to compute with a model that is loaded by name.
     output
         Where to save the results. If this file already holds them, it is opened instead.
+    overwrite
+        As in :func:`headscope.survey`.
     progress
         Whether to show a progress bar.
 
@@ -108,7 +108,8 @@ def circuits(
     4
     """
     with loading(model, device=device) as found:
-        return Circuits(found, seed=seed, stack=stack, output=output).execute(progress)
+        job = Circuits(found, seed=seed, stack=stack, output=output, overwrite=overwrite)
+        return job.execute(progress)
 
 
 @contextmanager
@@ -131,13 +132,19 @@ def loading(model: ModelLike, **options: Unpack[LoadOptions]) -> Iterator[Model]
         yield found
 
 
-class Circuits(Job[Atlas]):
+class Circuits(AtlasJob):
     """The job of :func:`circuits`."""
 
     def __init__(
-        self, model: Model, *, seed: int, stack: str = "", output: str | Path | None = None
+        self,
+        model: Model,
+        *,
+        seed: int,
+        stack: str = "",
+        output: str | Path | None = None,
+        overwrite: bool = False,
     ) -> None:
-        super().__init__("circuits", output=output)
+        super().__init__("circuits", output=output, overwrite=overwrite)
         self.model, self.seed = model, seed
         self.weights = Weights(model, stack)
 
@@ -152,38 +159,11 @@ class Circuits(Job[Atlas]):
             "notes": list(self.weights.notes),
         }
 
-    def check(self) -> None:
-        """Check that the output can be written."""
-        if self.output is not None:
-            check_writable(self.output, error=ResultsError)
-
-    def finished(self) -> Atlas | None:
-        """The results of the same weights and seed, if the output holds them."""
-        if self.output is None or not self.output.exists():
-            return None
-        try:
-            found = Atlas.open(self.output)
-        except ResultsError as error:
-            self.say(f"{error.message}; it is made again")
-            return None
-        return found if found.provenance.get("identity") == self.identity else None
-
-    def save(self, result: Atlas) -> None:
-        """Write the results."""
-        if self.output is not None:
-            result.save(self.output)
-
     def work(self, reporter: Reporter) -> Atlas:
         """Read one layer after another."""
         with torch.inference_mode():
             groups = self._groups(reporter)
-        about = self.about | {
-            "shards": ["1/1"],
-            "identity": self.identity,
-            "versions": versions(),
-            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        }
-        return Atlas.build(groups, about)
+        return Atlas.build(groups, self.provenance())
 
     def _groups(self, reporter: Reporter) -> dict[str, xr.Dataset]:
         weights, shape = self.weights, (self.weights.layers, self.weights.heads)

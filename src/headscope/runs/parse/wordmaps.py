@@ -143,7 +143,10 @@ def make_word_maps(
     longest = max_length or min(model.longest or LONGEST, LONGEST)
     examples, shape = list(corpus), model.shape(stack)
     encoder = model.encoder(max_length=longest, long="drop", stack=stack)
-    folder = cache / maps_identity(model, examples, stack=stack, max_length=longest)
+    identity = maps_identity(
+        model, examples, stack=stack, max_length=longest, batch_size=batch_size
+    )
+    folder = cache / identity
     if folder.exists() and (damage := _damage(folder)):
         _log.warning(f"the word maps in {folder} are damaged: {damage}; they are computed again")
         shutil.rmtree(folder, ignore_errors=True)
@@ -155,13 +158,21 @@ def make_word_maps(
     return _open(folder, examples, shape)
 
 
-def maps_identity(model: Model, examples: Sequence[Example], *, stack: str, max_length: int) -> str:
+def maps_identity(
+    model: Model,
+    examples: Sequence[Example],
+    *,
+    stack: str,
+    max_length: int,
+    batch_size: int = 32,
+) -> str:
     """A digest of everything that changes the maps."""
     about = {
         "format": FORMAT,
-        **model.identity(stack),
+        "model": model.identity(stack),
         "shape": asdict(model.shape(stack)),
         "max_length": max_length,
+        "batch_size": batch_size,  # padding changes the last digits
     }
     texts = (
         repr((example.texts, [(word.text, word.segment, word.sentence) for word in example.words]))

@@ -22,7 +22,7 @@ from safetensors.numpy import save
 from headscope.errors import UserError
 from headscope.files import digest_of, write_bytes
 
-FORMAT = 4
+FORMAT = 5
 LARGEST = 32768.0
 WHOLE, CUT, EMPTY = 0, 1, 2
 """State of a text: read in full; truncated; without any token, and so without vectors."""
@@ -44,6 +44,12 @@ def text_digest(text: Texts) -> bytes:
     16
     """
     return hashlib.sha256(repr(text).encode("utf-8", "surrogatepass")).digest()[:DIGEST]
+
+
+def block_path(folder: Path, texts: Sequence[Texts]) -> Path:
+    """Where the block of some texts is kept: its name follows from them and from their order."""
+    name = hashlib.sha256(b"".join(map(text_digest, texts))).hexdigest()[:DIGEST]
+    return folder / PATTERN.replace("*", name)
 
 
 def write_block(
@@ -83,10 +89,9 @@ def write_block(
         scale = np.exp2(exponent).astype(np.float32)
         tensors[name] = (values / scale[:, None]).astype(np.float16)
         tensors[f"{name}_scale"], tensors[f"{name}_mean"] = scale, mean
-    name = hashlib.sha256(b"".join(digests)).hexdigest()[:DIGEST]
     data = save(tensors, metadata={DIGESTS: json.dumps(_content_digests(tensors))})
     try:
-        return write_bytes(folder / PATTERN.replace("*", name), data)
+        return write_bytes(block_path(folder, texts), data)
     except UserError as error:
         raise UserError(
             error.message, hint="free some disk space, then run it again: finished blocks are kept"

@@ -46,6 +46,7 @@ def probe(
     device: str | None = None,
     cache: str | Path = CACHE,
     output: str | Path | None = None,
+    overwrite: bool = False,
     engine: EngineName = "local",
     workers: int | None = None,
     address: str = "",
@@ -115,6 +116,8 @@ def probe(
     output
         Results file (.nc). If given, an interrupted run resumes, and a finished one is opened
         instead of computed again.
+    overwrite
+        As in :func:`headscope.survey`.
     engine, workers, address
         Where vectors are computed, as in :func:`headscope.survey`. Classifiers are trained in this
         process.
@@ -190,6 +193,7 @@ def probe(
             options,
             cache=Path(cache).absolute(),
             output=output,
+            overwrite=overwrite,
             engine=make_engine(engine, workers, address, size=loaded.size),
         )
         return run.execute(progress)

@@ -47,8 +47,8 @@ class ProbingRun(Run):
         Everything else that changes the numbers.
     cache
         Folder of vectors.
-    output
-        Results file; None only returns the results.
+    output, overwrite
+        See :class:`~headscope.runs.run.Run`.
     engine
         Where vectors are computed; None for this process.
     """
@@ -61,9 +61,11 @@ class ProbingRun(Run):
         *,
         cache: Path,
         output: str | Path | None = None,
+        overwrite: bool = False,
         engine: Engine | None = None,
     ) -> None:
-        super().__init__("probing", output=output, every=0.0)  # a checkpoint after every task
+        # A checkpoint after every task.
+        super().__init__("probing", output=output, every=0.0, overwrite=overwrite)
         self.engine = engine
         self.model, self.tasks, self.cache = model, tasks, cache
         self.stack = model.main_stack()

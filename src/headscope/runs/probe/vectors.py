@@ -1,8 +1,11 @@
 """Computing the vectors of texts: one pass over those that the cache does not hold.
 
 Vectors are written in blocks, and memory holds one block at a time. A finished block is kept, so a
-run that was stopped, or met a full disk, resumes with the next. Whatever needs one of these texts
-again, for the same model, position and maximum length, finds it in the cache.
+run that was stopped, or met a full disk, resumes with the next.
+
+What a vector is, to its last digits, depends on the texts beside it: they pad its batch, and half
+precision counts from the mean of its block. So a block is found again only by the same texts in
+the same order. A run has the same vectors, whatever the cache held before.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ from headscope.corpus import Example
 from headscope.encode import Encoded
 from headscope.encode.batch import WINDOW
 from headscope.errors import Interrupted, UserError
-from headscope.files import digest_of, show_size, write_text
+from headscope.files import show_size, write_text
+from headscope.identity import identity_of
 from headscope.models import Model
 from headscope.models.pooling import known_position
 from headscope.progress import Update
@@ -31,12 +35,10 @@ from headscope.runs.probe.blocks import (
     CUT,
     EMPTY,
     FORMAT,
-    PATTERN,
     WHOLE,
     Texts,
+    block_path,
     check_block,
-    read_tensor,
-    text_digest,
     write_block,
 )
 from headscope.runs.probe.outputs import HeadOutputs
@@ -131,44 +133,35 @@ class _Computation:
         self.folder = cache / self._identity()
 
     def run(self, progress: Update | None, say: Callable[[str], None] | None = None) -> HeadOutputs:
-        digests = [text_digest(text) for text in self.texts]
-        self._remove_damaged(say)
-        known = self._known()
+        size = self.batch_size * WINDOW
+        parts = [self.texts[start : start + size] for start in range(0, len(self.texts), size)]
+        blocks = [block_path(self.folder, part) for part in parts]
         missing = [
-            text for text, digest in zip(self.texts, digests, strict=True) if digest not in known
+            part for part, path in zip(parts, blocks, strict=True) if not self._whole(path, say)
         ]
         if missing:
-            self._prepare(len(missing), say)
+            self._prepare(sum(map(len, missing)), say)
             self._fill(missing, progress)
-            known = self._known()
-        blocks = sorted({path for path, _ in known.values()})
-        number = {path: index for index, path in enumerate(blocks)}
-        places = [(number[path], row) for path, row in (known[digest] for digest in digests)]
-        home, place = np.array(places, np.int64).reshape(-1, 2).T
+        home, place = np.divmod(np.arange(len(self.texts), dtype=np.int64), size)
         return HeadOutputs(self.texts, self.shape, self.hidden, self.position, blocks, home, place)
 
-    def _remove_damaged(self, say: Callable[[str], None] | None) -> None:
-        """Delete blocks that are damaged: their texts are computed again, all others kept."""
-        for path in sorted(self.folder.glob(PATTERN)):
-            try:
-                check_block(path)
-            except UserError as error:
-                path.unlink(missing_ok=True)
-                if say:
-                    say(f"{error.message}; its vectors are computed again")
+    def _whole(self, path: Path, say: Callable[[str], None] | None) -> bool:
+        """Whether a block is there; one that is damaged is deleted, and computed again."""
+        if not path.exists():
+            return False
+        try:
+            check_block(path)
+        except UserError as error:
+            path.unlink(missing_ok=True)
+            if say:
+                say(f"{error.message}; its vectors are computed again")
+            return False
+        return True
 
-    def _known(self) -> dict[bytes, tuple[Path, int]]:
-        """The block and row of every text in the cache."""
-        return {
-            digest.tobytes(): (path, row)
-            for path in sorted(self.folder.glob(PATTERN))
-            for row, digest in enumerate(read_tensor(path, "texts"))
-        }
-
-    def _fill(self, missing: Sequence[Texts], progress: Update | None) -> None:
-        """Compute the texts that no block holds; write each block when all of it is there."""
+    def _fill(self, missing: Sequence[Sequence[Texts]], progress: Update | None) -> None:
+        """Compute the blocks that are not there; write each when all of it is computed."""
         total = len(self.texts)
-        done = written = total - len(missing)
+        done = written = total - sum(map(len, missing))
         open_blocks: dict[int, tuple[_OpenBlock, NDArray[np.int64]]] = {}
         try:
             with self._workers() as workers:
@@ -201,13 +194,12 @@ class _Computation:
 
     def _tasks(
         self,
-        missing: Sequence[Texts],
+        missing: Sequence[Sequence[Texts]],
         open_blocks: dict[int, tuple[_OpenBlock, NDArray[np.int64]]],
     ) -> Iterator[Task]:
         """The batches of all blocks; notes the block and the rows of each."""
-        index, size = 0, self.batch_size * WINDOW
-        for start in range(0, len(missing), size):
-            part = missing[start : start + size]
+        index = 0
+        for part in missing:
             state = np.full(len(part), EMPTY, np.uint8)
             encoded = self._encoded(part, state)
             planned = list(self.model.batches(encoded, size=self.batch_size))
@@ -293,8 +285,9 @@ class _Computation:
         """A digest of everything that changes the vectors, as the name of a folder."""
         about = {
             "format": FORMAT,
-            **self.model.identity(self.stack),
+            "model": self.model.identity(self.stack),
             "position": self.position,
             "max_length": self.max_length,
+            "batch_size": self.batch_size,
         }
-        return f"outputs-{digest_of(json.dumps(about, sort_keys=True, default=str))[:24]}"
+        return f"outputs-{identity_of(about)[:24]}"

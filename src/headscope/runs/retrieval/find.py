@@ -38,6 +38,7 @@ def retrieval(
     output: str | Path | None = None,
     checkpoint: str | Path | None = None,
     every: float = EVERY,
+    overwrite: bool = False,
     progress: ProgressLike = False,
 ) -> Atlas:
     """Find the heads that copy an answer out of a long text (Wu et al. 2024).
@@ -86,6 +87,8 @@ def retrieval(
         results, it is opened instead.
     checkpoint, every
         Where the state is kept meanwhile, and how often, in seconds. Default: beside the output.
+    overwrite
+        As in :func:`headscope.survey`.
     progress
         Whether to show a progress bar.
 
@@ -141,7 +144,13 @@ def retrieval(
     )
     with loading(model, device=device) as found:
         run = RetrievalRun(
-            found, read(text), settings, output=output, checkpoint=checkpoint, every=every
+            found,
+            read(text),
+            settings,
+            output=output,
+            checkpoint=checkpoint,
+            every=every,
+            overwrite=overwrite,
         )
         return run.execute(progress)
 

@@ -43,7 +43,7 @@ class RetrievalRun(Run):
         The text around the needles.
     settings
         Needles, lengths, depths, and what the check disables.
-    output, checkpoint, every
+    output, checkpoint, every, overwrite
         See :class:`headscope.runs.run.Run`.
     """
 
@@ -56,8 +56,11 @@ class RetrievalRun(Run):
         output: str | Path | None = None,
         checkpoint: str | Path | None = None,
         every: float = EVERY,
+        overwrite: bool = False,
     ) -> None:
-        super().__init__("retrieval", output=output, checkpoint=checkpoint, every=every)
+        super().__init__(
+            "retrieval", output=output, checkpoint=checkpoint, every=every, overwrite=overwrite
+        )
         self.model, self.corpus, self.settings = model, corpus, settings
         self.decoder = Decoder(model)
         self.shape = self.decoder.shape
@@ -76,12 +79,11 @@ class RetrievalRun(Run):
     @cached_property
     def about(self) -> dict[str, Any]:
         """Model, text and settings."""
-        corpus = self.corpus
         return {
             "kind": RETRIEVAL,
             "model": describe(self.model, self.decoder.stack)
             | {"same_weights": base_digests(self.model)},
-            "corpus": {"name": corpus.name, "format": corpus.format, "sha256": corpus.checksum},
+            "corpus": self.corpus.about,
             "settings": self.settings.about()
             | {
                 "lengths": list(self.prompts.lengths),

@@ -51,6 +51,8 @@ class Tuned:
         What a reader of the scores should know.
     pooling
         What the classifier saw, unless it is the model's own.
+    about
+        All of it, so that another run can be told what differs.
     again
         Whether the folder was already finished, and nothing was computed.
     """
@@ -68,6 +70,7 @@ class Tuned:
     versions: dict[str, str]
     notes: list[str] = field(default_factory=list)
     pooling: Pooling | None = None
+    about: dict[str, Any] = field(default_factory=dict, compare=False)
     again: bool = field(default=False, compare=False)
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Sequence
@@ -16,8 +15,7 @@ import numpy as np
 
 from headscope.corpus import Corpus
 from headscope.errors import Interrupted, UserError
-from headscope.files import digest_of
-from headscope.models import Pooling
+from headscope.identity import another_run, differences
 from headscope.progress import Reporter
 from headscope.runs.run import AGAIN, Job
 from headscope.runs.tune.classifier import task_for
@@ -39,13 +37,8 @@ from headscope.runs.tune.trainer import (
 from headscope.seals import FILES, folder_damage, seal_folder
 from headscope.tasks.data import TaskData
 from headscope.tasks.metrics import majority, score
-from headscope.tasks.task import Task
 
 CHECKPOINTS = "checkpoints"
-OTHER_FOLDER = {
-    "hint": "choose another output folder, or delete this one",
-    "command": "choose another folder with -o, or delete this one",
-}
 LIBRARIES = ("headscope", "torch", "transformers", "accelerate")
 """The libraries whose versions a record keeps."""
 
@@ -69,6 +62,8 @@ class Tuning(Job[Tuned]):
         Seconds between two checkpoints, which transformers' Trainer writes.
     resume
         False removes what an earlier run left in the folder.
+    overwrite
+        Train again what is finished, and replace what another run left.
     """
 
     def __init__(
@@ -81,8 +76,9 @@ class Tuning(Job[Tuned]):
         device: str,
         every: float,
         resume: bool = True,
+        overwrite: bool = False,
     ) -> None:
-        super().__init__(folder.name, output=folder)
+        super().__init__(folder.name, output=folder, overwrite=overwrite)
         self.loaded, self.data, self.settings, self.folder = loaded, data, settings, folder
         self.device, self.every, self.resume = device, every, resume
         self.model = loaded.model
@@ -91,25 +87,20 @@ class Tuning(Job[Tuned]):
 
     @cached_property
     def about(self) -> dict[str, Any]:
-        """Weights, task, data, settings and pooling."""
+        """Model, task, data, settings and pooling."""
         pooling = self.loaded.pooling
         return {
-            "weights": self.model.digest,
             "task": asdict(self.data.task) | {"title": ""},
-            "train": self.data.train.checksum,
-            "dev": self.data.dev.checksum,
-            "settings": asdict(self.settings),
-            "pooling": asdict(pooling) if pooling else None,
+            "train": self.data.train.about,
+            "dev": self.data.dev.about,
+            "settings": asdict(self.settings) | {"device": self.device},
+            "pooling": f"{pooling.title} ({pooling.position})" if pooling else "none",
+            "model": {"name": self.model.label, **self.model.identity(self.model.main_stack())},
         }
 
     def corpora(self) -> Sequence[Corpus]:
         """Training and dev examples."""
         return [self.data.train, self.data.dev]
-
-    @cached_property
-    def identity(self) -> str:
-        """A digest of all that: with other versions of libraries a tuned model is still itself."""
-        return digest_of(json.dumps(self.about, sort_keys=True))[:16]
 
     def finished(self) -> Tuned | None:
         """The record of this run, if the folder has it.
@@ -117,7 +108,8 @@ class Tuning(Job[Tuned]):
         Raises
         ------
         UserError
-            If the folder holds another run or other files: they are never overwritten.
+            If the folder holds another run, and is not to be overwritten; or other files, which
+            never are.
         """
         if not self.resume:
             shutil.rmtree(self.state, ignore_errors=True)
@@ -126,9 +118,13 @@ class Tuning(Job[Tuned]):
         if not (self.folder / RECORD).exists():
             self._check_folder()
             return None
+        if self.overwrite:
+            self._unfinish()
+            return None
         found = read_record(self.folder)
-        if found.identity != self.identity:
-            raise self._another(found)
+        differing = differences(found.about, self.about)
+        if differing:
+            raise another_run(f"{self.folder} holds another finished run", differing)
         damage = folder_damage(self.folder)
         if damage:
             self.say(f"the model in {self.folder} is damaged: {damage}; it is made again")
@@ -159,6 +155,7 @@ class Tuning(Job[Tuned]):
             seconds=seconds + time.monotonic() - began,
             losses=losses,
             identity=self.identity,
+            about=self.about,
             versions={name: version(name) for name in LIBRARIES},
             notes=[*notes, *skipped, *dev_skipped],
             pooling=self.loaded.pooling,
@@ -210,29 +207,17 @@ class Tuning(Job[Tuned]):
                 hint="choose another folder, or empty this one",
             )
 
-    def _another(self, found: Tuned) -> UserError:
-        before = _compared(found.settings, found.model, found.task, found.pooling)
-        now = _compared(self.settings, self.model.label, self.task, self.loaded.pooling)
-        changes = [
-            f"{key} {before[key]} there, {now[key]} here" for key in now if before[key] != now[key]
-        ]
-        return UserError(
-            f"{self.folder} holds another finished run: "
-            f"{', '.join(changes) or 'other weights or other data'}",
-            **OTHER_FOLDER,
-        )
-
     def _open_state(self) -> None:
         """Make the folder of the checkpoints. Those of another run are an error."""
         found = read_state(self.state)
-        if found and found.get("identity") != self.identity:
-            raise UserError(
-                f"{self.state} holds the state of another run (other settings, model or data)",
-                **OTHER_FOLDER,
-            )
+        differing = differences(found.get("about", {}), self.about) if found else []
+        if differing and not self.overwrite:
+            raise another_run(f"{self.state} holds the state of another run", differing)
+        if differing:
+            shutil.rmtree(self.state, ignore_errors=True)
         self.state.mkdir(parents=True, exist_ok=True)
-        if not found:
-            write_state(self.state, {"identity": self.identity})
+        if differing or not found:
+            write_state(self.state, {"about": self.about})
 
     def _train(self, rows: TokenRows, reporter: Reporter) -> tuple[float, list[float]]:
         try:
@@ -265,11 +250,3 @@ def _start_notes(loaded: LoadedClassifier, start: str) -> list[str]:
     if start == "untrained":
         return loaded.notes or [f"{trained}: its score is not that of an untrained one"]
     return [] if loaded.notes or start == "random" else [f"{trained}: training continues from it"]
-
-
-def _compared(
-    settings: TuneSettings, model: str, task: Task, pooling: Pooling | None
-) -> dict[str, Any]:
-    """What is compared to say how two runs differ."""
-    seen = f"{pooling.title} ({pooling.position})" if pooling else "none"
-    return asdict(settings) | {"model": model, "task": task.name, "pooling": seen}

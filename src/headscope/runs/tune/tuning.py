@@ -42,6 +42,7 @@ def tune(
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
     resume: bool = True,
+    overwrite: bool = False,
     every: float = EVERY,
     progress: ProgressLike = False,
 ) -> Tuned:
@@ -99,6 +100,9 @@ def tune(
         As in :func:`headscope.load`.
     resume
         False starts again, and removes what an earlier run left in ``output``.
+    overwrite
+        Train again what is finished in ``output``, and replace what another run left there. What
+        this very run left unfinished is resumed.
     every
         Seconds between two checkpoints.
     progress
@@ -168,6 +172,14 @@ def tune(
         allow_pickle=allow_pickle,
         trust_remote_code=trust_remote_code,
     )
-    folder = Path(output).absolute()
-    run = Tuning(loaded, found, settings, folder, device=device, every=every, resume=resume)
+    run = Tuning(
+        loaded,
+        found,
+        settings,
+        Path(output).absolute(),
+        device=device,
+        every=every,
+        resume=resume,
+        overwrite=overwrite,
+    )
     return run.execute(progress)

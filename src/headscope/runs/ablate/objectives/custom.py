@@ -12,6 +12,7 @@ from torch import Tensor
 from headscope.corpus import Example
 from headscope.encode import Batch
 from headscope.errors import UserError
+from headscope.identity import code_digest
 from headscope.runs.ablate.objectives.base import Objective, Question
 from headscope.tasks.metrics import METRICS
 
@@ -38,8 +39,8 @@ class CustomObjective(Objective):
     --------
     >>> def first(output, batch):
     ...     return output.last_hidden_state[:, 0].norm(dim=-1)
-    >>> CustomObjective("length of [CLS]", first).about()
-    {'name': 'length of [CLS]', 'metric': 'mean', 'labels': []}
+    >>> CustomObjective("length of [CLS]", first).metric
+    'mean'
     """
 
     def __init__(
@@ -56,6 +57,11 @@ class CustomObjective(Objective):
                 hint="give gold, a function of an example",
             )
         self.name, self.metric, self.compute, self.gold = name, metric, compute, gold
+
+    def about(self) -> dict[str, Any]:
+        """With a digest of the functions' code, so that a changed one makes another run."""
+        functions = [one for one in (self.compute, self.gold) if one is not None]
+        return super().about() | {"code": [code_digest(one) for one in functions]}
 
     def ask(self, batch: Batch) -> Question:
         """The right answers, if there are any."""

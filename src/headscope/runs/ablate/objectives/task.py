@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -55,6 +56,10 @@ class TaskObjective(Objective):
                 command=f"give a checkpoint that was tuned for {task.title}, see headscope tune",
             )
         self.columns = label_columns(model.config, task.labels)
+
+    def about(self) -> dict[str, Any]:
+        """With the whole task."""
+        return super().about() | {"task": asdict(self.task) | {"title": ""}}
 
     def ask(self, batch: Batch) -> Question:
         """The labels of the examples."""
