@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from headscope.measures.patterns.measure import Pattern
     from headscope.measures.peak import Peak
     from headscope.measures.position import Position
+    from headscope.measures.profile import Arc, ArcOffset, Profile
     from headscope.measures.reach import Reach
     from headscope.measures.registry import MEASURES, choose, load_measure_file, offered_measures
     from headscope.measures.relation import Linear
@@ -82,6 +83,7 @@ _WHERE = {
     "patterns.measure": ("Pattern",),
     "peak": ("Peak",),
     "position": ("Position",),
+    "profile": ("Arc", "ArcOffset", "Profile"),
     "reach": ("Reach",),
     "registry": ("MEASURES", "choose", "load_measure_file", "offered_measures"),
     "relation": ("Linear",),
@@ -105,6 +107,8 @@ __all__ = [
     "SIEVES",
     "Activity",
     "Alignment",
+    "Arc",
+    "ArcOffset",
     "Change",
     "Columns",
     "Confidence",
@@ -130,6 +134,7 @@ __all__ = [
     "Pattern",
     "Peak",
     "Position",
+    "Profile",
     "Reach",
     "Relation",
     "Repetition",
