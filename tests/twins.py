@@ -485,4 +485,4 @@ def beyond_position(
     for document in range(size):
         one, other, left = without(document)
         square += ((one - other) / left - difference) ** 2
-    return whole / alone, difference, ((size - 1) / size * square) ** 0.5
+    return whole / alone, difference, square**0.5

@@ -13,6 +13,7 @@ from scipy import special
 
 from headscope.errors import UserError, unknown
 from headscope.results import KEPT, Atlas
+from headscope.stats.beyond_position import with_positions
 from headscope.stats.clusters import Array, bucket_clusters, role_clusters, shares_groups
 from headscope.stats.one_sample import moment_test
 from headscope.stats.resampling import (
@@ -77,7 +78,9 @@ def role_tests(
     xarray.Dataset
         With dims layer, head and role: ``mean``, ``low``, ``high``, ``effect`` (Cohen's d against
         the threshold), ``p`` of "the mean is at most tau", ``p_corrected``, ``has``, ``n``,
-        ``clusters`` (how many independent ones) and ``tau``.
+        ``clusters`` (how many independent ones) and ``tau``; and what dependency roles have beyond
+        the head's positions (:func:`headscope.stats.with_positions`): ``position``, with its
+        interval and ``p_position``, and ``positional``.
 
     Raises
     ------
@@ -87,7 +90,7 @@ def role_tests(
     """
     plan = _Plan(test, correction, alpha, resamples, clusters, seed)
     data = role_data(results)
-    return plan.run(data, find_taus(results, tau).values[None])[0]
+    return with_positions(results, plan.run(data, find_taus(results, tau).values[None])[0])
 
 
 def role_tests_by_tau(
