@@ -319,7 +319,7 @@ def test_main_roles_of_the_embedded_model_are_those_of_its_relations() -> None:
     # what the measure of main roles sums is the same attention, but for keys at rest
     work = surveyed()["work"]["sum"].sel(part="attention").sum("bucket").sel(role=names)
     np.testing.assert_allclose(
-        families["observed"].transpose(*work.dims), work, rtol=0.03, atol=1e-3
+        families["observed"].transpose(*work.dims), work, rtol=0.04, atol=1e-3
     )
 
 
